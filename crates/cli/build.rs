@@ -1,4 +1,4 @@
-//! Builds the preload library that the binary carries inside itself, and notes what the binary was built from.
+//! Builds the preload library that the binary contains, and records the commit of the build.
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ fn main() {
     println!("cargo::rustc-env=UNSPIN_COMMIT={}", commit(&workspace));
 }
 
-/// What the library is made of: its crate, and the crates that it depends on. A test that changes builds nothing anew.
+/// The library is rebuilt if its crate or a crate on which it depends changes, but not for changed tests.
 fn rerun_if_sources_change(workspace: &Path) {
     for path in ["Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", workspace.join(path).display());
@@ -28,8 +28,8 @@ fn rerun_if_sources_change(workspace: &Path) {
     }
 }
 
-/// Folders below `crates` of a crate and of all that it depends on in this workspace: `unspin-NAME` lies in `NAME`. Those that
-/// only tests need count as well.
+/// Folders below `crates` of a crate and of its dependencies in this workspace, including those for tests. The crate
+/// `unspin-NAME` is in the folder `NAME`.
 fn closure(workspace: &Path, of: &str) -> BTreeSet<String> {
     let (mut known, mut unread) = (BTreeSet::new(), vec![of.to_owned()]);
     while let Some(name) = unread.pop() {
@@ -43,9 +43,9 @@ fn closure(workspace: &Path, of: &str) -> BTreeSet<String> {
     known
 }
 
-/// A cargo inside cargo, because a dependency cannot be had as a cdylib on stable. It works in a target folder
-/// of its own, as the outer one holds the lock of its; one for all profiles of the outer one, because it is always built in
-/// the profile that inlines the engine: an engine with debug assertions measures nothing.
+/// Runs a second cargo, because stable cargo cannot build a dependency as a cdylib. It has its own target folder, because the
+/// outer cargo has locked its own. All profiles share it: the library is always built in the profile that inlines the engine,
+/// because times of an engine with debug assertions are meaningless.
 fn build_preload(workspace: &Path) -> PathBuf {
     let out = PathBuf::from(env::var("OUT_DIR").unwrap());
     // The target folder, above PROFILE/build/PACKAGE/out.
@@ -65,14 +65,14 @@ fn build_preload(workspace: &Path) -> PathBuf {
         .status()
         .expect("cargo can be started");
     assert!(status.success(), "the preload library cannot be built: see above");
-    // A copy, which the next build of the library does not change under a binary that was not built anew.
+    // A copy, so that a later build of the library does not change the one that an existing binary contains.
     let library = out.join("libunspin_preload.so");
     fs::copy(target.join("preload/libunspin_preload.so"), &library).expect("the library can be copied");
     library
 }
 
-/// What the outer cargo and its caller have set for the outer build: flags, wrappers (clippy's among them),
-/// features and profile. Where cargo finds its registry and whether it may use the network stays.
+/// Whether a variable is a setting of the outer build: flags, wrappers (such as clippy's), features and profile. Settings of
+/// registry and network are kept.
 fn leaks(name: &str) -> bool {
     let kept = [
         "CARGO",
@@ -94,7 +94,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// What `git describe` says, or "unknown" outside a repository.
+/// The output of `git describe`, or "unknown" outside a repository.
 fn commit(workspace: &Path) -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).current_dir(workspace).output().ok()?;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 /// The value of `--arena` for the default arena of user, IPC namespace and engine. A file of that name is written
 /// `./default`.
-pub const USUAL: &str = "default";
+pub const DEFAULT: &str = "default";
 
 /// The file given by `--arena`, as an absolute path; `None` for the default arena.
 pub fn file(named: &Path) -> Result<Option<PathBuf>, String> {
-    if named == Path::new(USUAL) { Ok(None) } else { absolute(named).map(Some) }
+    if named == Path::new(DEFAULT) { Ok(None) } else { absolute(named).map(Some) }
 }
 
 /// The arena file for a program that runs with an engine; `None` for the default arena.
@@ -35,18 +35,15 @@ pub fn check(engine: Option<Engine>, named: Option<&Path>) -> Result<(), String>
 }
 
 /// The message for an arena that does not exist, with the command that lists those that do.
-pub fn there_is_none(arena: &Path) -> String {
-    let there = match arena.parent() {
-        Some(folder) if folder == Path::new("") => "=.".into(),
+pub fn does_not_exist(arena: &Path) -> String {
+    let folder = match arena.parent() {
+        Some(folder) if folder == Path::new("") => " .".into(),
         Some(folder) if folder != Path::new("/dev/shm") && folder.is_dir() => {
-            format!("={}", folder.display())
+            format!(" {}", folder.display())
         }
         _ => String::new(),
     };
-    format!(
-        "arena {}: there is none; `unspin ipcs --arenas{there}` shows those that there are",
-        arena.display()
-    )
+    format!("arena {}: does not exist: `unspin arenas list{folder}` shows those that do", arena.display())
 }
 
 #[cfg(test)]
@@ -54,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_one_has_a_name_and_files_have_paths() {
+    fn name_default_means_no_file_and_other_names_are_paths() {
         let of = |named: &str| file(Path::new(named)).unwrap();
         assert_eq!(of("default"), None);
         assert_eq!(of("/a/b"), Some("/a/b".into()));
@@ -64,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_objects_are_in_no_arena() {
+    fn arena_for_engine_kernel_is_refused() {
         assert!(
             check(Some(Engine::Kernel), Some(Path::new("a"))).is_err_and(|why| why.contains("--arena a"))
         );
@@ -74,16 +71,13 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_for_an_arena_is_told_where_others_are() {
+    fn message_for_missing_arena_names_command_that_lists_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let said = there_is_none(&folder.path().join("a"));
-        assert!(
-            said.contains(&format!("`unspin ipcs --arenas={}` shows", folder.path().display())),
-            "{said}"
-        );
-        assert!(there_is_none(Path::new("a")).contains("`unspin ipcs --arenas=.` shows"));
-        for beside in ["/dev/shm/a", "/nonexistent/a"] {
-            assert!(there_is_none(Path::new(beside)).contains("`unspin ipcs --arenas` shows"), "{beside}");
+        let text = does_not_exist(&folder.path().join("a"));
+        assert!(text.contains(&format!("`unspin arenas list {}` shows", folder.path().display())), "{text}");
+        assert!(does_not_exist(Path::new("a")).contains("`unspin arenas list .` shows"));
+        for other in ["/dev/shm/a", "/nonexistent/a"] {
+            assert!(does_not_exist(Path::new(other)).contains("`unspin arenas list` shows"), "{other}");
         }
     }
 }

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_altered_is_replaced() {
+    fn altered_file_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let uid = Creds::current().uid;
         let path = keep_in(&own(folder.path()), uid, &FILE).unwrap();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_and_named_by_nobody_is_swept() {
+    fn unused_old_file_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         for name in ["plan-old", "plan-kept", "plan-named", "other-old"] {
@@ -350,7 +350,7 @@ mod tests {
 
     /// `spawn` returns as soon as the child has left our memory, before it has arguments and environment of its own.
     #[test]
-    fn the_environment_of_a_program_that_just_begins_is_waited_for() {
+    fn starting_program_keeps_its_files() {
         for _ in 0..300 {
             let mut child =
                 std::process::Command::new("sleep").arg("60").env("PLAN", "/plan").spawn().unwrap();

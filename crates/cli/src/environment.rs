@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_existing_preload_is_kept_behind_ours() {
+    fn existing_preload_is_kept_after_ours() {
         let ours = Path::new("/c/u.so");
         let preload = |list: &str| preload(ours, others(list.as_ref()));
         assert_eq!(preload(""), "/c/u.so");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_meant_is_set() {
+    fn apply_sets_only_the_given_variables() {
         let mut command = Command::new("x");
         command.env("UNSPIN_RECORD", "/outer");
         let environment = Environment {

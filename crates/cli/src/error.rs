@@ -56,16 +56,15 @@ impl Error {
             ArenaError::NotOurs(_) => format!("ask its owner to open it to you, or {ANOTHER}"),
             ArenaError::DefaultPathTaken(path) => {
                 format!(
-                    "`unspin ipcrm --arena {}` by that user, or by root, removes it; or {ANOTHER}",
+                    "that user, or root, removes it by `unspin arenas remove {}`; or {ANOTHER}",
                     path.display()
                 )
             }
-            ArenaError::Corrupt(path) => format!(
-                "{ANOTHER}; `unspin ipcrm --arena {}` removes what can still be told to be an arena",
-                path.display()
-            ),
+            ArenaError::Corrupt(path) => {
+                format!("{ANOTHER}; `unspin arenas remove {}` removes it if it was one", path.display())
+            }
             ArenaError::Version(path) | ArenaError::Truncated(path) | ArenaError::Overwritten(path) => {
-                format!("`unspin ipcrm --arena {}` removes it when no program uses it", path.display())
+                format!("`unspin arenas remove {}` removes it when no program uses it", path.display())
             }
             ArenaError::Engine(_, kind) => format!("use --sysv {kind}, or {ANOTHER}"),
         };

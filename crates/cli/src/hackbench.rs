@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use unspin_workloads::hackbench::{self, CAPACITY, Master, Options, Transport, Workers};
 
 /// Prints the parameters, runs the benchmark, and prints its time.
-pub fn run(options: &options::Hackbench) -> Result<ExitCode, Error> {
+pub fn run(options: &options::HackbenchOptions) -> Result<ExitCode, Error> {
     let options = translated(options)?;
     options.check().map_err(reported)?;
     stdout::print(&options.header())?;
@@ -16,7 +16,7 @@ pub fn run(options: &options::Hackbench) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn translated(options: &options::Hackbench) -> Result<Options, Error> {
+fn translated(options: &options::HackbenchOptions) -> Result<Options, Error> {
     let defaults = Options::default();
     let transport = transport(options)?;
     let queues = matches!(transport, Transport::Queue { .. });
@@ -32,7 +32,7 @@ fn translated(options: &options::Hackbench) -> Result<Options, Error> {
     })
 }
 
-fn transport(options: &options::Hackbench) -> Result<Transport, Error> {
+fn transport(options: &options::HackbenchOptions) -> Result<Transport, Error> {
     let transport = match options.transport {
         _ if options.pipe => Transport::Pipe,
         _ if options.inet => Transport::Inet,
@@ -45,7 +45,7 @@ fn transport(options: &options::Hackbench) -> Result<Transport, Error> {
     };
     match options.capacity {
         None => Ok(transport),
-        Some(_) => Err(Error::Usage("hackbench: --capacity is the queues': add --transport queue".into())),
+        Some(_) => Err(Error::Usage("hackbench: --capacity requires --transport queue".into())),
     }
 }
 

@@ -2,12 +2,12 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+mod arenas;
 mod cache;
 mod engine;
 mod environment;
 mod error;
 mod hackbench;
-mod ipc;
 mod library;
 mod meter;
 mod options;
@@ -23,11 +23,11 @@ mod stdout;
 mod top;
 mod wakeup;
 
-use options::{Command, Options};
+use options::{Command, CommandLine};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = match Options::read().command {
+    let outcome = match CommandLine::read().command {
         Command::Prove(options) => prove::run(&options),
         Command::Meter(options) => meter::run(&options),
         Command::Report(options) => meter::replay(&options),
@@ -35,9 +35,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
         Command::Hackbench(options) => hackbench::run(&options),
-        Command::Ipcs(options) => ipc::show(&options),
-        Command::Ipcrm(options) => ipc::remove(&options),
-        Command::Ipcmk(options) => ipc::make(&options),
+        Command::Arenas(options) => arenas::run(&options.action),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("unspin: {error}");

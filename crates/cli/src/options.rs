@@ -1,22 +1,20 @@
 //! The command line.
 
+mod arenas;
 mod hackbench;
-mod ipc;
-mod ipc_names;
 mod list;
 mod meter;
 mod prove;
 mod replace;
 mod top;
 
-pub use hackbench::{Hackbench, Transport};
-pub use ipc::{Ipcmk, Ipcrm, Ipcs, Kinds};
-pub use ipc_names::{Name, Removal, parse_id};
+pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use hackbench::{HackbenchOptions, Transport};
 use meter::percent;
-pub use meter::{Format, Meter, Recorded, Report, View};
-pub use prove::Prove;
+pub use meter::{Format, MeterOptions, RecordOptions, ReportOptions, ViewOptions};
+pub use prove::ProveOptions;
 pub use replace::Replace;
-pub use top::Top;
+pub use top::TopOptions;
 
 use crate::engine::{self, Engine};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -26,15 +24,23 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Version of the package, and the commit that the binary was built from.
+/// Version of the package, and the commit from which the binary was built.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMMIT"), ")");
+
+const EXAMPLES: &str = "\
+Examples:
+  unspin prove ./server --selftest     # find what makes it faster, and prove it
+  unspin meter ./server --selftest     # see on which locks it loses time
+  unspin run --waits poll ./server     # run it with another wait policy
+
+`unspin COMMAND --help` has the options, exit codes and examples of each command.";
 
 /// Finds the lock your CPUs spin on, replaces it, and proves the difference.
 ///
-/// On any dynamically linked Linux program, with no source change and no recompile.
+/// Works with any dynamically linked Linux program, with no source change and no recompile.
 #[derive(Parser, Debug)]
-#[command(name = "unspin", version = VERSION, max_term_width = 100)]
-pub struct Options {
+#[command(name = "unspin", version = VERSION, max_term_width = 100, after_help = EXAMPLES)]
+pub struct CommandLine {
     /// What to do
     #[command(subcommand)]
     pub command: Command,
@@ -43,42 +49,39 @@ pub struct Options {
 /// One variant for each command.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    Prove(Prove),
-    Meter(Meter),
-    Report(Report),
-    Top(Top),
-    Run(Run),
-    Semopbench(Semopbench),
-    Hackbench(Hackbench),
-    Ipcs(Ipcs),
-    Ipcrm(Ipcrm),
-    Ipcmk(Ipcmk),
+    Prove(ProveOptions),
+    Meter(MeterOptions),
+    Report(ReportOptions),
+    Top(TopOptions),
+    Run(RunOptions),
+    Arenas(ArenasOptions),
+    Semopbench(SemopbenchOptions),
+    Hackbench(HackbenchOptions),
 }
 
-impl Options {
-    /// Reads the command line. Help, and what is wrong with it, are printed, and end the process: with 2 if it is wrong, and
-    /// for commands that stand in for util-linux's with 1, as theirs.
-    pub fn read() -> Options {
-        Options::try_parse().unwrap_or_else(|mut error| {
-            // A closed output has nobody to be told.
+impl CommandLine {
+    /// Reads the command line. Prints help or an error and ends the process if there is nothing to run.
+    pub fn read() -> CommandLine {
+        CommandLine::try_parse().unwrap_or_else(|mut error| {
+            // A closed output is not an error here: no other output could report it.
             match misplaced(&error, std::env::args().nth(1).as_deref()) {
-                Some(line) => _ = writeln!(io::stderr(), "error: {line}"),
-                None => {
-                    // "To pass it as a value, write it behind --": what is behind -- is the program.
+                Some(line) => _ = writeln!(io::stderr(), "unspin: {line}"),
+                None if error.use_stderr() => {
+                    // Clap's tip, "to pass it as a value, use `--`", is wrong here: `--` is followed by the program.
                     if error.kind() == ErrorKind::UnknownArgument {
                         error.remove(ContextKind::Suggested);
                     }
-                    _ = error.print();
+                    let text = error.render().to_string();
+                    _ = io::stderr().write_all(text.replacen("error: ", "unspin: ", 1).as_bytes());
                 }
+                None => _ = error.print(),
             }
-            let command = std::env::args().nth(1);
-            let theirs = command.is_some_and(|name| ["ipcs", "ipcrm", "ipcmk"].contains(&name.as_str()));
-            std::process::exit(if theirs { error.exit_code().min(1) } else { error.exit_code() })
+            std::process::exit(error.exit_code())
         })
     }
 }
 
-/// What to write in place of an option that the command does not have: one that it once had, or that only others have.
+/// The message for an option that the command does not have, but once had or other commands have.
 fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
@@ -86,10 +89,10 @@ fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
         return None;
     };
     if option == "--spin-waits" {
-        return Some("--spin-waits is no longer known: write --waits poll".into());
+        return Some("--spin-waits has been removed: use --waits poll".into());
     }
     let name = option.strip_prefix("--")?;
-    let all = Options::command();
+    let all = CommandLine::command();
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
     let with: Vec<String> =
         all.get_subcommands().filter(has).map(|command| format!("`unspin {}`", command.get_name())).collect();
@@ -98,73 +101,80 @@ fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
         .then(|| format!("`unspin {command}` has no {option}: it is an option of {}", with.join(", ")))
 }
 
-/// A time with a unit; a bare number is seconds.
+/// A time with a unit; a number without unit is in seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
     parsed.filter(|d| !d.is_zero()).ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
 }
 
-const RUN_EXIT_CODES: &str = "\
-Exit code: the program's own, or
-    2  the command line is wrong, or the plan that it names, or a lock or call site of that name is not to be found
+const RUN_HELP: &str = "\
+Exit code: that of the program, or
+    2  the command line is wrong; or a plan, lock or call site that it names was not found
   125  unspin itself failed
-  126  the program cannot be executed, the preload library cannot reach it, or it has nothing that could be replaced
-  127  there is no such program
+  126  the program cannot be executed, cannot be preloaded, or has nothing to replace
+  127  the program does not exist
 
 Examples:
-  unspin run --waits poll ./server                  every wait polls before it sleeps, where that pays
-  unspin run --mutex adaptive@cache_lock ./server   one lock is replaced";
+  unspin run --waits poll ./server                  # every wait polls before it sleeps
+  unspin run --mutex adaptive@cache_lock ./server   # one mutex is replaced
+  unspin run --sysv rcu ./server                    # System V IPC without the kernel";
 
-/// Run a program with other locks and waits in place of its own
+/// Run a program with its locks and waits replaced
 ///
-/// Its pthread mutexes by --mutex and its waits by --waits, all of them or one by one, as `unspin meter` names them; its
-/// System V IPC (semaphores, message queues, shared memory) by --sysv. Nothing is measured, and what it prints and returns is its own.
+/// --mutex replaces pthread mutexes and --waits replaces wait policies: all of them, or single ones by the names that
+/// `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory). Nothing is
+/// measured. Output and exit code are those of the program.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_EXIT_CODES,
+#[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--waits|--use-plan|--sysv> [OPTIONS] <COMMAND>...",
           group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan"]).required(true).multiple(true)))]
-pub struct Run {
+pub struct RunOptions {
     #[command(flatten)]
     pub replace: Replace,
 
-    /// Serve its System V IPC by this engine: `kernel` passes every call through, `global` has one lock for all objects,
-    /// `rcu` one for each
+    /// Use this engine for System V IPC: `kernel` passes every call to the kernel, `global` has one lock for all objects,
+    /// `rcu` has one lock for each object
     #[arg(long, value_name = "ENGINE", value_parser = engine::parser())]
     pub sysv: Option<Engine>,
 
-    /// The file that holds the objects, shared by all programs that name it [default: one per user, IPC namespace and
-    /// engine, in /dev/shm]
+    /// The arena: the file that holds the objects, shared by all programs that name it [default: one in /dev/shm for each
+    /// user, IPC namespace and engine]
     #[arg(long, value_name = "FILE", requires = "sysv")]
     pub arena: Option<PathBuf>,
 
-    /// The program and its arguments, behind all options of unspin's own; or the name of a workload: semopbench, hackbench
+    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
-const SEMOPBENCH_EXIT_CODES: &str = "\
+const SEMOPBENCH_HELP: &str = "\
 Exit code:
-    0  the token went round every ring as often as asked
-    1  a process ended early, a token was lost, or the system refused something
-    2  the command line is wrong, or asks for more than the kernel allows";
+    0  every token was passed round as often as requested
+    1  a process ended early, a token was lost, or the system refused an operation
+    2  the command line is wrong, or requests more than the kernel allows
+
+Examples:
+  unspin semopbench -g 4 -s 8                   # on the kernel's semaphores
+  unspin run --sysv rcu semopbench -g 4 -s 8    # on those of another engine
+  unspin prove semopbench                       # compares the engines";
 
 /// Pass tokens round rings of processes, each asleep on its own System V semaphore
 ///
-/// One process is forked for each semaphore and sleeps on it. The master posts the first of each group. Who
-/// wakes up resets its own semaphore, posts the next of its group, and waits on its own. It is an ordinary
-/// program that calls semop(2): an engine serves it only under `unspin run` or `unspin prove`.
+/// The benchmark forks one process for each semaphore, which sleeps on it. The master posts the first semaphore of each
+/// group. The process that wakes up resets its semaphore, posts the next one of its group, and waits again. It is an ordinary
+/// program that calls semop(2). It uses another engine only under `unspin run`, `prove`, `meter` or `top`.
 #[derive(Args, Debug)]
-#[command(after_help = SEMOPBENCH_EXIT_CODES)]
-pub struct Semopbench {
-    /// Groups: semaphore sets, each with a token of its own
+#[command(after_help = SEMOPBENCH_HELP)]
+pub struct SemopbenchOptions {
+    /// Number of groups: each is a semaphore set with its own token
     #[arg(short, value_name = "GROUPS", default_value_t = 8)]
     pub groups: usize,
 
-    /// Semaphores in each group, one process for each; with 1 a process posts to itself and never sleeps
+    /// Semaphores in each group, and processes; with 1, a process posts to itself and never sleeps
     #[arg(short, value_name = "SEMAPHORES", default_value_t = 16)]
     pub semaphores: usize,
 
-    /// Repetitions: how many times the token goes round each group
+    /// How many times the token goes round each group
     #[arg(short = 'n', value_name = "REPETITIONS", default_value_t = 500)]
     pub repetitions: u32,
 
@@ -172,7 +182,7 @@ pub struct Semopbench {
     #[arg(short)]
     pub reset: bool,
 
-    /// Say on standard error what happens
+    /// Print progress on standard error
     #[arg(short)]
     pub debug: bool,
 
@@ -186,12 +196,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_is_consistent() {
-        Options::command().debug_assert();
+    fn definition_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    /// The help of each command ends with examples, which are valid command lines.
+    #[test]
+    fn examples_in_help_are_valid_command_lines() {
+        fn check(command: &mut clap::Command) -> usize {
+            let help = command.render_long_help().to_string();
+            let (_, examples) = help.rsplit_once("Examples:\n").expect("each help has examples");
+            let examples: Vec<&str> = examples.lines().filter(|line| line.starts_with("  unspin ")).collect();
+            assert!((2..=3).contains(&examples.len()), "{help}");
+            for example in &examples {
+                let line = example.split(" # ").next().unwrap_or_default().replace("'TPS: '", "TPS:");
+                let parsed = CommandLine::try_parse_from(line.split_whitespace());
+                assert!(parsed.is_ok(), "{line}: {parsed:?}");
+            }
+            examples.len()
+                + command.get_subcommands_mut().filter(|c| c.get_name() != "help").map(check).sum::<usize>()
+        }
+        assert!(check(&mut CommandLine::command()) > 20);
     }
 
     #[test]
-    fn times_have_units() {
+    fn times_are_parsed_with_units() {
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
@@ -201,11 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn a_programs_options_are_its_own() {
-        let parsed = Options::parse_from(["unspin", "run", "--sysv", "rcu", "ls", "-l", "--sysv", "x"]);
+    fn options_after_the_program_belong_to_the_program() {
+        let parsed = CommandLine::parse_from(["unspin", "run", "--sysv", "rcu", "ls", "-l", "--sysv", "x"]);
         let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
         assert_eq!((run.sysv, run.command.len()), (Some(Engine::Rcu), 4));
-        let parsed = Options::parse_from(["unspin", "run", "--sysv", "kernel", "--", "-odd-name"]);
+        let parsed = CommandLine::parse_from(["unspin", "run", "--sysv", "kernel", "--", "-odd-name"]);
         let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
         assert_eq!(run.command, ["-odd-name"]);
     }

@@ -1,4 +1,4 @@
-//! Files that the user wants results in.
+//! Files for results.
 
 use crate::error::Error;
 use std::fs::{self, OpenOptions, Permissions};
@@ -6,33 +6,33 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-/// Finds out, before anything is measured, whether a file can be written. What it holds stays until then. `option` is
-/// what asked for it.
+/// Checks, before anything is measured, whether a file can be written. Its contents are not changed. `option` is the
+/// option that names it.
 fn try_file(option: &str, file: &Path) -> Result<(), Error> {
     let opened = OpenOptions::new().append(true).create(true).open(file);
     opened.map(drop).map_err(|e| Error::Usage(format!("{option} {}: {e}", file.display())))
 }
 
-/// The same for each file that an option names; and that no two are one, of which only the last would be left. Files that this
-/// makes are removed again: an empty one would look like a result.
+/// Checks the files of several options, and that no two options name the same file, because only the last result would
+/// be kept. Removes files that the check creates: an empty file would look like a result.
 pub fn try_files(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     let named = files.iter().filter_map(|&(_, file)| file);
     let new: Vec<&Path> = named.filter(|file| !file.exists()).collect();
     let tried =
         files.iter().try_for_each(|&(option, file)| file.map_or(Ok(()), |file| try_file(option, file)));
-    let told_apart = tried.and_then(|()| tell_apart(files));
+    let checked = tried.and_then(|()| refuse_same_file(files));
     for file in new {
-        // The file itself, should its name be a symbolic link to it.
+        // The target, if its name is a symbolic link.
         let Ok(file) = file.canonicalize() else { continue };
         if fs::metadata(&file).is_ok_and(|about| about.is_file() && about.len() == 0) {
             let _ = fs::remove_file(file);
         }
     }
-    told_apart
+    checked
 }
 
 /// Refuses two names of one file. A device, such as /dev/null, can take several outputs.
-pub fn tell_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
+pub fn refuse_same_file(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     let mut seen: Vec<(&str, (u64, u64))> = Vec::new();
     for &(option, file) in files {
         let Some(file) = file else { continue };
@@ -47,8 +47,8 @@ pub fn tell_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes it: to a temporary file beside it, which then takes its place, so that a reader never sees a part of it. A device, or
-/// a file in a folder where no other can be made, is written directly.
+/// Writes a file: to a temporary file beside it, which then replaces it, so that a reader never sees a part of it.
+/// Devices, and files in folders in which no other file can be created, are written directly.
 pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
     let written = match replace(file, contents) {
         Some(result) => result,
@@ -57,13 +57,13 @@ pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
     written.map_err(|e| Error::at(file, "the result cannot be written here", e))
 }
 
-/// Puts a new file in its place; none if that cannot be done with it.
+/// Replaces the file; none if this is impossible for it.
 fn replace(file: &Path, contents: &[u8]) -> Option<io::Result<()>> {
     let known = fs::metadata(file).ok();
     let file = match &known {
         Some(about) if about.is_file() => file.canonicalize().ok()?,
         Some(_) => return None,
-        // A symbolic link to nothing stays one.
+        // A symbolic link to a missing file stays a link.
         None if file.is_symlink() => return None,
         None => file.to_owned(),
     };
@@ -71,7 +71,7 @@ fn replace(file: &Path, contents: &[u8]) -> Option<io::Result<()>> {
     let mode = known.map_or(Permissions::from_mode(0o666), |about| about.permissions());
     let mut temporary =
         tempfile::Builder::new().prefix(".unspin-").permissions(mode.clone()).tempfile_in(folder).ok()?;
-    // The mask is for new files only.
+    // The umask applies only to new files.
     let filled = temporary.write_all(contents).and_then(|()| match file.exists() {
         true => fs::set_permissions(temporary.path(), mode),
         false => Ok(()),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn result_takes_the_place_of_the_file() {
+    fn write_replaces_the_whole_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("result.json");
         fs::write(&file, "an older and longer result").unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn trying_leaves_no_empty_file() {
+    fn check_leaves_no_empty_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("result.json");
         try_files(&[("--json", Some(&file))]).unwrap();

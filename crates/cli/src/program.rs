@@ -1,5 +1,6 @@
-//! The program to run: what a command line names.
+//! The program that a command line names.
 
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::reach;
 use std::ffi::{OsStr, OsString};
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use unspin_sys::creds::Creds;
 
-/// The workloads that unspin has itself, by the name of their command.
+/// unspin's own workloads, by the names of their commands.
 pub const WORKLOADS: [&str; 2] = ["semopbench", "hackbench"];
 
 /// A program that can be started.
@@ -19,15 +20,15 @@ pub const WORKLOADS: [&str; 2] = ["semopbench", "hackbench"];
 pub struct Program {
     /// The file.
     pub path: PathBuf,
-    /// What it is called by: its `argv[0]`.
+    /// Its `argv[0]`.
     pub name: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
 }
 
 impl Program {
-    /// Finds the program that a command line names, and checks that the preload library can reach it. The name
-    /// of a workload means the workload; a program of that name is had by its path.
+    /// Finds the program that a command line names, and checks that the preload library can reach it. The name of a
+    /// workload means the workload; a path means another program of the same name.
     pub fn find(command: &[OsString]) -> Result<Program, Error> {
         let (name, arguments) = command.split_first().expect("clap wants a command");
         if is_workload(name) {
@@ -45,7 +46,16 @@ impl Program {
         command
     }
 
-    /// The workload that it is, if it is one.
+    /// Becomes the program, with the preload library. Exit code, signals and terminal are then the program's own.
+    /// Returns only if that fails.
+    pub fn replace_process(&self, environment: &Environment) -> Error {
+        let mut command = self.command();
+        environment.apply(&mut command);
+        let error = command.exec();
+        Error::CannotRun(format!("{}: {error}", self.path.display()))
+    }
+
+    /// The workload, if it is one.
     pub fn workload(&self) -> Option<&'static str> {
         let first = self.arguments.first()?;
         WORKLOADS.into_iter().find(|w| self.path == ourselves() && first == w)
@@ -56,12 +66,12 @@ fn is_workload(name: &OsStr) -> bool {
     WORKLOADS.iter().any(|w| name == *w)
 }
 
-/// Our own file; through `/proc` if it has been replaced or removed since we were started.
+/// The file of unspin; through `/proc` if it has been replaced or removed since the start.
 fn ourselves() -> PathBuf {
     std::env::current_exe().ok().filter(|p| p.exists()).unwrap_or_else(|| "/proc/self/exe".into())
 }
 
-/// As execvp(3) does: a name with a slash is a path, any other is looked for in `PATH`.
+/// Searches like execvp(3): a name with a slash is a path, any other name is searched for in `PATH`.
 fn search(name: &OsStr, path: Option<OsString>) -> Result<PathBuf, Error> {
     let shown = name.to_string_lossy();
     if name.as_bytes().contains(&b'/') {
@@ -84,7 +94,7 @@ fn search(name: &OsStr, path: Option<OsString>) -> Result<PathBuf, Error> {
         unusable.get_or_insert(file);
     }
     match unusable {
-        Some(file) => Ok(file), // What is wrong with it is found, and said, by `reach::check`.
+        Some(file) => Ok(file), // `reach::check` reports what is wrong with it.
         None => Err(Error::NotFound(format!(
             "{shown}: there is no such program in PATH (a file in this folder is ./{shown})"
         ))),
@@ -105,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_as_execvp_finds_them() {
+    fn program_is_searched_like_execvp() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         file(a.path(), "tool", b"", 0o644);
         let usable = file(b.path(), "tool", b"", 0o755);

@@ -1,7 +1,7 @@
-//! Whether the preload library can reach a program.
+//! Checks whether the preload library can reach a program.
 //!
-//! The dynamic linker ignores `LD_PRELOAD` in silence where it does not apply; a measurement of such a program
-//! would compare it with itself. So everything that can be known beforehand is checked, and said.
+//! The dynamic linker ignores `LD_PRELOAD` silently where it does not apply. A measurement would then compare the
+//! program with itself. So everything that can be known beforehand is checked and reported.
 
 use crate::error::Error;
 use object::LittleEndian;
@@ -15,17 +15,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use unspin_sys::creds::Creds;
 
-/// Refuses a file that cannot be executed or cannot be reached.
+/// Refuses a file that cannot be executed or cannot be preloaded.
 pub fn check(path: &Path, creds: &Creds) -> Result<(), Error> {
     check_at(path, creds, Depth(0))
 }
 
-/// Whether somebody may execute it. That we may is for exec to find out.
+/// Whether any user may execute it. Whether this user may is left to exec.
 pub fn executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0)
 }
 
-/// The program that the kernel executes in the end: of a script its interpreter, of anything else itself.
+/// The program that the kernel executes in the end: the interpreter of a script, any other file itself.
 pub fn interpreter(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
     for _ in 0..DEPTH_MAX {
@@ -37,7 +37,7 @@ pub fn interpreter(path: &Path) -> PathBuf {
     path
 }
 
-/// How many interpreters of interpreters have been followed.
+/// Number of interpreters of interpreters that have been followed.
 #[derive(Clone, Copy)]
 struct Depth(u32);
 
@@ -58,7 +58,7 @@ fn check_at(path: &Path, creds: &Creds, depth: Depth) -> Result<(), Error> {
     }
     let head = match read_head(path) {
         Ok(head) => head,
-        // Execute permission suffices for exec; what we cannot read we cannot check.
+        // Execute permission suffices for exec; an unreadable file cannot be checked.
         Err(e) if e.kind() == ErrorKind::PermissionDenied => return Ok(()),
         Err(e) => return refuse(e.to_string()),
     };
@@ -71,7 +71,7 @@ fn check_at(path: &Path, creds: &Creds, depth: Depth) -> Result<(), Error> {
     linkage(&head).map_or(Ok(()), refuse)
 }
 
-/// Enough for the program headers, which linkers put right behind the file header, and for a `#!` line.
+/// Enough for the program headers, which linkers put directly after the file header, and for a `#!` line.
 const HEAD_BYTES: u64 = 64 * 1024;
 
 fn read_head(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -100,14 +100,14 @@ fn check_script(path: &Path, head: &[u8], creds: &Creds, depth: Depth) -> Result
     }
 }
 
-/// The interpreter that a script's first line names.
+/// The interpreter in a script's first line.
 fn named_interpreter(head: &[u8]) -> &Path {
     let line = head[2..].split(|&b| b == b'\n').next().unwrap_or_default();
     let mut words = line.split(|b| b" \t\r".contains(b));
     Path::new(OsStr::from_bytes(words.find(|word| !word.is_empty()).unwrap_or_default()))
 }
 
-/// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)), if it would.
+/// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)); none if it would not.
 fn privileges(path: &Path, metadata: &fs::Metadata, creds: &Creds) -> Option<&'static str> {
     let bits = Privileges {
         set_uid: (metadata.mode() & 0o4000 != 0).then(|| metadata.uid()),
@@ -126,7 +126,7 @@ struct Privileges {
 }
 
 impl Privileges {
-    /// A change to the ids that we have is none, and to the superuser file capabilities add nothing.
+    /// Ids that do not change do not count, and file capabilities add nothing for root.
     fn reason(&self, creds: &Creds) -> Option<&'static str> {
         if self.set_uid.is_some_and(|uid| uid != creds.uid) {
             Some("is set-uid")
@@ -140,13 +140,13 @@ impl Privileges {
     }
 }
 
-/// What stands between the library and a program with this head, if anything.
+/// Why a program with this header cannot be preloaded; none if it can.
 fn linkage(head: &[u8]) -> Option<String> {
     if !head.starts_with(b"\x7fELF") {
         return Some("is neither an ELF program nor a script that begins with #!".into());
     }
     let foreign = || Some("is not a 64-bit x86 program: the preload library is".into());
-    // 32-bit programs have another header, so the class is looked at first: e_ident[EI_CLASS] of elf(5).
+    // 32-bit programs have another header, so the class is checked first: e_ident[EI_CLASS] of elf(5).
     if head.get(4) != Some(&2) || head.get(5) != Some(&1) {
         return foreign();
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_executed_is_refused() {
+    fn unexecutable_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let f = |name, contents: &[u8], mode| refusal(&file(folder.path(), name, contents, mode));
         assert!(f("plain", b"\x7fELF", 0o644).contains("not executable"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_as_good_as_their_interpreters() {
+    fn script_is_checked_by_its_interpreter() {
         let folder = tempfile::tempdir().unwrap();
         let good = file(folder.path(), "good", b"#!/bin/sh\necho\n", 0o755);
         check(&good, &Creds::current()).unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_decide() {
+    fn elf_header_decides() {
         let ourselves = read_head(Path::new("/proc/self/exe")).unwrap();
         assert_eq!(linkage(&ourselves), None);
         let mut other_machine = ourselves.clone();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn privileges_that_change_nothing_do_not_matter() {
+    fn privileges_without_effect_are_accepted() {
         let creds = |uid| Creds::new(uid, 5, 0).with_groups(Vec::new());
         let reason = |set_uid, set_gid, capabilities, uid| {
             Privileges { set_uid, set_gid, capabilities }.reason(&creds(uid))

@@ -1,7 +1,7 @@
-//! The folder for arenas and recordings: in memory, removed at the end.
+//! The temporary folder for arenas and recordings: in memory, removed at the end.
 //!
-//! An unspin that is killed cannot remove its folder, which would hold memory until the next boot; so the next one of the
-//! same command does. Who is alive holds a lock on a file in its folder.
+//! An unspin that is killed cannot remove its folder, which would use memory until the next boot. So the next unspin of
+//! the same command removes it. The owner of a folder holds a lock on a file in it as long as it lives.
 
 use crate::error::Error;
 use std::fs::{self, File};
@@ -15,30 +15,30 @@ const LOCK: &str = "lock";
 /// The name of an arena in such a folder.
 pub const ARENA: &str = "arena";
 
-/// Whose folder it is.
+/// The command that owns a folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
-    /// How its name begins.
+    /// Prefix of the folder's name.
     pub prefix: &'static str,
-    /// How old a folder must be to be removed once its owner is dead.
+    /// Minimum age for removal after the owner's death.
     pub kept: Duration,
 }
 
-/// Nobody wants to see what was left of a proof.
+/// The leftovers of a killed `prove` are useless.
 pub const PROVE: Owner = Owner { prefix: "unspin-prove-", kept: Duration::ZERO };
-/// The program may go on recording, and `unspin report` reads what a killed `unspin meter` has left.
+/// The program may still record, and `unspin report` can read the recording of a killed `unspin meter`.
 pub const METER: Owner = Owner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600) };
 
-/// A folder of our own.
+/// A folder of this process.
 #[derive(Debug)]
 pub struct Scratch {
     folder: TempDir,
-    /// Locked for as long as this process lives.
+    /// Locked as long as this process lives.
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes a folder, in `/dev/shm` where that is possible, and removes those that the dead have left.
+    /// Creates a folder, in `/dev/shm` if possible, and removes those of dead processes.
     pub fn new(owner: Owner, uid: u32) -> Result<Scratch, Error> {
         let memory = Path::new("/dev/shm");
         remove_abandoned(memory, owner, uid);
@@ -48,13 +48,17 @@ impl Scratch {
         let disk = std::env::temp_dir();
         remove_abandoned(&disk, owner, uid);
         Scratch::in_folder(&disk, owner).map_err(|e| {
-            Error::at(&disk, "no folder can be made here (TMPDIR may name another place), nor in /dev/shm", e)
+            Error::at(
+                &disk,
+                "no folder can be created here, nor in /dev/shm: set TMPDIR to another folder",
+                e,
+            )
         })
     }
 
     fn in_folder(parent: &Path, owner: Owner) -> std::io::Result<Scratch> {
         let folder = tempfile::Builder::new().prefix(owner.prefix).tempdir_in(parent)?;
-        // Locked before it has the name by which others look for it.
+        // Locked before it gets the name for which others search.
         let unnamed = folder.path().join("lock.new");
         let lock = File::create_new(&unnamed)?;
         lock.lock()?;
@@ -62,12 +66,12 @@ impl Scratch {
         Ok(Scratch { folder, _lock: lock })
     }
 
-    /// A file name in it.
+    /// The path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Leaves it where it is.
+    /// Keeps the folder.
     pub fn keep(self) {
         let _ = self.folder.keep();
     }
@@ -77,21 +81,22 @@ fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
         if named && entry.metadata().is_ok_and(|m| outdated(&m, owner, uid)) && dead(&entry.path()) {
-            // Its memory in the kernel would stay; most folders have no arena.
+            // Removes also the arena's memory in the kernel. Most folders have no arena.
             let _ = unspin_sysv::remove_arena(&entry.path().join(ARENA));
-            // Another unspin may be at the same.
+            // Another unspin may be removing the same folder.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// Whether it is a folder of ours that is old enough. Nothing is made in one after its beginning.
+/// Whether it is a folder of unspin that is old enough. Its age is that of its creation, because files are created in
+/// it only at the start.
 fn outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
     let age = about.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
     about.is_dir() && about.uid() == uid && age >= owner.kept
 }
 
-/// Without a lock file the folder is just being made.
+/// A folder without a lock file is just being created.
 fn dead(folder: &Path) -> bool {
     File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }
@@ -101,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_dead_have_left_is_removed() {
+    fn only_folders_of_dead_owners_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let uid = fs::metadata(parent.path()).unwrap().uid();
         let living = Scratch::in_folder(parent.path(), PROVE).unwrap();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use unspin_workloads::semopbench::{self, Debug, ProfileReset, Verbosity};
 
 /// Runs the benchmark and prints its report.
-pub fn run(options: &options::Semopbench) -> Result<ExitCode, Error> {
+pub fn run(options: &options::SemopbenchOptions) -> Result<ExitCode, Error> {
     let options = semopbench::Options {
         groups: options.groups,
         semaphores: options.semaphores,

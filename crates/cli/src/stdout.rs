@@ -1,9 +1,9 @@
-//! Standard output, which may be a pipe that somebody has closed.
+//! Standard output, which may be a closed pipe.
 
 use crate::error::Error;
 use std::io::{ErrorKind, Write};
 
-/// Prints a text. A reader that went away has had enough: no error.
+/// Prints a text. A closed pipe is not an error: its reader needs no more.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -1,4 +1,4 @@
-//! Bad input: one line that names the thing and says what to do, and a documented exit code.
+//! Invalid input: one line that names the culprit and the remedy, and a documented exit code.
 
 mod common;
 
@@ -7,21 +7,21 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-/// The exit code and the whole of standard error.
+/// The exit code and all of standard error.
 fn refusal(arguments: &[&str]) -> (i32, String) {
     let (out, err, code) = finish(&mut unspin(arguments));
     assert_eq!(out, "", "nothing is reported");
     (code.unwrap(), err)
 }
 
-/// The command line is refused before anything is run, by clap, whose first line names the culprit.
+/// Clap refuses the command line before anything is run; its first line names the culprit.
 #[test]
-fn bad_command_lines() {
+fn invalid_command_line_is_refused_with_the_culprit() {
     let cases: [(&[&str], &str); 33] = [
         (&["frobnicate"], "'frobnicate'"),
         (&["run", "ls"], "--sysv"),
         (&["run", "--mutex", "futex", "ls"], "there is no kind \"futex\": system, pi, "),
-        (&["run", "--mutex", "steal@", "ls"], "name a lock behind the @"),
+        (&["run", "--mutex", "steal@", "ls"], "name a lock after the @"),
         (&["run", "--mutex", "steal", "--arena", "x", "ls"], "--sysv <ENGINE>"),
         (&["run", "--sysv", "rcu"], "<COMMAND>"),
         (&["run", "--sysv", "fast", "ls"], "'fast' for '--sysv <ENGINE>'"),
@@ -55,16 +55,16 @@ fn bad_command_lines() {
     for (arguments, culprit) in cases {
         let (code, text) = refusal(arguments);
         assert_eq!(code, 2, "{arguments:?}: {text}");
-        assert!(text.starts_with("error: ") && text.contains(culprit), "{arguments:?}: {text}");
+        assert!(text.starts_with("unspin: ") && text.contains(culprit), "{arguments:?}: {text}");
     }
 }
 
-/// An option that is gone, or that another command has, is told in one line.
+/// An option that was removed, or that only another command has, is refused in one line.
 #[test]
-fn options_of_other_commands_are_named() {
-    let gone = "error: --spin-waits is no longer known: write --waits poll\n";
+fn option_of_another_command_is_refused_with_its_name() {
+    let gone = "unspin: --spin-waits has been removed: use --waits poll\n";
     let other = |command| {
-        format!("error: `unspin {command}` has no --cpu-limit: it is an option of `unspin prove`\n")
+        format!("unspin: `unspin {command}` has no --cpu-limit: it is an option of `unspin prove`\n")
     };
     let cases: [(&[&str], &str); 5] = [
         (&["run", "--spin-waits", "poll", "ls"], gone),
@@ -81,12 +81,12 @@ fn options_of_other_commands_are_named() {
 }
 
 #[test]
-fn what_clap_cannot_know() {
+fn contradictory_or_unusable_option_is_refused_in_one_line() {
     let expected = [
         (&["prove", "--metric", "(a", "ls"][..], "unspin: --metric '(a': unclosed group\n"),
         (
             &["prove", "--metric", "cpu-time", "--higher-is-better", "ls"],
-            "unspin: --higher-is-better speaks of a figure in the program's output: name it with --metric\n",
+            "unspin: --higher-is-better requires a figure in the program's output: name it with --metric\n",
         ),
         (&["prove", "--sysv", "rcu,rcu", "ls"], "unspin: candidate 'rcu' is named twice: name it once\n"),
         (
@@ -112,10 +112,7 @@ fn what_clap_cannot_know() {
             &["hackbench", "-P", "--transport", "queue"],
             "unspin: hackbench: queues are for threads: -T instead of -P, or another --transport\n",
         ),
-        (
-            &["hackbench", "--capacity", "3"],
-            "unspin: hackbench: --capacity is the queues': add --transport queue\n",
-        ),
+        (&["hackbench", "--capacity", "3"], "unspin: hackbench: --capacity requires --transport queue\n"),
     ];
     for (arguments, text) in expected {
         assert_eq!(refusal(arguments), (2, text.to_owned()), "{arguments:?}");
@@ -126,7 +123,7 @@ fn what_clap_cannot_know() {
 }
 
 #[test]
-fn programs_that_do_not_exist() {
+fn missing_program_exits_with_127() {
     for command in [&["run", "--sysv", "rcu"][..], &["prove"], &["meter"]] {
         let (code, text) = refusal(&[command, &["no-such-program"]].concat());
         assert_eq!(code, 127);
@@ -147,7 +144,7 @@ fn file(folder: &Path, name: &str, contents: &[u8], mode: u32) -> String {
 }
 
 #[test]
-fn programs_that_cannot_be_run_or_reached() {
+fn program_that_cannot_be_executed_or_preloaded_exits_with_126() {
     let folder = tempfile::tempdir().unwrap();
     let ourselves = fs::read(env!("CARGO_BIN_EXE_unspin")).unwrap();
     let patched = |offset: usize, bytes: &[u8]| {
@@ -183,7 +180,7 @@ fn programs_that_cannot_be_run_or_reached() {
     }
 }
 
-/// A program that runs as somebody else: made by the superuser; where we are not, one that every system has.
+/// A set-uid program of another user: created by root; for other users, one that every system has.
 fn set_uid_program(folder: &Path) -> Option<String> {
     let own = folder.join("set-uid");
     fs::copy("/bin/true", &own).unwrap();
@@ -197,7 +194,7 @@ fn set_uid_program(folder: &Path) -> Option<String> {
 }
 
 #[test]
-fn programs_that_run_as_somebody_else() {
+fn set_uid_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = set_uid_program(folder.path()) else {
         eprintln!("skipped: no set-uid program on this machine, and we cannot make one");
@@ -209,18 +206,18 @@ fn programs_that_run_as_somebody_else() {
 }
 
 #[test]
-fn no_place_for_the_library() {
+fn unusable_cache_folder_falls_back_to_temporary_one() {
     let folder = tempfile::tempdir().unwrap();
     let occupied = file(folder.path(), "occupied", b"", 0o644);
     let mut command = unspin(&["run", "--sysv", "kernel", "true"]);
     let (_, err, code) = finish(command.env("XDG_CACHE_HOME", &occupied));
-    // The private folder in /tmp is taken instead, unless that is impossible too.
+    // The private folder in /tmp is used instead, unless that is impossible too.
     assert!(code == Some(0) || err.contains(&occupied), "{code:?} {err}");
     assert!(err.lines().count() <= 1, "{err}");
 }
 
 #[test]
-fn arenas_that_cannot_be_used() {
+fn unusable_arena_exits_with_125_and_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let garbage = file(folder.path(), "garbage", &[0x55; 1 << 16], 0o600);
     let short = file(folder.path(), "short", b"no", 0o600);
@@ -238,21 +235,21 @@ fn arenas_that_cannot_be_used() {
 }
 
 #[test]
-fn a_recording_that_could_hold_nothing() {
+fn recording_size_below_the_minimum_is_refused() {
     let expected = "unspin: --size 1024: a recording can take from 32K to 64G\n";
     assert_eq!(refusal(&["meter", "--size", "1k", "true"]), (2, expected.to_owned()));
 }
 
-/// Each is told from the others, and read without harm.
+/// Each sort of file is distinguished, and does no harm.
 #[test]
-fn recordings_that_are_none() {
+fn file_that_is_not_a_recording_exits_with_1() {
     let folder = tempfile::tempdir().unwrap();
     let stored = folder.path().join("stored").to_str().unwrap().to_owned();
     let (_, err, code) = finish(&mut unspin(&["meter", "--record", &stored, "-o", "/dev/null", "true"]));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let whole = fs::read(&stored).unwrap();
     let file = |name, contents: &[u8]| file(folder.path(), name, contents, 0o600);
-    // Words of the header: 1 is the version, 6 the number of pages, 32 how many are in use.
+    // Words of the header: 1 is the version, 6 the number of pages, 32 the number of used pages.
     let with = |word: usize, value: u64| {
         let mut bytes = whole.clone();
         bytes[8 * word..][..8].copy_from_slice(&value.to_ne_bytes());
@@ -275,9 +272,9 @@ fn recordings_that_are_none() {
     }
 }
 
-/// What was measured is not lost because of a file: the table is printed, and the recording kept.
+/// An unwritable file does not lose the results: the table is printed, and the recording kept.
 #[test]
-fn files_that_cannot_be_written_in_the_end() {
+fn unwritable_result_file_keeps_the_recording() {
     if !Path::new("/dev/full").exists() {
         eprintln!("SKIPPED: there is no /dev/full here");
         return;
@@ -297,9 +294,9 @@ fn files_that_cannot_be_written_in_the_end() {
     fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
 }
 
-/// The table is not lost because of its file: it is printed, and the recording kept.
+/// An unwritable file does not lose the table: it is printed, and the recording kept.
 #[test]
-fn a_table_that_cannot_be_written_in_the_end() {
+fn unwritable_table_file_prints_the_table() {
     if !Path::new("/dev/full").exists() {
         eprintln!("SKIPPED: there is no /dev/full here");
         return;
@@ -322,7 +319,7 @@ fn a_table_that_cannot_be_written_in_the_end() {
 }
 
 #[test]
-fn two_outputs_to_one_file() {
+fn two_outputs_to_one_file_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let one = folder.path().join("one").to_str().unwrap().to_owned();
     let same = folder.path().join("./one").to_str().unwrap().to_owned();

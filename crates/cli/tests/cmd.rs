@@ -1,11 +1,11 @@
-//! The commands as they look: `tests/cmd`.
+//! Runs the examples in `tests/cmd`.
 
 mod common;
 
 use common::compiled;
 
 #[test]
-fn commands() {
+fn examples_in_tests_cmd_print_what_they_say() {
     let folder = tempfile::tempdir().unwrap();
     for source in ["static_locks.c", "nothing.c", "elsewhere.c"] {
         if compiled(source, folder.path()).is_none() {

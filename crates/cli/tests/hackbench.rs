@@ -1,4 +1,4 @@
-//! hackbench: that it is the original, that all messages arrive, and that it leaves nothing behind.
+//! `unspin hackbench`: output of the original, all messages arrive, no leftovers.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Background, finish, gone, skip, unspin, wait_until};
 use std::process::Command;
 use unspin_sys::child::{self, Signal};
 
-/// Command lines that the original understands too.
+/// Command lines that the original accepts too.
 const ORIGINALS: [&[&str]; 7] = [
     &["-g", "2"],
     &["--groups=1", "--fds=3", "--loops=7", "--datasize=1"],
@@ -17,7 +17,7 @@ const ORIGINALS: [&[&str]; 7] = [
     &["-P", "--threads", "--pipe", "-g", "1", "-l", "5"],
 ];
 
-/// What was printed, without the digits of the time.
+/// The output, without the digits of the time.
 fn printed(command: &mut Command) -> String {
     let (out, err, code) = finish(command);
     assert_eq!((err.as_str(), code), ("", Some(0)), "{out}");
@@ -31,9 +31,9 @@ fn printed(command: &mut Command) -> String {
 }
 
 #[test]
-fn it_prints_what_the_original_prints() {
+fn hackbench_prints_the_lines_of_the_original() {
     if Command::new("hackbench").arg("--help").output().is_err() {
-        skip("it_prints_what_the_original_prints", "there is no hackbench: install rt-tests");
+        skip("hackbench_prints_the_lines_of_the_original", "there is no hackbench: install rt-tests");
         return;
     }
     for options in ORIGINALS {
@@ -44,7 +44,7 @@ fn it_prints_what_the_original_prints() {
 }
 
 #[test]
-fn the_argument_is_the_number_of_groups() {
+fn hackbench_argument_is_the_number_of_groups() {
     assert_eq!(
         printed(&mut unspin(&["hackbench", "3", "-f", "2", "-l", "5"])),
         "Running in process mode with 3 groups using 4 file descriptors each (== 12 tasks)\n\
@@ -53,7 +53,7 @@ fn the_argument_is_the_number_of_groups() {
 }
 
 #[test]
-fn queues_are_shared_by_threads() {
+fn transport_queue_implies_threads() {
     assert_eq!(
         printed(&mut unspin(&["hackbench", "2", "-f", "3", "--transport", "queue", "--capacity", "5"])),
         "Running in threaded mode with 2 groups using 3 queues of 5 messages each (== 12 tasks)\n\
@@ -62,14 +62,14 @@ fn queues_are_shared_by_threads() {
 }
 
 #[test]
-fn it_runs_behind_the_preload_library() {
+fn hackbench_runs_under_the_preload_library() {
     for workload in [&["hackbench", "1", "-l", "5"][..], &["hackbench", "2", "--transport", "queue"]] {
         printed(unspin(&["run", "--sysv", "kernel"]).args(workload));
     }
 }
 
 #[test]
-fn the_meter_names_the_locks_of_the_groups() {
+fn meter_names_group_locks_after_their_creator() {
     let (out, err, code) = finish(&mut unspin(&[
         "meter",
         "--level",
@@ -86,10 +86,10 @@ fn the_meter_names_the_locks_of_the_groups() {
     assert!(lock.contains("(3) ") && lock.contains("hackbench::queue::Queues::new ▸ "), "{lock}");
 }
 
-/// The number of wait4(2) on x86-64, as /proc/PID/syscall begins with it.
+/// The number of wait4(2) on x86-64: /proc/PID/syscall begins with it.
 const WAIT4: &str = "61 ";
 
-/// Starts a benchmark that would run for hours, and waits until all its processes work.
+/// Starts a benchmark of several hours, and waits until all its processes work.
 fn endless() -> (Background, Vec<u32>) {
     let run = Background::start(unspin(&["hackbench", "2", "-f", "3", "-l", "1000000000"]));
     let mut workers = Vec::new();
@@ -97,7 +97,7 @@ fn endless() -> (Background, Vec<u32>) {
         workers = common::children_of(run.pid());
         workers.len() == 12
     });
-    // The master waits for its children once it has let them go.
+    // The master waits for its children after it has started them.
     let call = format!("/proc/{}/syscall", run.pid());
     wait_until("they have been started", || {
         let now = std::fs::read_to_string(&call).unwrap_or_default();
@@ -107,7 +107,7 @@ fn endless() -> (Background, Vec<u32>) {
 }
 
 #[test]
-fn a_killed_master_leaves_nothing() {
+fn killed_master_leaves_no_process() {
     let (mut run, workers) = endless();
     child::signal(run.pid(), Signal::Kill).unwrap();
     run.wait();
@@ -115,7 +115,7 @@ fn a_killed_master_leaves_nothing() {
 }
 
 #[test]
-fn the_key_that_interrupts_ends_all() {
+fn interrupt_ends_master_and_workers() {
     use std::os::unix::process::ExitStatusExt;
     const SIGINT: i32 = 2;
     let (mut run, workers) = endless();
@@ -125,7 +125,7 @@ fn the_key_that_interrupts_ends_all() {
 }
 
 #[test]
-fn a_killed_worker_ends_the_benchmark() {
+fn killed_worker_ends_the_benchmark() {
     let (mut run, workers) = endless();
     child::signal(workers[4], Signal::Kill).unwrap();
     assert_eq!(run.wait().code(), Some(1));
@@ -145,7 +145,7 @@ fn limited(limit: &str, arguments: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn too_few_descriptors_are_one_clear_line() {
+fn too_few_descriptors_are_reported_in_one_line() {
     for arguments in ["-T 5", "-T -p 5"] {
         let (code, err) = limited("ulimit -n 100", arguments);
         assert_eq!(code, Some(1), "{err}");
@@ -164,7 +164,7 @@ fn too_few_descriptors_are_one_clear_line() {
 }
 
 #[test]
-fn more_tasks_than_the_kernel_has_are_refused_before_any_is_started() {
+fn too_many_tasks_are_refused_before_any_starts() {
     let (out, err, code) = finish(&mut unspin(&["hackbench", "100000000"]));
     assert_eq!((out.as_str(), code), ("", Some(2)), "{err}");
     assert!(
@@ -176,9 +176,9 @@ fn more_tasks_than_the_kernel_has_are_refused_before_any_is_started() {
     assert!(err.contains("MB of memory are available"), "{err}");
 }
 
-/// Root may have as many as there are.
+/// Root has no limit.
 #[test]
-fn too_few_processes_are_one_clear_line() {
+fn too_few_processes_are_reported_in_one_line() {
     const LIMIT: &str = "ulimit -u 20";
     let mut nobody = Command::new("setpriv");
     let script = format!("{LIMIT} && exec {} hackbench 5", env!("CARGO_BIN_EXE_unspin"));
@@ -190,7 +190,7 @@ fn too_few_processes_are_one_clear_line() {
             assert!(err.contains("cannot fork process ") && err.contains("ulimit -u"), "{err}");
         }
         _ => skip(
-            "too_few_processes_are_one_clear_line",
+            "too_few_processes_are_reported_in_one_line",
             "needs root, setpriv (install util-linux), and a build that others may read",
         ),
     }

@@ -1,4 +1,4 @@
-//! `unspin meter` and `unspin report`: the program is as it is without them, and the report names its locks.
+//! `unspin meter` and `unspin report`: the program behaves as without them, and the report names its locks.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use unspin_sys::child::{self, Signal};
 
-/// The report of a run of one of the programs in `tests/c`, as JSON, and what it said.
+/// The report, as JSON, of a run of a program in `tests/c`, and its standard error.
 fn metered(source: &str, arguments: &[&str], folder: &Path) -> Option<(Value, String)> {
     Some(metered_program(&compiled(source, folder)?, arguments, folder))
 }
@@ -53,7 +53,7 @@ fn seen(name: &str, origin: &str, numbers: [u64; 2], callers: &[(&str, &str, u64
 }
 
 #[test]
-fn static_locks_have_the_names_of_their_variables() {
+fn static_lock_is_named_after_its_variable() {
     let folder = tempfile::tempdir().unwrap();
     let Some((report, err)) = metered("static_locks.c", &[], folder.path()) else { return };
     let get = ("cache_get", "static_locks.c:14", 300);
@@ -68,7 +68,7 @@ fn static_locks_have_the_names_of_their_variables() {
 }
 
 #[test]
-fn elements_of_arrays_are_told_apart_on_request() {
+fn unfold_shows_each_element_of_an_array() {
     let folder = tempfile::tempdir().unwrap();
     let Some((report, err)) = metered("static_locks.c", &["--unfold"], folder.path()) else { return };
     let names: Vec<(String, u64)> = locks(&report).into_iter().map(|lock| (lock.0, lock.3)).collect();
@@ -78,7 +78,7 @@ fn elements_of_arrays_are_told_apart_on_request() {
 }
 
 #[test]
-fn locks_on_the_heap_are_named_by_who_initialised_them() {
+fn heap_lock_is_named_after_its_initialisation() {
     let folder = tempfile::tempdir().unwrap();
     let Some((report, err)) = metered("heap_locks.c", &[], folder.path()) else { return };
     let expected = [
@@ -104,9 +104,10 @@ fn locks_on_the_heap_are_named_by_who_initialised_them() {
     assert_eq!(locks(&report), expected, "{err}");
 }
 
-/// The child's lock is known from what its parent did before the fork; locks of one name in several processes share a row.
+/// The child's lock is named after its initialisation before the fork. Locks of one name in several processes share a
+/// row.
 #[test]
-fn children_have_their_parents_names() {
+fn lock_initialised_before_fork_has_the_same_name_in_the_child() {
     let folder = tempfile::tempdir().unwrap();
     let Some((report, err)) = metered("forked.c", &[], folder.path()) else { return };
     let used = |attempts| [("use", "forked.c:19", attempts)];
@@ -118,9 +119,9 @@ fn children_have_their_parents_names() {
     assert_eq!(report["processes"].as_array().unwrap().len(), 3);
 }
 
-/// That `Lock` is a wrapper the meter learns when it has returned with the lock held for the first time.
+/// The meter recognises `Lock` as a wrapper when it returns for the first time with the lock held.
 #[test]
-fn behind_a_wrapper_is_who_wanted_the_lock() {
+fn wrapper_caller_is_reported_as_the_caller() {
     let folder = tempfile::tempdir().unwrap();
     let first = "wrapped_locks.cc:8, first seen from Journal::Append (wrapped_locks.cc:21)";
     let appended = [("Journal::Append", "wrapped_locks.cc:21", 59), ("port::Mutex::Lock", first, 1)];
@@ -137,26 +138,29 @@ fn behind_a_wrapper_is_who_wanted_the_lock() {
     }
 }
 
-/// One thread never ends: what it did is asked of the kernel while it runs.
+/// One thread never ends: the meter reads its times from the kernel while it runs.
 #[test]
-fn time_lost_and_time_unseen() {
+fn lost_time_and_time_of_living_threads_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let profile = folder.path().join("profile.gz");
     let profile = profile.to_str().unwrap();
     let Some((report, err)) = metered("contended.c", &["--pprof", profile], folder.path()) else { return };
     let first = &report["locks"][0];
     assert_eq!((first["name"].as_str(), first["attempts"].as_u64()), (Some("narrow"), Some(40)), "{err}");
-    // 40 turns of 5 ms each, at least.
+    // At least 40 turns of 5 ms each.
     assert!(first["hold"].as_f64().unwrap() >= 0.2, "{err}");
     assert!(first["lost"].as_f64().unwrap() > 0.0, "{err}");
     let blocked = &report["blocked"];
     assert_eq!(blocked["unknown"].as_u64(), Some(0), "{err}");
     // The main thread is one of them: it joins the others.
     assert_eq!(blocked["threads"].as_u64(), Some(4), "{err}");
-    // The third waits from the beginning to the end, which the workers see to comes after their turns.
+    // The third waits from beginning to end; the workers make sure that the end comes after their turns.
     assert!(blocked["blocked"].as_f64().unwrap() >= 0.2, "{err}");
     let Ok(pprof) = Command::new("go").args(["tool", "pprof", "-top", profile]).output() else {
-        common::skip("time_lost_and_time_unseen", "install go to have the profile read by its pprof");
+        common::skip(
+            "lost_time_and_time_of_living_threads_are_reported",
+            "install go to have the profile read by its pprof",
+        );
         return;
     };
     let table = String::from_utf8(pprof.stdout).unwrap();
@@ -166,7 +170,7 @@ fn time_lost_and_time_unseen() {
 }
 
 #[test]
-fn process_list_keeps_empty_arguments() {
+fn empty_arguments_are_kept_in_the_process_list() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("static_locks.c", folder.path()) else { return };
     let (program, json) = (program.to_str().unwrap(), folder.path().join("report.json"));
@@ -176,7 +180,7 @@ fn process_list_keeps_empty_arguments() {
 }
 
 #[test]
-fn program_has_the_name_of_the_link_that_it_was_started_by() {
+fn program_started_by_a_link_has_the_name_of_the_link() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled_with("static_locks.c", &["-s"], folder.path()) else { return };
     let link = folder.path().join("link");
@@ -187,9 +191,9 @@ fn program_has_the_name_of_the_link_that_it_was_started_by() {
     assert_eq!(callers, ["link", "link", "link"], "{err}");
 }
 
-/// One name of a call site: what the report prints is what `--waits poll@` takes, and so is the command that it advises.
+/// One name of a call site: the report prints it, `--waits poll@` accepts it, and so does the advised command.
 #[test]
-fn report_and_options_name_a_call_site_alike() {
+fn call_site_name_in_the_report_is_accepted_by_waits() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled_with("ping_pong.c", &["-s"], folder.path()) else { return };
     let link = folder.path().join("link");
@@ -208,7 +212,7 @@ fn report_and_options_name_a_call_site_alike() {
 }
 
 #[test]
-fn polling_everywhere_is_named_and_not_advised() {
+fn report_of_polling_run_names_the_policy_without_advice() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("ping_pong.c", folder.path()) else { return };
     let recording = folder.path().join("recording");
@@ -223,7 +227,7 @@ fn polling_everywhere_is_named_and_not_advised() {
 }
 
 #[test]
-fn the_exit_code_is_the_programs() {
+fn exit_code_is_that_of_the_program() {
     for (script, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
         let (.., status) = finish(&mut unspin(&["meter", "sh", "-c", script]));
         assert_eq!(status, Some(code), "{script}");
@@ -231,7 +235,7 @@ fn the_exit_code_is_the_programs() {
 }
 
 #[test]
-fn the_programs_streams_are_its_own() {
+fn standard_streams_are_those_of_the_program() {
     use std::io::Write;
     let mut command = unspin(&["meter", "sh", "-c", "read line; echo out $line; echo err >&2"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -244,7 +248,7 @@ fn the_programs_streams_are_its_own() {
 }
 
 #[test]
-fn a_signal_to_unspin_is_passed_on_and_the_report_printed() {
+fn signal_to_unspin_is_relayed_and_the_report_printed() {
     let script = "trap 'echo got TERM >&2; exit 5' TERM; echo ready >&2; while :; do sleep 0.1; done";
     let mut run = Background::start(unspin(&["meter", "sh", "-c", script]));
     run.wait_for_line("ready");
@@ -254,10 +258,10 @@ fn a_signal_to_unspin_is_passed_on_and_the_report_printed() {
     assert!(rest.starts_with("got TERM\n") && rest.contains("recorded"), "{rest}");
 }
 
-/// As ^C at a terminal: to the whole process group, by the kernel. A signal that somebody sends to the group comes to the
-/// program twice, which is why it counts here.
+/// Like ^C at a terminal: the kernel sends it to the whole process group. A signal from a process to the group reaches
+/// the program twice, so the test counts.
 #[test]
-fn an_interrupt_ends_the_program_and_not_unspin() {
+fn interrupt_ends_the_program_but_not_unspin() {
     let script = "trap 'exit 6' INT; echo ready >&2; while :; do sleep 0.1; done";
     let mut run = Background::start(unspin(&["meter", "sh", "-c", script]));
     run.wait_for_line("ready");
@@ -267,7 +271,7 @@ fn an_interrupt_ends_the_program_and_not_unspin() {
 }
 
 #[test]
-fn an_ignored_signal_stays_ignored() {
+fn ignored_signal_stays_ignored() {
     let mut shell = Command::new("sh");
     let script = "trap '' HUP USR1; exec \"$@\"";
     shell.args(["-c", script, "sh", env!("CARGO_BIN_EXE_unspin"), "meter", "sh", "-c"]);
@@ -275,9 +279,9 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(finish(shell.process_group(0)).2, Some(9));
 }
 
-/// A daemon is left alone, keeps its place in the recording's memory, and is named.
+/// A daemon is not ended, keeps its place in the recording's memory, and is named.
 #[test]
-fn what_outlives_the_program_is_left_alone_and_named() {
+fn surviving_process_is_named_and_not_ended() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("daemon.c", folder.path()) else { return };
     for (arguments, begins) in
@@ -298,7 +302,7 @@ fn what_outlives_the_program_is_left_alone_and_named() {
 }
 
 #[test]
-fn a_program_without_locks_is_said_to_have_none() {
+fn program_without_locks_is_reported_as_such() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("nothing.c", folder.path()) else { return };
     let (_, err, code) = finish(&mut unspin(&["meter", program.to_str().unwrap()]));
@@ -310,7 +314,7 @@ fn a_program_without_locks_is_said_to_have_none() {
 }
 
 #[test]
-fn nothing_is_left_in_memory() {
+fn recording_is_removed_from_memory_at_the_end() {
     let (out, ..) = finish(&mut unspin(&["meter", "sh", "-c", "echo $UNSPIN_RECORD"]));
     let recording = Path::new(out.trim());
     assert!(recording.is_absolute() && recording.ends_with("recording"), "{out}");
@@ -318,7 +322,7 @@ fn nothing_is_left_in_memory() {
 }
 
 #[test]
-fn a_stored_recording_gives_the_same_report() {
+fn stored_recording_gives_the_same_report() {
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("stored");
     let meter = ["meter", "--all", "-o", "table", "--record", recording.to_str().unwrap()];
@@ -343,7 +347,7 @@ fn a_stored_recording_gives_the_same_report() {
         assert!(report["wake_up"][cost].as_u64().unwrap() > 0, "{}", report["wake_up"]);
     }
 
-    // As version 2 of the format has it.
+    // In the form of version 2 of the format.
     let file = fs::File::options().write(true).open(&recording).unwrap();
     file.write_all_at(&2u64.to_ne_bytes(), 8).unwrap();
     let (out, err, code) = finish(&mut unspin(&["report", recording.to_str().unwrap()]));
@@ -355,7 +359,7 @@ fn a_stored_recording_gives_the_same_report() {
 }
 
 #[test]
-fn a_recording_is_read_while_it_is_made_and_after_a_crash() {
+fn report_reads_a_live_recording_and_one_of_a_killed_meter() {
     let script = "echo $UNSPIN_RECORD >&2; exec sleep 1000";
     let mut run = Background::start(unspin(&["meter", "sh", "-c", script]));
     let path = run.wait_for_line("unspin-meter-").trim().to_owned();

@@ -1,4 +1,4 @@
-//! `unspin run --mutex KIND@LOCK`: exactly the locks of that name are replaced.
+//! `unspin run --mutex KIND@LOCK`: exactly the locks of this name are replaced.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Every lock of `named_mutexes.cc`, in the order in which they are used.
+/// Every lock of `named_mutexes.cc`, in the order of their first use.
 const LOCKS: [&str; 15] = [
     "cache_lock",
     "buckets[0]",
@@ -27,7 +27,7 @@ const LOCKS: [&str; 15] = [
     "wild_use",
 ];
 
-/// What each lock was replaced by.
+/// The kind of each lock.
 fn replaced(arguments: &[&str]) -> BTreeMap<String, String> {
     let (out, err, code) = finish(&mut unspin(arguments));
     assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
@@ -35,7 +35,7 @@ fn replaced(arguments: &[&str]) -> BTreeMap<String, String> {
     out.lines().map(|text| line(text).unwrap()).collect()
 }
 
-/// Those of the locks that a name is about, if all others are `steal`.
+/// The locks that a name selects: all others are `steal`.
 fn meant_by(name: &str, program: &str) -> Vec<String> {
     let choice = format!("fair@{name}");
     let replaced = replaced(&["run", "--mutex", "steal", "--mutex", &choice, program]);
@@ -54,7 +54,7 @@ fn line_of(name: &str) -> String {
 }
 
 #[test]
-fn names_mean_their_locks() {
+fn lock_name_replaces_exactly_the_lock_of_that_name() {
     let folder = tempfile::tempdir().unwrap();
     for flags in [&["-O0"][..], &["-O2"], &["-O2", "-no-pie"]] {
         let Some(path) = compiled_with("named_mutexes.cc", flags, folder.path()) else { return };
@@ -86,9 +86,9 @@ fn names_mean_their_locks() {
     }
 }
 
-/// Symbols alone know variables and functions, and not what is within them.
+/// Symbols alone contain variables and functions, but not their parts.
 #[test]
-fn names_without_debug_information() {
+fn names_work_without_debug_information() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = compiled_with("named_mutexes.cc", &["-O1"], folder.path()) else { return };
     match Command::new("strip").arg("--strip-debug").arg(&path).status() {
@@ -114,7 +114,7 @@ fn names_without_debug_information() {
 }
 
 #[test]
-fn a_plan_by_hand() {
+fn plan_written_by_hand_is_applied() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = compiled_with("loads_plugin.c", &[], folder.path()) else { return };
     let plugin = folder.path().join("plugin.so");
@@ -142,9 +142,9 @@ fn a_plan_by_hand() {
     assert_eq!(code, Some(2));
 }
 
-/// The meter records a program under a plan as it does without.
+/// The meter records a program under a plan like without one.
 #[test]
-fn a_metered_program_has_its_plan() {
+fn metered_program_runs_under_its_plan() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = compiled_with("named_mutexes.cc", &["-O1"], folder.path()) else { return };
     let table = folder.path().join("table").into_os_string().into_string().unwrap();

@@ -1,5 +1,4 @@
-//! `unspin prove`, with programs whose figures are known beforehand: scripts that look at which engine they
-//! have been given.
+//! `unspin prove` with programs of known figures: scripts whose output depends on their engine.
 
 mod common;
 
@@ -8,8 +7,8 @@ use serde_json::Value;
 use std::fs;
 use unspin_sys::child::{self, Signal};
 
-/// `prove --runs N --metric tps --higher-is-better` of a shell script that makes a semaphore call, with more options; of
-/// both engines, if these do not say which.
+/// `prove --runs N --metric tps --higher-is-better` of a shell script that makes a semaphore call, with more options;
+/// with both engines unless the options name engines.
 fn prove(runs: &str, options: &[&str], script: &str) -> (String, String, Option<i32>) {
     let metric = ["prove", "--runs", runs, "--metric", "tps", "--higher-is-better"];
     let engines: &[&str] = if options.contains(&"--sysv") { &[] } else { &["--sysv", "global,rcu"] };
@@ -17,16 +16,16 @@ fn prove(runs: &str, options: &[&str], script: &str) -> (String, String, Option<
     finish(&mut unspin(&[&metric[..], engines, options, &["--", "sh", "-c", &script]].concat()))
 }
 
-/// Some System V semaphore calls: what nobody calls cannot be judged.
+/// Some System V semaphore calls: an engine without calls cannot be judged.
 const CALL: &str = concat!(env!("CARGO_BIN_EXE_unspin"), " semopbench -g 1 -s 1 -n 1 > /dev/null");
 
-/// A text without its line breaks.
+/// A text without line breaks.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn faster_is_proven() {
+fn faster_candidate_is_proven_faster() {
     let script = "case $UNSPIN_SYSV in rcu) echo tps: 200;; *) echo tps: 100;; esac";
     let (out, err, code) = prove("8", &[], script);
     assert_eq!(code, Some(0), "{out}{err}");
@@ -47,7 +46,7 @@ fn faster_is_proven() {
 }
 
 #[test]
-fn verbose_report_has_the_noise_and_the_cpus() {
+fn verbose_report_contains_noise_and_cpus() {
     let (out, err, code) = prove("6", &["--verbose"], "echo tps: 100");
     assert_eq!(code, Some(3), "{out}{err}");
     let text = flat(&out);
@@ -60,7 +59,7 @@ fn verbose_report_has_the_noise_and_the_cpus() {
 }
 
 #[test]
-fn slower_is_proven() {
+fn slower_candidate_is_proven_slower() {
     let script = "case $UNSPIN_SYSV in rcu) echo tps: 50;; *) echo tps: 100;; esac";
     let (out, err, code) = prove("8", &[], script);
     assert_eq!(code, Some(1), "{out}{err}");
@@ -68,7 +67,7 @@ fn slower_is_proven() {
 }
 
 #[test]
-fn nothing_is_proven_of_equals() {
+fn equal_candidates_prove_nothing() {
     let (out, err, code) = prove("8", &[], "echo tps: 100");
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(flat(&out).contains("no difference proven"), "{out}");
@@ -84,7 +83,7 @@ fn five_rounds_prove_nothing() {
 }
 
 #[test]
-fn what_the_bare_program_does_decides_nothing() {
+fn program_without_preload_does_not_change_the_verdict() {
     let script = "case $UNSPIN_SYSV in '') echo tps: 900;; *) echo tps: 100;; esac";
     let (out, _, code) = prove("8", &[], script);
     assert_eq!(code, Some(3), "{out}");
@@ -92,7 +91,7 @@ fn what_the_bare_program_does_decides_nothing() {
 }
 
 #[test]
-fn failed_control_ends_the_screening() {
+fn failing_control_ends_the_session() {
     let (out, _, code) = prove("5", &[], "echo no luck today >&2; exit 7");
     assert_eq!(code, Some(4), "{out}");
     assert!(flat(&out).contains("First failure of kernel: it ended with exit code 7."), "{out}");
@@ -101,7 +100,7 @@ fn failed_control_ends_the_screening() {
 }
 
 #[test]
-fn metric_without_a_match_is_reported_once() {
+fn missing_metric_is_reported_once() {
     let options =
         ["prove", "--runs", "5", "--metric", "nosuch", "--waits", "poll", "--", "sh", "-c", "sleep 0; :"];
     let (out, err, code) = finish(&mut unspin(&options));
@@ -111,7 +110,7 @@ fn metric_without_a_match_is_reported_once() {
 }
 
 #[test]
-fn a_candidate_that_crashes_is_a_result() {
+fn crashing_candidate_is_reported() {
     let script = "case $UNSPIN_SYSV in global) kill -11 $$;; rcu) echo tps: 200;; *) echo tps: 100;; esac";
     let (out, _, code) = prove("8", &[], script);
     assert_eq!(code, Some(0), "{out}");
@@ -122,7 +121,7 @@ fn a_candidate_that_crashes_is_a_result() {
 }
 
 #[test]
-fn a_candidate_without_a_figure_has_failed() {
+fn candidate_without_figure_counts_as_failed() {
     let script = "case $UNSPIN_SYSV in rcu) echo nothing;; *) echo tps: 100;; esac";
     let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(4), "{out}");
@@ -131,7 +130,7 @@ fn a_candidate_without_a_figure_has_failed() {
 }
 
 #[test]
-fn a_candidate_that_hangs_is_ended() {
+fn hanging_candidate_is_ended() {
     let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
     let (out, _, code) = prove("5", &["--sysv", "rcu", "--time-limit", "1s"], script);
     assert_eq!(code, Some(4), "{out}");
@@ -139,7 +138,7 @@ fn a_candidate_that_hangs_is_ended() {
 }
 
 #[test]
-fn a_candidate_that_collapses_is_stopped_early() {
+fn collapsed_candidate_is_stopped_early() {
     let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
     let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(1), "{out}");
@@ -147,7 +146,7 @@ fn a_candidate_that_collapses_is_stopped_early() {
 }
 
 #[test]
-fn an_engine_that_no_call_reached_is_not_ranked() {
+fn engine_without_calls_is_not_ranked() {
     let metric = ["prove", "--runs", "5", "--metric", "tps", "--higher-is-better", "--sysv", "global,rcu"];
     let script = "case $UNSPIN_SYSV in rcu) echo tps: 900;; *) echo tps: 100;; esac";
     let (out, _, code) = finish(&mut unspin(&[&metric[..], &["--", "sh", "-c", script]].concat()));
@@ -156,7 +155,7 @@ fn an_engine_that_no_call_reached_is_not_ranked() {
 }
 
 #[test]
-fn a_metered_run_that_fails_costs_its_table_only() {
+fn failed_metered_run_loses_only_its_table() {
     let script = "[ -n \"$UNSPIN_RECORD\" ] && exit 9; echo tps: 100";
     let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(3), "{out}");
@@ -165,10 +164,10 @@ fn a_metered_run_that_fails_costs_its_table_only() {
 }
 
 #[test]
-fn what_a_program_leaves_behind_is_ended() {
+fn leftover_processes_are_ended_before_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("pids");
-    // In a session of its own, so that signals to the process group do not reach it.
+    // In its own session, so that signals to the process group do not reach it.
     let script = format!("setsid sleep 1000 & echo $! >> {}; echo tps: 100", list.display());
     let (out, _, code) = prove("5", &["--sysv", "rcu"], &script);
     assert_eq!(code, Some(3), "{out}");
@@ -180,7 +179,7 @@ fn what_a_program_leaves_behind_is_ended() {
 }
 
 #[test]
-fn a_workload_that_is_ended_leaves_no_sets() {
+fn ended_workload_leaves_no_sets() {
     let workload = ["semopbench", "-g", "1", "-s", "2", "-n", "1000000000", "-d"];
     let (out, _, code) = finish(&mut unspin(&[&["prove", "--time-limit", "500ms"][..], &workload].concat()));
     assert_eq!(code, Some(4), "{out}");
@@ -190,7 +189,7 @@ fn a_workload_that_is_ended_leaves_no_sets() {
 }
 
 #[test]
-fn an_interrupt_ends_everything_and_reports_what_there_is() {
+fn interrupt_ends_the_session_and_reports_results() {
     let folder = tempfile::tempdir().unwrap();
     let pid_file = folder.path().join("pid");
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", pid_file.display());
@@ -210,10 +209,10 @@ fn an_interrupt_ends_everything_and_reports_what_there_is() {
 /// SIGINT, by its number.
 const INTERRUPT: Signal = Signal::PassedOn(2);
 
-/// The same key pressed twice, or held down. The program ignores that it is asked to end, so the second signal comes while
-/// unspin waits for its end.
+/// The same key, pressed twice or held down. The program ignores SIGTERM, so the second signal comes while unspin waits
+/// for its end.
 #[test]
-fn second_interrupt_leaves_the_report_whole() {
+fn second_interrupt_does_not_truncate_the_report() {
     let folder = tempfile::tempdir().unwrap();
     let (pid_file, json) = (folder.path().join("pid"), folder.path().join("result.json"));
     let script = format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; sleep 1000", pid_file.display());
@@ -232,7 +231,7 @@ fn second_interrupt_leaves_the_report_whole() {
 }
 
 #[test]
-fn a_killed_prove_leaves_no_program_behind() {
+fn killed_prove_leaves_no_program() {
     let folder = tempfile::tempdir().unwrap();
     let pid_file = folder.path().join("pid");
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", pid_file.display());
@@ -245,7 +244,7 @@ fn a_killed_prove_leaves_no_program_behind() {
 }
 
 #[test]
-fn json_holds_everything() {
+fn json_contains_all_results() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let script = "case $UNSPIN_SYSV in rcu) echo tps: 200;; *) echo tps: 100;; esac";
@@ -269,7 +268,7 @@ fn json_holds_everything() {
 }
 
 #[test]
-fn wall_time_and_cpu_time_are_figures_too() {
+fn wall_time_and_cpu_time_are_accepted_as_metric() {
     for metric in ["wall-time", "cpu-time"] {
         let busy = format!("{CALL}; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
         let (out, err, code) = finish(&mut unspin(&[
@@ -282,7 +281,7 @@ fn wall_time_and_cpu_time_are_figures_too() {
 }
 
 #[test]
-fn a_workload_brings_its_own_figure() {
+fn workload_has_its_own_figure() {
     let command = ["prove", "--runs", "5", "--sysv", "rcu", "semopbench", "-g", "2", "-s", "2", "-n", "20"];
     let (out, err, code) = finish(&mut unspin(&command));
     assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");

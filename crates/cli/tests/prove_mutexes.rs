@@ -1,5 +1,5 @@
-//! `unspin prove` of kinds of mutex: with a program whose figures depend on the plan that it finds, and with some whose
-//! figures are their own.
+//! `unspin prove` with kinds of mutex: with a program whose figures depend on its plan, and with programs that use real
+//! locks.
 
 mod common;
 
@@ -46,7 +46,7 @@ fn json(file: &Path) -> Value {
 }
 
 #[test]
-fn kinds_are_judged_against_the_system_s() {
+fn kinds_are_compared_with_the_systems_mutex() {
     let options = ["--runs", "8", "--mutex", "adaptive,steal"];
     let Some((out, err, code)) = prove(&options, &["system=100", "adaptive=200", "steal=50"]) else { return };
     assert_eq!(code, Some(0), "{out}{err}");
@@ -61,7 +61,7 @@ fn kinds_are_judged_against_the_system_s() {
 }
 
 #[test]
-fn a_plan_that_won_can_be_proved_again() {
+fn plan_that_won_is_accepted_by_use_plan() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
     let plan = plan.to_str().unwrap();
@@ -77,7 +77,7 @@ fn a_plan_that_won_can_be_proved_again() {
 }
 
 #[test]
-fn no_plan_is_written_that_did_not_win() {
+fn losing_plan_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
     let options = ["--runs", "5", "--mutex", "adaptive", "--plan", plan.to_str().unwrap()];
@@ -88,7 +88,7 @@ fn no_plan_is_written_that_did_not_win() {
 }
 
 #[test]
-fn the_staircase_is_printed() {
+fn kinds_of_a_staircase_are_printed_as_staircase() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let options =
@@ -110,19 +110,19 @@ fn the_staircase_is_printed() {
 }
 
 #[test]
-fn a_kind_for_study_is_warned_of_and_stopped_when_it_collapses() {
+fn experimental_kind_prints_a_warning_and_is_stopped_when_it_collapses() {
     let Some((out, err, code)) = prove(&["--runs", "5", "--mutex", "ticket"], &["system=100", "ticket=hang"])
     else {
         return;
     };
     assert_eq!(code, Some(1), "{out}{err}");
-    assert!(err.contains("ticket is for study"), "{err}");
+    assert!(err.contains("ticket is experimental"), "{err}");
     assert!(flat(&out).contains("ticket collapsed: stopped after"), "{out}");
 }
 
-/// The figures are the program's own here; whether its threads excluded each other is in its exit code.
+/// The figures are the program's own; its exit code says whether its threads excluded each other.
 #[test]
-fn real_locks_are_judged() {
+fn kinds_are_judged_on_real_locks() {
     let options = ["--runs", "5", "--mutex", "adaptive,steal,fair,rt-adaptive,mcs,adaptive@narrow"];
     let Some((out, err, code)) = prove_time(&options, "narrow", &["4", "20000"]) else { return };
     assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");
@@ -137,7 +137,7 @@ fn real_locks_are_judged() {
 }
 
 #[test]
-fn a_program_without_mutexes_is_refused() {
+fn program_without_mutexes_is_refused() {
     let Some((out, err, code)) = prove_time(&["--mutex", "adaptive"], "elsewhere", &["sleep"]) else {
         return;
     };
@@ -151,7 +151,7 @@ fn a_program_without_mutexes_is_refused() {
 }
 
 #[test]
-fn the_best_kind_is_found() {
+fn search_finds_the_best_kind() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, file) = (folder.path().join("plan.toml"), folder.path().join("result.json"));
     let options =
@@ -174,31 +174,31 @@ fn the_best_kind_is_found() {
 }
 
 #[test]
-fn where_nothing_wins_it_is_said_why() {
+fn search_without_winner_explains_why() {
     let Some((out, err, code)) = prove(&["--time-budget", "6s"], &["system=100"]) else { return };
     assert_eq!(code, Some(3), "{out}{err}");
-    assert!(flat(&out).contains("No plan: nothing that was tried is proven better"), "{out}");
+    assert!(flat(&out).contains("No plan: no candidate is proven better"), "{out}");
     assert!(flat(&out).contains("narrow was held"), "{out}");
 }
 
-/// The slower the figure, the worse: what every kind and policy makes slower is said to be slower, and by how much.
+/// Every kind and policy makes the program slower; the report says so, with the ratio.
 #[test]
-fn candidates_that_are_slower_are_called_slower() {
+fn slower_candidate_is_reported_as_slower() {
     let options = ["--metric", "tps", "--higher-is-better", "--time-budget", "8s"];
     let speeds = ["system=200", "adaptive=100", "steal=100", "fair=100", "poll=100", "both=100"];
     let Some((out, err, code)) = prove_time(&options, "planned", &speeds) else { return };
     assert_eq!(code, Some(1), "{out}{err}");
     let text = flat(&out);
-    assert!(text.contains("No plan: nothing that was tried is proven better than system; "), "{out}");
+    assert!(text.contains("No plan: no candidate is proven better than system; "), "{out}");
     assert!(text.contains(" is proven worse (0.50 times as good)"), "{out}");
 }
 
 #[test]
-fn a_program_without_contention_is_not_measured_on() {
+fn search_stops_for_program_without_contention() {
     for (how, said) in [
-        ("sleep", "threads were off the CPUs without waiting for any lock"),
+        ("sleep", "without waiting for a lock of libc"),
         ("condition", "for conditions, barriers or semaphores"),
-        ("compute", "Its mutexes cost it nothing"),
+        ("compute", "Its mutexes cost no time"),
     ] {
         let Some((out, err, code)) = prove_time(&[], "elsewhere", &[how]) else { return };
         assert_eq!(code, Some(3), "{out}{err}");
@@ -207,9 +207,9 @@ fn a_program_without_contention_is_not_measured_on() {
     }
 }
 
-/// What calls nobody makes need not be tried; what is called may be.
+/// Engines are tried only if the program makes System V calls.
 #[test]
-fn engines_are_tried_on_programs_that_call_them() {
+fn search_tries_engines_only_if_they_are_called() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let options = ["--time-budget", "3s", "--json", file.to_str().unwrap()];
@@ -223,7 +223,7 @@ fn engines_are_tried_on_programs_that_call_them() {
 }
 
 #[test]
-fn a_program_without_locks_is_told_apart() {
+fn search_reports_a_program_without_locks() {
     let script = format!(
         "{}; true",
         match program("nothing") {
@@ -237,7 +237,7 @@ fn a_program_without_locks_is_told_apart() {
 }
 
 #[test]
-fn a_program_that_fails_is_shown() {
+fn search_reports_a_failing_program() {
     let (out, err, code) = finish(&mut unspin(&["prove", "--", "sh", "-c", "echo no luck >&2; exit 7"]));
     assert_eq!(code, Some(4), "{out}{err}");
     assert!(flat(&out).contains("First failure of system: it ended with exit code 7."), "{out}");

@@ -1,4 +1,4 @@
-//! `unspin prove` of waits that poll: with a program whose figures depend on the plan that it finds.
+//! `unspin prove` with waits that poll: with a program whose figures depend on its plan.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn json(file: &Path) -> Value {
 const SPEEDS: [&str; 4] = ["system=100", "adaptive=200", "poll=300", "both=400"];
 
 #[test]
-fn mutexes_and_waits_are_candidates_of_their_own() {
+fn mutexes_and_waits_are_separate_candidates() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let options = ["--higher-is-better", "--runs", "8", "--mutex", "adaptive", "--waits", "poll,poll@main"];
@@ -65,7 +65,7 @@ fn mutexes_and_waits_are_candidates_of_their_own() {
 }
 
 #[test]
-fn plan_of_mutexes_and_waits_is_proved_again() {
+fn plan_of_mutexes_and_waits_is_accepted_by_use_plan() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
     fs::write(&plan, "[[mutex]]\nkind = 'adaptive'\n[[wait]]\npolicy = 'poll'\n").unwrap();
@@ -99,7 +99,9 @@ fn candidate_over_the_cpu_limit_is_not_recommended() {
     );
     assert!(text.contains(" times the control's CPU time, and the limit is 50 % more."), "{out}");
     assert!(
-        text.contains("No plan: what is proven faster may use more CPU time than --cpu-limit allows"),
+        text.contains(
+            "No plan: every candidate that is proven faster may use more CPU time than --cpu-limit allows"
+        ),
         "{out}"
     );
     assert!(!plan.exists(), "{err}");
@@ -112,7 +114,7 @@ fn candidate_over_the_cpu_limit_is_not_recommended() {
 }
 
 #[test]
-fn waits_are_found_and_judged_together_with_mutexes() {
+fn search_judges_waits_together_with_mutexes() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, file) = (folder.path().join("plan.toml"), folder.path().join("result.json"));
     let options = ["--higher-is-better", "--time-budget", "8s"];
@@ -127,13 +129,14 @@ fn waits_are_found_and_judged_together_with_mutexes() {
     assert!(text.contains("Call sites where polling first could save most: player+0x"), "{out}");
     assert!(text.contains("poll's tps is 3 times system's"), "{out}");
     assert!(fs::read_to_string(&plan).unwrap().contains("policy = \"poll\""), "{out}");
-    // It can be proved again from the file.
+    // The file can be proved again.
     let options = ["--higher-is-better", "--runs", "7", "--use-plan", plan.to_str().unwrap()];
     let Some((out, err, code)) = prove(&options, &speeds) else { return };
     assert_eq!(code, Some(0), "{out}{err}");
 }
 
-/// Polling is faster, but it burns; the search judges the kind of mutex that stays within the limit, and that wins.
+/// Polling is faster but uses more CPU time. The search judges the kind of mutex that stays within the limit, and that
+/// wins.
 #[test]
 fn search_prefers_candidates_within_the_cpu_limit() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,20 +150,20 @@ fn search_prefers_candidates_within_the_cpu_limit() {
     assert!(flat(&out).contains("It is not recommended: it may take "), "{out}");
 }
 
-/// Whether these tests run under a seccomp filter, where no thread polls.
+/// Whether these tests run under a seccomp filter, under which threads do not poll.
 fn is_filtered() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     !status.lines().any(|line| line == "Seccomp:\t0")
 }
 
 #[test]
-fn waits_that_slept_are_compared_with_the_control() {
+fn report_compares_slept_waits_with_the_control() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let options = ["--runs", "6", "--waits", "poll,poll@player", "--json", file.to_str().unwrap()];
     let Some((out, err, code)) = prove(&options, &["system=100", "turns"]) else { return };
     assert_eq!(code, Some(3), "{out}{err}");
-    let table = out.split("\nWaits, in one more run each, metered\n").nth(1).expect("there is a table");
+    let table = out.split("\nWaits, in one metered run each\n").nth(1).expect("there is a table");
     assert!(table.lines().any(|line| line.starts_with("player+0x")), "{out}");
     for name in ["system", "poll", "poll@player"] {
         assert!(
@@ -180,7 +183,7 @@ fn waits_that_slept_are_compared_with_the_control() {
 
 /// The threads wait for each other only a few times: too few for a trial of polling.
 #[test]
-fn candidate_that_never_polled_is_explained() {
+fn report_explains_why_a_candidate_never_polled() {
     let Some((out, err, code)) = prove(&["--runs", "6", "--waits", "poll@main"], &SPEEDS[..1]) else {
         return;
     };
@@ -194,9 +197,9 @@ fn candidate_that_never_polled_is_explained() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused() {
+fn call_site_that_never_waits_is_refused() {
     let refused = [
-        (["--waits", "system"], "system is the control, which takes part in any case"),
+        (["--waits", "system"], "system is the control, which is always measured"),
         (["--waits", "poll@plyaer"], "plyaer: there is no such function in"),
         (["--cpu-limit", "half"], "give a percentage such as 5 or 0.5"),
     ];
@@ -205,7 +208,7 @@ fn what_cannot_be_judged_is_refused() {
         assert_eq!(code, Some(2), "{err}");
         assert!(err.contains(why), "{err}");
     }
-    // No call returns to the first of these addresses, and nothing calls the second.
+    // No call returns to the first of these addresses, and no code calls the second.
     for (site, arguments) in [("player+0x1", &["system=100", "turns"][..]), ("player", &["system=100"])] {
         let Some((out, err, code)) = prove(&["--waits", &format!("poll@{site}")], arguments) else { return };
         assert_eq!((code, out.as_str()), (Some(4), ""), "{err}");

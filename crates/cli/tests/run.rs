@@ -1,4 +1,4 @@
-//! `unspin run`: the program's exit code, its environment, its arguments.
+//! `unspin run`: exit code, environment and arguments of the program.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn the_exit_code_is_the_programs() {
+fn exit_code_is_that_of_the_program() {
     for code in [0, 1, 42] {
         let (.., status) =
             finish(&mut unspin(&["run", "--sysv", "kernel", "sh", "-c", &format!("exit {code}")]));
@@ -19,13 +19,13 @@ fn the_exit_code_is_the_programs() {
 }
 
 #[test]
-fn a_signal_is_the_programs() {
+fn signal_that_kills_the_program_is_visible_to_the_caller() {
     let status = unspin(&["run", "--sysv", "kernel", "sh", "-c", "kill -15 $$"]).status().unwrap();
     assert_eq!(status.signal(), Some(15));
 }
 
 #[test]
-fn the_program_finds_its_engine() {
+fn environment_names_engine_and_arena() {
     let script = r#"echo "$UNSPIN_SYSV $UNSPIN_ARENA ${UNSPIN_RECORD-none} $0 $*"; echo "$LD_PRELOAD""#;
     let folder = tempfile::tempdir().unwrap();
     let mut command =
@@ -42,13 +42,13 @@ fn the_program_finds_its_engine() {
 }
 
 #[test]
-fn the_library_is_mapped_into_the_program() {
+fn preload_library_is_mapped_into_the_program() {
     let (out, ..) = finish(&mut unspin(&["run", "--sysv", "kernel", "cat", "/proc/self/maps"]));
     assert!(out.contains("libunspin_preload-"), "{out}");
 }
 
 #[test]
-fn a_workload_is_a_program_too() {
+fn workload_name_runs_the_workload() {
     let mut command = unspin(&["run", "--sysv", "kernel", "semopbench", "-g", "1", "-s", "2", "-n", "3"]);
     let (out, err, code) = finish(&mut command);
     assert_eq!(code, Some(0), "{err}");
@@ -56,7 +56,7 @@ fn a_workload_is_a_program_too() {
 }
 
 #[test]
-fn every_engine_runs_the_workload_in_an_arena_of_its_own() {
+fn workload_runs_on_every_engine_in_its_own_arena() {
     let folder = tempfile::tempdir().unwrap();
     for engine in ["global", "rcu"] {
         let arena = folder.path().join(engine);
@@ -71,7 +71,7 @@ fn every_engine_runs_the_workload_in_an_arena_of_its_own() {
 }
 
 #[test]
-fn an_arena_for_the_kernel_is_a_contradiction() {
+fn arena_with_engine_kernel_is_refused() {
     let (out, said, code) = finish(&mut unspin(&["run", "--sysv", "kernel", "--arena", "a", "echo", "x"]));
     assert_eq!((out.as_str(), code), ("", Some(2)));
     assert!(
@@ -81,11 +81,11 @@ fn an_arena_for_the_kernel_is_a_contradiction() {
 }
 
 #[test]
-fn what_is_wrong_with_an_arena_is_said_with_what_can_be_done() {
+fn unusable_arena_is_reported_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::write(path("other"), "precious ".repeat(4096)).unwrap();
-    finish(&mut unspin(&["ipcmk", "-S", "1", "--sysv", "global", "--arena", &path("global")]));
+    finish(&mut unspin(&["run", "--sysv", "global", "--arena", &path("global"), "true"]));
     let cases = [
         (path("other"), "is no arena of unspin, or is damaged; name another file with --arena; "),
         (
@@ -104,7 +104,7 @@ fn what_is_wrong_with_an_arena_is_said_with_what_can_be_done() {
     }
 }
 
-/// A shell of root's with an IPC namespace of its own, and a cache folder of the machine that is empty at first.
+/// A shell of root in a new IPC namespace, with an empty cache folder of the machine.
 fn shell_of_root(folder: &Path, script: &str) -> Command {
     let prepare = "mount -t tmpfs -o mode=0755 none /var/cache && cd \"$HOME\" && umask 077";
     let mut command = Command::new("unshare");
@@ -117,8 +117,8 @@ fn shell_of_root(folder: &Path, script: &str) -> Command {
     command
 }
 
-/// Standard output and standard error of a script in such a shell, which removes what `nobody` leaves in /dev/shm. None, and
-/// a line that says so, if there can be none.
+/// Standard output and standard error of a script in such a shell. The script's end removes the arenas of `nobody` in
+/// /dev/shm. None, with a `SKIPPED` line, if such a shell is impossible.
 fn as_root(test: &str, script: &str) -> Option<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -134,16 +134,17 @@ fn as_root(test: &str, script: &str) -> Option<(String, String)> {
     Some((text(output.stdout), text(output.stderr)))
 }
 
-/// The library lies where the other user can read it, and nobody else can write to it.
+/// The other user can read the library, and only root can write to it.
 #[test]
-fn what_root_starts_and_becomes_another_user_is_served() {
+fn program_that_drops_root_keeps_its_engine() {
     let script = r#"
         $unspin run --sysv rcu su nobody -s /bin/sh -c '
             grep -o -m 1 "/var/.*/libunspin_preload-" /proc/self/maps
             ipcmk -S 3; ipcs -s | grep -o "0 *nobody.*"'
         stat -c "%a %U" /var/cache/unspin /var/cache/unspin/*
         echo "of the kernel: $(ipcs -s | grep -c nobody)"
-        $unspin ipcs --arenas | grep -c "^nobody  rcu .*unspin-sysv-$(id -u nobody)-$(stat -Lc %i /proc/self/ns/ipc)-rcu"
+        $unspin arenas list | grep -A 1 "unspin-sysv-$(id -u nobody)-$(stat -Lc %i /proc/self/ns/ipc)-rcu" | \
+            grep -c "^  engine rcu, owner nobody, "
     "#;
     let Some((out, said)) = as_root("su under unspin run", script) else { return };
     assert_eq!(said, "");
@@ -154,16 +155,16 @@ fn what_root_starts_and_becomes_another_user_is_served() {
     );
 }
 
-/// An arena is its owner's, unless he opens it.
+/// An arena belongs to its owner, unless the owner opens it to others.
 #[test]
-fn another_user_uses_an_arena_that_was_opened_to_him() {
+fn another_user_can_use_an_arena_opened_by_chmod() {
     let script = r#"
         as_nobody() { $unspin run --sysv rcu --arena shared su nobody -s /bin/sh -c "$1"; }
         as_nobody 'ipcmk -S 3; cat /proc/sysvipc/sem'
         chmod 666 shared
-        $unspin ipcmk -S 4 -p 640 --arena shared
+        $unspin run --sysv rcu --arena shared ipcmk -S 4 -p 640
         as_nobody 'ipcmk -S 3; ipcs -s | cut -c 12- | grep -e root -e nobody; ipcrm -s 0 -s 1'
-        $unspin ipcs -s --arena shared | grep -c 0x
+        $unspin arenas show shared -s | grep -c 0x
     "#;
     let Some((out, said)) = as_root("an arena for others", script) else { return };
     assert_eq!(
@@ -186,9 +187,9 @@ fn another_user_uses_an_arena_that_was_opened_to_him() {
     assert_eq!([lines[1], lines[3], lines[4]], answers, "{said}");
 }
 
-/// Whoever could write there could let root run his code.
+/// A user who could write there could run code as root.
 #[test]
-fn a_folder_that_others_may_write_to_is_not_the_machines_cache() {
+fn cache_folder_writable_by_others_is_not_used_for_root() {
     let script = r#"
         tried() { $unspin run --sysv kernel cat /proc/self/maps | grep -o -m 1 "/[^ ]*libunspin_preload-"; }
         tried; mv /var/cache/unspin /var/cache/old

@@ -1,4 +1,4 @@
-//! semopbench on the kernel's semaphores: what it reports, and that it leaves nothing behind.
+//! `unspin semopbench` on the kernel's semaphores: its report, no leftovers.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Background, gone, sets_exist, unspin, wait_until};
 use unspin_sys::child::{self, Signal};
 
 #[test]
-fn every_hand_off_is_made() {
+fn semopbench_makes_every_hand_off() {
     let output = unspin(&["semopbench", "-g", "3", "-s", "4", "-n", "50", "-v"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
@@ -27,13 +27,13 @@ fn every_hand_off_is_made() {
 }
 
 #[test]
-fn a_ring_of_one_posts_to_itself() {
+fn ring_of_one_posts_to_itself() {
     let output = unspin(&["semopbench", "-g", "1", "-s", "1", "-n", "10"]).output().unwrap();
     assert!(output.status.success());
 }
 
 #[test]
-fn resetting_the_profile_says_what_it_did() {
+fn reset_of_profile_reports_its_result() {
     let output = unspin(&["semopbench", "-g", "1", "-s", "2", "-n", "1", "-r"]).output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stderr).unwrap();
@@ -41,14 +41,14 @@ fn resetting_the_profile_says_what_it_did() {
 }
 
 #[test]
-fn sets_are_gone_afterwards() {
+fn sets_are_removed_at_the_end() {
     let output = unspin(&["semopbench", "-g", "3", "-s", "2", "-n", "10", "-d"]).output().unwrap();
     let sets = common::sets_of(&String::from_utf8(output.stderr).unwrap());
     assert_eq!(sets.len(), 3);
     assert!(!sets_exist(&sets));
 }
 
-/// Starts a benchmark that would run for hours, and waits until its processes exist.
+/// Starts a benchmark of several hours, and waits until its processes exist.
 fn endless() -> (Background, Vec<i32>, Vec<u32>) {
     let mut run = Background::start(unspin(&["semopbench", "-g", "4", "-s", "4", "-n", "1000000000", "-d"]));
     let sets = run.wait_for_sets();
@@ -60,7 +60,7 @@ fn endless() -> (Background, Vec<i32>, Vec<u32>) {
 }
 
 #[test]
-fn a_killed_master_leaves_nothing() {
+fn killed_master_leaves_no_process_or_set() {
     let (mut run, sets, processes) = endless();
     child::signal(run.pid(), Signal::Kill).unwrap();
     run.wait();
@@ -69,7 +69,7 @@ fn a_killed_master_leaves_nothing() {
 }
 
 #[test]
-fn a_master_asked_to_end_leaves_nothing() {
+fn sigterm_to_master_leaves_no_process_or_set() {
     let (mut run, sets, processes) = endless();
     child::signal_group(run.pid(), Signal::Terminate).unwrap();
     run.wait();
@@ -78,7 +78,7 @@ fn a_master_asked_to_end_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_process_ends_the_benchmark() {
+fn killed_process_ends_the_benchmark() {
     let (mut run, sets, processes) = endless();
     child::signal(*processes.last().unwrap(), Signal::Kill).unwrap();
     let status = run.wait();
@@ -90,7 +90,7 @@ fn a_killed_process_ends_the_benchmark() {
 }
 
 #[test]
-fn a_removed_set_ends_the_benchmark() {
+fn removed_set_ends_the_benchmark() {
     let (mut run, sets, processes) = endless();
     // SAFETY: IPC_RMID takes no argument.
     unsafe { unspin_sys::ipc::semctl(sets[1], 0, unspin_sys::ipc::flag::IPC_RMID, 0) }.unwrap();
@@ -103,7 +103,7 @@ fn a_removed_set_ends_the_benchmark() {
 }
 
 #[test]
-fn a_killed_process_ends_the_benchmark_under_every_engine() {
+fn killed_process_ends_the_benchmark_on_every_engine() {
     let folder = tempfile::tempdir().unwrap();
     for engine in ["global", "rcu"] {
         let arena = folder.path().join(engine);

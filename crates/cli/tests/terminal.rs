@@ -1,4 +1,4 @@
-//! `unspin meter` at a terminal: the program is in the foreground, and has ^C and ^Z for itself.
+//! `unspin meter` at a terminal: the program is in the foreground and gets ^C and ^Z.
 
 mod common;
 
@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex};
 
 const SIZE: PtySize = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
 
-/// A command at a terminal of its own.
-struct Sitting {
+/// A command at its own terminal.
+struct TerminalSession {
     _pty: PtyPair,
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     shown: Arc<Mutex<String>>,
 }
 
-impl Sitting {
-    /// None, and a line that says so, where there are no terminals.
-    fn start(test: &str, arguments: &[&str]) -> Option<Sitting> {
+impl TerminalSession {
+    /// None, with a `SKIPPED` line, if there are no pseudo-terminals.
+    fn start(test: &str, arguments: &[&str]) -> Option<TerminalSession> {
         let pty = native_pty_system()
             .openpty(SIZE)
             .map_err(|e| skip(test, &format!("there is no pseudo-terminal ({e}): mount /dev/pts")))
@@ -43,7 +43,7 @@ impl Sitting {
                 screen.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
             }
         });
-        Some(Sitting { _pty: pty, child, keys, shown })
+        Some(TerminalSession { _pty: pty, child, keys, shown })
     }
 
     fn text(&self) -> String {
@@ -60,53 +60,58 @@ impl Sitting {
 }
 
 #[test]
-fn an_interrupt_is_for_the_program_once() {
+fn interrupt_reaches_the_program_once() {
     let script = "trap 'echo interrupted; n=$((n+1))' INT; echo ready; \
                   while [ -z \"$n\" ]; do sleep 0.1; done; sleep 0.3; exit 1$n";
     let unspin = [env!("CARGO_BIN_EXE_unspin"), "meter", "sh", "-c", script];
-    let Some(mut sitting) = Sitting::start("an_interrupt_is_for_the_program_once", &unspin) else { return };
-    sitting.wait_for("ready");
-    sitting.press("\x03");
-    let code = sitting.child.wait().unwrap().exit_code();
-    assert_eq!(code, 11, "one interrupt came to the program: {}", sitting.text());
-    sitting.wait_for("No lock was recorded");
+    let Some(mut session) = TerminalSession::start("interrupt_reaches_the_program_once", &unspin) else {
+        return;
+    };
+    session.wait_for("ready");
+    session.press("\x03");
+    let code = session.child.wait().unwrap().exit_code();
+    assert_eq!(code, 11, "one interrupt came to the program: {}", session.text());
+    session.wait_for("No lock was recorded");
 }
 
 #[test]
-fn a_shell_stops_and_continues_it() {
-    let test = "a_shell_stops_and_continues_it";
-    let Some(mut sitting) = Sitting::start(test, &["bash", "--norc", "--noprofile", "-i"]) else { return };
+fn shell_can_stop_and_continue_a_metered_program() {
+    let test = "shell_can_stop_and_continue_a_metered_program";
+    let Some(mut session) = TerminalSession::start(test, &["bash", "--norc", "--noprofile", "-i"]) else {
+        return;
+    };
     let unspin = env!("CARGO_BIN_EXE_unspin");
-    sitting.press(&format!("{unspin} meter sh -c 'echo rea\"\"dy; cat; echo e\"\"nd'\n"));
-    sitting.wait_for("ready");
-    sitting.press("\x1a");
-    sitting.wait_for("Stopped");
-    // What is typed before the shell has handed the terminal over is the shell's: it says so by the command line.
-    let named = sitting.text().matches("echo rea").count();
-    sitting.press("fg\n");
-    wait_until("it is continued", || sitting.text().matches("echo rea").count() > named);
-    sitting.press("one line\n\x04");
-    sitting.wait_for("end");
-    sitting.wait_for("No lock was recorded");
-    // A shell that begins or awaits a command may lose ^C (dash); the program that takes its place does not.
-    sitting.press(&format!("{unspin} meter sh -c 'echo on\"\"ce; exec sleep 1000'\n"));
-    sitting.wait_for("once");
-    sitting.press("\x03");
-    sitting.wait_for("Signal 2 (SIGINT) killed the program");
-    sitting.press("echo code $?\n");
-    sitting.wait_for("code 130");
-    sitting.press("exit\n");
-    sitting.child.wait().unwrap();
+    session.press(&format!("{unspin} meter sh -c 'echo rea\"\"dy; cat; echo e\"\"nd'\n"));
+    session.wait_for("ready");
+    session.press("\x1a");
+    session.wait_for("Stopped");
+    // Keys that arrive before the shell has handed the terminal over go to the shell: its command line shows when that
+    // has happened.
+    let named = session.text().matches("echo rea").count();
+    session.press("fg\n");
+    wait_until("it is continued", || session.text().matches("echo rea").count() > named);
+    session.press("one line\n\x04");
+    session.wait_for("end");
+    session.wait_for("No lock was recorded");
+    // A shell that starts or awaits a command may lose ^C (dash); the program that replaces it does not.
+    session.press(&format!("{unspin} meter sh -c 'echo on\"\"ce; exec sleep 1000'\n"));
+    session.wait_for("once");
+    session.press("\x03");
+    session.wait_for("Signal 2 (SIGINT) killed the program");
+    session.press("echo code $?\n");
+    session.wait_for("code 130");
+    session.press("exit\n");
+    session.child.wait().unwrap();
 }
 
-/// The kernel tells only the session's leader that the terminal is gone, which is unspin here and would be the program.
+/// The kernel sends SIGHUP only to the session leader, which is unspin here and would be the program otherwise.
 #[test]
-fn a_hang_up_reaches_the_program() {
+fn hang_up_reaches_the_program() {
     let PtyPair { slave, master } = match native_pty_system().openpty(SIZE) {
         Ok(pty) => pty,
         Err(e) => {
             let reason = format!("there is no pseudo-terminal ({e}): mount /dev/pts");
-            return skip("a_hang_up_reaches_the_program", &reason);
+            return skip("hang_up_reaches_the_program", &reason);
         }
     };
     let folder = tempfile::tempdir().unwrap();

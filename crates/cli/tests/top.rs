@@ -1,4 +1,4 @@
-//! `unspin top` at a terminal: a pseudo-terminal, with somebody at the keys.
+//! `unspin top` at a pseudo-terminal, with keys.
 
 mod common;
 
@@ -12,25 +12,25 @@ use unspin_sys::child::{self, Signal};
 
 const SIZE: PtySize = PtySize { rows: 30, cols: 120, pixel_width: 0, pixel_height: 0 };
 
-/// `unspin top` in a terminal of its own.
-struct Sitting {
+/// `unspin top` at its own terminal.
+struct TerminalSession {
     pty: PtyPair,
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
-    /// How the terminal was set before.
+    /// The settings of the terminal before the start.
     before: String,
     folder: tempfile::TempDir,
     /// The program's process id, once it is known.
     program: Option<u32>,
 }
 
-/// What the terminal is set to.
+/// The settings of the terminal.
 fn settings(terminal: &dyn MasterPty) -> String {
     format!("{:?}", terminal.get_termios().expect("a pseudo-terminal has settings"))
 }
 
-/// What shows what is printed.
+/// Interprets the output for the screen.
 fn screen() -> vt100::Parser {
     let size = |n: u16| n.try_into().unwrap();
     vt100::Parser::new(size(SIZE.rows), size(SIZE.cols), 1000)
@@ -51,10 +51,10 @@ fn top(folder: &Path, options: &[&str], program: &Path) -> CommandBuilder {
     command
 }
 
-impl Sitting {
-    /// Starts it with options for the program that holds locks, and arguments for that. None without a compiler or a
+impl TerminalSession {
+    /// Starts it, with options, for the program that holds locks, with arguments. None without a compiler or a
     /// pseudo-terminal.
-    fn start(test: &str, options: &[&str], arguments: &[&str]) -> Option<Sitting> {
+    fn start(test: &str, options: &[&str], arguments: &[&str]) -> Option<TerminalSession> {
         let folder = tempfile::tempdir().unwrap();
         let program = compiled("busy_lock.c", folder.path())?;
         let pty = native_pty_system()
@@ -74,14 +74,14 @@ impl Sitting {
                 shown.lock().unwrap().process(&bytes[..n]);
             }
         });
-        Some(Sitting { pty, child, keys, screen, before, folder, program: None })
+        Some(TerminalSession { pty, child, keys, screen, before, folder, program: None })
     }
 
     fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    /// Waits until the screen shows something.
+    /// Waits until the screen shows a text.
     fn wait_for(&mut self, text: &str) {
         let screen = Arc::clone(&self.screen);
         let child = &mut self.child;
@@ -101,7 +101,7 @@ impl Sitting {
         self.keys.flush().unwrap();
     }
 
-    /// The program's process id, as the screen has it.
+    /// The program's process id, read from the screen.
     fn program(&mut self) -> u32 {
         self.wait_for("pid ");
         let text = self.text();
@@ -109,7 +109,7 @@ impl Sitting {
         *self.program.insert(number.parse().unwrap())
     }
 
-    /// Waits for the end, and looks whether the terminal is as it was. The exit code.
+    /// Waits for the end, checks that the terminal has its former settings, and returns the exit code.
     fn end(&mut self) -> u32 {
         wait_until("unspin has ended", || self.child.try_wait().unwrap().is_some());
         let code = self.child.wait().unwrap().exit_code();
@@ -123,11 +123,11 @@ impl Sitting {
     }
 }
 
-impl Drop for Sitting {
+impl Drop for TerminalSession {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // A test that has failed leaves its program behind, unless the number is somebody else's by now.
+        // A failed test leaves its program behind, unless its pid has been reused.
         if let Some(pid) = self.program
             && fs::read_link(format!("/proc/{pid}/exe"))
                 .is_ok_and(|file| file.starts_with(self.folder.path()))
@@ -137,15 +137,15 @@ impl Drop for Sitting {
     }
 }
 
-/// What a process has mapped of a recording.
+/// The mappings of a recording in a process.
 fn recordings(pid: u32) -> Vec<String> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     maps.lines().filter(|line| line.contains("/recording")).map(str::to_owned).collect()
 }
 
 #[test]
-fn locks_are_shown_and_the_program_is_ended() {
-    let Some(mut top) = Sitting::start("locks_are_shown_and_the_program_is_ended", &["-i", "200ms"], &[])
+fn top_shows_locks_and_ends_the_program() {
+    let Some(mut top) = TerminalSession::start("top_shows_locks_and_ends_the_program", &["-i", "200ms"], &[])
     else {
         return;
     };
@@ -155,7 +155,7 @@ fn locks_are_shown_and_the_program_is_ended() {
 
     top.press("?");
     top.wait_for("Keys and columns");
-    // Any key closes it. (Esc and a key at once would be Alt with that key.)
+    // Any key closes it. (Esc followed at once by a key would be Alt with that key.)
     top.press("x/hot_\r");
     top.wait_for("with \"hot_\"");
     top.press("\r");
@@ -175,8 +175,8 @@ fn locks_are_shown_and_the_program_is_ended() {
     assert_eq!(left_in(top.folder.path()), Vec::<PathBuf>::new());
 }
 
-impl Sitting {
-    /// Waits until what was printed at the end has been shown.
+impl TerminalSession {
+    /// Waits until the output after the end contains a text.
     fn wait_for_rest(&mut self, text: &str) {
         let screen = Arc::clone(&self.screen);
         wait_until(&format!("{text:?} is printed"), || {
@@ -185,15 +185,15 @@ impl Sitting {
     }
 }
 
-/// Files that hold what the program printed.
+/// Files that contain the program's output.
 fn left_in(folder: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|extension| extension == "out")).collect()
 }
 
 #[test]
-fn a_lock_that_is_held_names_its_holder() {
-    let Some(mut top) = Sitting::start("a_lock_that_is_held_names_its_holder", &["-i", "200ms"], &[]) else {
+fn held_lock_shows_its_holder() {
+    let Some(mut top) = TerminalSession::start("held_lock_shows_its_holder", &["-i", "200ms"], &[]) else {
         return;
     };
     top.wait_for("hot_lock");
@@ -209,8 +209,10 @@ fn a_lock_that_is_held_names_its_holder() {
 }
 
 #[test]
-fn the_program_goes_on() {
-    let Some(mut top) = Sitting::start("the_program_goes_on", &["-i", "200ms", "--quiet"], &[]) else {
+fn program_goes_on_after_leaving() {
+    let Some(mut top) =
+        TerminalSession::start("program_goes_on_after_leaving", &["-i", "200ms", "--quiet"], &[])
+    else {
         return;
     };
     top.wait_for("hot_lock");
@@ -234,8 +236,8 @@ fn the_program_goes_on() {
 }
 
 #[test]
-fn a_program_that_ends_stays_on_the_screen() {
-    let Some(mut top) = Sitting::start("a_program_that_ends_stays_on_the_screen", &["-i", "100ms"], &["1"])
+fn ended_program_stays_on_the_screen() {
+    let Some(mut top) = TerminalSession::start("ended_program_stays_on_the_screen", &["-i", "100ms"], &["1"])
     else {
         return;
     };
@@ -248,9 +250,9 @@ fn a_program_that_ends_stays_on_the_screen() {
 }
 
 #[test]
-fn what_goes_on_after_the_program_counts_no_more() {
-    let test = "what_goes_on_after_the_program_counts_no_more";
-    let Some(mut top) = Sitting::start(test, &["-i", "100ms"], &["daemon"]) else { return };
+fn processes_that_outlive_the_program_are_not_counted() {
+    let test = "processes_that_outlive_the_program_are_not_counted";
+    let Some(mut top) = TerminalSession::start(test, &["-i", "100ms"], &["daemon"]) else { return };
     top.wait_for("ended with code 0, 1 process still running");
     top.wait_for("hot_lock");
     std::thread::sleep(std::time::Duration::from_secs(1));
@@ -269,12 +271,15 @@ fn what_goes_on_after_the_program_counts_no_more() {
 }
 
 #[test]
-fn what_does_not_listen_is_killed() {
-    let Some(mut top) = Sitting::start("what_does_not_listen_is_killed", &[], &["deaf"]) else { return };
+fn program_that_ignores_sigterm_is_killed() {
+    let Some(mut top) = TerminalSession::start("program_that_ignores_sigterm_is_killed", &[], &["deaf"])
+    else {
+        return;
+    };
     top.wait_for("running");
     let program = top.program();
     wait_until("the program is deaf", || {
-        // Bit 14 of the signals that are ignored: SIGTERM.
+        // Bit 14 of the ignored signals: SIGTERM.
         let status = fs::read_to_string(format!("/proc/{program}/status")).unwrap();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
         u64::from_str_radix(mask, 16).unwrap() >> 14 & 1 == 1
@@ -287,9 +292,11 @@ fn what_does_not_listen_is_killed() {
 }
 
 #[test]
-fn a_signal_ends_both_and_gives_the_terminal_back() {
+fn signal_ends_the_program_and_restores_the_terminal() {
     for signal in [Signal::Terminate, Signal::PassedOn(1)] {
-        let Some(mut top) = Sitting::start("a_signal_ends_both_and_gives_the_terminal_back", &[], &[]) else {
+        let Some(mut top) =
+            TerminalSession::start("signal_ends_the_program_and_restores_the_terminal", &[], &[])
+        else {
             return;
         };
         top.wait_for("running");
@@ -301,11 +308,11 @@ fn a_signal_ends_both_and_gives_the_terminal_back() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_ends_both() {
-    let test = "a_terminal_that_goes_away_ends_both";
+fn hang_up_ends_unspin_and_the_program() {
+    let test = "hang_up_ends_unspin_and_the_program";
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("busy_lock.c", folder.path()) else { return };
-    // As the leader of its session it gets SIGHUP, and has to notice for itself otherwise.
+    // As the session leader it gets SIGHUP; otherwise it has to detect the hang-up itself.
     for leader in [true, false] {
         let PtyPair { slave, master } = match native_pty_system().openpty(SIZE) {
             Ok(pty) => pty,
@@ -339,8 +346,10 @@ fn a_terminal_that_goes_away_ends_both() {
 }
 
 #[test]
-fn windows_of_any_size() {
-    let Some(mut top) = Sitting::start("windows_of_any_size", &["-i", "100ms"], &[]) else { return };
+fn window_of_any_size_is_drawn() {
+    let Some(mut top) = TerminalSession::start("window_of_any_size_is_drawn", &["-i", "100ms"], &[]) else {
+        return;
+    };
     top.wait_for("hot_lock");
     for (rows, cols) in [(1, 1), (2, 3), (5, 20), (60, 250)] {
         top.pty.master.resize(PtySize { rows, cols, ..SIZE }).unwrap();
@@ -356,12 +365,14 @@ fn windows_of_any_size() {
 }
 
 #[test]
-fn what_the_program_prints_is_kept() {
+fn program_output_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("printed");
     fs::write(&file, "of yesterday\n").unwrap();
     let options = ["-q", "-o", file.to_str().unwrap()];
-    let Some(mut top) = Sitting::start("what_the_program_prints_is_kept", &options, &["1"]) else { return };
+    let Some(mut top) = TerminalSession::start("program_output_is_kept", &options, &["1"]) else {
+        return;
+    };
     top.wait_for("ended with code 7");
     top.press("q");
     assert_eq!(top.end(), 7);
@@ -371,12 +382,12 @@ fn what_the_program_prints_is_kept() {
 }
 
 #[test]
-fn a_program_that_does_not_exist_leaves_the_terminal_alone() {
+fn missing_program_leaves_the_terminal_unchanged() {
     let pty = match native_pty_system().openpty(SIZE) {
         Ok(pty) => pty,
         Err(e) => {
             return skip(
-                "a_program_that_does_not_exist_leaves_the_terminal_alone",
+                "missing_program_leaves_the_terminal_unchanged",
                 &format!("no pseudo-terminal ({e}): mount devpts"),
             );
         }
@@ -390,7 +401,7 @@ fn a_program_that_does_not_exist_leaves_the_terminal_alone() {
 }
 
 #[test]
-fn without_a_terminal_there_is_one_line() {
+fn missing_terminal_is_reported_in_one_line() {
     let (out, err, code) = finish(&mut unspin(&["top", "true"]));
     let line = "unspin: top: standard input and output must be a terminal; `unspin meter` needs none\n";
     assert_eq!((out.as_str(), err.as_str(), code), ("", line, Some(2)));

@@ -116,7 +116,7 @@ pub fn say_if_damaged() {
         && engine.is_damaged()
     {
         say_once(format_args!(
-            "arena {0}: was cut short or overwritten while it was in use; `unspin ipcrm --arena {0}` removes it when no \
+            "arena {0}: was cut short or overwritten while it was in use; `unspin arenas remove {0}` removes it when no \
              program uses it",
             arena.display()
         ));

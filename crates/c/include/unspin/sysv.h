@@ -13,7 +13,7 @@
  * PROCESSES
  *     Objects lie in an arena: a file that processes share by its name. It was opened by this library, or by a
  *     program under `unspin run --sysv ENGINE --arena FILE`. As in the kernel, objects outlive the processes that use
- *     them. They exist until IPC_RMID or the removal of the file (`unspin ipcrm --arena FILE`). A process that may
+ *     them. They exist until IPC_RMID or the removal of the file (`unspin arenas remove FILE`). A process that may
  *     write the file can do anything to the objects in it: permission checks separate well-behaved programs only.
  *
  * THREADS, FORK, EXEC

@@ -1,32 +1,32 @@
-//! `unspin meter`, which runs a program and prints which locks it lost time on; `unspin report`, which prints that of a
+//! `unspin meter`: runs a program and prints the locks on which it lost time. `unspin report`: prints the report of a
 //! recording.
 
 pub mod names;
 pub mod notes;
+pub mod observer;
 pub mod outputs;
+pub mod recorded_program;
 mod relay;
 pub mod running;
-pub mod session;
 pub mod threads;
 pub mod wakeup;
-pub mod witness;
 
 use crate::error::Error;
 use crate::options;
 use crate::{outfile, stdout};
 use names::Lookup;
 use outputs::Results;
-use session::Session;
+use recorded_program::RecordedProgram;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use unspin_meter::Recording;
 
-/// What the recording that is read is called beside the options that name files.
+/// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";
 
-/// Runs the program, reports on its locks, and answers with its exit code.
-pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
+/// Runs the program, reports on its locks, and returns its exit code.
+pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let [json, pprof] = outputs::files(&options.view);
     outfile::try_files(&[
         ("--output", options.output.as_deref()),
@@ -34,20 +34,20 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
         json,
         pprof,
     ])?;
-    let session = Session::new(&options.recorded)?;
-    let mut running = session.start(session.command())?;
-    let ended = running.wait_to_the_end()?;
+    let recorded = RecordedProgram::new(&options.recorded)?;
+    let mut running = recorded.start(recorded.command())?;
+    let ended = running.wait_until_end()?;
     let snapshot = running.snapshot();
     let results = Results::new(&snapshot, &Lookup::new(), &options.view);
-    let survivors = notes::survivors(&session);
-    let mut text = match running.witness().explain(&snapshot) {
-        // They may use locks yet.
+    let survivors = notes::survivors(&recorded);
+    let mut text = match running.observer().explain(&snapshot) {
+        // They may still use locks.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
         Some(why) => format!("{why}\n"),
         None => outputs::text(&results.report, &options.view, width(options.output.as_deref())),
     };
     let notes =
-        [notes::ending(ended.end), survivors, notes::room(&session, &snapshot, options.recorded.size)];
+        [notes::ending(ended.end), survivors, notes::room(&recorded, &snapshot, options.recorded.size)];
     text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
     let mut failed = Vec::new();
     let unwritten = print(&text, options.output.as_deref()).err();
@@ -55,44 +55,45 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
     match (&options.record, unwritten) {
         (Some(file), unwritten) => {
             failed.extend(unwritten);
-            failed.extend(store(session, file).err());
+            failed.extend(store(recorded, file).err());
         }
-        // Standard error may be nowhere to be seen.
+        // Standard error may be a closed pipe.
         (None, Some(e)) => {
-            let kept = session.keep();
+            let kept = recorded.keep();
             failed.push(Error::Environment(format!("{e}; the recording is kept in {}", kept.display())));
         }
         (None, None) => (),
     }
-    match say_all_but_the_last(failed) {
+    match print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::from(running::exit_code(ended.end))),
     }
 }
 
 /// Prints the report of a recording.
-pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
+pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let files = outputs::files(&options.view);
     outfile::try_files(&files)?;
-    outfile::tell_apart(&[[(RECORDING, Some(&*options.file))].as_slice(), &files].concat())?;
+    outfile::refuse_same_file(&[[(RECORDING, Some(&*options.file))].as_slice(), &files].concat())?;
     let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
     let results = Results::new(&snapshot, &Lookup::as_of(&snapshot), &options.view);
     let text = outputs::text(&results.report, &options.view, outputs::width(std::io::stdout()));
     let mut failed = results.write_files(&options.view);
     failed.extend(stdout::print(&text).err());
-    match say_all_but_the_last(failed) {
+    match print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// Columns of the table: a file has room for long names.
+/// Columns of a table in a file: names may be long.
 fn width(output: Option<&Path>) -> usize {
     output.map_or_else(|| outputs::width(std::io::stderr()), |_| outputs::FILE_WIDTH)
 }
 
-/// To the file; without one, or where it cannot be written, to standard error. One that is closed is the user's choice.
+/// Writes to the file. Without one, or if it cannot be written, writes to standard error. Closing that is the user's
+/// choice.
 fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
     let written = file.map(|file| outfile::write(file, text.as_bytes()));
     if !matches!(written, Some(Ok(()))) {
@@ -101,17 +102,17 @@ fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
     written.unwrap_or(Ok(()))
 }
 
-/// Stores the recording; where that fails it stays in memory, for another try by cp(1).
-fn store(session: Session, file: &Path) -> Result<(), Error> {
-    session.recording.save(file).map_err(|e| {
-        let path = session.keep();
+/// Stores the recording. If that fails it stays in memory, where the user can copy it with cp(1).
+fn store(recorded: RecordedProgram, file: &Path) -> Result<(), Error> {
+    recorded.recording.save(file).map_err(|e| {
+        let path = recorded.keep();
         let why = format!("the recording cannot be stored here, and is kept in {}", path.display());
         Error::at(file, &why, e)
     })
 }
 
-/// Of several errors main prints the last.
-fn say_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
+/// Prints all errors except the last, which main prints.
+fn print_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
     let last = errors.pop()?;
     for error in errors {
         eprintln!("unspin: {error}");

@@ -1,6 +1,6 @@
-//! What locks and callers are called.
+//! Names of locks and callers.
 //!
-//! A lock is named by the static variable that it is; else by where it was initialised; else by where it was used first.
+//! A lock is named after its static variable; or else after its initialisation; or else after its first use.
 
 mod history;
 mod lookup;
@@ -10,43 +10,43 @@ mod started;
 mod through;
 mod words;
 
-pub use lookup::{Home, Lookup};
+pub use lookup::{FileAddress, Lookup};
 pub use words::{is_library_of_system, is_of_system};
 
-use history::{History, Site};
+use history::{History, RecordedUse};
 use shared::Shared;
 use std::cell::OnceCell;
 use through::Through;
 use unspin_meter::{Image, Key, Name, RecordKind, Snapshot, pprof};
 use unspin_symbols::{Frame, Variable};
 
-/// Whether the parts of one variable have one name.
+/// Whether the parts of a variable share one name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parts {
-    /// The elements of an array have the array's.
+    /// The elements of an array have the name of the array.
     Together,
-    /// Each element has a name of its own.
+    /// Each element has its own name.
     Apart,
 }
 
-/// By what a lock is known, so that it can be recognised in another run.
+/// What identifies a lock in another run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trace {
     /// A static variable, or a part of one.
     Variable {
-        /// The name, with the part.
+        /// The name, including the part.
         name: String,
-        /// Where the variable lies.
+        /// The address of the variable.
         start: u64,
-        /// Bytes of all of it.
+        /// The size of the variable in bytes.
         size: u64,
-        /// Where the lock lies.
-        home: Home,
+        /// The address of the lock.
+        home: FileAddress,
     },
-    /// The return addresses of the calls that initialised it, innermost first, as far as the frame that it is named after.
-    Initialised(Vec<Home>),
-    /// The same of its first use.
-    FirstUsed(Vec<Home>),
+    /// The return addresses of the calls that initialised it, innermost first, up to the frame after which it is named.
+    Initialised(Vec<FileAddress>),
+    /// The same for its first use.
+    FirstUsed(Vec<FileAddress>),
 }
 
 /// Names for the keys of one snapshot.
@@ -54,14 +54,14 @@ pub struct Names<'a> {
     lookup: &'a Lookup,
     history: History<'a>,
     parts: Parts,
-    /// Functions that locks are initialised through, and used through for the first time.
+    /// Functions through which locks are initialised, and through which they are first used.
     initialisers: OnceCell<Shared>,
     users: OnceCell<Shared>,
     through: OnceCell<Through>,
 }
 
 impl<'a> Names<'a> {
-    /// Nothing is looked up before somebody asks.
+    /// Names are looked up when they are first requested.
     pub fn new(snapshot: &'a Snapshot, lookup: &'a Lookup, parts: Parts) -> Names<'a> {
         let history = History::new(snapshot);
         let (initialisers, users, through) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
@@ -79,16 +79,16 @@ impl<'a> Names<'a> {
         let is_call_site = lock == caller;
         let through = self.through.get_or_init(|| self.find_through());
         let place = match (through.describe(&lock, &origin, &caller), place) {
-            (Some(outers), Some(Place::Line(line))) => Some(format!("{line}, {outers}")),
+            (Some(outers), Some(CallerPlace::Line(line))) => Some(format!("{line}, {outers}")),
             (Some(outers), _) => Some(outers),
-            (None, place) => place.map(Place::into_text),
+            (None, place) => place.map(CallerPlace::into_text),
         };
         let origin = if is_call_site { place.clone() } else { origin };
         Some(Name { lock, origin, caller, place })
     }
 
-    /// The function that a key's caller is in, and those that it was inlined into. Who called these is known of a first use
-    /// only, and so is left out.
+    /// The function of a key's caller, and those into which it was inlined. The outer callers are known only for first
+    /// uses, so they are left out.
     pub fn frames(&self, image: &Image, key: &Key) -> Vec<pprof::Frame> {
         if unspin_sysv::describe(key).is_some() {
             return Vec::new();
@@ -105,10 +105,10 @@ impl<'a> Names<'a> {
         frames.iter().map(frame).collect()
     }
 
-    /// The lock's name, and how that is known.
+    /// The lock's name and its origin.
     fn lock(&self, image: &Image, key: &Key, kind: RecordKind) -> (String, Option<String>) {
         if key.address() == 0 {
-            return (format!("{}s that had no room", kind.noun()), None);
+            return (format!("{}s that did not fit", kind.noun()), None);
         }
         let generation = generation(image, key);
         if !kind.has_object() {
@@ -124,17 +124,17 @@ impl<'a> Names<'a> {
             .unwrap_or_else(|| (format!("{} {:#x}", kind.noun(), key.address()), None))
     }
 
-    /// The call site that waits, as `--waits poll@` takes it, and its place: the name of a wait that has no object.
+    /// The name of a wait without an object: its call site in the form that `--waits poll@` accepts, and its place.
     fn caller_as_lock(&self, image: &Image, key: &Key) -> (String, Option<String>) {
         let (caller, place) = self.caller(image, key);
-        (caller, place.map(Place::into_text))
+        (caller, place.map(CallerPlace::into_text))
     }
 
     /// The name of a wait whose object has none: its call site, or the function for which a wrapper waits there.
     fn call_site(&self, image: &Image, key: &Key) -> (String, Option<String>) {
         let found = self.history.site(image, key).and_then(|site| {
             let chain = self.lookup.chain(&site);
-            // One call in a function that several come through is one wait: it is not named after the first of these.
+            // A call in a function with several callers is one wait, so it is not named after the first caller.
             let found = site::of(&chain.frames, &Shared::default())?;
             let address = chain.returns[found.depth(&chain.frames) - 1];
             (address != key.caller).then(|| (found.place(), found.name))
@@ -142,13 +142,13 @@ impl<'a> Names<'a> {
         found.map_or_else(|| self.caller_as_lock(image, key), |(place, name)| (name, place))
     }
 
-    /// By what the lock of a key is known. None for a wait that has no object, where [`name`](Names::name) knows an address
-    /// only, and where files have changed since.
+    /// What identifies the lock of a key. None for waits without an object, for which [`name`](Names::name) knows only
+    /// an address, and for files that have changed since.
     pub fn trace(&self, image: &Image, key: &Key) -> Option<Trace> {
         let kind = key.kind().filter(|kind| kind.has_object() && key.address() != 0)?;
         let generation = generation(image, key);
         if let Some(variable) = self.lookup.variable(image, generation, key.address()) {
-            let home = self.lookup.home(image, generation, key.address())?;
+            let home = self.lookup.file_address(image, generation, key.address())?;
             let start = home.address.checked_sub(variable.offset)?;
             let name = self.part(&variable, kind);
             return Some(Trace::Variable { name, start, size: variable.size, home });
@@ -160,13 +160,13 @@ impl<'a> Names<'a> {
         self.calls(&site, self.users()).map(Trace::FirstUsed)
     }
 
-    /// The calls that led to a site, as far as the frame that names its lock.
-    fn calls(&self, site: &Site<'_>, shared: &Shared) -> Option<Vec<Home>> {
+    /// The calls that led to a site, up to the frame after which its lock is named.
+    fn calls(&self, site: &RecordedUse<'_>, shared: &Shared) -> Option<Vec<FileAddress>> {
         let chain = self.lookup.chain(site);
         let depth = site::of(&chain.frames, shared)?.depth(&chain.frames);
         let mut returns = chain.returns[..depth].to_vec();
         returns.dedup();
-        self.lookup.homes(site, &returns)
+        self.lookup.file_addresses(site, &returns)
     }
 
     fn initialisers(&self) -> &Shared {
@@ -221,8 +221,8 @@ impl<'a> Names<'a> {
         Some((format!("{} first used in {}", kind.noun(), found.name), origin))
     }
 
-    /// The caller's name, and where it is.
-    fn caller(&self, image: &Image, key: &Key) -> (String, Option<Place>) {
+    /// The caller's name and place.
+    fn caller(&self, image: &Image, key: &Key) -> (String, Option<CallerPlace>) {
         let frames = self.lookup.code(image, generation(image, key), key.caller);
         match (frames.last(), site::innermost(&frames)) {
             (Some(machine), Some(seen)) => (machine.with_offset(), self.place(image, seen, machine)),
@@ -238,11 +238,11 @@ impl<'a> Names<'a> {
             let Some(machine) = frames.last() else { continue };
             let Some(kind) = key.kind() else { continue };
             let waits_for_others = !kind.has_object() && words::is_wait_wrapper(&machine.short);
-            if !words::is_wrapper(&machine.short) && !words::is_plumbing(machine) && !waits_for_others {
+            if !words::is_wrapper(&machine.short) && !words::is_runtime(machine) && !waits_for_others {
                 continue;
             }
             let chain = self.lookup.chain(&site);
-            if let Some(outer) = site::beyond(&chain.frames[chain.beyond..]) {
+            if let Some(outer) = site::caller_of_wrapper(&chain.frames[chain.beyond..]) {
                 let (lock, origin) = self.lock(image, key, kind);
                 through.add(lock, origin, machine.with_offset(), outer, image.rows[key].first_use.ticks);
             }
@@ -250,42 +250,42 @@ impl<'a> Names<'a> {
         through
     }
 
-    /// For a function that was inlined there its name as well.
-    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<Place> {
+    /// For a function that was inlined there, its name as well.
+    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<CallerPlace> {
         match &seen.location {
             Some(location) if seen.short != machine.short => {
-                Some(Place::Line(format!("{} {location}", seen.short)))
+                Some(CallerPlace::Line(format!("{} {location}", seen.short)))
             }
-            Some(location) => Some(Place::Line(location.to_string())),
+            Some(location) => Some(CallerPlace::Line(location.to_string())),
             None if machine.kind == unspin_symbols::SymbolKind::Unknown => None,
             None if machine.module == self.lookup.program(image) => None,
-            None => Some(Place::Library(machine.module.clone())),
+            None => Some(CallerPlace::Library(machine.module.clone())),
         }
     }
 }
 
-/// Where a caller is.
-enum Place {
+/// The place of a caller.
+enum CallerPlace {
     /// `queue.c:31`
     Line(String),
-    /// Without debug information, the library; the program itself goes without saying.
+    /// The library, without debug information; none for the program itself.
     Library(String),
 }
 
-impl Place {
+impl CallerPlace {
     fn into_text(self) -> String {
         match self {
-            Place::Line(text) | Place::Library(text) => text,
+            CallerPlace::Line(text) | CallerPlace::Library(text) => text,
         }
     }
 }
 
-/// The list of modules that a row goes by.
+/// The list of modules that applies to a row.
 fn generation(image: &Image, key: &Key) -> u8 {
     image.rows.get(key).map_or(1, |record| record.first_use.generation)
 }
 
-/// Bytes of an object of a kind: the headers of glibc on x86-64.
+/// Size of an object of a kind in bytes, from the headers of glibc on x86-64.
 fn size_of(kind: RecordKind) -> u64 {
     match kind {
         RecordKind::Mutex | RecordKind::Reacquired => 40,
@@ -314,8 +314,8 @@ fn unfolded(variable: &Variable) -> String {
     }
 }
 
-/// `pool.lock` for each element of the pool. Where no debug information tells the parts, a variable that could be an
-/// array of such objects is taken for one.
+/// `pool.lock` for each element of the pool. Without debug information about the parts, a variable that could be an
+/// array of such objects counts as one.
 fn folded(variable: &Variable, kind: RecordKind) -> String {
     let size = size_of(kind);
     if variable.member.is_empty() {
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(unfolded(&variable("", 0, 40)), "pool");
     }
 
-    // Nothing is inlined into them: with optimisation the first instruction would be another function's.
+    // Nothing is inlined into them: with optimisation the first instruction could belong to another function.
     #[inline(never)]
     fn serve_loop() -> u32 {
         7
@@ -379,7 +379,7 @@ mod tests {
 
     static STATE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
-    /// Recorded as a hook records them: this process waits in functions of its own.
+    /// Recorded like a hook records it: this process waits in functions of its own.
     #[test]
     fn waits_without_an_object_are_named_after_their_call_site() {
         let folder = tempfile::tempdir().unwrap();
@@ -405,9 +405,9 @@ mod tests {
         let names = Names::new(&snapshot, &lookup, Parts::Together);
         let found = keys.map(|key| names.name(&snapshot.images[0], &key).unwrap());
         let ends =
-            ["::serve_loop+0x1", "::read_all+0x1", "STATE", "::read_all+0x1", "joins that had no room"];
+            ["::serve_loop+0x1", "::read_all+0x1", "STATE", "::read_all+0x1", "joins that did not fit"];
         for (name, end) in found.iter().zip(ends) {
-            // With debug information a variable has its parts.
+            // With debug information a variable has parts.
             assert!(name.lock.ends_with(end) || name.lock.contains("tests::STATE"), "{name:?}");
         }
         assert!(found[0].origin.as_deref().is_some_and(|origin| origin.contains("names.rs:")), "{found:?}");

@@ -1,23 +1,23 @@
-//! What the user should know besides the table.
+//! Notes for the user beside the table.
 
-use super::session::Session;
+use super::recorded_program::RecordedProgram;
 use std::fs;
 use unspin_meter::Snapshot;
 use unspin_sys::child::End;
 
-/// Processes that are named at most.
+/// Maximum number of processes that are named.
 const NAMED_MAX: usize = 4;
 
-/// How the program ended, where that was not its own doing.
+/// How the program ended, if it did not exit by itself.
 pub fn ending(end: End) -> Option<String> {
     let End::Killed(signal) = end else { return None };
     let name = signal_hook::low_level::signal_name(signal).map_or(String::new(), |name| format!(" ({name})"));
-    Some(format!("Signal {signal}{name} killed the program; this is what was recorded until then."))
+    Some(format!("Signal {signal}{name} killed the program; these are the records until then."))
 }
 
-/// The processes that outlive the program: they go on, and nobody reads what they record any more.
-pub fn survivors(session: &Session) -> Option<String> {
-    let mut left: Vec<String> = session
+/// The processes that outlive the program: they go on, and their records are lost.
+pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
+    let mut left: Vec<String> = recorded
         .recorded_processes()
         .into_iter()
         .map(|pid| {
@@ -38,22 +38,22 @@ pub fn survivors(session: &Session) -> Option<String> {
 }
 
 /// What to do about a recording that was too small.
-pub fn room(session: &Session, snapshot: &Snapshot, size: u64) -> Option<String> {
+pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot, size: u64) -> Option<String> {
     let missing = snapshot.unrecorded;
     if missing.is_nothing() {
         return None;
     }
     // The last request that did not fit was for a piece of up to some megabytes.
-    let full = session.recording.bytes() >= size / 8 * 7;
+    let full = recorded.recording.bytes() >= size / 8 * 7;
     Some(match full {
         true => format!(
-            "The recording's {} MiB are full: give it more by --size, or record less by --level counts.",
+            "The recording of {} MiB is full: enlarge it with --size, or record less with --level counts.",
             size >> 20
         ),
         false => format!(
-            "There was no memory for more than {} MiB of the recording: free some in {}, or record less by --level counts.",
-            session.recording.bytes() >> 20,
-            session.path().parent().unwrap_or(&session.path()).display()
+            "There was no memory for more than {} MiB of the recording: free some in {}, or record less with --level counts.",
+            recorded.recording.bytes() >> 20,
+            recorded.path().parent().unwrap_or(&recorded.path()).display()
         ),
     })
 }

@@ -1,31 +1,31 @@
-//! The forms in which a report is asked for.
+//! The requested forms of a report.
 
 use super::names::{Lookup, Names, Parts};
 use super::threads;
 use crate::error::Error;
-use crate::options::{Format, View};
+use crate::options::{Format, ViewOptions};
 use crate::outfile;
 use regex::Regex;
 use std::os::fd::AsFd;
 use std::path::Path;
 use unspin_meter::{Filter, Fold, Image, Key, Layout, MeterReport, Pattern, ReportOptions, Snapshot, pprof};
 
-/// The files that are asked for, each with its option.
-pub fn files(view: &View) -> [(&'static str, Option<&Path>); 2] {
+/// The requested files, each with its option.
+pub fn files(view: &ViewOptions) -> [(&'static str, Option<&Path>); 2] {
     [("--json", view.json.as_deref()), ("--pprof", view.pprof.as_deref())]
 }
 
-/// What there is to know of a snapshot, with names; everything, without regard to the filters.
+/// Everything that is known of a snapshot, with names and without the filters.
 pub struct Results {
     /// The report.
     pub report: MeterReport,
-    /// The profile for `--pprof`, if that is asked for: a file.
+    /// The profile for `--pprof`, if it is requested.
     profile: Option<Vec<u8>>,
 }
 
 impl Results {
-    /// Of a snapshot, by what is known of names.
-    pub fn new(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Results {
+    /// For a snapshot, with the names that the lookup finds.
+    pub fn new(snapshot: &Snapshot, lookup: &Lookup, view: &ViewOptions) -> Results {
         let names = names(snapshot, lookup, view);
         let profile = view.pprof.is_some().then(|| {
             let name = |image: &Image, key: &Key| names.name(image, key);
@@ -35,8 +35,8 @@ impl Results {
         Results { report: report(snapshot, &names, view), profile }
     }
 
-    /// Writes the files that are asked for.
-    pub fn write_files(&self, view: &View) -> Vec<Error> {
+    /// Writes the requested files.
+    pub fn write_files(&self, view: &ViewOptions) -> Vec<Error> {
         let json = view.json.as_deref().map(|file| json(&self.report, file));
         let profile = view.pprof.as_deref().zip(self.profile.as_ref());
         let profile = profile.map(|(file, profile)| outfile::write(file, profile));
@@ -44,23 +44,23 @@ impl Results {
     }
 }
 
-fn report(snapshot: &Snapshot, names: &Names<'_>, view: &View) -> MeterReport {
+fn report(snapshot: &Snapshot, names: &Names<'_>, view: &ViewOptions) -> MeterReport {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
     let options = ReportOptions { fold, threads: &threads::known(snapshot) };
     MeterReport::with(snapshot, &|image, key| names.name(image, key), options)
 }
 
-fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &View) -> Names<'a> {
+fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &ViewOptions) -> Names<'a> {
     Names::new(snapshot, lookup, if view.unfold { Parts::Apart } else { Parts::Together })
 }
 
-/// What the first process was started as.
+/// The command line of the first process.
 fn program(snapshot: &Snapshot) -> String {
     snapshot.images.first().map(|image| image.command.join(" ")).unwrap_or_default()
 }
 
-/// The printed form of what the filters let through, in as many columns.
-pub fn text(report: &MeterReport, view: &View, width: usize) -> String {
+/// The printed form of what passes the filters, in as many columns.
+pub fn text(report: &MeterReport, view: &ViewOptions, width: usize) -> String {
     let mut report = report.clone();
     let matches = |pattern: &Regex, text: &str| pattern.is_match(text);
     let lock = view.lock.as_ref().map(|pattern| move |text: &str| matches(pattern, text));
@@ -79,15 +79,15 @@ pub fn text(report: &MeterReport, view: &View, width: usize) -> String {
     }
 }
 
-/// Columns that the table may take: those of the terminal, if it goes to one; at least as many as the numbers and a short
-/// name need. A file has room.
+/// Columns for the table: those of the terminal, if the output goes to one, but enough for the numbers and a short
+/// name.
 pub fn width(of: impl AsFd) -> usize {
     terminal_size::terminal_size_of(of).map_or(FILE_WIDTH, |(width, _)| usize::from(width.0).max(WIDTH_MIN))
 }
 
-/// Columns of a table in a file: the numbers, and names of C++ with their callers.
+/// Columns of a table in a file: the numbers, and C++ names with their callers.
 pub const FILE_WIDTH: usize = 200;
-/// Below it names would be cut to nothing.
+/// With fewer columns names would be truncated to nothing.
 const WIDTH_MIN: usize = 120;
 
 fn json(report: &MeterReport, file: &Path) -> Result<(), Error> {

@@ -1,8 +1,8 @@
-//! Signals that come to us while the program runs.
+//! Signals that unspin gets while the program runs.
 //!
-//! The program stands in the foreground beside us, so what the keyboard sends reaches both: we stay, to report. What
-//! somebody sends to us alone is meant for the program and passed on. So is SIGHUP when the terminal goes away: the kernel
-//! sends it to the session's leader only, which we may be in the program's place.
+//! The program runs in the same foreground process group, so it gets the keyboard's signals itself; unspin survives
+//! them to report. A signal that is sent only to unspin is meant for the program and is relayed. So is SIGHUP when the
+//! terminal hangs up, because the kernel sends it only to the session leader, which may be unspin.
 
 use crate::error::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unspin_sys::child::{self, Signal};
 
-/// Takes signals in the program's stead.
+/// Relays signals to the program.
 pub struct Relay {
     signals: SignalsInfo<WithOrigin>,
-    /// Set once the program has ended: signals are for us again.
+    /// Set once the program has ended: from then on signals end unspin.
     over: Arc<AtomicBool>,
 }
 
 impl Relay {
-    /// From now on. To be called right before the program is started. A signal that is ignored stays so: the program
-    /// inherits that, as from nohup(1), and would not if we caught it.
-    pub fn watch() -> Result<Relay, Error> {
+    /// Installs the handlers. Call it directly before the program is started. An ignored signal stays ignored: the
+    /// program inherits that, for example from nohup(1), and would not if unspin handled it.
+    pub fn install() -> Result<Relay, Error> {
         let ignored = ignored();
         let caught: Vec<i32> = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
             .into_iter()
@@ -38,8 +38,9 @@ impl Relay {
         Ok(Relay { signals, over })
     }
 
-    /// Passes on what has come. A signal of the kernel's came from the keyboard, to the program as well, unless it is
-    /// SIGHUP; one of the program's own came from its process group, which it shares with us.
+    /// Relays pending signals. A signal from the kernel came from the keyboard and reached the program as well, unless
+    /// it is SIGHUP. A signal that the program itself sent was sent to its process group, to which unspin belongs; it
+    /// is not relayed.
     pub fn pass_on(&mut self, program: u32) {
         for origin in self.signals.pending() {
             let meant_for_it = match origin.process {
@@ -47,19 +48,19 @@ impl Relay {
                 None => origin.signal == SIGHUP,
             };
             if meant_for_it {
-                // It may have ended meanwhile, and then there is nobody to tell.
+                // Fails if the program has ended meanwhile.
                 let _ = child::signal(program, Signal::PassedOn(origin.signal));
             }
         }
     }
 
-    /// The program has ended: from now on signals do to us what they do to any program.
+    /// Restores the default effect of signals, after the program has ended.
     pub fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
     }
 }
 
-/// The signals that we have been told to ignore, bit n - 1 for signal n: proc_pid_status(5).
+/// The signals that unspin was started to ignore, bit n - 1 for signal n: proc_pid_status(5).
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

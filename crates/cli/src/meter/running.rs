@@ -1,60 +1,60 @@
 //! The program while it runs.
 
+use super::observer::Observer;
+use super::recorded_program::RecordedProgram;
 use super::relay::Relay;
-use super::session::Session;
 use super::threads::Threads;
-use super::witness::Witness;
 use crate::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use unspin_meter::Snapshot;
 use unspin_sys::child::{self, End, Ended};
 
-/// A program that was started, and what is learnt about it on the way.
+/// A program that was started, and what is observed of it meanwhile.
 pub struct Running<'s> {
     /// Its process id.
     pub pid: u32,
-    session: &'s Session,
-    /// Passes signals on, if they are the program's.
+    recorded: &'s RecordedProgram,
+    /// Relays signals, if the program shall get them.
     relay: Option<Relay>,
     threads: Threads,
-    witness: Witness,
+    observer: Observer,
 }
 
 impl<'s> Running<'s> {
     pub(super) fn start(
-        session: &'s Session,
+        recorded: &'s RecordedProgram,
         mut command: Command,
         relay: Option<Relay>,
     ) -> Result<Running<'s>, Error> {
-        session.recording.start();
+        recorded.recording.start();
         let started = command
             .spawn()
-            .map_err(|e| Error::CannotRun(format!("{}: {e}", session.program.path.display())))?;
-        let (threads, witness) = (Threads::new(), Witness::new(&session.program.path));
-        Ok(Running { pid: started.id(), session, relay, threads, witness })
+            .map_err(|e| Error::CannotRun(format!("{}: {e}", recorded.program.path.display())))?;
+        let (threads, observer) = (Threads::new(), Observer::new(&recorded.program.path));
+        Ok(Running { pid: started.id(), recorded, relay, threads, observer })
     }
 
-    /// Waits until the program has ended or the time is up; passes signals on meanwhile. Once it has ended the clock
-    /// stands, and this must not be called again.
-    pub fn wait(&mut self, patience: Duration) -> Result<Option<Ended>, Error> {
+    /// Waits until the program has ended or the timeout has passed, and relays signals meanwhile. After the end the
+    /// clock is stopped, and this must not be called again.
+    pub fn wait(&mut self, timeout: Duration) -> Result<Option<Ended>, Error> {
         let pid = self.pid;
         let failed = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
-        let until = Instant::now().checked_add(patience);
+        let until = Instant::now().checked_add(timeout);
         loop {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let slice = self.threads.wait().min(left.unwrap_or(Duration::MAX));
-            // The kernel is asked for whole milliseconds.
+            // The kernel's timeout has milliseconds.
             let ended = child::ended_within(pid, slice.max(Duration::from_millis(1))).map_err(failed)?;
             if let Some(relay) = &mut self.relay {
                 relay.pass_on(pid);
             }
             if ended || self.threads.wait().is_zero() {
-                self.look();
+                self.check();
             }
             if ended && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(failed)? {
-                self.session.recording.finish(Some(Duration::from_secs_f64(ended.usage.cpu_s())));
-                self.threads.write(&self.session.recording);
+                self.recorded.recording.finish(Some(Duration::from_secs_f64(ended.usage.cpu_s())));
+                self.threads.write(&self.recorded.recording);
                 if let Some(relay) = &self.relay {
                     relay.end();
                 }
@@ -66,8 +66,8 @@ impl<'s> Running<'s> {
         }
     }
 
-    /// Waits until the program has ended, however long that takes.
-    pub fn wait_to_the_end(&mut self) -> Result<Ended, Error> {
+    /// Waits until the program has ended.
+    pub fn wait_until_end(&mut self) -> Result<Ended, Error> {
         loop {
             if let Some(ended) = self.wait(Duration::MAX)? {
                 return Ok(ended);
@@ -75,31 +75,31 @@ impl<'s> Running<'s> {
         }
     }
 
-    fn look(&mut self) {
-        self.session.recording.update_last_seen();
-        self.threads.look(&self.session.recording);
-        self.witness.look(self.pid, &self.session.recording);
+    fn check(&mut self) {
+        self.recorded.recording.update_last_seen();
+        self.threads.check(&self.recorded.recording);
+        self.observer.check(self.pid, &self.recorded.recording);
     }
 
-    /// What is recorded so far, with what is known of threads that have not ended by themselves.
+    /// The recording so far, with the times of threads that have not ended by themselves.
     pub fn snapshot(&self) -> Snapshot {
-        let mut snapshot = self.session.recording.snapshot();
+        let mut snapshot = self.recorded.recording.snapshot();
         self.threads.complete(&mut snapshot);
         snapshot
     }
 
-    /// How many recorded processes still run.
+    /// Number of recorded processes that still run.
     pub fn surviving(&self) -> usize {
-        self.session.recorded_processes().len()
+        self.recorded.recorded_processes().len()
     }
 
-    /// Why nothing is recorded, if that can be said.
-    pub fn witness(&self) -> &Witness {
-        &self.witness
+    /// Explains why nothing is recorded.
+    pub fn observer(&self) -> &Observer {
+        &self.observer
     }
 }
 
-/// What a shell makes of the end of a program: its exit code, or 128 and the number of the signal that killed it.
+/// The exit code that a shell shows: the program's own, or 128 plus the number of the signal that killed it.
 pub fn exit_code(end: End) -> u8 {
     match end {
         End::Exited(code) => code as u8,

@@ -1,73 +1,73 @@
-//! What the kernel knows of the recorded threads while they live: a thread that is alive when its process ends cannot
-//! write it down itself.
+//! The kernel's times of recorded threads while they live. A thread that is alive when its process ends cannot record
+//! them itself.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 use unspin_meter::{Recording, Snapshot, ThreadTimes};
 
-/// Between two looks, at least: a program that runs for seconds is seen a dozen times.
+/// Minimum time between two checks: programs that run for seconds are checked a dozen times.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Before the first look; each pause is twice the one before until [`PAUSE`] is reached, so that short programs are seen
+/// Time before the first check. Each pause is twice the one before, up to [`PAUSE`], so that short programs are checked
 /// too.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// A look may take this share of one CPU's time: with many threads it comes less often.
+/// A check may take this share of one CPU's time: with many threads checks are less frequent.
 const SHARE: u32 = 500;
-/// But this often all the same: the recording wants a sign of life.
+/// Maximum time between two checks, because each one renews the recording's sign of life.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// What was seen of all threads.
+/// The times of all threads.
 pub struct Threads {
-    seen: BTreeMap<(u32, u32), Seen>,
+    seen: BTreeMap<(u32, u32), FirstAndLast>,
     next: Instant,
     pause: Duration,
 }
 
-/// The first and the last look at one thread.
+/// The first and the last times of one thread.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    first: Look,
-    last: Look,
+struct FirstAndLast {
+    first: CpuTimes,
+    last: CpuTimes,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct CpuTimes {
     at: Instant,
-    /// Nanoseconds on a CPU since the thread began.
+    /// Nanoseconds on a CPU since the thread's start.
     on_cpu: u64,
-    /// Nanoseconds waiting for one.
+    /// Nanoseconds waiting for a CPU.
     runnable: u64,
 }
 
 impl Threads {
-    /// Nothing seen yet.
+    /// Before the first check.
     pub fn new() -> Threads {
         Threads { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
     }
 
-    /// How long until it is time to look.
+    /// Time until the next check.
     pub fn wait(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Looks at every thread that has a table.
-    pub fn look(&mut self, recording: &Recording) {
+    /// Reads the times of every thread that has a table.
+    pub fn check(&mut self, recording: &Recording) {
         let began = Instant::now();
         for (pid, tid) in recording.owners() {
-            let Some(look) = Look::at_thread(pid, tid) else { continue };
-            let seen = self.seen.entry((pid, tid)).or_insert(Seen { first: look, last: look });
-            // A process id that came round again begins anew.
+            let Some(look) = CpuTimes::at_thread(pid, tid) else { continue };
+            let seen = self.seen.entry((pid, tid)).or_insert(FirstAndLast { first: look, last: look });
+            // A reused pid begins anew.
             *seen = if look.on_cpu < seen.last.on_cpu {
-                Seen { first: look, last: look }
+                FirstAndLast { first: look, last: look }
             } else {
-                Seen { last: look, ..*seen }
+                FirstAndLast { last: look, ..*seen }
             };
         }
         self.pause = (2 * self.pause).min(PAUSE).max(SHARE * began.elapsed()).min(PAUSE_MAX);
         self.next = Instant::now() + self.pause;
     }
 
-    /// Adds what was seen to the threads of the snapshot that have not ended by themselves.
+    /// Adds the times to those threads of the snapshot that have not ended by themselves.
     pub fn complete(&self, snapshot: &mut Snapshot) {
         let window = snapshot.window;
         for image in &mut snapshot.images {
@@ -80,21 +80,22 @@ impl Threads {
         }
     }
 
-    /// Writes the same into the recording, whose program has ended, and forgets it: snapshots have it from now on.
+    /// Writes the times into the recording of a program that has ended, and forgets them: snapshots contain them from
+    /// now on.
     pub fn write(&mut self, recording: &Recording) {
         let window = recording.snapshot().window;
         recording.store_cpu_times(&|pid, tid, lived| self.used(pid, tid, window.to_seconds(lived)));
         self.seen.clear();
     }
 
-    /// Nanoseconds on a CPU, and waiting for one, in the last `lived` seconds of a thread.
+    /// Nanoseconds on a CPU and waiting for one, in the last `lived` seconds of a thread.
     fn used(&self, pid: u32, tid: u32, lived: f64) -> Option<(u64, u64)> {
         Some(self.seen.get(&(pid, tid))?.within((lived * 1e9) as u64))
     }
 }
 
-/// The threads of a snapshot that had not ended by themselves and of which is known how long they ran all the same: their
-/// times are in the snapshot, so there is nothing to be added.
+/// The threads of a snapshot that had not ended by themselves but whose times are in the snapshot already, so that
+/// nothing has to be added.
 pub fn known(snapshot: &Snapshot) -> Vec<ThreadTimes> {
     let mut known = Vec::new();
     for image in &snapshot.images {
@@ -110,19 +111,20 @@ pub fn known(snapshot: &Snapshot) -> Vec<ThreadTimes> {
     known
 }
 
-impl Look {
-    /// `/proc/PID/task/TID/schedstat`: time on a CPU, time waiting for one, in nanoseconds.
-    fn at_thread(pid: u32, tid: u32) -> Option<Look> {
+impl CpuTimes {
+    /// `/proc/PID/task/TID/schedstat`: nanoseconds on a CPU and waiting for one.
+    fn at_thread(pid: u32, tid: u32) -> Option<CpuTimes> {
         let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
         let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
-        Some(Look { at: Instant::now(), on_cpu: numbers.next()??, runnable: numbers.next()?? })
+        Some(CpuTimes { at: Instant::now(), on_cpu: numbers.next()??, runnable: numbers.next()?? })
     }
 }
 
-impl Seen {
-    /// Nanoseconds on a CPU, at least one to tell it from what is unknown, and waiting for one, during a life of `lived`. The thread is older than its first
-    /// use of a lock, with which that life begins: what it did between the two looks is taken for the whole. If these
-    /// are hardly apart its total since its own beginning has to do.
+impl FirstAndLast {
+    /// Nanoseconds on a CPU and waiting for one, during a life of `lived`. The time on a CPU is at least one, because
+    /// zero means unknown. The life begins with the first use of a lock, the thread itself is older, so its rate
+    /// between the two checks is applied to the whole life. If the checks are too close together, its total since its
+    /// start is used.
     fn within(&self, lived: u64) -> (u64, u64) {
         let apart = self.last.at.duration_since(self.first.at).as_nanos() as u64;
         if apart < 1_000_000 {
@@ -145,21 +147,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_between_two_looks_stands_for_the_whole() {
+    fn rate_between_two_checks_applies_to_the_whole_life() {
         let at = Instant::now();
-        let first = Look { at, on_cpu: 5_000_000_000, runnable: 0 };
+        let first = CpuTimes { at, on_cpu: 5_000_000_000, runnable: 0 };
         let second = at + Duration::from_secs(1);
-        let last = Look { at: second, on_cpu: 5_250_000_000, runnable: 100_000_000 };
-        assert_eq!(Seen { first, last }.within(2_000_000_000), (500_000_000, 200_000_000));
-        let alone = Seen { first, last: first };
+        let last = CpuTimes { at: second, on_cpu: 5_250_000_000, runnable: 100_000_000 };
+        assert_eq!(FirstAndLast { first, last }.within(2_000_000_000), (500_000_000, 200_000_000));
+        let alone = FirstAndLast { first, last: first };
         assert_eq!(alone.within(7), (7, 0), "no more than it lived");
     }
 
     #[test]
-    fn the_kernel_tells_of_threads() {
+    fn schedstat_of_a_thread_is_read() {
         let me = std::process::id();
-        let look = Look::at_thread(me, me).expect("schedstat is there on every distribution's kernel");
+        let look = CpuTimes::at_thread(me, me).expect("schedstat is there on every distribution's kernel");
         assert!(look.on_cpu > 0);
-        assert!(Look::at_thread(me, 1).is_none());
+        assert!(CpuTimes::at_thread(me, 1).is_none());
     }
 }

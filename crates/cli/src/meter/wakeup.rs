@@ -1,9 +1,9 @@
-//! What a wake-up costs on this machine, for recordings.
+//! The cost of a wake-up on this machine, for recordings.
 
 use crate::wakeup;
 use unspin_meter::{Recording, WakeUpCost};
 
-/// Stores the cost in the recording. Where it cannot be measured the recording does not say it.
+/// Stores the cost in the recording. If it cannot be measured, the recording does not contain it.
 pub fn store(recording: &Recording) {
     if let Ok(cost) = wakeup::cost() {
         recording.set_wake_up(WakeUpCost { futex_ns: cost.futex_ns, epoll_ns: cost.epoll_ns });
@@ -16,7 +16,7 @@ mod tests {
     use unspin_waiting::wakeup::ASSUMED_NS;
 
     #[test]
-    fn both_crates_assume_the_same() {
+    fn assumed_costs_are_equal_in_both_crates() {
         assert_eq!(WakeUpCost::ASSUMED, WakeUpCost { futex_ns: ASSUMED_NS, epoll_ns: ASSUMED_NS });
     }
 }

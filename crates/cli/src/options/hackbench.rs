@@ -2,26 +2,31 @@
 
 use clap::{Args, ValueEnum};
 
-const HACKBENCH_EXIT_CODES: &str = "\
+const HACKBENCH_HELP: &str = "\
 Exit code:
     0  every receiver got all its messages
-    1  a worker ended early, messages were lost or changed, or the system refused something
-    2  the command line is wrong, or asks for more than the kernel allows";
+    1  a worker ended early, messages were lost or changed, or the system refused an operation
+    2  the command line is wrong, or requests more than the kernel allows
 
-/// Pass messages in groups of senders and receivers, and print how long it took
+Examples:
+  unspin hackbench 2 -l 10                               # 2 groups, 10 messages
+  unspin prove hackbench 50 --transport queue            # compares kinds of mutex
+  unspin run --mutex fair hackbench 2 --transport queue  # with another mutex";
+
+/// Pass messages in groups of senders and receivers, and print the time
 ///
-/// Each sender passes its messages to every receiver of its group. The options are those of rt-tests' hackbench, the
-/// lines printed too; `hackbench 50` has 50 groups, as in the original. Through sockets and pipes the kernel's
-/// locks decide; through queues, which threads share, those of pthread do. It is an ordinary program that calls libc:
-/// its locks are replaced only under `unspin run` or `unspin prove`.
+/// Each sender passes its messages to every receiver of its group. Options and output are those of rt-tests' hackbench;
+/// `hackbench 50` has 50 groups, as in the original. With sockets and pipes the result depends on the kernel's locks, with
+/// queues, which threads share, on pthread's. It is an ordinary program that calls libc. Its locks are replaced only under
+/// `unspin run`, `prove`, `meter` or `top`.
 #[derive(Args, Debug)]
-#[command(after_help = HACKBENCH_EXIT_CODES)]
-pub struct Hackbench {
-    /// Groups, as -g
+#[command(after_help = HACKBENCH_HELP)]
+pub struct HackbenchOptions {
+    /// Number of groups, like -g
     #[arg(value_name = "GROUPS", conflicts_with = "groups")]
     pub group_count: Option<usize>,
 
-    /// Groups [default: 10]
+    /// Number of groups [default: 10]
     #[arg(short, long, value_name = "GROUPS")]
     pub groups: Option<usize>,
 
@@ -37,27 +42,27 @@ pub struct Hackbench {
     #[arg(short = 's', long, value_name = "SIZE", default_value_t = 100)]
     pub datasize: usize,
 
-    /// Pass messages through pipes: --transport pipe
+    /// Pass messages through pipes, like --transport pipe
     #[arg(short, long, conflicts_with_all = ["inet", "transport"])]
     pub pipe: bool,
 
-    /// Pass messages through TCP connections: --transport inet
+    /// Pass messages through TCP connections, like --transport inet
     #[arg(short, long, conflicts_with = "transport")]
     pub inet: bool,
 
-    /// What messages go through; `queue` is for threads, and needs no -T
+    /// What carries the messages; `queue` implies -T
     #[arg(long, value_name = "TRANSPORT", default_value = "socket")]
     pub transport: Transport,
 
-    /// Messages that each receiver's queue has room for [default: 64]
+    /// Messages that fit into the queue of each receiver [default: 64]
     #[arg(long, value_name = "MESSAGES")]
     pub capacity: Option<usize>,
 
-    /// Senders and receivers are threads
+    /// Create senders and receivers as threads
     #[arg(short = 'T', long, overrides_with = "process")]
     pub threads: bool,
 
-    /// Senders and receivers are processes, which is the default
+    /// Create senders and receivers as processes (the default)
     #[arg(short = 'P', long, alias = "processes", overrides_with = "threads")]
     pub process: bool,
 
@@ -66,15 +71,15 @@ pub struct Hackbench {
     pub fifo: bool,
 }
 
-/// What messages go through.
+/// What carries the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Transport {
     /// Unix stream sockets.
     Socket,
     /// Pipes.
     Pipe,
-    /// TCP connections of this machine with itself.
+    /// TCP connections over the loopback interface.
     Inet,
-    /// Bounded queues; a pthread mutex for each group, two conditions for each queue.
+    /// Bounded queues: one pthread mutex for each group, two conditions for each queue.
     Queue,
 }

@@ -1,8 +1,8 @@
-//! Lists with commas between, of elements whose names may hold commas themselves.
+//! Lists separated by commas, whose elements may contain commas.
 
-/// Splits at the commas behind which another element begins. Behind an element with a name (`steal@Map<int, long>::lock`) that is
-/// only where a word follows that `is_head`: names of C++ have commas too. Behind one without a name every comma separates, so
-/// that a word that is none is reported.
+/// Splits a list at the commas after which another element begins. Names in C++ contain commas too. So after an element with a
+/// name (`steal@Map<int, long>::lock`) a comma separates only if a word follows for which `is_head` holds. After an element
+/// without a name every comma separates, so that unknown words are reported.
 pub fn split(text: &str, is_head: impl Fn(&str) -> bool) -> Vec<&str> {
     let (mut parts, mut start) = (Vec::new(), 0);
     for (comma, _) in text.match_indices(',') {
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commas_between_elements_separate() {
+    fn only_commas_between_elements_separate() {
         let split = |text| split(text, |word| ["adaptive", "steal", "fair", "pi"].contains(&word));
         assert_eq!(split("adaptive"), ["adaptive"]);
         assert_eq!(split("adaptive,steal@a,fair"), ["adaptive", "steal@a", "fair"]);

@@ -9,23 +9,27 @@ use std::path::PathBuf;
 use std::time::Duration;
 use unspin_meter::{COLUMNS, Level};
 
-const METER_EXIT_CODES: &str = "\
-Exit code: the program's own; 128 + n if signal n killed it; or
-    2  the command line is wrong, or a file that was asked for cannot be written
-  125  unspin itself failed; what was measured is printed, or kept in a file that is named
-  126  the program cannot be executed, or the preload library cannot reach it
-  127  there is no such program";
+const METER_HELP: &str = "\
+Exit code: that of the program; 128 + n if signal n killed it; or
+    2  the command line is wrong, or a requested file cannot be written
+  125  unspin itself failed; the results have been printed, or are kept in a file that the message names
+  126  the program cannot be executed, or cannot be preloaded
+  127  the program does not exist
 
-/// Run a program and print which locks it lost time on
+Examples:
+  unspin meter ./server --selftest
+  unspin meter --record server.rec ./server   # for `unspin report server.rec`
+  unspin meter --lock cache --all ./server    # only locks whose names contain `cache`";
+
+/// Run a program and print the locks on which it lost time
 ///
-/// The program is in the foreground, with its terminal and its signals; ^C is for it. When it has ended, in whatever
-/// way, the locks that it used through libc (pthread mutexes, read-write locks, spin locks, conditions, barriers,
-/// POSIX semaphores) are printed on standard error, those that time was lost on first, their callers beneath, with
-/// all processes that it started.
+/// The program runs in the foreground, with its terminal and its signals; it receives ^C. When it has ended, unspin prints on
+/// standard error the locks and waits of all its processes: pthread mutexes, read-write locks, spin locks, conditions, barriers,
+/// POSIX semaphores, and other waits of libc. The most costly ones come first, with their callers.
 #[derive(Args, Debug)]
-#[command(after_help = METER_EXIT_CODES, after_long_help = [COLUMNS, "\n", METER_EXIT_CODES].concat())]
-pub struct Meter {
-    /// Print the report to this file instead of standard error
+#[command(after_help = METER_HELP, after_long_help = [COLUMNS, "\n", METER_HELP].concat())]
+pub struct MeterOptions {
+    /// Write the report to this file instead of standard error
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -34,71 +38,73 @@ pub struct Meter {
     pub record: Option<PathBuf>,
 
     #[command(flatten)]
-    pub view: View,
+    pub view: ViewOptions,
 
     #[command(flatten)]
-    pub recorded: Recorded,
+    pub recorded: RecordOptions,
 }
 
-const REPORT_EXIT_CODES: &str = "\
+const REPORT_HELP: &str = "\
 Exit code:
     0  the report has been printed
-    1  the file cannot be read, is no recording, is cut short or damaged, or is of another version
-    2  the command line is wrong, or a file that was asked for cannot be written
-  125  unspin itself failed";
+    1  the file cannot be read, is not a recording, is truncated or damaged, or has another version
+    2  the command line is wrong, or a requested file cannot be written
+  125  unspin itself failed
 
-/// Print the report of a recording, stored or just being made
+Examples:
+  unspin report server.rec
+  unspin report --json server.json --min-lost 10ms server.rec";
+
+/// Print the report of a recording, also while it is being made
 ///
-/// Names are looked up in the programs and libraries as they are now: what has been replaced since is shown as file and
-/// offset.
+/// Names are looked up in the current files of programs and libraries. Locks in files that have changed since are shown as file
+/// and offset.
 #[derive(Args, Debug)]
-#[command(after_help = REPORT_EXIT_CODES, after_long_help = [COLUMNS, "\n", REPORT_EXIT_CODES].concat())]
-pub struct Report {
+#[command(after_help = REPORT_HELP, after_long_help = [COLUMNS, "\n", REPORT_HELP].concat())]
+pub struct ReportOptions {
     #[command(flatten)]
-    pub view: View,
+    pub view: ViewOptions,
 
-    /// The recording: made by `unspin meter --record`, or left in /dev/shm by one that was killed
+    /// The recording: a file of `unspin meter --record`, or one in /dev/shm of an `unspin meter` that was killed
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
 
-/// How a program is recorded, and which.
+/// Which program is recorded, and how.
 #[derive(Args, Debug)]
-pub struct Recorded {
-    /// How much is recorded: `counts` reads no clock, `sampled` times one hold in 16 (`sampled=N` one in N), drawn by
-    /// lot, `full` each
+pub struct RecordOptions {
+    /// How much to record: `counts` records no times, `sampled` times a random hold in 16 (`sampled=N`: in N), `full` times all
     #[arg(long, value_name = "LEVEL", default_value_t = Level::Full)]
     pub level: Level,
 
-    /// The most memory that the recording may take, such as 512M; what has no room is counted
+    /// Maximum size of the recording, such as 512M; records that do not fit are counted as dropped
     #[arg(long, value_name = "BYTES", default_value = "8G", value_parser = bytes)]
     pub size: u64,
 
-    /// Serve its System V IPC by this engine, and record the engine's locks too
+    /// Use this engine for System V IPC, and record also the engine's locks
     #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = engine::parser())]
     pub sysv: Engine,
 
-    /// The file that holds the engine's objects, shared by all programs that name it [default: as of `unspin run`]
+    /// The arena: the file that holds the engine's objects [default: that of `unspin run`]
     #[arg(long, value_name = "FILE", requires = "sysv")]
     pub arena: Option<PathBuf>,
 
     #[command(flatten)]
     pub replace: Replace,
 
-    /// The program and its arguments, behind all options of unspin's own; or the name of a workload: semopbench, hackbench
+    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
-/// What is shown of a recording, and in which form.
+/// What is printed of a recording, and in which form.
 #[derive(Args, Debug, Default)]
-pub struct View {
-    /// Write the report to this file as JSON, without regard to the filters
+pub struct ViewOptions {
+    /// Write the whole report, without the filters, to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write contentions and delays to this file as a profile, for `go tool pprof` and its kin, without regard to the
-    /// filters
+    /// Write contentions and delays, without the filters, to this file as a profile for `go tool pprof`
     #[arg(long, value_name = "FILE")]
     pub pprof: Option<PathBuf>,
 
@@ -106,31 +112,31 @@ pub struct View {
     #[arg(long, value_name = "FORMAT", default_value = "table", hide_possible_values = true)]
     pub format: Format,
 
-    /// Only locks that were held for at least this share of the time, in percent
+    /// Print only locks that were held for at least this share of the time, in percent
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub min_util: Option<f64>,
 
-    /// Only locks of which at least this share of the attempts did not succeed at once, in percent
+    /// Print only locks for which at least this share of the attempts had to wait, in percent
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub min_con: Option<f64>,
 
-    /// Only locks that at least this time was lost on, such as 10ms
+    /// Print only locks on which at least this time was lost, such as 10ms
     #[arg(long, value_name = "TIME", value_parser = super::duration)]
     pub min_lost: Option<Duration>,
 
-    /// Only locks whose name matches
+    /// Print only locks whose name matches
     #[arg(long, value_name = "REGEX", value_parser = expression)]
     pub lock: Option<Regex>,
 
-    /// Only callers whose name or place matches, and the locks that they used
+    /// Print only callers whose name or source line matches, and the locks that they used
     #[arg(long, value_name = "REGEX", value_parser = expression)]
     pub caller: Option<Regex>,
 
-    /// All locks and callers [default: the first, up to what a screen or two can hold, of locks that somebody waited for]
+    /// Print all locks and callers [default: those with waits, up to one or two screens]
     #[arg(long)]
     pub all: bool,
 
-    /// Each element of an array, and each object that was initialised at one place, in a row of its own
+    /// Print a row for each element of an array and for each object of one initialisation site, instead of one for all
     #[arg(long)]
     pub unfold: bool,
 }
@@ -138,14 +144,14 @@ pub struct View {
 /// The layout of the printed report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
-    /// Ours.
+    /// The table of this program.
     #[default]
     Table,
-    /// Lockmeter's of 2001.
+    /// That of Lockmeter, 2001.
     Lockmeter,
 }
 
-/// A regular expression; of what is wrong with it the sentence, without the drawing above it.
+/// A regular expression. Of the error message only the last line is kept, without the marked pattern above it.
 fn expression(text: &str) -> Result<Regex, String> {
     Regex::new(text).map_err(|e| {
         let all = e.to_string();
@@ -181,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_units() {
+    fn sizes_are_parsed_with_units() {
         for (text, expected) in
             [("4096", 4096), ("64k", 64 << 10), ("512M", 512 << 20), ("8GiB", 8 << 30), ("1tb", 1 << 40)]
         {
@@ -193,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_percentages() {
+    fn percentages_become_shares() {
         assert_eq!((percent("5"), percent("0.5 %"), percent("100%")), (Ok(0.05), Ok(0.005), Ok(1.0)));
         for bad in ["", "%", "-1", "inf", "NaN", "half"] {
             assert!(percent(bad).is_err(), "{bad}");

@@ -10,100 +10,100 @@ use std::str::FromStr;
 use std::time::Duration;
 use unspin_locks::LockKind;
 
-const PROVE_EXIT_CODES: &str = "\
+const PROVE_HELP: &str = "\
 Exit code:
     0  at least one candidate is proven faster (better) than the control, within --cpu-limit if that is given
-    1  none is proven faster, and at least one is proven slower or collapsed
-    2  the command line is wrong, or a plan that it names, or a lock or call site of that name is not to be found
-    3  no difference is proven; or no lock and no wait costs enough time to look for one
-    4  the control failed, or every candidate did, or the program has no use for what was to be judged
+    1  no candidate is proven faster, and at least one is proven slower or has collapsed
+    2  the command line is wrong; or a plan, lock or call site that it names was not found
+    3  no difference is proven; or no lock and no wait costs enough time to search for a better one
+    4  the control failed, or all candidates failed, or the program does not use what was to be judged
     5  every candidate that is proven faster may use more CPU time than --cpu-limit allows
   125  unspin itself failed
-  126  the program cannot be executed, the preload library cannot reach it, or it has nothing that could be replaced
-  127  there is no such program
-  130  interrupted; what was measured until then has been reported
+  126  the program cannot be executed, cannot be preloaded, or has nothing to replace
+  127  the program does not exist
+  130  interrupted; the results until then have been reported
 
 Examples:
-  unspin prove ./server --selftest               finds what helps, mutexes and waits, and proves it
+  unspin prove ./server --selftest               # find what makes it faster, and prove it
+  unspin prove --mutex adaptive,fair ./server    # compare two kinds of mutex with libc's
   unspin prove --waits poll --cpu-limit 50 --metric 'TPS: ' --higher-is-better ./bench.sh";
 
-/// Measure a program with other locks and waits, and say what is proven
+/// Measure a program with other locks and waits, and report which differences are proven
 ///
-/// The program runs again and again, never twice at once, in rounds of random order, until the intervals are
-/// narrow or the time is spent: with the system's own locks through the preload library (the control), the
-/// same once more (the noise), without the library, and with each candidate. Its standard input is empty, its
-/// output is kept back. What it leaves behind is ended before the next run begins.
+/// The program runs many times, one run after another, in rounds of random order: with its own locks through the preload
+/// library (the control), the same again (which shows the noise), without the library, and with each candidate. The rounds end
+/// when the intervals are narrow or the time budget is used up. Standard input is empty and output is not shown. Processes that
+/// a run leaves behind are ended before the next run.
 ///
-/// Without --mutex, --waits, --use-plan and --sysv the candidates are found: the program is metered, the mutexes and waits that
-/// it loses most time on are picked, kinds and policies are tried on them in short runs, and the best are judged in runs of
-/// their own. The plan that wins is printed; `unspin run --use-plan` applies it.
+/// Without --mutex, --waits, --use-plan and --sysv, prove finds the candidates itself: it meters the program, picks the mutexes
+/// and waits that cost most time, and tries kinds and policies in short runs. It then judges the best ones by new runs, and
+/// prints the plan that won. `unspin run --use-plan` applies a plan.
 #[derive(Args, Debug)]
-#[command(after_help = PROVE_EXIT_CODES)]
-pub struct Prove {
-    /// The kinds of mutex to judge, with commas between: KIND for all mutexes, KIND@LOCK for one, named as `unspin meter`
-    /// names it. Kinds: pi (libc's with priority inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive; for
-    /// study: ttas, ticket, mcs
+#[command(after_help = PROVE_HELP)]
+pub struct ProveOptions {
+    /// Kinds of mutex to judge, separated by commas: KIND replaces all mutexes, KIND@LOCK one, by the name that `unspin meter`
+    /// prints. Kinds: pi (libc's with priority inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive
     #[arg(long, value_name = "KINDS")]
     pub mutex: Vec<Choices>,
 
-    /// Where waits are to poll before they sleep, with commas between, each a candidate: `poll` for all waits, `poll@SITE` for
-    /// those of one call site, named as `unspin meter` names it
+    /// Wait policies to judge, separated by commas: `poll` lets all waits poll before they sleep, `poll@SITE` those of one call
+    /// site, by the name that `unspin meter` prints
     #[arg(long, value_name = "POLICIES")]
     pub waits: Vec<JudgedWaits>,
 
-    /// A plan to judge, as `unspin prove --plan` writes it: mutexes and waits together
+    /// A plan file to judge, for mutexes and waits, in the form that `unspin prove --plan` writes
     #[arg(long, value_name = "FILE", alias = "mutex-plan")]
     pub use_plan: Vec<PathBuf>,
 
-    /// The System V engines to judge: `global`, `rcu`
+    /// System V engines to judge: `global`, `rcu`
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine::judged_parser())]
     pub sysv: Vec<Engine>,
 
-    /// Write the plan that wins to this file, for `unspin run --use-plan`
+    /// Write the plan that won to this file, for `unspin run --use-plan`
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
 
-    /// Exactly so many rounds, 5 or more, however long they take [default: as many as the time budget allows]
+    /// Run exactly this many rounds, 5 or more, whatever time they take [default: as many as the time budget allows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=100_000))]
     pub runs: Option<u32>,
 
-    /// What is compared: `wall-time`, `cpu-time`, or a figure in the program's output: a regular expression
-    /// whose group is the number, or which the number follows. The last match counts
-    /// [default: a workload's own figure, else wall-time]
+    /// What to compare: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression whose group
+    /// is the number, or after which the number follows. The last match counts [default: the figure of a workload, else
+    /// wall-time]
     #[arg(long, value_name = "REGEX")]
     pub metric: Option<String>,
 
-    /// The figure named by --metric is the better the higher it is
+    /// Higher values of the --metric figure are better
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
 
-    /// Recommend no candidate whose CPU time for the same work may exceed the control's by more than this, such as 50 (percent)
-    /// [default: no limit]
+    /// Do not recommend a candidate that may use this many percent more CPU time than the control for the same work [default: no
+    /// limit]
     #[arg(long, value_name = "PERCENT", value_parser = super::percent)]
     pub cpu_limit: Option<f64>,
 
-    /// No round begins after this time, such as 90s or 5m
+    /// Start no round after this time, such as 90s or 5m
     #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = super::duration)]
     pub time_budget: Duration,
 
-    /// A run that takes longer is ended and has failed
+    /// End a run that takes longer; it counts as failed
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
     pub time_limit: Duration,
 
-    /// Write everything, each run included, to this file as JSON
+    /// Write all results, including each run, to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Print also the noise in detail, where the CPUs went, and every column of the locks
+    /// Print also the noise in detail, the use of the CPUs, and the full lock tables
     #[arg(long, short)]
     pub verbose: bool,
 
-    /// The program and its arguments, behind all options of unspin's own; or the name of a workload: semopbench, hackbench
+    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
-/// Several kinds of mutex, each for all or for one lock: `adaptive,steal@cache_lock`.
+/// A list of kinds of mutex, each for all locks or for one: `adaptive,steal@cache_lock`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Choices(pub Vec<Choice>);
 
@@ -116,7 +116,7 @@ impl FromStr for Choices {
     }
 }
 
-/// Several candidates for waits: `poll`, `poll@worker_loop+0x2d`.
+/// A list of candidates for waits: `poll`, `poll@worker_loop+0x2d`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JudgedWaits(pub Vec<WaitChoice>);
 
@@ -132,7 +132,7 @@ impl FromStr for JudgedWaits {
 fn judged_wait(text: &str) -> Result<WaitChoice, String> {
     match text.parse::<WaitChoice>()? {
         WaitChoice { policy: WaitPolicy::System, .. } => {
-            Err("system is the control, which takes part in any case: name poll, or poll@SITE".into())
+            Err("system is the control, which is always measured: use poll or poll@SITE".into())
         }
         choice => Ok(choice),
     }
@@ -141,7 +141,7 @@ fn judged_wait(text: &str) -> Result<WaitChoice, String> {
 fn judged(text: &str) -> Result<Choice, String> {
     match text.parse::<Choice>()? {
         Choice { kind: LockKind::System, .. } => {
-            Err("system is the control, which takes part in any case: name another kind".into())
+            Err("system is the control, which is always measured: use another kind".into())
         }
         choice => Ok(choice),
     }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_control_is_no_candidate() {
+    fn control_is_refused_as_candidate() {
         assert!("system".parse::<Choices>().unwrap_err().contains("the control"));
         assert!("adaptive,system@x".parse::<Choices>().is_err());
         assert_eq!("adaptive,fair".parse::<Choices>().unwrap().0.len(), 2);

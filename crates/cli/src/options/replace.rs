@@ -1,4 +1,4 @@
-//! The options that replace mutexes and waits.
+//! The options that replace mutexes and wait policies.
 
 use super::list::split;
 use crate::error::Error;
@@ -8,30 +8,29 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What is to stand in for which mutexes, and what threads do in which waits.
+/// Replacements of mutexes, and policies of waits.
 #[derive(Args, Debug, Default)]
 pub struct Replace {
-    /// A lock to stand in for every mutex, or for the one behind an @, named as `unspin meter` names it: `adaptive`,
-    /// `adaptive@cache_lock`, `steal@queue.c:57`. Kinds: system (libc's own, the control), pi (libc's with priority
-    /// inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive; for study: ttas, ticket, mcs. May be given more
-    /// than once
+    /// Replace every mutex by a lock of this kind, or with @LOCK only the one of this name, as `unspin meter` prints it:
+    /// `adaptive`, `adaptive@cache_lock`, `steal@queue.c:57`. Kinds: system (libc's own, the control), pi (libc's with priority
+    /// inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive. Can be given several times
     #[arg(long, value_name = "KIND[@LOCK]")]
     pub mutex: Vec<Choice>,
 
-    /// What a thread does before it sleeps: `poll` looks again for as long as a wake-up costs, where that has paid lately;
-    /// `system` sleeps at once (the control). In every wait, or in those of the call site behind an @, named as `unspin meter`
-    /// names it: `poll`, `poll@worker_loop+0x2d`, `system@queue.c:88`. With commas between, or given more than once
+    /// What a thread does before it sleeps in a wait: `poll` checks repeatedly for as long as a wake-up costs, where that has paid
+    /// lately; `system` sleeps at once (the control). It applies to every wait, or with @SITE to those of one call site, as
+    /// `unspin meter` prints it: `poll`, `poll@worker_loop+0x2d`, `system@queue.c:88`. Separated by commas, or given several times
     #[arg(long, value_name = "POLICY[@SITE]")]
     pub waits: Vec<WaitChoices>,
 
-    /// A plan file for mutexes and waits, as `unspin prove --plan` writes it. What --mutex and --waits say comes before it
+    /// A plan file for mutexes and waits, as `unspin prove --plan` writes it. --mutex and --waits take precedence over it
     #[arg(long, value_name = "FILE", alias = "mutex-plan")]
     pub use_plan: Option<PathBuf>,
 }
 
 impl Replace {
-    /// The plan for a program, ready for the preload library, after a word of warning on standard error where one is due;
-    /// none if nothing is to be replaced.
+    /// The plan for a program, compiled for the preload library; none if nothing is to be replaced. Prints warnings on standard
+    /// error.
     pub fn compile(&self, program: &Program) -> Result<Option<Compiled>, Error> {
         let waits: Vec<WaitChoice> = self.waits.iter().flat_map(|choices| choices.0.clone()).collect();
         let mut plan = Plan::chosen(&self.mutex, &waits)?;
@@ -48,7 +47,7 @@ impl Replace {
     }
 }
 
-/// Several policies, each for all waits or for one call site: `poll,system@worker_loop+0x2d`.
+/// A list of policies, each for all waits or for one call site: `poll,system@worker_loop+0x2d`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WaitChoices(pub Vec<WaitChoice>);
 
@@ -66,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_of_policies_keeps_commas_of_names() {
+    fn comma_within_a_name_does_not_split_the_list() {
         let written = |text: &str| {
             let choices = text.parse::<WaitChoices>().unwrap().0;
             choices.iter().map(ToString::to_string).collect::<Vec<_>>()

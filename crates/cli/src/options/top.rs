@@ -1,33 +1,36 @@
 //! The options of `unspin top`.
 
-use super::{Recorded, duration};
+use super::{RecordOptions, duration};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const TOP_EXIT_CODES: &str = "\
-Exit code: the program's own; 128 + n if signal n killed it; or
-    0  it goes on, or was ended, because you said so on leaving
-    2  the command line is wrong, there is no terminal, or the output's file cannot be written
+const TOP_HELP: &str = "\
+Exit code: that of the program; 128 + n if signal n killed it; or
+    0  you left, and chose that the program goes on or that it is ended
+    2  the command line is wrong, there is no terminal, or the output file cannot be written
   125  unspin itself failed
-  126  the program cannot be executed, or the preload library cannot reach it
-  127  there is no such program
-  130  a signal ended unspin, which ended the program";
+  126  the program cannot be executed, or cannot be preloaded
+  127  the program does not exist
+  130  a signal ended unspin, which ended the program
 
-/// Run a program and show which locks it loses time on, while it runs
+Examples:
+  unspin top ./server
+  unspin top --interval 500ms --output server.log ./server";
+
+/// Run a program and show the locks on which it loses time, while it runs
 ///
-/// The table of `unspin meter`, live: `?` tells the keys and the columns, `q` leaves, and the program goes on or
-/// ends as you choose. Its standard input is empty, its output goes to a file, it has no terminal, and what comes
-/// from the keyboard is for unspin. On leaving, the last lines that it printed and the table of the whole time are
-/// printed.
+/// Shows the table of `unspin meter` live. `?` explains the keys and columns. `q` leaves; you choose whether the program goes on
+/// or ends. The program has no terminal and an empty standard input, and its output goes to a file. On leaving, unspin prints
+/// the last lines of that output and the table of the whole time.
 #[derive(Args, Debug)]
-#[command(after_help = TOP_EXIT_CODES)]
-pub struct Top {
-    /// Time between two looks, such as 500ms or 5s; + and - change it
+#[command(after_help = TOP_HELP)]
+pub struct TopOptions {
+    /// Time between two updates, such as 500ms or 5s; + and - change it
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub interval: Duration,
 
-    /// Keep what the program prints in this file [default: the last lines are shown on leaving]
+    /// Write the program's output to this file [default: its last lines are printed on leaving]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -35,10 +38,10 @@ pub struct Top {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Each element of an array, and each object that was initialised at one place, in a row of its own
+    /// Show a row for each element of an array and for each object of one initialisation site, instead of one for all
     #[arg(long)]
     pub unfold: bool,
 
     #[command(flatten)]
-    pub recorded: Recorded,
+    pub recorded: RecordOptions,
 }

@@ -1,4 +1,4 @@
-//! One `--mutex`: a kind, for all mutexes or for one.
+//! The value of `--mutex`: a kind, for all mutexes or for one.
 
 use super::entry::{Entry, Which};
 use super::kind;
@@ -9,9 +9,9 @@ use unspin_locks::LockKind;
 /// `adaptive`, or `adaptive@cache_lock`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// What stands in.
+    /// The kind of lock.
     pub kind: LockKind,
-    /// For which lock; none: for all that no other choice is about.
+    /// The lock that it replaces; none: all locks without a choice of their own.
     pub lock: Option<LockName>,
 }
 
@@ -24,7 +24,7 @@ impl FromStr for Choice {
         };
         let kind = kind::parse(kind)?;
         let lock = LockName::new(lock).ok_or_else(|| {
-            format!("name a lock behind the @, as `unspin meter` prints it: {kind}@cache_lock")
+            format!("name a lock after the @, as `unspin meter` prints it: {kind}@cache_lock")
         })?;
         Ok(Choice { kind, lock: Some(lock) })
     }
@@ -42,18 +42,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_and_perhaps_a_lock() {
+    fn choice_is_parsed_with_and_without_lock() {
         let choice = |text: &str| text.parse::<Choice>();
         assert_eq!(choice("steal"), Ok(Choice { kind: LockKind::Steal, lock: None }));
         let lock = LockName::new("cache_lock");
         assert_eq!(choice("rt-fair@cache_lock"), Ok(Choice { kind: LockKind::RtFair, lock }));
-        // Names of Rust and of versioned symbols may hold more.
+        // Names in Rust and versioned symbols may contain another @.
         assert_eq!(choice("mcs@a@b").unwrap().lock, LockName::new("a@b"));
     }
 
     #[test]
-    fn what_is_missing_is_said() {
-        assert!("adaptive@".parse::<Choice>().unwrap_err().starts_with("name a lock behind the @"));
+    fn choice_without_name_is_refused() {
+        assert!("adaptive@".parse::<Choice>().unwrap_err().starts_with("name a lock after the @"));
         assert!("@lock".parse::<Choice>().unwrap_err().starts_with("there is no kind \"\": system"));
     }
 }

@@ -1,4 +1,4 @@
-//! The files that a program consists of when it begins.
+//! The files that are loaded when a program starts.
 
 use crate::environment;
 use crate::meter::names::is_library_of_system;
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use unspin_symbols::File;
 
-/// A program and the libraries that it is linked with, and that are preloaded to it, each an open file. Without libc, which
-/// locks for itself by other means, and defines what the others call.
+/// A program, the libraries with which it is linked, and those that are preloaded, each as an open file. libc is left
+/// out: it locks by other means, and defines what the others call.
 pub struct Closure {
-    /// The program first; of a script its interpreter. Empty if that cannot be read.
+    /// The program first; for a script its interpreter. Empty if it cannot be read.
     pub files: Vec<File>,
-    /// Whether these are all: none is missing, and each can be read.
+    /// Whether the list is complete: no file is missing, and each can be read.
     pub is_complete: bool,
-    /// The libraries of its language, which lock on its behalf and have no locks that anybody looks for.
+    /// The runtime libraries of its language, which lock on behalf of the program.
     pub runtime: Vec<File>,
 }
 
 impl Closure {
-    /// Asks the program's own dynamic linker, which alone knows where it finds what. It lists the files and runs nothing of
-    /// theirs (`--list`, as ldd(1)).
+    /// Asks the program's own dynamic linker, which alone knows the search path. It lists the files and runs none of
+    /// their code (`--list`, like ldd(1)).
     pub fn of(program: &Program) -> Closure {
         let path = reach::interpreter(&program.path);
         let Some(file) = File::open(&path) else {
@@ -55,7 +55,7 @@ fn is_libc(file: &File) -> bool {
     ["libc.so", "libc-", "libpthread", "ld-linux"].iter().any(|name| file.name().starts_with(name))
 }
 
-/// None if one is missing. The program by its own path: `$ORIGIN` is where that is, not a link to it.
+/// None if one is missing. The program by its own path, because `$ORIGIN` is the folder of that, not of a link to it.
 fn listed(linker: &Path, program: &Path) -> Option<Vec<PathBuf>> {
     let mut command = Command::new(linker);
     environment::clear(&mut command);
@@ -64,7 +64,7 @@ fn listed(linker: &Path, program: &Path) -> Option<Vec<PathBuf>> {
     Some(String::from_utf8_lossy(&listed.stdout).lines().filter_map(path_in).collect())
 }
 
-/// `libq.so => /usr/lib/libq.so (0x7f58bfd49000)`, `/lib64/ld-linux-x86-64.so.2 (0x7f58bfe00000)`, each behind a tab.
+/// `libq.so => /usr/lib/libq.so (0x7f58bfd49000)`, `/lib64/ld-linux-x86-64.so.2 (0x7f58bfe00000)`, each after a tab.
 fn path_in(line: &str) -> Option<PathBuf> {
     let (library, _) = line.trim_start().rsplit_once(" (0x")?;
     let path = library.split_once(" => ").map_or(library, |(_, path)| path);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_dynamic_linker() {
+    fn output_of_the_dynamic_linker_is_parsed() {
         let path = |line| path_in(line).map(|path| path.to_str().unwrap().to_owned());
         let cases = [
             ("\tlibq.so => /opt/a b (0x1)/libq.so (0x00007f58bfd49000)", Some("/opt/a b (0x1)/libq.so")),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn we_consist_of_ourselves_and_what_we_are_linked_with() {
+    fn closure_of_this_program_contains_its_libraries() {
         let path = std::env::current_exe().unwrap();
         let program =
             Program { name: path.clone().into_os_string(), path: path.clone(), arguments: Vec::new() };

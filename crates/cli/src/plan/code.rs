@@ -1,4 +1,4 @@
-//! Locks that are named by who initialises them, or uses them first.
+//! Locks that are named after the code that initialises them or uses them first.
 
 use super::lock_name::{At, FIRST_USED, Line, Origin};
 use super::place::{Address, By, Place, Span};
@@ -9,10 +9,10 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use unspin_symbols::File;
 
-/// Between the names of two functions, of which the outer one comes first.
+/// Separates the names of two functions, the outer one first.
 const BY_WAY_OF: &str = " ▸ ";
 
-/// What is initialised, or used first, in a line.
+/// The locks that are initialised or first used in a line.
 pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found> {
     let code = Code::of_line(line, files);
     let paths = code.paths();
@@ -24,17 +24,17 @@ pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found
     let direct = |calls: &Calls| code.spans().flat_map(|span| calls.within(span)).collect::<Vec<Place>>();
     let mut places: Vec<Place> = calls.iter().flat_map(direct).collect();
     if places.is_empty() {
-        // Through wrappers, wherever they lie. That a mutex is first used somewhere below a line says little of it.
+        // Through wrappers, wherever they are. That a mutex is first used somewhere below a line says little about it.
         let [init, used] = &calls;
         let below = |span: &Span| {
             init.anywhere_below(span).into_iter().chain(used.through_system(std::slice::from_ref(span)))
         };
         places.extend(code.spans().flat_map(below));
     }
-    code.found(places, "its code calls nothing that initialises a mutex, or uses one")
+    code.found(places, "its code calls no function that initialises or uses a mutex")
 }
 
-/// What is initialised in a function, or in one for another (`outer ▸ inner`); or used first in it.
+/// The locks that are initialised in a function, or in one for another (`outer ▸ inner`); or else first used in it.
 pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<Found> {
     let (name, by) = match name.strip_prefix(FIRST_USED) {
         Some(name) => (name, By::Use),
@@ -74,21 +74,22 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
     };
     let why = match by {
         By::Init if places.is_empty() && locks() => format!(
-            "it initialises no mutex; those that are first used there are '{FIRST_USED}{name}', others have the name of \
-             their variable, or of what initialises them"
+            "it initialises no mutex: mutexes that are first used there have the name '{FIRST_USED}{name}', others that of \
+             their variable, or of the function that initialises them"
         ),
         By::Init | By::Variable => {
-            "it calls nothing of libc that initialises a mutex: name what does, or what does it for another"
+            "it calls no function of libc that initialises a mutex: name the function that does, or for which it is done"
                 .into()
         }
         By::Use | By::Site => {
-            "it calls nothing of libc that locks a mutex: name what does, or what does it for another".into()
+            "it calls no function of libc that locks a mutex: name the function that does, or for which it is done".into()
         }
     };
     code.found(places, &why)
 }
 
-/// A call within the inner function, on behalf of the outer one: of one that was put into the outer one there is no call.
+/// A call within the inner function on behalf of the outer one. A function that was inlined into the outer one has no
+/// call.
 fn chain(inner: &Span, outer: &Span) -> Vec<Span> {
     let start = inner.range.start.max(outer.range.start);
     let end = inner.range.end.min(outer.range.end);
@@ -98,19 +99,19 @@ fn chain(inner: &Span, outer: &Span) -> Vec<Span> {
     }
 }
 
-/// Where libc's functions are called that initialise a mutex, use it, or wait.
+/// The calls of libc's functions that initialise a mutex, use it, or wait.
 pub struct Calls {
     by: By,
-    /// Each call of the program's own.
+    /// Each call in the program's own code.
     calls: Vec<Span>,
-    /// The files in which they are.
+    /// The files that contain them.
     files: Vec<Span>,
-    /// Functions of the language's library that call for others.
+    /// Functions of the language's runtime library that call libc for others.
     system: Vec<Span>,
 }
 
 impl Calls {
-    /// The calls of these files, and of the libraries of their language.
+    /// The calls in these files, and in the runtime libraries of their language.
     pub fn of(by: By, files: &[File], runtime: &[File]) -> Calls {
         let calls = |file: &File| file.calls(|name| is_call(by, name));
         let all = |file: &File| Span::new(file.path(), file.extent());
@@ -138,12 +139,12 @@ impl Calls {
         self.calls.iter().filter(inside).map(place).collect()
     }
 
-    /// What the machinery does for these calls, where it was not put into the program.
+    /// Calls by runtime functions on behalf of these calls, unless they were inlined into the program.
     pub fn through_system(&self, calls: &[Span]) -> Vec<Place> {
         self.system.iter().map(|first| self.through(first, calls)).collect()
     }
 
-    /// Whatever is called from a piece of code.
+    /// All calls in a piece of code.
     fn anywhere_below(&self, span: &Span) -> Vec<Place> {
         self.files.iter().map(|file| self.through(file, std::slice::from_ref(span))).collect()
     }
@@ -153,7 +154,7 @@ impl Calls {
     }
 }
 
-/// Whether libc's function of that name initialises a mutex, takes it, or waits.
+/// Whether libc's function of this name initialises a mutex, locks it, or waits.
 fn is_call(by: By, function: &str) -> bool {
     if by == By::Site {
         return site::is_wait(function);
@@ -169,7 +170,7 @@ fn is_call(by: By, function: &str) -> bool {
     }
 }
 
-/// Whether a function of the language stands between those of the program and libc's.
+/// Whether a runtime function of the language is between the program's functions and libc's.
 fn is_between(by: By, function: &str) -> bool {
     if by == By::Site { is_of_system(function) } else { is_mutex_of_system(function) }
 }
@@ -179,7 +180,7 @@ fn is_mutex_of_system(function: &str) -> bool {
     is_of_system(function) && function.split('<').next().is_some_and(|name| name.contains("mutex"))
 }
 
-/// Pieces of code, by the path of their source file: none where that is not known.
+/// Pieces of code, each with the path of its source file if that is known.
 pub struct Code {
     pieces: Vec<(Option<String>, Span)>,
 }
@@ -190,13 +191,13 @@ impl Code {
         Code::new(files, |module| module.code_of_line(file, line))
     }
 
-    /// The code of all functions of a name; or the call that a return address stands for.
+    /// The code of all functions of a name, or the call with a return address.
     pub fn of_function(name: &str, files: &[File]) -> Code {
         let found = Code::new(files, |module| module.functions(name));
         if found.pieces.is_empty() { Code::of_call(name, files) } else { found }
     }
 
-    /// `libq.so+0x1135`: how the meter names a call in a function without a name, by its return address.
+    /// `libq.so+0x1135`: the meter's name of a call in a function without a name, by its return address.
     fn of_call(name: &str, files: &[File]) -> Code {
         let address = |(module, digits)| Some((module, Address::from_str_radix(digits, 16).ok()?));
         let Some((module, end)) = name.rsplit_once("+0x").and_then(address) else {
@@ -218,12 +219,12 @@ impl Code {
         Code { pieces }
     }
 
-    /// Its pieces.
+    /// The pieces of code.
     pub fn spans(&self) -> impl Iterator<Item = &Span> {
         self.pieces.iter().map(|(_, span)| span)
     }
 
-    /// These places; if there are none, why what the code does cannot be meant.
+    /// These places; if there are none, the reason why the code is not a valid name.
     pub fn found(&self, places: Vec<Place>, why: &str) -> Option<Found> {
         match (self.pieces.is_empty(), places.is_empty()) {
             (true, _) => None,
@@ -232,7 +233,7 @@ impl Code {
         }
     }
 
-    /// The sources; a module stands for what has none.
+    /// The sources; a module replaces an unknown one.
     pub fn paths(&self) -> Vec<&String> {
         let mut paths: Vec<&String> = self.pieces.iter().filter_map(|(path, _)| path.as_ref()).collect();
         paths.sort();
@@ -250,14 +251,14 @@ impl Code {
         labels.into_iter().map(|(path, function)| format!("{function} ({path})")).collect()
     }
 
-    /// Only what is in a line, or at an offset in a function, or in a file.
+    /// Only the code in a line, at an offset in a function, or in a file.
     fn narrowed(self, function: &str, at: At<'_>, files: &[File]) -> Code {
         let within: Vec<Span> = match at {
             At::Line(line) => Code::of_line(line, files).pieces.into_iter().map(|(_, span)| span).collect(),
             At::Offset(offset, module) => {
                 let mut calls = Vec::new();
                 for file in files.iter().filter(|file| file.is_called(module)) {
-                    // The return address is known; the call ends one byte before.
+                    // The return address is known; the call ends one byte before it.
                     let call = |function: Range<Address>| {
                         let end = function.start.checked_add(offset)?;
                         Some(Span::new(file.path(), end.checked_sub(1)?..end))
@@ -287,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_between_a_function_and_libc() {
+    fn runtime_functions_are_recognised() {
         for function in ["std::mutex::lock", "__gthread_recursive_mutex_lock", "boost::mutex::mutex"] {
             assert!(is_mutex_of_system(function), "{function}");
         }

@@ -1,4 +1,4 @@
-//! The plan as the preload library reads it.
+//! The plan in the form that the preload library reads.
 
 use super::located::Located;
 use super::place::Place;
@@ -12,10 +12,10 @@ use std::time::Duration;
 use std::{fmt, fs};
 use unspin_locks::LockKind;
 
-/// How a compiled plan begins: what it is, and the version of the format.
+/// The first line of a compiled plan, with the version of the format.
 const HEADER: &str = "unspin plan 2";
 
-/// A plan with addresses in place of names: lines of words, with single tabs between, shown here as spaces.
+/// A plan with addresses instead of names: lines of words, separated by single tabs, shown here as spaces.
 ///
 /// ```text
 /// unspin plan 2
@@ -27,7 +27,7 @@ const HEADER: &str = "unspin plan 2";
 /// waits  poll
 /// ```
 ///
-/// `wakeup` is what a wake-up costs on this machine, in nanoseconds; it stands in every plan that is about waits.
+/// `wakeup` is the cost of a wake-up on this machine in nanoseconds. Every plan for waits contains it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiled {
     lines: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Replaces nothing yet.
+    /// A plan that replaces nothing.
     pub fn new() -> Compiled {
         Compiled {
             lines: Vec::new(),
@@ -55,32 +55,32 @@ impl Compiled {
         }
     }
 
-    /// A kind for every mutex that no line is about.
+    /// Sets the kind of every mutex that no line names.
     pub fn all(&mut self, kind: LockKind) {
         self.for_all.get_or_insert(kind);
     }
 
-    /// A policy for every wait that no line is about.
+    /// Sets the policy of every wait that no line names.
     pub fn all_waits(&mut self, policy: WaitPolicy) {
         self.waits.get_or_insert(policy);
     }
 
-    /// The policies for waits, as the user named them.
+    /// Records the policies of waits, as the user named them.
     pub fn set_wait_policies(&mut self, policies: Vec<String>) {
         self.wait_policies = policies;
     }
 
-    /// The policies for waits, as the user named them: `poll`, `poll@worker_loop+0x2d`.
+    /// The policies of waits, as the user named them: `poll`, `poll@worker_loop+0x2d`.
     pub fn wait_policies(&self) -> &[String] {
         &self.wait_policies
     }
 
-    /// What a wake-up costs, in nanoseconds: for plans that are about waits.
+    /// Sets the cost of a wake-up in nanoseconds, for plans for waits.
     pub fn set_wake_up(&mut self, ns: u64) {
         self.wake_up_ns = Some(ns);
     }
 
-    /// A policy for the waits of one call site, which are recognised at any of these places.
+    /// Sets the policy for the waits of one call site, which is identified by any of these places.
     pub fn add_site(&mut self, policy: WaitPolicy, name: &str, places: &[Place]) -> Result<(), Error> {
         self.add(policy.name(), name, places)?;
         if policy == WaitPolicy::Poll {
@@ -90,18 +90,17 @@ impl Compiled {
         Ok(())
     }
 
-    /// The call sites whose waits poll, each under the name that the plan has for it. Not among them are the waits that poll
-    /// because all do.
+    /// The call sites whose waits poll, each by its name in the plan. Waits that poll because all do are not included.
     pub fn polling_sites(&self) -> &[Located] {
         &self.polling
     }
 
-    /// Whether every wait polls that no line is about.
+    /// Whether every wait polls that no line names.
     pub fn polls_everywhere(&self) -> bool {
         self.waits == Some(WaitPolicy::Poll)
     }
 
-    /// A kind or a policy for what is recognised at any of these places, which are those of the lock or call site `name`.
+    /// Adds a kind or policy for the lock or call site `name`, which is identified by any of these places.
     pub fn add(&mut self, kind: &str, name: &str, places: &[Place]) -> Result<(), Error> {
         for place in places {
             for span in &place.spans {
@@ -125,8 +124,8 @@ impl Compiled {
         Ok(())
     }
 
-    /// Puts it into a file of the user's cache folder, where it stays for as long as any program may need it: ours is about
-    /// to become one, and cannot remove anything any more.
+    /// Writes the plan to a file in the user's cache folder, where it stays as long as a program may need it: this
+    /// process is about to become the program, and cannot remove the file later.
     pub fn keep(&self) -> Result<PathBuf, Error> {
         let text = self.to_string();
         let hash: String = Sha256::digest(&text).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
@@ -137,13 +136,13 @@ impl Compiled {
         Ok(path)
     }
 
-    /// Puts it into a file that the caller will remove.
+    /// Writes the plan to a file that the caller removes.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         fs::write(path, self.to_string()).map_err(|e| Error::at(path, "the plan cannot be written here", e))
     }
 }
 
-/// A path that can stand in a line.
+/// Whether a path can be written in a line.
 fn checked(module: &Path) -> Result<&Path, Error> {
     if module.as_os_str().as_encoded_bytes().iter().any(|byte| b"\t\n".contains(byte)) {
         return Err(Error::Environment(format!(
@@ -153,17 +152,18 @@ fn checked(module: &Path) -> Result<&Path, Error> {
     Ok(module)
 }
 
-/// What the preload library has room for, in its module `swap::plan`: it allocates nothing. Of its bytes a little is left
-/// for the lines that are about everything.
+/// Limits of the preload library's module `swap::plan`, which allocates no memory. Some of its bytes are reserved for
+/// the lines for everything.
 const LINES: usize = 256;
 const SPANS: usize = 1024;
 const MODULES: usize = 64;
 const BYTES: usize = 60 << 10;
 
-/// How the names of its files begin.
+/// Prefix of the names of its files.
 const PREFIX: &str = "plan-";
-/// Plans that were not started with for so long go, unless a program that runs was given them: what it starts in turn will
-/// read them again. Some programs write over the place where the kernel looks for their environment; these have this long.
+/// Age at which unused plans are removed, unless a running program was given them, because its children will read them
+/// again. For programs that overwrite the memory from which the kernel shows their environment, only the age protects a
+/// plan.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 
 impl fmt::Display for Compiled {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_room_for_is_refused() {
+    fn plan_beyond_the_limits_is_refused() {
         let place = |first: u64| {
             let span = |at| Span::new(Path::new("/usr/bin/x"), at..at + 40);
             Place { by: By::Variable, spans: (first..first + 1000).map(span).collect() }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_would_break_a_line_are_refused() {
+    fn path_with_tab_or_line_break_is_refused() {
         let place = Place { by: By::Init, spans: vec![Span::new(Path::new("/a\tb"), 1..2)] };
         let error = Compiled::new().add("mcs", "x", &[place]).unwrap_err().to_string();
         assert_eq!(

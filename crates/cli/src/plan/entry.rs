@@ -1,4 +1,4 @@
-//! What is to become of which mutexes and waits of a program.
+//! Replacements for the mutexes and waits of a program.
 
 use super::choice::Choice;
 use super::compiled::Compiled;
@@ -16,35 +16,35 @@ use std::fmt::{self, Display};
 use std::path::PathBuf;
 use unspin_locks::LockKind;
 
-/// All that is to be replaced. Of two entries that are about one mutex, or about one wait, the first counts; one that is about
-/// all counts last, wherever it stands.
+/// All replacements. Of two entries for one mutex or wait the first counts. An entry for all counts last, whatever its
+/// position.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
-    /// For mutexes, in the order in which they count.
+    /// For mutexes, in order of precedence.
     pub mutexes: Vec<Entry>,
-    /// For waits, in the order in which they count.
+    /// For waits, in order of precedence.
     pub waits: Vec<WaitEntry>,
 }
 
-/// One kind of lock, and what it stands in for.
+/// A kind of lock, and the mutexes that it replaces.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// What stands in.
+    /// The kind of lock.
     pub kind: LockKind,
-    /// For which mutexes.
+    /// The mutexes.
     pub which: Which<LockName>,
 }
 
-/// One policy, and the waits that it is for.
+/// A policy, and the waits to which it applies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitEntry {
     /// What a thread does before it sleeps.
     pub policy: WaitPolicy,
-    /// In which waits.
+    /// The waits.
     pub which: Which<SiteName>,
 }
 
-/// As `--waits` takes it: `poll`, `poll@worker_loop+0x2d`.
+/// In the form of `--waits`: `poll`, `poll@worker_loop+0x2d`.
 impl fmt::Display for WaitEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.which {
@@ -55,7 +55,7 @@ impl fmt::Display for WaitEntry {
     }
 }
 
-/// Mutexes of a program, or its waits.
+/// A selection of a program's mutexes or waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Which<Name> {
     /// All that can be replaced.
@@ -64,7 +64,7 @@ pub enum Which<Name> {
     Named {
         /// The name.
         name: Name,
-        /// The one file that is looked into, such as a plugin; none: the program and what it is linked with.
+        /// The file in which to search, such as a plugin; none: the program and its libraries.
         module: Option<PathBuf>,
     },
     /// Those at known places.
@@ -82,7 +82,7 @@ impl Plan {
         Plan { mutexes: Vec::new(), waits: vec![WaitEntry { policy, which: Which::All }] }
     }
 
-    /// The plan of a command line. Two choices for all, or for one name, contradict each other.
+    /// The plan of a command line. Two choices for all, or for one name, are an error.
     pub fn chosen(mutexes: &[Choice], waits: &[WaitChoice]) -> Result<Plan, Error> {
         refuse_contradiction(
             "--mutex",
@@ -105,7 +105,7 @@ impl Plan {
         self.mutexes.is_empty() && self.waits.is_empty()
     }
 
-    /// What the user should know before a program runs under it.
+    /// Warnings for the user before a program runs under it.
     pub fn warnings(&self) -> Vec<String> {
         let mut kinds: Vec<LockKind> = self.mutexes.iter().map(|entry| entry.kind).collect();
         kinds.sort_unstable();
@@ -113,7 +113,7 @@ impl Plan {
         kinds.into_iter().filter_map(kind::warning).collect()
     }
 
-    /// This plan, and behind it another: where both are about one mutex or wait, this one counts.
+    /// This plan, followed by another one: where both apply to a mutex or wait, this one counts.
     pub fn before(mut self, other: Plan) -> Plan {
         let settled = self.mutexes.iter().any(|entry| entry.which == Which::All);
         self.mutexes
@@ -123,8 +123,7 @@ impl Plan {
         self
     }
 
-    /// Finds the places of every name in the program's files, and puts the plan into the form that the preload library
-    /// reads.
+    /// Finds the places of every name in the program's files, and compiles the plan for the preload library.
     pub fn compile(&self, program: &Program) -> Result<Compiled, Error> {
         let resolver = Resolver::new(program);
         resolver.check_reach(match (self.mutexes.is_empty(), self.waits.is_empty()) {
@@ -161,7 +160,7 @@ impl Plan {
     }
 }
 
-/// Refuses two choices of one option that are for the same: `all` of them, or `one` name.
+/// Refuses two choices of one option for the same selection: for `all`, or for one name.
 fn refuse_contradiction<'c, N: Display + PartialEq + 'c>(
     option: &str,
     [all, one]: [&str; 2],
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn contradictory_choices_are_refused() {
         assert_eq!(
             chosen(&["steal", "mcs@a", "fair"], &[]),
             Err("--mutex steal and --mutex fair are both for every mutex: leave one out".into())
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn command_line_comes_before_the_file() {
+    fn command_line_takes_precedence_over_plan_file() {
         let file = chosen(&["mcs@a", "fair"], &["poll@f", "poll"]).unwrap();
         let kinds = |plan: &Plan| plan.mutexes.iter().map(|entry| entry.kind).collect::<Vec<_>>();
         let policies = |plan: &Plan| plan.waits.iter().map(|entry| entry.policy).collect::<Vec<_>>();

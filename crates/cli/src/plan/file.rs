@@ -1,4 +1,4 @@
-//! A plan as a file, which `unspin prove` writes and a human can.
+//! A plan as a file, written by `unspin prove` or by a user.
 //!
 //! ```toml
 //! program = "/usr/bin/x"
@@ -12,9 +12,9 @@
 //! policy = "poll"
 //! ```
 //!
-//! `lock` and `kind`, or `site` and `policy`, suffice: a name is looked up in the program's files then. A plan that was made
-//! from a recording says where each lock and each call site is recognised, so that nothing is looked up, and by `modules` in
-//! which builds of which files.
+//! `lock` and `kind`, or `site` and `policy`, suffice: the name is then looked up in the program's files. A plan that
+//! was made from a recording contains the places of each lock and call site, so that nothing is looked up, and in
+//! `modules` the builds of the files to which they apply.
 
 use super::entry::{Entry, Plan, WaitEntry, Which};
 use super::kind;
@@ -34,40 +34,40 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use unspin_symbols::File;
 
-/// A plan, and what program it is for.
+/// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
 pub struct PlanFile {
-    /// What errors call it.
+    /// Its name in error messages.
     path: PathBuf,
-    /// The lines above it.
+    /// The comment lines above it.
     comment: String,
-    document: Document,
+    document: PlanDocument,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Document {
-    /// The program that it is for: a path, or the name of a workload; none: any.
+struct PlanDocument {
+    /// The program that it is for: a path, or the name of a workload; none: any program.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<String>,
-    /// What older plans had in place of `wait`.
+    /// What older plans had instead of `wait`.
     #[serde(default, skip_serializing, deserialize_with = "no_longer")]
     #[expect(dead_code, reason = "it is read to be refused")]
     spin_waits: (),
-    /// Which build of each file the places are in.
+    /// The builds of the files to which the places apply.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     modules: BTreeMap<PathBuf, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    mutex: Vec<Row>,
+    mutex: Vec<MutexTable>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    wait: Vec<WaitRow>,
+    wait: Vec<WaitTable>,
 }
 
 fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
-    Err(D::Error::custom("spin-waits is no longer known: write `[[wait]]`, and below it `policy = \"poll\"`"))
+    Err(D::Error::custom("spin-waits has been removed: write `[[wait]]`, and below it `policy = \"poll\"`"))
 }
 
-/// The parser's message. That of an unknown key of the document lists the keys that there are, `spin-waits` among them.
+/// The parser's message. For an unknown key of the document it lists the known keys, among them `spin-waits`.
 fn explained(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").filter(|rest| rest.contains("`spin-waits`"));
     let Some((name, _)) = unknown.and_then(|rest| rest.split_once('`')) else { return message.to_owned() };
@@ -80,40 +80,41 @@ fn explained(message: &str) -> String {
     }
 }
 
-/// What stands in for one lock.
+/// The replacement of one lock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
-    /// Its name; none: every mutex that no other row is about.
+struct MutexTable {
+    /// Its name; none: every mutex that no other table names.
     #[serde(skip_serializing_if = "Option::is_none")]
     lock: Option<String>,
     kind: String,
-    /// The one file that the name is looked up in.
+    /// The only file in which the name is looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<PathBuf>,
-    /// Where it is recognised; none: looked up.
+    /// The places that identify it; none: looked up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     places: Vec<Vec<String>>,
 }
 
-/// What threads do in the waits of one call site.
+/// The policy of the waits of one call site.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WaitRow {
-    /// Its name; none: every wait that no other row is about.
+struct WaitTable {
+    /// Its name; none: every wait that no other table names.
     #[serde(skip_serializing_if = "Option::is_none")]
     site: Option<String>,
     policy: String,
-    /// The one file that the name is looked up in.
+    /// The only file in which the name is looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<PathBuf>,
-    /// Where it is recognised; none: looked up.
+    /// The places that identify it; none: looked up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     places: Vec<Vec<String>>,
 }
 
 impl PlanFile {
-    /// A plan that was found for a program. `comment` says how, and what came of it: it stands above the plan.
+    /// A plan that was found for a program. `comment` says how it was found and with which result; it is written above
+    /// the plan.
     pub fn new(plan: &Plan, program: &Program, comment: &str) -> Result<PlanFile, Error> {
         let located = plan.mutexes.iter().filter_map(|entry| entry.which.located());
         let located = located.chain(plan.waits.iter().filter_map(|entry| entry.which.located()));
@@ -123,12 +124,12 @@ impl PlanFile {
                 modules.insert(span.module.clone(), build(&span.module)?);
             }
         }
-        let document = Document {
+        let document = PlanDocument {
             program: Some(name_of(program)),
             spin_waits: (),
             modules,
-            mutex: plan.mutexes.iter().map(Row::of).collect(),
-            wait: plan.waits.iter().map(WaitRow::of).collect(),
+            mutex: plan.mutexes.iter().map(MutexTable::of).collect(),
+            wait: plan.waits.iter().map(WaitTable::of).collect(),
         };
         Ok(PlanFile { path: PathBuf::new(), comment: comment.to_owned(), document })
     }
@@ -139,7 +140,7 @@ impl PlanFile {
         let text = fs::read_to_string(path).map_err(|e| {
             wrong(match e.kind() {
                 ErrorKind::NotFound => "there is no such file (`unspin prove --plan FILE` writes one)".into(),
-                ErrorKind::InvalidData => "is no plan, as it is not text".into(),
+                ErrorKind::InvalidData => "is not a plan: it is not text".into(),
                 _ => e.to_string(),
             })
         })?;
@@ -151,12 +152,12 @@ impl PlanFile {
         Ok(PlanFile { path: path.to_path_buf(), comment: String::new(), document })
     }
 
-    /// Writes it.
+    /// Writes the file.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         outfile::write(path, self.text().as_bytes())
     }
 
-    /// What it looks like.
+    /// The text of the file.
     pub fn text(&self) -> String {
         let document = toml::to_string(&self.document).expect("strings and tables are TOML");
         let comment = self.comment.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
@@ -168,7 +169,7 @@ impl PlanFile {
         )
     }
 
-    /// The plan, if it is for this program as it is now.
+    /// The plan, if it is for this program in its present build.
     pub fn plan_for(&self, program: &Program) -> Result<Plan, Error> {
         let wrong = |why: String| Error::Usage(format!("{OPTION} {}: {why}", self.path.display()));
         let (meant, given) = (self.document.program.as_deref(), name_of(program));
@@ -182,12 +183,12 @@ impl PlanFile {
             if now.as_ref() != Some(known) {
                 let (module, now) = (module.display(), now.map_or("gone".into(), |now| format!("now {now}")));
                 return Err(wrong(format!(
-                    "{module} has changed since the plan was made (build {known}, {now}): make the plan anew by `unspin prove`, \
-                     or take out the `places` and `modules`, so that the names are looked up"
+                    "{module} has changed since the plan was made (build {known}, {now}): create the plan again with `unspin prove`, \
+                     or remove the `places` and `modules`, so that the names are looked up"
                 )));
             }
         }
-        let Document { mutex, wait, .. } = &self.document;
+        let PlanDocument { mutex, wait, .. } = &self.document;
         let mutexes = mutex.iter().map(|row| row.entry(&self.document).map_err(&wrong));
         let mutexes = mutexes.collect::<Result<Vec<Entry>, Error>>()?;
         let waits = wait.iter().map(|row| row.entry(&self.document).map_err(&wrong));
@@ -211,7 +212,7 @@ impl PlanFile {
     }
 }
 
-/// What two rows are about, of those that are looked up: which of them is meant is unknown.
+/// Refuses two tables for one name that is looked up, because they contradict each other.
 fn named_twice<'r>(
     rows: impl Iterator<Item = (&'r Option<String>, &'r Option<PathBuf>)>,
 ) -> Option<Option<&'r str>> {
@@ -236,18 +237,18 @@ fn words(located: &Located) -> Vec<Vec<String>> {
     located.places.iter().map(Place::words).collect()
 }
 
-/// The places of a row, each in a file whose build is known, and recognised in a way that suits what the row is about.
+/// The places of a table, if each is in a file of known build and of a kind that suits the table.
 fn places(
     name: &str,
     written: &[Vec<String>],
-    document: &Document,
+    document: &PlanDocument,
     suits: fn(By) -> bool,
 ) -> Result<Vec<Place>, String> {
     let parse = |words: &Vec<String>| {
         let known =
             |place: &Place| place.spans.iter().all(|span| document.modules.contains_key(&span.module));
         let place = Place::parse(words).filter(|place| suits(place.by));
-        let place = place.ok_or_else(|| format!("{name}: {words:?} is no place"))?;
+        let place = place.ok_or_else(|| format!("{name}: {words:?} is not a place"))?;
         match known(&place) {
             true => Ok(place),
             false => {
@@ -258,19 +259,19 @@ fn places(
     written.iter().map(parse).collect()
 }
 
-impl Row {
-    fn of(entry: &Entry) -> Row {
-        let row = Row { lock: None, kind: entry.kind.name().into(), module: None, places: Vec::new() };
+impl MutexTable {
+    fn of(entry: &Entry) -> MutexTable {
+        let row = MutexTable { lock: None, kind: entry.kind.name().into(), module: None, places: Vec::new() };
         match &entry.which {
             Which::All => row,
             Which::Named { name, module } => {
-                Row { lock: Some(name.to_string()), module: module.clone(), ..row }
+                MutexTable { lock: Some(name.to_string()), module: module.clone(), ..row }
             }
-            Which::Located(lock) => Row { lock: Some(lock.label()), places: words(lock), ..row },
+            Which::Located(lock) => MutexTable { lock: Some(lock.label()), places: words(lock), ..row },
         }
     }
 
-    fn entry(&self, document: &Document) -> Result<Entry, String> {
+    fn entry(&self, document: &PlanDocument) -> Result<Entry, String> {
         let kind = kind::parse(&self.kind)?;
         let Some(lock) = &self.lock else {
             return match self.places.is_empty() && self.module.is_none() {
@@ -289,20 +290,20 @@ impl Row {
     }
 }
 
-impl WaitRow {
-    fn of(entry: &WaitEntry) -> WaitRow {
+impl WaitTable {
+    fn of(entry: &WaitEntry) -> WaitTable {
         let row =
-            WaitRow { site: None, policy: entry.policy.name().into(), module: None, places: Vec::new() };
+            WaitTable { site: None, policy: entry.policy.name().into(), module: None, places: Vec::new() };
         match &entry.which {
             Which::All => row,
             Which::Named { name, module } => {
-                WaitRow { site: Some(name.to_string()), module: module.clone(), ..row }
+                WaitTable { site: Some(name.to_string()), module: module.clone(), ..row }
             }
-            Which::Located(site) => WaitRow { site: Some(site.name.clone()), places: words(site), ..row },
+            Which::Located(site) => WaitTable { site: Some(site.name.clone()), places: words(site), ..row },
         }
     }
 
-    fn entry(&self, document: &Document) -> Result<WaitEntry, String> {
+    fn entry(&self, document: &PlanDocument) -> Result<WaitEntry, String> {
         let policy = self.policy.parse()?;
         let Some(site) = &self.site else {
             return match self.places.is_empty() && self.module.is_none() {
@@ -321,7 +322,7 @@ impl WaitRow {
     }
 }
 
-/// What a plan calls its program.
+/// The name of its program in a plan.
 fn name_of(program: &Program) -> String {
     match program.workload() {
         Some(workload) => workload.to_owned(),
@@ -335,7 +336,7 @@ fn is_same(meant: &str, program: &Program) -> bool {
         && absolute(Path::new(meant)) == absolute(&program.path)
 }
 
-/// Without symbolic links, if there is such a file.
+/// The path without symbolic links, if the file exists.
 fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_human_writes_little() {
+    fn plan_with_names_only_is_read() {
         let workshop = Workshop::new();
         let text = "[[mutex]]\nlock = 'cache_lock'\nkind = 'adaptive'\n[[mutex]]\nkind = 'fair'\n\
                     [[wait]]\npolicy = 'poll'\n[[wait]]\nsite = 'f+0x2d'\npolicy = 'system'\n";
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn invalid_plan_is_refused_with_its_line() {
         let workshop = Workshop::new();
         let kinds = "system, pi, ttas, ticket, mcs, fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive";
         let cases = [
@@ -399,7 +400,7 @@ mod tests {
             ("\n[[mutex]\n", "line 2: "),
             (
                 "\nspin-waits = true\n",
-                "line 2: spin-waits is no longer known: write `[[wait]]`, and below it `policy = \"poll\"`",
+                "line 2: spin-waits has been removed: write `[[wait]]`, and below it `policy = \"poll\"`",
             ),
             ("[[wait]]\nsite = 'f'\n", "line 1: missing field `policy`"),
             ("[[wait]]\npolicy = 'pol'\n", "there is no wait policy \"pol\" (meant: poll?): poll, system"),
@@ -409,7 +410,7 @@ mod tests {
             ),
             (
                 "[[wait]]\npolicy = 'poll'\nsite = 'f'\nplaces = [['init', '1-2@/x']]\n",
-                "f: [\"init\", \"1-2@/x\"] is no place",
+                "f: [\"init\", \"1-2@/x\"] is not a place",
             ),
             ("[[mutex]]\nkind = 'fair'\nlok = 'a'\n", "line 3: unknown field `lok`, expected one of "),
             ("[[mutex]]\nkind = 'far'\n", &format!("there is no kind \"far\" (meant: fair?): {kinds}")),
@@ -427,7 +428,7 @@ mod tests {
                 "has two kinds for every mutex: leave one out",
             ),
             ("[[mutex]]\nkind = 'fair'\nmodule = '/x'\n", "the fair without a lock is for every mutex"),
-            ("[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init']]\n", "a: [\"init\"] is no place"),
+            ("[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init']]\n", "a: [\"init\"] is not a place"),
             (
                 "[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init', '1-2@/x']]\n",
                 "a: `modules` does not say which build of the file [\"init\", \"1-2@/x\"] is about",
@@ -438,7 +439,7 @@ mod tests {
             ),
             (
                 "[modules]\n'/no/such' = 'ab'\n",
-                "/no/such has changed since the plan was made (build ab, gone): make the plan anew by `unspin prove`, or",
+                "/no/such has changed since the plan was made (build ab, gone): create the plan again with `unspin prove`, or",
             ),
         ];
         for (text, expected) in cases {
@@ -453,11 +454,11 @@ mod tests {
         );
         fs::write(workshop.file("binary"), [0x80]).unwrap();
         let binary = PlanFile::read(&workshop.file("binary")).unwrap_err().to_string();
-        assert!(binary.ends_with("binary: is no plan, as it is not text"), "{binary}");
+        assert!(binary.ends_with("binary: is not a plan: it is not text"), "{binary}");
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn written_plan_is_read_back() {
         let workshop = Workshop::new();
         let ourselves = program(&std::env::current_exe().unwrap());
         let module = ourselves.path.canonicalize().unwrap();

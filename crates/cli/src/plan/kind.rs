@@ -1,8 +1,8 @@
-//! The kinds of lock, as the user writes them.
+//! The kinds of lock, by their names on the command line.
 
 use unspin_locks::LockKind;
 
-/// Parses a kind for clap, and for whoever else has one in writing.
+/// Parses a kind, for clap and for plan files.
 pub fn parse(name: &str) -> Result<LockKind, String> {
     name.parse().map_err(|_| {
         let names = LockKind::ALL.map(LockKind::name);
@@ -12,11 +12,11 @@ pub fn parse(name: &str) -> Result<LockKind, String> {
     })
 }
 
-/// What the user should know of a kind before the program runs under it.
+/// A warning for the user before a program runs with this kind, if there is one.
 pub fn warning(kind: LockKind) -> Option<String> {
     kind.is_experimental().then(|| {
         format!(
-            "{kind} is for study: its waiters spin without an end, and the program all but stands still when its threads \
+            "{kind} is experimental: its waiters spin without limit, and the program nearly stops when its threads \
              outnumber the CPUs"
         )
     })
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_kinds_are_told_the_known_ones() {
+    fn unknown_kind_is_refused_with_the_known_ones() {
         let all = "system, pi, ttas, ticket, mcs, fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive";
         assert_eq!(parse("adaptiv"), Err(format!("there is no kind \"adaptiv\" (meant: adaptive?): {all}")));
         assert_eq!(parse("futex"), Err(format!("there is no kind \"futex\": {all}")));
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_spins_without_an_end_is_warned_of() {
+    fn only_unbounded_spinning_prints_a_warning() {
         let warned: Vec<LockKind> =
             LockKind::ALL.into_iter().filter(|&kind| warning(kind).is_some()).collect();
         assert_eq!(warned, [LockKind::Ttas, LockKind::Ticket, LockKind::Mcs]);

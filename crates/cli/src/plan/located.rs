@@ -1,27 +1,27 @@
-//! Locks and call sites that a recording knows, and where another run recognises them.
+//! Locks and call sites of a recording, with the places that identify them in another run.
 
 use super::place::{Address, By, Place, Span};
-use crate::meter::names::{Home, Lookup, Names, Parts, Trace};
+use crate::meter::names::{FileAddress, Lookup, Names, Parts, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use unspin_meter::{Class, Image, Key, Lock, RecordKind, Snapshot, Waiter};
 use unspin_symbols::File;
 
-/// A lock, or the call site of waits, that is known by its name and by where it is recognised: a row of a report, or of a plan.
+/// A lock, or the call site of waits, with its name and the places that identify it: a row of a report or of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// Its name, as the report has it.
+    /// Its name in the report.
     pub name: String,
-    /// What the report prints behind it.
+    /// What the report prints after the name.
     pub origin: Option<String>,
-    /// Any of these is it. Never empty.
+    /// Each of these places identifies it. Never empty.
     pub places: Vec<Place>,
 }
 
 impl Located {
-    /// The mutexes of a recording, by the rows of its report (elements of arrays and objects of one origin together). Not
-    /// among them are those of which an address is all that is known, and those in files that have changed since.
+    /// The mutexes of a recording, by the rows of its report (elements of arrays and objects of one origin together).
+    /// Mutexes of which only an address is known, and those in files that have changed since, are left out.
     pub fn all(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
         let names = Names::new(snapshot, lookup, Parts::Together);
         let mut files = Files::default();
@@ -46,8 +46,8 @@ impl Located {
         rows.into_iter().map(located).filter(|located| !located.places.is_empty()).collect()
     }
 
-    /// The call sites of the waits of a recording, by the callers that its report names. Not among them are those in files that
-    /// have changed since.
+    /// The call sites of the waits of a recording, by the callers that its report names. Those in files that have
+    /// changed since are left out.
     pub fn sites(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
         let names = Names::new(snapshot, lookup, Parts::Together);
         let mut rows = BTreeMap::<(String, Option<String>), Vec<Place>>::new();
@@ -70,17 +70,17 @@ impl Located {
         rows.into_iter().map(|((name, origin), places)| Located { name, origin, places }).collect()
     }
 
-    /// Whether it is that caller of a wait of the report.
+    /// Whether it is this caller of a wait in the report.
     pub fn is_site(&self, waiter: &Waiter) -> bool {
         self.name == waiter.row.name && self.origin == waiter.place
     }
 
-    /// Whether it is that row of the report.
+    /// Whether it is this row of the report.
     pub fn is(&self, lock: &Lock) -> bool {
         self.name == lock.row.name && self.origin == lock.origin
     }
 
-    /// `cache_lock, static, cache.c:31`: what can be written behind the @ of `--mutex`.
+    /// `cache_lock, static, cache.c:31`: valid after the @ of `--mutex`.
     pub fn label(&self) -> String {
         match &self.origin {
             Some(origin) => format!("{}, {origin}", self.name),
@@ -89,15 +89,15 @@ impl Located {
     }
 }
 
-/// The last byte of the call that a row came from, in its file. The address may belong to a list of modules that is later than
-/// the row's: a library may have been loaded between the note of the row and that of the modules.
-pub fn call_of(image: &Image, key: &Key, lookup: &Lookup) -> Option<Home> {
+/// The last byte of the call that a row counts, in its file. The address may belong to a later list of modules than the
+/// row: a library may have been loaded after the row was recorded and before the modules were.
+pub fn call_of(image: &Image, key: &Key, lookup: &Lookup) -> Option<FileAddress> {
     let noted = image.rows.get(key).map_or(1, |record| record.first_use.generation).max(1);
     let latest = u8::try_from(image.modules.len()).unwrap_or(u8::MAX).max(noted);
-    (noted..=latest).find_map(|generation| lookup.home(image, generation, key.caller.wrapping_sub(1)))
+    (noted..=latest).find_map(|generation| lookup.file_address(image, generation, key.caller.wrapping_sub(1)))
 }
 
-/// The files that variables lie in, and what was found there.
+/// The files that contain the variables, with cached results.
 #[derive(Default)]
 struct Files {
     open: HashMap<PathBuf, Option<File>>,
@@ -109,7 +109,7 @@ impl Files {
         match trace {
             Trace::Variable { name, start, size, home } => {
                 let parts = self.parts(&home.module, name, start..start.saturating_add(size));
-                // Where the file does not tell the parts, the one that was used is known all the same.
+                // If the file does not describe the parts, at least the used one is known.
                 let spans = match parts.iter().any(|range| range.contains(&home.address)) {
                     true => parts.iter().map(|range| Span::new(&home.module, range.clone())).collect(),
                     false => vec![Span::new(&home.module, home.address..home.address + 1)],
@@ -121,7 +121,7 @@ impl Files {
         }
     }
 
-    /// The parts of a variable that share a name, also those that were not used this time.
+    /// The parts of a variable that share a name, including those that this run did not use.
     fn parts(&mut self, module: &Path, name: String, variable: Range<Address>) -> &[Range<Address>] {
         let key = (module.to_path_buf(), name, variable.start);
         let open = &mut self.open;
@@ -134,9 +134,9 @@ impl Files {
     }
 }
 
-/// Each call is known by its last byte.
-fn called(by: By, calls: &[Home]) -> Place {
-    let span = |home: &Home| Span::new(&home.module, home.address - 1..home.address);
+/// A call is identified by its last byte.
+fn called(by: By, calls: &[FileAddress]) -> Place {
+    let span = |home: &FileAddress| Span::new(&home.module, home.address - 1..home.address);
     Place { by, spans: calls.iter().map(span).collect() }
 }
 
@@ -158,7 +158,7 @@ mod tests {
         located.places.iter().map(|place| (place.by, place.spans.len())).collect()
     }
 
-    /// Whether the one place is a case of the other.
+    /// Whether the first place is a special case of the second.
     fn is_within(exact: &Place, general: &Place) -> bool {
         let inside = |exact: &Span, general: &Span| {
             exact.module == general.module
@@ -175,7 +175,7 @@ mod tests {
         general.spans[1..].iter().all(|general| frames.any(|exact| inside(exact, general)))
     }
 
-    /// What the recording knows exactly, the program's files tell by the name that the recording prints.
+    /// The names that the recording prints are found in the program's files, at the places that the recording contains.
     fn agrees(path: &Path, located: &BTreeMap<String, Located>) {
         let program = program(path);
         let resolver = Resolver::new(&program);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn static_variables() {
+    fn static_variable_is_located() {
         let workshop = Workshop::new();
         for flags in [&["-g", "-O1"][..], &["-O2"], &["-g", "-O0", "-no-pie"]] {
             let Some(path) = workshop.compile("static_locks.c", flags, "program") else { return };
@@ -208,9 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn locks_on_the_heap() {
+    fn heap_lock_is_located_by_its_initialisation() {
         let workshop = Workshop::new();
-        // A function that ends by a jump to libc's is in no chain of calls.
+        // A function that ends with a jump to libc's function is missing in call chains.
         let calls = "-fno-optimize-sibling-calls";
         for flags in [&["-g", "-O1"][..], &["-g", "-O0"], &["-O2", calls], &["-g", "-O3", "-fno-plt", calls]]
         {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_wrappers_the_chain_is_known() {
+    fn wrapped_lock_is_located_by_its_call_chain() {
         let workshop = Workshop::new();
         for flags in [&["-g", "-O1"][..], &["-O2", "-fno-optimize-sibling-calls"]] {
             let Some(path) = workshop.compile("wrapped_locks.cc", flags, "program") else { return };
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_is_known_though_no_file_names_it() {
+    fn lock_of_a_plugin_is_located() {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("loads_plugin.c", &["-g"], "program") else { return };
         let plugin = workshop.compile("plugin.c", &["-g", "-shared", "-fPIC"], "plugin.so").unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stripped_is_known_by_its_calls() {
+    fn lock_of_a_stripped_program_is_located_by_its_calls() {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("heap_locks.c", &["-O1", "-s"], "program") else { return };
         let located = located(&path, &[]);
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(all, [(By::Init, 1), (By::Init, 1), (By::Use, 1)]);
     }
 
-    /// One after the other, each lock alone gets another kind than the rest, in another run.
+    /// In each run another single lock gets another kind than the rest.
     fn are_recognised(path: &Path, arguments: &[&str], workshop: &Workshop) -> Vec<String> {
         let located = located(path, arguments);
         let program = program(path);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_recorded_is_recognised_in_another_run() {
+    fn recorded_lock_is_identified_in_another_run() {
         let workshop = Workshop::new();
         let shards = ["shards[1].ends[0].guard shards[1].ends[1].guard", "shards[0].lock shards[2].lock"];
         let others =
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn so_is_one_of_a_plugin_and_one_of_a_stripped_program() {
+    fn recorded_lock_of_plugin_or_stripped_program_is_identified() {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("loads_plugin.c", &["-s"], "program") else { return };
         let plugin = workshop.compile("plugin.c", &["-O1", "-s", "-shared", "-fPIC"], "plugin.so").unwrap();

@@ -4,29 +4,31 @@ use super::place::By;
 use std::fmt;
 use unspin_symbols::Location;
 
-/// A lock's name, and what tells it from others of that name, as far as the user has said so.
+/// A lock's name, with as much of its origin as the user has given.
 ///
 /// | written | means |
 /// |---|---|
-/// | `cache_lock`, `pool.lock`, `pool[3].lock`, `work::lock` | a static variable, or a part of one; else as the next |
-/// | `queue_new`, `DBImpl::DBImpl ▸ port::Mutex::Mutex` | what is initialised in that function, or in the second for the first |
-/// | `mutex first used in poll` | what nobody initialises, and is first used there |
-/// | `libq.so+0x1135` in place of a function | the call that returns there, in a file without names |
-/// | `queue.c:57` | what is declared, initialised, or for want of that first used in that line |
-/// | each of the first three, a comma, and the rest of the line that the meter prints | that one |
+/// | `cache_lock`, `pool.lock`, `pool[3].lock`, `work::lock` | a static variable, or a part of one; otherwise like the
+/// next |
+/// | `queue_new`, `DBImpl::DBImpl ▸ port::Mutex::Mutex` | the locks that this function initialises, or the second one
+/// for the first |
+/// | `mutex first used in poll` | the locks without an initialisation that are first used there |
+/// | `libq.so+0x1135` instead of a function | the call that returns there, in a file without names |
+/// | `queue.c:57` | the locks that this line declares, initialises, or else first uses |
+/// | each of the first three, a comma, and the rest of the line that the meter prints | this one |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LockName {
     text: String,
 }
 
-/// What a name says, taken apart.
+/// The parts of a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Meaning<'n> {
-    /// A variable, a part of one, or a function; the meter does not say which either.
+    /// A variable, a part of one, or a function; the meter does not distinguish them either.
     Named {
-        /// What it is called.
+        /// The name.
         name: &'n str,
-        /// Which one of several.
+        /// Its origin, if there are several of this name.
         origin: Option<Origin<'n>>,
     },
     /// A line of source.
@@ -38,51 +40,51 @@ pub enum Meaning<'n> {
 pub struct Line<'n> {
     /// The file's name, or the end of its path.
     pub file: &'n str,
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: u32,
 }
 
-/// What the meter prints behind a lock's name.
+/// What the meter prints after a lock's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin<'n> {
-    /// How the lock is known.
+    /// How the lock is identified.
     pub by: By,
-    /// Where that is.
+    /// The place.
     pub at: Option<At<'n>>,
 }
 
-/// Where a lock is declared, initialised or first used.
+/// The place where a lock is declared, initialised or first used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At<'n> {
-    /// In this line.
+    /// A line.
     Line(Line<'n>),
-    /// So many bytes into the function, in this file.
+    /// An offset in bytes in the function, in this file.
     Offset(u64, &'n str),
-    /// Somewhere in this file.
+    /// Anywhere in this file.
     Module(&'n str),
 }
 
-/// How the name of a lock begins that is named by its first use.
+/// Prefix of the names of locks that are named after their first use.
 pub const FIRST_USED: &str = "mutex first used in ";
 
 impl LockName {
-    /// A name; none if there is nothing in it.
+    /// A name; none if the text is empty.
     pub fn new(text: &str) -> Option<LockName> {
         let text = without_count(text.trim());
         (!text.is_empty()).then(|| LockName { text: text.to_owned() })
     }
 
-    /// As it was written.
+    /// As the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// What it says.
+    /// The parts.
     pub fn meaning(&self) -> Meaning<'_> {
         if let Some(line) = Line::parse(&self.text) {
             return Meaning::Line(line);
         }
-        // The names of C++ have commas too: the last one that begins an origin counts.
+        // C++ names contain commas too: the last one that begins an origin counts.
         let split = self
             .text
             .rmatch_indices(", ")
@@ -101,16 +103,16 @@ impl fmt::Display for LockName {
 }
 
 impl<'n> Line<'n> {
-    /// Whether a location is in this line of this file.
+    /// Whether a location is in this line.
     pub fn is(&self, location: &Location) -> bool {
         let before = location.file.strip_suffix(self.file);
         location.line == self.line && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
     }
 
-    /// Takes `queue.c:57` apart.
+    /// Splits `queue.c:57`.
     pub fn parse(text: &'n str) -> Option<Line<'n>> {
         let (file, line) = text.rsplit_once(':')?;
-        // `a::b` ends in a colon too, and no file's name does.
+        // `a::b` contains a colon too. The text before it ends in another one, which no file name does.
         let named = !file.is_empty() && !file.ends_with(':') && !file.contains(", ");
         let line = line.parse().ok().filter(|&line| line > 0 && named)?;
         Some(Line { file, line })
@@ -134,7 +136,7 @@ impl<'n> Origin<'n> {
     }
 }
 
-/// `(4) pool.lock`, as the meter prints a row of several, without their number: the name means all of them.
+/// `(4) pool.lock`, as the meter prints a row of several locks, without the number: the name means all of them.
 fn without_count(text: &str) -> &str {
     let behind = text.strip_prefix('(').and_then(|rest| rest.split_once(") "));
     match behind {
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_meter_prints_is_understood() {
+    fn names_printed_by_the_meter_are_parsed() {
         let line = |file, line| At::Line(Line { file, line });
         let cases = [
             ("cache_lock", Meaning::Named { name: "cache_lock", origin: None }),

@@ -1,4 +1,4 @@
-//! Which lock stands in for which of a program's mutexes, and which of its waits poll before they sleep.
+//! Which lock replaces which of a program's mutexes, and which of its waits poll before they sleep.
 //!
 //! ```text
 //! --mutex KIND[@LOCK] ───┐

@@ -1,14 +1,15 @@
-//! What somebody may have meant who wrote a name that there is not.
+//! Suggestions for unknown names.
 
-/// How like two names must be, of 1. A letter too few, or two that changed places, in a name of six give 0.83.
+/// Minimum similarity of two names, at most 1. A missing letter, or two swapped ones, in a name of six letters give
+/// 0.83.
 const ALIKE: f64 = 0.7;
 
-/// The name that is most like what was written, if one is.
+/// The name that is most similar to the text, if one is similar enough.
 pub fn of<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     several(written, names, 1).pop()
 }
 
-/// Some names that are like it, the likest first.
+/// Some similar names, the most similar first.
 pub fn several<'n>(written: &str, names: impl IntoIterator<Item = &'n str>, at_most: usize) -> Vec<&'n str> {
     let likeness = |name: &str| strsim::normalized_damerau_levenshtein(written, name);
     let mut alike: Vec<(f64, &str)> = names.into_iter().map(|name| (likeness(name), name)).collect();
@@ -23,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_of_the_finger_are_seen_through() {
+    fn typing_error_finds_the_nearest_name() {
         let names = ["cache_lock", "log_lock", "lock"];
         assert_eq!(of("cahce_lock", names), Some("cache_lock"));
         assert_eq!(of("cachelock", names), Some("cache_lock"));

@@ -1,26 +1,26 @@
-//! Where a mutex or a wait is recognised: what the preload library compares.
+//! The places by which the preload library identifies mutexes and waits.
 
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// How a mutex or a wait is recognised.
+/// How a mutex or a wait is identified.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum By {
-    /// By its address, within a static variable.
+    /// By its address within a static variable.
     Variable,
-    /// By who initialised it.
+    /// By the call that initialised it.
     Init,
-    /// By who used it first, if nobody was seen to initialise it.
+    /// By its first use, if no initialisation was seen.
     Use,
-    /// A wait, by where it is called.
+    /// By its call site, for waits.
     Site,
 }
 
 impl By {
     const ALL: [By; 4] = [By::Variable, By::Init, By::Use, By::Site];
 
-    /// What it is called in compiled plans.
+    /// Its name in compiled plans.
     pub const fn word(self) -> &'static str {
         match self {
             By::Variable => "variable",
@@ -31,33 +31,33 @@ impl By {
     }
 }
 
-/// Some addresses of a file.
+/// A range of addresses in a file.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Span {
-    /// The file, as the kernel calls it.
+    /// The path of the file, as in `/proc/PID/maps`.
     pub module: PathBuf,
-    /// Addresses as the file itself has them (`p_vaddr`, wherever it is loaded).
+    /// Addresses as in the file's headers (`p_vaddr`), independent of where it is loaded.
     pub range: Range<Address>,
 }
 
-/// An address of a file.
+/// An address in a file.
 pub type Address = u64;
 
-/// Something to recognise a mutex or a wait by.
+/// A place that identifies a mutex or a wait.
 ///
-/// For [`By::Variable`] the mutex lies in one of the spans. For the others the first span holds the call of
-/// libc's function (its last byte: the return address less one), each further one a call further out, with any number of
-/// others between.
+/// For [`By::Variable`] the mutex is within one of the spans. For the others the first span is the call of libc's
+/// function (its last byte: the return address minus one). Each further span is an outer call; other calls may be
+/// between them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Place {
-    /// How.
+    /// How it identifies.
     pub by: By,
     /// Never empty.
     pub spans: Vec<Span>,
 }
 
 impl Span {
-    /// Addresses of a file.
+    /// A range of addresses in a file.
     pub fn new(module: &Path, range: Range<Address>) -> Span {
         Span { module: module.to_path_buf(), range }
     }
@@ -73,7 +73,7 @@ impl Span {
 }
 
 impl Place {
-    /// From the words that stand in a plan: how, then the spans.
+    /// Parses the words of a plan: how, then the spans.
     pub fn parse(words: &[String]) -> Option<Place> {
         let (by, spans) = words.split_first()?;
         let by = By::ALL.into_iter().find(|known| known.word() == by)?;
@@ -81,7 +81,7 @@ impl Place {
         (!spans.is_empty()).then_some(Place { by, spans })
     }
 
-    /// The words of a plan.
+    /// The words for a plan.
     pub fn words(&self) -> Vec<String> {
         let spans = self.spans.iter().map(Span::to_string);
         [self.by.word().to_owned()].into_iter().chain(spans).collect()
@@ -95,7 +95,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// As in a compiled plan: `init`, then the spans, with tabs between.
+/// Like in a compiled plan: `init`, then the spans, separated by tabs.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.by.word())?;
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_go_there_and_back() {
+    fn place_round_trips_through_words() {
         let span = |start, end| Span::new(Path::new("/usr/bin/a b"), start..end);
         let place = Place { by: By::Init, spans: vec![span(0x1135, 0x1136), span(0x2000, 0x2040)] };
         assert_eq!(place.to_string(), "init\t1135-1136@/usr/bin/a b\t2000-2040@/usr/bin/a b");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_refused() {
+    fn invalid_place_is_refused() {
         let parse =
             |words: &[&str]| Place::parse(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
         for words in [

@@ -1,4 +1,4 @@
-//! What a thread does in a wait before it sleeps, as the user writes it.
+//! What a thread does in a wait before it sleeps, by its name on the command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 /// What a thread does before it sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum WaitPolicy {
-    /// It looks again and again for as long as a wake-up costs, where that has paid lately.
+    /// It checks repeatedly for as long as a wake-up costs, where that has paid lately.
     Poll,
-    /// It sleeps at once, as without unspin: the control.
+    /// It sleeps at once, like without unspin: the control.
     System,
 }
 

@@ -1,4 +1,4 @@
-//! From the name of a lock to where it is recognised, by the program's files alone.
+//! Finds the places of a lock by its name, from the program's files alone.
 
 use super::closure::Closure;
 use super::code;
@@ -17,10 +17,10 @@ use std::fmt::Display;
 use std::path::Path;
 use unspin_symbols::File;
 
-/// Names that are offered in place of one that there is not.
+/// Number of similar names that are suggested for an unknown one.
 const OFFERED: usize = 3;
 
-/// Looks names up in the files of one program, which are opened when the first is asked for.
+/// Looks names up in the files of one program, which are opened at the first lookup.
 pub struct Resolver<'p> {
     program: &'p Program,
     closure: OnceCell<Closure>,
@@ -33,21 +33,21 @@ pub enum Reach {
     Mutexes,
     /// Waits.
     Waits,
-    /// Mutexes and waits: one of both must be there.
+    /// Mutexes and waits: the program must have one of both.
     Either,
 }
 
-/// What came of a name.
+/// The result of looking a name up.
 pub enum Found {
-    /// It is recognised at any of these.
+    /// Each of these places identifies it.
     Places(Vec<Place>),
-    /// It is several: so each is written.
+    /// The name is ambiguous: the full name of each match.
     Several(Vec<String>),
-    /// There is something of that name that cannot be it, and why.
+    /// There is a match, but of another sort; the reason.
     Unfit(String),
 }
 
-/// Files to look into, and what they are called together.
+/// The files in which to search, and their common name in messages.
 struct Scope<'f> {
     files: &'f [File],
     runtime: &'f [File],
@@ -55,7 +55,7 @@ struct Scope<'f> {
 }
 
 impl<'p> Resolver<'p> {
-    /// Nothing is opened yet.
+    /// Before the first lookup.
     pub fn new(program: &'p Program) -> Resolver<'p> {
         Resolver { program, closure: OnceCell::new() }
     }
@@ -64,8 +64,8 @@ impl<'p> Resolver<'p> {
         self.closure.get_or_init(|| Closure::of(self.program))
     }
 
-    /// Refuses a program in which there is nothing to replace: that calls no function of libc that locks a mutex, or waits,
-    /// and can neither load nor start anything that does.
+    /// Refuses a program in which there is nothing to replace: it calls no function of libc that locks a mutex, or
+    /// waits, and cannot load or start code that does.
     pub fn check_reach(&self, reach: Reach) -> Result<(), Error> {
         let Closure { files, is_complete, runtime } = self.closure();
         let calls = |function: &str| match reach {
@@ -73,13 +73,13 @@ impl<'p> Resolver<'p> {
             Reach::Waits => site::is_wait(function),
             Reach::Either => is_of_mutexes(function) || site::is_wait(function),
         };
-        // What cannot be read cannot be judged.
+        // A file that cannot be read may call anything.
         if !is_complete || files.iter().chain(runtime).any(|file| may_call(file, &calls)) {
             return Ok(());
         }
         let why = match reach {
             Reach::Mutexes => {
-                "call a mutex function of libc, so there is no mutex to replace (Go's and Rust's own locks are none)"
+                "call a mutex function of libc, so there is no mutex to replace (Go and Rust have locks of their own)"
             }
             Reach::Waits => "call a function of libc that waits, so there is no wait to replace",
             Reach::Either => {
@@ -90,7 +90,7 @@ impl<'p> Resolver<'p> {
         Err(Error::CannotRun(format!("{program}: neither it nor its libraries {why}")))
     }
 
-    /// Where the lock of that name is recognised: in one file, or in the program and what it is linked with.
+    /// The places of the lock with this name: in one file, or in the program and its libraries.
     pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
         self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
             Some(found) => Ok(found),
@@ -98,7 +98,7 @@ impl<'p> Resolver<'p> {
         })
     }
 
-    /// Where the waits of a call site are recognised: in one file, or in the program and what it is linked with.
+    /// The places of the waits of a call site: in one file, or in the program and its libraries.
     pub fn sites(&self, name: &SiteName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
         self.look_up(name, "call site", module, &|scope| match site::find(name, scope.files, scope.runtime) {
             Some(found) => Ok(found),
@@ -106,7 +106,7 @@ impl<'p> Resolver<'p> {
         })
     }
 
-    /// `find` answers what a name means, or why it means nothing.
+    /// `find` returns what a name means, or why it means nothing.
     fn look_up(
         &self,
         name: &dyn Display,
@@ -119,7 +119,7 @@ impl<'p> Resolver<'p> {
             Some(module) => {
                 opened = File::open(module).ok_or_else(|| {
                     Error::Usage(format!(
-                        "{}: is no readable program or library: {name} is looked for there",
+                        "{}: is not a readable program or library, in which {name} could be found",
                         module.display()
                     ))
                 })?;
@@ -160,7 +160,7 @@ fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
     }
 }
 
-/// What calls a function that is meant; or loads or starts something else, which may do so.
+/// Whether a file calls one of these functions, or can load or start other code, which may.
 fn may_call(file: &File, is_meant: &dyn Fn(&str) -> bool) -> bool {
     const OTHERS: [&str; 9] =
         ["dlopen", "dlmopen", "dlsym", "system", "popen", "fork", "vfork", "fexecve", "clone"];
@@ -179,7 +179,7 @@ fn is_of_mutexes(function: &str) -> bool {
 fn several(name: &dyn Display, noun: &str, labels: &[String]) -> String {
     let count = labels.len();
     let labels: Vec<String> = labels.iter().map(|label| format!("'{label}'")).collect();
-    format!("{name} is the name of {count} {noun}s: say which, by all of {}", labels.join(" or "))
+    format!("{name} is the name of {count} {noun}s: choose one by its full name, {}", labels.join(" or "))
 }
 
 impl Scope<'_> {
@@ -187,7 +187,7 @@ impl Scope<'_> {
         self.files.first().map_or(self.name.clone(), |file| file.path().display().to_string())
     }
 
-    /// What was looked for in vain, and what may have been meant.
+    /// The message for an unknown name, with suggestions.
     fn nothing(&self, name: &LockName) -> String {
         let ask = "`unspin meter` prints the names of a program's locks";
         match name.meaning() {
@@ -232,7 +232,7 @@ impl Scope<'_> {
     }
 }
 
-/// ` (meant: cache_lock?)`, if there are names like what was written, or like its last part.
+/// ` (meant: cache_lock?)`, if there are names similar to the text, or to its last part.
 fn meant(written: &str, names: &HashSet<String>) -> String {
     let near = |written: &str| nearest::several(written, names.iter().map(String::as_str), OFFERED);
     let own = written.rsplit("::").next().unwrap_or(written);
@@ -254,7 +254,7 @@ mod tests {
         resolver.places(&LockName::new(name).unwrap(), None).map_err(|e| e.to_string())
     }
 
-    /// The program, and the library that it is linked with.
+    /// The program and its library.
     fn two_files(workshop: &Workshop, flags: &[&str]) -> Option<(Program, std::path::PathBuf)> {
         let library = [&["-shared", "-fPIC", "-DOTHER"], flags].concat();
         let library = workshop.compile("same_names.c", &library, "libother.so")?;
@@ -264,10 +264,10 @@ mod tests {
     }
 
     #[test]
-    fn of_several_locks_one_must_be_chosen() {
+    fn ambiguous_name_is_refused() {
         let workshop = Workshop::new();
         let Some((program, library)) = two_files(&workshop, &["-O1"]) else { return };
-        let expected = "lock is the name of 2 locks: say which, by all of 'lock, static, libother.so' or 'lock, static, linked'";
+        let expected = "lock is the name of 2 locks: choose one by its full name, 'lock, static, libother.so' or 'lock, static, linked'";
         assert_eq!(places(&program, "lock"), Err(expected.into()));
         let one = places(&program, "lock, static, libother.so").unwrap();
         assert_eq!(
@@ -276,9 +276,9 @@ mod tests {
         );
     }
 
-    /// The dynamic linker makes one of what both define under one name.
+    /// The dynamic linker merges variables that both define under one name.
     #[test]
-    fn what_is_exported_twice_is_one_lock() {
+    fn variable_exported_twice_is_one_lock() {
         let workshop = Workshop::new();
         let Some((program, library)) = two_files(&workshop, &["-g", "-rdynamic"]) else { return };
         let found = places(&program, "shared_lock").unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_lead_to_variables_and_to_code() {
+    fn source_line_finds_variables_and_code() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("heap_locks.c", &["-g", "-O1"]) else { return };
         let found = places(&program, "heap_locks.c:18").unwrap();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn without_debug_information_no_line_is_known() {
+    fn source_line_without_debug_information_is_refused() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("static_locks.c", &["-O1"]) else { return };
         let error = places(&program, "static_locks.c:4").unwrap_err();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn unknown_name_is_refused_with_suggestions() {
         let workshop = Workshop::new();
         let Some((program, _)) = two_files(&workshop, &["-g"]) else { return };
         let path = program.path.display();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_too_small_for_a_mutex_is_none() {
+    fn variable_too_small_for_a_mutex_is_refused() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("same_names.c", &["-g", "-shared", "-fPIC", "-DOTHER"]) else {
             return;
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_of_a_wrapper() {
+    fn wrapper_name_finds_the_call_chain() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("wrapped_locks.cc", &["-g", "-O1"]) else { return };
         let found = places(&program, "Journal::Journal ▸ port::Mutex::Mutex").unwrap();
@@ -343,17 +343,16 @@ mod tests {
         let own: Vec<&Place> = found.iter().filter(own).collect();
         assert_eq!((own.len(), own[0].by, own[0].spans.len()), (1, By::Init, 2), "{found:?}");
         let error = places(&program, "Index::Index ▸ port::Mutex::Lock").unwrap_err();
-        let why =
-            "it calls nothing of libc that initialises a mutex: name what does, or what does it for another";
+        let why = "it calls no function of libc that initialises a mutex: name the function that does, or for which it is done";
         assert_eq!(error, format!("Index::Index ▸ port::Mutex::Lock: {why}"));
         assert!(places(&program, "Index::Index").is_err(), "it calls what does");
         assert!(places(&program, "port::Mutex::Mutex").is_ok());
         assert!(places(&program, "Index::Index ▸ nobody").is_err());
     }
 
-    /// So the meter names what is in a file without names, and so it is found again.
+    /// The meter's name for code in a file without symbols is found again.
     #[test]
-    fn a_call_in_a_stripped_file() {
+    fn call_in_stripped_file_is_found_by_offset() {
         let workshop = Workshop::new();
         let Some(whole) = workshop.program("heap_locks.c", &["-O1"]) else { return };
         let call = File::open(&whole.path).unwrap().calls(|name| name == "pthread_mutex_init")[0];
@@ -363,12 +362,12 @@ mod tests {
         let found = places(&stripped, &named).unwrap();
         assert!(found[0].by == By::Init && found[0].spans[0].range == (call..call + 1), "{found:?}");
         let error = places(&stripped, &format!("{name}+{:#x}", call + 2)).unwrap_err();
-        assert!(error.contains("it calls nothing of libc that initialises a mutex"), "{error}");
+        assert!(error.contains("it calls no function of libc that initialises a mutex"), "{error}");
         assert!(places(&stripped, "other+0x1135").unwrap_err().contains("there is no such variable"));
     }
 
     #[test]
-    fn a_script_is_told_from_what_it_starts() {
+    fn name_in_a_script_is_refused_with_a_hint() {
         let workshop = Workshop::new();
         let script = workshop.file("script");
         std::fs::write(&script, "#!/bin/sh\nexec ./server\n").unwrap();
@@ -378,9 +377,9 @@ mod tests {
         assert!(error.contains("name the program instead of the script"), "{error}");
     }
 
-    /// As the JDK's: a link to a launcher that finds its library beside itself.
+    /// Like the JDK's launcher: a link to a program that finds its library in its own folder.
     #[test]
-    fn libraries_beside_the_program_are_found_through_a_link_to_it() {
+    fn origin_libraries_are_found_through_a_link() {
         let workshop = Workshop::new();
         let (library, source) = (workshop.file("beside.c"), workshop.file("launcher.c"));
         let locks = "#include <pthread.h>\nint beside(pthread_mutex_t *m) { return pthread_mutex_lock(m); }";
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_mutexes_is_refused() {
+    fn program_without_mutexes_is_refused() {
         let workshop = Workshop::new();
         let source = workshop.file("plain.c");
         std::fs::write(&source, "int main(void) { return 0; }").unwrap();

@@ -1,4 +1,4 @@
-//! Waits that are named by where they are called.
+//! Waits that are named after their call sites.
 
 use super::code::{Calls, Code};
 use super::place::{By, Place, Span};
@@ -7,7 +7,8 @@ use super::site_name::{SiteMeaning, SiteName};
 use core::ops::Range;
 use unspin_symbols::File;
 
-/// What in these files a name means; the libraries of the language wait on behalf of the program's functions.
+/// The calls that a name means in these files. Runtime libraries of the language wait on behalf of the program's
+/// functions.
 pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<Found> {
     match name.meaning() {
         SiteMeaning::Call { within, offset } => call(name, within, offset, files, runtime),
@@ -22,18 +23,18 @@ pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<Found> 
     }
 }
 
-/// One call. It is not looked at which function it calls: the call may go through a pointer.
+/// One call, whatever function it calls: it may be an indirect call.
 fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[File]) -> Option<Found> {
     let mut spans = Vec::new();
     for file in files.iter().chain(runtime) {
-        // The last instruction of a function may be a call, which returns to its end.
+        // The last instruction of a function may be a call, whose return address is the function's end.
         let end = |function: Range<u64>| {
             let end = function.start.checked_add(offset).filter(|&end| end > 0)?;
             (function.is_empty() || end <= function.end).then_some(end)
         };
         let ends = file.functions_named(within).into_iter().filter_map(end);
         let of_file = (file.is_called(within) && file.extent().contains(&offset)).then_some(offset);
-        // A call is known by its last byte; its return address is behind that.
+        // A call is identified by its last byte; its return address is the next one.
         spans.extend(ends.chain(of_file).map(|end| Span::new(file.path(), end.saturating_sub(1)..end)));
     }
     let modules = |span: &Span| format!("{name} ({})", span.module.display());
@@ -46,7 +47,7 @@ fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[F
     }
 }
 
-/// Every wait that a piece of code calls, itself or through a library of the language.
+/// Every wait that a piece of code calls, directly or through a runtime library of the language.
 fn called_in(code: &Code, label: &str, files: &[File], runtime: &[File]) -> Option<Found> {
     if code.paths().len() > 1 {
         return Some(Found::Several(code.labels(label)));
@@ -66,7 +67,7 @@ fn place(spans: Vec<Span>) -> Place {
     Place { by: By::Site, spans }
 }
 
-/// Whether a function of libc waits: those that the preload library stands in front of.
+/// Whether a function of libc waits: those that the preload library hooks.
 pub fn is_wait(function: &str) -> bool {
     WAITS.contains(&function)
 }
@@ -110,7 +111,7 @@ const WAITS: [&str; 43] = [
     "recvmmsg",
     "accept",
     "accept4",
-    // How Rust's standard library and parking_lot sleep.
+    // Rust's standard library and parking_lot sleep in this way.
     "syscall",
     "semop",
     "semtimedop",
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_is_no_wait_is_refused() {
+    fn function_without_wait_is_refused() {
         let workshop = Workshop::new();
         let Some(program) = compiled(&workshop, &["-O1"]) else { return };
         let why = sites(&program, "main").unwrap_err();

@@ -3,29 +3,29 @@
 use super::lock_name::Line;
 use std::fmt;
 
-/// Where in the program a wait is called.
+/// The call site of a wait.
 ///
 /// | written | means |
 /// |---|---|
-/// | `worker_loop+0x2d` | the call that returns there: so the meter names callers |
-/// | `libq.so+0x1135` | the same in a file without names |
+/// | `worker_loop+0x2d` | the call with this return address: the meter's name of callers |
+/// | `libq.so+0x1135` | the same in a file without symbols |
 /// | `worker_loop` | every wait that this function calls |
-/// | `queue.c:88` | every wait that is called in this line |
+/// | `queue.c:88` | every wait that this line calls |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SiteName {
     text: String,
 }
 
-/// What a name says, taken apart.
+/// The parts of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SiteMeaning<'n> {
     /// A line of source.
     Line(Line<'n>),
-    /// The return address of one call: so many bytes into a function, or into a file.
+    /// The return address of one call: an offset in a function or file.
     Call {
         /// The function, or the file.
         within: &'n str,
-        /// Bytes from its beginning.
+        /// The offset in bytes.
         offset: u64,
     },
     /// A function.
@@ -33,20 +33,20 @@ pub enum SiteMeaning<'n> {
 }
 
 impl SiteName {
-    /// A name; none if there is nothing in it. The meter prints the line of source behind the name, two columns apart: that is
-    /// left out.
+    /// A name; none if the text is empty. The meter prints the source line after the name, two columns apart: it is
+    /// ignored.
     pub fn new(text: &str) -> Option<SiteName> {
         let text = text.trim();
         let text = text.split_once("  ").map_or(text, |(name, _)| name);
         (!text.is_empty()).then(|| SiteName { text: text.to_owned() })
     }
 
-    /// As it was written.
+    /// As the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// What it says.
+    /// The parts.
     pub fn meaning(&self) -> SiteMeaning<'_> {
         if let Some(line) = Line::parse(&self.text) {
             return SiteMeaning::Line(line);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_meter_are_understood() {
+    fn call_sites_printed_by_the_meter_are_parsed() {
         let cases = [
             ("uv__io_poll+0x1d2", SiteMeaning::Call { within: "uv__io_poll", offset: 0x1d2 }),
             ("uv__io_poll+0x1d2  linux.c:1386", SiteMeaning::Call { within: "uv__io_poll", offset: 0x1d2 }),

@@ -1,11 +1,11 @@
-//! Programs to look locks up in, and to record.
+//! Programs for tests, in which locks are looked up and which are recorded.
 
 use super::compiled::Compiled;
 use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::library;
-use crate::meter::session::Session;
-use crate::options::{Command, Options};
+use crate::meter::recorded_program::RecordedProgram;
+use crate::options::{Command, CommandLine};
 use crate::program::Program;
 use clap::Parser;
 use std::io::Write;
@@ -29,7 +29,7 @@ impl Workshop {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// Compiles a source to a file of that name. None, and a line that says so, without a compiler.
+    /// Compiles a source to a file of this name. Returns none and prints a `SKIPPED` line if there is no compiler.
     pub fn compile(&self, source: &str, flags: &[&str], name: &str) -> Option<PathBuf> {
         let compiler = if source.ends_with(".cc") { "c++" } else { "cc" };
         let path = self.file(name);
@@ -45,13 +45,13 @@ impl Workshop {
         Some(path)
     }
 
-    /// The same as a program to look names up in.
+    /// The same as a program in which to look names up.
     pub fn program(&self, source: &str, flags: &[&str]) -> Option<Program> {
         self.compile(source, flags, "program").map(|path| program(&path))
     }
 }
 
-/// Says in the test's output, past its capturing, why a test does nothing here.
+/// Prints in the test's output, past its capturing, why a test is skipped.
 pub fn skip(test: &str, reason: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
 }
@@ -61,7 +61,7 @@ pub fn program(path: &Path) -> Program {
     Program { path: path.to_path_buf(), name: path.as_os_str().to_owned(), arguments: Vec::new() }
 }
 
-/// What a program prints with its mutexes replaced by a plan, which is put into a file first.
+/// The output of a program with its mutexes replaced by a plan, which is first written to a file.
 pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) -> String {
     plan.write(file).unwrap();
     let library = library::unpack().unwrap();
@@ -73,16 +73,16 @@ pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) ->
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What is recorded of a program with these arguments.
+/// The recording of a program with these arguments.
 pub fn recorded(path: &Path, arguments: &[&str]) -> Snapshot {
     let words = ["unspin", "meter", "--", path.to_str().unwrap()];
-    let Command::Meter(options) = Options::parse_from(words.iter().chain(arguments)).command else {
+    let Command::Meter(options) = CommandLine::parse_from(words.iter().chain(arguments)).command else {
         unreachable!("it begins with meter")
     };
-    let session = Session::new(&options.recorded).unwrap();
-    let mut command = session.command();
+    let recorded = RecordedProgram::new(&options.recorded).unwrap();
+    let mut command = recorded.command();
     command.stdout(process::Stdio::null());
-    let mut running = session.start_apart(command).unwrap();
-    running.wait_to_the_end().unwrap();
+    let mut running = recorded.start_without_relay(command).unwrap();
+    running.wait_until_end().unwrap();
     running.snapshot()
 }

@@ -1,4 +1,4 @@
-//! Locks that are named by the static variable that they are.
+//! Locks that are named after static variables.
 
 use super::lock_name::{At, Line, Origin};
 use super::place::{By, Place, Span};
@@ -6,10 +6,10 @@ use super::resolve::Found;
 use std::collections::BTreeMap;
 use unspin_symbols::{File, StaticVariable};
 
-/// Bytes of a `pthread_mutex_t` in glibc on x86-64: what is smaller holds none.
+/// Size of `pthread_mutex_t` in bytes in glibc on x86-64: smaller variables contain none.
 pub const MUTEX: u64 = 40;
 
-/// A static variable, or parts of it, and the file that it lies in.
+/// A static variable, or parts of it, and its file.
 struct Variable<'f> {
     file: &'f File,
     it: StaticVariable,
@@ -25,13 +25,13 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<
     found(variables.filter(|variable| origin.is_none_or(|origin| variable.is_at(origin))))
 }
 
-/// The variables that are declared in a line.
+/// The variables that a line declares.
 pub fn declared_at(Line { file, line }: Line<'_>, files: &[File]) -> Option<Found> {
     let declared = |module: &File| module.declared_at(file, line);
     found(files.iter().flat_map(|file| declared(file).into_iter().map(move |it| Variable { file, it })))
 }
 
-/// What the dynamic linker or the source makes one variable is one lock; a header may put it into many files.
+/// Variables that the dynamic linker or the source merges are one lock; a header may define them in many files.
 fn found<'f>(variables: impl Iterator<Item = Variable<'f>>) -> Option<Found> {
     let mut locks: BTreeMap<String, Vec<Variable<'f>>> = BTreeMap::new();
     let mut small = None;
@@ -77,7 +77,7 @@ impl Variable<'_> {
         }
     }
 
-    /// Of what was named by its offset only the first byte is known.
+    /// If it was named by its offset, only the first byte is known.
     fn holds_mutex(&self) -> bool {
         self.it.ranges.iter().all(|range| range.end - range.start == 1 || range.end - range.start >= MUTEX)
     }
@@ -85,8 +85,8 @@ impl Variable<'_> {
     fn too_small(&self) -> String {
         let bytes = self.it.ranges.first().map_or(0, |range| range.end - range.start);
         format!(
-            "the variable ({}) has {bytes} bytes, too few for a mutex; one that it points to is named by where it is \
-             initialised, as `unspin meter` prints it",
+            "the variable ({}) has {bytes} bytes, too few for a mutex; a mutex to which it points is named after its \
+             initialisation, as `unspin meter` prints it",
             self.label()
         )
     }

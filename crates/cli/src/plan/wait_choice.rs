@@ -1,4 +1,4 @@
-//! One `--waits`: a policy, for all waits or for those of one call site.
+//! The value of `--waits`: a policy, for all waits or for those of one call site.
 
 use super::entry::{WaitEntry, Which};
 use super::policy::WaitPolicy;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub struct WaitChoice {
     /// What a thread does before it sleeps.
     pub policy: WaitPolicy,
-    /// At which call site; none: at all that no other choice is about.
+    /// The call site; none: all call sites without a choice of their own.
     pub site: Option<SiteName>,
 }
 
@@ -24,7 +24,7 @@ impl FromStr for WaitChoice {
         };
         let policy: WaitPolicy = policy.parse()?;
         let site = SiteName::new(site).ok_or_else(|| {
-            format!("name a call site behind the @, as `unspin meter` prints it: {policy}@worker_loop+0x2d")
+            format!("name a call site after the @, as `unspin meter` prints it: {policy}@worker_loop+0x2d")
         })?;
         Ok(WaitChoice { policy, site: Some(site) })
     }
@@ -51,13 +51,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policy_with_or_without_a_site() {
+    fn policy_is_parsed_with_and_without_site() {
         let choice = |text: &str| text.parse::<WaitChoice>();
         assert_eq!(choice("poll"), Ok(WaitChoice { policy: WaitPolicy::Poll, site: None }));
         let site = SiteName::new("queue.c:88");
         assert_eq!(choice("system@queue.c:88"), Ok(WaitChoice { policy: WaitPolicy::System, site }));
         assert_eq!(choice("poll@f+0x2d").unwrap().to_string(), "poll@f+0x2d");
-        assert!(choice("poll@").unwrap_err().starts_with("name a call site behind the @"));
+        assert!(choice("poll@").unwrap_err().starts_with("name a call site after the @"));
         assert!(choice("@f").unwrap_err().starts_with("there is no wait policy \"\""));
     }
 }

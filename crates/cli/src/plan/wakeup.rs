@@ -1,10 +1,10 @@
-//! What a wake-up costs on this machine, for compiled plans: for so long a wait polls at most.
+//! The cost of a wake-up on this machine, for compiled plans: the maximum time of a poll.
 
 use crate::error::Error;
 use crate::wakeup;
 
-/// The cost in nanoseconds, rounded to two significant digits:
-/// compiled plans are cached by their contents, and not every run is to leave another one.
+/// The cost in nanoseconds, rounded to two significant digits: compiled plans are cached by their contents, and not
+/// every run shall create another one.
 pub fn cost_ns() -> Result<u64, Error> {
     let cost = wakeup::cost().map(|cost| rounded(cost.ns()));
     cost.map_err(|error| {

@@ -1,39 +1,39 @@
-//! The call sites of a metered run: how many waits each had, and how these ended.
+//! The call sites of a metered run: how many waits each had, and how they ended.
 
 use super::metering::Metering;
-use crate::meter::names::{Home, Names, Parts};
+use crate::meter::names::{FileAddress, Names, Parts};
 use crate::plan::{Located, Place, Span, call_of, similar_names};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unspin_meter::figures::time;
 use unspin_meter::{Class, Counts, Histogram, Record, RecordKind, Window};
 
-/// A call site that used something to wait for, or a mutex.
+/// A call site that waited, or that locked a mutex.
 #[derive(Clone, Debug)]
 pub struct CallSite {
-    /// Its name, as the report has it: `worker_loop+0x2d`.
+    /// Its name in the report: `worker_loop+0x2d`.
     pub name: String,
-    /// Where it is, as the report has it.
+    /// Its place in the report.
     pub place: Option<String>,
-    /// Whether it waits for a mutex, which is a lock and no wait.
+    /// Whether it locks a mutex, which does not count as a wait.
     pub is_mutex: bool,
-    /// Where its files have the calls. Empty if that is not known.
-    homes: Vec<Home>,
+    /// The addresses of the calls in their files. Empty if unknown.
+    file_addresses: Vec<FileAddress>,
     tally: Tally,
 }
 
-/// How the waits of one call site ended in one metered run, or those of several call sites that have one name in a plan.
+/// How the waits of one call site ended in one metered run, or those of several call sites with one name in a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Waits {
     /// Calls.
     pub calls: u64,
-    /// Calls that had to wait.
+    /// Calls that waited.
     pub waits: u64,
-    /// Waits in which the thread slept. Of a wait that was given up it is not known, so it counts as one that slept.
+    /// Waits in which the thread slept. Waits that were given up count as sleeps, because it is unknown.
     pub slept: u64,
     /// The median wait, in seconds.
     pub median_s: f64,
-    /// Time that all threads together were in these waits, in seconds.
+    /// Time of all threads in these waits, in seconds.
     pub waited_s: f64,
     /// The part of it in which they polled, in seconds.
     pub polled_s: f64,
@@ -53,12 +53,13 @@ pub struct CallSites {
     sites: Vec<CallSite>,
 }
 
-/// Call sites that a message names in place of one that never waits.
+/// Number of call sites that a message suggests for one that never waits.
 const NEAREST: usize = 3;
-/// Waits that one trial of the policy takes: eight asleep, and eight that poll (docs/waits.md). With fewer nothing is polled.
+/// Waits that one trial of the policy needs: eight that sleep and eight that poll (docs/waits.md). Call sites with
+/// fewer never poll.
 pub const TRIAL: u64 = 16;
-/// The longest median wait that polling can act upon, in seconds. Polling lasts for two wake-ups at most, and a wake-up takes
-/// 100 µs at most.
+/// The longest median wait that polling can shorten, in seconds. A thread polls for two wake-ups at most, and a wake-up
+/// costs 100 µs at most.
 const WITHIN_REACH_S: f64 = 200e-6;
 
 impl CallSites {
@@ -81,20 +82,20 @@ impl CallSites {
                     name: name.caller,
                     place: name.place,
                     is_mutex,
-                    homes: Vec::new(),
+                    file_addresses: Vec::new(),
                     tally: Tally::new(snapshot.window),
                 });
                 site.tally.add(record);
-                site.homes.extend(home.filter(|home| !site.homes.contains(home)));
+                site.file_addresses.extend(home.filter(|home| !site.file_addresses.contains(home)));
             }
         }
         CallSites { sites: sites.into_values().collect() }
     }
 
-    /// How the waits ended that are recognised at the places of `located`. None if no call came from there.
+    /// How the waits ended that are identified by the places of `located`. None if no call was recorded there.
     ///
-    /// The first span of a place is the call. Where it lies in a library of the language, the further spans are the callers of
-    /// that library. The recording knows one of the two.
+    /// The first span of a place is the call. If that is in a runtime library of the language, the further spans are
+    /// the callers of the library. The recording contains one of both.
     pub fn waits_at(&self, located: &Located) -> Option<Waits> {
         let outer = |place: &Place| place.spans[usize::from(place.spans.len() > 1)..].to_vec();
         let outer: Vec<Span> = located.places.iter().flat_map(outer).collect();
@@ -103,14 +104,14 @@ impl CallSites {
         at(&outer).or_else(|| at(&calls))
     }
 
-    /// How the waits ended of the call site that a report names so.
+    /// How the waits of the call site with this name in the report ended.
     pub fn waits_named(&self, name: &str, place: Option<&str>) -> Option<Waits> {
         let named = |site: &&CallSite| !site.is_mutex && site.name == name && site.place.as_deref() == place;
         sum(self.sites.iter().filter(named))
     }
 
-    /// The call sites that polling can act upon most, most first: those with many short waits. One with few waits is among them
-    /// only if all have few.
+    /// The call sites that polling can shorten most, in this order: those with many short waits. A call site with few
+    /// waits is included only if all have few.
     pub fn costliest(&self, at_most: usize) -> Vec<&CallSite> {
         let sites: Vec<&CallSite> = self.by_cost().into_iter().map(|(_, site)| site).collect();
         let has_many = |site: &&CallSite| site.tally.counts.waiters() >= TRIAL;
@@ -120,7 +121,7 @@ impl CallSites {
         }
     }
 
-    /// The call sites that waited, and what their waits cost as far as polling can act upon it, most first.
+    /// The call sites that waited, by the cost of the waits that polling can shorten, most first.
     fn by_cost(&self) -> Vec<(f64, &CallSite)> {
         let mut waiting: Vec<(f64, &CallSite)> = self
             .sites
@@ -134,7 +135,7 @@ impl CallSites {
         waiting
     }
 
-    /// `worker_loop+0x2d (3000 waits, median 48us)`: call sites that wait, those first that are like `name`.
+    /// `worker_loop+0x2d (3000 waits, median 48us)`: call sites that wait, those with names similar to `name` first.
     pub fn nearest(&self, name: &str) -> Vec<String> {
         let waiting: Vec<&CallSite> = self.by_cost().into_iter().map(|(_, site)| site).collect();
         let within = |name: &str| name.rsplit_once("+0x").map_or(name, |(within, _)| within).to_owned();
@@ -154,10 +155,10 @@ impl CallSites {
 
 impl CallSite {
     fn is_in(&self, spans: &[Span]) -> bool {
-        let holds = |home: &Home| {
+        let holds = |home: &FileAddress| {
             spans.iter().any(|span| span.module == home.module && span.range.contains(&home.address))
         };
-        self.homes.iter().any(holds)
+        self.file_addresses.iter().any(holds)
     }
 
     fn describe(&self) -> String {
@@ -219,7 +220,7 @@ mod tests {
         let bucket = (0..unspin_meter::BUCKETS).find(|&b| tally.waits.ticks(b).contains(&ticks)).unwrap();
         buckets[bucket] = slept + spun;
         tally.waits = Histogram::new(unspin_meter::TimeKind::Waits, buckets);
-        CallSite { name: name.into(), place: None, is_mutex, homes: Vec::new(), tally }
+        CallSite { name: name.into(), place: None, is_mutex, file_addresses: Vec::new(), tally }
     }
 
     fn sites() -> CallSites {

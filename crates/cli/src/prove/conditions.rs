@@ -1,21 +1,21 @@
-//! What else went on while a run was measured.
+//! Disturbances during a run.
 
 use serde::Serialize;
 use std::fs;
 
-/// CPU time of the whole machine, in seconds, since some moment.
+/// CPU time of the whole machine, in seconds, since a fixed moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuTime {
-    /// Doing anything, in user mode or in the kernel.
+    /// Busy time, in user mode or in the kernel.
     pub busy_s: f64,
-    /// Taken by the hypervisor for others while we wanted to run.
+    /// Steal time: taken by the hypervisor while CPUs were ready to run.
     pub steal_s: f64,
-    /// Everything, idle time too: wall time × CPUs.
+    /// All time, including idle time: wall-clock time × CPUs.
     pub total_s: f64,
 }
 
 impl CpuTime {
-    /// Since boot: the first line of `/proc/stat`, all zero where it cannot be read.
+    /// Since boot: the first line of `/proc/stat`; all zero if it cannot be read.
     pub fn since_boot() -> CpuTime {
         fs::read_to_string("/proc/stat").ok().and_then(|text| CpuTime::parse(&text)).unwrap_or_default()
     }
@@ -36,24 +36,24 @@ impl CpuTime {
     }
 }
 
-/// What disturbed a run, or all of them.
+/// What disturbed a run or a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Disturbance {
-    /// CPU time of all CPUs together, idle or not: what the shares below are shares of.
+    /// CPU time of all CPUs, including idle time: the total of which the others are shares.
     pub total_s: f64,
     /// CPU time that the hypervisor gave to others.
     pub steal_s: f64,
-    /// CPU time of other programs, and of the kernel on nobody's account.
+    /// CPU time of other programs, and of the kernel for no process.
     pub others_s: f64,
 }
 
 impl Disturbance {
-    /// Between two readings, while we and what we measured used `own_s` seconds of CPU time.
+    /// The disturbances between two readings, if unspin and the measured program used `own_s` seconds of CPU time.
     pub fn between(before: &CpuTime, after: &CpuTime, own_s: f64) -> Disturbance {
         Disturbance {
             total_s: after.total_s - before.total_s,
             steal_s: after.steal_s - before.steal_s,
-            // The kernel counts in ticks, so a short run may seem to have used less than it did.
+            // The kernel counts in ticks, so the total of a short run may be less than what it used.
             others_s: (after.busy_s - before.busy_s - own_s).max(0.0),
         }
     }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_line_of_proc_stat_is_the_whole_machine() {
+    fn first_line_of_proc_stat_is_parsed() {
         let text = "cpu  100 50 200 1000 30 5 15 7 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         let time = CpuTime::parse(text).unwrap();
         assert_eq!((time.busy_s, time.steal_s, time.total_s), (3.7, 0.07, 14.07));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_others() {
+    fn cpu_time_of_others_is_the_rest() {
         let before = CpuTime { busy_s: 10.0, steal_s: 1.0, total_s: 100.0 };
         let after = CpuTime { busy_s: 13.0, steal_s: 1.5, total_s: 104.0 };
         let disturbance = Disturbance::between(&before, &after, 2.0);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_told_apart_by_owner() {
+    fn sets_are_selected_by_owner() {
         let text = "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n\
                     \x20        0          3   600         16     0     0     0     0  0 1\n\
                     \x20        9      32772   600         16  1000  1000  1000  1000  0 1\n";

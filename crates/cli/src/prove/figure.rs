@@ -1,4 +1,4 @@
-//! What each run yields: a time, or a figure picked from the program's output.
+//! The figure that each run yields: a time, or a number in the program's output.
 
 use crate::error::Error;
 use regex::Regex;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use unspin_stats::{Direction, Metric};
 use unspin_sys::child::Usage;
 
-/// Where the figure of a run comes from.
+/// The source of a run's figure.
 #[derive(Debug)]
 pub struct Figure {
     source: Source,
-    /// What it is called, and which way is better.
+    /// Its name, and which direction is better.
     pub metric: Metric,
 }
 
@@ -21,19 +21,19 @@ enum Source {
     Output(Regex),
 }
 
-/// Names on the command line that are no regular expressions.
+/// Values of --metric that are not regular expressions.
 const WALL_TIME: &str = "wall-time";
 const CPU_TIME: &str = "cpu-time";
 
-/// A number as programs print it; with commas only where they separate thousands.
+/// A number in a program's output. Commas count only as separators of thousands.
 const NUMBER: &str = r"([-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)";
 
-/// The figures that the workloads print about themselves: name of the workload, expression, unit.
+/// The figures that the workloads print: name of the workload, expression, unit.
 const WORKLOAD_FIGURES: [(&str, &str, &str); 2] =
     [("semopbench", "seconds per repetition", "s"), ("hackbench", "Time", "s")];
 
 impl Figure {
-    /// What `--metric` asks for. Without it a workload's own figure is taken, and wall time for all others.
+    /// The figure that `--metric` names. By default a workload's own figure, and wall-clock time for other programs.
     pub fn new(
         wanted: Option<&str>,
         direction: Direction,
@@ -48,20 +48,20 @@ impl Figure {
                 (Source::Output(compile(expression)?), Metric::custom(name, "", direction))
             }
             (None, Some((_, expression, unit))) => {
-                // A time, so the sentences may say "as fast as".
+                // For a time, sentences may say "as fast as".
                 let metric = Metric { name: expression.into(), unit: unit.into(), ..Metric::wall_time() };
                 (Source::Output(compile(expression)?), metric)
             }
         };
         if direction == Direction::HigherIsBetter && !matches!(source, Source::Output(_)) {
             return Err(Error::Usage(
-                "--higher-is-better speaks of a figure in the program's output: name it with --metric".into(),
+                "--higher-is-better requires a figure in the program's output: name it with --metric".into(),
             ));
         }
         Ok(Figure { source, metric })
     }
 
-    /// The figure of a run that ended well; or, in one line, why there is none.
+    /// The figure of a successful run, or the reason why there is none, in one line.
     pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<f64, String> {
         match &self.source {
             Source::WallTime => Ok(elapsed.as_secs_f64()),
@@ -72,7 +72,7 @@ impl Figure {
     }
 }
 
-/// The expression itself if it marks the number by a group; with a number after it if not.
+/// The expression itself if it marks the number by a group; otherwise with a number appended.
 fn compile(expression: &str) -> Result<Regex, Error> {
     let parse = |e: &str| {
         Regex::new(e).map_err(|error| Error::Usage(format!("--metric '{expression}': {}", last_line(&error))))
@@ -81,13 +81,13 @@ fn compile(expression: &str) -> Result<Regex, Error> {
     if regex.captures_len() > 1 { Ok(regex) } else { parse(&format!(r"(?:{expression})[^\d\n]*?{NUMBER}")) }
 }
 
-/// The parser's own message has a drawing of the expression above it.
+/// The last line of the parser's message; the lines above repeat the expression.
 fn last_line(error: &regex::Error) -> String {
     let text = error.to_string();
     text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
-/// The last number wins: programs print progress first and results at the end.
+/// The last number counts: programs print progress first and results at the end.
 fn pick(expression: &Regex, output: &str) -> Option<f64> {
     let last = expression.captures_iter(output).last()?;
     let text = last.iter().skip(1).flatten().next()?.as_str();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_found_behind_the_expression() {
+    fn number_after_the_expression_is_found() {
         assert_eq!(of("tps", "1 tps: 7\n2 tps = 12.5 (best)\n"), Ok(12.5));
         assert_eq!(of("rate", "rate: 1,234,567.5/s"), Ok(1_234_567.5));
         assert_eq!(of("seconds per repetition", "seconds per repetition: 0.000011748"), Ok(0.000011748));
@@ -121,20 +121,20 @@ mod tests {
     }
 
     #[test]
-    fn a_group_marks_the_number() {
+    fn group_marks_the_number() {
         assert_eq!(of(r"(\d+) of \d+ done", "3 of 9 done, 8 of 9 done"), Ok(8.0));
         assert_eq!(of(r"(?:a (\d+)|b (\d+))", "b 5"), Ok(5.0));
     }
 
     #[test]
-    fn what_is_not_there_is_said() {
+    fn missing_number_is_reported() {
         let reason = of("tps", "nothing here").unwrap_err();
         assert!(reason.contains("--metric 'tps'"), "{reason}");
         assert!(of("tps", "tps: none\n12").is_err(), "a number in another line is another number");
     }
 
     #[test]
-    fn bad_expressions_are_usage_errors() {
+    fn invalid_expression_is_a_usage_error() {
         let error = Figure::new(Some("(a"), Direction::LowerIsBetter, None).unwrap_err();
         assert!(
             matches!(&error, Error::Usage(text) if text.contains("--metric '(a'") && !text.contains('\n'))
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn workloads_have_figures_of_their_own() {
+    fn workloads_have_their_own_figures() {
         let default = |workload| Figure::new(None, Direction::LowerIsBetter, workload).unwrap().metric.name;
         assert_eq!(default(Some("semopbench")), "seconds per repetition");
         assert_eq!(default(Some("hackbench")), "Time");

@@ -2,19 +2,19 @@
 
 use unspin_stats::three_digits;
 
-/// Columns that the output keeps to.
+/// Maximum width of the output in columns.
 pub const WIDTH: usize = 100;
 
-/// The unit in which the values of one column are shown, so that they can be compared by eye.
+/// The unit of the values in one column, so that they can be compared at a glance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     factor: f64,
-    /// What a shown value is in.
+    /// Size of the unit.
     pub unit: String,
 }
 
 impl Scale {
-    /// A scale for values about as large as `typical`. Seconds are shown as ms, us or ns where they are short.
+    /// A unit for values about as large as `typical`. Short times are shown in ms, us or ns.
     pub fn new(typical: f64, unit: &str) -> Scale {
         const SECONDS: [(f64, f64, &str); 4] =
             [(1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "us"), (0.0, 1e9, "ns")];
@@ -26,12 +26,12 @@ impl Scale {
         Scale { factor, unit: unit.to_owned() }
     }
 
-    /// The number alone.
+    /// The number without its unit.
     pub fn show(&self, value: f64) -> String {
         significant(value * self.factor)
     }
 
-    /// A mean and its standard deviation, to the same digit.
+    /// A mean and its standard deviation, with the same number of decimals.
     pub fn show_with_deviation(&self, mean: f64, deviation: f64) -> String {
         let mean = self.show(mean);
         let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
@@ -42,7 +42,7 @@ impl Scale {
     }
 }
 
-/// Four significant digits; all digits before the point; an exponent where that would take too many.
+/// Four significant digits; all digits before the decimal point; an exponent if that takes too many.
 pub fn significant(x: f64) -> String {
     if x == 0.0 {
         return "0".into();
@@ -63,7 +63,7 @@ pub fn effect(factor: f64) -> String {
     }
 }
 
-/// A share in percent: two digits at least.
+/// A share in percent, with at least two digits.
 pub fn share_of(share: f64) -> String {
     match 100.0 * share {
         percent if percent >= 9.95 => format!("{percent:.0} %"),
@@ -81,7 +81,7 @@ pub fn p_value(p: f64) -> String {
     }
 }
 
-/// A count, thousands as k, millions as M.
+/// A count; thousands as k, millions as M.
 pub fn count(n: f64) -> String {
     match n {
         n if n < 1e4 => format!("{n:.0}"),
@@ -90,7 +90,7 @@ pub fn count(n: f64) -> String {
     }
 }
 
-/// A paragraph within [`WIDTH`], each of its lines indented by `indent`, those after the first by two more.
+/// A paragraph within [`WIDTH`]. Its lines are indented by `indent`, those after the first by two more.
 pub fn paragraph(text: &str, indent: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_get_the_unit_they_need() {
+    fn short_times_are_shown_in_small_units() {
         let scale = Scale::new(0.000_246, "s");
         assert_eq!((scale.show(0.000_246_13), scale.unit.as_str()), ("246.1".into(), "us"));
         assert_eq!(Scale::new(12.0, "s").show(12.3456), "12.35");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_four_digits() {
+    fn numbers_have_four_digits() {
         assert_eq!(significant(85.0), "85.00");
         assert_eq!(significant(123_456.7), "123457");
         assert_eq!(significant(0.001_234_5), "0.001234");

@@ -1,4 +1,4 @@
-//! ^C, and its kin.
+//! SIGINT (^C), SIGTERM and SIGHUP during a measurement.
 
 use crate::error::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -8,23 +8,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Whether one of SIGINT, SIGTERM and SIGHUP has come. The first ends the measurement, and what was measured is reported. A
-/// second one, which may be the same key pressed twice, only ends the program without asking it first.
+/// Whether a signal has come. The first one ends the measurement, and the results are reported. A second one, which may
+/// be a repeated key, only kills the program without waiting.
 #[derive(Debug)]
 pub struct Interrupt {
-    /// Set by a signal, and cleared when it has been counted.
+    /// Set by a signal, and cleared when the signal has been counted.
     pending: Arc<AtomicBool>,
     /// Set when a signal may end unspin.
     may_end: Arc<AtomicBool>,
     count: Cell<u32>,
 }
 
-/// How long a report is printed before a signal ends unspin: longer, and its reader does not read.
+/// Time for printing the report, after which a signal ends unspin: the reader of the report may have stopped reading.
 const PRINTING: Duration = Duration::from_secs(3);
 
 impl Interrupt {
-    /// From now on these signals are noted.
-    pub fn watch() -> Result<Interrupt, Error> {
+    /// Installs the handlers.
+    pub fn install() -> Result<Interrupt, Error> {
         let (pending, may_end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&may_end))
@@ -34,12 +34,12 @@ impl Interrupt {
         Ok(Interrupt { pending, may_end, count: Cell::new(0) })
     }
 
-    /// Whether one came.
+    /// Whether a signal has come.
     pub fn came(&self) -> bool {
         self.count() >= 1
     }
 
-    /// Whether another one came after the first had been seen.
+    /// Whether another signal has come after the first one had been seen.
     pub fn came_again(&self) -> bool {
         self.count() >= 2
     }
@@ -51,8 +51,8 @@ impl Interrupt {
         self.count.get()
     }
 
-    /// The report is about to be printed. If that does not end soon, a signal ends unspin.
-    pub fn expect_the_end(&self) {
+    /// Call it before the report is printed. If printing takes too long, a signal then ends unspin.
+    pub fn allow_signals_to_exit(&self) {
         let may_end = Arc::clone(&self.may_end);
         thread::spawn(move || {
             thread::sleep(PRINTING);
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signal_that_comes_before_the_first_is_seen_is_the_first() {
+    fn signal_before_the_first_check_counts_as_first() {
         let interrupt = Interrupt {
             pending: Arc::new(AtomicBool::new(false)),
             may_end: Arc::new(AtomicBool::new(false)),

@@ -1,11 +1,11 @@
-//! The report as JSON, under a schema that has a version.
+//! The report as JSON, with a versioned schema.
 
 use super::conditions::Disturbance;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
 use super::report::{CpuShares, Report};
 use super::search::Search;
-use super::sitting::Entry;
+use super::session::SessionRun;
 use super::staircase::Staircase;
 use super::waits::JudgedSite;
 use crate::error::Error;
@@ -14,11 +14,12 @@ use serde::Serialize;
 use std::path::Path;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
-/// The number behind the slash is raised when a field changes its meaning or goes; new fields may come.
+/// The number after the slash is increased when a field changes its meaning or is removed. New fields may be added
+/// without that.
 const SCHEMA: &str = "unspin.prove/3";
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ProveDocument<'a> {
     schema: &'static str,
     unspin: Build,
     machine: &'a Machine,
@@ -28,7 +29,7 @@ struct Document<'a> {
     aborted: Option<String>,
     rounds: u32,
     elapsed_s: f64,
-    candidates: Vec<Participant<'a>>,
+    candidates: Vec<ConfigurationEntry<'a>>,
     disturbance: &'a Disturbance,
     analysis: &'a Analysis,
     no_preload: Option<&'a Comparison>,
@@ -38,50 +39,51 @@ struct Document<'a> {
     plan: Option<String>,
     waits: &'a [JudgedSite],
     locks: &'a Locks,
-    runs: &'a [Entry],
+    runs: &'a [SessionRun],
 }
 
 #[derive(Serialize)]
-struct Participant<'a> {
+struct ConfigurationEntry<'a> {
     name: &'a str,
     engine: Option<&'static str>,
     plan: Option<String>,
     cpu: CpuShares,
 }
 
-/// Writes everything that is known about the proof, every run included.
+/// Writes all results, including every run.
 pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
-    let candidates = report.contestants.iter().zip(&report.cpu).map(|(contestant, &cpu)| Participant {
-        name: contestant.name(),
-        engine: contestant.setup.as_ref().map(|setup| setup.engine.name()),
-        plan: contestant
-            .setup
-            .as_ref()
-            .and_then(|setup| setup.plan.as_ref())
-            .map(|prepared| prepared.compiled.to_string()),
-        cpu,
-    });
-    let document = Document {
+    let candidates =
+        report.configurations.iter().zip(&report.cpu).map(|(configuration, &cpu)| ConfigurationEntry {
+            name: configuration.name(),
+            engine: configuration.setup.as_ref().map(|setup| setup.engine.name()),
+            plan: configuration
+                .setup
+                .as_ref()
+                .and_then(|setup| setup.plan.as_ref())
+                .map(|prepared| prepared.compiled.to_string()),
+            cpu,
+        });
+    let document = ProveDocument {
         schema: SCHEMA,
         unspin: report.build,
         machine: &report.machine,
         command: &report.command,
         conclusion: report.conclusion(),
         interrupted: report.interrupted,
-        aborted: report.sitting.aborted.as_ref().map(ToString::to_string),
-        rounds: report.sitting.rounds,
-        elapsed_s: report.sitting.elapsed.as_secs_f64(),
+        aborted: report.session.aborted.as_ref().map(ToString::to_string),
+        rounds: report.session.rounds,
+        elapsed_s: report.session.elapsed.as_secs_f64(),
         candidates: candidates.collect(),
-        disturbance: &report.sitting.disturbance,
-        analysis: &report.sitting.analysis,
-        no_preload: report.sitting.bare.as_ref(),
+        disturbance: &report.session.disturbance,
+        analysis: &report.session.analysis,
+        no_preload: report.session.no_preload.as_ref(),
         rcu_against_global: report.reports_figure.as_ref(),
         staircase: report.staircase.as_ref(),
         search: report.search.as_ref(),
         plan: report.recommended.as_ref().map(|recommended| recommended.file.text()),
         waits: &report.waits,
         locks: &report.locks,
-        runs: &report.sitting.entries,
+        runs: &report.session.runs,
     };
     let mut text = serde_json::to_string_pretty(&document)
         .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;

@@ -1,12 +1,12 @@
-//! What happened to the locks: one run more for each candidate, metered, after everything has been timed.
+//! The locks under each candidate: one more run of each, metered, after the timed runs.
 
-use super::asked::Asked;
 use super::call_sites::CallSites;
 use super::conditions::Disturbance;
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::metering::{Metering, meter};
+use super::requested::Requested;
 use super::runner::Runner;
-use super::sitting::Sitting;
+use super::session::Session;
 use crate::error::Error;
 use serde::Serialize;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use unspin_meter::{MeterReport, Row};
 /// The locks of one metered run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metered {
-    /// Whose these are.
+    /// The name of the configuration.
     pub candidate: String,
-    /// Wall time of this run, in seconds; not one of the results.
+    /// Wall-clock time of this run, in seconds; not one of the results.
     pub elapsed_s: f64,
     /// CPU time of this run, in seconds.
     pub cpu_s: f64,
@@ -31,17 +31,17 @@ pub struct Metered {
     pub report: MeterReport,
 }
 
-/// The tables of all candidates.
+/// The lock tables of all configurations.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Locks {
-    /// One for each, the reports' order: what was before, what came after.
+    /// One table for each configuration, the control's first.
     pub metered: Vec<Metered>,
-    /// For each candidate without a table, why it has none.
+    /// The reason for each configuration without a table.
     pub missing: Vec<String>,
 }
 
 impl Metered {
-    /// What a metered run says of the locks under `candidate`.
+    /// The locks of a metered run under `candidate`.
     pub fn new(candidate: &str, metering: Metering) -> Metered {
         let call_sites = CallSites::of(&metering);
         let Metering { trial, mut report, .. } = metering;
@@ -58,35 +58,35 @@ impl Metered {
     }
 }
 
-/// Bounds the CPUs that a lock ate by those that the program used. The meter adds up the time in which threads held the lock or
-/// spun for it; a thread that the scheduler had put aside meanwhile ate no CPU.
+/// Limits the CPU time that a lock cost to what the program used. The meter sums the time in which threads held the
+/// lock or spun for it; threads that were preempted meanwhile used no CPU.
 fn bound_cpus(row: &mut Row, used: f64, machine: u32) {
     row.cpus = row.cpus.min(used);
     row.spin_cpu = row.spin_cpu.min(used / f64::from(machine));
 }
 
 impl Locks {
-    /// With what was metered before the sitting.
+    /// With the control's metered run of the search.
     pub fn before(metered: Metered) -> Locks {
         Locks { metered: vec![metered], missing: Vec::new() }
     }
 
-    /// Runs the program under the control of plans: what was before. Refuses a program that locks no mutex where kinds of mutex
-    /// are judged, one that never waits where policies are, and a candidate that polls at call sites that never wait.
+    /// Meters the control of plans. Refuses a program that locks no mutex if kinds of mutex are judged, one that never
+    /// waits if policies are judged, and a candidate that polls at call sites that never wait.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
-        asked: &Asked,
+        requested: &Requested,
         time_limit: Duration,
     ) -> Result<(), Error> {
-        let control = &asked.control;
+        let control = &requested.control;
         let setup = control.setup.as_ref().expect("the control goes through the interposition");
         let plan = setup.plan.as_ref().map(|prepared| &prepared.plan);
         let mutexes = plan.is_some_and(|plan| !plan.mutexes.is_empty());
         let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
         let metering = match meter(runner, setup, time_limit) {
             Ok(metering) => metering,
-            // If it fails by itself too, the sitting will show that.
+            // If it also fails without the meter, the session reports that.
             Err(reason) => {
                 self.missing.push(format!("No lock table of {}: {reason}.", control.name()));
                 return Ok(());
@@ -97,29 +97,28 @@ impl Locks {
             return Err(Error::Unjudged(without(what, runner, &metering)));
         }
         let metered = Metered::new(control.name(), metering);
-        for contestant in &asked.judged {
-            refuse_idle(contestant, &metered.call_sites, runner)?;
+        for configuration in &requested.judged {
+            refuse_idle(configuration, &metered.call_sites, runner)?;
         }
         self.metered.push(metered);
         Ok(())
     }
 
-    /// Runs the program once more under each of the judged that ended well. Nothing that goes wrong here takes away from
-    /// what has been measured before.
+    /// Meters every candidate whose runs succeeded. Failures here do not change the results so far.
     pub fn meter(
         &mut self,
         runner: &Runner<'_>,
-        contestants: &[Contestant],
-        sitting: &Sitting,
-        patience: Duration,
+        configurations: &[Configuration],
+        session: &Session,
+        time_limit: Duration,
     ) {
-        for (index, contestant) in contestants.iter().enumerate().filter(|(_, c)| c.is_judged()) {
-            let Some(setup) = &contestant.setup else { continue };
-            if sitting.first_failure(index).is_some() || sitting.trials(index).next().is_none() {
-                continue; // The verdict says so already.
+        for (index, configuration) in configurations.iter().enumerate().filter(|(_, c)| c.is_judged()) {
+            let Some(setup) = &configuration.setup else { continue };
+            if session.first_failure(index).is_some() || session.trials(index).next().is_none() {
+                continue; // The verdict reports the failure.
             }
-            let name = contestant.name();
-            match meter(runner, setup, patience) {
+            let name = configuration.name();
+            match meter(runner, setup, time_limit) {
                 Ok(metering) => self.metered.push(Metered::new(name, metering)),
                 Err(reason) => self.missing.push(format!("No lock table of {name}: {reason}.")),
             }
@@ -137,10 +136,10 @@ fn without(what: &str, runner: &Runner<'_>, metering: &Metering) -> String {
     }
 }
 
-/// Refuses a candidate under which no wait can poll, because its call sites never wait. Of a candidate that does more than that
-/// the call sites that never wait are named on standard error.
-fn refuse_idle(contestant: &Contestant, sites: &CallSites, runner: &Runner<'_>) -> Result<(), Error> {
-    let Some(prepared) = contestant.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
+/// Refuses a candidate under which no wait can poll, because its call sites never wait. If the candidate does more than
+/// that, prints the call sites that never wait on standard error.
+fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner<'_>) -> Result<(), Error> {
+    let Some(prepared) = configuration.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
         return Ok(());
     };
     let polling = prepared.compiled.polling_sites();
@@ -158,7 +157,7 @@ fn refuse_idle(contestant: &Contestant, sites: &CallSites, runner: &Runner<'_>) 
             nearest if nearest.is_empty() => "no call site waited".to_owned(),
             nearest => format!("call sites that waited: {}", nearest.join(", ")),
         };
-        let candidate = contestant.name();
+        let candidate = configuration.name();
         let name = match candidate.ends_with(&format!("@{}", site.name)) {
             true => candidate.to_owned(),
             false => format!("{candidate}: {}", site.name),
@@ -187,7 +186,7 @@ mod tests {
 
     /// Eight threads spin on two CPUs: most of their time is spent waiting for a CPU.
     #[test]
-    fn lock_eats_no_more_cpus_than_the_program_used() {
+    fn cpu_time_of_a_lock_is_limited_to_that_of_the_program() {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(1.9) };
         let counts =
             Counts { spun: 1000, timed: 1000, hold: 200_000_000, spin: 4_400_000_000, ..Counts::default() };

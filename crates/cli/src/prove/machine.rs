@@ -1,15 +1,15 @@
-//! Where and with what a figure was measured: a number without this is none.
+//! The machine and the build with which a figure was measured.
 
 use serde::Serialize;
 use std::fs;
 use unspin_sys::sched;
 
-/// The machine, and who measured.
+/// The machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// CPUs that programs may use.
+    /// Number of CPUs that programs may use.
     pub cpus: usize,
-    /// What the processor calls itself.
+    /// The model name of the processor.
     pub processor: String,
     /// The kernel's release, as `uname -r` prints it.
     pub kernel: String,
@@ -35,12 +35,12 @@ fn processor(cpuinfo: &str) -> String {
     line.and_then(|l| l.split_once(':')).map_or("unknown processor", |(_, name)| name.trim()).to_owned()
 }
 
-/// Which unspin measured.
+/// The build of unspin.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Build {
     /// Version of the package.
     pub version: &'static str,
-    /// What `git describe --always --dirty` said when it was built.
+    /// The output of `git describe --always --dirty` at the build.
     pub commit: &'static str,
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_processor_has_a_name_or_none() {
+    fn processor_name_may_be_missing() {
         assert_eq!(processor("processor\t: 0\nmodel name\t: Fast  CPU\n"), "Fast  CPU");
         assert_eq!(processor(""), "unknown processor");
         assert!(!Machine::this().kernel.is_empty());

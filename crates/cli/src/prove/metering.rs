@@ -1,22 +1,22 @@
-//! A run that is not timed but metered: what happened to its locks.
+//! Metered runs, which record locks. Their times are not compared.
 //!
-//! The timed runs are not metered: reading clocks at every lock costs some nanoseconds, which a lock with many short
-//! sections would pay for more than others.
+//! The timed runs are not metered: reading clocks at every lock costs some nanoseconds, which matters more for locks
+//! with many short sections.
 
+use super::monitor::RunMonitor;
 use super::runner::{Limit, Runner, Trial};
 use super::setup::Setup;
-use super::watch::Watch;
 use crate::meter::names::Lookup;
+use crate::meter::observer::Observer;
 use crate::meter::outputs::Results;
 use crate::meter::threads::Threads;
 use crate::meter::wakeup;
-use crate::meter::witness::Witness;
-use crate::options::View;
+use crate::options::ViewOptions;
 use crate::plan::Located;
 use std::time::Duration;
 use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
 
-/// One metered run.
+/// A metered run.
 pub struct Metering {
     /// The run.
     pub trial: Trial,
@@ -24,46 +24,49 @@ pub struct Metering {
     pub snapshot: Snapshot,
     /// The same as a report.
     pub report: MeterReport,
-    /// What is known of names.
+    /// The names of its addresses.
     pub lookup: Lookup,
-    /// Why nothing was recorded at all, if that is so.
+    /// Why nothing was recorded, if nothing was.
     pub silence: Option<String>,
 }
 
-/// Runs the program once under a setup, metered; or says why there is nothing to show for it.
-pub fn meter(runner: &Runner<'_>, setup: &Setup, patience: Duration) -> Result<Metering, String> {
+/// Runs the program once with a setup and the meter. The error says why there is no recording.
+pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result<Metering, String> {
     if runner.interrupt.came() {
         return Err("interrupted".into());
     }
     let path = runner.scratch("recording");
-    // The last one's, which nobody needs any more.
+    // Removes the recording of the previous metered run.
     let _ = std::fs::remove_file(&path);
     let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
     wakeup::store(&recording);
-    let mut looks =
-        Looks { recording: &recording, threads: Threads::new(), witness: Witness::new(&runner.program.path) };
+    let mut monitor = MeteringMonitor {
+        recording: &recording,
+        threads: Threads::new(),
+        observer: Observer::new(&runner.program.path),
+    };
     recording.start();
     let trial = runner
-        .run(Some(setup), Limit::Patience(patience), Some(&path), &mut looks)
+        .run(Some(setup), Limit::Timeout(time_limit), Some(&path), &mut monitor)
         .map_err(|e| e.to_string())?
         .ok_or("interrupted")?;
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
-    looks.threads.write(&recording);
+    monitor.threads.write(&recording);
     trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
     let snapshot = recording.snapshot();
     let lookup = Lookup::new();
-    let report = Results::new(&snapshot, &lookup, &View::default()).report;
-    let silence = looks.witness.explain(&snapshot);
+    let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
+    let silence = monitor.observer.explain(&snapshot);
     Ok(Metering { trial, snapshot, report, lookup, silence })
 }
 
 impl Metering {
-    /// Where the preload library recognises the locks of the report.
+    /// The places by which the preload library identifies the locks of the report.
     pub fn located(&self) -> Vec<Located> {
         Located::all(&self.snapshot, &self.lookup)
     }
 
-    /// Where the preload library recognises the call sites of the report's waits.
+    /// The places by which the preload library identifies the call sites of the report's waits.
     pub fn call_sites(&self) -> Vec<Located> {
         Located::sites(&self.snapshot, &self.lookup)
     }
@@ -75,21 +78,21 @@ impl Metering {
     }
 }
 
-/// What is learnt about the program on the way.
-struct Looks<'r> {
+/// Observes threads and program during a metered run.
+struct MeteringMonitor<'r> {
     recording: &'r Recording,
     threads: Threads,
-    witness: Witness,
+    observer: Observer,
 }
 
-impl Watch for Looks<'_> {
+impl RunMonitor for MeteringMonitor<'_> {
     fn pause(&self) -> Duration {
         self.threads.wait()
     }
 
-    fn look(&mut self, pid: u32) {
+    fn check(&mut self, pid: u32) {
         self.recording.update_last_seen();
-        self.threads.look(self.recording);
-        self.witness.look(pid, self.recording);
+        self.threads.check(self.recording);
+        self.observer.check(pid, self.recording);
     }
 }

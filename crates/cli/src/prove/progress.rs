@@ -1,23 +1,23 @@
 //! The progress bar: on standard error, and only if that is a terminal.
 //!
-//! It moves twice a second: seldom enough that nobody finds it in a measurement.
+//! It moves twice a second: too seldom to disturb a measurement.
 
-use super::contestant::Contestant;
-use super::watch::Watch;
+use super::configuration::Configuration;
+use super::monitor::RunMonitor;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 use unspin_stats::{SessionPhase, SessionPlan};
 
-/// How far a sitting has come.
+/// The progress of a session.
 pub struct Progress {
     bar: ProgressBar,
-    scale: Scale,
-    contestants: u64,
+    scale: BarLength,
+    configurations: u64,
     shown: u64,
 }
 
-/// What the bar's full length stands for.
-enum Scale {
+/// What the full length of the bar means.
+enum BarLength {
     /// The time budget.
     Time(Duration),
     /// A fixed number of runs.
@@ -25,45 +25,53 @@ enum Scale {
 }
 
 impl Progress {
-    /// A bar for a plan, empty.
-    pub fn new(plan: &SessionPlan, contestants: usize) -> Progress {
-        let contestants = contestants as u64;
-        let runs = (u64::from(plan.rounds_max) + 1) * contestants;
+    /// An empty bar for a plan.
+    pub fn new(plan: &SessionPlan, configurations: usize) -> Progress {
+        let configurations = configurations as u64;
+        let runs = (u64::from(plan.rounds_max) + 1) * configurations;
         let fixed = plan.rounds_min == plan.rounds_max;
         let (scale, length) = if fixed {
-            (Scale::Runs, runs)
+            (BarLength::Runs, runs)
         } else {
-            (Scale::Time(plan.budget), plan.budget.as_millis() as u64)
+            (BarLength::Time(plan.budget), plan.budget.as_millis() as u64)
         };
-        Progress { bar: bar(length), scale, contestants, shown: 0 }
+        Progress { bar: bar(length), scale, configurations, shown: 0 }
     }
 
-    /// A bar for something that takes about so long.
+    /// A bar for something that takes about this time.
     pub fn over(time: Duration) -> Progress {
-        Progress { bar: bar(time.as_millis() as u64), scale: Scale::Time(time), contestants: 0, shown: 0 }
+        Progress {
+            bar: bar(time.as_millis() as u64),
+            scale: BarLength::Time(time),
+            configurations: 0,
+            shown: 0,
+        }
     }
 
-    /// Says what runs next.
-    pub fn show(&mut self, contestant: &Contestant, phase: SessionPhase, elapsed: Duration) {
+    /// Shows what runs next.
+    pub fn show(&mut self, configuration: &Configuration, phase: SessionPhase, elapsed: Duration) {
         let place = match phase {
             SessionPhase::WarmUp => "warm-up".to_owned(),
             SessionPhase::Round(round) => format!("round {round}"),
         };
-        self.say(&format!("{place}: {} ({} candidates)", contestant.name(), self.contestants), elapsed);
+        self.message(
+            &format!("{place}: {} ({} candidates)", configuration.name(), self.configurations),
+            elapsed,
+        );
     }
 
-    /// Says what goes on.
-    pub fn say(&mut self, what: &str, elapsed: Duration) {
+    /// Shows what is being done.
+    pub fn message(&mut self, what: &str, elapsed: Duration) {
         self.bar.set_message(what.to_owned());
         self.bar.set_position(match self.scale {
-            Scale::Time(budget) => elapsed.min(budget).as_millis() as u64,
-            Scale::Runs => self.shown,
+            BarLength::Time(budget) => elapsed.min(budget).as_millis() as u64,
+            BarLength::Runs => self.shown,
         });
         self.shown += 1;
         self.bar.tick();
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }
@@ -76,8 +84,8 @@ fn bar(length: u64) -> ProgressBar {
     bar
 }
 
-impl Watch for Progress {
-    fn look(&mut self, _pid: u32) {
+impl RunMonitor for Progress {
+    fn check(&mut self, _pid: u32) {
         self.bar.tick();
     }
 }

@@ -6,10 +6,10 @@ use crate::plan::{Plan, PlanFile};
 use crate::program::Program;
 use unspin_stats::Comparison;
 
-/// A share of the fastest plan's ratio. A plan that reaches it counts as about as fast.
+/// Share of the fastest plan's ratio from which on a plan counts as about as fast.
 const AS_GOOD: f64 = 0.95;
 
-/// A plan that was seen to win.
+/// A plan that won.
 #[derive(Clone, Debug)]
 pub struct Recommended {
     /// The candidate's name.
@@ -19,11 +19,11 @@ pub struct Recommended {
 }
 
 impl Recommended {
-    /// Of the plans that are proven faster, within the limit of CPU time if there is one, the fastest; or one that is about as fast
-    /// and has fewer entries.
+    /// Of the plans that are proven faster, within the limit of CPU time if there is one: the fastest, or one with
+    /// fewer entries that is about as fast.
     pub fn of(report: &Report, program: &Program) -> Result<Option<Recommended>, Error> {
-        let proven = report.contestants.iter().filter_map(|contestant| {
-            let (plan, comparison) = (contestant.judged_plan()?, report.comparison(contestant)?);
+        let proven = report.configurations.iter().filter_map(|configuration| {
+            let (plan, comparison) = (configuration.judged_plan()?, report.comparison(configuration)?);
             Some((comparison.recommended()?.value, comparison, plan))
         });
         let mut proven: Vec<(f64, &Comparison, &Plan)> = proven.collect();

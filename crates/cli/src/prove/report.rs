@@ -1,13 +1,13 @@
-//! Everything that a proof is made of, before it is printed or written.
+//! The whole result, before it is printed or written.
 
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::interrupt::Interrupt;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
 use super::recommendation::Recommended;
 use super::runner::Trial;
 use super::search::Search;
-use super::sitting::{Sitting, was_interrupted};
+use super::session::{Session, was_interrupted};
 use super::staircase::Staircase;
 use super::waits::{self, JudgedSite};
 use crate::engine::Engine;
@@ -19,107 +19,108 @@ use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Verdict};
 /// The whole result of `unspin prove`.
 #[derive(Debug)]
 pub struct Report {
-    /// The command that was measured, as it was given.
+    /// The command that was measured, as the user wrote it.
     pub command: Vec<String>,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// With what.
+    /// The build of unspin.
     pub build: Build,
-    /// Under which setups.
-    pub contestants: Vec<Contestant>,
-    /// The runs and what they mean.
-    pub sitting: Sitting,
+    /// The configurations that were compared.
+    pub configurations: Vec<Configuration>,
+    /// The runs and their analysis.
+    pub session: Session,
     /// The engine `rcu` against the engine `global`: the figure of the reports, which compared two kernels.
     pub reports_figure: Option<Comparison>,
-    /// How the candidates were found, where none were named.
+    /// How the candidates were found, if the command line named none.
     pub search: Option<Search>,
     /// Kinds of mutex step by step: the figures of Rostedt 2008.
     pub staircase: Option<Staircase>,
-    /// Where the CPUs went, contestant by contestant.
+    /// Where the CPU time went, for each configuration.
     pub cpu: Vec<CpuShares>,
-    /// What became of the judged waits.
+    /// How the judged waits ended.
     pub waits: Vec<JudgedSite>,
-    /// What happened to the locks.
+    /// The recorded locks.
     pub locks: Locks,
-    /// The plan that won; not known before the rest is.
+    /// The plan that won; determined last.
     pub recommended: Option<Recommended>,
-    /// Whether ^C ended the sitting.
+    /// Whether ^C ended the session.
     pub interrupted: bool,
 }
 
-/// Means over the measured runs of one contestant that ended well.
+/// Means over the successful measured runs of one configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuShares {
     /// Percent of wall time × CPUs spent in user mode.
     pub user_percent: f64,
     /// Percent of wall time × CPUs spent in the kernel.
     pub system_percent: f64,
-    /// What is left: idle, or other programs'.
+    /// The rest: idle, or used by other programs.
     pub idle_percent: f64,
-    /// CPU seconds for a run.
+    /// CPU seconds of a run.
     pub cpu_s: f64,
-    /// Wall seconds for a run.
+    /// Wall-clock seconds of a run.
     pub wall_s: f64,
-    /// Context switches for a run, because a process waited.
+    /// Voluntary context switches of a run.
     pub voluntary_switches: f64,
-    /// Context switches for a run, because a process was made to.
+    /// Involuntary context switches of a run.
     pub involuntary_switches: f64,
 }
 
 impl Report {
-    /// Sums up a sitting.
+    /// Sums up a session.
     pub fn new(
         command: &[OsString],
-        contestants: Vec<Contestant>,
-        sitting: Sitting,
+        configurations: Vec<Configuration>,
+        session: Session,
         locks: Locks,
         search: Option<Search>,
         interrupt: &Interrupt,
     ) -> Report {
         let machine = Machine::this();
-        let shares = |candidate| CpuShares::of(sitting.trials(candidate), machine.cpus);
+        let shares = |candidate| CpuShares::of(session.trials(candidate), machine.cpus);
         Report {
             command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             build: Build::THIS,
-            cpu: (0..contestants.len()).map(shares).collect(),
-            reports_figure: against_global(&contestants, &sitting),
-            staircase: Staircase::of(&contestants, &sitting),
-            interrupted: was_interrupted(interrupt, &sitting.analysis),
-            waits: waits::judged(&contestants, &locks.metered, machine.cpus),
+            cpu: (0..configurations.len()).map(shares).collect(),
+            reports_figure: against_global(&configurations, &session),
+            staircase: Staircase::of(&configurations, &session),
+            interrupted: was_interrupted(interrupt, &session.analysis),
+            waits: waits::judged(&configurations, &locks.metered, machine.cpus),
             machine,
-            contestants,
-            sitting,
+            configurations,
+            session,
             locks,
             search,
             recommended: None,
         }
     }
 
-    /// The comparison of each contestant but the control.
-    pub fn comparison(&self, contestant: &Contestant) -> Option<&Comparison> {
-        let all = self.sitting.analysis.comparisons.iter().chain(&self.sitting.bare);
-        all.into_iter().find(|c| c.name == contestant.name())
+    /// The comparison of a configuration with the control; none for the control.
+    pub fn comparison(&self, configuration: &Configuration) -> Option<&Comparison> {
+        let all = self.session.analysis.comparisons.iter().chain(&self.session.no_preload);
+        all.into_iter().find(|c| c.name == configuration.name())
     }
 
-    /// The verdict on the judged.
+    /// The verdict on the candidates.
     pub fn conclusion(&self) -> Conclusion {
         let tried = self.search.as_ref().and_then(|search| search.screening.as_ref());
         match tried {
-            // None of them was left to be judged.
+            // No candidate was left to be judged.
             Some(screened) if !self.has_judged() => screened.conclusion(),
-            _ => self.sitting.analysis.conclusion(),
+            _ => self.session.analysis.conclusion(),
         }
     }
 
-    /// Whether anybody was judged.
+    /// Whether there is a candidate.
     pub fn has_judged(&self) -> bool {
-        self.contestants.iter().any(Contestant::is_judged)
+        self.configurations.iter().any(Configuration::is_judged)
     }
 
-    /// That nothing is ranked, if runs of the control failed. Why the first of them did is told with the end of its output.
+    /// Whether nothing is ranked because runs of the control failed. The report explains the first failure with the end
+    /// of its output.
     pub fn control_failure(&self) -> Option<String> {
-        let is_judged = |name: &str| self.contestants.iter().any(|c| c.is_judged() && c.name() == name);
-        let mut verdicts = self.sitting.analysis.comparisons.iter().map(|comparison| &comparison.verdict);
+        let is_judged = |name: &str| self.configurations.iter().any(|c| c.is_judged() && c.name() == name);
+        let mut verdicts = self.session.analysis.comparisons.iter().map(|comparison| &comparison.verdict);
         verdicts.find_map(|verdict| match verdict {
             Verdict::Failed { name, failed, runs, .. } if !is_judged(name) => Some(format!(
                 "{name} failed in {failed} of {runs} runs. Nothing can be compared with it, so no candidate is ranked."
@@ -128,12 +129,12 @@ impl Report {
         })
     }
 
-    /// Whether waits are judged and nothing else.
+    /// Whether only waits are judged.
     pub fn is_about_waits(&self) -> bool {
-        let only_waits = |contestant: &Contestant| {
-            contestant.judged_plan().is_some_and(|plan| plan.mutexes.is_empty() && !plan.waits.is_empty())
+        let only_waits = |configuration: &Configuration| {
+            configuration.judged_plan().is_some_and(|plan| plan.mutexes.is_empty() && !plan.waits.is_empty())
         };
-        self.has_judged() && self.contestants.iter().filter(|c| c.is_judged()).all(only_waits)
+        self.has_judged() && self.configurations.iter().filter(|c| c.is_judged()).all(only_waits)
     }
 
     /// See docs/exit-codes.md.
@@ -141,7 +142,7 @@ impl Report {
         if self.interrupted {
             return ExitCode::from(130);
         }
-        if let Some(error) = &self.sitting.aborted {
+        if let Some(error) = &self.session.aborted {
             return error.exit_code();
         }
         ExitCode::from(match self.conclusion() {
@@ -155,18 +156,18 @@ impl Report {
 }
 
 /// The same runs, with `global` as the control and `rcu` as the only candidate.
-fn against_global(contestants: &[Contestant], sitting: &Sitting) -> Option<Comparison> {
+fn against_global(configurations: &[Configuration], session: &Session) -> Option<Comparison> {
     let samples = |engine| {
-        let index = contestants.iter().position(|c| c.judged_engine() == Some(engine))?;
-        Some(sitting.experiment.samples[index].clone())
+        let index = configurations.iter().position(|c| c.judged_engine() == Some(engine))?;
+        Some(session.experiment.samples[index].clone())
     };
     let (mut global, rcu) = (samples(Engine::Global)?, samples(Engine::Rcu)?);
     if global.failures().0 > 0 || global.collapsed_at().is_some() {
         return None;
     }
     global.candidate.role = unspin_stats::Role::Control;
-    let experiment = Experiment { samples: vec![global, rcu], ..sitting.experiment.clone() };
-    let Analysis { settings, noise_floor, .. } = &sitting.analysis;
+    let experiment = Experiment { samples: vec![global, rcu], ..session.experiment.clone() };
+    let Analysis { settings, noise_floor, .. } = &session.analysis;
     Analysis::above_floor(&experiment, settings, *noise_floor).comparisons.pop()
 }
 

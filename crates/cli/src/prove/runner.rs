@@ -1,12 +1,12 @@
-//! One run of the program: started, waited for or ended, and what it used.
+//! One run of the program: starts it, waits for it or ends it, and measures what it used.
 
+use super::captured_output::CapturedOutput;
 use super::conditions::{CpuTime, Disturbance, kernel_sets};
 use super::figure::Figure;
 use super::interrupt::Interrupt;
-use super::output::Output;
-use super::remains;
+use super::leftovers;
+use super::monitor::RunMonitor;
 use super::setup::Setup;
-use super::watch::Watch;
 use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::program::Program;
@@ -20,11 +20,11 @@ use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::creds::Creds;
 use unspin_sysv::{Kind, times_joined};
 
-/// Starts the program again and again, once at a time.
+/// Runs the program repeatedly, one run at a time.
 pub struct Runner<'a> {
-    /// What is run.
+    /// The program.
     pub program: &'a Program,
-    /// What each run yields.
+    /// The figure that each run yields.
     pub figure: &'a Figure,
     /// Set by ^C.
     pub interrupt: &'a Interrupt,
@@ -36,8 +36,8 @@ pub struct Runner<'a> {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "end")]
-pub enum Ending {
-    /// The program returned.
+pub enum RunEnd {
+    /// The program exited.
     Exited {
         /// Its exit code.
         code: i32,
@@ -54,64 +54,64 @@ pub enum Ending {
     },
 }
 
-/// Everything that is known about one run.
+/// The result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// Wall time in seconds, from before it was started until it had ended.
+    /// Wall-clock time in seconds, from before its start to its end.
     pub elapsed_s: f64,
-    /// CPU time in user mode, in seconds, with its children.
+    /// CPU time in user mode, in seconds, including its children.
     pub user_s: f64,
-    /// CPU time in the kernel, in seconds, with its children.
+    /// CPU time in the kernel, in seconds, including its children.
     pub system_s: f64,
-    /// Context switches because a process waited.
+    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Context switches because a process was made to.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
     /// How it ended.
     #[serde(flatten)]
-    pub ending: Ending,
-    /// The figure, or why there is none.
+    pub ending: RunEnd,
+    /// The figure, or the reason why there is none.
     #[serde(flatten, serialize_with = "value_or_failure")]
     pub value: Result<f64, String>,
     /// What disturbed it.
     pub disturbance: Disturbance,
     /// Processes that it left behind, which were ended.
     pub left_processes: u32,
-    /// Kernel semaphore sets that appeared during a run that failed, and are still there.
+    /// Kernel semaphore sets that appeared during a failed run and still exist.
     pub left_sets: Vec<i32>,
-    /// The end of its output, if it did not end well.
+    /// The end of its output, if it failed.
     pub output_tail: String,
-    /// Whether any call reached an engine other than the kernel.
+    /// Whether a call reached an engine other than the kernel.
     #[serde(skip)]
     pub reached_engine: bool,
 }
 
-/// When a run is ended, and what that means.
+/// The limit of a run, and the meaning of exceeding it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// A candidate that needs longer than this has collapsed.
+    /// A candidate that takes longer has collapsed.
     Collapse(Duration),
-    /// A run that needs longer than this has failed: nobody waits for it.
-    Patience(Duration),
+    /// A run that takes longer has failed.
+    Timeout(Duration),
 }
 
 impl Limit {
     fn after(self) -> Duration {
         match self {
-            Limit::Collapse(limit) | Limit::Patience(limit) => limit,
+            Limit::Collapse(limit) | Limit::Timeout(limit) => limit,
         }
     }
 }
 
-/// How long a program may take to end once it is asked to.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a wait lasts before ^C is looked for again, should the signal not have cut it short.
+/// Maximum time until ^C is checked again, if the signal did not interrupt the wait.
 const SLICE: Duration = Duration::from_millis(500);
-/// The same of a second ^C.
+/// The same for a second ^C.
 const BRIEF_SLICE: Duration = Duration::from_millis(50);
 
 impl<'a> Runner<'a> {
-    /// Makes the folder for arenas and recordings; it goes when the runner goes.
+    /// Creates the folder for arenas and recordings. Dropping the runner removes it.
     pub fn new(
         program: &'a Program,
         figure: &'a Figure,
@@ -129,16 +129,16 @@ impl<'a> Runner<'a> {
         self.scratch.file(name)
     }
 
-    /// Runs the program once: under a setup, with a fresh arena, or without one as it is. Answers `None` if ^C ended it.
-    /// While it runs, somebody may watch.
+    /// Runs the program once: with a setup and a new arena, or without the preload library. Returns `None` if ^C ended
+    /// it.
     pub fn run(
         &self,
         setup: Option<&Setup>,
         limit: Limit,
         recording: Option<&Path>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn RunMonitor,
     ) -> Result<Option<Trial>, Error> {
-        let mut output = Output::new()?;
+        let mut output = CapturedOutput::new()?;
         let arena = self.scratch(scratch::ARENA);
         let mut command = self.program.command();
         command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
@@ -151,17 +151,17 @@ impl<'a> Runner<'a> {
             .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
         let waited = self.wait(process.id(), started, limit, watch)?;
         let elapsed = started.elapsed();
-        let returned = matches!(waited, Waited::Ended(_, Ending::Exited { .. }));
-        let patience = if returned { remains::AFTER_RETURN } else { remains::AFTER_DEATH };
-        let remains = remains::clear(process.id(), patience);
+        let returned = matches!(waited, Waited::Ended(_, RunEnd::Exited { .. }));
+        let timeout = if returned { leftovers::AFTER_RETURN } else { leftovers::AFTER_DEATH };
+        let leftovers = leftovers::clear(process.id(), timeout);
         let cpu_after = CpuTime::since_boot();
         let engine = setup.map_or(Kind::Kernel, |setup| setup.engine);
         let joined = (engine != Kind::Kernel).then(|| times_joined(&arena));
-        // The next run gets a new one; an arena that a killed program left in whatever state goes with it, and its segments.
+        // The next run gets a new arena. The old one is removed with its segments, whatever its state.
         let _ = unspin_sysv::remove_arena(&arena);
         let Waited::Ended(ended, ending) = waited else { return Ok(None) };
         let mut usage = ended.usage;
-        usage += remains.usage;
+        usage += leftovers.usage;
         let reached_engine = matches!(joined, Some(Ok(1..)));
         let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
@@ -177,7 +177,7 @@ impl<'a> Runner<'a> {
             ending,
             value,
             disturbance: Disturbance::between(&cpu_before, &cpu_after, usage.cpu_s()),
-            left_processes: remains.processes,
+            left_processes: leftovers.processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail: if failed { output.tail() } else { String::new() },
             reached_engine,
@@ -211,20 +211,26 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Waits until the program has ended, its time is up, or ^C: then it is ended, with its process group.
-    fn wait(&self, pid: u32, started: Instant, limit: Limit, watch: &mut dyn Watch) -> Result<Waited, Error> {
+    /// Waits until the program has ended, or ends its process group at its limit or at ^C.
+    fn wait(
+        &self,
+        pid: u32,
+        started: Instant,
+        limit: Limit,
+        watch: &mut dyn RunMonitor,
+    ) -> Result<Waited, Error> {
         let system = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
         let limit = limit.after();
         loop {
             let left = limit.saturating_sub(started.elapsed());
-            // The kernel is asked for whole milliseconds.
+            // The kernel's timeout has milliseconds.
             let slice = left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1));
             let over = child::ended_within(pid, slice).map_err(system)?;
-            watch.look(pid);
+            watch.check(pid);
             if over && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(system)? {
                 let ending = match ended.end {
-                    End::Exited(code) => Ending::Exited { code },
-                    End::Killed(signal) => Ending::Killed { signal },
+                    End::Exited(code) => RunEnd::Exited { code },
+                    End::Killed(signal) => RunEnd::Killed { signal },
                 };
                 return Ok(Waited::Ended(ended, ending));
             }
@@ -234,28 +240,28 @@ impl<'a> Runner<'a> {
             }
             if started.elapsed() >= limit {
                 let ended = stop(pid, self.interrupt).map_err(system)?;
-                return Ok(Waited::Ended(ended, Ending::TimedOut { limit_s: limit.as_secs_f64() }));
+                return Ok(Waited::Ended(ended, RunEnd::TimedOut { limit_s: limit.as_secs_f64() }));
             }
         }
     }
 
     fn value(
         &self,
-        ending: Ending,
+        ending: RunEnd,
         elapsed: Duration,
         usage: &Usage,
-        output: &mut Output,
+        output: &mut CapturedOutput,
     ) -> Result<f64, String> {
         match ending {
-            Ending::Exited { code: 0 } => self.figure.of(elapsed, usage, &output.text()),
-            Ending::Exited { code } => Err(format!("it ended with exit code {code}")),
-            Ending::Killed { signal } => Err(format!("signal {signal} killed it")),
-            Ending::TimedOut { limit_s } => Err(format!("it was still running after {limit_s:.1} s")),
+            RunEnd::Exited { code: 0 } => self.figure.of(elapsed, usage, &output.text()),
+            RunEnd::Exited { code } => Err(format!("it ended with exit code {code}")),
+            RunEnd::Killed { signal } => Err(format!("signal {signal} killed it")),
+            RunEnd::TimedOut { limit_s } => Err(format!("it was still running after {limit_s:.1} s")),
         }
     }
 }
 
-/// Whether the program came to `engine` at all: one that never asked it says nothing about it.
+/// Whether the program used `engine` at all: otherwise the run says nothing about the engine.
 fn same_work(engine: Kind, joined: std::io::Result<u64>) -> Result<(), String> {
     match joined {
         Err(e) => Err(format!("its arena cannot be read: {e}")),
@@ -268,17 +274,18 @@ fn same_work(engine: Kind, joined: std::io::Result<u64>) -> Result<(), String> {
 }
 
 enum Waited {
-    Ended(Ended, Ending),
+    Ended(Ended, RunEnd),
     Interrupted,
 }
 
-/// Asks the process group to end, and makes it end: after [`GRACE`], or when a second interrupt comes.
+/// Sends SIGTERM to the process group, and SIGKILL after [`GRACE`] or at a second ^C.
 fn stop(pid: u32, interrupt: &Interrupt) -> Result<Ended, unspin_sys::Errno> {
-    // The leader has not been waited for, so the group is still its own.
+    // The leader is still a zombie, so the number of the group cannot have been reused.
     let _ = child::signal_group(pid, Signal::Terminate);
-    let asked = Instant::now();
-    while asked.elapsed() < GRACE && !interrupt.came_again() {
-        if let Some(ended) = child::wait_for(pid, GRACE.saturating_sub(asked.elapsed()).min(BRIEF_SLICE))? {
+    let requested = Instant::now();
+    while requested.elapsed() < GRACE && !interrupt.came_again() {
+        if let Some(ended) = child::wait_for(pid, GRACE.saturating_sub(requested.elapsed()).min(BRIEF_SLICE))?
+        {
             return Ok(ended);
         }
     }
@@ -295,11 +302,11 @@ fn new_sets(before: &[i32], uid: u32) -> Vec<i32> {
 }
 
 impl Trial {
-    /// As the statistics want it.
+    /// In the form that the statistics need.
     pub fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => RunOutcome::measured(*value),
-            (Err(_), Ending::TimedOut { limit_s }, Limit::Collapse(_)) => RunOutcome::Collapsed { limit_s },
+            (Err(_), RunEnd::TimedOut { limit_s }, Limit::Collapse(_)) => RunOutcome::Collapsed { limit_s },
             (Err(reason), ..) => RunOutcome::Failed { reason: reason.clone() },
         }
     }

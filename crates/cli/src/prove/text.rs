@@ -1,5 +1,5 @@
-//! The report as it is read: what is proven, then how fast each candidate was, then what else was found. The noise in detail and
-//! the use of the CPUs are there on request.
+//! The printed report: the verdict, the speed of each candidate, then other findings. The noise in detail and the use
+//! of the CPUs are printed on request.
 
 mod locks;
 mod plan;
@@ -8,7 +8,7 @@ mod staircase;
 mod summary;
 mod waits;
 
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::format::{Scale, count, effect, p_value, paragraph};
 use super::report::Report;
 use super::runner::Trial;
@@ -16,20 +16,20 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
 use unspin_stats::{Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary, three_digits};
 
-/// A share of the CPUs, in percent, from which on a disturbance is worth a warning: about what separates an idle
-/// machine's background from somebody else's work.
+/// Disturbance, in percent of the CPUs, from which on a warning is printed: more than the background of an idle
+/// machine.
 const DISTURBED_PERCENT: f64 = 5.0;
 
 /// How much of a report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What a reader needs to believe the verdict.
+    /// What is needed to trust the verdict.
     Brief,
-    /// And the noise, the use of the CPUs, and all columns of the locks.
+    /// Also the noise, the use of the CPUs, and all columns of the locks.
     Full,
 }
 
-/// Prints a report within 100 columns; the full rows of locks are wider.
+/// Prints a report within 100 columns; the full lock tables are wider.
 pub struct Text<'a>(pub &'a Report, pub Detail);
 
 impl fmt::Display for Text<'_> {
@@ -40,20 +40,20 @@ impl fmt::Display for Text<'_> {
             plan::write(f, self.0)?;
             return self.place(f);
         }
-        // Tables of nothing would hide why nothing was measured.
-        if self.0.sitting.rounds > 0 {
+        // Empty tables would hide why nothing was measured.
+        if self.0.session.rounds > 0 {
             self.table(f)?;
         }
         self.verdict(f)?;
         search::write(f, self.0)?;
-        if self.0.sitting.rounds > 0 {
+        if self.0.session.rounds > 0 {
             staircase::write(f, self.0)?;
         }
         waits::write(f, self.0)?;
         locks::write(f, self.0, self.1)?;
         plan::write(f, self.0)?;
         self.failures(f)?;
-        if self.0.sitting.rounds > 0 && self.1 == Detail::Full {
+        if self.0.session.rounds > 0 && self.1 == Detail::Full {
             self.noise(f)?;
             self.cpus(f)?;
         }
@@ -69,16 +69,16 @@ impl Text<'_> {
             summary::write(f, self.0)?;
         }
         if self.0.interrupted {
-            writeln!(f, "Interrupted: what follows is of the runs up to then.")?;
+            writeln!(f, "Interrupted: the results are those of the runs until then.")?;
         }
-        if let Some(error) = &self.0.sitting.aborted {
-            let text = format!("Broken off, what follows is of the runs up to then: {error}");
+        if let Some(error) = &self.0.session.aborted {
+            let text = format!("Ended early; the results are those of the runs until then: {error}");
             write!(f, "{}", paragraph(&text, 0))?;
         }
         writeln!(f)
     }
 
-    /// Where it was measured, and with what.
+    /// The machine and the build.
     fn place(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Report { machine, build, .. } = self.0;
         let place = format!(
@@ -86,14 +86,14 @@ impl Text<'_> {
             machine.cpus, machine.processor, machine.kernel, build.version, build.commit
         );
         write!(f, "{}", paragraph(&place, 0))?;
-        if self.0.has_judged() && self.0.sitting.rounds > 0 && self.1 == Detail::Brief {
+        if self.0.has_judged() && self.0.session.rounds > 0 && self.1 == Detail::Brief {
             writeln!(f, "--verbose shows the noise in detail, and where the CPUs went.")?;
         }
         Ok(())
     }
 
     fn noise(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let analysis = &self.0.sitting.analysis;
+        let analysis = &self.0.session.analysis;
         let (Some(sentence), Some(floor)) = (&analysis.noise_floor_sentence, &analysis.noise_floor) else {
             return writeln!(f, "Noise floor: unknown, the control has not run often enough.\n");
         };
@@ -108,7 +108,7 @@ impl Text<'_> {
     }
 
     fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let analysis = &self.0.sitting.analysis;
+        let analysis = &self.0.session.analysis;
         let scale =
             Scale::new(analysis.control_summary.as_ref().map_or(1.0, |s| s.mean), &analysis.metric.unit);
         let unit = if scale.unit.is_empty() { String::new() } else { format!(" [{}]", scale.unit) };
@@ -126,8 +126,8 @@ impl Text<'_> {
             "runs",
             "failed"
         )?;
-        for (index, contestant) in self.0.contestants.iter().enumerate() {
-            self.row(f, index, contestant, &scale)?;
+        for (index, configuration) in self.0.configurations.iter().enumerate() {
+            self.row(f, index, configuration, &scale)?;
         }
         let better = format!(
             "ratio: how many times as good as the control, {}; above 1 is better. CPU: how many times the control's CPU \
@@ -146,22 +146,22 @@ impl Text<'_> {
         &self,
         f: &mut Formatter<'_>,
         index: usize,
-        contestant: &Contestant,
+        configuration: &Configuration,
         scale: &Scale,
     ) -> fmt::Result {
-        let analysis = &self.0.sitting.analysis;
-        let comparison = self.0.comparison(contestant);
+        let analysis = &self.0.session.analysis;
+        let comparison = self.0.comparison(configuration);
         let summary = match comparison {
             Some(comparison) => comparison.summary.as_ref(),
             None => analysis.control_summary.as_ref(),
         };
-        let runs = self.0.sitting.trials(index).count();
-        let failed = self.0.sitting.trials(index).filter(|t| t.value.is_err()).count();
+        let runs = self.0.session.trials(index).count();
+        let failed = self.0.session.trials(index).filter(|t| t.value.is_err()).count();
         let ratio = comparison.and_then(|c| c.ratio);
         writeln!(
             f,
             "{} {:>17} {:>9} {:>6} {:>13} {:>6} {:>7} {:>8} {runs:>4} {failed:>6}",
-            head(contestant.name()),
+            head(configuration.name()),
             summary.map_or("-".into(), |s| mean_and_sd(s, scale)),
             summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
             match (comparison, ratio) {
@@ -189,7 +189,7 @@ impl Text<'_> {
         if let Some(sentence) = self.0.control_failure() {
             return writeln!(f, "{}", paragraph(&sentence, 2));
         }
-        let shown = self.0.contestants.iter().filter(|c| c.candidate.role == Role::Candidate);
+        let shown = self.0.configurations.iter().filter(|c| c.candidate.role == Role::Candidate);
         for comparison in shown.filter_map(|c| self.0.comparison(c)) {
             write!(f, "{}", paragraph(&comparison.sentence, 2))?;
             let spread = comparison.spread.map(|s| s.verdict);
@@ -200,13 +200,13 @@ impl Text<'_> {
         if let Some(comparison) = &self.0.reports_figure {
             write!(f, "{}", paragraph(&format!("The reports' figure: {}", comparison.sentence), 2))?;
         }
-        write!(f, "{}", paragraph(&self.what_more(), 2))?;
+        write!(f, "{}", paragraph(&self.end_of_session(), 2))?;
         writeln!(f)
     }
 
-    /// Why there are no more runs, and how many more it would take.
-    fn what_more(&self) -> String {
-        let analysis = &self.0.sitting.analysis;
+    /// Why the session ended, and how many more runs a proof would take.
+    fn end_of_session(&self) -> String {
+        let analysis = &self.0.session.analysis;
         let ended = match analysis.stop {
             Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
             Some(StopReason::BudgetSpent) => "The time budget is spent.",
@@ -237,11 +237,11 @@ impl Text<'_> {
             "{:15} {:>8} {:>8} {:>10}  {:>9} {:>9}  {:>19} {:>12}",
             "", "user", "system", "idle/other", "CPU [s]", "wall [s]", "switches: voluntary", "involuntary"
         )?;
-        for (contestant, cpu) in self.0.contestants.iter().zip(&self.0.cpu) {
+        for (configuration, cpu) in self.0.configurations.iter().zip(&self.0.cpu) {
             writeln!(
                 f,
                 "{} {:>6.1} % {:>6.1} % {:>8.1} %  {:>9.3} {:>9.3}  {:>19} {:>12}",
-                head(contestant.name()),
+                head(configuration.name()),
                 cpu.user_percent,
                 cpu.system_percent,
                 cpu.idle_percent,
@@ -255,10 +255,10 @@ impl Text<'_> {
     }
 
     fn failures(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (index, contestant) in self.0.contestants.iter().enumerate() {
-            let Some(trial) = self.0.sitting.first_failure(index) else { continue };
+        for (index, configuration) in self.0.configurations.iter().enumerate() {
+            let Some(trial) = self.0.session.first_failure(index) else { continue };
             let reason = trial.value.as_ref().err().map_or("", String::as_str);
-            writeln!(f, "First failure of {}: {reason}. The end of its output:", contestant.name())?;
+            writeln!(f, "First failure of {}: {reason}. The end of its output:", configuration.name())?;
             let tail = if trial.output_tail.trim().is_empty() { "(nothing)" } else { &trial.output_tail };
             for line in tail.lines() {
                 writeln!(f, "  | {line}")?;
@@ -269,7 +269,7 @@ impl Text<'_> {
     }
 
     fn caveats(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (steal, others) = self.0.sitting.disturbance.percent();
+        let (steal, others) = self.0.session.disturbance.percent();
         let judgement = if steal + others >= DISTURBED_PERCENT {
             " The intervals are wider for it; measure on a quiet machine."
         } else {
@@ -282,7 +282,7 @@ impl Text<'_> {
         if self.1 == Detail::Full || !judgement.is_empty() {
             write!(f, "{}", paragraph(&disturbance, 0))?;
         }
-        let trials = || self.0.sitting.entries.iter().map(|e| &e.trial);
+        let trials = || self.0.session.runs.iter().map(|e| &e.trial);
         let processes: u32 = trials().map(|t| t.left_processes).sum();
         if processes > 0 {
             writeln!(f, "Runs left {processes} processes behind, which were ended before the next began.")?;
@@ -296,7 +296,7 @@ impl Text<'_> {
             return Ok(());
         }
         let text = format!(
-            "Runs that failed seem to have left kernel semaphore sets behind; if nobody else made them, remove \
+            "Runs that failed seem to have left kernel semaphore sets behind; if no other program created them, remove \
              them: ipcrm -s {}",
             sets.iter().map(i32::to_string).collect::<Vec<_>>().join(" -s ")
         );
@@ -304,7 +304,7 @@ impl Text<'_> {
     }
 }
 
-/// The name in the first column of a table; one that is too long for it has a line of its own.
+/// The name in the first column of a table; a longer name gets its own line.
 fn head(name: &str) -> String {
     const COLUMN: usize = 15;
     if name.chars().count() <= COLUMN { format!("{name:COLUMN$}") } else { format!("{name}\n{:COLUMN$}", "") }

@@ -1,8 +1,8 @@
-//! What became of the judged waits: whether threads slept in them or polled, under the control and under each candidate.
+//! How the judged waits ended: whether threads slept or polled in them, under the control and under each candidate.
 
 use super::call_sites::{TRIAL, Waits};
 use super::conditions::Disturbance;
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::locks::Metered;
 use crate::plan::{Compiled, Located};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use std::fs;
 /// The judged waits of one call site in the metered runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedSite {
-    /// Its name: as the plan has it, or as the report has it where all waits are judged.
+    /// Its name in the plan, or in the report if all waits are judged.
     pub name: String,
     /// The runs in which it waited, the control's first.
     pub runs: Vec<SiteRun>,
@@ -25,36 +25,37 @@ pub struct SiteRun {
     /// How the waits ended.
     #[serde(flatten)]
     pub waits: Waits,
-    /// Why about as many of them slept as under the control; none if fewer did, or if that was to be so.
+    /// Why about as many of them slept as under the control; none if fewer did, or if that was intended.
     pub unpolled: Option<Unpolled>,
 }
 
-/// The likely reason why a candidate did not poll, or in vain.
+/// The likely reason why a candidate did not poll, or polled in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unpolled {
-    /// A seccomp filter is in force, under which no thread polls.
+    /// A seccomp filter is in force, under which threads do not poll.
     Seccomp,
-    /// The CPUs were busy, so a poller gave way.
+    /// The CPUs were busy, so polling threads yielded.
     Busy,
     /// There were too few waits for a trial of polling.
     FewWaits,
-    /// The policy found that polling does not pay there.
+    /// The policy measured that polling does not pay there.
     DoesNotPay,
 }
 
-/// Call sites that are shown where all waits are judged.
+/// Number of call sites that are shown if all waits are judged.
 const SHOWN: usize = 3;
-/// By how much less the share of the waits that slept must be, for a candidate to count as one that polled: less may be chance.
+/// By how much the share of waits that slept must be lower for a candidate to count as polling: smaller differences may
+/// be chance.
 const FEWER: f64 = 0.05;
-/// A share of the CPUs' time from which on they count as busy.
+/// Share of the CPU time from which on the CPUs count as busy.
 const BUSY: f64 = 0.9;
-/// The judged waits: of the call sites that the candidates name, and of the costliest ones where all waits poll.
-pub fn judged(contestants: &[Contestant], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
-    let judged = contestants.iter().filter(|contestant| contestant.is_judged());
+/// The judged waits: those at the call sites that the candidates name, and at the costliest ones if all waits poll.
+pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
+    let judged = configurations.iter().filter(|configuration| configuration.is_judged());
     let plans: Vec<(&str, &Compiled)> = judged
-        .filter_map(|contestant| {
-            Some((contestant.name(), &contestant.setup.as_ref()?.plan.as_ref()?.compiled))
+        .filter_map(|configuration| {
+            Some((configuration.name(), &configuration.setup.as_ref()?.plan.as_ref()?.compiled))
         })
         .collect();
     let Some((first, others)) = metered.split_first() else { return Vec::new() };
@@ -105,14 +106,14 @@ pub fn judged(contestants: &[Contestant], metered: &[Metered], cpus: usize) -> V
     sites
 }
 
-/// The share of the CPUs' time that was used in a run, by the program and by others.
+/// The share of the CPU time that the program and others used during a run.
 fn used(metered: &Metered, cpus: usize) -> f64 {
     let Disturbance { others_s, steal_s, .. } = metered.disturbance;
     (metered.cpu_s + others_s + steal_s) / (metered.elapsed_s * cpus as f64)
 }
 
-/// Why the waits under a candidate slept as often as those under the control, if they did. `used` is the share of the CPUs that
-/// was used.
+/// Why the waits under a candidate slept as often as under the control, if they did. `used` is the share of the CPU
+/// time that was used.
 fn unpolled(control: &Waits, waits: &Waits, used: f64, filtered: bool) -> Option<Unpolled> {
     let (before, after) = (control.slept_share()?, waits.slept_share()?);
     if after < before - FEWER {
@@ -126,7 +127,7 @@ fn unpolled(control: &Waits, waits: &Waits, used: f64, filtered: bool) -> Option
     })
 }
 
-/// Whether this process runs under a seccomp filter, as then every program that it starts does.
+/// Whether this process runs under a seccomp filter, which every program that it starts inherits.
 fn is_filtered() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
@@ -138,16 +139,16 @@ impl Unpolled {
     pub fn reason(self) -> &'static str {
         match self {
             Unpolled::Seccomp => {
-                "unspin itself runs under a seccomp filter, which the program inherits; under one no thread polls"
+                "unspin itself runs under a seccomp filter, which the program inherits; under a filter threads do not poll"
             }
             Unpolled::Busy => {
-                "the CPUs were busy, so that polling would have taken one from the thread that is waited for"
+                "the CPUs were busy, and polling would have delayed the thread that makes the wake-up"
             }
             Unpolled::FewWaits => {
-                "too few waits: to try polling once takes 16 waits of one thread at one call site"
+                "too few waits: one trial of polling needs 16 waits of a thread at a call site"
             }
             Unpolled::DoesNotPay => {
-                "each thread tried it from time to time, and found that it does not pay there"
+                "each thread tried it from time to time, and measured that it does not pay there"
             }
         }
     }
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_that_sleep_as_before_have_a_reason() {
+    fn unchanged_share_of_sleeps_has_a_reason() {
         let control = waits(1000, 990);
         let reason = |waits: &Waits, used| unpolled(&control, waits, used, false);
         assert_eq!(reason(&waits(1000, 100), 0.5), None);

@@ -1,44 +1,44 @@
-//! The columns of the table, and which of them have room.
+//! The columns of the table, and which of them fit into the window.
 
 use super::order::Sort;
 use super::reading::Period;
 use unspin_meter::figures::{count, number, percent, time};
 use unspin_meter::{Level, MeterReport, Row, WaitRow};
 
-/// A column before the name, of rows of one kind.
+/// A column before the name, for rows of one type.
 pub struct Column<R: 'static> {
-    /// What stands above it, since the start and for an interval.
+    /// Its title, since the start and for an interval.
     titles: (&'static str, &'static str),
-    /// Characters.
+    /// Its width in characters.
     pub width: u16,
-    /// What the table can be sorted by that it shows.
+    /// The sort order that it shows.
     pub sort: Option<Sort>,
-    /// How soon it goes where there is little room; the greatest goes first.
+    /// Priority of removal in a narrow window: the column with the greatest number is removed first.
     goes: u8,
-    /// What stands in it.
-    text: fn(&R, &Scale) -> String,
+    /// Its text for a row.
+    text: fn(&R, &Units) -> String,
 }
 
-/// What figures are measured by.
+/// How figures are converted to text.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
-    /// What sums are divided by to be rates: the interval's seconds, or 1 since the start.
+pub struct Units {
+    /// Divisor that turns sums into rates: the seconds of the interval, or 1 since the start.
     seconds: f64,
     /// Whether waits are timed.
     timed: bool,
-    /// Whether it is known which waits are short: they are timed, and compared with what a wake-up costs.
+    /// Whether short waits are known: waits are timed, and the cost of a wake-up is known.
     judges_waits: bool,
 }
 
-impl Scale {
-    /// Of a report for a period.
-    pub fn new(report: &MeterReport, period: Period) -> Scale {
+impl Units {
+    /// For a report of a period.
+    pub fn new(report: &MeterReport, period: Period) -> Units {
         let seconds = if period == Period::Lately { report.seconds } else { 1.0 };
         let timed = report.level != Level::Counts;
-        Scale { seconds, timed, judges_waits: timed && report.wake_up.is_some() }
+        Units { seconds, timed, judges_waits: timed && report.wake_up.is_some() }
     }
 
-    /// A sum of seconds, as a rate where there is one.
+    /// A sum of seconds, as a rate for an interval.
     fn sum(&self, seconds: f64) -> String {
         self.time(seconds / self.seconds)
     }
@@ -51,13 +51,13 @@ impl Scale {
         count((n as f64 / self.seconds).round() as u64)
     }
 
-    /// A dash for what was not measured, as in the printed table.
+    /// A dash for values that were not measured, like in the printed table.
     fn known(&self, known: bool, text: impl FnOnce() -> String) -> String {
         if known { text() } else { "-".into() }
     }
 }
 
-/// Characters that the name has at least before columns go.
+/// Minimum width of the name, before columns are removed.
 const NAME: u16 = 26;
 
 #[rustfmt::skip]
@@ -100,7 +100,7 @@ impl<R> Column<R> {
     }
 }
 
-/// The columns of a table that have room beside a name.
+/// The columns of a table that fit beside a name.
 pub fn that_fit<R>(all: &'static [Column<R>], width: u16) -> Vec<&'static Column<R>> {
     let mut columns: Vec<&Column<R>> = all.iter().collect();
     let room = width.saturating_sub(NAME);
@@ -111,8 +111,8 @@ pub fn that_fit<R>(all: &'static [Column<R>], width: u16) -> Vec<&'static Column
     columns
 }
 
-/// A row under a name.
-pub fn line<R>(columns: &[&Column<R>], row: &R, name: &str, scale: &Scale) -> String {
+/// A row with its name.
+pub fn line<R>(columns: &[&Column<R>], row: &R, name: &str, scale: &Units) -> String {
     let mut text = String::new();
     for column in columns {
         text += &format!("{:>1$} ", (column.text)(row, scale), column.width as usize);
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn less_and_less_is_shown() {
+    fn narrower_window_shows_fewer_columns() {
         let titles = |width| -> Vec<&str> {
             that_fit(&LOCKS, width).iter().map(|column| column.title(Period::SinceStart)).collect()
         };

@@ -1,4 +1,4 @@
-//! The picture.
+//! Draws the screen.
 
 mod dialog;
 mod lock;
@@ -6,7 +6,7 @@ mod style;
 mod table;
 
 use super::reading::{Period, Section};
-use super::state::{Program, Screen, State};
+use super::state::{ProgramState, Screen, State};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -16,7 +16,7 @@ use unspin_meter::MeterReport;
 use unspin_meter::figures::{count, time};
 use unspin_sys::child::End;
 
-/// Draws everything. What it learns of the window's size is noted in the state.
+/// Draws everything, and stores the number of visible lines in the state.
 pub fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
     let [header, tabs, body, footer] = Layout::vertical([
         Constraint::Length(2),
@@ -35,7 +35,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
     dialog::draw(frame, state, palette);
 }
 
-/// The program, and what it has lost in all.
+/// The program, and the total time that it has lost.
 fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
     let first = Line::from(vec![
         Span::styled("unspin top ", palette.quiet()),
@@ -82,20 +82,20 @@ fn plural(n: u64, what: &str) -> String {
     }
 }
 
-fn program(program: Program, palette: Palette) -> Span<'static> {
+fn program(program: ProgramState, palette: Palette) -> Span<'static> {
     match program {
-        Program::Running => Span::styled("running", palette.good()),
-        Program::Ending => Span::styled("asked to end", palette.alarm()),
-        Program::Ended(End::Exited(code)) => {
+        ProgramState::Running => Span::styled("running", palette.good()),
+        ProgramState::Ending => Span::styled("being ended", palette.alarm()),
+        ProgramState::Ended(End::Exited(code)) => {
             Span::styled(format!("ended with code {code}"), palette.strong())
         }
-        Program::Ended(End::Killed(signal)) => {
+        ProgramState::Ended(End::Killed(signal)) => {
             Span::styled(format!("killed by signal {signal}"), palette.alarm())
         }
     }
 }
 
-/// Which table, over which time, in which order.
+/// Which table is shown, for which period, in which order.
 fn tab_line(state: &State, palette: Palette) -> Line<'static> {
     let tab = |section, name: &str| match section == state.section {
         true => Span::styled(format!("[{name}]"), palette.strong()),
@@ -127,7 +127,7 @@ fn tab_line(state: &State, palette: Palette) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The keys that matter most.
+/// The most important keys.
 fn bottom(state: &State, palette: Palette) -> Paragraph<'static> {
     let text = match (&state.dialog, &state.screen) {
         (Some(super::state::Dialog::Filter(_)), _) => {
@@ -141,7 +141,7 @@ fn bottom(state: &State, palette: Palette) -> Paragraph<'static> {
     Paragraph::new(text).style(palette.quiet())
 }
 
-/// A rectangle of this size in the middle of another, or as much of it as fits.
+/// A rectangle of this size in the middle of another one, or as much of it as fits.
 fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }

@@ -1,10 +1,10 @@
-//! What happened between two snapshots of one recording.
+//! The counts between two snapshots of one recording.
 
 use std::collections::{BTreeMap, HashMap};
 use unspin_meter::{BUCKETS, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
 
-/// The counts of the time between two snapshots: a snapshot of that time alone. Rows to which nothing happened are left
-/// out, and maxima, which cannot be told for a part of the time, are those since the start. None if no time has passed.
+/// The counts between two snapshots, as a snapshot. Rows without change are left out. Maxima are those since the start,
+/// because they are unknown for a part of the time. None if no time has passed.
 pub fn between(earlier: &Snapshot, later: &Snapshot) -> Option<Snapshot> {
     let seconds = later.window.seconds - earlier.window.seconds;
     if seconds <= 0.0 {
@@ -27,7 +27,7 @@ pub fn between(earlier: &Snapshot, later: &Snapshot) -> Option<Snapshot> {
     })
 }
 
-/// An image without what it has recorded: enough to tell it from others.
+/// An image without its records: enough to identify it.
 fn about(image: &Image) -> Image {
     let command = image.command.clone();
     Image { pid: image.pid, parent: image.parent, since: image.since, command, ..Image::default() }
@@ -58,7 +58,8 @@ fn since(before: &Record, now: &Record, level: Level) -> Record {
     }
 }
 
-/// Saturating, as counts of threads are not read at one instant: a hold that went on can be gone before it is counted.
+/// Saturating, because the counts of threads are not read at the same instant: a hold can be counted in the earlier
+/// snapshot and be missing in the later one.
 fn counts(before: &Counts, now: &Counts, level: Level) -> Counts {
     let mut counts = Counts {
         nowait: now.nowait.saturating_sub(before.nowait),
@@ -73,8 +74,8 @@ fn counts(before: &Counts, now: &Counts, level: Level) -> Counts {
         busy: now.busy.saturating_sub(before.busy),
         ..*now
     };
-    // A hold that went on at the earlier snapshot was counted as timed there, and as an acquisition here. With each hold
-    // timed there is nothing to be estimated.
+    // A hold that spans the earlier snapshot was counted there as timed, and is counted here as an acquisition. If all
+    // holds are timed, nothing is estimated.
     if level == Level::Full {
         counts.timed = counts.timed.max(counts.acquisitions());
     }
@@ -96,7 +97,7 @@ mod tests {
     use unspin_meter::{ANY_DESCRIPTOR, Key, MeterReport, RecordKind};
 
     #[test]
-    fn only_what_happened_in_between_is_left() {
+    fn interval_contains_only_changes() {
         let (busy, idle, new) = (
             Key::new(RecordKind::Mutex, 1, 1),
             Key::new(RecordKind::Mutex, 2, 1),
@@ -143,10 +144,10 @@ mod tests {
         assert_eq!(rows[&new].counts, before);
     }
 
-    /// A hold of which half a second lay before the earlier snapshot: the other half belongs to the interval, and is not
-    /// doubled because one of two holds seems to be untimed.
+    /// Half a second of the hold is before the earlier snapshot. The other half belongs to the interval. It must not
+    /// be doubled, although one of two holds seems to be untimed.
     #[test]
-    fn a_hold_that_went_on_is_not_estimated() {
+    fn hold_across_the_interval_is_not_estimated() {
         let key = Key::new(RecordKind::Mutex, 1, 1);
         let going_on = Counts { timed: 1, hold: 500, ..Counts::default() };
         let ended = Counts { nowait: 2, timed: 2, hold: 1100, ..Counts::default() };
@@ -154,9 +155,9 @@ mod tests {
         assert_eq!(between.images[0].rows[&key].counts.hold_in_all(), 600.0);
     }
 
-    /// The waits before the interval are neither in its median nor among its short ones.
+    /// Waits before the interval count neither in its median nor in its short waits.
     #[test]
-    fn short_waits_are_those_of_the_interval() {
+    fn short_waits_before_the_interval_are_not_counted() {
         let key = Key::new(RecordKind::Epoll, ANY_DESCRIPTOR, 1);
         let with = |seconds, short: u64, long: u64| {
             let counts =
@@ -176,18 +177,18 @@ mod tests {
     }
 
     #[test]
-    fn without_time_there_is_no_rate() {
+    fn interval_without_time_is_none() {
         let now = snapshot(1.0, &[]);
         assert_eq!(between(&now, &now), None);
     }
 
     #[test]
-    fn a_new_process_begins_at_nothing() {
+    fn reused_pid_begins_at_zero() {
         let key = Key::new(RecordKind::Mutex, 1, 1);
         let counts = Counts { nowait: 5, ..Counts::default() };
         let earlier = snapshot(1.0, &[(key, counts)]);
         let mut later = snapshot(2.0, &[(key, counts)]);
-        // The same process id, begun later: an exec.
+        // The same pid with a later start: an exec.
         later.images[0].since = at(1.5);
         assert_eq!(between(&earlier, &later).unwrap().images[0].rows[&key].counts, counts);
     }

@@ -1,4 +1,4 @@
-//! `unspin top`, which runs a program and shows its locks while it runs.
+//! `unspin top`: runs a program and shows its locks while it runs.
 //!
 //! ```text
 //! Running ── Snapshot ── Reader ── Reading ─┐
@@ -8,24 +8,25 @@
 
 mod columns;
 mod draw;
-mod ending;
+mod event_loop;
 mod interval;
 mod order;
-mod output;
+mod program_output;
 mod reading;
 mod signals;
 mod state;
 mod terminal;
+mod termination;
 #[cfg(test)]
 mod testing;
-mod watch;
 
 use crate::error::Error;
 use crate::meter::outputs::{self, Results};
+use crate::meter::recorded_program::RecordedProgram;
 use crate::meter::running::exit_code;
-use crate::meter::session::Session;
-use crate::options::{self, View};
-use output::Output;
+use crate::options::{self, ViewOptions};
+use event_loop::{EventLoop, ExitReason};
+use program_output::ProgramOutput;
 use reading::Reader;
 use signals::Signals;
 use state::State;
@@ -35,34 +36,33 @@ use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
 use unspin_meter::Fold;
 use unspin_sys::child;
-use watch::{Left, Watch};
 
-/// Runs the program, shows its locks until somebody leaves, and prints them.
-pub fn run(options: &options::Top) -> Result<ExitCode, Error> {
+/// Runs the program, shows its locks until the user leaves, and prints them.
+pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     Terminal::check()?;
-    let output = Output::new(options.output.as_deref())?;
-    let session = Session::new(&options.recorded)?;
+    let output = ProgramOutput::new(options.output.as_deref())?;
+    let recorded = RecordedProgram::new(&options.recorded)?;
     let fold = if options.unfold { Fold::Apart } else { Fold::ByName };
-    let mut command = session.command();
+    let mut command = recorded.command();
     command.stdin(Stdio::null()).stdout(output.stdio()?).stderr(output.stdio()?);
     child::in_new_session(&mut command);
-    let signals = Signals::watch()?;
-    // Before the program is started: should it fail, there is nothing to be ended.
+    let signals = Signals::install()?;
+    // Before the program starts: if this fails, no program has to be ended.
     let mut terminal = Terminal::enter()?;
-    let running = session.start_apart(command)?;
+    let running = recorded.start_without_relay(command)?;
     let state = State::new(shown(&options.recorded.command), running.pid, options.interval);
-    let mut watch = Watch::new(running, Reader::new(fold), state, signals);
-    let left = watch.watch(&mut terminal);
+    let mut event_loop = EventLoop::new(running, Reader::new(fold), state, signals);
+    let reason = event_loop.run(&mut terminal);
     drop(terminal);
-    if left.is_err() {
-        watch.end()?;
+    if reason.is_err() {
+        event_loop.end()?;
     }
-    let left = left?;
-    say_farewell(&watch, options, output, left)?;
-    Ok(match left {
-        Left::Over(end) => ExitCode::from(exit_code(end)),
-        Left::GoesOn | Left::Ended => ExitCode::SUCCESS,
-        Left::Signalled => ExitCode::from(130),
+    let reason = reason?;
+    print_results(&event_loop, options, output, reason)?;
+    Ok(match reason {
+        ExitReason::Over(end) => ExitCode::from(exit_code(end)),
+        ExitReason::GoesOn | ExitReason::Ended => ExitCode::SUCCESS,
+        ExitReason::Signalled => ExitCode::from(130),
     })
 }
 
@@ -71,29 +71,34 @@ fn shown(command: &[OsString]) -> String {
     words.join(" ")
 }
 
-/// What is left in the terminal's scrollback: the end of the program's output, and the table.
-fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left: Left) -> Result<(), Error> {
+/// Prints what stays in the terminal's scrollback: the end of the program's output, and the table.
+fn print_results(
+    event_loop: &EventLoop<'_>,
+    options: &options::TopOptions,
+    output: ProgramOutput,
+    reason: ExitReason,
+) -> Result<(), Error> {
     if let Some(tail) = output.tail() {
         let printed = crate::stdout::print(&tail);
-        // Where the terminal is gone there is nobody to be told that it is.
-        if !watch.hung_up {
+        // If the terminal has hung up, an error cannot be shown.
+        if !event_loop.hung_up {
             printed?;
         }
     }
     if !options.quiet {
-        let view = View { unfold: options.unfold, ..View::default() };
-        let snapshot = watch.snapshot();
-        let report = Results::new(&snapshot, watch.reader.lookup(), &view).report;
-        match watch.running.witness().explain(&snapshot) {
-            Some(why) => say(&format!("{why}\n")),
-            None => say(&outputs::text(&report, &view, outputs::width(std::io::stderr()))),
+        let view = ViewOptions { unfold: options.unfold, ..ViewOptions::default() };
+        let snapshot = event_loop.snapshot();
+        let report = Results::new(&snapshot, event_loop.reader.lookup(), &view).report;
+        match event_loop.running.observer().explain(&snapshot) {
+            Some(why) => eprint(&format!("{why}\n")),
+            None => eprint(&outputs::text(&report, &view, outputs::width(std::io::stderr()))),
         }
     }
-    if left == Left::GoesOn {
-        let pid = watch.running.pid;
+    if reason == ExitReason::GoesOn {
+        let pid = event_loop.running.pid;
         match output.keep() {
             Some(path) => {
-                eprintln!("unspin: process {pid} goes on; what it prints goes to {}", path.display())
+                eprintln!("unspin: process {pid} goes on; its output goes to {}", path.display())
             }
             None => eprintln!("unspin: process {pid} goes on"),
         }
@@ -101,7 +106,7 @@ fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left:
     Ok(())
 }
 
-/// To standard error, which may be a terminal that is gone.
-fn say(text: &str) {
+/// Prints on standard error, which may be a terminal that has hung up.
+fn eprint(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

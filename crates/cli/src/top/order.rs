@@ -1,29 +1,29 @@
-//! Which rows are shown, and in which order.
+//! Selection and order of rows.
 
 use super::reading::Section;
 use unspin_meter::{Lock, MeterReport, RecordKind, Row, Wait, WaitRow};
 
-/// What the table is sorted by, largest first; in the order of the columns.
+/// The sort order, largest first; variants in the order of the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sort {
     /// Time waited.
     Lost,
     /// Share of the time held.
     Util,
-    /// Share of the attempts that did not succeed at once.
+    /// Share of the attempts that had to wait.
     Con,
     /// Mean time held.
     Hold,
     /// Mean wait for a lock; median of other waits.
     Wait,
-    /// Share of the machine burnt spinning.
+    /// Share of the machine's CPU time spent spinning.
     Spin,
     /// Attempts.
     Total,
 }
 
 impl Sort {
-    /// Each with its key, and the title of its column.
+    /// Each order with its key and the title of its column.
     pub const ALL: [(Sort, char, &'static str); 7] = [
         (Sort::Lost, 'l', "LOST"),
         (Sort::Util, 'u', "UTIL"),
@@ -34,12 +34,12 @@ impl Sort {
         (Sort::Total, 'a', "TOTAL"),
     ];
 
-    /// The one that a key stands for.
+    /// The order that a key selects.
     pub fn of_letter(letter: char) -> Option<Sort> {
         Sort::ALL.into_iter().find(|(_, key, _)| *key == letter).map(|(sort, ..)| sort)
     }
 
-    /// The title of its column.
+    /// The title of its column in a section.
     pub fn title(self, section: Section) -> &'static str {
         match (section, self.within(section)) {
             (Section::Waits, Sort::Lost) => "WAITED",
@@ -49,7 +49,7 @@ impl Sort {
         }
     }
 
-    /// What comes nearest to it in a section. Waits have fewer columns.
+    /// The nearest order that a section has. Waits have fewer columns.
     pub fn within(self, section: Section) -> Sort {
         match (section, self) {
             (Section::Locks, _) | (_, Sort::Wait | Sort::Total) => self,
@@ -57,12 +57,12 @@ impl Sort {
         }
     }
 
-    /// The one to the left.
+    /// The order of the column to the left.
     pub fn left(self) -> Sort {
         Sort::ALL[(self as usize).saturating_sub(1)].0
     }
 
-    /// The one to the right.
+    /// The order of the column to the right.
     pub fn right(self) -> Sort {
         Sort::ALL[(self as usize + 1).min(Sort::ALL.len() - 1)].0
     }
@@ -93,23 +93,23 @@ impl Sort {
 pub enum Item<'r> {
     /// A lock.
     Lock(&'r Lock),
-    /// What is waited for other than a lock.
+    /// A wait that is not for a lock.
     Wait(&'r Wait),
 }
 
-/// What a row is known by from one reading to the next.
+/// Identifies a row across readings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Id {
     /// Its name.
     pub name: String,
-    /// How that is known: two of one name from two places are two.
+    /// Its origin: distinguishes two objects of one name.
     pub origin: Option<String>,
-    /// What is waited for, if it is a wait: two calls in one function are two.
+    /// What is waited for, if it is a wait: distinguishes two calls in one function.
     pub wait: Option<RecordKind>,
 }
 
 impl<'r> Item<'r> {
-    /// Every row of a section.
+    /// All rows of a section.
     pub fn all(report: &'r MeterReport, section: Section) -> Vec<Item<'r>> {
         match section {
             Section::Locks => report.locks.iter().map(Item::Lock).collect(),
@@ -117,7 +117,7 @@ impl<'r> Item<'r> {
         }
     }
 
-    /// The row of a section with this number.
+    /// The row of a section with this index.
     pub fn at(report: &'r MeterReport, section: Section, index: usize) -> Item<'r> {
         match section {
             Section::Locks => Item::Lock(&report.locks[index]),
@@ -132,7 +132,7 @@ impl<'r> Item<'r> {
         }
     }
 
-    /// How its name is known.
+    /// The origin of its name.
     pub fn origin(self) -> Option<&'r str> {
         match self {
             Item::Lock(lock) => lock.origin.as_deref(),
@@ -140,7 +140,7 @@ impl<'r> Item<'r> {
         }
     }
 
-    /// The name, with the number of objects where it is not one, and for a wait what is waited for.
+    /// The name, with the number of objects if there are several, and for a wait what is waited for.
     pub fn label(self) -> String {
         match self {
             Item::Lock(lock) => lock.label(),
@@ -148,12 +148,12 @@ impl<'r> Item<'r> {
         }
     }
 
-    /// What it is known by.
+    /// Its identity.
     pub fn id(self) -> Id {
         Id { name: self.name().to_owned(), origin: self.origin().map(str::to_owned), wait: self.wait() }
     }
 
-    /// Whether it is that one.
+    /// Whether it has this identity.
     pub fn is(self, id: &Id) -> bool {
         self.name() == id.name && self.origin() == id.origin.as_deref() && self.wait() == id.wait
     }
@@ -173,8 +173,8 @@ impl<'r> Item<'r> {
     }
 }
 
-/// The numbers of the rows whose name contains the filter, which is in small letters, largest first. Equal ones keep the
-/// report's order.
+/// The indices of the rows whose name contains the lower-case filter, largest first. Equal rows keep the order of the
+/// report.
 pub fn arrange(items: &[Item<'_>], sort: Sort, filter: &str) -> Vec<usize> {
     let mut rows: Vec<(usize, f64)> = (0..items.len())
         .filter(|&index| filter.is_empty() || items[index].name().to_lowercase().contains(filter))
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_of_keys_is_in_order() {
+    fn sort_orders_are_in_order_of_columns() {
         for (index, (sort, letter, _)) in Sort::ALL.into_iter().enumerate() {
             assert_eq!((sort as usize, Sort::of_letter(letter)), (index, Some(sort)));
         }

@@ -1,52 +1,52 @@
-//! What one look at the recording has shown.
+//! A reading: the report of one snapshot.
 
 use super::interval;
 use crate::meter::names::{Lookup, Names, Parts};
 use std::collections::HashMap;
 use unspin_meter::{Fold, Image, Key, LockInUse, MeterReport, Name, ReportOptions, Snapshot};
 
-/// Which part of the table.
+/// A part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
     /// Locks.
     Locks,
-    /// What threads wait for other than locks.
+    /// Waits that are not for locks.
     Waits,
 }
 
-/// Which stretch of time.
+/// A period of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Period {
-    /// Since the reading before.
+    /// Since the previous reading.
     Lately,
-    /// Since the program began.
+    /// Since the start of the program.
     SinceStart,
 }
 
-/// A process by what does not change, and a key of it.
-type Place = (u32, u64, Key);
+/// A process, by pid and start time, and a key in it.
+type KeyOfProcess = (u32, u64, Key);
 
-/// Makes readings of snapshots: remembers the one before, and names.
+/// Makes readings of snapshots. Keeps the previous snapshot and the names.
 pub struct Reader {
     lookup: Lookup,
     fold: Fold,
     before: Option<Snapshot>,
-    names: HashMap<Place, Name>,
-    /// Rows and lists of modules that the names were made from.
+    names: HashMap<KeyOfProcess, Name>,
+    /// Numbers of rows and module lists from which the names were made.
     known: (usize, usize),
 }
 
 impl Reader {
-    /// Nothing read yet.
+    /// Before the first reading.
     pub fn new(fold: Fold) -> Reader {
         Reader { lookup: Lookup::new(), fold, before: None, names: HashMap::new(), known: (0, 0) }
     }
 
-    /// Reads a snapshot.
+    /// Makes a reading of a snapshot.
     pub fn read(&mut self, mut snapshot: Snapshot) -> Reading {
         self.name(&snapshot);
         for image in &mut snapshot.images {
-            // They serve for names only, and are by far the largest part.
+            // Stacks serve only for names, and are by far the largest part.
             (image.stacks, image.modules) = Default::default();
         }
         let names = |image: &Image, key: &Key| self.names.get(&place(image, key)).cloned();
@@ -61,8 +61,8 @@ impl Reader {
         reading
     }
 
-    /// Names are looked up when there are rows or modules that there were not before; all of them, as what a lock is called
-    /// depends on the others too. What takes time is remembered by the lookup.
+    /// Looks up all names again if there are new rows or modules, because the name of a lock depends on the others. The
+    /// lookup caches the expensive parts.
     fn name(&mut self, snapshot: &Snapshot) {
         let rows = snapshot.images.iter().map(|image| image.rows.len()).sum();
         let modules = snapshot.images.iter().map(|image| image.modules.len()).sum();
@@ -80,13 +80,13 @@ impl Reader {
         self.known = (rows, modules);
     }
 
-    /// What the names were looked up in.
+    /// The cache of the name lookup.
     pub fn lookup(&self) -> &Lookup {
         &self.lookup
     }
 }
 
-fn place(image: &Image, key: &Key) -> Place {
+fn place(image: &Image, key: &Key) -> KeyOfProcess {
     (image.pid, image.since, *key)
 }
 
@@ -96,11 +96,11 @@ fn running_threads(image: &Image) -> usize {
 
 /// The table at one time.
 pub struct Reading {
-    /// All since the program began.
+    /// Everything since the start of the program.
     pub since_start: MeterReport,
-    /// What happened since the reading before; none if this is the first.
+    /// The changes since the previous reading; none for the first.
     pub lately: Option<MeterReport>,
-    /// Threads that have used a lock and have not ended.
+    /// Number of living threads that have used a lock.
     pub threads: usize,
 }
 
@@ -113,7 +113,7 @@ impl Reading {
         }
     }
 
-    /// Who holds a lock of that name now, and for how many seconds where that is timed; the longest first.
+    /// The threads that hold a lock of this name, and for how many seconds if that is timed; the longest first.
     pub fn holders(&self, name: &str) -> Vec<(&LockInUse, Option<f64>)> {
         let now = self.since_start.seconds;
         let held = self.since_start.held.iter().filter(|held| held.lock == name);

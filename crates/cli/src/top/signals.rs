@@ -1,18 +1,18 @@
-//! Signals that ask us to end: noted, so that the terminal is given back first.
+//! Signals that end unspin. They are only recorded, so that the terminal is restored first.
 
 use crate::error::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether one has come.
+/// Whether a signal has come.
 pub struct Signals {
     flag: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// From now on.
-    pub fn watch() -> Result<Signals, Error> {
+    /// Installs the handlers.
+    pub fn install() -> Result<Signals, Error> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&flag))
@@ -21,7 +21,7 @@ impl Signals {
         Ok(Signals { flag })
     }
 
-    /// Whether one came since this was asked last.
+    /// Whether a signal has come since the last call.
     pub fn came(&self) -> bool {
         self.flag.swap(false, Ordering::SeqCst)
     }

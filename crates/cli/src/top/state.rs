@@ -1,4 +1,4 @@
-//! What is shown, and what keys do to it. Knows no terminal.
+//! What is shown, and what keys change. Independent of the terminal.
 
 use super::order::{self, Id, Item, Sort};
 use super::reading::{Period, Reading, Section};
@@ -7,25 +7,25 @@ use std::time::Duration;
 use unspin_meter::MeterReport;
 use unspin_sys::child::End;
 
-/// What the person at the keys wants of the rest of the program.
+/// What a key requests from the event loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish {
-    /// To leave; the program has ended, or goes on.
+pub enum Action {
+    /// Leave; the program has ended or goes on.
     Leave,
-    /// The program is to be asked to end.
+    /// End the program with SIGTERM.
     End,
-    /// The program is to be ended at once.
+    /// Kill the program.
     Kill,
-    /// A reading now, not in a while.
+    /// Make a reading now.
     Read,
 }
 
-/// What became of the program.
+/// The state of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Program {
+pub enum ProgramState {
     /// It runs.
     Running,
-    /// It was asked to end, and has not yet.
+    /// It has got SIGTERM and has not ended yet.
     Ending,
     /// It has ended.
     Ended(End),
@@ -34,73 +34,73 @@ pub enum Program {
 /// What fills the screen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Screen {
-    /// All locks, or all waits.
+    /// The table of all locks, or of all waits.
     Table,
-    /// One of them.
+    /// One row in detail.
     Lock(Id),
 }
 
-/// What stands in front of it.
+/// A dialog in front of the screen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Dialog {
-    /// The keys.
+    /// The help.
     Help,
-    /// The filter is being typed; what it was before.
+    /// The input of the filter, with its previous value.
     Filter(String),
-    /// Does the program go on?
+    /// The question whether the program shall go on.
     Leave,
 }
 
-/// The intervals that there are, in milliseconds.
+/// The selectable intervals, in milliseconds.
 const INTERVALS_MS: [u64; 10] = [100, 250, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 600_000];
 
-/// Everything that determines the picture.
+/// Everything that determines the screen.
 pub struct State {
-    /// How the program is called.
+    /// The command line of the program.
     pub command: String,
     /// Its process id.
     pub pid: u32,
-    /// What became of it.
-    pub program: Program,
-    /// How many recorded processes still ran when it had ended.
+    /// The state of the program.
+    pub program: ProgramState,
+    /// Number of recorded processes that still ran when the program had ended.
     pub survivors: usize,
     /// What fills the screen.
     pub screen: Screen,
-    /// What stands in front of that.
+    /// The open dialog.
     pub dialog: Option<Dialog>,
     /// The part of the table.
     pub section: Section,
-    /// The stretch of time.
+    /// The period.
     pub period: Period,
-    /// The order of the table.
+    /// The sort order.
     pub sort: Sort,
-    /// What names must contain, in small letters.
+    /// The lower-case text that names must contain.
     pub filter: String,
-    /// Whether the picture stands still.
+    /// Whether the screen is paused.
     pub paused: bool,
     /// Time between two readings.
     pub interval: Duration,
-    /// The latest reading, or the one at which the picture was stopped.
+    /// The latest reading, or the one at which the screen was paused.
     pub reading: Option<Reading>,
     /// The rows of the table, in order: indices into the report.
     rows: Vec<usize>,
-    /// The chosen row.
+    /// The row under the cursor.
     pub cursor: usize,
-    /// The lock that stays chosen wherever it goes; none as long as nobody has moved the cursor away from the top.
+    /// The row that stays under the cursor when its position changes; none until the user moves the cursor.
     chosen: Option<Id>,
-    /// The first row, or line, that is seen.
+    /// The first visible row or line.
     pub top: usize,
-    /// How many rows, or lines, the window had room for when it was last drawn.
+    /// Number of rows or lines that fitted into the window when it was last drawn.
     pub page: usize,
 }
 
 impl State {
-    /// At the start.
+    /// The state at the start.
     pub fn new(command: String, pid: u32, interval: Duration) -> State {
         State {
             command,
             pid,
-            program: Program::Running,
+            program: ProgramState::Running,
             survivors: 0,
             screen: Screen::Table,
             dialog: None,
@@ -119,9 +119,9 @@ impl State {
         }
     }
 
-    /// Whether a reading would be shown.
+    /// Whether a new reading would be shown.
     pub fn wants_readings(&self) -> bool {
-        !self.paused && !matches!(self.program, Program::Ended(_))
+        !self.paused && !matches!(self.program, ProgramState::Ended(_))
     }
 
     /// Shows a reading.
@@ -130,9 +130,9 @@ impl State {
         self.arrange();
     }
 
-    /// The program has ended; this is the last reading. What it does lately is of no interest any more.
+    /// Shows the last reading of a program that has ended, for the time since its start.
     pub fn end(&mut self, end: End, last: Reading) {
-        self.program = Program::Ended(end);
+        self.program = ProgramState::Ended(end);
         self.paused = false;
         self.period = Period::SinceStart;
         if self.dialog == Some(Dialog::Leave) {
@@ -141,7 +141,7 @@ impl State {
         self.show(last);
     }
 
-    /// The report of the period that is shown.
+    /// The report of the selected period.
     pub fn report(&self) -> Option<&MeterReport> {
         self.reading.as_ref()?.report(self.period)
     }
@@ -150,24 +150,24 @@ impl State {
         self.report().map_or(Vec::new(), |report| Item::all(report, self.section))
     }
 
-    /// The rows of the table from `first` on, as many as there are up to `count`.
+    /// Up to `count` rows of the table, from index `first`.
     pub fn rows(&self, first: usize, count: usize) -> impl Iterator<Item = Item<'_>> {
         let seen = self.rows.iter().skip(first).take(count);
         seen.filter_map(move |&index| Some(Item::at(self.report()?, self.section, index)))
     }
 
-    /// How many rows the table has, and how many it would have without the filter.
+    /// Number of rows of the table, and the number without the filter.
     pub fn size(&self) -> (usize, usize) {
         (self.rows.len(), self.items().len())
     }
 
-    /// The lock that is open; none if nothing happened to it in the period.
+    /// The row that is shown in detail; none if it has no counts in the period.
     pub fn open(&self) -> Option<Item<'_>> {
         let Screen::Lock(id) = &self.screen else { return None };
         self.items().into_iter().find(|item| item.is(id))
     }
 
-    /// Sorts and filters anew; the chosen lock stays chosen.
+    /// Sorts and filters again. The cursor stays on its row.
     fn arrange(&mut self) {
         let items = self.items();
         let rows = order::arrange(&items, self.sort, &self.filter);
@@ -181,27 +181,27 @@ impl State {
         self.rows(self.cursor, 1).next().map(Item::id)
     }
 
-    /// Puts the cursor on a row.
+    /// Moves the cursor to a row.
     fn choose(&mut self, row: usize) {
         self.cursor = row.min(self.rows.len().saturating_sub(1));
         self.chosen = if self.cursor == 0 { None } else { self.under_cursor() };
     }
 
-    /// So many rows have room: the cursor is to be among those that are seen.
+    /// Sets the number of rows that fit, and scrolls so that the cursor is visible.
     pub fn fit_table(&mut self, page: usize) {
         self.page = page.max(1);
         let lowest = (self.cursor + 1).saturating_sub(self.page);
         self.top = self.top.clamp(lowest, self.cursor).min(self.rows.len().saturating_sub(1));
     }
 
-    /// So many of all lines have room.
+    /// Sets the number of lines that fit, of all lines of the detail screen.
     pub fn fit_lines(&mut self, page: usize, lines: usize) {
         self.page = page.max(1);
         self.top = self.top.min(lines.saturating_sub(self.page));
     }
 
-    /// A key was pressed.
-    pub fn press(&mut self, key: KeyEvent) -> Option<Wish> {
+    /// Handles a key.
+    pub fn press(&mut self, key: KeyEvent) -> Option<Action> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return self.leave();
         }
@@ -217,25 +217,25 @@ impl State {
         None
     }
 
-    /// `q`, or ^C. The second ^C does not ask any more.
-    fn leave(&mut self) -> Option<Wish> {
+    /// `q` or ^C. A second ^C leaves without a question.
+    fn leave(&mut self) -> Option<Action> {
         match self.program {
-            Program::Ended(_) => Some(Wish::Leave),
-            Program::Ending => Some(Wish::Kill),
-            Program::Running if self.dialog == Some(Dialog::Leave) => self.answer(KeyCode::Char('e')),
-            Program::Running => {
+            ProgramState::Ended(_) => Some(Action::Leave),
+            ProgramState::Ending => Some(Action::Kill),
+            ProgramState::Running if self.dialog == Some(Dialog::Leave) => self.answer(KeyCode::Char('e')),
+            ProgramState::Running => {
                 self.dialog = Some(Dialog::Leave);
                 None
             }
         }
     }
 
-    fn answer(&mut self, key: KeyCode) -> Option<Wish> {
+    fn answer(&mut self, key: KeyCode) -> Option<Action> {
         let wish = match key {
-            KeyCode::Char('g') => Some(Wish::Leave),
+            KeyCode::Char('g') => Some(Action::Leave),
             KeyCode::Char('e') => {
-                self.program = Program::Ending;
-                Some(Wish::End)
+                self.program = ProgramState::Ending;
+                Some(Action::End)
             }
             KeyCode::Esc | KeyCode::Char('c' | 'n') => None,
             _ => return None,
@@ -259,7 +259,7 @@ impl State {
         self.arrange();
     }
 
-    fn command(&mut self, key: KeyCode) -> Option<Wish> {
+    fn command(&mut self, key: KeyCode) -> Option<Action> {
         match key {
             KeyCode::Char('q') => return self.leave(),
             KeyCode::Char('?') | KeyCode::F(1) => self.dialog = Some(Dialog::Help),
@@ -319,7 +319,7 @@ impl State {
                 self.screen = Screen::Table;
                 self.top = 0;
             }
-            // The last line is not known here: `fit_lines` sees to it.
+            // The number of lines is unknown here: `fit_lines` limits it.
             _ => self.top = moved(key, self.top, self.page, usize::MAX).unwrap_or(self.top),
         }
     }
@@ -338,12 +338,12 @@ impl State {
         self.arrange();
     }
 
-    fn pause(&mut self) -> Option<Wish> {
-        if matches!(self.program, Program::Ended(_)) {
+    fn pause(&mut self) -> Option<Action> {
+        if matches!(self.program, ProgramState::Ended(_)) {
             return None;
         }
         self.paused = !self.paused;
-        (!self.paused).then_some(Wish::Read)
+        (!self.paused).then_some(Action::Read)
     }
 
     fn change_interval(&mut self, next: impl Fn(u64) -> Option<u64>) {
@@ -353,7 +353,7 @@ impl State {
     }
 }
 
-/// Where a key moves to from place `at` of `count`, if it moves.
+/// The position to which a key moves from position `at` of `count`; none if it does not move.
 fn moved(key: KeyCode, at: usize, page: usize, count: usize) -> Option<usize> {
     let last = count.saturating_sub(1);
     Some(match key {

@@ -1,4 +1,4 @@
-//! The terminal: taken at the beginning, given back in any case.
+//! The terminal: set up at the start, restored in any case.
 
 use super::draw::{self, Palette};
 use super::state::State;
@@ -11,29 +11,28 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// A terminal in our hands. Dropping it gives it back, and so does a panic; signals that would end us are noted instead (see
-/// `signals`), so that it is dropped. Only SIGKILL leaves it as it is.
+/// The terminal in raw mode. Dropping it restores the terminal, and so does a panic. Signals that would end unspin are
+/// recorded instead (see `signals`), so that it is dropped. Only SIGKILL leaves the terminal as it is.
 pub struct Terminal {
-    /// Never dropped: when the terminal is gone, dropping it complains of that to the same terminal, and panics.
+    /// Never dropped: after a hang-up its destructor would report an error to the same terminal, and panic.
     terminal: ManuallyDrop<DefaultTerminal>,
-    /// What comes from the terminal, read by a thread: crossterm reads the end of a terminal again and again without ever
-    /// coming back.
+    /// Input of the terminal. A thread reads it, because crossterm's read never returns after a hang-up.
     events: Receiver<Event>,
     palette: Palette,
 }
 
-/// Something came from the terminal.
+/// Input from the terminal.
 pub enum Input {
     /// A key.
     Key(KeyEvent),
-    /// The window has another size, or there is another reason to draw.
+    /// The window has another size, or must be drawn again for another reason.
     Redraw,
-    /// The terminal is gone.
+    /// The terminal has hung up.
     HangUp,
 }
 
 impl Terminal {
-    /// Whether there is a terminal to show anything on, and a person to press keys.
+    /// Whether standard output and standard input are terminals.
     pub fn check() -> Result<(), Error> {
         if is_there() {
             return Ok(());
@@ -43,13 +42,13 @@ impl Terminal {
         ))
     }
 
-    /// Takes the terminal: its alternate screen, and each key as it is pressed.
+    /// Sets up the terminal: alternate screen, and every key without waiting for a line.
     pub fn enter() -> Result<Terminal, Error> {
-        // This installs a panic hook that gives the terminal back.
+        // This installs a panic hook that restores the terminal.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore()).map_err(failed)?;
         let (sender, events) = mpsc::channel();
         thread::spawn(move || {
-            // After an error nothing more will come: the sender goes, which is how the receiver learns of it.
+            // No input follows an error. The sender is dropped, which tells the receiver.
             while let Ok(event) = event::read()
                 && sender.send(event).is_ok()
             {}
@@ -58,15 +57,15 @@ impl Terminal {
         Ok(Terminal { terminal, events, palette: Palette::from_environment() })
     }
 
-    /// Draws the picture.
+    /// Draws the screen.
     pub fn draw(&mut self, state: &mut State) -> Result<(), Error> {
         let palette = self.palette;
         self.terminal.draw(|frame| draw::draw(frame, state, palette)).map(drop).map_err(failed)
     }
 
-    /// What comes from the terminal within that time.
-    pub fn input(&self, patience: Duration) -> Option<Input> {
-        match self.events.recv_timeout(patience) {
+    /// Input that arrives within the timeout.
+    pub fn input(&self, timeout: Duration) -> Option<Input> {
+        match self.events.recv_timeout(timeout) {
             Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Some(Input::Key(key)),
             Ok(_) => Some(Input::Redraw),
             Err(RecvTimeoutError::Timeout) if is_there() => None,
@@ -77,13 +76,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A terminal that is gone needs neither.
+        // After a hang-up neither is necessary.
         let _ = ratatui::try_restore();
         let _ = self.terminal.show_cursor();
     }
 }
 
-/// Whether both are a terminal, and one that has not been hung up: to that the kernel answers nothing but errors.
+/// Whether both are terminals that have not hung up: after a hang-up the kernel returns errors for everything.
 fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }

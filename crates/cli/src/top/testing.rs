@@ -1,4 +1,4 @@
-//! Snapshots, reports and states as tests want them.
+//! Snapshots, reports and states for tests.
 
 use super::interval;
 use super::reading::Reading;
@@ -14,12 +14,12 @@ use unspin_meter::{
 /// Ticks in a second.
 pub const TICKS_PER_SECOND: f64 = 1e9;
 
-/// A time, in ticks since the recording began.
+/// A time in ticks since the recording began.
 pub fn at(seconds: f64) -> u64 {
     (seconds * TICKS_PER_SECOND) as u64
 }
 
-/// One process with these counts, some seconds after it began, on two CPUs.
+/// One process with these counts, some seconds after its start, on two CPUs.
 pub fn snapshot(seconds: f64, rows: &[(Key, Counts)]) -> Snapshot {
     let window = Window { seconds, cpus: 2, ticks_per_second: TICKS_PER_SECOND, cpu_seconds: None };
     let mut snapshot = Snapshot::of_rows(window, []);
@@ -31,7 +31,7 @@ pub fn snapshot(seconds: f64, rows: &[(Key, Counts)]) -> Snapshot {
     snapshot
 }
 
-/// With histograms in which each time has about the mean length.
+/// Counts with histograms in which each time has about the mean length.
 fn record(counts: &Counts) -> Record {
     let mut holds = [0; BUCKETS];
     holds[4] = counts.timed;
@@ -42,7 +42,7 @@ fn record(counts: &Counts) -> Record {
     Record { counts: *counts, holds, waits, ..Record::default() }
 }
 
-/// Locks, each lost more time than the one before; the sums grow by the same each second.
+/// Locks with increasing lost time; all sums grow by the same amount each second.
 pub fn locks(seconds: u64, names: u64) -> Vec<(Key, Counts)> {
     let row = |number: u64| {
         let n = seconds * (number + 1);
@@ -76,17 +76,17 @@ pub fn name(_: &Image, key: &Key) -> Option<Name> {
     Some(Name { lock, origin, caller, place: Some("pool.c:88".to_owned()) })
 }
 
-/// The reading after some seconds: `earlier` and `later` are a second apart.
+/// The reading after some seconds: `earlier` and `later` are one second apart.
 pub fn reading_of(earlier: &Snapshot, later: &Snapshot) -> Reading {
     let lately = interval::between(earlier, later).map(|between| MeterReport::new(&between, &name));
     Reading { since_start: MeterReport::new(later, &name), lately, threads: 1 }
 }
 
-/// The reading after so many seconds of a program with so many locks.
+/// The reading, after so many seconds, of a program with so many locks.
 pub fn reading(seconds: u64, names: u64) -> Reading {
     let earlier = snapshot((seconds - 1) as f64, &locks(seconds - 1, names));
     let mut later = snapshot(seconds as f64, &locks(seconds, names));
-    // The lock that most time is lost on has been held for a quarter of a second.
+    // The lock with the most lost time has been held for a quarter of a second.
     let held = Key::new(RecordKind::Mutex, names as usize, 99);
     later.images[0].threads[0].holds.push((held, at(seconds as f64 - 0.25)));
     reading_of(&earlier, &later)

@@ -1,6 +1,5 @@
-/* Threads that use one lock again and again until they are told to stop: by SIGTERM, or by the number of seconds that is
- * given. Prints a line every tenth of a second. With "deaf" it does not listen to SIGTERM; with "daemon" a child goes on for
- * some seconds after it has ended. */
+/* Threads use one lock repeatedly until SIGTERM, or for the given number of seconds. Prints a line every tenth of a second.
+ * "deaf" ignores SIGTERM; with "daemon" a child runs for some seconds after the program has ended. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

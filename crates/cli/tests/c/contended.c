@@ -1,5 +1,5 @@
-/* Two threads take turns at a lock that each holds for milliseconds, and a third waits for a condition that never comes: it
-   is alive when the program ends. */
+/* Two threads take turns at a lock, which each holds for milliseconds. A third waits for a condition that is never signalled,
+   so it is alive when the program ends. */
 #include <pthread.h>
 #include <unistd.h>
 

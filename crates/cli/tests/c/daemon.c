@@ -1,4 +1,4 @@
-/* Leaves a child behind, and says which. Given an argument, the child takes no lock. */
+/* Leaves a child behind and prints its pid. With an argument the child uses no lock. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,6 +28,6 @@ int main(int argc, char **argv)
         pause();
     }
     printf("%d\n", (int)child);
-    /* Past libc's function, which would be recorded as a wait. */
+    /* Not through libc's function, which would be recorded as a wait. */
     return syscall(SYS_read, ready[0], &byte, 1) == 1 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* Its lock costs nothing; its time goes to where its argument says: "sleep", "compute" or "condition". */
+/* Its lock costs no time. The argument says what does: "sleep", "compute" or "condition". */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* A lock that was made before a fork and is used after it, by the child. */
+/* A lock that is initialised before a fork and used by the child after it. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>

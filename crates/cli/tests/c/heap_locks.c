@@ -1,5 +1,5 @@
-/* Locks on the heap: two kinds of objects, each initialised by its own function; one that nobody initialises; one address
-   with two lives. */
+/* Locks on the heap: two kinds of objects, each initialised by its own function; one without initialisation; one address
+   that is used for two locks in turn. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ __attribute__((noinline)) static void log_write(struct log *log)
     pthread_mutex_unlock(&log->lock);
 }
 
-/* A mutex of zeroes is a mutex. */
+/* A mutex of zeroes is initialised. */
 __attribute__((noinline)) static void wild_use(pthread_mutex_t *lock)
 {
     pthread_mutex_lock(lock);

@@ -1,4 +1,4 @@
-/* Makes objects of every kind under the keys that are its arguments, unless they are there. */
+/* Creates objects of every kind with the keys that are its arguments, unless they exist. */
 #include <err.h>
 #include <stdlib.h>
 #include <sys/ipc.h>

@@ -1,4 +1,4 @@
-/* What a mutex was replaced by: the preload library marks it, in bytes that glibc leaves alone. */
+/* The kind that replaced a mutex: the preload library stores it in bytes that glibc does not use. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

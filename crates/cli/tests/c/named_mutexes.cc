@@ -1,4 +1,4 @@
-// Locks of every sort that has a name of its own. Each is used, and then says what it was replaced by.
+// Locks of every sort of name. The program uses each one and prints the kind that replaced it.
 #include "marks.h"
 #include <mutex>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Threads that hold one lock for a moment, again and again: `narrow THREADS TURNS`. */
+/* Threads hold one lock repeatedly for a short time: `narrow THREADS TURNS`. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Makes System V objects in all the states that ipcs(1) shows, runs a command while they are there, and removes them.
- * Objects of a kind are made in a fixed order, so that the first IPC namespace or arena of its life gives them fixed ids.
+/* Creates System V objects in all states that ipcs(1) shows, runs a command while they exist, and removes them. Objects of a
+ * kind are created in a fixed order, so that their ids are fixed in a new IPC namespace or arena.
  *
  *   objects UID COMMAND...    UID is given to one object of each kind, if the caller may
  */
@@ -16,7 +16,7 @@
 
 #define SETS 4
 #define QUEUES 4
-/* Around the places where sizes are rounded. */
+/* Sizes around the limits of rounding. */
 static const size_t sizes[] = { 1, 1000, 1023, 1024, 1075, 1076, 1536, 10189, 10190, 102400, 1048575, 1048576, 1153433,
                                 1UL << 30, (1UL << 40) - 1, (1UL << 40) + (1UL << 36), 3UL << 41 };
 #define SEGMENTS (sizeof sizes / sizeof sizes[0])

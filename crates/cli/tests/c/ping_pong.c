@@ -1,4 +1,4 @@
-/* Two threads that answer each other through two pipes. */
+/* Two threads answer each other through two pipes. */
 #include <pthread.h>
 #include <unistd.h>
 

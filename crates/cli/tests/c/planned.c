@@ -1,8 +1,8 @@
-/* Two threads wait for each other's lock for some milliseconds. Then it prints how fast it was, which depends on the kind
- * of mutex that it has been given, or where none is given on what its waits do: `planned system=100 adaptive=200 poll=300
- * steal=hang fair=crash`. What is not among these is as fast as the first. `both=N` is for a plan that names a kind and polls;
- * `burn` makes it compute for a while under a plan that polls;
- * with `turns` its threads take turns by a condition, instead of waiting for a lock that is held long. */
+/* Two threads wait for each other's lock for some milliseconds. Then the program prints a speed, which depends on the kind of
+ * mutex in its plan, or without a kind on the wait policy: `planned system=100 adaptive=200 poll=300 steal=hang fair=crash`.
+ * Anything that is not listed is as fast as the first. `both=N` is for a plan with a kind that also polls. `burn` makes it
+ * compute for a while under a plan that polls. With `turns` its threads take turns by a condition, instead of waiting for a
+ * lock that is held long. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static int started;
 
 static void *worker(void *nothing)
 {
-    /* On a busy machine one thread could be done before the other begins. */
+    /* On a busy machine one thread could end before the other starts. */
     __atomic_fetch_add(&started, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&started, __ATOMIC_SEQ_CST) < 2)
         usleep(100);

@@ -1,4 +1,4 @@
-/* A library that is loaded while the program runs: a static lock, and one that its own function initialises. */
+/* A library that is loaded while the program runs, with a static lock and one that its own function initialises. */
 #include "marks.h"
 #include <stdlib.h>
 

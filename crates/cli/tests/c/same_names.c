@@ -1,5 +1,5 @@
-/* With -DOTHER a library, else a program that is linked with it: static locks of one name in both, and functions that
-   initialise. */
+/* With -DOTHER a library, otherwise a program that is linked with it. Both have static locks and initialising functions of
+   the same names. */
 #include <pthread.h>
 #include <stdlib.h>
 

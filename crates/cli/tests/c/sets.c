@@ -1,4 +1,4 @@
-/* Uses a mutex, which costs it nothing, and a System V semaphore. */
+/* Uses a mutex, which costs no time, and a System V semaphore. */
 #include <pthread.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>

@@ -1,4 +1,4 @@
-/* Static locks: one by itself, an array of four, one inside a structure. Single-threaded, so that the counts are exact. */
+/* Static locks: a single one, an array of four, one inside a structure. Single-threaded, so that the counts are exact. */
 #include <pthread.h>
 
 static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,4 +1,4 @@
-// Locks behind a wrapper, as RocksDB has them: the class that locks says nothing of what is locked.
+// Locks behind a wrapper, like RocksDB's: the class that locks does not tell what is locked.
 #include <pthread.h>
 
 namespace port {

@@ -1,4 +1,4 @@
-//! What the tests of the program share.
+//! Shared by the tests of the program.
 #![expect(dead_code, reason = "each test binary uses its part")]
 
 pub mod util_linux;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The program, with a cache folder that belongs to the tests.
+/// The program, with a cache folder for the tests.
 pub fn unspin(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unspin"));
     command.args(arguments).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
@@ -19,13 +19,13 @@ pub fn unspin(arguments: &[&str]) -> Command {
     command
 }
 
-/// Standard output, standard error and the exit code of a command that is expected to end.
+/// Standard output, standard error and exit code of a command.
 pub fn finish(command: &mut Command) -> (String, String, Option<i32>) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
 }
 
-/// How long the tests wait for what must happen before they give up. No statement about speed.
+/// Time after which a test gives up waiting. It says nothing about speed.
 const GIVE_UP: Duration = Duration::from_secs(120);
 
 pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
@@ -36,7 +36,7 @@ pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// A command that runs beside the test, in a process group of its own, with its standard error at hand.
+/// A command that runs beside the test, in its own process group, with access to its standard error.
 pub struct Background {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -73,7 +73,7 @@ impl Background {
         self.child.wait().unwrap()
     }
 
-    /// What else it said.
+    /// The rest of its standard error.
     pub fn rest(&mut self) -> String {
         let mut text = String::new();
         self.stderr.read_to_string(&mut text).unwrap();
@@ -107,26 +107,25 @@ pub fn children_of(pid: u32) -> Vec<u32> {
     list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Whether a process has ended; as a zombie it may stay for as long as init pleases.
+/// Whether a process has ended. Init may keep it as a zombie for any time.
 pub fn gone(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
-/// Compiles one of the programs in `tests/c` into the folder, under its own name. None, and a line that says so, without a
-/// compiler.
+/// Compiles a program of `tests/c` into the folder. Returns none and prints a `SKIPPED` line if there is no compiler.
 pub fn compiled(source: &str, folder: &Path) -> Option<PathBuf> {
     compiled_with(source, &[], folder)
 }
 
-/// The same, with options of the compiler.
+/// The same, with compiler options.
 pub fn compiled_with(source: &str, options: &[&str], folder: &Path) -> Option<PathBuf> {
     let (name, language) = source.split_once('.').unwrap();
     let compiler = if language == "cc" { "c++" } else { "cc" };
     let program = folder.join(name);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
     let mut command = Command::new(compiler);
-    // Of contradictory options compilers take the last.
+    // The last of contradictory options counts.
     command.args(["-g", "-O1", "-pthread"]).args(options).arg("-o").args([&program, &file]);
     match command.status() {
         Ok(status) => assert!(status.success(), "{compiler} does not compile {source}"),
@@ -138,7 +137,7 @@ pub fn compiled_with(source: &str, options: &[&str], folder: &Path) -> Option<Pa
     Some(program)
 }
 
-/// Says in the test's output, past its capturing, why a test does nothing here.
+/// Prints in the test's output, past its capturing, why a test is skipped.
 pub fn skip(test: &str, reason: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");

@@ -1,4 +1,4 @@
-//! util-linux's own ipcs, ipcrm and ipcmk, in an IPC namespace that nobody else uses.
+//! util-linux's ipcs, ipcrm and ipcmk, in a new IPC namespace.
 
 use super::skip;
 use std::fs;
@@ -17,17 +17,25 @@ pub fn namespace() -> Command {
     command
 }
 
-/// Whether such tests can be made here; says what is missing.
-pub fn possible(test: &str) -> bool {
+/// Whether util-linux's tools are installed. Prints a `SKIPPED` line if not.
+pub fn installed(test: &str) -> bool {
     for tool in ["ipcs", "ipcrm", "ipcmk"] {
         if Command::new(tool).arg("--version").output().is_err() {
             skip(test, &format!("there is no {tool}: install util-linux"));
             return false;
         }
     }
+    true
+}
+
+/// Whether the tools are installed and [`namespace`] works here. Prints a `SKIPPED` line if not.
+pub fn possible(test: &str) -> bool {
+    if !installed(test) {
+        return false;
+    }
     let made = namespace().arg("true").output();
     if !made.is_ok_and(|output| output.status.success()) {
-        skip(test, "unshare makes no IPC namespace here: run as root, or allow user namespaces");
+        skip(test, "unshare creates no IPC namespace here: run as root, or allow user namespaces");
         return false;
     }
     true

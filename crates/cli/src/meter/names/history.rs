@@ -1,5 +1,5 @@
-//! What became of the object at an address: where it was initialised and first used, in this process or in the one that
-//! it was forked from.
+//! The history of the object at an address: its initialisation and first use, in this process or in one of its
+//! ancestors.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -7,38 +7,39 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use unspin_meter::{Class, Image, Key, Record, RecordKind, Snapshot, Stack};
 
-/// A use, or an initialisation, in a process.
+/// A use or an initialisation in a process.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
+pub struct RecordedUse<'a> {
     /// The process.
     pub image: &'a Image,
-    /// What was used, and by whom.
+    /// The object and its caller.
     pub key: Key,
-    /// Which list of modules knows the caller.
+    /// The list of modules that contains the caller.
     pub generation: u8,
-    /// The piece of stack that was kept of it.
+    /// The copied piece of the stack.
     pub stack: Option<&'a Stack>,
 }
 
 /// All processes of a snapshot, by the addresses that they used.
 pub struct History<'a> {
-    processes: Vec<Process<'a>>,
+    processes: Vec<ProcessRecords<'a>>,
     by_identity: HashMap<(u32, u64), usize>,
 }
 
-struct Process<'a> {
+struct ProcessRecords<'a> {
     image: &'a Image,
     inits: HashMap<u64, Vec<(Key, &'a Record)>>,
     uses: HashMap<u64, (Key, &'a Record)>,
     stacks: HashMap<Key, &'a Stack>,
-    /// The process that it was forked from, before which it had the same memory.
+    /// The parent process, with which it shared its memory until the fork.
     parent: Option<usize>,
 }
 
 impl<'a> History<'a> {
-    /// Of a snapshot.
+    /// For a snapshot.
     pub fn new(snapshot: &'a Snapshot) -> History<'a> {
-        let mut processes: Vec<Process<'a>> = snapshot.images.iter().map(Process::new).collect();
+        let mut processes: Vec<ProcessRecords<'a>> =
+            snapshot.images.iter().map(ProcessRecords::new).collect();
         let layouts: Vec<Vec<&[u8]>> = snapshot.images.iter().map(layout).collect();
         for index in 0..processes.len() {
             let (child, mine) = (&snapshot.images[index], &layouts[index]);
@@ -47,7 +48,7 @@ impl<'a> History<'a> {
             };
             let is_parent = |&other: &usize| snapshot.images[other].pid == child.parent;
             let candidates = || (0..snapshot.images.len()).filter(before);
-            // A daemon has lost its parent; whoever has the same layout has the same ancestor.
+            // The parent of a daemon is unknown. Processes with the same layout have the same ancestor.
             let parent = candidates().rfind(is_parent).or_else(|| candidates().next());
             processes[index].parent = parent.filter(|_| !mine.is_empty());
         }
@@ -56,8 +57,8 @@ impl<'a> History<'a> {
         History { processes, by_identity }
     }
 
-    /// Where the object that a row is about was initialised: the latest initialisation before the row's first use.
-    pub fn initialised(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+    /// The initialisation of a row's object: the latest one before the row's first use.
+    pub fn initialised(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let first_use = image.rows.get(key).map_or(u64::MAX, |record| record.first_use.ticks);
         self.with_ancestors(image).find_map(|(process, until)| {
             let known = process.inits.get(&key.address())?;
@@ -69,8 +70,8 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Where the object was used for the first time.
-    pub fn first_used(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+    /// The first use of the object.
+    pub fn first_used(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let uses = self.with_ancestors(image).filter_map(|(process, until)| {
             let (key, record) = process.uses.get(&key.address())?;
             (record.first_use.ticks <= until).then_some((process, *key, record))
@@ -79,15 +80,15 @@ impl<'a> History<'a> {
         Some(process.site(key, record.first_use.generation))
     }
 
-    /// The use that a row is about.
-    pub fn site(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+    /// The use that a row counts.
+    pub fn site(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
         let record = process.image.rows.get(key)?;
         Some(process.site(*key, record.first_use.generation))
     }
 
-    /// Every row that is about a use.
-    pub fn uses(&self) -> impl Iterator<Item = Site<'a>> {
+    /// All rows that count a use.
+    pub fn uses(&self) -> impl Iterator<Item = RecordedUse<'a>> {
         self.processes.iter().flat_map(|process| {
             let is_use = |key: &Key| key.kind().is_some_and(|kind| kind.class() != Class::Init);
             let rows = process.image.rows.iter().filter(move |(key, _)| is_use(key));
@@ -95,8 +96,8 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Every initialisation that is known.
-    pub fn initialisations(&self) -> impl Iterator<Item = Site<'a>> {
+    /// All known initialisations.
+    pub fn initialisations(&self) -> impl Iterator<Item = RecordedUse<'a>> {
         self.processes.iter().flat_map(|process| {
             process
                 .inits
@@ -107,14 +108,14 @@ impl<'a> History<'a> {
     }
 
     /// The first use of each object.
-    pub fn first_uses(&self) -> impl Iterator<Item = Site<'a>> {
+    pub fn first_uses(&self) -> impl Iterator<Item = RecordedUse<'a>> {
         self.processes.iter().flat_map(|process| {
             process.uses.values().map(|(key, record)| process.site(*key, record.first_use.generation))
         })
     }
 
-    /// A process and those that it was forked from, and until when what these did was its own past.
-    fn with_ancestors(&self, image: &Image) -> impl Iterator<Item = (&Process<'a>, u64)> {
+    /// A process and its ancestors, each with the time of the fork, before which it shares their history.
+    fn with_ancestors(&self, image: &Image) -> impl Iterator<Item = (&ProcessRecords<'a>, u64)> {
         let mut next = self.by_identity.get(&(image.pid, image.since)).map(|&index| (index, u64::MAX));
         let mut generations = 0..self.processes.len();
         std::iter::from_fn(move || {
@@ -127,14 +128,14 @@ impl<'a> History<'a> {
     }
 }
 
-impl<'a> Process<'a> {
-    fn new(image: &'a Image) -> Process<'a> {
+impl<'a> ProcessRecords<'a> {
+    fn new(image: &'a Image) -> ProcessRecords<'a> {
         let mut inits = HashMap::<u64, Vec<(Key, &Record)>>::new();
         let mut uses = HashMap::<u64, (Key, &Record)>::new();
         for (key, record) in &image.rows {
             match key.kind().map(RecordKind::class) {
                 Some(Class::Init) => inits.entry(key.address()).or_default().push((*key, record)),
-                // What has no object has no first use of one.
+                // A wait without an object has no first use.
                 Some(_) if key.kind().is_some_and(RecordKind::has_object) => {
                     let first = uses.entry(key.address()).or_insert((*key, record));
                     if record.first_use < first.1.first_use {
@@ -145,15 +146,15 @@ impl<'a> Process<'a> {
             }
         }
         let stacks = image.stacks.iter().map(|stack| (stack.key, stack)).collect();
-        Process { image, inits, uses, stacks, parent: None }
+        ProcessRecords { image, inits, uses, stacks, parent: None }
     }
 
-    fn site(&self, key: Key, generation: u8) -> Site<'a> {
-        Site { image: self.image, key, generation, stack: self.stacks.get(&key).copied() }
+    fn site(&self, key: Key, generation: u8) -> RecordedUse<'a> {
+        RecordedUse { image: self.image, key, generation, stack: self.stacks.get(&key).copied() }
     }
 }
 
-/// When an object was initialised for the last time that is known before `until`.
+/// The time of the last known initialisation of an object before `until`.
 fn latest_before(init: &Record, until: u64) -> Option<u64> {
     [init.latest, init.first_use.ticks]
         .into_iter()
@@ -162,8 +163,8 @@ fn latest_before(init: &Record, until: u64) -> Option<u64> {
         .filter(|_| init.first_use.ticks <= until)
 }
 
-/// What a process shares with its children, and with nobody else as long as addresses are random: where its program lies,
-/// and the kernel's page. Nothing if its modules are unknown.
+/// What a process shares only with its children, as long as addresses are random: the addresses of its program and of
+/// the vDSO. None if its modules are unknown.
 fn layout(image: &Image) -> Vec<&[u8]> {
     let lines = image.modules.first().map_or(&[][..], Vec::as_slice).split(|&b| b == b'\n');
     let mut lines = lines.filter(|line| !line.is_empty());
@@ -171,7 +172,8 @@ fn layout(image: &Image) -> Vec<&[u8]> {
     program.into_iter().chain(lines.find(|line| line.ends_with(b"[vdso]"))).collect()
 }
 
-/// The path of the first file in a list of modules: the program, which lies lowest as a rule. Empty without one.
+/// The path of the first file in a list of modules: usually the program, which has the lowest address. Empty without
+/// one.
 pub fn first_path(modules: &[u8]) -> &Path {
     let line = modules.split(|&b| b == b'\n').next().unwrap_or_default();
     let start = line.iter().position(|&byte| byte == b'/').unwrap_or(line.len());
@@ -185,15 +187,8 @@ mod tests {
     use unspin_meter::{FirstUse, Invocation, Level, Unrecorded, Window};
 
     fn image(pid: u32, parent: u32, since: u64, rows: &[(Key, u64, u64)]) -> Image {
-        let record = |&(key, first_use, latest): &(Key, u64, u64)| {
-            (
-                key,
-                Record {
-                    first_use: FirstUse { ticks: first_use, generation: 1 },
-                    latest,
-                    ..Record::default()
-                },
-            )
+        let record = |&(key, born, latest): &(Key, u64, u64)| {
+            (key, Record { first_use: FirstUse { ticks: born, generation: 1 }, latest, ..Record::default() })
         };
         let rows: BTreeMap<Key, Record> = rows.iter().map(record).collect();
         let modules = vec![
@@ -218,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_lives_the_one_before_the_use_counts() {
+    fn latest_initialisation_before_the_use_counts() {
         let early = (mutex(64, 1), 5, 0);
         let rows = [
             early,
@@ -243,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_remembers_what_its_parent_did_before() {
+    fn child_inherits_the_history_before_the_fork() {
         let parent = image(1, 0, 0, &[(init(64, 10), 20, 20), (init(72, 12), 90, 90), (mutex(64, 1), 25, 0)]);
         let child = image(2, 1, 50, &[(mutex(64, 2), 60, 0), (mutex(72, 2), 95, 0)]);
         let mut stranger = image(3, 1, 50, &[(mutex(64, 2), 60, 0)]);

@@ -1,6 +1,6 @@
-//! Names of addresses, each looked up once.
+//! Names of addresses, with a cache.
 
-use super::history::Site;
+use super::history::RecordedUse;
 use super::started;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,30 +10,30 @@ use std::time::{Duration, SystemTime};
 use unspin_meter::{Image, Key, Snapshot};
 use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
 
-/// Finds names, and remembers them: for as many snapshots as are taken of one recording.
+/// Finds names and caches them, for all snapshots of one recording.
 #[derive(Default)]
 pub struct Lookup {
     symbols: Symbols,
-    /// By the text of the modules, and what the program was started as.
-    spaces: Known<(Vec<u8>, Option<String>), Rc<Place>>,
-    /// The space of a process's generation: it does not change any more.
-    places: Known<(u32, u64, u8), Rc<Place>>,
+    /// By the text of the modules and the program's `argv[0]`.
+    spaces: Known<(Vec<u8>, Option<String>), Rc<ProcessSpace>>,
+    /// The space of a process's generation, which does not change any more.
+    places: Known<(u32, u64, u8), Rc<ProcessSpace>>,
     code: Known<(usize, u64), Rc<[Frame]>>,
     variables: Known<(usize, u64), Option<Rc<Variable>>>,
     chains: Known<(u32, u64, Key), Rc<Chain>>,
 }
 
-/// Answers by question.
+/// Cached answers.
 type Known<Q, A> = RefCell<HashMap<Q, A>>;
 
 /// The frames that led to a use of a lock.
 #[derive(Debug)]
 pub struct Chain {
-    /// Innermost first: those that took the lock for the caller, the caller, and who called that, as far as is known.
+    /// Innermost first: frames that locked for the caller, the caller, and its known callers.
     pub frames: Vec<Frame>,
-    /// Where the caller's callers begin.
+    /// Index of the caller's first caller.
     pub beyond: usize,
-    /// For each frame the return address that it was found by: those of one address were put into one another.
+    /// The return address of each frame. Frames of one address were inlined into each other.
     pub returns: Vec<u64>,
 }
 
@@ -44,31 +44,31 @@ impl Chain {
     }
 }
 
-/// An address of a file, as the file itself has it.
+/// An address in a file, as in its ELF headers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Home {
+pub struct FileAddress {
     /// The file.
     pub module: PathBuf,
     /// The address.
     pub address: u64,
 }
 
-/// An address space that some generations of some processes have in common.
+/// An address space that several generations of processes share.
 #[derive(Debug)]
-struct Place {
+struct ProcessSpace {
     number: usize,
     space: AddressSpace,
-    /// The name of the program's file, or of the link that it was started by.
+    /// The name of the program's file, or of the link by which it was started.
     program: String,
 }
 
 impl Lookup {
-    /// Nothing is known yet.
+    /// An empty cache.
     pub fn new() -> Lookup {
         Lookup::default()
     }
 
-    /// The same for a snapshot of long ago: files that have changed since are not looked into.
+    /// For a stored snapshot: ignores files that have changed since.
     pub fn as_of(snapshot: &Snapshot) -> Lookup {
         let metered = Duration::try_from_secs_f64(snapshot.window.seconds).unwrap_or_default();
         let end = Duration::from_nanos(snapshot.started).saturating_add(metered);
@@ -79,13 +79,13 @@ impl Lookup {
         }
     }
 
-    /// The functions that a return address leads back to, innermost first.
+    /// The functions of a return address, innermost first.
     pub fn code(&self, image: &Image, generation: u8, address: u64) -> Rc<[Frame]> {
         let place = self.place_with(image, generation, address);
         self.code_in(&place, address)
     }
 
-    fn code_in(&self, place: &Place, address: u64) -> Rc<[Frame]> {
+    fn code_in(&self, place: &ProcessSpace, address: u64) -> Rc<[Frame]> {
         let find = || self.symbols.code(&place.space, address).into();
         Rc::clone(self.code.borrow_mut().entry((place.number, address)).or_insert_with(find))
     }
@@ -97,43 +97,43 @@ impl Lookup {
         self.variables.borrow_mut().entry((place.number, address)).or_insert_with(find).clone()
     }
 
-    /// Where a variable's address lies in its file.
-    pub fn home(&self, image: &Image, generation: u8, address: u64) -> Option<Home> {
-        self.home_in(&self.place(image, generation), address)
+    /// The address of a variable in its file.
+    pub fn file_address(&self, image: &Image, generation: u8, address: u64) -> Option<FileAddress> {
+        self.file_address_in(&self.place(image, generation), address)
     }
 
-    /// Where the return addresses that led to a use of a lock lie in their files; none if one lies in no file that is still
-    /// what it was.
-    pub fn homes(&self, site: &Site<'_>, returns: &[u64]) -> Option<Vec<Home>> {
+    /// The return addresses that led to a use of a lock, as addresses in their files; none if one is in no file or in a
+    /// file that has changed.
+    pub fn file_addresses(&self, site: &RecordedUse<'_>, returns: &[u64]) -> Option<Vec<FileAddress>> {
         let place = self.place_with(site.image, site.generation, site.key.caller);
-        // Looked up by the call, which may be the last instruction of a file's code.
+        // Looked up by the call instruction, which may be the last one of a file's code.
         let home = |&address: &u64| {
-            let call = self.home_in(&place, address.wrapping_sub(1))?;
-            Some(Home { address: call.address + 1, ..call })
+            let call = self.file_address_in(&place, address.wrapping_sub(1))?;
+            Some(FileAddress { address: call.address + 1, ..call })
         };
         returns.iter().map(home).collect()
     }
 
-    fn home_in(&self, place: &Place, address: u64) -> Option<Home> {
+    fn file_address_in(&self, place: &ProcessSpace, address: u64) -> Option<FileAddress> {
         let (module, address) = self.symbols.file_and_offset(&place.space, address)?;
-        Some(Home { module, address })
+        Some(FileAddress { module, address })
     }
 
-    /// The frames that led to a use of a lock: the caller's alone if no stack was kept.
-    pub fn chain(&self, site: &Site<'_>) -> Rc<Chain> {
+    /// The frames that led to a use of a lock: only the caller's if no stack was copied.
+    pub fn chain(&self, site: &RecordedUse<'_>) -> Rc<Chain> {
         let known = (site.image.pid, site.image.since, site.key);
         if let Some(chain) = self.chains.borrow().get(&known) {
             return Rc::clone(chain);
         }
         let chain = Rc::new(self.unwind(site));
-        // A stack is kept a little later than its row: of a program that runs it may yet come.
+        // A stack is copied shortly after its row is created: while the program runs it may still be missing.
         if site.stack.is_some() {
             self.chains.borrow_mut().insert(known, Rc::clone(&chain));
         }
         chain
     }
 
-    fn unwind(&self, site: &Site<'_>) -> Chain {
+    fn unwind(&self, site: &RecordedUse<'_>) -> Chain {
         let caller = site.key.caller;
         let place = self.place_with(site.image, site.generation, caller);
         let addresses = site.stack.map(|stack| {
@@ -147,7 +147,7 @@ impl Lookup {
                 chain.beyond = chain.frames.len();
             }
         }
-        // The unwinder lost its way before it came to the caller, whom the program itself had found.
+        // The unwinder failed before it reached the caller, which the hook itself had recorded.
         if chain.beyond == 0 {
             chain.add(caller, &self.code_in(&place, caller));
             chain.beyond = chain.frames.len();
@@ -155,15 +155,15 @@ impl Lookup {
         chain
     }
 
-    /// The file name of the program that a process runs.
+    /// The file name of a process's program.
     pub fn program(&self, image: &Image) -> String {
         self.place(image, 1).program.clone()
     }
 
-    /// The space of a generation, or of the first later one in which something lies at the address: a library may have
-    /// been loaded between the note of a row and that of the modules.
-    fn place_with(&self, image: &Image, generation: u8, address: u64) -> Rc<Place> {
-        let holds = |place: &Rc<Place>| place.space.module_of(address.wrapping_sub(1)).is_some();
+    /// The space of a generation, or of the first later one that maps the address: a library may have been loaded after
+    /// the modules were recorded and before the row was.
+    fn place_with(&self, image: &Image, generation: u8, address: u64) -> Rc<ProcessSpace> {
+        let holds = |place: &Rc<ProcessSpace>| place.space.module_of(address.wrapping_sub(1)).is_some();
         let first = self.place(image, generation);
         if holds(&first) {
             return first;
@@ -172,15 +172,15 @@ impl Lookup {
         later.map(|generation| self.place(image, generation)).find(holds).unwrap_or(first)
     }
 
-    /// Generations count from 1; the last one stands for those that are missing.
-    fn place(&self, image: &Image, generation: u8) -> Rc<Place> {
+    /// Generations count from 1; the last one replaces missing ones.
+    fn place(&self, image: &Image, generation: u8) -> Rc<ProcessSpace> {
         let generation = generation.clamp(1, image.modules.len().clamp(1, 255) as u8);
         let known = (image.pid, image.since, generation);
         if let Some(place) = self.places.borrow().get(&known) {
             return Rc::clone(place);
         }
         let text = image.modules.get(usize::from(generation) - 1).map_or(&[][..], Vec::as_slice);
-        let text = lasting(text);
+        let text = constant_lines(text);
         let program = super::history::first_path(&text).to_owned();
         let link = image.command.first().and_then(|name| started::by_link(name, &program));
         let mut spaces = self.spaces.borrow_mut();
@@ -191,7 +191,7 @@ impl Lookup {
                 Some(link) => (space.with_name(&program, link), link.clone()),
                 None => (space, program.file_name().unwrap_or_default().to_string_lossy().into_owned()),
             };
-            Rc::new(Place { number, space, program })
+            Rc::new(ProcessSpace { number, space, program })
         }));
         // A process that is just joining has no modules yet.
         if !image.modules.is_empty() {
@@ -201,8 +201,9 @@ impl Lookup {
     }
 }
 
-/// The lines that stay as they are while a process and its children run: heap and stacks grow, and hold no names.
-fn lasting(text: &[u8]) -> Vec<u8> {
+/// The lines of modules that do not change while a process and its children run. Heap and stacks change, and contain no
+/// names.
+fn constant_lines(text: &[u8]) -> Vec<u8> {
     let passing = |line: &&[u8]| [&b"[heap]"[..], b"[stack]"].iter().any(|name| line.ends_with(name));
     let lines: Vec<&[u8]> = text.split(|&b| b == b'\n').filter(|line| !passing(line)).collect();
     lines.join(&b'\n')

@@ -1,18 +1,18 @@
-//! Functions that several others come through: what they are called says less than who called them.
+//! Functions with several callers: the caller's name says more than theirs.
 
 use super::lookup::Chain;
 use super::site;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// For each innermost function of a set of call chains, who calls it.
+/// The callers of each innermost function of a set of call chains.
 #[derive(Debug, Default)]
 pub struct Shared {
     callers: HashMap<String, HashSet<String>>,
 }
 
 impl Shared {
-    /// Of these chains.
+    /// For these chains.
     pub fn new(chains: impl Iterator<Item = Rc<Chain>>) -> Shared {
         let mut callers = HashMap::<String, HashSet<String>>::new();
         for chain in chains {

@@ -1,28 +1,28 @@
-//! The frame of a call chain that a lock is named after.
+//! The frame of a call chain after which a lock is named.
 
 use super::shared::Shared;
 use super::words;
 use unspin_symbols::{Frame, SymbolKind};
 
-/// Frames that are passed over at most: wrappers of wrappers of wrappers.
+/// Maximum number of wrappers that are skipped.
 const WRAPPERS_MAX: usize = 4;
 
-/// A frame, and what it went through.
+/// A frame, and the wrappers below it.
 #[derive(Debug)]
-pub struct Found<'f> {
+pub struct NamedFrame<'f> {
     /// `queue_init`, or `DBImpl::DBImpl ▸ port::Mutex::Mutex`.
     pub name: String,
     frame: &'f Frame,
 }
 
-impl Found<'_> {
-    /// How many frames of the chain it was found in lead to it: at least one.
+impl NamedFrame<'_> {
+    /// Number of frames of the chain up to and including it: at least one.
     pub fn depth(&self, chain: &[Frame]) -> usize {
         chain.iter().position(|frame| std::ptr::eq(frame, self.frame)).map_or(1, |index| index + 1)
     }
 
-    /// `queue.c:31`. Without debug information the offset within the function, and the library: what one function
-    /// initialises at several places is not one lock.
+    /// `queue.c:31`. Without debug information the offset within the function and the library, because one function can
+    /// initialise several locks.
     pub fn place(&self) -> Option<String> {
         let Frame { location, kind, offset, module, .. } = self.frame;
         match (location, kind) {
@@ -33,16 +33,16 @@ impl Found<'_> {
     }
 }
 
-/// The frame of a chain, innermost first, that tells its lock from others.
+/// The frame of a chain, innermost first, that distinguishes its lock from others.
 ///
-/// That is the innermost one outside the system's libraries, unless it is a wrapper: then it is the next one out, which
-/// may be a wrapper too. A wrapper is a function whose name says so ([`words::is_wrapper`]); and the innermost one is a
-/// wrapper if several functions come through it.
-pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<Found<'f>> {
+/// This is the innermost frame outside the system's libraries, unless it is a wrapper. Then it is the next outer one,
+/// which may be a wrapper too. A function is a wrapper if its name says so ([`words::is_wrapper`]). The innermost
+/// function is also a wrapper if it has several callers.
+pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<NamedFrame<'f>> {
     let mut frames = visible(chain).peekable();
     let Some(inner) = frames.next() else {
-        // Libraries of the system have locks of their own.
-        return chain.first().map(|frame| Found { name: frame.short.clone(), frame });
+        // A lock of a system library.
+        return chain.first().map(|frame| NamedFrame { name: frame.short.clone(), frame });
     };
     let mut frame = inner;
     for depth in 0..WRAPPERS_MAX {
@@ -57,16 +57,16 @@ pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<Found<'f>> {
     } else {
         format!("{} ▸ {}", frame.short, inner.short)
     };
-    Some(Found { name, frame })
+    Some(NamedFrame { name, frame })
 }
 
-/// The innermost frame outside the system's libraries, or the innermost one.
+/// The innermost frame outside the system's libraries, or else the innermost one.
 pub fn innermost(frames: &[Frame]) -> Option<&Frame> {
     visible(frames).next().or(frames.first())
 }
 
-/// The first of a wrapper's callers that is neither of the system nor a wrapper; or the last of the wrappers.
-pub fn beyond(callers: &[Frame]) -> Option<String> {
+/// The first caller of a wrapper that is neither in a system library nor a wrapper, or else the outermost wrapper.
+pub fn caller_of_wrapper(callers: &[Frame]) -> Option<String> {
     let mut last = None;
     for frame in visible(callers).take(WRAPPERS_MAX) {
         last = Some(frame);
@@ -77,9 +77,9 @@ pub fn beyond(callers: &[Frame]) -> Option<String> {
     last.map(Frame::to_string)
 }
 
-/// The frames that are not the system's.
+/// The frames outside the system's libraries.
 pub fn visible(chain: &[Frame]) -> impl Iterator<Item = &Frame> {
-    chain.iter().filter(|frame| !words::is_plumbing(frame))
+    chain.iter().filter(|frame| !words::is_runtime(frame))
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_function_names_its_lock() {
+    fn plain_function_names_its_lock() {
         assert_eq!(named(&["queue_init", "main", "libc.so.6!__libc_start_main"], &[]), "queue_init");
         assert_eq!(
             named(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn wrappers_by_name_are_passed() {
+    fn wrappers_are_skipped_by_name() {
         let through =
             ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
         assert_eq!(named(&through, &[]), "DBImpl::DBImpl ▸ port::Mutex::Mutex");
@@ -128,23 +128,23 @@ mod tests {
     }
 
     #[test]
-    fn what_several_come_through_is_a_wrapper() {
+    fn function_with_several_callers_is_a_wrapper() {
         let other: &[&str] = &["node_new", "tree_open", "main"];
         assert_eq!(named(&["node_new", "list_open", "main"], &[]), "node_new");
         assert_eq!(named(&["node_new", "list_open", "main"], &[other]), "list_open ▸ node_new");
     }
 
     #[test]
-    fn a_lock_of_the_system_has_a_name_too() {
+    fn lock_of_a_system_library_has_a_name() {
         assert_eq!(named(&["libc.so.6!malloc_init"], &[]), "malloc_init");
         assert!(of(&[], &Shared::default()).is_none());
     }
 
     #[test]
-    fn beyond_a_wrapper_is_who_wanted_the_lock() {
+    fn caller_of_a_wrapper_names_the_lock() {
         let callers = chain(&["MutexLock::MutexLock", "libstdc++.so.6!f", "DBImpl::Write", "main"]);
-        assert_eq!(beyond(&callers).as_deref(), Some("DBImpl::Write"));
-        assert_eq!(beyond(&callers[..2]).as_deref(), Some("MutexLock::MutexLock"));
-        assert_eq!(beyond(&[]), None);
+        assert_eq!(caller_of_wrapper(&callers).as_deref(), Some("DBImpl::Write"));
+        assert_eq!(caller_of_wrapper(&callers[..2]).as_deref(), Some("MutexLock::MutexLock"));
+        assert_eq!(caller_of_wrapper(&[]), None);
     }
 }

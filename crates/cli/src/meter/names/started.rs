@@ -1,10 +1,10 @@
-//! The name by which a program was started, where that is a symbolic link's.
+//! The name of the symbolic link by which a program was started.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The name of the symbolic link that a process was started by, from its `argv[0]` and the file that it runs. None if it was
-/// started by the file's own name, and if `argv[0]` is no link to the file: a program may call itself anything.
+/// The name of the symbolic link by which a process was started, from its `argv[0]` and the file that it runs. None if
+/// it was started by the file's own name, or if `argv[0]` is not a link to the file: a program can set it to any text.
 pub fn by_link(argument: &str, program: &Path) -> Option<String> {
     let name = Path::new(argument).file_name()?;
     if name == program.file_name()? {
@@ -18,7 +18,7 @@ pub fn by_link(argument: &str, program: &Path) -> Option<String> {
     is_link.then(|| name.to_string_lossy().into_owned())
 }
 
-/// Where a name without a slash may have been found: beside the file, and in `PATH`.
+/// The folders in which a name without a slash may have been found: that of the file, and those of `PATH`.
 fn folders(program: &Path) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path)).collect()

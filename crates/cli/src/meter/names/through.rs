@@ -1,22 +1,22 @@
-//! Who stands behind callers that only lock on behalf of others.
+//! The callers of wrappers, which lock on behalf of others.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Callers of a wrapper that are named at most.
+/// Maximum number of callers of a wrapper that are named.
 const NAMED_MAX: usize = 1;
 
-/// A lock, by name and origin, and one of its callers, a wrapper.
-type Use = (String, Option<String>, String);
+/// A lock by name and origin, and the wrapper that uses it.
+type WrapperUse = (String, Option<String>, String);
 
-/// For each lock and wrapper, who came through it, as far as stacks tell: these were copied when a lock was first used, or
-/// first used by that caller, so later ones are missing.
+/// The callers that used each lock through each wrapper, as far as known: stacks are copied only at the first use of a
+/// lock, and at the first use by a caller.
 #[derive(Debug, Default)]
 pub struct Through {
-    seen: HashMap<Use, BTreeMap<String, u64>>,
+    seen: HashMap<WrapperUse, BTreeMap<String, u64>>,
 }
 
 impl Through {
-    /// Adds one, seen at that time.
+    /// Adds a caller that was seen at this time.
     pub fn add(&mut self, lock: String, origin: Option<String>, caller: String, outer: String, when: u64) {
         let seen = self.seen.entry((lock, origin, caller)).or_default().entry(outer).or_insert(when);
         *seen = when.min(*seen);
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_are_named() {
+    fn earliest_callers_are_named() {
         let mut through = Through::default();
         for (outer, when) in [("late", 9), ("second", 2), ("third", 3), ("first", 4), ("first", 1)] {
             through.add("lock".into(), None, "Mutex::Lock+0x8".into(), outer.into(), when);

@@ -1,8 +1,8 @@
-//! What the name of a function tells.
+//! Properties of functions that follow from their names.
 
 use unspin_symbols::Frame;
 
-/// Words in the names of functions that do nothing but lock, or make a lock, for whoever called them.
+/// Words in the names of functions that only lock, or only initialise a lock, for their caller.
 const WORDS: [&str; 22] = [
     "lock",
     "locked",
@@ -28,25 +28,25 @@ const WORDS: [&str; 22] = [
     "futex",
 ];
 
-/// Words in the names of functions that wait for descriptors or threads on behalf of their callers: an event loop's inner
-/// function, a function that reads until it has all.
+/// Words in the names of functions that wait for descriptors or threads for their caller: the inner function of an
+/// event loop, a function that reads until all bytes have arrived.
 const WAIT_WORDS: [&str; 13] = [
     "poll", "epoll", "select", "dispatch", "wait", "read", "recv", "receive", "accept", "join", "fill", "io",
     "sleep",
 ];
 
-/// Libraries that lock, or make locks, on behalf of programs.
+/// Libraries that lock, or initialise locks, for programs.
 const LIBRARIES: [&str; 8] =
     ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libc++", "libgcc_s", crate::library::NAME];
 
-/// Namespaces of the same.
+/// Their namespaces.
 const NAMESPACES: [&str; 4] = ["std::", "__gnu_cxx::", "__gthread_", "boost::"];
 
 /// Crates that sleep on futexes for Rust programs.
 const CRATES: [&str; 3] = ["parking_lot::", "parking_lot_core::", "lock_api::"];
 
-/// Whether a function's name says that it locks, or makes a lock, for its caller: `rocksdb::port::Mutex::Lock`,
-/// `g_mutex_init`. Of a C++ name the last two parts count: the class and the function.
+/// Whether a function's name says that it locks, or initialises a lock, for its caller: `rocksdb::port::Mutex::Lock`,
+/// `g_mutex_init`. In a C++ name the last two parts count: class and function.
 pub fn is_wrapper(function: &str) -> bool {
     let mut parts = function.rsplit("::");
     let named = [parts.next(), parts.next()];
@@ -59,26 +59,26 @@ pub fn is_wait_wrapper(function: &str) -> bool {
     parts.next().is_some_and(|part| words(part).any(|word| WAIT_WORDS.contains(&word.as_str())))
 }
 
-/// Whether a frame belongs to the machinery below the program: nobody looks for a lock there.
-pub fn is_plumbing(frame: &Frame) -> bool {
+/// Whether a frame is in a language runtime or system library, where users do not search for their locks.
+pub fn is_runtime(frame: &Frame) -> bool {
     let function = frame.short.trim_start_matches('<');
     is_library_of_system(&frame.module)
         || is_of_system(function)
         || CRATES.iter().any(|of| function.starts_with(of))
 }
 
-/// Whether a file of that name is a library of the machinery.
+/// Whether a file of this name is such a library.
 pub fn is_library_of_system(file: &str) -> bool {
     LIBRARIES.iter().any(|library| file.starts_with(library))
 }
 
-/// Whether a function of that name is of the machinery, in whichever file.
+/// Whether a function of this name belongs to such a library, in any file.
 pub fn is_of_system(function: &str) -> bool {
     let function = function.trim_start_matches('<');
     NAMESPACES.iter().any(|namespace| function.starts_with(namespace))
 }
 
-/// The words of an identifier, in lower case: `InstrumentedMutex` and `item_lock_init` alike.
+/// The words of an identifier, in lower case: of `InstrumentedMutex` as well as `item_lock_init`.
 fn words(identifier: &str) -> impl Iterator<Item = String> {
     let mut words = vec![String::new()];
     let mut previous = None;
@@ -86,7 +86,7 @@ fn words(identifier: &str) -> impl Iterator<Item = String> {
     for (index, &character) in characters.iter().enumerate() {
         let after_lower = previous.is_some_and(|p: char| p.is_lowercase() || p.is_numeric());
         let before_lower = characters.get(index + 1).is_some_and(|next| next.is_lowercase());
-        // `PLock`, `RWLock`, `LOCK`: a capital begins a word behind a small letter, or before one.
+        // `PLock`, `RWLock`, `LOCK`: a capital letter begins a word after or before a small letter.
         if !character.is_alphanumeric() || character.is_uppercase() && (after_lower || before_lower) {
             words.push(String::new());
         }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_wrappers() {
+    fn wrapper_names_are_recognised() {
         for wrapper in [
             "rocksdb::port::Mutex::Lock",
             "rocksdb::port::Mutex::Mutex",
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_functions_that_wait_for_others() {
+    fn waiting_wrapper_names_are_recognised() {
         for wrapper in ["uv__io_poll", "epoll_dispatch", "Socket::recvAll", "select_epoll_poll_impl"] {
             assert!(is_wait_wrapper(wrapper), "{wrapper}");
         }

@@ -1,4 +1,4 @@
-//! What is tried.
+//! The candidates that the search tries.
 
 use super::findings::Findings;
 use super::picks::Pick;
@@ -7,17 +7,17 @@ use crate::plan::{Entry, Plan, WaitEntry, WaitPolicy, Which};
 use unspin_locks::LockKind;
 use unspin_stats::screening::ScreeningResult;
 
-/// The kinds that are tried on everything: those that nobody starves under. None for study, and none that pays for
-/// priorities that nobody asked for.
+/// The kinds that are tried: those without starvation. Experimental kinds are left out, and so are those with real-time
+/// priorities, which cost more.
 pub const KINDS: [LockKind; 2] = [LockKind::Adaptive, LockKind::Steal];
-/// How much better than the control a candidate must have been in its short runs to become a part of a plan of several: below that
-/// it is noise more often than gain, and a plan is better for every part that it does without.
+/// How much better than the control a candidate must have been in short runs to be combined with others in one plan:
+/// smaller gains are more often noise, and plans should be short.
 const WORTH_JOINING: f64 = 1.05;
 
-/// A plan and its name.
+/// A plan with its name.
 type Named = (String, Plan);
 
-/// What is worth a try, the most promising first. Nothing, if no lock and no wait is.
+/// The candidates, the most promising first. Empty if no lock and no wait costs enough.
 pub fn candidates(picks: &[Pick], polling: &Polling, findings: &Findings) -> Vec<Named> {
     let (mutexes, waits) = (for_mutexes(picks), for_waits(polling));
     let lost: f64 = picks.iter().map(|pick| pick.lost).sum();
@@ -25,7 +25,7 @@ pub fn candidates(picks: &[Pick], polling: &Polling, findings: &Findings) -> Vec
         true => (waits, mutexes),
         false => (mutexes, waits),
     };
-    // What is tried everywhere comes before what is tried on one lock or at one call site.
+    // Candidates for everything come before those for one lock or call site.
     let families = || first.iter().chain(&second);
     let everywhere = families().filter(|(name, _)| !name.contains('@'));
     everywhere.chain(families().filter(|(name, _)| name.contains('@'))).cloned().collect()
@@ -55,26 +55,26 @@ pub fn poll_everywhere() -> Named {
     (WaitPolicy::Poll.to_string(), Plan::all_waits(WaitPolicy::Poll))
 }
 
-/// The waits of one call site poll; none if it cannot be told from others.
+/// The waits of one call site poll; none if it cannot be identified.
 fn poll_at(site: &SitePick) -> Option<Named> {
     let which = Which::Located(site.located.clone()?);
     let plan = Plan { mutexes: Vec::new(), waits: vec![WaitEntry { policy: WaitPolicy::Poll, which }] };
     Some((format!("{}@{}", WaitPolicy::Poll, site.name), plan))
 }
 
-/// One kind for all.
+/// One kind for all mutexes.
 pub fn everywhere(kind: LockKind) -> Named {
     (kind.name().to_owned(), Plan::all(kind))
 }
 
-/// A kind for one lock; none if it cannot be told from others.
+/// A kind for one lock; none if it cannot be identified.
 fn only(kind: LockKind, pick: &Pick) -> Option<Named> {
     let entry = Entry { kind, which: Which::Located(pick.located.clone()?) };
     Some((format!("{kind}@{}", pick.name), Plan { mutexes: vec![entry], waits: Vec::new() }))
 }
 
-/// What was noticeably better than the control, put into one plan: the best kind for each lock, and polling where that was best; none if that
-/// is one candidate that was tried alone.
+/// A plan that combines what was noticeably better than the control: the best kind for each lock, and polling where
+/// that was best. None if the combination was tried already as one candidate.
 pub fn together(picks: &[Pick], polling: &Polling, standings: &[ScreeningResult]) -> Option<Named> {
     let waits = best_waits(polling, standings);
     let mut mutexes: Vec<Named> = picks
@@ -106,7 +106,7 @@ fn best_waits(polling: &Polling, standings: &[ScreeningResult]) -> Vec<Named> {
     }
 }
 
-/// The one that did best, if it was noticeably better than the control, and how many times as good it was.
+/// The best candidate, if it was noticeably better than the control, with its ratio.
 fn best(candidates: impl Iterator<Item = Named>, standings: &[ScreeningResult]) -> Option<(f64, Named)> {
     let tried = candidates.filter_map(|named| {
         let standing = standings.iter().find(|standing| standing.name == named.0)?;
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// What polling could do at call sites of these names: a second at the first, half of it at the next.
+    /// The saving by polling at call sites of these names: a second at the first, half of it at the next.
     fn polling(sites: &[&str]) -> Polling {
         let site = |(index, name): (usize, &&str)| SitePick {
             name: (*name).into(),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tried_depends_on_what_was_found() {
+    fn candidates_depend_on_the_picks() {
         let (still, quiet) = (findings(), polling(&[]));
         assert!(candidates(&[], &quiet, &still).is_empty());
         let picks = [pick("a", false), pick("b", true)];
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_save_most_is_tried_first() {
+    fn candidate_with_greatest_saving_is_tried_first() {
         let (pick, sites) = ([pick("a", false)], polling(&["f", "g"]));
         let costly = names_of(&candidates(&pick, &sites, &findings()));
         assert_eq!(costly[..3], ["poll", "adaptive", "steal"], "a tenth of the time against a twentieth");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn best_for_each_lock_is_judged_together() {
+    fn best_kinds_are_combined_in_one_plan() {
         let (picks, quiet) = ([pick("a", false), pick("b", false)], polling(&[]));
         let standings = [standing("adaptive@a", 1.2), standing("steal@a", 1.3), standing("adaptive@b", 1.1)];
         let (name, plan) = together(&picks, &quiet, &standings).unwrap();
@@ -222,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn one_plan_holds_mutexes_and_waits() {
+    fn mutexes_and_waits_are_combined_in_one_plan() {
         let (picks, one) = ([pick("a", false)], polling(&["f"]));
         let standings = [standing("steal@a", 1.3), standing("poll", 2.0)];
         let (name, plan) = together(&picks, &one, &standings).unwrap();
         assert_eq!((name.as_str(), plan.mutexes.len(), plan.waits.len()), ("steal@a + poll", 1, 1));
-        // A kind for all mutexes is a part of it only beside waits.
+        // A kind for all mutexes is combined only with waits.
         let standings = [standing("adaptive", 1.3), standing("poll", 2.0)];
         assert_eq!(together(&picks, &one, &standings).unwrap().0, "adaptive + poll");
         assert_eq!(together(&picks, &one, &standings[..1]), None);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn call_sites_that_beat_polling_everywhere_are_put_together() {
+    fn call_sites_better_than_polling_everywhere_are_combined() {
         let sites = polling(&["f", "g"]);
         let standings = [standing("poll", 1.5), standing("poll@f", 2.0), standing("poll@g", 1.2)];
         let (name, plan) = together(&[], &sites, &standings).unwrap();

@@ -1,9 +1,9 @@
-//! Whether a program waits by System V IPC, so that it can have another engine.
+//! Finds out whether a program uses System V IPC, so that another engine can help.
 
 use super::super::metering::Metering;
+use super::super::monitor::NoMonitor;
 use super::super::runner::{Limit, Runner};
 use super::super::setup::Setup;
-use super::super::watch::Nobody;
 use crate::engine::Engine;
 use crate::error::Error;
 use object::{Object, ObjectSymbol, ReadCache};
@@ -13,20 +13,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The engines that are worth a try: all, if calls reach one in a run of its own. There is no such run where nothing
-/// that is loaded could make such calls.
-pub fn used(runner: &Runner<'_>, metering: &Metering, patience: Duration) -> Result<Vec<Engine>, Error> {
+/// The engines to try: all, if calls reach an engine in an extra run. The extra run is left out if no loaded file can
+/// make such calls.
+pub fn used(runner: &Runner<'_>, metering: &Metering, time_limit: Duration) -> Result<Vec<Engine>, Error> {
     if !could_call(metering) {
         return Ok(Vec::new());
     }
     let setup = Setup { engine: Engine::Rcu, plan: None };
-    let trial = runner.run(Some(&setup), Limit::Patience(patience), None, &mut Nobody)?;
+    let trial = runner.run(Some(&setup), Limit::Timeout(time_limit), None, &mut NoMonitor)?;
     let reached = trial.is_some_and(|trial| trial.reached_engine);
     Ok(if reached { vec![Engine::Global, Engine::Rcu] } else { Vec::new() })
 }
 
-/// Whether any file that a recorded process had mapped operates on semaphores or message queues. A process that is not recorded used no
-/// lock; what it would call is not known.
+/// Whether any file that a recorded process has mapped operates on semaphores or message queues. Unrecorded processes
+/// used no lock, and their files are unknown.
 fn could_call(metering: &Metering) -> bool {
     let images = &metering.snapshot.images;
     let files: BTreeSet<PathBuf> =
@@ -34,7 +34,7 @@ fn could_call(metering: &Metering) -> bool {
     images.is_empty() || files.iter().any(calls_an_engine)
 }
 
-/// The files in lines of `/proc/PID/maps` that hold code: address, mode, offset, device, inode, path.
+/// The files in lines of `/proc/PID/maps` that contain code: address, mode, offset, device, inode, path.
 fn files(maps: &[u8]) -> impl Iterator<Item = PathBuf> {
     maps.split(|&byte| byte == b'\n').filter_map(|line| {
         let mode = line.split(|&byte| byte == b' ').nth(1)?;
@@ -43,8 +43,7 @@ fn files(maps: &[u8]) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Whether a file has one of the functions among those that it wants from others: those that an engine can speed up. The
-/// preload library has them itself.
+/// Whether a file imports one of the functions that an engine can speed up. The preload library defines them itself.
 fn calls_an_engine(file: &PathBuf) -> bool {
     let Ok(opened) = std::fs::File::open(file) else { return false };
     let bytes = ReadCache::new(opened);
@@ -59,17 +58,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_with_code_are_found() {
+    fn mapped_files_with_code_are_found() {
         let maps = b"7f00-7f01 r-xp 00000000 08:01 17 /usr/lib/a b.so\n7f02-7f03 rw-p 00000000 00:00 0 [heap]\n\
                      7f04-7f05 rw-s 00000000 00:01 9 /dev/shm/recording\n7f06-7f07 r-xp 00000000 00:00 0 [vdso]\n";
         assert_eq!(files(maps).collect::<Vec<_>>(), [PathBuf::from("/usr/lib/a b.so")]);
     }
 
     #[test]
-    fn who_makes_no_such_call_imports_none() {
+    fn program_without_system_v_calls_imports_none() {
         assert!(!calls_an_engine(&PathBuf::from("/etc/passwd")));
         assert!(!calls_an_engine(&PathBuf::from("/no/such/file")));
-        // The tests of this program call no workload, so the linker has left their calls out.
+        // The tests of this program call no workload, so the linker has removed their calls.
         assert!(!calls_an_engine(&std::env::current_exe().unwrap()));
     }
 }

@@ -1,17 +1,17 @@
-//! Where a program's time goes, as far as one metered run tells.
+//! Where a program's time goes, according to one metered run.
 
 use super::super::metering::Metering;
 use serde::Serialize;
 use unspin_meter::{Lock, MeterReport, RecordKind};
 
-/// Times in seconds, shares of wall time × CPUs.
+/// Times in seconds; shares of wall-clock time × CPUs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
-    /// Wall time.
+    /// Wall-clock time.
     pub seconds: f64,
-    /// CPUs that the program could run on.
+    /// Number of CPUs that the program could use.
     pub cpus: u32,
-    /// Share in which it computed.
+    /// Share of computing.
     pub computed: f64,
     /// Time that threads waited for mutexes, summed over them.
     pub mutexes_s: f64,
@@ -19,37 +19,38 @@ pub struct Findings {
     pub rwlocks_s: f64,
     /// The same for spin locks, which stay libc's.
     pub spin_locks_s: f64,
-    /// Time that threads waited for conditions, barriers and semaphores: by design, or for somebody who waits for a lock.
+    /// Time in which threads waited for conditions, barriers and semaphores: by design, or because the signalling
+    /// thread waits for a lock.
     pub by_design_s: f64,
     /// The mean of these waits.
     pub by_design_mean_s: f64,
     /// Time that threads waited for anything else: descriptors, joins, futexes, the System V engine.
     pub other_waits_s: f64,
-    /// Time that threads were off the CPUs and no row of the report explains; none if it cannot be told.
+    /// Time off the CPUs that no row of the report explains; none if unknown.
     pub unexplained_s: Option<f64>,
     /// Attempts at mutexes.
     pub attempts: u64,
-    /// The mutex that most time was lost on.
+    /// The mutex with the most lost time.
     pub worst: Option<Worst>,
     /// Why nothing was recorded, if nothing was.
     pub silence: Option<String>,
 }
 
-/// The mutex that most time was lost on.
+/// The mutex with the most lost time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worst {
     /// Its name.
     pub name: String,
     /// Time waited for it.
     pub lost_s: f64,
-    /// Share of the wall time in which one of them was held, the mean where it is several.
+    /// Share of the wall-clock time in which it was held; the mean if it is several mutexes.
     pub utilisation: f64,
-    /// How long it was held at a time.
+    /// Mean time of a hold.
     pub hold_mean_s: f64,
 }
 
 impl Findings {
-    /// Of a metered run.
+    /// For a metered run.
     pub fn of(metering: &Metering) -> Findings {
         let report = &metering.report;
         let lost = |kinds: &[RecordKind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
@@ -80,36 +81,36 @@ impl Findings {
         }
     }
 
-    /// A time as a share.
+    /// A time as a share of wall-clock time × CPUs.
     pub fn share(&self, seconds: f64) -> f64 {
         seconds / self.capacity()
     }
 
-    /// Wall time × CPUs.
+    /// Wall-clock time × CPUs.
     pub fn capacity(&self) -> f64 {
         self.seconds * f64::from(self.cpus)
     }
 
-    /// A time that threads waited, as how many of them waited at any moment, the mean: what waits in a system is the sum
-    /// of the waits over the time that it took (Little 1961).
+    /// A waiting time as the mean number of threads that waited at any moment: the sum of the waits divided by the
+    /// wall-clock time (Little 1961).
     pub fn waiting(&self, seconds: f64) -> String {
         threads(seconds / self.seconds)
     }
 
-    /// A share of wall time × CPUs, as CPUs: `1.96 of the 2 CPUs`.
+    /// A share of wall-clock time × CPUs, as CPUs: `1.96 of the 2 CPUs`.
     pub fn in_cpus(&self, share: f64) -> String {
         let all = f64::from(self.cpus);
         let digits = if self.cpus < 10 { 2 } else { 1 };
         format!("{:.digits$} of the {}", (share * all).clamp(0.0, all), self.all_cpus())
     }
 
-    /// How many CPUs it had.
+    /// The number of CPUs.
     pub fn all_cpus(&self) -> String {
         if self.cpus == 1 { "1 CPU".into() } else { format!("{} CPUs", self.cpus) }
     }
 }
 
-/// A mean number of threads, with two digits at least.
+/// A mean number of threads, with at least two digits.
 fn threads(mean: f64) -> String {
     match mean {
         mean if mean >= 9.95 => format!("{mean:.0} threads"),
@@ -119,12 +120,12 @@ fn threads(mean: f64) -> String {
     }
 }
 
-/// Wall time × CPUs.
+/// Wall-clock time × CPUs.
 pub fn capacity(report: &MeterReport) -> f64 {
     report.seconds * f64::from(report.cpus)
 }
 
-/// How a mutex is used.
+/// The uses of a mutex.
 const MUTEX: [RecordKind; 2] = [RecordKind::Mutex, RecordKind::Reacquired];
 
 /// Whether it is a mutex.
@@ -132,7 +133,7 @@ pub fn is_mutex(lock: &Lock) -> bool {
     lock.uses.iter().any(|one| MUTEX.contains(&one.kind))
 }
 
-/// Time lost on it as a mutex.
+/// The time lost on it as a mutex.
 pub fn mutex_lost(lock: &Lock) -> f64 {
     lost_as(lock, &MUTEX)
 }
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_counted_by_the_digits_that_matter() {
+    fn mean_number_of_threads_has_two_digits() {
         let cases =
             [(8.877, "8.9 threads"), (120.4, "120 threads"), (0.75, "0.75 threads"), (0.996, "1.0 threads")];
         for (mean, text) in cases {

@@ -1,4 +1,4 @@
-//! The locks that are worth another kind.
+//! The locks for which another kind is tried.
 
 use super::super::metering::Metering;
 use super::findings::{capacity, is_mutex, mutex_lost};
@@ -6,37 +6,36 @@ use crate::plan::Located;
 use serde::Serialize;
 use unspin_meter::Lock;
 
-/// The least share of wall time × CPUs that must be lost on a mutex: below it what could be gained drowns in the noise of
-/// most machines.
+/// Minimum share of wall-clock time × CPUs that a mutex must cost: smaller gains are within the noise of most machines.
 pub const WORTH: f64 = 0.01;
-/// Locks that are tried one by one at most.
+/// Maximum number of locks that are tried one by one.
 const PICKS: usize = 3;
-/// A wait is starvation that lasts so many times the mean, and [`STARVED_S`].
+/// A wait is starvation if it lasts this many times the mean, and [`STARVED_S`].
 const STARVED_TIMES: f64 = 100.0;
-/// Shorter waits hardly anybody calls starving: ten times the slice of CPU time that a thread gets at a time (some 3 ms).
+/// Minimum time of starvation: ten times the CPU time slice of a thread (about 3 ms).
 const STARVED_S: f64 = 0.03;
 
-/// A mutex that was picked; or several of one name, folded.
+/// A picked mutex, or several mutexes of one name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pick {
     /// Its name.
     pub name: String,
-    /// Where it is known from.
+    /// The origin of its name.
     pub origin: Option<String>,
     /// Time waited for it, in seconds, summed over the threads.
     pub lost_s: f64,
     /// The same as a share of wall time × CPUs.
     pub lost: f64,
-    /// The bound on what removing it could give.
+    /// The upper bound on the gain of removing it.
     pub ceiling: f64,
-    /// Whether somebody waited for it so much longer than the others that strict order is worth trying.
+    /// Whether a thread waited for it so much longer than the others that strict order is worth a try.
     pub starved: bool,
-    /// Where the preload library recognises it; none if it can be replaced only together with all others.
+    /// The places by which the preload library identifies it; none if it can be replaced only together with all others.
     #[serde(skip)]
     pub located: Option<Located>,
 }
 
-/// The mutexes that enough time is lost on, most first.
+/// The mutexes that cost enough time, most first.
 pub fn picks(metering: &Metering) -> Vec<Pick> {
     let (report, located) = (&metering.report, metering.located());
     let pick = |lock: &Lock| Pick {

@@ -1,6 +1,6 @@
-//! Short runs of many candidates, of which the best are kept. They choose, and prove nothing.
+//! Short runs of many candidates, of which the best are kept. They select candidates, and prove nothing.
 
-use super::super::contestant::Contestant;
+use super::super::configuration::Configuration;
 use super::super::progress::Progress;
 use super::super::runner::{Limit, Runner};
 use crate::error::Error;
@@ -9,27 +9,27 @@ use std::time::{Duration, Instant};
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 use unspin_stats::{Conclusion, Run, SampleSet, Screening};
 
-/// A screening that is over.
+/// The result of the screening.
 #[derive(Debug, Serialize)]
 pub struct Screened {
     /// The candidates, the best first.
     pub standings: Vec<ScreeningResult>,
-    /// Every run, the control's first.
+    /// All runs, the control's first.
     pub samples: Vec<SampleSet>,
-    /// How long it took, in seconds.
+    /// Its duration in seconds.
     pub elapsed_s: f64,
 }
 
-/// Candidates that are kept through the last stage: one more than are judged, for those that are put together of others.
+/// Number of candidates that are kept through the last stage: one more than are judged, because some are combined.
 const KEPT: usize = 3;
 
-/// Lets the candidates compete for about `budget`.
+/// Compares the candidates for about `budget`.
 pub fn screen(
     runner: &Runner<'_>,
-    control: &Contestant,
-    entrants: &[Contestant],
+    control: &Configuration,
+    entrants: &[Configuration],
     budget: Duration,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<Screened, Error> {
     let candidates = entrants.iter().map(|entrant| entrant.candidate.clone()).collect();
     let direction = runner.figure.metric.direction;
@@ -39,10 +39,10 @@ pub fn screen(
     let began = Instant::now();
     while let Some(turn) = screening.next(began.elapsed()) {
         let who = turn.index.checked_sub(1).map_or(control, |index| &entrants[index]);
-        progress.say(&format!("trying {} ({} candidates)", who.name(), entrants.len()), began.elapsed());
+        progress.message(&format!("trying {} ({} candidates)", who.name(), entrants.len()), began.elapsed());
         let limit = match turn.limit {
-            Some(limit) if limit < patience => Limit::Collapse(limit),
-            _ => Limit::Patience(patience),
+            Some(limit) if limit < time_limit => Limit::Collapse(limit),
+            _ => Limit::Timeout(time_limit),
         };
         let Some(trial) = runner.run(who.setup.as_ref(), limit, None, &mut progress)? else { break };
         let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
@@ -60,15 +60,14 @@ pub fn screen(
 }
 
 impl Screened {
-    /// The best of the entrants that ran at all, `most` at most: those that were better than the control; for want of such
-    /// the one that came closest, so that something can be said of it. With a limit of CPU time those that seemed to stay within it
-    /// come first.
+    /// The best candidates, at most `most`: those that were better than the control, or else the one that came closest,
+    /// so that there is a result. With a limit of CPU time those that seemed to stay within it come first.
     pub fn best(
         &self,
         most: usize,
-        entrants: &[Contestant],
+        entrants: &[Configuration],
         within_limit: &dyn Fn(usize) -> bool,
-    ) -> Vec<Contestant> {
+    ) -> Vec<Configuration> {
         let ran = self
             .standings
             .iter()
@@ -83,13 +82,13 @@ impl Screened {
         best.into_iter().map(|standing| entrants[standing.index - 1].clone()).collect()
     }
 
-    /// What there is to conclude if nobody was left to be judged.
+    /// The conclusion if no candidate is left to be judged.
     pub fn conclusion(&self) -> Conclusion {
         let collapsed = |standing: &ScreeningResult| matches!(standing.end, ScreeningEnd::Collapsed { .. });
         if self.standings.iter().any(collapsed) { Conclusion::Slower } else { Conclusion::Failed }
     }
 
-    /// How often the program ran.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.samples.iter().map(|samples| samples.all_runs().count()).sum()
     }

@@ -1,4 +1,4 @@
-//! The call sites whose waits are worth polling in.
+//! The call sites at which polling is tried.
 
 use super::super::metering::Metering;
 use crate::plan::Located;
@@ -6,57 +6,58 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use unspin_meter::{RecordKind, WaitRow, Waiter};
 
-/// The least share of the wall time that polling in a wait must be able to save. A wait that is over sooner shortens the run by as
-/// much at most, whatever the number of CPUs: so it is a share of wall time, not of wall time × CPUs. Below it the gain drowns in
-/// the noise of most machines, and the saving is an upper bound.
+/// Minimum share of the wall-clock time that polling at a call site must be able to save. A wait that ends sooner
+/// shortens the run by that time at most, on any number of CPUs: so it is not a share of wall-clock time × CPUs.
+/// Smaller gains are within the noise of most machines, and the saving is an upper bound.
 pub const WORTH_POLLING: f64 = 0.02;
-/// A median wait up to which a call site is worth a try though its waits exceed what the meter takes for short. The cost of a wake-up
-/// was measured in some moment; on a machine that was busy then it seems lower than what the program pays (5 µs to 100 µs).
+/// Maximum median wait for a call site to be tried although its waits exceed the meter's limit for short waits. The
+/// cost of a wake-up was measured once; on a machine that was busy then, it may be lower than the program's cost (5 µs
+/// to 100 µs).
 const SHORT_WAIT_S: f64 = 200e-6;
-/// Call sites that are tried one by one at most.
+/// Maximum number of call sites that are tried one by one.
 const SITES: usize = 2;
 
-/// A call site that was picked.
+/// A picked call site.
 #[derive(Clone, Debug, Serialize)]
 pub struct SitePick {
-    /// Its name, as the report has it.
+    /// Its name in the report.
     pub name: String,
-    /// Where it is, as the report has it.
+    /// Its place in the report.
     pub place: Option<String>,
-    /// What it waits for; of several what it waits longest for.
+    /// What it waits for; if several things, the one with the longest time.
     pub kind: RecordKind,
     /// Calls that waited.
     pub waits: u64,
-    /// Those that were so short that polling could have spared the sleep.
+    /// Waits that were so short that polling could have avoided the sleep.
     pub short: u64,
-    /// The median wait in seconds; of several kinds that of `kind`.
+    /// The median wait in seconds; if there are several kinds, that of `kind`.
     pub median_s: f64,
-    /// What polling could save at most, in seconds.
+    /// The upper bound on the saving by polling, in seconds.
     pub saving_s: f64,
-    /// Where the preload library recognises it; none if it can only be polled in together with all others.
+    /// The places by which the preload library identifies it; none if it can poll only together with all others.
     #[serde(skip)]
     pub located: Option<Located>,
 }
 
-/// What polling before sleeping could do.
+/// The possible saving by polling before sleeping.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Polling {
-    /// Calls that waited, anywhere.
+    /// Number of calls that waited, anywhere.
     pub waits: u64,
-    /// What polling could save at most, in seconds: the saving of the one call site that could save most, since those of partners
-    /// that wait for each other are the same.
+    /// The upper bound on the saving, in seconds: that of the call site with the greatest saving, because the savings
+    /// of threads that wait for each other are the same.
     pub saving_s: f64,
-    /// What a wake-up costs on this machine, in seconds; none if it could not be measured.
+    /// The cost of a wake-up on this machine, in seconds; none if it could not be measured.
     pub wake_up_s: Option<f64>,
     /// The call sites that could save enough, most first.
     pub sites: Vec<SitePick>,
 }
 
 impl Polling {
-    /// Of a metered run.
+    /// For a metered run.
     pub fn of(metering: &Metering) -> Polling {
         let report = &metering.report;
-        // By the name that stands behind the @ of --waits: a call that was first seen from several callers is one site.
+        // By the name that --waits accepts: a call that was first seen from several callers is one call site.
         let mut by_site = BTreeMap::<&str, Vec<(RecordKind, &Waiter)>>::new();
         for wait in &report.waits {
             for caller in &wait.callers {
@@ -74,18 +75,19 @@ impl Polling {
         Polling { waits, saving_s, wake_up_s: report.wake_up.map(|cost| cost.seconds(dearest)), sites }
     }
 
-    /// Whether it is worth a try.
+    /// Whether polling is worth a try.
     pub fn is_promising(&self) -> bool {
         !self.sites.is_empty()
     }
 
-    /// The call sites that are tried alone: if there is only one, that is what polling everywhere amounts to.
+    /// The call sites that are tried alone. A single one is left out, because polling everywhere has the same effect.
     pub fn apart(&self) -> &[SitePick] {
         if self.sites.len() < 2 { &[] } else { &self.sites[..SITES] }
     }
 }
 
-/// A bound on what polling could save: the meter's; or, where the median wait is short, the time of as many waits of that length.
+/// The upper bound on the saving: the meter's; or, if the median wait is short, the time of as many waits of that
+/// length.
 fn saving(row: &WaitRow) -> f64 {
     let median_waits = if row.median <= SHORT_WAIT_S { row.waits as f64 * row.median } else { 0.0 };
     row.saving.max(median_waits.min(row.waited))
@@ -110,7 +112,7 @@ fn pick(waiters: &[(RecordKind, &Waiter)], seconds: f64, located: &[Located]) ->
     }
 }
 
-/// One call site of several rows: it is recognised at the places of any of them.
+/// One call site of several rows: each of their places identifies it.
 fn merged<'l>(mut rows: impl Iterator<Item = &'l Located>) -> Option<Located> {
     let mut one = rows.next()?.clone();
     for row in rows {
@@ -144,9 +146,9 @@ mod tests {
         }
     }
 
-    /// `prove` ended with "named twice" otherwise: one name behind the @ is one candidate.
+    /// Otherwise `prove` ended with "named twice": call sites of one name are one candidate.
     #[test]
-    fn a_call_first_seen_from_two_callers_is_one_site() {
+    fn call_first_seen_from_two_callers_is_one_site() {
         let waiter = |place: Option<&str>| Waiter {
             row: row(60e-6, 0.001),
             place: place.map(str::to_owned),
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn saving_is_bounded_by_the_median_where_that_is_short() {
+    fn short_median_bounds_the_saving() {
         assert_eq!(saving(&row(60e-6, 0.001)), 0.6);
         assert_eq!(saving(&row(190e-6, 0.001)), 0.7, "no more than was waited");
         assert_eq!(saving(&row(1e-3, 0.001)), 0.001, "long waits: the meter's bound");

@@ -1,4 +1,4 @@
-//! Why there is nothing to gain, in sentences.
+//! Sentences about why there is nothing to gain.
 
 use super::super::format::share_of;
 use super::findings::Findings;
@@ -6,34 +6,33 @@ use super::picks::{Pick, WORTH};
 use super::sites::Polling;
 use unspin_meter::figures::time;
 
-/// A share of wall time × CPUs from which on it is worth a sentence.
+/// Minimum share of wall-clock time × CPUs for a sentence.
 const NOTABLE: f64 = 0.1;
-/// A lock that is held for this share of the time passes from one holder to the next with hardly a gap.
+/// A lock that is held for this share of the time is saturated by holds: it passes from owner to owner without a gap.
 const SATURATED: f64 = 0.8;
-/// Looks better by more than this, and is not proven: more runs may tell.
+/// A ratio above this that is not proven may be proven by more runs.
 const NEARLY: f64 = 1.02;
-/// Held for so long at a time, what it costs to hand a lock over (some 5 µs to 50 µs) does not matter.
+/// With longer holds the cost of handing over a lock (about 5 µs to 50 µs) does not matter.
 const LONG_HOLD_S: f64 = 200e-6;
 
-/// How the judged did, none of which is proven better.
+/// The results of the candidates, none of which is proven better.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Judged {
-    /// How many times as good as the control the best of them looked, if any ran: more than 1, if it could not be told from the
-    /// noise.
+    /// The ratio of the best candidate, if any ran: above 1 if it could not be distinguished from noise.
     pub best: Option<f64>,
-    /// Whether one that polls is proven worse.
+    /// Whether a candidate that polls is proven worse.
     pub is_polling_worse: bool,
 }
 
-/// What is known of it.
+/// The facts for the sentences.
 pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judged) -> Vec<String> {
     if let Some(silence) = &findings.silence {
         return vec![silence.clone()];
     }
     match judged.best {
         Some(factor) if factor > NEARLY => vec![format!(
-            "In these runs the best was {factor:.2} times as good, which may be noise: give it more time (--time-budget), \
-             on a machine with nothing else to do."
+            "The best candidate was {factor:.2} times as good in these runs, which may be noise: allow more time \
+             (--time-budget), on an idle machine."
         )],
         _ if picks.is_empty() => {
             [vec![no_contention(findings)], waits(polling, judged), elsewhere(findings)].concat()
@@ -42,7 +41,7 @@ pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judge
     }
 }
 
-/// What polling before sleeping did, or why it was not tried.
+/// The effect of polling before sleeping, or why it was not tried.
 fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
     if polling.is_promising() {
         let proven = if judged.is_polling_worse { "is proven worse" } else { "is not proven better" };
@@ -51,23 +50,23 @@ fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
     match (polling.waits, polling.wake_up_s) {
         (0, _) => Vec::new(),
         (_, None) => {
-            vec!["Whether polling before sleeping could help is unknown: what a wake-up costs was not measured.".into()]
+            vec!["Whether polling before sleeping could help is unknown: the cost of a wake-up was not measured.".into()]
         }
         (waits, Some(cost)) => vec![format!(
-            "Polling before sleeping could save {} at most, a wake-up costing {} here: its {waits} waits are few, or long.",
+            "Polling before sleeping could save {} at most, because a wake-up costs {} here and its {waits} waits are few or long.",
             time(polling.saving_s),
             time(cost)
         )],
     }
 }
 
-/// No mutex that time is lost on: where it goes instead.
+/// No mutex costs time: what costs time instead.
 fn no_contention(findings: &Findings) -> String {
     match findings.attempts {
         0 => "It locks no mutex.".into(),
         attempts => format!(
-            "Its mutexes cost it nothing: they were asked for {attempts} times, and threads waited {} for them in all. Below \
-             {} in {} on {} a better lock is not worth looking for.",
+            "Its mutexes cost no time: they were requested {attempts} times, and threads waited {} for them in total. Less \
+             than {} in {} on {} is not worth a search for a better lock.",
             time(findings.mutexes_s),
             time(WORTH * findings.capacity()),
             time(findings.seconds),
@@ -76,31 +75,31 @@ fn no_contention(findings: &Findings) -> String {
     }
 }
 
-/// Time goes to mutexes, and no kind helps.
+/// Mutexes cost time, and no kind helps.
 fn contention(findings: &Findings) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(worst) = &findings.worst {
         let hold = time(worst.hold_mean_s);
         sentences.push(match (worst.utilisation >= SATURATED, worst.hold_mean_s >= LONG_HOLD_S) {
             (true, true) => format!(
-                "{} was held {} of the time, {hold} at a time: its holders work one after another, and that does not end \
-                 sooner whoever is next. Hold it shorter, or split it.",
+                "{} was held {} of the time, {hold} at a time: the lock is saturated by long holds, and no lock algorithm \
+                 can help. Hold it shorter, or split it.",
                 worst.name,
                 share_of(worst.utilisation)
             ),
             (true, false) => format!(
-                "{} was held {} of the time, if only {hold} at a time: its holders work one after another under any kind. \
-                 Take it less often, or split it.",
+                "{} was held {} of the time, if only {hold} at a time: the lock is saturated, and no lock algorithm can \
+                 help. Lock it less often, or split it.",
                 worst.name,
                 share_of(worst.utilisation)
             ),
             (false, true) => format!(
-                "{} was held {hold} at a time: beside that it does not matter how it is handed over. Hold it shorter.",
+                "{} was held {hold} at a time: compared with that, the cost of a hand-over does not matter. Hold it shorter.",
                 worst.name
             ),
             (false, false) => format!(
-                "Threads waited {} for {}, and no kind that was tried is better for it. (Mutexes that are shared between \
-                 processes, or robust, stay libc's under any.)",
+                "Threads waited {} for {}, and no tried kind is better for it. (Process-shared and robust \
+                 mutexes are not replaced.)",
                 time(worst.lost_s),
                 worst.name
             ),
@@ -109,7 +108,7 @@ fn contention(findings: &Findings) -> Vec<String> {
     sentences
 }
 
-/// What else the time goes to.
+/// What else costs time.
 fn elsewhere(findings: &Findings) -> Vec<String> {
     let share = |seconds| findings.share(seconds);
     let notable = |seconds| share(seconds) >= NOTABLE;
@@ -124,13 +123,15 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
     }
     if findings.computed >= 1.0 - NOTABLE {
         sentences.push(format!(
-            "It kept {} busy: a profiler tells more than a lock meter.",
+            "It kept {} busy: use a profiler instead of a lock meter.",
             findings.in_cpus(findings.computed)
         ));
         return sentences;
     }
-    sentences
-        .push(format!("On average {} were idle, or another's.", findings.in_cpus(1.0 - findings.computed)));
+    sentences.push(format!(
+        "On average {} were idle or used by other programs.",
+        findings.in_cpus(1.0 - findings.computed)
+    ));
     if notable(findings.by_design_s) {
         sentences.push(format!(
             "Threads waited {} for conditions, barriers or semaphores: for work, or for each other, not for a lock.",
@@ -145,12 +146,12 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
     }
     match findings.unexplained_s {
         Some(seconds) if notable(seconds) => sentences.push(format!(
-            "For {} threads were off the CPUs without waiting for any lock of libc's: input and output, sleep, waiting for \
-             another's end, or a lock that is not libc's.",
+            "Threads were off the CPUs for {} without waiting for a lock of libc: input and output, sleep, waiting for a \
+             process to end, or other locks.",
             time(seconds)
         )),
         Some(_) => (),
-        None => sentences.push("What else its threads waited for cannot be told.".into()),
+        None => sentences.push("What else its threads waited for is unknown.".into()),
     }
     sentences
 }
@@ -160,7 +161,7 @@ mod tests {
     use super::super::findings::Worst;
     use super::*;
 
-    /// Ten seconds on two CPUs, half of which it computed.
+    /// Ten seconds on two CPUs, half of them computing.
     fn findings() -> Findings {
         Findings {
             seconds: 10.0,
@@ -189,11 +190,11 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_contention() {
+    fn program_without_contention_is_explained() {
         let text = said(&Findings { computed: 0.98, ..findings() }, &[]);
         assert!(
             text.contains(
-                "asked for 1000 times, and threads waited 10ms for them in all. Below 200ms in 10.0s on 2 CPUs"
+                "requested 1000 times, and threads waited 10ms for them in total. Less than 200ms in 10.0s on 2 CPUs"
             ),
             "{text}"
         );
@@ -203,10 +204,10 @@ mod tests {
     }
 
     #[test]
-    fn time_that_goes_elsewhere() {
+    fn time_outside_of_locks_is_explained() {
         let text = said(&Findings { unexplained_s: Some(9.0), computed: 0.05, ..findings() }, &[]);
-        assert!(text.contains("On average 1.90 of the 2 CPUs were idle, or another's"), "{text}");
-        assert!(text.contains("For 9.00s threads were off the CPUs without waiting for any lock"), "{text}");
+        assert!(text.contains("On average 1.90 of the 2 CPUs were idle or used by other programs"), "{text}");
+        assert!(text.contains("Threads were off the CPUs for 9.00s without waiting for a lock"), "{text}");
         let text = said(&Findings { by_design_s: 8.0, ..findings() }, &[]);
         assert!(text.contains("waited 8.00s for conditions"), "{text}");
         let text = said(&Findings { rwlocks_s: 4.0, ..findings() }, &[]);
@@ -214,27 +215,27 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_held_long() {
+    fn long_hold_is_explained() {
         let worst = |utilisation, hold_mean_s| Findings {
             worst: Some(Worst { name: "cache_lock".into(), lost_s: 5.0, utilisation, hold_mean_s }),
             ..findings()
         };
         let text = said(&worst(0.97, 0.0012), &[pick()]);
         assert!(text.contains("cache_lock was held 97 % of the time, 1.2ms at a time"), "{text}");
-        assert!(said(&worst(0.97, 1e-6), &[pick()]).contains("Take it less often"));
-        assert!(said(&worst(0.3, 0.01), &[pick()]).contains("beside that it does not matter"));
-        assert!(said(&worst(0.3, 1e-6), &[pick()]).contains("no kind that was tried is better for it"));
+        assert!(said(&worst(0.97, 1e-6), &[pick()]).contains("Lock it less often"));
+        assert!(said(&worst(0.3, 0.01), &[pick()]).contains("compared with that, the cost of a hand-over"));
+        assert!(said(&worst(0.3, 1e-6), &[pick()]).contains("no tried kind is better for it"));
     }
 
     #[test]
-    fn what_only_seemed_better_takes_more_runs() {
+    fn unproven_gain_advises_more_time() {
         let judged = Judged { best: Some(1.2), ..Judged::default() };
         let text = why(&findings(), &[pick()], &Polling::default(), judged).join(" ");
-        assert!(text.contains("1.20 times as good, which may be noise: give it more time"), "{text}");
+        assert!(text.contains("1.20 times as good in these runs, which may be noise: allow more"), "{text}");
     }
 
     #[test]
-    fn what_cannot_be_seen_is_said_alone() {
+    fn missing_recording_is_the_only_explanation() {
         let silence = "No lock was recorded.".to_owned();
         assert_eq!(
             why(
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn polling_that_is_proven_worse_is_called_worse() {
+    fn worse_polling_is_reported_as_worse() {
         let site = super::super::SitePick {
             name: "f+0x2d".into(),
             place: None,
@@ -268,16 +269,18 @@ mod tests {
     }
 
     #[test]
-    fn waits_that_were_not_tried_are_explained() {
+    fn untried_waits_are_explained() {
         let long = Polling { waits: 120, saving_s: 0.001, wake_up_s: Some(48e-6), sites: Vec::new() };
         let text = why(&findings(), &[], &long, Judged::default()).join(" ");
         assert!(
-            text.contains("could save 1.0ms at most, a wake-up costing 48us here: its 120 waits are few"),
+            text.contains(
+                "could save 1.0ms at most, because a wake-up costs 48us here and its 120 waits are few"
+            ),
             "{text}"
         );
         let unknown =
             why(&findings(), &[], &Polling { wake_up_s: None, ..long }, Judged::default()).join(" ");
-        assert!(unknown.contains("what a wake-up costs was not measured"), "{unknown}");
+        assert!(unknown.contains("the cost of a wake-up was not measured"), "{unknown}");
         let text = said(&Findings { other_waits_s: 6.0, ..findings() }, &[]);
         assert!(text.contains("Threads waited 6.00s for descriptors"), "{text}");
     }

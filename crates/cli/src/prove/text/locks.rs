@@ -1,23 +1,23 @@
-//! The locks under each other: before, and after.
+//! The lock tables of all configurations.
 
 use super::super::format::{count, paragraph};
 use super::super::report::Report;
 use super::{Detail, head};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::{number, percent, time};
-use unspin_meter::{MeterReport, ReportComparison};
+use unspin_meter::{MeterReport as LockReport, ReportComparison};
 
-/// Locks that are shown, those that most time was lost on under any candidate: what is below them decides nothing.
+/// Number of locks that are shown: those with the most lost time under any configuration.
 const SHOWN: usize = 6;
 
-/// Prints the tables, and why one is not there.
+/// Prints the tables, and the reasons for missing ones.
 pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Result {
     let metered = &report.locks.metered;
-    // Where waits are judged alone, the figures of locks decide nothing.
+    // If only waits are judged, the figures of locks decide nothing.
     let is_shown = detail == Detail::Full || !report.is_about_waits();
     if is_shown && metered.iter().any(|metered| !metered.report.locks.is_empty()) {
-        writeln!(f, "The locks, in one more run each, metered")?;
-        let reports: Vec<MeterReport> = metered.iter().map(|m| m.report.clone()).collect();
+        writeln!(f, "The locks, in one metered run each")?;
+        let reports: Vec<LockReport> = metered.iter().map(|m| m.report.clone()).collect();
         let (reports, left_out) = worst(reports);
         let labels = metered.iter().map(|metered| metered.candidate.as_str());
         match detail {
@@ -30,7 +30,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
             }
         }
         if left_out > 0 {
-            writeln!(f, "\nand {left_out} locks that less time was lost on: unspin meter shows all.")?;
+            writeln!(f, "\nand {left_out} locks with less lost time: `unspin meter` shows all.")?;
         }
         for metered in metered {
             let events = metered.report.events.iter();
@@ -43,7 +43,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
         }
         writeln!(f)?;
     }
-    // A control that fails when it is metered fails by itself too, which is told below.
+    // A control that fails when it is metered also fails in the session, which is reported below.
     let missing = report.locks.missing.iter().filter(|_| report.control_failure().is_none());
     for missing in missing {
         write!(f, "{}", paragraph(missing, 0))?;
@@ -51,8 +51,8 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
     Ok(())
 }
 
-/// The columns that tell candidates apart: a line for each, under the name of the lock.
-fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &MeterReport)]) -> fmt::Result {
+/// The columns that distinguish candidates: a line for each candidate, under the name of the lock.
+fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &LockReport)]) -> fmt::Result {
     let mut names: Vec<&str> = Vec::new();
     for lock in reports.iter().flat_map(|(_, report)| &report.locks) {
         if !names.contains(&lock.row.name.as_str()) {
@@ -90,8 +90,9 @@ fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &MeterReport)]) -> fmt::
     Ok(())
 }
 
-/// The reports with the locks that most time was lost on under any candidate, and how many names were left out.
-fn worst(mut reports: Vec<MeterReport>) -> (Vec<MeterReport>, usize) {
+/// The reports with only the locks with the most lost time under any configuration, and the number of names that were
+/// left out.
+fn worst(mut reports: Vec<LockReport>) -> (Vec<LockReport>, usize) {
     let mut names: Vec<(String, f64)> = Vec::new();
     for lock in reports.iter().flat_map(|report| &report.locks) {
         match names.iter_mut().find(|(name, _)| *name == lock.row.name) {

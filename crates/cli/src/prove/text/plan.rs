@@ -1,6 +1,6 @@
 //! What to do with the result: the plan that won, or why there is none.
 
-use super::super::contestant::Contestant;
+use super::super::configuration::Configuration;
 use super::super::format::paragraph;
 use super::super::recommendation::Recommended;
 use super::super::report::Report;
@@ -8,13 +8,16 @@ use super::super::search::{Judged, why};
 use std::fmt::{self, Formatter};
 use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
 
-/// Prints it.
+/// Prints the paragraph.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if let Some(recommended) = &report.recommended {
         return write_plan(f, report, recommended);
     }
     if report.conclusion() == Conclusion::OverCpuLimit {
-        return writeln!(f, "No plan: what is proven faster may use more CPU time than --cpu-limit allows\n");
+        return writeln!(
+            f,
+            "No plan: every candidate that is proven faster may use more CPU time than --cpu-limit allows\n"
+        );
     }
     match &report.search {
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
@@ -28,11 +31,11 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-/// That nothing won; and what lost, by how much.
+/// The sentence that no candidate won, and which lost by how much.
 fn headline(report: &Report) -> String {
-    let control = &report.sitting.analysis.control;
+    let control = &report.session.analysis.control;
     let worse = |comparison: &Comparison| match comparison.verdict {
-        Verdict::ProvenSlower { ratio } => Some(match report.sitting.analysis.metric.quantity {
+        Verdict::ProvenSlower { ratio } => Some(match report.session.analysis.metric.quantity {
             Quantity::WallTime => {
                 format!("{} is proven slower ({} times as long)", comparison.name, factor(1.0 / ratio.value))
             }
@@ -45,9 +48,9 @@ fn headline(report: &Report) -> String {
     };
     let worse: Vec<String> = comparisons(report).filter_map(worse).collect();
     match worse.is_empty() {
-        true => "No plan: nothing that was tried is proven better".into(),
+        true => "No plan: no candidate is proven better".into(),
         false => {
-            format!("No plan: nothing that was tried is proven better than {control}; {}", worse.join(", "))
+            format!("No plan: no candidate is proven better than {control}; {}", worse.join(", "))
         }
     }
 }
@@ -56,14 +59,17 @@ fn factor(factor: f64) -> String {
     three_digits(factor, 2)
 }
 
-/// How the judged did.
+/// The results of the candidates.
 fn judged(report: &Report) -> Judged {
     let ratios = comparisons(report).filter_map(|comparison| Some(comparison.ratio?.value));
-    let polls = |contestant: &&Contestant| {
-        contestant.is_judged() && contestant.judged_plan().is_some_and(|plan| !plan.waits.is_empty())
+    let polls = |configuration: &&Configuration| {
+        configuration.is_judged() && configuration.judged_plan().is_some_and(|plan| !plan.waits.is_empty())
     };
-    let mut polling =
-        report.contestants.iter().filter(polls).filter_map(|contestant| report.comparison(contestant));
+    let mut polling = report
+        .configurations
+        .iter()
+        .filter(polls)
+        .filter_map(|configuration| report.comparison(configuration));
     Judged {
         best: ratios.max_by(f64::total_cmp),
         is_polling_worse: polling
@@ -71,21 +77,21 @@ fn judged(report: &Report) -> Judged {
     }
 }
 
-/// Those of the judged.
+/// The comparisons of the candidates.
 fn comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
-    let judged = report.contestants.iter().filter(|contestant| contestant.is_judged());
-    judged.filter_map(|contestant| report.comparison(contestant))
+    let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
+    judged.filter_map(|configuration| report.comparison(configuration))
 }
 
 fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended) -> fmt::Result {
     writeln!(f, "The plan that won, {}", recommended.name)?;
-    // The comment says again what the verdict says.
+    // The comment of the file repeats the verdict.
     let text = recommended.file.text();
     for line in text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()) {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(
-        "Kept by --plan FILE, applied by: unspin run --use-plan FILE -- {}",
+        "--plan FILE writes it to a file. To apply it: unspin run --use-plan FILE -- {}",
         report.command.join(" ")
     );
     writeln!(f, "{}", paragraph(&how, 0))

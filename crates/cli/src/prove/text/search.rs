@@ -8,14 +8,14 @@ use unspin_meter::figures::time;
 use unspin_meter::{RecordKind, WakeUpCost};
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 
-/// Call sites that are shown at most.
+/// Maximum number of call sites that are shown.
 const SITES: usize = 4;
 
-/// Prints what was found, and who was tried.
+/// Prints the findings and the results of the screening.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let Some(search) = &report.search else { return Ok(()) };
     let findings = &search.findings;
-    let place = format!("Found in one run, metered: {} on {} CPUs", time(findings.seconds), findings.cpus);
+    let place = format!("Found in one metered run: {} on {} CPUs", time(findings.seconds), findings.cpus);
     writeln!(f, "{place}")?;
     write!(f, "{}", paragraph(&mutexes(search), 2))?;
     for pick in &search.picks {
@@ -38,10 +38,10 @@ fn mutexes(search: &Search) -> String {
     let findings = &search.findings;
     if search.picks.is_empty() {
         return match (&search.screening, search.polling.is_promising()) {
-            (None, _) => "No mutex and no wait costs enough time to look for something better.".into(),
-            (Some(_), true) => "No mutex costs enough time to look for a better one, but waits do.".into(),
+            (None, _) => "No mutex and no wait costs enough time to search for a better one.".into(),
+            (Some(_), true) => "No mutex costs enough time to search for a better one, but waits do.".into(),
             (Some(_), false) => {
-                "No mutex and no wait costs enough time to look for something better; what else could help was tried.".into()
+                "No mutex and no wait costs enough time to search for a better one; other candidates were tried.".into()
             }
         };
     }
@@ -96,14 +96,14 @@ fn describe(findings: &Findings, pick: &Pick) -> String {
 
 fn write_screening(f: &mut Formatter<'_>, report: &Report, screened: &Screened) -> fmt::Result {
     let text = format!(
-        "Tried in {} short runs, {:.0} s: how many times as good as {}. That only chooses who is judged.",
+        "Tried in {} short runs, {:.0} s: ratios to {}. These runs only select candidates.",
         screened.runs(),
         screened.elapsed_s,
-        report.sitting.analysis.control
+        report.session.analysis.control
     );
     write!(f, "{}", paragraph(&text, 0))?;
     for standing in &screened.standings {
-        let judged = report.contestants.iter().any(|c| c.name() == standing.name);
+        let judged = report.configurations.iter().any(|c| c.name() == standing.name);
         writeln!(f, "  {:>5}  {}{}", ratio(standing), standing.name, fate(standing, judged))?;
     }
     writeln!(f)
@@ -117,7 +117,7 @@ fn fate(standing: &ScreeningResult, judged: bool) -> String {
     match &standing.end {
         ScreeningEnd::Collapsed { limit_s } => format!(": collapsed, stopped after {limit_s:.1} s"),
         ScreeningEnd::Failed { reason } => format!(": {reason}"),
-        ScreeningEnd::Kept | ScreeningEnd::Dropped if judged => ": goes on".into(),
+        ScreeningEnd::Kept | ScreeningEnd::Dropped if judged => ": is judged".into(),
         ScreeningEnd::Kept | ScreeningEnd::Dropped => String::new(),
     }
 }

@@ -1,6 +1,6 @@
-//! The first lines of the report: what was compared, what is proven, how sure that is.
+//! The first lines of the report: what was compared, what is proven, how certain that is.
 
-use super::super::contestant::Contestant;
+use super::super::configuration::Configuration;
 use super::super::format::{effect, p_value, paragraph};
 use super::super::report::Report;
 use crate::engine::Engine;
@@ -8,27 +8,27 @@ use std::fmt::{self, Formatter};
 use unspin_locks::LockKind;
 use unspin_stats::{Comparison, Direction, Quantity, Ratio, Verdict, three_digits};
 
-/// Prints them; in place of the second and third, that the control failed, if it did.
+/// Prints the lines. If the control failed, that replaces the second and third.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     write!(f, "{}", paragraph(&format!("Compared: {}", compared(report)), 0))?;
     if let Some(failure) = report.control_failure() {
         return write!(f, "{}", paragraph(&format!("Proven: nothing. {failure}"), 0));
     }
     write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
-    write!(f, "{}", paragraph(&format!("How sure: {}", how_sure(report)), 0))
+    write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))
 }
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
 fn compared(report: &Report) -> String {
-    let sitting = &report.sitting;
-    let metric = &sitting.analysis.metric;
+    let session = &report.session;
+    let metric = &session.analysis.metric;
     let better = match metric.direction {
         Direction::LowerIsBetter => "lower is better",
         Direction::HigherIsBetter => "higher is better",
     };
     let names: Vec<&str> =
-        report.contestants.iter().filter(|c| c.is_judged()).map(Contestant::name).collect();
-    let control = &sitting.analysis.control;
+        report.configurations.iter().filter(|c| c.is_judged()).map(Configuration::name).collect();
+    let control = &session.analysis.control;
     let explained = match control.as_str() {
         name if name == Engine::Kernel.name() => " (the kernel's own System V IPC)",
         name if name == LockKind::System.name() => " (libc's own mutexes and waits)",
@@ -38,15 +38,15 @@ fn compared(report: &Report) -> String {
         "{} with {control}{explained}, by {}, {better}: {} rounds of {} candidates in random order, {:.0} s",
         list(&names),
         metric.name,
-        sitting.rounds,
-        report.contestants.len(),
-        sitting.elapsed.as_secs_f64()
+        session.rounds,
+        report.configurations.len(),
+        session.elapsed.as_secs_f64()
     )
 }
 
 /// "poll is faster, 3.1 times as fast as system; nothing about adaptive."
 fn proven(report: &Report) -> String {
-    let control = &report.sitting.analysis.control;
+    let control = &report.session.analysis.control;
     let (mut clauses, mut undecided) = (Vec::new(), Vec::new());
     for comparison in judged(report) {
         let name = &comparison.name;
@@ -69,10 +69,10 @@ fn proven(report: &Report) -> String {
     format!("{}.", clauses.join("; "))
 }
 
-/// "poll is 3.1 times as fast as system"; of other figures than wall time, what they are and which way is better.
+/// "poll is 3.1 times as fast as system"; for figures other than wall time, the figure and its better direction.
 fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
-    let control = &report.sitting.analysis.control;
-    let metric = &report.sitting.analysis.metric;
+    let control = &report.session.analysis.control;
+    let metric = &report.session.analysis.metric;
     let (times, _) = shown(report, ratio);
     match (metric.quantity, ratio.value > 1.0) {
         (Quantity::WallTime, true) => format!("{name} is faster, {times} times as fast as {control}"),
@@ -84,9 +84,9 @@ fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
     }
 }
 
-/// The ratio and its interval, turned as the sentence has it: times as fast, times as long, or the quotient of the figures.
+/// The ratio and its interval as the sentence needs them: times as fast, times as long, or the quotient of the figures.
 fn shown(report: &Report, ratio: Ratio) -> (String, String) {
-    let metric = &report.sitting.analysis.metric;
+    let metric = &report.session.analysis.metric;
     let is_inverted = match metric.quantity {
         Quantity::WallTime => ratio.value < 1.0,
         _ => metric.direction == Direction::LowerIsBetter,
@@ -99,17 +99,18 @@ fn shown(report: &Report, ratio: Ratio) -> (String, String) {
     (three_digits(ratio.value, 2), format!("{lower} to {upper}"))
 }
 
-/// The interval of what is proven by most; or what could hide, if nothing is.
-fn how_sure(report: &Report) -> String {
+/// The interval of the greatest proven difference; or, if nothing is proven, the differences that may remain
+/// undetected.
+fn certainty(report: &Report) -> String {
     let distance = |comparison: &&Comparison| comparison.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
     let is_proven = |comparison: &&Comparison| {
         matches!(comparison.verdict, Verdict::ProvenFaster { .. } | Verdict::ProvenSlower { .. })
     };
     let best = judged(report).filter(is_proven).max_by(|a, b| distance(a).total_cmp(&distance(b)));
-    let analysis = &report.sitting.analysis;
+    let analysis = &report.session.analysis;
     let floor = analysis.noise_floor.map_or(String::new(), |floor| {
         format!(
-            "; differences below {} drown in the noise, which {} run twice shows",
+            "; differences below {} are within the noise, measured by running {} twice",
             effect(floor.factor),
             analysis.control
         )
@@ -128,14 +129,14 @@ fn how_sure(report: &Report) -> String {
         _ => None,
     });
     match hidden.max_by(f64::total_cmp) {
-        Some(factor) => format!("a difference of up to {} could still hide{floor}.", effect(factor)),
-        None => "any difference could still hide.".into(),
+        Some(factor) => format!("a difference of up to {} may be undetected{floor}.", effect(factor)),
+        None => "any difference may be undetected.".into(),
     }
 }
 
 fn judged(report: &Report) -> impl Iterator<Item = &Comparison> {
-    let judged = report.contestants.iter().filter(|contestant| contestant.is_judged());
-    judged.filter_map(|contestant| report.comparison(contestant))
+    let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
+    judged.filter_map(|configuration| report.comparison(configuration))
 }
 
 /// "a, b and c".

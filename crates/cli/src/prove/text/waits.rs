@@ -1,4 +1,4 @@
-//! The judged waits under each other: before, and after.
+//! The judged waits under all configurations.
 
 use super::super::format::{paragraph, share_of};
 use super::super::report::Report;
@@ -12,7 +12,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if report.waits.is_empty() {
         return Ok(());
     }
-    writeln!(f, "Waits, in one more run each, metered")?;
+    writeln!(f, "Waits, in one metered run each")?;
     writeln!(f, "{:15} {:>10} {:>8} {:>8}", "", "waits", "slept", "median")?;
     for site in &report.waits {
         writeln!(f, "{}", site.name)?;

@@ -1,8 +1,8 @@
-//! What stands in front of the picture: help, and the question at the end.
+//! Dialogs in front of the screen: the help, and the question on leaving.
 
 use super::centred;
 use super::style::Palette;
-use crate::top::state::{Dialog, Program, State};
+use crate::top::state::{Dialog, ProgramState, State};
 use ratatui::Frame;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
@@ -14,7 +14,7 @@ const HELP: &str = " \
  < >           sort by the column to the left, to the right
  up, down, Page Up, Page Down, Home, End
  Enter         open the lock: callers, holders, histograms; Esc goes back
- /             show only names that contain something; Esc takes that away
+ /             show only names that contain something; Esc removes the filter
  p, space      stop the picture, not the program
  + -           a longer, a shorter interval
 
@@ -28,12 +28,12 @@ const HELP: &str = " \
  SHORT  share of these that ended within three wake-ups
  A wait is counted when it has ended, so that a long one comes at once.";
 
-/// Draws the dialog that is open.
+/// Draws the open dialog.
 pub fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
     let (title, text) = match (&state.dialog, state.program) {
         (Some(Dialog::Help), _) => (" Keys and columns ", HELP.to_owned()),
         (Some(Dialog::Leave), _) => (" Leave ", question(state)),
-        (_, Program::Ending) => (" Ending ", ending(state)),
+        (_, ProgramState::Ending) => (" Ending ", ending(state)),
         _ => return,
     };
     let width = text.lines().map(|line| line.chars().count()).max().unwrap_or(0) as u16 + 3;
@@ -60,6 +60,6 @@ fn ending(state: &State) -> String {
     format!(
         " Process {} has been sent SIGTERM.\n q or ^C kills it at once; otherwise it gets\n SIGKILL if it is still there after {} seconds.",
         state.pid,
-        crate::top::ending::GRACE.as_secs()
+        crate::top::termination::GRACE.as_secs()
     )
 }

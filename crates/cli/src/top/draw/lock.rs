@@ -1,8 +1,8 @@
-//! One lock: who holds it, who uses it, for how long.
+//! One lock in detail: its holders, its callers, and its histograms.
 
 use super::style::Palette;
 use super::table;
-use crate::top::columns::{self, Column, LOCKS, Scale, WAITS};
+use crate::top::columns::{self, Column, LOCKS, Units, WAITS};
 use crate::top::order::{Id, Item};
 use crate::top::state::{Screen, State};
 use ratatui::Frame;
@@ -12,12 +12,12 @@ use ratatui::widgets::Paragraph;
 use unspin_meter::figures::{count, percent, time};
 use unspin_meter::{RecordKind, Times};
 
-/// Holders that are shown.
+/// Maximum number of holders that are shown.
 const HOLDERS: usize = 8;
-/// From this width on the histograms stand side by side.
+/// From this width on, the histograms are side by side.
 const WIDE: u16 = 96;
 
-/// Draws the lines from the first one that is seen.
+/// Draws the lines from the first visible one.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palette) {
     let lines = lines(state, area.width, palette);
     state.fit_lines(area.height.into(), lines.len());
@@ -33,7 +33,7 @@ fn lines(state: &State, width: u16, palette: Palette) -> Vec<Line<'static>> {
         lines.push(Line::raw("It was not used in the last interval; t shows all since the start."));
         return lines;
     };
-    let scale = Scale::new(report, state.period);
+    let scale = Units::new(report, state.period);
     match item {
         Item::Lock(lock) => {
             lines.extend(held_now(id, state, palette));
@@ -96,7 +96,7 @@ fn caller_line<R>(
     name: &str,
     place: Option<&str>,
     kind: Option<RecordKind>,
-    scale: &Scale,
+    scale: &Units,
 ) -> Line<'static> {
     let mut name = format!("  {name}");
     name.extend(place.map(|place| format!(" {place}")));
@@ -113,7 +113,7 @@ fn held_now(id: &Id, state: &State, palette: Palette) -> Vec<Line<'static>> {
     let Some(reading) = &state.reading else { return Vec::new() };
     let holders = reading.holders(&id.name);
     if holders.is_empty() {
-        return vec![Line::styled("held by nobody at this moment", palette.quiet())];
+        return vec![Line::styled("not held at this moment", palette.quiet())];
     }
     let mut lines: Vec<Line<'_>> = Vec::new();
     for (held, seconds) in holders.iter().take(HOLDERS) {
@@ -149,10 +149,10 @@ fn side_by_side(holds: &Times, waits: &Times, width: u16, palette: Palette) -> V
     lines
 }
 
-/// Characters before a bar: the range, the share, the number.
+/// Width before a bar: range, share, number.
 const BEFORE: u16 = 12 + 6 + 11 + 1;
 
-/// A bar for each range from the first to the last that is not empty.
+/// One bar for each range from the first to the last that is not empty.
 fn bars(title: &str, times: &Times, width: u16, palette: Palette) -> Vec<Line<'static>> {
     let titles = format!("{title:<12}{:>6}{:>11}", "share", "times");
     let mut lines = vec![Line::from(Span::styled(titles, palette.titles()))];
@@ -163,7 +163,7 @@ fn bars(title: &str, times: &Times, width: u16, palette: Palette) -> Vec<Line<'s
     };
     let mut reached = None;
     for range in times.ranges() {
-        // Ranges in which nothing fell are left out of the list, and would mislead the eye.
+        // The report leaves out empty ranges. Missing bars would mislead.
         while let Some(from) = reached.filter(|&from| range.from > from * 1.01) {
             lines.push(Line::raw(range_text(from, Some(2.0 * from), 0, 0.0)));
             reached = Some(2.0 * from);
@@ -187,7 +187,7 @@ fn range_text(from: f64, below: Option<f64>, n: u64, share: f64) -> String {
     format!("{label:<12}{:>6}{:>11} ", percent(share), count(n))
 }
 
-/// In eighths of a character. Whatever is not nothing is to be seen.
+/// The length in eighths of a character. Every value above zero is visible.
 fn bar(n: u64, most: u64, room: u16) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let eighths = (n as f64 / most as f64 * f64::from(room) * 8.0).round() as usize;
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_as_long_as_they_should_be() {
+    fn bar_length_is_proportional() {
         assert_eq!([bar(0, 10, 4), bar(5, 10, 4), bar(10, 10, 4)], ["", "██", "████"]);
         assert_eq!([bar(1, 1_000_000, 4), bar(9, 16, 2), bar(1, 1, 0)], ["▏", "█▏", ""]);
     }

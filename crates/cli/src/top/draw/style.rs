@@ -2,17 +2,17 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Which means there are to set something off.
+/// The available means of emphasis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Palette {
-    /// A few colours.
+    /// Colours.
     Coloured,
-    /// Bold and reversed only.
+    /// Bold and reversed text only.
     Plain,
 }
 
 impl Palette {
-    /// What the environment wants: no-color.org, and terminals that have none.
+    /// What the environment allows: no-color.org, and terminals without colours.
     pub fn from_environment() -> Palette {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let poor = std::env::var_os("TERM")
@@ -27,22 +27,22 @@ impl Palette {
         }
     }
 
-    /// What counts.
+    /// An important value.
     pub fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What is there to be read once.
+    /// Secondary text.
     pub fn quiet(self) -> Style {
         self.colour(Color::DarkGray)
     }
 
-    /// All is well.
+    /// A good state.
     pub fn good(self) -> Style {
         self.colour(Color::Green)
     }
 
-    /// Something is amiss, or missing.
+    /// An alarming state, or missing data.
     pub fn alarm(self) -> Style {
         self.colour(Color::Red).add_modifier(Modifier::BOLD)
     }
@@ -57,12 +57,12 @@ impl Palette {
         Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
     }
 
-    /// The title of the column that the table is sorted by.
+    /// The title of the sort column.
     pub fn sorted(self) -> Style {
         self.chosen().add_modifier(Modifier::BOLD)
     }
 
-    /// The chosen row.
+    /// The row under the cursor.
     pub fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }

@@ -1,16 +1,16 @@
-//! The table of locks, or of waits.
+//! The table of locks or waits.
 
 use super::style::Palette;
-use crate::top::columns::{self, Column, LOCKS, Scale, WAITS};
+use crate::top::columns::{self, Column, LOCKS, Units, WAITS};
 use crate::top::order::Item;
 use crate::top::reading::{Period, Section};
-use crate::top::state::{Program, State};
+use crate::top::state::{ProgramState, State};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-/// Draws the rows that have room.
+/// Draws the rows that fit.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palette) {
     let page = area.height.saturating_sub(1);
     state.fit_table(page.into());
@@ -21,7 +21,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
     for (index, item) in state.rows(state.top, page.into()).enumerate() {
         let text = item_line(item, state, area.width);
         let style = if state.top + index == state.cursor { palette.chosen() } else { Default::default() };
-        // As wide as the window, so that the chosen row is a bar.
+        // Padded to the width of the window, so that the cursor is a bar.
         lines.push(Line::styled(format!("{text:<0$}", area.width as usize), style));
     }
     if lines.len() == 1 {
@@ -32,7 +32,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
 
 fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
     let Some(report) = state.report() else { return String::new() };
-    let scale = Scale::new(report, state.period);
+    let scale = Units::new(report, state.period);
     match item {
         Item::Lock(lock) => {
             columns::line(&columns::that_fit(&LOCKS, width), &lock.row, &item.label(), &scale)
@@ -43,7 +43,7 @@ fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
     }
 }
 
-/// The line of titles; the one that the table is sorted by is marked.
+/// The line of titles; the title of the sort column is marked.
 pub fn titles<R>(columns: &[&Column<R>], state: &State, palette: Palette) -> Line<'static> {
     let mut spans: Vec<Span<'_>> = Vec::new();
     for column in columns {
@@ -60,11 +60,11 @@ fn empty(state: &State) -> String {
     let (_, all) = state.size();
     match (&state.reading, state.period, state.program) {
         (None, ..) => String::new(),
-        _ if all > 0 => " No name contains the filter; Esc takes it away.".into(),
+        _ if all > 0 => " No name contains the filter; Esc removes it.".into(),
         (_, Period::Lately, _) => {
             " Nothing was used in the last interval; t shows all since the start.".into()
         }
-        (_, _, Program::Ended(_)) => " Nothing was recorded.".into(),
+        (_, _, ProgramState::Ended(_)) => " Nothing was recorded.".into(),
         _ => " Nothing has been recorded yet.".into(),
     }
 }

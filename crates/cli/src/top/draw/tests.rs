@@ -5,7 +5,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::{Color, Modifier};
 
-/// What stands in a window of that size; without spaces at the ends of lines.
+/// The text of a window of this size, without spaces at the ends of lines.
 fn picture(state: &mut State, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, state, Palette::Coloured)).unwrap();
@@ -21,7 +21,7 @@ fn press(state: &mut State, keys: &str) {
 }
 
 #[test]
-fn the_table() {
+fn table_of_the_last_interval_is_drawn() {
     let expected = "\
 unspin top /bin/server -t 4
 pid 7  running  10.0s  LOST 1.20s (120ms/s)  2 CPUs  1 process  1 thread  level full
@@ -38,7 +38,7 @@ q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause
 }
 
 #[test]
-fn the_table_since_the_start_in_a_narrow_window() {
+fn narrow_window_drops_columns() {
     let mut state = state(3);
     press(&mut state, "ta/LOCK\n");
     let expected = "\
@@ -56,7 +56,7 @@ q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause
 }
 
 #[test]
-fn waits() {
+fn table_of_waits_is_drawn() {
     let mut state = state(3);
     state.press(key(KeyCode::Tab));
     let expected = "\
@@ -72,7 +72,7 @@ q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause
 }
 
 #[test]
-fn waits_of_which_it_is_not_known_how_many_are_short() {
+fn unknown_short_waits_are_dashes() {
     let mut state = state(3);
     state.press(key(KeyCode::Tab));
     for report in ["without a wake-up cost", "counted"] {
@@ -91,7 +91,7 @@ fn waits_of_which_it_is_not_known_how_many_are_short() {
 }
 
 #[test]
-fn policies_of_waits_stand_in_the_header() {
+fn header_shows_wait_policies() {
     let mut state = state(3);
     let mut shown = reading(11, 3);
     shown.since_start.invocation.waits = vec!["poll".into()];
@@ -101,7 +101,7 @@ fn policies_of_waits_stand_in_the_header() {
 }
 
 #[test]
-fn one_lock() {
+fn lock_screen_is_drawn() {
     let mut state = state(3);
     press(&mut state, "\n");
     let expected = "\
@@ -124,7 +124,7 @@ Esc back  q leave  ? help  t lately/since start  p pause
 }
 
 #[test]
-fn one_lock_in_a_narrow_window_can_be_scrolled() {
+fn lock_screen_scrolls_in_a_small_window() {
     let mut state = state(3);
     press(&mut state, "\n");
     assert!(!picture(&mut state, 60, 12).contains("WAITED"));
@@ -133,7 +133,7 @@ fn one_lock_in_a_narrow_window_can_be_scrolled() {
 }
 
 #[test]
-fn a_lock_that_was_not_used_lately() {
+fn unused_lock_is_reported_as_unused_in_the_interval() {
     let mut state = state(3);
     press(&mut state, "\n");
     let mut quiet = reading(11, 3);
@@ -145,7 +145,7 @@ fn a_lock_that_was_not_used_lately() {
 }
 
 #[test]
-fn the_question() {
+fn leave_dialog_is_drawn() {
     let mut state = state(3);
     press(&mut state, "q");
     let expected = "\
@@ -166,7 +166,7 @@ q leave  ? help  t lately/since start  Tab waits  Enter open  / filter
 }
 
 #[test]
-fn what_became_of_the_program() {
+fn header_shows_the_state_of_the_program() {
     let mut state = state(3);
     press(&mut state, "qe");
     assert!(picture(&mut state, 100, 12).contains("SIGKILL if it is still there after 5 seconds"));
@@ -179,7 +179,7 @@ fn what_became_of_the_program() {
 }
 
 #[test]
-fn times_that_were_not_taken_are_dashes() {
+fn unmeasured_times_are_dashes() {
     let mut state = state(3);
     let mut counted = reading(11, 3);
     let report = counted.lately.as_mut().unwrap();
@@ -191,9 +191,9 @@ fn times_that_were_not_taken_are_dashes() {
     assert_eq!(row.split_whitespace().filter(|word| *word == "-").count(), 9, "{picture}");
 }
 
-/// Any size, any screen, any dialog.
+/// Every size, every screen, every dialog.
 #[test]
-fn no_window_is_too_small() {
+fn window_of_every_size_is_drawn() {
     for keys in ["", "\n", "q", "?", "/x", "qe", "t\n"] {
         let mut state = state(30);
         press(&mut state, keys);
@@ -206,7 +206,7 @@ fn no_window_is_too_small() {
 }
 
 #[test]
-fn without_colours_nothing_is_coloured_and_the_chosen_row_is_seen() {
+fn no_color_uses_only_bold_and_reversed_text() {
     let mut terminal = Terminal::new(TestBackend::new(100, 12)).unwrap();
     let mut state = state(3);
     terminal.draw(|frame| draw(frame, &mut state, Palette::Plain)).unwrap();

@@ -1,7 +1,7 @@
 use super::super::testing::{control_c, key, reading, state};
 use super::*;
 
-fn press(state: &mut State, keys: &str) -> Option<Wish> {
+fn press(state: &mut State, keys: &str) -> Option<Action> {
     let mut wish = None;
     for character in keys.chars() {
         let code = match character {
@@ -24,12 +24,12 @@ fn chosen(state: &State) -> String {
 }
 
 #[test]
-fn most_time_lost_comes_first() {
+fn rows_are_sorted_by_lost_time_at_first() {
     assert_eq!(names(&state(3)), ["lock3", "lock2", "lock1"]);
 }
 
 #[test]
-fn keys_sort() {
+fn keys_select_the_sort_order() {
     let mut state = state(12);
     for (keys, sort) in
         [("a", Sort::Total), ("u", Sort::Util), ("l", Sort::Lost), (">", Sort::Util), ("<<", Sort::Lost)]
@@ -41,7 +41,7 @@ fn keys_sort() {
 }
 
 #[test]
-fn waits_are_apart() {
+fn tab_switches_to_waits() {
     let mut state = state(3);
     state.press(key(KeyCode::Down));
     press(&mut state, "\t");
@@ -51,21 +51,21 @@ fn waits_are_apart() {
 }
 
 #[test]
-fn a_chosen_lock_stays_chosen_wherever_it_goes() {
+fn cursor_follows_its_lock() {
     let mut state = state(3);
     assert_eq!(chosen(&state), "lock3");
     state.press(key(KeyCode::Down));
     assert_eq!(chosen(&state), "lock2");
-    // There are new ones above it now.
+    // There are new rows above it now.
     state.show(reading(11, 20));
     assert_eq!((chosen(&state), state.cursor), ("lock2".into(), 18));
-    // It has gone: the cursor stays within the table.
+    // Its row has gone: the cursor stays within the table.
     press(&mut state, "/lock3\n");
     assert_eq!((chosen(&state), state.cursor), ("lock3".into(), 0));
 }
 
 #[test]
-fn whoever_stays_at_the_top_sees_the_worst() {
+fn cursor_at_the_top_stays_at_the_top() {
     let mut state = state(3);
     state.show(reading(11, 20));
     assert_eq!(chosen(&state), "lock20");
@@ -76,7 +76,7 @@ fn whoever_stays_at_the_top_sees_the_worst() {
 }
 
 #[test]
-fn moving_ends_at_the_ends() {
+fn cursor_stops_at_the_ends() {
     let mut state = state(50);
     state.fit_table(10);
     for (code, cursor, top) in [
@@ -95,7 +95,7 @@ fn moving_ends_at_the_ends() {
 }
 
 #[test]
-fn filters_are_typed_and_taken_back() {
+fn filter_is_applied_and_undone() {
     let mut state = state(12);
     press(&mut state, "/K1");
     assert_eq!(names(&state), ["lock12", "lock11", "lock10", "lock1"]);
@@ -115,7 +115,7 @@ fn filters_are_typed_and_taken_back() {
 }
 
 #[test]
-fn without_rows_nothing_is_opened() {
+fn enter_without_rows_does_nothing() {
     let mut state = State::new("x".into(), 7, Duration::from_secs(1));
     press(&mut state, "\n?xl\t\n");
     state.press(key(KeyCode::PageDown));
@@ -124,12 +124,12 @@ fn without_rows_nothing_is_opened() {
 }
 
 #[test]
-fn a_lock_opens_and_closes() {
+fn enter_opens_a_lock_and_escape_closes_it() {
     let mut state = state(3);
     state.press(key(KeyCode::Down));
     press(&mut state, "\n");
     assert!(state.open().is_some_and(|item| item.id().name == "lock2"));
-    // Another reading shows the same lock, wherever it is in the table now.
+    // The next reading shows the same lock, wherever its row is.
     state.show(reading(11, 20));
     assert!(state.open().is_some_and(|item| item.id().name == "lock2"));
     state.press(key(KeyCode::End));
@@ -140,17 +140,17 @@ fn a_lock_opens_and_closes() {
 }
 
 #[test]
-fn pausing_stops_the_picture() {
+fn pause_stops_updates() {
     let mut state = state(3);
     assert!(state.wants_readings());
     assert_eq!(press(&mut state, "p"), None);
     assert!(!state.wants_readings());
-    assert_eq!(press(&mut state, " "), Some(Wish::Read));
+    assert_eq!(press(&mut state, " "), Some(Action::Read));
     assert!(state.wants_readings());
 }
 
 #[test]
-fn intervals_have_limits() {
+fn interval_keys_stop_at_the_limits() {
     let mut state = state(1);
     press(&mut state, "+");
     assert_eq!(state.interval, Duration::from_secs(2));
@@ -161,30 +161,30 @@ fn intervals_have_limits() {
 }
 
 #[test]
-fn leaving_asks_what_becomes_of_the_program() {
+fn leave_key_opens_the_dialog() {
     let mut state = state(1);
     assert_eq!(press(&mut state, "q"), None);
     assert_eq!(press(&mut state, "qx"), None, "neither is an answer");
     assert_eq!((press(&mut state, "\x1b"), &state.dialog), (None, &None));
-    assert_eq!(press(&mut state, "qg"), Some(Wish::Leave));
-    assert_eq!(state.program, Program::Running);
-    assert_eq!(press(&mut state, "qe"), Some(Wish::End));
-    assert_eq!(state.program, Program::Ending);
-    assert_eq!(press(&mut state, "q"), Some(Wish::Kill));
+    assert_eq!(press(&mut state, "qg"), Some(Action::Leave));
+    assert_eq!(state.program, ProgramState::Running);
+    assert_eq!(press(&mut state, "qe"), Some(Action::End));
+    assert_eq!(state.program, ProgramState::Ending);
+    assert_eq!(press(&mut state, "q"), Some(Action::Kill));
 }
 
 #[test]
-fn control_c_twice_ends_the_program() {
+fn second_control_c_ends_the_program() {
     let mut state = state(1);
     press(&mut state, "/lo");
     assert_eq!(state.press(control_c()), None);
     assert_eq!(state.dialog, Some(Dialog::Leave));
-    assert_eq!(state.press(control_c()), Some(Wish::End));
-    assert_eq!(state.press(control_c()), Some(Wish::Kill));
+    assert_eq!(state.press(control_c()), Some(Action::End));
+    assert_eq!(state.press(control_c()), Some(Action::Kill));
 }
 
 #[test]
-fn of_a_program_that_has_ended_all_is_shown_and_nothing_asked() {
+fn ended_program_shows_the_whole_time_and_leaves_without_dialog() {
     let mut state = state(3);
     press(&mut state, "pq");
     state.end(End::Exited(3), reading(11, 5));
@@ -193,6 +193,6 @@ fn of_a_program_that_has_ended_all_is_shown_and_nothing_asked() {
     assert!(!state.wants_readings());
     assert_eq!(press(&mut state, "p"), None);
     assert!(!state.paused, "there is nothing to be stopped");
-    assert_eq!(press(&mut state, "q"), Some(Wish::Leave));
-    assert_eq!(state.press(control_c()), Some(Wish::Leave));
+    assert_eq!(press(&mut state, "q"), Some(Action::Leave));
+    assert_eq!(state.press(control_c()), Some(Action::Leave));
 }

@@ -1,6 +1,6 @@
-//! What is to be judged.
+//! The configurations to be judged.
 
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::setup::{Prepared, Setup};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -10,25 +10,25 @@ use crate::program::Program;
 use unspin_locks::LockKind;
 use unspin_stats::Candidate;
 
-/// The candidates, and what they are compared with.
+/// The candidates, and the control with which they are compared.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
-    /// The system's own locks through the same interposition as every candidate's, so that a gain is the candidate's and
-    /// not the interposition's.
-    pub control: Contestant,
+pub struct Requested {
+    /// The system's own locks through the same hooks as the candidates, so that a gain is due to the candidate.
+    pub control: Configuration,
     /// System V engines, and plans for mutexes and waits.
-    pub judged: Vec<Contestant>,
+    pub judged: Vec<Configuration>,
 }
 
-/// The name of the program as it is.
-pub const BARE: &str = "no preload";
+/// The name of the program without the preload library.
+pub const NO_PRELOAD: &str = "no preload";
 
-/// The kinds of Rostedt 2008, and what they are to be seen beside.
+/// The kinds of Rostedt 2008, and the kind with which to compare them.
 const HACKBENCH: [LockKind; 4] = [LockKind::Pi, LockKind::RtFair, LockKind::RtSteal, LockKind::RtAdaptive];
 
-impl Asked {
-    /// What a command line asks for, or the workload that it names stands for; none if candidates are yet to be found.
-    pub fn of(options: &options::Prove, program: &Program) -> Result<Option<Asked>, Error> {
+impl Requested {
+    /// The candidates that the command line names, or the default ones of its workload; none if they must be searched
+    /// for.
+    pub fn of(options: &options::ProveOptions, program: &Program) -> Result<Option<Requested>, Error> {
         let waits: Vec<WaitChoice> = options.waits.iter().flat_map(|choices| choices.0.clone()).collect();
         let choices = options.mutex.iter().flat_map(|choices| choices.0.iter().cloned());
         let (mut engines, mut choices) = (options.sysv.clone(), choices.collect::<Vec<Choice>>());
@@ -48,40 +48,43 @@ impl Asked {
             plans.push((file.display().to_string(), PlanFile::read(file)?.plan_for(program)?));
         }
         let control = match plans.is_empty() {
-            true => Contestant::kernel(),
-            false => Contestant::system(plans.iter().map(|(_, plan)| plan), program)?,
+            true => Configuration::kernel(),
+            false => Configuration::system(plans.iter().map(|(_, plan)| plan), program)?,
         };
         let mut judged = engines_beside(&control, &engines);
         for (name, plan) in plans {
-            judged.push(Contestant::judged(&name, Setup::of(Prepared::new(plan, program)?)));
+            judged.push(Configuration::judged(&name, Setup::of(Prepared::new(plan, program)?)));
         }
-        Ok(Some(Asked { control, judged }))
+        Ok(Some(Requested { control, judged }))
     }
 
-    /// The control first. Its twin shows the noise; the bare program shows what the interposition costs.
-    pub fn contestants(&self) -> Vec<Contestant> {
-        let twin = Contestant {
+    /// All configurations of the session: the control, its A/A pair, which shows the noise, the program without the
+    /// preload library, which shows the cost of the hooks, and the candidates.
+    pub fn configurations(&self) -> Vec<Configuration> {
+        let again = Configuration {
             candidate: Candidate::aa_control(format!("{} (again)", self.control.name())),
             setup: self.control.setup.clone(),
         };
-        let bare = Contestant { candidate: Candidate::new(BARE), setup: None };
-        [self.control.clone(), twin, bare].into_iter().chain(self.judged.iter().cloned()).collect()
+        let no_preload = Configuration { candidate: Candidate::new(NO_PRELOAD), setup: None };
+        [self.control.clone(), again, no_preload].into_iter().chain(self.judged.iter().cloned()).collect()
     }
 
-    /// Whether nothing but plans is judged.
+    /// Whether only plans are judged.
     pub fn is_about_plans(&self) -> bool {
-        !self.judged.is_empty() && self.judged.iter().all(|contestant| contestant.judged_plan().is_some())
+        !self.judged.is_empty()
+            && self.judged.iter().all(|configuration| configuration.judged_plan().is_some())
     }
 
-    /// Whether a candidate polls at call sites that are named.
+    /// Whether a candidate polls at named call sites.
     pub fn names_call_sites(&self) -> bool {
-        let plans = self.judged.iter().filter_map(|contestant| contestant.setup.as_ref()?.plan.as_ref());
+        let plans =
+            self.judged.iter().filter_map(|configuration| configuration.setup.as_ref()?.plan.as_ref());
         plans.into_iter().any(|prepared| !prepared.compiled.polling_sites().is_empty())
     }
 
-    /// What a user should know before it is judged, each once.
+    /// Warnings for the user, without duplicates.
     pub fn warnings(&self) -> Vec<String> {
-        let plans = self.judged.iter().filter_map(Contestant::judged_plan);
+        let plans = self.judged.iter().filter_map(Configuration::judged_plan);
         let mut warnings: Vec<String> = plans.flat_map(Plan::warnings).collect();
         warnings.sort();
         warnings.dedup();
@@ -89,14 +92,15 @@ impl Asked {
     }
 }
 
-/// Engines to be compared with a control: its plan is theirs.
-pub fn engines_beside(control: &Contestant, engines: &[Engine]) -> Vec<Contestant> {
+/// Configurations for engines, with the control's plan.
+pub fn engines_beside(control: &Configuration, engines: &[Engine]) -> Vec<Configuration> {
     let plan = control.setup.as_ref().and_then(|setup| setup.plan.clone());
-    let judged = |&engine: &Engine| Contestant::judged(engine.name(), Setup { engine, plan: plan.clone() });
+    let judged =
+        |&engine: &Engine| Configuration::judged(engine.name(), Setup { engine, plan: plan.clone() });
     engines.iter().map(judged).collect()
 }
 
-/// As it is written on the command line.
+/// In the form of the command line.
 fn name(choice: &Choice) -> String {
     match &choice.lock {
         Some(lock) => format!("{}@{lock}", choice.kind),
@@ -112,7 +116,7 @@ fn plan_of_wait(choice: &WaitChoice) -> Plan {
     Plan { mutexes: Vec::new(), waits: vec![WaitEntry::from(choice)] }
 }
 
-/// Whether the workload is told to pass its messages through queues that mutexes guard.
+/// Whether the workload passes its messages through queues, which are guarded by mutexes.
 fn uses_queues(program: &Program) -> bool {
     program.arguments.iter().any(|argument| argument.as_encoded_bytes().ends_with(b"queue"))
 }
@@ -121,22 +125,22 @@ fn uses_queues(program: &Program) -> bool {
 mod tests {
     use super::*;
 
-    fn asked(command: &[&str]) -> Option<Asked> {
+    fn parsed(command: &[&str]) -> Option<Requested> {
         use clap::Parser;
-        let options = options::Options::parse_from([&["unspin", "prove"], command].concat());
+        let options = options::CommandLine::parse_from([&["unspin", "prove"], command].concat());
         let options::Command::Prove(options) = options.command else { panic!("{options:?}") };
-        Asked::of(&options, &Program::find(&options.command).unwrap()).unwrap()
+        Requested::of(&options, &Program::find(&options.command).unwrap()).unwrap()
     }
 
-    fn names(asked: &Asked) -> Vec<String> {
-        asked.contestants().iter().map(|c| c.name().to_owned()).collect()
+    fn names(requested: &Requested) -> Vec<String> {
+        requested.configurations().iter().map(|c| c.name().to_owned()).collect()
     }
 
     #[test]
-    fn everybody_goes_the_control_s_way() {
-        let asked = asked(&["--sysv", "rcu", "--mutex", "fair", "sh"]).unwrap();
-        assert_eq!(names(&asked), ["system", "system (again)", BARE, "rcu", "fair"]);
-        let setups: Vec<Option<Setup>> = asked.contestants().into_iter().map(|c| c.setup).collect();
+    fn all_configurations_use_the_same_hooks() {
+        let requested = parsed(&["--sysv", "rcu", "--mutex", "fair", "sh"]).unwrap();
+        assert_eq!(names(&requested), ["system", "system (again)", NO_PRELOAD, "rcu", "fair"]);
+        let setups: Vec<Option<Setup>> = requested.configurations().into_iter().map(|c| c.setup).collect();
         let system = setups[0].clone().unwrap();
         assert_eq!((&setups[1], &setups[2]), (&Some(system.clone()), &None));
         assert_eq!(setups[3], Some(Setup { engine: Engine::Rcu, ..system.clone() }));
@@ -146,19 +150,19 @@ mod tests {
         assert_eq!(fair.plan.unwrap().compiled.to_string(), "unspin plan 2\nfair\tall\n");
     }
 
-    /// The lines of a compiled plan, but for what a wake-up costs.
-    fn lines(contestant: &Contestant) -> Vec<String> {
-        let text = contestant.setup.clone().unwrap().plan.unwrap().compiled.to_string();
+    /// The lines of a compiled plan, except the cost of a wake-up.
+    fn lines(configuration: &Configuration) -> Vec<String> {
+        let text = configuration.setup.clone().unwrap().plan.unwrap().compiled.to_string();
         text.lines().filter(|line| !line.starts_with("wakeup\t")).map(str::to_owned).collect()
     }
 
     #[test]
     fn control_of_waits_has_the_same_hooks_and_does_not_poll() {
-        let waits = asked(&["--waits", "poll", "sh"]).unwrap();
-        assert_eq!(names(&waits), ["system", "system (again)", BARE, "poll"]);
+        let waits = parsed(&["--waits", "poll", "sh"]).unwrap();
+        assert_eq!(names(&waits), ["system", "system (again)", NO_PRELOAD, "poll"]);
         assert_eq!(lines(&waits.control), ["unspin plan 2", "waits\tsystem"]);
         assert_eq!(lines(&waits.judged[0]), ["unspin plan 2", "waits\tpoll"]);
-        let both = asked(&["--waits", "poll", "--mutex", "fair", "sh"]).unwrap();
+        let both = parsed(&["--waits", "poll", "--mutex", "fair", "sh"]).unwrap();
         assert_eq!(names(&both)[3..], ["fair", "poll"]);
         assert_eq!(lines(&both.control), ["unspin plan 2", "system\tall", "waits\tsystem"]);
         let text = both.control.setup.unwrap().plan.unwrap().compiled.to_string();
@@ -166,24 +170,24 @@ mod tests {
     }
 
     #[test]
-    fn engines_alone_leave_mutexes_alone() {
-        let asked = asked(&["--sysv", "global", "sh"]).unwrap();
-        assert_eq!(names(&asked)[0], "kernel");
-        assert!(asked.contestants().iter().flat_map(|c| &c.setup).all(|setup| setup.plan.is_none()));
-        let engines: Vec<_> = asked.contestants().iter().map(Contestant::judged_engine).collect();
+    fn engines_alone_have_no_plan() {
+        let requested = parsed(&["--sysv", "global", "sh"]).unwrap();
+        assert_eq!(names(&requested)[0], "kernel");
+        assert!(requested.configurations().iter().flat_map(|c| &c.setup).all(|setup| setup.plan.is_none()));
+        let engines: Vec<_> = requested.configurations().iter().map(Configuration::judged_engine).collect();
         assert_eq!(engines, [None, None, None, Some(Engine::Global)]);
     }
 
     #[test]
-    fn workloads_have_candidates_of_their_own() {
-        assert_eq!(names(&asked(&["semopbench", "-g", "1"]).unwrap())[3..], ["global", "rcu"]);
-        assert_eq!(asked(&["sh", "-c", "true"]), None);
+    fn workloads_have_default_candidates() {
+        assert_eq!(names(&parsed(&["semopbench", "-g", "1"]).unwrap())[3..], ["global", "rcu"]);
+        assert_eq!(parsed(&["sh", "-c", "true"]), None);
     }
 
     #[test]
-    fn kinds_for_study_are_warned_of() {
-        let warnings = asked(&["--mutex", "ttas,adaptive,mcs", "sh"]).unwrap().warnings();
+    fn experimental_kinds_print_warnings() {
+        let warnings = parsed(&["--mutex", "ttas,adaptive,mcs", "sh"]).unwrap().warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
-        assert!(warnings[0].starts_with("mcs is for study"), "{warnings:?}");
+        assert!(warnings[0].starts_with("mcs is experimental"), "{warnings:?}");
     }
 }

@@ -1,10 +1,10 @@
-//! The program, its recording, the picture and the keys: one loop.
+//! The loop that reads the recording, draws the screen, handles keys and waits for the program.
 
-use super::ending::Ending;
 use super::reading::Reader;
 use super::signals::Signals;
-use super::state::{Program, State, Wish};
+use super::state::{Action, ProgramState, State};
 use super::terminal::{Input, Terminal};
+use super::termination::Termination;
 use crate::error::Error;
 use crate::meter::running::Running;
 use std::thread;
@@ -12,47 +12,47 @@ use std::time::{Duration, Instant};
 use unspin_meter::Snapshot;
 use unspin_sys::child::End;
 
-/// The loop looks at least this often whether the program has ended or a signal has come.
+/// Maximum time between two checks of the program and of signals.
 const TICK: Duration = Duration::from_millis(100);
-/// A reading may take this share of one CPU's time: a huge table is read less often.
+/// Reading and naming may take this share of one CPU's time: huge tables are read less often.
 const SHARE: u32 = 10;
 
-/// How it ended.
+/// Why the loop ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub enum ExitReason {
     /// The program had ended by itself.
     Over(End),
-    /// The program goes on.
+    /// The user left, and the program goes on.
     GoesOn,
-    /// The program was ended because that was asked for.
+    /// The user had the program ended.
     Ended,
-    /// A signal came or the terminal went, and the program was ended.
+    /// A signal came or the terminal hung up, and the program was ended.
     Signalled,
 }
 
-/// Everything that the loop works on.
-pub struct Watch<'s> {
+/// The state of the loop.
+pub struct EventLoop<'s> {
     pub running: Running<'s>,
     pub reader: Reader,
     state: State,
     signals: Signals,
-    ending: Option<Ending>,
-    /// Whether it was a signal, or the end of the terminal, that asked for the end.
+    ending: Option<Termination>,
+    /// Whether a signal or the hang-up of the terminal ends the program.
     signalled: bool,
-    /// Whether the terminal is gone: nothing can be shown, and nothing comes from it.
+    /// Whether the terminal has hung up: it shows nothing and sends no keys.
     pub hung_up: bool,
-    /// What was recorded when the program had ended: what it left running is of no account after that.
+    /// The recording at the moment when the program ended. Processes that it left running no longer count.
     last: Option<Snapshot>,
     /// When the next reading is due.
     due: Instant,
-    /// Whether the picture has changed.
+    /// Whether the screen must be drawn again.
     changed: bool,
 }
 
-impl<'s> Watch<'s> {
-    pub fn new(running: Running<'s>, reader: Reader, state: State, signals: Signals) -> Watch<'s> {
+impl<'s> EventLoop<'s> {
+    pub fn new(running: Running<'s>, reader: Reader, state: State, signals: Signals) -> EventLoop<'s> {
         let due = Instant::now();
-        Watch {
+        EventLoop {
             running,
             reader,
             state,
@@ -66,8 +66,8 @@ impl<'s> Watch<'s> {
         }
     }
 
-    /// Until somebody leaves.
-    pub fn watch(&mut self, terminal: &mut Terminal) -> Result<Left, Error> {
+    /// Runs until the user leaves, or a signal or hang-up has ended the program.
+    pub fn run(&mut self, terminal: &mut Terminal) -> Result<ExitReason, Error> {
         while !self.hung_up {
             if self.state.wants_readings() && Instant::now() >= self.due {
                 self.read();
@@ -78,21 +78,21 @@ impl<'s> Watch<'s> {
             if let Some(left) = self.take_all(terminal) {
                 return Ok(left);
             }
-            if let Some(left) = self.look()? {
+            if let Some(left) = self.check()? {
                 return Ok(left);
             }
         }
         loop {
             thread::sleep(TICK);
-            if let Some(left) = self.look()? {
+            if let Some(left) = self.check()? {
                 return Ok(left);
             }
         }
     }
 
-    /// Waits for what comes from the terminal. What has piled up is taken at once, as a picture for each key would be late;
-    /// but however fast it comes, it does not keep us from looking after the program and signals.
-    fn take_all(&mut self, terminal: &Terminal) -> Option<Left> {
+    /// Waits for input from the terminal and handles all input that has arrived, so that keys do not lag behind. It
+    /// returns after a tick at most, so that fast input does not delay the checks of program and signals.
+    fn take_all(&mut self, terminal: &Terminal) -> Option<ExitReason> {
         let began = Instant::now();
         let mut wait = match self.state.wants_readings() {
             true => TICK.min(self.due.saturating_duration_since(began)),
@@ -110,25 +110,25 @@ impl<'s> Watch<'s> {
         None
     }
 
-    /// Ends the program, however that is done best without a picture.
+    /// Ends the program without drawing.
     pub fn end(&mut self) -> Result<(), Error> {
-        let mut ending = self.ending.take().unwrap_or_else(|| Ending::begin(self.state.pid));
+        let mut ending = self.ending.take().unwrap_or_else(|| Termination::begin(self.state.pid));
         while !self.is_over() {
-            ending.look();
+            ending.check();
             if let Some(ended) = self.running.wait(TICK)? {
-                self.state.program = Program::Ended(ended.end);
+                self.state.program = ProgramState::Ended(ended.end);
             }
         }
         Ok(())
     }
 
-    /// What is recorded: up to now, or up to the program's end.
+    /// The recording up to now, or up to the program's end.
     pub fn snapshot(&self) -> Snapshot {
         self.last.clone().unwrap_or_else(|| self.running.snapshot())
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.state.program, Program::Ended(_))
+        matches!(self.state.program, ProgramState::Ended(_))
     }
 
     fn read(&mut self) {
@@ -140,7 +140,7 @@ impl<'s> Watch<'s> {
         self.changed = true;
     }
 
-    fn take(&mut self, input: Input) -> Option<Left> {
+    fn take(&mut self, input: Input) -> Option<ExitReason> {
         self.changed = true;
         let key = match input {
             Input::Key(key) => key,
@@ -156,33 +156,33 @@ impl<'s> Watch<'s> {
             self.due = Instant::now() + self.state.interval;
         }
         match wish? {
-            Wish::Leave => {
+            Action::Leave => {
                 return Some(match self.state.program {
-                    Program::Ended(end) => Left::Over(end),
-                    _ => Left::GoesOn,
+                    ProgramState::Ended(end) => ExitReason::Over(end),
+                    _ => ExitReason::GoesOn,
                 });
             }
-            Wish::End => self.ending = Some(Ending::begin(self.state.pid)),
-            Wish::Kill => self.ending.iter_mut().for_each(Ending::kill),
-            Wish::Read => self.due = Instant::now(),
+            Action::End => self.ending = Some(Termination::begin(self.state.pid)),
+            Action::Kill => self.ending.iter_mut().for_each(Termination::kill),
+            Action::Read => self.due = Instant::now(),
         }
         None
     }
 
-    /// What became of the program, and of us.
-    fn look(&mut self) -> Result<Option<Left>, Error> {
+    /// Checks for signals, hang-up and the end of the program.
+    fn check(&mut self) -> Result<Option<ExitReason>, Error> {
         let asked = self.signals.came() || self.hung_up && !self.signalled;
         if asked {
-            if let Program::Ended(end) = self.state.program {
-                return Ok(Some(Left::Over(end)));
+            if let ProgramState::Ended(end) = self.state.program {
+                return Ok(Some(ExitReason::Over(end)));
             }
             self.signalled = true;
             self.changed = true;
-            self.state.program = Program::Ending;
-            self.ending.get_or_insert_with(|| Ending::begin(self.state.pid));
+            self.state.program = ProgramState::Ending;
+            self.ending.get_or_insert_with(|| Termination::begin(self.state.pid));
         }
         if let Some(ending) = &mut self.ending {
-            ending.look();
+            ending.check();
         }
         if self.is_over() {
             return Ok(None);
@@ -194,18 +194,18 @@ impl<'s> Watch<'s> {
         self.last = Some(last);
         self.changed = true;
         Ok(match (self.signalled, &self.ending) {
-            (true, _) => Some(Left::Signalled),
-            (false, Some(_)) => Some(Left::Ended),
+            (true, _) => Some(ExitReason::Signalled),
+            (false, Some(_)) => Some(ExitReason::Ended),
             (false, None) => None,
         })
     }
 }
 
-/// A defect of ours is not to leave a program behind that nobody sees any more.
-impl Drop for Watch<'_> {
+/// After a panic of unspin, no program is left running without a display.
+impl Drop for EventLoop<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.is_over() {
-            Ending::begin(self.state.pid);
+            Termination::begin(self.state.pid);
         }
     }
 }

@@ -1,27 +1,27 @@
-//! What a run prints. Files without a name rather than pipes: nobody has to read them while it runs.
+//! The output of a run. Unnamed files instead of pipes, so that nothing has to read them during the run.
 
 use crate::error::Error;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::Stdio;
 
-/// The most output that a figure is looked for in: its end.
+/// Maximum number of bytes, at the end of the output, that are searched for a figure.
 const OUTPUT_BYTES_MAX: u64 = 64 << 20;
-/// Lines of a failed run's output that are shown.
+/// Number of output lines that are shown for a failed run.
 const TAIL_LINES: usize = 8;
 
 /// Standard output and standard error of one run.
-pub struct Output {
+pub struct CapturedOutput {
     stdout: File,
     stderr: File,
 }
 
-impl Output {
+impl CapturedOutput {
     /// Empty files.
-    pub fn new() -> Result<Output, Error> {
+    pub fn new() -> Result<CapturedOutput, Error> {
         let file =
             || tempfile::tempfile().map_err(|e| Error::at(&std::env::temp_dir(), "no file for output", e));
-        Ok(Output { stdout: file()?, stderr: file()? })
+        Ok(CapturedOutput { stdout: file()?, stderr: file()? })
     }
 
     /// For the program's standard output.
@@ -34,7 +34,7 @@ impl Output {
         duplicate(&self.stderr)
     }
 
-    /// All of it. Standard error first, so that of two figures the one on standard output is the last.
+    /// The whole output. Standard error comes first, so that the last figure is that of standard output.
     pub fn text(&mut self) -> String {
         let mut text = end_of(&mut self.stderr, OUTPUT_BYTES_MAX);
         text.push('\n');
@@ -42,7 +42,7 @@ impl Output {
         text
     }
 
-    /// The last lines of standard error, or of standard output if it said nothing there.
+    /// The last lines of standard error, or of standard output if standard error is empty.
     pub fn tail(&mut self) -> String {
         let mut text = end_of(&mut self.stderr, 1 << 16);
         if text.trim().is_empty() {
@@ -63,6 +63,6 @@ fn end_of(file: &mut File, bytes_max: u64) -> String {
     let read = file
         .seek(SeekFrom::Start(length.saturating_sub(bytes_max)))
         .and_then(|_| file.take(bytes_max).read_to_end(&mut bytes));
-    // Output that cannot be read back is output without a figure, and is reported as such.
+    // Output that cannot be read back counts as output without a figure, and is reported as such.
     if read.is_err() { String::new() } else { String::from_utf8_lossy(&bytes).into_owned() }
 }

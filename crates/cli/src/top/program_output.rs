@@ -1,4 +1,4 @@
-//! What the program prints: kept in a file, so that it does not get in the way of the picture.
+//! The output of the program, kept in a file so that it does not disturb the screen.
 
 use crate::error::Error;
 use std::fs::File;
@@ -7,38 +7,38 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::NamedTempFile;
 
-/// Lines that are shown at the end.
+/// Number of lines that are shown at the end.
 const LINES: usize = 20;
-/// Bytes that those are looked for in.
+/// Number of bytes that are searched for these lines.
 const BYTES: u64 = 16 << 10;
 
 /// The file.
-pub enum Output {
-    /// The one that was asked for.
-    Asked(File),
-    /// One of ours, which goes when we go.
-    Passing(NamedTempFile),
+pub enum ProgramOutput {
+    /// The file that the user named.
+    Named(File),
+    /// A temporary file, which is removed at the end.
+    Temporary(NamedTempFile),
 }
 
-impl Output {
-    /// Makes the file; one that was asked for is emptied.
-    pub fn new(asked: Option<&Path>) -> Result<Output, Error> {
-        match asked {
+impl ProgramOutput {
+    /// Creates the file, or empties the file that the user named.
+    pub fn new(named: Option<&Path>) -> Result<ProgramOutput, Error> {
+        match named {
             Some(path) => {
                 let file = File::options().append(true).create(true).open(path);
                 let emptied = file.and_then(|file| file.set_len(0).map(|()| file));
                 emptied
-                    .map(Output::Asked)
+                    .map(ProgramOutput::Named)
                     .map_err(|e| Error::Usage(format!("--output {}: {e}", path.display())))
             }
             None => {
                 let folder = std::env::temp_dir();
                 let made =
                     tempfile::Builder::new().prefix("unspin-top-").suffix(".out").append(true).tempfile();
-                made.map(Output::Passing).map_err(|e| {
+                made.map(ProgramOutput::Temporary).map_err(|e| {
                     Error::at(
                         &folder,
-                        "no file can be made here for what the program prints (--output names one)",
+                        "no file can be created here for the program's output: name one with --output",
                         e,
                     )
                 })
@@ -49,25 +49,25 @@ impl Output {
     /// For the program's standard output, or its standard error.
     pub fn stdio(&self) -> Result<Stdio, Error> {
         let file = match self {
-            Output::Asked(file) => file,
-            Output::Passing(file) => file.as_file(),
+            ProgramOutput::Named(file) => file,
+            ProgramOutput::Temporary(file) => file.as_file(),
         };
         file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("the output's file: {e}")))
     }
 
-    /// The end of it, unless the user has a file of his own to look into.
+    /// The last lines, unless the user named a file.
     pub fn tail(&self) -> Option<String> {
-        let Output::Passing(file) = self else { return None };
-        // What cannot be read is not shown.
+        let ProgramOutput::Temporary(file) = self else { return None };
+        // An unreadable file has no last lines.
         let bytes = last_bytes(file.path()).unwrap_or_default();
         (!bytes.is_empty()).then(|| tail(&bytes))
     }
 
-    /// The program goes on: so does its output, in a file that stays. Its name, unless the user gave it.
+    /// Keeps the temporary file, for a program that goes on. Returns its name; none if the user named the file.
     pub fn keep(self) -> Option<PathBuf> {
         match self {
-            Output::Asked(_) => None,
-            Output::Passing(file) => file.keep().ok().map(|(_, path)| path),
+            ProgramOutput::Named(_) => None,
+            ProgramOutput::Temporary(file) => file.keep().ok().map(|(_, path)| path),
         }
     }
 }
@@ -81,7 +81,7 @@ fn last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The last lines, without what would command the terminal.
+/// The last lines, without control characters, which the terminal would obey.
 fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().collect();
@@ -97,9 +97,9 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn the_end_is_shown() {
-        let output = Output::new(None).unwrap();
-        let Output::Passing(file) = &output else { panic!("nobody asked for a file") };
+    fn tail_shows_the_last_lines_without_control_characters() {
+        let output = ProgramOutput::new(None).unwrap();
+        let ProgramOutput::Temporary(file) = &output else { panic!("nobody asked for a file") };
         assert_eq!(output.tail(), None);
         for line in 0..10_000 {
             writeln!(file.as_file(), "\x1b[2Jline {line}").unwrap();
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_made_is_named() {
-        let error = Output::new(Some(Path::new("/no/such/folder/x"))).err().unwrap();
+    fn uncreatable_output_file_is_named() {
+        let error = ProgramOutput::new(Some(Path::new("/no/such/folder/x"))).err().unwrap();
         assert_eq!(error.to_string(), "--output /no/such/folder/x: No such file or directory (os error 2)");
     }
 }

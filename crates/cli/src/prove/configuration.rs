@@ -1,4 +1,4 @@
-//! Who is measured: the program under one setup or another.
+//! Configurations: the program with different setups.
 
 use super::setup::{Prepared, Setup};
 use crate::engine::Engine;
@@ -10,26 +10,26 @@ use unspin_stats::{Candidate, Role};
 
 /// One way to run the program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Contestant {
+pub struct Configuration {
     /// Its name in tables and sentences, and its role.
     pub candidate: Candidate,
-    /// What its locks are served by; none is the program as it is, without the preload library.
+    /// Engine and plan; none for the program without the preload library.
     pub setup: Option<Setup>,
 }
 
-impl Contestant {
+impl Configuration {
     /// The control of engines: the kernel's System V IPC, and no plan.
-    pub fn kernel() -> Contestant {
+    pub fn kernel() -> Configuration {
         let setup = Setup { engine: Engine::Kernel, plan: None };
-        Contestant { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(setup) }
+        Configuration { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(setup) }
     }
 
-    /// The control of plans: libc's mutexes and waits that sleep at once, through the same hooks. Its plan is about what theirs
-    /// are about.
+    /// The control of plans: libc's mutexes, and waits that sleep at once, through the same hooks. Its plan is for
+    /// mutexes, waits or both, like those of the candidates.
     pub fn system<'p>(
         plans: impl IntoIterator<Item = &'p Plan> + Clone,
         program: &Program,
-    ) -> Result<Contestant, Error> {
+    ) -> Result<Configuration, Error> {
         let mut control = Plan::default();
         if plans.clone().into_iter().any(|plan| !plan.mutexes.is_empty()) {
             control = control.before(Plan::all(LockKind::System));
@@ -38,12 +38,12 @@ impl Contestant {
             control = control.before(Plan::all_waits(WaitPolicy::System));
         }
         let setup = Setup::of(Prepared::new(control, program)?);
-        Ok(Contestant { candidate: Candidate::control(LockKind::System.name()), setup: Some(setup) })
+        Ok(Configuration { candidate: Candidate::control(LockKind::System.name()), setup: Some(setup) })
     }
 
     /// A candidate.
-    pub fn judged(name: &str, setup: Setup) -> Contestant {
-        Contestant { candidate: Candidate::new(name), setup: Some(setup) }
+    pub fn judged(name: &str, setup: Setup) -> Configuration {
+        Configuration { candidate: Candidate::new(name), setup: Some(setup) }
     }
 
     /// Its name.
@@ -51,18 +51,18 @@ impl Contestant {
         &self.candidate.name
     }
 
-    /// Whether it is one of those that were asked about.
+    /// Whether it is a candidate to be judged.
     pub fn is_judged(&self) -> bool {
         self.candidate.role == Role::Candidate && self.setup.is_some()
     }
 
-    /// The engine, if that is what is asked about.
+    /// The engine, if an engine is judged.
     pub fn judged_engine(&self) -> Option<Engine> {
         let engine = self.setup.as_ref()?.engine;
         (self.is_judged() && engine != Engine::Kernel).then_some(engine)
     }
 
-    /// The plan, if that is what is asked about.
+    /// The plan, if a plan is judged.
     pub fn judged_plan(&self) -> Option<&Plan> {
         let setup = self.setup.as_ref().filter(|setup| self.is_judged() && setup.engine == Engine::Kernel)?;
         setup.plan.as_ref().map(|prepared| &prepared.plan)

@@ -1,7 +1,5 @@
-//! Command lines that nobody thought of, given to `unspin ipcs`, `ipcrm`, `ipcmk` and to util-linux's own, each in an IPC
-//! namespace of its own: what they print, what they return, whether they complain, and what there is afterwards.
-//!
-//! Left out is what docs/semantics.md says is different.
+//! Random command lines for util-linux's ipcs, ipcrm and ipcmk, on the kernel and under `unspin run`, each in a new IPC
+//! namespace: output, exit code, whether a line is printed on standard error, and the objects that exist afterwards.
 
 mod common;
 
@@ -11,7 +9,7 @@ use regex::{Captures, Regex};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Keys as util-linux reads them, decimal, octal and hexadecimal; and as it shows them, but for zeroes.
+/// Keys as util-linux reads them, decimal, octal and hexadecimal; and as it shows them, without leading zeroes.
 const KEYS: [(&str, &str); 6] = [
     ("1", "0x1"),
     ("010", "0x8"),
@@ -49,7 +47,7 @@ impl Lines {
 
     fn id(&mut self) -> String {
         match self.below(6) {
-            // Sequence numbers count by 32768.
+            // Sequence numbers are multiples of 32768.
             0 => (32768 * (1 + self.below(2)) + self.below(3)).to_string(),
             1 => self
                 .one(&["x", "''", "1x", "+1", "' 1'", "'1 '", "0x1", "01", "99999999999", "2147483648"])
@@ -170,7 +168,7 @@ impl Lines {
         match self.below(8) {
             0 => format!("{} {}", self.one(&["sem", "shm", "msg", "frob"]), self.ids()),
             1 => format!("-v --all={}", self.one(&["shm", "msg", "sem", "frob"])),
-            // What is wrong comes first: util-linux removes what stands before it.
+            // The error comes first: util-linux removes the objects before it.
             2 => self.one(&["-s x -q 0", "-M 0", "-Q x", "-S ''", "-x", "-s", "-S", "--frob", "-v"]).into(),
             _ => {
                 let removals = (0..1 + self.below(3)).map(|_| {
@@ -194,11 +192,12 @@ impl Lines {
     }
 }
 
-/// What the lines of a seed print: before each the line, behind it the exit code and whether something was said on standard
-/// error, or what there is.
-fn transcript(seed: u64, lines: usize, keyed: &Path, commands: [&str; 3]) -> String {
+/// What the command lines of a seed print: before each output the command line, after it the exit code and whether
+/// something was printed on standard error; after a change the list of all objects. `run` is the command that runs the
+/// shell, such as `unspin run`, or empty.
+fn transcript(seed: u64, lines: usize, keyed: &Path, run: &str, tools: [&str; 3]) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let [ipcs, ipcrm, ipcmk] = commands;
+    let [ipcs, ipcrm, ipcmk] = tools;
     let keys = KEYS.map(|(key, _)| key).join(" ");
     let mut script = format!(
         "keyed() {{ {} {keys}; }}\nours() {{ {ipcs} \"$@\"; }}\nrm_() {{ {ipcrm} \"$@\"; }}\nmk() {{ {ipcmk} \"$@\"; }}\n\
@@ -222,12 +221,18 @@ fn transcript(seed: u64, lines: usize, keyed: &Path, commands: [&str; 3]) -> Str
     }
     let file = folder.path().join("script");
     std::fs::write(&file, script).unwrap();
-    let output = namespace().arg("sh").arg(&file).current_dir(folder.path()).output().unwrap();
+    let output = namespace()
+        .args(run.split_whitespace())
+        .arg("sh")
+        .arg(&file)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     comparable(&String::from_utf8(output.stdout).unwrap())
 }
 
-/// The text without what two runs cannot have in common: the keys that ipcmk makes up, times, pids.
+/// The text without what differs between two runs: the random keys of ipcmk, times, pids.
 fn comparable(text: &str) -> String {
     let time = Regex::new(r"([A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d( \d{4})?").unwrap();
     let lists = Regex::new(r"(?m)^-+ .* PIDs -+$(\n.+)*").unwrap();
@@ -245,23 +250,19 @@ fn comparable(text: &str) -> String {
     field.replace_all(&text, "${1}PID").into_owned()
 }
 
-/// The first command line to which two transcripts differ.
-fn difference(theirs: &str, ours: &str) -> Option<String> {
+/// The first command line whose output differs between two transcripts.
+fn difference(expected: &str, actual: &str) -> Option<String> {
     let entries = |text: &str| text.split("\n$ ").map(str::to_owned).collect::<Vec<_>>();
-    let (theirs, ours) = (entries(theirs), entries(ours));
-    let differing = theirs.iter().zip(&ours).find(|(theirs, ours)| theirs != ours)?;
-    Some(format!("{}\n--- but ours ---\n{}", differing.0, differing.1))
+    let (expected, actual) = (entries(expected), entries(actual));
+    let differing = expected.iter().zip(&actual).find(|(expected, actual)| expected != actual)?;
+    Some(format!("{}\n--- but here ---\n{}", differing.0, differing.1))
 }
 
-const THEIRS: [&str; 3] = ["ipcs", "ipcrm", "ipcmk"];
+const TOOLS: [&str; 3] = ["ipcs", "ipcrm", "ipcmk"];
 const LINES: usize = 120;
 
-fn ours() -> [String; 3] {
-    THEIRS.map(|tool| format!("{} {tool} --sysv kernel", env!("CARGO_BIN_EXE_unspin")))
-}
-
 #[test]
-fn random_command_lines_do_what_they_do_with_util_linux() {
+fn random_command_lines_of_util_linux_do_the_same_on_every_engine() {
     if !possible("random command lines") {
         return;
     }
@@ -270,26 +271,31 @@ fn random_command_lines_do_what_they_do_with_util_linux() {
     let seeds =
         std::env::var("UNSPIN_STRESS").map_or(3, |times| 3 * times.parse::<u64>().expect("it is a number"));
     for seed in 1..=seeds {
-        let theirs = transcript(seed, LINES, &keyed, THEIRS);
-        let ours = transcript(seed, LINES, &keyed, ours().each_ref().map(String::as_str));
-        assert_eq!(difference(&theirs, &ours), None, "seed {seed}");
+        let kernels = transcript(seed, LINES, &keyed, "", TOOLS);
+        for engine in ["global", "rcu"] {
+            let arena = folder.path().join(format!("{engine}-{seed}"));
+            let run =
+                format!("{} run --sysv {engine} --arena {}", env!("CARGO_BIN_EXE_unspin"), arena.display());
+            let engines = transcript(seed, LINES, &keyed, &run, TOOLS);
+            assert_eq!(difference(&kernels, &engines), None, "{engine}, seed {seed}");
+        }
     }
 }
 
 /// The planted bugs: another view, nothing is removed, another mode.
 #[test]
-fn a_difference_is_noticed_in_random_command_lines() {
+fn planted_difference_in_random_command_lines_is_found() {
     if !possible("differences in random command lines") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let Some(keyed) = compiled("keyed.c", folder.path()) else { return };
-    let theirs = transcript(1, 50, &keyed, THEIRS);
-    assert_eq!(difference(&theirs, &transcript(1, 50, &keyed, THEIRS)), None);
+    let expected = transcript(1, 50, &keyed, "", TOOLS);
+    assert_eq!(difference(&expected, &transcript(1, 50, &keyed, "", TOOLS)), None);
     for (tool, wrong) in [(0, "ipcs -c"), (1, "true"), (2, "ipcmk -p 400")] {
-        let mut commands = THEIRS;
-        commands[tool] = wrong;
-        let noticed = difference(&theirs, &transcript(1, 50, &keyed, commands));
-        assert!(noticed.is_some_and(|text| text.starts_with(THEIRS[tool])), "{wrong}");
+        let mut tools = TOOLS;
+        tools[tool] = wrong;
+        let found = difference(&expected, &transcript(1, 50, &keyed, "", tools));
+        assert!(found.is_some_and(|text| text.starts_with(TOOLS[tool])), "{wrong}");
     }
 }

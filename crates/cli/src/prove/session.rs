@@ -1,7 +1,7 @@
-//! The measurement itself: run after run, in the order that the statistics ask for.
+//! The measurement: all runs, in the order that the statistics determine.
 
 use super::conditions::{CpuTime, Disturbance};
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::runner::{Limit, Runner, Trial};
@@ -13,64 +13,64 @@ use unspin_stats::{
 };
 use unspin_sys::child::Usage;
 
-/// One run, and where it belongs.
+/// A run and its position in the session.
 #[derive(Clone, Debug, Serialize)]
-pub struct Entry {
-    /// Index of the contestant.
+pub struct SessionRun {
+    /// Index of the configuration.
     pub candidate: usize,
     /// Round, counted from 1; 0 is the warm-up.
     pub round: u32,
-    /// Seconds since the sitting began.
+    /// Seconds since the session began.
     pub started_s: f64,
-    /// The run.
+    /// The result.
     #[serde(flatten)]
     pub trial: Trial,
 }
 
-/// A sitting that is over.
+/// A completed session.
 #[derive(Debug)]
-pub struct Sitting {
-    /// Every run in the order in which it was made.
-    pub entries: Vec<Entry>,
-    /// What was measured, as the statistics keep it.
+pub struct Session {
+    /// All runs in their order.
+    pub runs: Vec<SessionRun>,
+    /// The measurements in the form of the statistics.
     pub experiment: Experiment,
-    /// What it means for those that are judged.
+    /// The analysis of the candidates.
     pub analysis: Analysis,
-    /// The bare program against the control: a family of its own, so that asking what the interposition costs
-    /// does not make it harder to prove something about the others.
-    pub bare: Option<Comparison>,
-    /// What disturbed it from its beginning to its end. The kernel counts CPU time in ticks, so this is worth
-    /// more than the sum over short runs.
+    /// The program without the preload library, compared with the control. It is a family of its own, so that this
+    /// comparison does not make it harder to prove something about the candidates.
+    pub no_preload: Option<Comparison>,
+    /// Disturbances from the beginning to the end. The kernel counts CPU time in ticks, so this is more exact than the
+    /// sum over short runs.
     pub disturbance: Disturbance,
-    /// What made it impossible to go on.
+    /// The error that ended the session early.
     pub aborted: Option<Error>,
     /// Complete rounds.
     pub rounds: u32,
-    /// How long it took.
+    /// Its duration.
     pub elapsed: Duration,
 }
 
-impl Sitting {
-    /// Runs the plan to its end, or until ^C. `patience` is what a run may take at most in any case.
-    pub fn hold(
+impl Session {
+    /// Runs the plan to its end, or until ^C. No run may take longer than `time_limit`.
+    pub fn run(
         runner: &Runner<'_>,
-        contestants: &[Contestant],
+        configurations: &[Configuration],
         plan: SessionPlan,
-        patience: Duration,
-    ) -> Result<Sitting, Error> {
-        let mut progress = Progress::new(&plan, contestants.len());
+        time_limit: Duration,
+    ) -> Result<Session, Error> {
+        let mut progress = Progress::new(&plan, configurations.len());
         let mut schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
-        let (mut entries, mut aborted) = (Vec::new(), None);
+        let (mut runs, mut aborted) = (Vec::new(), None);
         let (cpu_before, own_before) = (CpuTime::since_boot(), Usage::of_self());
         let began = Instant::now();
         while let NextStep::Run { candidate, phase, limit } = schedule.next(began.elapsed()) {
-            progress.show(&contestants[candidate], phase, began.elapsed());
+            progress.show(&configurations[candidate], phase, began.elapsed());
             let limit = match limit {
-                Some(limit) if limit < patience => Limit::Collapse(limit),
-                _ => Limit::Patience(patience),
+                Some(limit) if limit < time_limit => Limit::Collapse(limit),
+                _ => Limit::Timeout(time_limit),
             };
             let started_s = began.elapsed().as_secs_f64();
-            let setup = contestants[candidate].setup.as_ref();
+            let setup = configurations[candidate].setup.as_ref();
             let trial = match runner.run(setup, limit, None, &mut progress) {
                 Ok(Some(trial)) => trial,
                 Ok(None) => break,
@@ -82,38 +82,38 @@ impl Sitting {
             };
             let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
             schedule.record(candidate, run.with_cpu_s(trial.cpu_s()));
-            entries.push(Entry { candidate, round: round(phase), started_s, trial });
+            runs.push(SessionRun { candidate, round: round(phase), started_s, trial });
             if runner.interrupt.came() {
                 break;
             }
         }
         progress.finish();
         let elapsed = began.elapsed();
-        let own_s = Usage::of_self().since(&own_before).cpu_s()
-            + entries.iter().map(|e| e.trial.cpu_s()).sum::<f64>();
+        let own_s =
+            Usage::of_self().since(&own_before).cpu_s() + runs.iter().map(|e| e.trial.cpu_s()).sum::<f64>();
         let experiment = schedule.experiment().clone();
-        let (analysis, bare) = analyse(&schedule, contestants);
-        Ok(Sitting {
+        let (analysis, no_preload) = analyse(&schedule, configurations);
+        Ok(Session {
             disturbance: Disturbance::between(&cpu_before, &CpuTime::since_boot(), own_s),
             rounds: schedule.rounds(),
-            entries,
+            runs,
             aborted,
             experiment,
             analysis,
-            bare,
+            no_preload,
             elapsed,
         })
     }
 
-    /// A sitting in which nobody is judged, so that nothing is run.
-    pub fn without_runs(contestants: &[Contestant], plan: SessionPlan) -> Result<Sitting, Error> {
+    /// A session without candidates, so that nothing is run.
+    pub fn without_runs(configurations: &[Configuration], plan: SessionPlan) -> Result<Session, Error> {
         let schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
-        let (analysis, bare) = analyse(&schedule, contestants);
-        Ok(Sitting {
-            entries: Vec::new(),
+        let (analysis, no_preload) = analyse(&schedule, configurations);
+        Ok(Session {
+            runs: Vec::new(),
             experiment: schedule.experiment().clone(),
             analysis,
-            bare,
+            no_preload,
             disturbance: Disturbance::default(),
             aborted: None,
             rounds: 0,
@@ -121,35 +121,35 @@ impl Sitting {
         })
     }
 
-    /// The measured runs of a contestant, the warm-up left out.
+    /// The runs of a configuration, without the warm-up.
     pub fn trials(&self, candidate: usize) -> impl Iterator<Item = &Trial> + Clone {
-        self.entries.iter().filter(move |e| e.candidate == candidate && e.round > 0).map(|e| &e.trial)
+        self.runs.iter().filter(move |e| e.candidate == candidate && e.round > 0).map(|e| &e.trial)
     }
 
-    /// The first run of a contestant that did not end well, warm-up or not.
+    /// The first failed run of a configuration, including the warm-up.
     pub fn first_failure(&self, candidate: usize) -> Option<&Trial> {
-        self.entries.iter().filter(|e| e.candidate == candidate).map(|e| &e.trial).find(|t| t.value.is_err())
+        self.runs.iter().filter(|e| e.candidate == candidate).map(|e| &e.trial).find(|t| t.value.is_err())
     }
 }
 
-/// The analysis of all that go through the interposition, and that of the bare program.
-fn analyse(schedule: &Schedule, contestants: &[Contestant]) -> (Analysis, Option<Comparison>) {
+/// The analysis of the configurations with the preload library, and that of the one without.
+fn analyse(schedule: &Schedule, configurations: &[Configuration]) -> (Analysis, Option<Comparison>) {
     let whole = schedule.analyse();
     let experiment = schedule.experiment();
-    let part = |wanted: &dyn Fn(&Contestant) -> bool, settings: &Settings| {
-        let samples = experiment.samples.iter().zip(contestants).filter(|(_, c)| wanted(c));
+    let part = |wanted: &dyn Fn(&Configuration) -> bool, settings: &Settings| {
+        let samples = experiment.samples.iter().zip(configurations).filter(|(_, c)| wanted(c));
         let samples = samples.map(|(s, _)| s.clone()).collect();
         Analysis::of(&Experiment { samples, ..experiment.clone() }, settings)
     };
     let interposed = part(&|c| c.setup.is_some(), &whole.settings);
-    // The bare program is never recommended, whatever it costs.
+    // The program without the preload library is never recommended, whatever its CPU time.
     let unlimited = Settings { cpu_limit: None, ..whole.settings };
-    // With the A/A pair, whose noise floor holds for the bare program too.
-    let bare = part(&|c| c.setup.is_none() || c.candidate.role != Role::Candidate, &unlimited)
+    // With the A/A pair, whose noise floor applies here too.
+    let no_preload = part(&|c| c.setup.is_none() || c.candidate.role != Role::Candidate, &unlimited)
         .comparisons
         .into_iter()
         .find(|comparison| comparison.role == Role::Candidate);
-    (Analysis { stop: whole.stop, advice: whole.advice, ..interposed }, bare)
+    (Analysis { stop: whole.stop, advice: whole.advice, ..interposed }, no_preload)
 }
 
 fn round(phase: SessionPhase) -> u32 {
@@ -159,7 +159,7 @@ fn round(phase: SessionPhase) -> u32 {
     }
 }
 
-/// Whether a sitting was cut short.
+/// Whether ^C ended the session early.
 pub fn was_interrupted(interrupt: &Interrupt, analysis: &Analysis) -> bool {
     interrupt.came() && analysis.stop.is_none()
 }
@@ -169,16 +169,16 @@ mod tests {
     use super::*;
     use unspin_stats::{Candidate, Direction, Metric, NotProvenReason, RunOutcome, Verdict};
 
-    /// Throughputs of a sitting of twelve rounds, the same in each but for a little noise.
-    fn held(values: &[f64]) -> (Analysis, Option<Comparison>) {
-        let control = Contestant::kernel();
-        let twin = Candidate::aa_control("kernel (again)");
-        let contestants = [
+    /// The analysis of twelve rounds, with these throughputs and a little noise.
+    fn analysed(values: &[f64]) -> (Analysis, Option<Comparison>) {
+        let control = Configuration::kernel();
+        let again = Candidate::aa_control("kernel (again)");
+        let configurations = [
             control.clone(),
-            Contestant { candidate: twin, setup: control.setup.clone() },
-            Contestant { candidate: Candidate::new("no preload"), setup: None },
+            Configuration { candidate: again, setup: control.setup.clone() },
+            Configuration { candidate: Candidate::new("no preload"), setup: None },
         ];
-        let candidates = contestants.iter().map(|c| c.candidate.clone()).collect();
+        let candidates = configurations.iter().map(|c| c.candidate.clone()).collect();
         let mut plan = SessionPlan::new(candidates, Metric::custom("tps", "", Direction::HigherIsBetter), 1);
         (plan.rounds_min, plan.rounds_max) = (12, 12);
         let mut schedule = Schedule::new(plan).unwrap();
@@ -188,18 +188,18 @@ mod tests {
             let value = values[candidate] * (1.0 + 0.001 * f64::from(runs % 7));
             schedule.record(candidate, Run::new(Duration::from_secs(1), RunOutcome::measured(value)));
         }
-        analyse(&schedule, &contestants)
+        analyse(&schedule, &configurations)
     }
 
-    /// The control differs from itself by a fifth, so a difference of a tenth proves nothing of the bare program either.
+    /// The A/A pair differs by a fifth, so a difference of a tenth proves nothing here either.
     #[test]
-    fn noise_floor_holds_for_the_bare_program() {
-        let (analysis, bare) = held(&[100.0, 120.0, 110.0]);
+    fn noise_floor_applies_to_the_program_without_preload() {
+        let (analysis, no_preload) = analysed(&[100.0, 120.0, 110.0]);
         assert!(analysis.noise_floor.unwrap().factor > 1.15);
-        let verdict = bare.unwrap().verdict;
+        let verdict = no_preload.unwrap().verdict;
         let below = |doubt| matches!(doubt, NotProvenReason::BelowFloor { .. });
         assert!(matches!(verdict, Verdict::NothingProven { doubt, .. } if below(doubt)), "{verdict:?}");
-        let (_, bare) = held(&[100.0, 100.0, 110.0]);
-        assert!(matches!(bare.unwrap().verdict, Verdict::ProvenFaster { .. }));
+        let (_, no_preload) = analysed(&[100.0, 100.0, 110.0]);
+        assert!(matches!(no_preload.unwrap().verdict, Verdict::ProvenFaster { .. }));
     }
 }

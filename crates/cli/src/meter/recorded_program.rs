@@ -1,4 +1,4 @@
-//! A program and the recording that it is started with.
+//! A program together with its recording.
 
 use super::relay::Relay;
 use super::running::Running;
@@ -20,24 +20,24 @@ use std::process::Command;
 use unspin_meter::{Config, Invocation, MAX_PAGES, Reason, Recording};
 use unspin_sys::creds::Creds;
 
-/// Everything that is needed to start the program. Its recording goes when the session goes.
-pub struct Session {
-    /// What is run.
+/// Everything that is needed to start the program. Dropping it removes the recording.
+pub struct RecordedProgram {
+    /// The program.
     pub program: Program,
-    /// What is recorded.
+    /// Its recording.
     pub recording: Recording,
     library: PathBuf,
     engine: Engine,
-    /// Unless it is the engine's usual one.
+    /// The arena; none for the engine's default arena.
     arena: Option<PathBuf>,
     /// The compiled plan, if mutexes or waits are replaced.
     plan: Option<PathBuf>,
     scratch: Scratch,
 }
 
-impl Session {
-    /// Finds the program and makes the recording, in memory.
-    pub fn new(options: &options::Recorded) -> Result<Session, Error> {
+impl RecordedProgram {
+    /// Finds the program and creates the recording, in memory.
+    pub fn new(options: &options::RecordOptions) -> Result<RecordedProgram, Error> {
         let arena = arena::of(Some(options.sysv), options.arena.as_deref()).map_err(Error::Usage)?;
         let program = Program::find(&options.command)?;
         let plan = options.replace.compile(&program)?;
@@ -56,13 +56,13 @@ impl Session {
             command: words(&options.command),
             waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),
         });
-        // In the cache, not in our folder: what the program leaves behind may start others when we are gone.
+        // In the cache, not in the temporary folder: processes that outlive unspin may start others, which read the
+        // plan.
         let plan = plan.map(|plan| plan.keep()).transpose()?;
-        Ok(Session { program, recording, library, engine: options.sysv, arena, plan, scratch })
+        Ok(RecordedProgram { program, recording, library, engine: options.sysv, arena, plan, scratch })
     }
 
-    /// The command that starts the program so that it is recorded: with our standard input, output and error, until the
-    /// caller says otherwise.
+    /// The command that starts the program with the recording, with the standard streams of unspin.
     pub fn command(&self) -> Command {
         let mut command = self.program.command();
         let recording = self.path();
@@ -77,13 +77,13 @@ impl Session {
         command
     }
 
-    /// Starts the clock and the program. One at a time: its signals are taken from now on.
+    /// Starts the clock and the program. Only one at a time, because unspin relays its signals from now on.
     pub fn start(&self, command: Command) -> Result<Running<'_>, Error> {
-        Running::start(self, command, Some(Relay::watch()?))
+        Running::start(self, command, Some(Relay::install()?))
     }
 
-    /// As [`start`](Session::start), but signals that come to us are none of the program's business.
-    pub fn start_apart(&self, command: Command) -> Result<Running<'_>, Error> {
+    /// Like [`start`](RecordedProgram::start), but without relaying signals to the program.
+    pub fn start_without_relay(&self, command: Command) -> Result<Running<'_>, Error> {
         Running::start(self, command, None)
     }
 
@@ -92,14 +92,14 @@ impl Session {
         self.scratch.file(RECORDING)
     }
 
-    /// Leaves the recording where it is, and says where.
+    /// Keeps the recording, and returns its path.
     pub fn keep(self) -> PathBuf {
         let path = self.path();
         self.scratch.keep();
         path
     }
 
-    /// The processes, besides us, that have this recording mapped: those that record in it, or would at their first lock.
+    /// The other processes that have this recording mapped: they record, or would at their first lock.
     pub fn recorded_processes(&self) -> BTreeSet<u32> {
         let path = self.path();
         let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
@@ -115,13 +115,13 @@ impl Session {
 
 const RECORDING: &str = "recording";
 
-/// A command as text; nothing if a word is not UTF-8, as the text would be another command.
+/// A command as text; empty if a word is not UTF-8, because the text would be another command.
 fn words(command: &[OsString]) -> Vec<String> {
     let words: Option<Vec<String>> = command.iter().map(|word| word.to_str().map(str::to_owned)).collect();
     words.unwrap_or_default()
 }
 
-/// Whether a process has a file mapped. What we may not look at has not.
+/// Whether a process has a file mapped. False for processes that may not be inspected.
 pub fn maps_contain(pid: u32, file: &Path) -> bool {
     let file = file.to_string_lossy();
     fs::read(format!("/proc/{pid}/maps"))

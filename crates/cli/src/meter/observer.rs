@@ -1,4 +1,4 @@
-//! Why a program records nothing.
+//! Finds out why a program records nothing.
 
 use crate::library;
 use crate::reach;
@@ -7,39 +7,39 @@ use std::path::{Path, PathBuf};
 use unspin_meter::{Recording, Snapshot};
 use unspin_sys::creds::Creds;
 
-use super::session::maps_contain;
+use super::recorded_program::maps_contain;
 
-/// Looks at the program as long as no process has joined the recording.
-pub struct Witness {
+/// Observes the program as long as no process has joined the recording.
+pub struct Observer {
     program: PathBuf,
-    found: Option<Found>,
+    found: Option<ObservedImage>,
 }
 
-struct Found {
-    /// The file that the process runs: another than the one started, after an exec.
+struct ObservedImage {
+    /// The file that the process runs: after an exec, another one than the file that was started.
     executable: PathBuf,
-    /// Whether the preload library is in it.
+    /// Whether the preload library is loaded into it.
     reached: bool,
 }
 
-impl Witness {
+impl Observer {
     /// For a program that is being started.
-    pub fn new(program: &Path) -> Witness {
-        Witness { program: fs::canonicalize(program).unwrap_or_else(|_| program.to_owned()), found: None }
+    pub fn new(program: &Path) -> Observer {
+        Observer { program: fs::canonicalize(program).unwrap_or_else(|_| program.to_owned()), found: None }
     }
 
-    /// Looks once. Of a zombie there is nothing to be seen: what was seen before stays.
-    pub fn look(&mut self, pid: u32, recording: &Recording) {
+    /// Observes once. A zombie shows nothing: the previous observation stays.
+    pub fn check(&mut self, pid: u32, recording: &Recording) {
         if recording.is_joined() {
             return;
         }
         if let Ok(executable) = fs::read_link(format!("/proc/{pid}/exe")) {
             let reached = maps_contain(pid, Path::new(library::NAME));
-            self.found = Some(Found { executable, reached });
+            self.found = Some(ObservedImage { executable, reached });
         }
     }
 
-    /// A sentence, if the snapshot holds nothing at all.
+    /// A sentence, if the snapshot contains no record.
     pub fn explain(&self, snapshot: &Snapshot) -> Option<String> {
         let recorded = snapshot.images.iter().any(|image| !image.rows.is_empty());
         if recorded || !snapshot.unrecorded.is_nothing() {
@@ -51,7 +51,7 @@ impl Witness {
         })
     }
 
-    fn unreached(&self, found: &Found) -> String {
+    fn unreached(&self, found: &ObservedImage) -> String {
         let executable = found.executable.display();
         let became = if found.executable == self.program {
             String::new()
@@ -61,7 +61,7 @@ impl Witness {
         match reach::check(&found.executable, &Creds::current()) {
             Err(why) => format!("Nothing was recorded: {became}{why}."),
             Ok(()) => format!(
-                "Nothing was recorded: {became}The preload library is not in {executable}: something took LD_PRELOAD out of \
+                "Nothing was recorded: {became}The preload library is not in {executable}: LD_PRELOAD was removed from \
                  the environment, or the dynamic linker refused it."
             ),
         }

@@ -1,0 +1,22 @@
+//! Observation of the program during a run.
+
+use std::time::Duration;
+
+/// Observes a running program a few times a second, from the thread that waits for it: more frequent checks would
+/// disturb the measurement.
+pub trait RunMonitor {
+    /// Maximum time until the next check.
+    fn pause(&self) -> Duration {
+        Duration::MAX
+    }
+
+    /// Checks once. At the last check the program is a zombie.
+    fn check(&mut self, pid: u32);
+}
+
+/// Observes nothing.
+pub struct NoMonitor;
+
+impl RunMonitor for NoMonitor {
+    fn check(&mut self, _pid: u32) {}
+}
