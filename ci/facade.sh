@@ -151,6 +151,7 @@ case ${1:-} in
 --update-circles) "${circles[@]}" . --update ;;
 --check) check ;;
 *)
+    cargo test --quiet --locked --package unspin-circles >/dev/null || fail "the tests of unspin-circles fail"
     cargo build --quiet --locked --package unspin-circles
     export UNSPIN_CIRCLES=$target/debug/unspin-circles
     circles=("$UNSPIN_CIRCLES")
