@@ -94,7 +94,6 @@ fn waits_are_no_contentions() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn the_top_is_a_list_of_locks() {
     let Some(text) = go_tool_pprof(&["-top"]) else { return };
     let rows: Vec<Vec<&str>> = text
@@ -113,7 +112,6 @@ fn the_top_is_a_list_of_locks() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn the_raw_profile_has_lines_and_labels() {
     let Some(text) = go_tool_pprof(&["-raw"]) else { return };
     assert!(text.contains("contentions/count delay/nanoseconds[dflt]"), "{text}");
