@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The rules of the design that no compiler checks: who may name atomics, system calls and unsafe code, and which crate
-# may depend on which.
+# The rules of the design that no compiler checks: which files may name atomics, system calls and unsafe code, which crate may
+# depend on which, and which files of one crate may use each other in a circle.
 #
-#   ci/facade.sh                 checks the workspace, then itself
-#   ci/facade.sh --check ROOT    checks the workspace at ROOT
+#   ci/facade.sh                     checks the workspace, then the check itself
+#   ci/facade.sh --check             checks the workspace
+#   ci/facade.sh --update-circles    writes ci/circles/list.txt, and keeps its reasons
 source "$(dirname "$0")/lib.sh"
 
 violations=0
@@ -32,16 +33,25 @@ forbid() {
     fi
 }
 
-# may_depend CRATE ALLOWED...: the workspace's crates that it is built on.
+# What each crate of the workspace is built on, as "CRATE -> CRATE".
+dependencies() {
+    cargo tree --quiet --locked --workspace --edges "normal,build" --depth 1 --prefix depth --no-dedupe |
+        awk '/^0/ { crate = substr($1, 2) } /^1unspin-/ { print crate " -> " substr($1, 2) }'
+}
+
+# may_depend CRATE ALLOWED...: the workspace's crates that it is built on. It may always use sync and sys.
 may_depend() {
     local crate=$1
     shift
-    local tree=(cargo tree --quiet --locked --package "unspin-$crate" --edges "normal,build" --depth 1 --prefix none)
     forbid "dependencies point down (docs/ARCHITECTURE.md)" . < <(
-        "${tree[@]}" | sed 1d | awk '{print $1}' | grep '^unspin-' |
-            grep -v -x -F -f <(printf 'unspin-%s\n' sync sys "$@") | sed "s/^/unspin-$crate -> /"
+        grep "^unspin-$crate -> " <<<"$dependencies" |
+            grep -v -x -F -f <(printf "unspin-$crate -> unspin-%s\n" sync sys "$@")
     )
 }
+
+# The tool that finds circles. Built here, also when it checks a copy.
+circles=(cargo run --quiet --locked --manifest-path "$PWD/Cargo.toml" --package unspin-circles --)
+[ -z "${UNSPIN_CIRCLES:-}" ] || circles=("$UNSPIN_CIRCLES")
 
 # Files of sysv that lie in shared memory, hand out references into it, or take the addresses of a C program.
 sysv_raw='^crates/sysv/src/(store/memory|arena_file|shm|msg|typed)/|^crates/sysv/src/registry/(keys|table)\.rs:'
@@ -61,13 +71,15 @@ check() {
     forbid "crates that need no unsafe forbid it" . \
         < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols,waiting}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
-        < <(grep -L -x -F 'workspace = true' {crates,tests}/*/Cargo.toml bench/Cargo.toml)
+        < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '^[^:]*:[0-9]+:\s*#!?\[allow\(' \
-        < <(grep -rn --include='*.rs' '' crates tests bench fuzz)
+        < <(grep -rn --include='*.rs' '' crates tests bench fuzz ci)
     forbid "nothing is left to do in committed code" '\b(todo|unimplemented)!|\b(TODO|FIXME|XXX)\b' \
-        < <(grep -rn --include='*.rs' '' crates tests bench fuzz)
+        < <(grep -rn --include='*.rs' '' crates tests bench fuzz ci)
     forbid "examples are compiled" '```(rust,)?(ignore|no_run)' \
         < <(grep -rn --include='*.rs' --include='*.md' '' crates tests docs -- *.md)
+    local dependencies
+    dependencies=$(dependencies)
     may_depend sync
     may_depend sys
     may_depend waiting
@@ -81,27 +93,30 @@ check() {
     may_depend preload locks meter sysv waiting
     may_depend c sysv
     may_depend cli waiting locks stats meter symbols workloads sysv
+    forbid "files of one crate use each other in no circle but those of ci/circles/list.txt" . < <("${circles[@]}" . 2>&1)
     [ "$violations" -eq 0 ] || fail "$violations rules are broken"
     echo "facade: all rules hold"
 }
 
-# A copy of what is committed or would be.
-copy() {
-    rm -rf "$scratch/root"
-    mkdir "$scratch/root"
-    git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$scratch/root"
-}
-
-# plant RULE FILE LINE: puts the line into a copy, and demands that the rule is found broken.
+# plant RULE FILE LINE: puts the line into the copy's file, and expects that the rule names the file.
 plant() {
-    copy
-    printf '%s\n%s\n' "$3" "$(cat "$scratch/root/$2")" >"$scratch/root/$2"
-    must_find "$1" "$scratch/root/ci/facade.sh" --check
+    local file=$scratch/root/$2
+    printf '%s\n%s\n' "$3" "$(cat "$file")" >"$file"
+    expect "$1" "$2"
 }
 
+# expect RULE TEXT: the rule has to be found broken, by lines with this text.
+expect() { expected+=("$1"$'\t'"$2"); }
+
+# All violations are planted into one copy. The workspace has none, so each that is found was planted.
 selftest() {
+    local expected=() output rule text
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
+    mkdir "$scratch/root"
+    # What is committed or would be.
+    git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$scratch/root"
+    cd "$scratch/root"
     plant "named through unspin-sync" crates/sysv/src/waiting/wake.rs 'use core::sync::atomic::AtomicU32 as Sneaked;'
     plant "libc is named in sys" crates/meter/src/row.rs 'fn pid() -> i32 { libc::getpid() }'
     plant "system calls are made in sys" crates/rcu/src/slot.rs 'fn f() { core::arch::asm!("syscall") }'
@@ -109,18 +124,40 @@ selftest() {
     plant "no #[allow]" crates/stats/src/plan.rs '#[allow(dead_code)]'
     plant "nothing is left to do" crates/cli/src/run.rs 'fn f() { todo!() }'
     plant "examples are compiled" crates/cli/src/run.rs '//! ```ignore'
-    copy
-    sed -i '/forbid(unsafe_code)/d' "$scratch/root/crates/meter/src/lib.rs"
-    must_find "need no unsafe forbid it" "$scratch/root/ci/facade.sh" --check
-    copy
-    sed -i '/^\[lints\]/,+1d' "$scratch/root/crates/meter/Cargo.toml"
-    must_find "takes the workspace's lints" "$scratch/root/ci/facade.sh" --check
-    copy
-    sed -i 's/^\[dependencies\]$/&\nunspin-stats = { workspace = true }/' "$scratch/root/crates/meter/Cargo.toml"
+    sed -i '/forbid(unsafe_code)/d' crates/meter/src/lib.rs
+    expect "need no unsafe forbid it" crates/meter/src/lib.rs
+    sed -i '/^\[lints\]/,+1d' crates/meter/Cargo.toml
+    expect "takes the workspace's lints" crates/meter/Cargo.toml
+    sed -i 's/^\[dependencies\]$/&\nunspin-stats = { workspace = true }/' crates/meter/Cargo.toml
+    expect "dependencies point down" "unspin-meter -> unspin-stats"
     # Writes the changed Cargo.lock; downloads nothing that other platforms need.
-    (cd "$scratch/root" && cargo tree --quiet --package unspin-meter >/dev/null)
-    must_find "dependencies point down" "$scratch/root/ci/facade.sh" --check
+    cargo tree --quiet --package unspin-meter >/dev/null
+    # A circle through a re-export, and one that was listed and is gone.
+    printf '%s\n' 'mod one;' 'mod other;' 'pub use one::One;' >>crates/stats/src/lib.rs
+    printf '%s\n' 'use super::other::f;' 'pub struct One;' >crates/stats/src/one.rs
+    printf '%s\n' 'use crate::One;' >crates/stats/src/other.rs
+    expect "in no circle" "new circle: crates/stats/src: one.rs -> other.rs -> one.rs"
+    printf '%s\n' 'crates/stats/src: a.rs -> b.rs' '    None.' '    : b.rs -> a.rs' >>ci/circles/list.txt
+    expect "in no circle" "a circle that is gone: crates/stats/src: a.rs -> b.rs -> a.rs"
+    if output=$(ci/facade.sh --check 2>&1); then fail "none of the planted violations was found"; fi
+    for pair in "${expected[@]}"; do
+        IFS=$'\t' read -r rule text <<<"$pair"
+        # The lines below the rule's name, up to the next rule's.
+        awk -v rule="$rule" '/^facade: / { inside = index($0, rule) } inside' <<<"$output" | sed 1d | grep -qF -e "$text" ||
+            fail "a planted violation was not found: $rule: $text"
+        echo "facade: planted violation found ($rule)"
+    done
 }
 
-check
-[ "${1:-}" = --check ] || selftest
+case ${1:-} in
+--update-circles) "${circles[@]}" . --update ;;
+--check) check ;;
+*)
+    cargo test --quiet --locked --package unspin-circles >/dev/null || fail "the tests of unspin-circles fail"
+    cargo build --quiet --locked --package unspin-circles
+    export UNSPIN_CIRCLES=$target/debug/unspin-circles
+    circles=("$UNSPIN_CIRCLES")
+    check
+    selftest
+    ;;
+esac

@@ -17,7 +17,6 @@ done
 CARGO_TARGET_DIR="$target/fuzz" RUSTFLAGS="$flags" \
     cargo build --locked --release --manifest-path fuzz/Cargo.toml --target "$host"
 
-found=$target/fuzz/found
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -25,29 +24,43 @@ run() { # SECONDS FOLDER
     local left end=$((SECONDS + $1))
     while left=$((end - SECONDS)) && [ "$left" -gt 0 ]; do
         "$fuzzer" -max_total_time="$left" -runs="$most" -max_len=600 "-len_control=$growth" -print_final_stats=1 \
-            -artifact_prefix="$2/" "$scratch" || return
+            -artifact_prefix="$2/" "$corpus" || return
     done
 }
 
-# Each target, with the file that lists its flaws.
-for family in semaphores messages segments arena; do
-    fuzzer=$target/fuzz/$host/release/$family
+# One target, with the file that lists its flaws.
+family() {
+    local family=$1 fuzzer corpus found flaws found_by growth most flaw
+    fuzzer=$target/fuzz/$host/release/$family corpus=$scratch/$family found=$target/fuzz/found/$family
     case $family in
     # Each program needs an arena of its own, so there are few, and they are long from the beginning. The arenas stay mapped,
     # and a process may have 65,530 mappings: then another goes on with what this one has found.
     arena) flaws=crates/sysv/tests/hostile/flaw.rs found_by="hostile: " growth=0 most=15000 ;;
     *) flaws=crates/sysv/tests/sequential/families/$family/mod.rs found_by="model: " growth=100 most=-1 ;;
     esac
-    rm -rf "$found" "${scratch:?}"/*
-    mkdir -p "$found"
+    rm -rf "$found"
+    mkdir -p "$found" "$corpus"
     for flaw in $(sed -n '/const FLAWS: /,/;/p' "$flaws" | grep -o 'Flaw::[A-Z][A-Za-z]*' | sed 's/.*:://'); do
-        UNSPIN_FLAW=$flaw must_find "$found_by" run 60 "$scratch"
+        UNSPIN_FLAW=$flaw must_find "$found_by" run 60 "$corpus"
     done
-    rm -rf "${scratch:?}"/*
-    run "${UNSPIN_FUZZ_SECONDS:-20}" "$found" >"$scratch/log" 2>&1 || {
-        tail -n 120 "$scratch/log"
+    rm -rf "${corpus:?}"/*
+    run "${UNSPIN_FUZZ_SECONDS:-20}" "$found" >"$scratch/$family.log" 2>&1 || {
+        tail -n 120 "$scratch/$family.log"
         fail "a difference was found: $(ls "$found"); run it again with $fuzzer FILE"
     }
     echo "$family:"
-    grep -E '^stat::(number_of_executed_units|new_units_added)|DONE' "$scratch/log"
+    grep -E '^stat::(number_of_executed_units|new_units_added)|DONE' "$scratch/$family.log"
+}
+
+# Two at a time: each fuzzer has one thread.
+for pair in "semaphores messages" "segments arena"; do
+    jobs=()
+    for name in $pair; do
+        (family "$name") >"$scratch/$name.out" 2>&1 &
+        jobs+=($!)
+    done
+    failed=0
+    for job in "${jobs[@]}"; do wait "$job" || failed=1; done
+    for name in $pair; do cat "$scratch/$name.out"; done
+    [ "$failed" -eq 0 ] || exit 1
 done

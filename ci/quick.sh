@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The inner loop, no gate: formatting, lints and unit tests of the packages that changed, and a few programs through one engine,
-# one kind of mutex and polled waits. Under a minute once everything is built.
+# The inner loop, no gate: formatting; lints and unit tests of the packages that changed, and their integration tests that changed;
+# and a few programs through the engines, one kind of mutex and polled waits. Under a minute once everything is built. It does
+# not build the packages that depend on those; the gates do.
 #
 #     ci/quick.sh          what is not committed, or the last commit
 #     ci/quick.sh BASE     what has changed since that commit
@@ -13,16 +14,21 @@ elif [ -n "$(git status --porcelain)" ]; then
 else
     base=HEAD~1
 fi
-# The package of each file: the nearest Cargo.toml above it.
-packages=() libs=() bins=()
-while read -r folder; do
+# The package of each file that changed (the nearest Cargo.toml above it), and the integration test that the file is part of.
+packages=() libs=() bins=() tests=()
+while read -r file; do
+    folder=$(dirname "$file")
     while [ ! -f "$folder/Cargo.toml" ]; do folder=$(dirname "$folder"); done
     name=$(sed -n '/^\[package\]/,/^\[/s/^name = "\(.*\)"/\1/p' "$folder/Cargo.toml" | head -n 1)
     if [ -z "$name" ] || [ "$folder" = fuzz ]; then continue; fi
+    test=${file#"$folder"/tests/}
+    test=${test%%/*} test=${test%.rs}
+    if [ -f "$folder/tests/$test.rs" ] || [ -f "$folder/tests/$test/main.rs" ]; then tests+=("$name $test"); fi
+    case " ${packages[*]} " in *" $name "*) continue ;; esac
     packages+=(--package "$name")
     [ ! -f "$folder/src/lib.rs" ] || libs+=(--package "$name")
     [ ! -f "$folder/src/main.rs" ] || bins+=(--package "$name")
-done < <({ git diff --name-only "$base" && git ls-files --others --exclude-standard; } | xargs -r dirname | sort -u)
+done < <({ git diff --name-only "$base" && git ls-files --others --exclude-standard; } | sort -u)
 cargo fmt --all --check
 bash -n ci/*.sh
 if [ ${#packages[@]} -eq 0 ]; then
@@ -32,8 +38,10 @@ fi
 cargo clippy --locked --quiet --all-targets "${packages[@]}" -- -D warnings
 [ ${#libs[@]} -eq 0 ] || cargo test --locked --quiet --lib "${libs[@]}"
 [ ${#bins[@]} -eq 0 ] || cargo test --locked --quiet --bins "${bins[@]}"
-cargo test --locked --quiet --package unspin-e2e --test conformance -- --exact semop messages
-cargo test --locked --quiet --package unspin-e2e --test swap -- --exact robust_mutex other_locks
-cargo test --locked --quiet --package unspin-e2e --test waits -- --exact \
+while read -r name test; do
+    [ -z "$name" ] || cargo test --locked --quiet --package "$name" --test "$test" </dev/null
+done < <(printf '%s\n' "${tests[@]}" | sort -u)
+cargo test --locked --quiet --package unspin-e2e --test conformance --test swap --test waits -- --exact \
+    semop messages robust_mutex other_locks \
     mutex_of_every_type_is_given_to_one_and_outlives_its_owner sleeping_waiters_are_woken_in_order
 echo "quick: passed in $SECONDS s"

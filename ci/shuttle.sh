@@ -6,5 +6,5 @@ source "$(dirname "$0")/lib.sh"
 export RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR="$target/shuttle"
 
 grep -q 'should_panic' crates/locks/src/schedules.rs || fail "there is no planted bug"
-cargo test --locked --release --lib --package unspin-locks -- schedules
+CARGO_PROFILE_RELEASE_DEBUG=none cargo test --locked --release --lib --package unspin-locks -- schedules
 echo "shuttle: the planted bug was found"

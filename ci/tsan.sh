@@ -46,15 +46,29 @@ selftest() {
 
 selftest
 fresh
+# One build of all test programs: packages that are built one by one differ in the features of what they depend on.
+packages=(meter rcu sysv locks workloads)
+built=$(RUSTFLAGS="$flags" cargo +nightly test --locked --release --target "$host" --no-run \
+    "${packages[@]/#/--package=unspin-}" --lib --test suite --test recording --test processes --test smoke 2>&1) ||
+    { printf '%s\n' "$built"; fail "the tests do not build"; }
+
+# tests CRATE SOURCE [FILTER...]: runs the test program that was built from this source of the crate.
 tests() {
-    RUSTFLAGS="$flags" cargo +nightly test --locked --release --target "$host" "$@" -- --test-threads=1
+    local crate=$1 source=$2 program
+    shift 2
+    program=$(sed -n "s|^ *Executable \(unittests \)\?$source (\(.*/$crate-[0-9a-f]*\))\$|\2|p" <<<"$built")
+    [ -n "$program" ] || fail "$crate, $source: no such test program was built"
+    echo "tsan: $crate, $source"
+    "$program" --test-threads=1 "$@"
 }
-tests --package unspin-meter --package unspin-rcu --package unspin-sysv --lib
-tests --package unspin-locks --test suite -- conformance stress
-tests --package unspin-meter --test recording
-tests --package unspin-rcu --test processes oracle
-tests --package unspin-sysv --test smoke
-tests --package unspin-workloads --lib
+tests unspin_meter src/lib.rs
+tests unspin_rcu src/lib.rs
+tests unspin_sysv src/lib.rs
+tests suite tests/suite/main.rs conformance stress
+tests recording tests/recording.rs
+tests processes tests/processes/main.rs oracle
+tests smoke tests/smoke.rs
+tests unspin_workloads src/lib.rs
 if ours "$PWD/crates/"; then
     fail "data races in this workspace"
 fi

@@ -1,7 +1,6 @@
 //! A recording for one run, removed with what is in it.
 
 use crate::measurement::World;
-use crate::tools::Tools;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use unspin_meter::{Config, Recording};
@@ -15,10 +14,10 @@ pub struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// A new one, if anything is recorded in this world.
-    pub fn new(world: World, tools: &Tools) -> Result<Option<RecordingFile>, String> {
+    /// Makes a recording in `folder`, if anything is recorded in this world.
+    pub fn new(world: World, folder: &Path) -> Result<Option<RecordingFile>, String> {
         let Some(level) = world.level() else { return Ok(None) };
-        let path = tools.scratch().join("recording");
+        let path = folder.join("recording");
         let config = Config { level, ..Config::default() };
         let recording = Recording::create(&path, config).map_err(|e| e.to_string())?;
         Ok(Some(RecordingFile { recording, path, started: Instant::now() }))

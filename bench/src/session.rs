@@ -104,7 +104,7 @@ pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &SessionSize) -
 /// The figures of a run, and the CPU seconds that it took.
 fn measure(measurement: &Measurement, tools: &Tools) -> Result<(Vec<f64>, f64), String> {
     let named = |what: String| format!("{measurement:?}: {what}");
-    let mut recorded = RecordingFile::new(measurement.world(), tools)?;
+    let mut recorded = RecordingFile::new(measurement.world(), tools.scratch())?;
     let mut command = start::command(measurement, tools, recorded.as_ref().map(RecordingFile::path))?;
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     if let Measurement::Program(..) = measurement {

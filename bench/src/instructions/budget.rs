@@ -56,27 +56,35 @@ impl Budget {
             .map_err(|e| format!("--update-budget {}: {e}", path.display()))
     }
 
-    /// Fails if a count exceeds it, or has no entry.
-    pub fn check(&self, tables: &[InstructionsTable]) -> Result<(), String> {
+    /// Whether a count of the table exceeds it, or has no entry.
+    pub fn is_exceeded(&self, table: &InstructionsTable) -> bool {
+        !self.exceeded(table).is_empty()
+    }
+
+    /// A line for each count of the table that exceeds it, or has no entry.
+    fn exceeded(&self, table: &InstructionsTable) -> Vec<String> {
         let mut wrong = Vec::new();
-        let mut compared = 0;
-        for table in tables {
-            for (row, world, count) in added(table) {
-                let entry = self.0.get(table.title).and_then(|rows| rows.get(row)?.get(world));
-                compared += 1;
-                match entry {
-                    None => wrong.push(format!("{}, {row}, {world}: {count:.1}, and no budget", table.title)),
-                    Some(&most) if count > most + INSTRUCTIONS && count > most * (1.0 + SHARE) => {
-                        wrong.push(format!(
-                            "{}, {row}, {world}: {count:.1} instructions, and the budget is {most:.1}",
-                            table.title
-                        ));
-                    }
-                    Some(_) => {}
+        for (row, world, count) in added(table) {
+            let entry = self.0.get(table.title).and_then(|rows| rows.get(row)?.get(world));
+            match entry {
+                None => wrong.push(format!("{}, {row}, {world}: {count:.1}, and no budget", table.title)),
+                Some(&most) if count > most + INSTRUCTIONS && count > most * (1.0 + SHARE) => {
+                    wrong.push(format!(
+                        "{}, {row}, {world}: {count:.1} instructions, and the budget is {most:.1}",
+                        table.title
+                    ));
                 }
+                Some(_) => {}
             }
         }
+        wrong
+    }
+
+    /// Fails if a count exceeds it, or has no entry.
+    pub fn check(&self, tables: &[InstructionsTable]) -> Result<(), String> {
+        let wrong: Vec<String> = tables.iter().flat_map(|table| self.exceeded(table)).collect();
         if wrong.is_empty() {
+            let compared: usize = tables.iter().map(|table| added(table).count()).sum();
             println!("\nwithin the budget: {compared} counts");
             return Ok(());
         }

@@ -15,7 +15,8 @@ use crate::start;
 use crate::tools::{self, Tools};
 use budget::Budget;
 use std::ffi::OsString;
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use table::{InstructionsRow, InstructionsTable};
 use unspin_locks::LockKind;
 
@@ -34,32 +35,39 @@ pub fn run(options: &Options) -> Result<(), String> {
     }
     let tools = Tools::prepare(options.mutrace.as_deref())?;
     println!("instructions per call in user mode, by callgrind; {}", tools.version);
-    let tables = count_all(&tools)?;
+    let mut tables = SUBJECTS
+        .into_iter()
+        .map(|subject| count_and_print(subject, &tools))
+        .collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &options.update_budget {
         Budget::of(&tables).write(path)?;
         println!("\n{}: written", path.display());
     }
     let Some(budget) = budget else { return Ok(()) };
     let mut result = budget.check(&tables);
-    // Where the machine was away at the wrong moment, a thread takes another way once: a count that is too high each time is
-    // the code's.
+    // Where a thread lost its CPU at the wrong moment, it takes another path once. A count that is too high each time is the
+    // code's. Only the tables with such counts are counted again.
     for _ in 1..ATTEMPTS {
         let Err(reason) = &result else { break };
         println!("\n{reason}\n\nOnce more:");
-        result = budget.check(&count_all(&tools)?);
+        for (subject, table) in SUBJECTS.into_iter().zip(&mut tables) {
+            if budget.is_exceeded(table) {
+                *table = count_and_print(subject, &tools)?;
+            }
+        }
+        result = budget.check(&tables);
     }
     result
 }
 
-/// Counts everything, and prints it.
-fn count_all(tools: &Tools) -> Result<Vec<InstructionsTable>, String> {
-    let mut tables = Vec::new();
-    for count in [engines, sections, meter, kinds, waits] {
-        let table = count(tools)?;
-        print!("\n{table}");
-        tables.push(table);
-    }
-    Ok(tables)
+type Subject = fn(&Tools) -> Result<InstructionsTable, String>;
+
+const SUBJECTS: [Subject; 5] = [engines, sections, meter, kinds, waits];
+
+fn count_and_print(subject: Subject, tools: &Tools) -> Result<InstructionsTable, String> {
+    let table = subject(tools)?;
+    print!("\n{table}");
+    Ok(table)
 }
 
 fn engines(tools: &Tools) -> Result<InstructionsTable, String> {
@@ -174,29 +182,63 @@ fn waits(tools: &Tools) -> Result<InstructionsTable, String> {
     Ok(table)
 }
 
-/// What one time more costs.
+/// What one time more costs. The two runs take place at the same time, unless they would use the same arena.
 fn per_time(
     world: World,
     tools: &Tools,
     words: impl Fn(u64) -> Result<Vec<OsString>, String>,
 ) -> Result<f64, String> {
-    let (once, twice) = (count(world, tools, words(TIMES)?)?, count(world, tools, words(2 * TIMES)?)?);
+    let start = |times, folder| Counting::start(world, tools, words(times)?, tools.scratch().join(folder));
+    let once = start(TIMES, "once")?;
+    let (once, twice) = match world.engine() {
+        None => {
+            let twice = start(2 * TIMES, "twice")?;
+            (once.finish()?, twice.finish()?)
+        }
+        Some(_) => (once.finish()?, start(2 * TIMES, "twice")?.finish()?),
+    };
     Ok((twice as f64 - once as f64) / TIMES as f64)
 }
 
-/// All instructions of a run.
-fn count(world: World, tools: &Tools, program: Vec<OsString>) -> Result<u64, String> {
-    let file = tools.scratch().join("callgrind");
-    let mut words: Vec<OsString> = vec!["valgrind".into(), "--tool=callgrind".into()];
-    let mut option = OsString::from("--callgrind-out-file=");
-    option.push(&file);
-    words.push(option);
-    words.extend(program);
-    let recorded = RecordingFile::new(world, tools)?;
-    let path = recorded.as_ref().map(RecordingFile::path);
-    tools::output(&mut start::inside(world, tools, words, path)?)?;
-    let text = std::fs::read_to_string(&file).map_err(|e| format!("callgrind's output: {e}"))?;
-    let total =
-        text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
-    total.and_then(|n| n.trim().parse().ok()).ok_or_else(|| "callgrind's output holds no total".into())
+/// A run under callgrind.
+struct Counting {
+    child: Child,
+    file: PathBuf,
+    /// Removed at the end.
+    _recorded: Option<RecordingFile>,
+}
+
+impl Counting {
+    /// Starts a program; callgrind's file and the recording go into `folder`.
+    fn start(
+        world: World,
+        tools: &Tools,
+        program: Vec<OsString>,
+        folder: PathBuf,
+    ) -> Result<Counting, String> {
+        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let file = folder.join("callgrind");
+        let mut words: Vec<OsString> = vec!["valgrind".into(), "--tool=callgrind".into()];
+        let mut option = OsString::from("--callgrind-out-file=");
+        option.push(&file);
+        words.push(option);
+        words.extend(program);
+        let recorded = RecordingFile::new(world, &folder)?;
+        let path = recorded.as_ref().map(RecordingFile::path);
+        let mut command = start::inside(world, tools, words, path)?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        Ok(Counting { child: child.map_err(|e| format!("valgrind: {e}"))?, file, _recorded: recorded })
+    }
+
+    /// Waits for the end. Returns the number of all instructions.
+    fn finish(self) -> Result<u64, String> {
+        let output = self.child.wait_with_output().map_err(|e| format!("valgrind: {e}"))?;
+        if !output.status.success() {
+            return Err(format!("valgrind ({}): {}", output.status, String::from_utf8_lossy(&output.stderr)));
+        }
+        let text = std::fs::read_to_string(&self.file).map_err(|e| format!("callgrind's output: {e}"))?;
+        let total =
+            text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
+        total.and_then(|n| n.trim().parse().ok()).ok_or_else(|| "callgrind's output holds no total".into())
+    }
 }

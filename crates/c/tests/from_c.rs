@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use unspin_e2e::{find_tool, skip, target_directory};
+use unspin_e2e::{find_tool, library_profile, skip, target_directory};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -20,10 +20,11 @@ fn installed(test: &str, tools: &[&str]) -> Option<&'static Path> {
     }
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     Some(PREFIX.get_or_init(|| {
-        let profile = if cfg!(debug_assertions) { "dev" } else { "preload" };
+        let (profile, target) = library_profile();
         let prefix = target_directory().join(format!("c-prefix-{profile}"));
         let mut install = Command::new(Path::new(HERE).join("install.sh"));
-        install.args(["--profile", profile]).arg(&prefix).env("CARGO_TARGET_DIR", target_directory());
+        install.args(["--profile", profile]).arg(&prefix).env("CARGO_TARGET_DIR", target);
+        install.env("CARGO_PROFILE_PRELOAD_DEBUG", "none");
         succeed(install.env("CARGO", env!("CARGO")).env_remove("DESTDIR"));
         prefix
     }))

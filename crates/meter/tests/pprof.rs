@@ -1,7 +1,9 @@
 //! The profile, as `go tool pprof` reads it.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use unspin_meter::pprof::{self, Frame};
 use unspin_meter::{ANY_DESCRIPTOR, Counts, Image, Key, Name, RecordKind, Snapshot, Window};
 
@@ -34,8 +36,12 @@ fn profile() -> Vec<u8> {
     pprof::encode("./program", &contentions, 1_700_000_000_000_000_000, 2.0)
 }
 
-/// What `go tool pprof` says; none where there is no Go.
+/// Newer releases of Go build the tool when it is first called, and then two tests at once would build it twice.
+static BUILD: Mutex<()> = Mutex::new(());
+
+/// Returns the output of `go tool pprof`; `None` where there is no Go.
 fn go_tool_pprof(arguments: &[&str]) -> Option<String> {
+    let _one = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("locks.pb.gz");
     std::fs::write(&file, profile()).unwrap();
@@ -46,8 +52,8 @@ fn go_tool_pprof(arguments: &[&str]) -> Option<String> {
         .arg(&file)
         .env("HOME", home)
         .env("PPROF_TMPDIR", home)
-        // Newer releases build the tool when it is first asked for: once for all runs.
-        .env("GOCACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/go"))
+        // Where Go keeps what it has built, despite the other home.
+        .env("GOCACHE", go_cache())
         .env("GOTOOLCHAIN", "local")
         .output();
     let tool = match run {
@@ -67,6 +73,17 @@ fn go_tool_pprof(arguments: &[&str]) -> Option<String> {
             None
         }
         tool => Some(tool.unwrap()),
+    }
+}
+
+/// Returns the folder of Go's cache; without Go, or without one, a folder of this crate.
+fn go_cache() -> PathBuf {
+    let asked = Command::new("go").args(["env", "GOCACHE"]).output();
+    let answer =
+        asked.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    match answer.starts_with('/') {
+        true => answer.into(),
+        false => concat!(env!("CARGO_TARGET_TMPDIR"), "/go").into(),
     }
 }
 

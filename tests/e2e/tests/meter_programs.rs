@@ -60,6 +60,7 @@ fn times_are_masked_and_counts_are_not() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn kyoto_cabinet() {
     let args = ["wicked", "-th", "4", "-it", "2", "4000"];
     all_succeed("kccachetest", "kyotocabinet-utils", &args, |outcome| {
@@ -73,6 +74,7 @@ fn kyoto_cabinet() {
 
 /// With one seed the same keys are found, whatever the order in which four threads wrote them.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn rocksdb() {
     let args = [
         "--benchmarks=fillrandom,readrandom,readwhilewriting",
@@ -95,6 +97,7 @@ fn rocksdb() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn sysbench() {
     for args in [
         &["mutex", "--threads=4", "--mutex-num=16", "--mutex-locks=2000", "--mutex-loops=100", "run"][..],
@@ -120,6 +123,7 @@ fn sysbench() {
 
 /// Python's own tests of its threads: start, fork, deadlock, end of the interpreter, in a hundred processes.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn python_tests_its_threads() {
     let pythons = [Some("/usr/bin/python3".into()), find_tool("python3")];
     let Some(python) = pythons.into_iter().flatten().find(has_its_tests) else {
@@ -145,6 +149,7 @@ fn has_its_tests(python: &PathBuf) -> bool {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn java() {
     let (Some(java), Some(javac)) = (find_tool("java"), find_tool("javac")) else {
         return skip("java", "there is no javac; install default-jdk-headless");
@@ -164,6 +169,7 @@ fn java() {
 
 /// Four clients set, get and verify, on keys of their own and on one counter that is everybody's.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn memcached() {
     let Some(program) = find_tool("memcached") else {
         return skip("memcached", "there is no memcached; install it");

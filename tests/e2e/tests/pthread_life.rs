@@ -71,14 +71,18 @@ fn a_recording_that_is_full() {
 }
 
 /// The constructor of a library that is loaded after ours runs before ours, and its destructor behind ours.
+/// `counts_are_exact_beside_others` runs such a library at the other levels.
 #[test]
 fn a_library_that_is_there_earlier() {
     let Some(early) = build_library("pthread/early") else { return };
     for source in ["pthread/barrier", "pthread/spin", "pthread/threads", "pthread/processes", "pthread/cpp"] {
         let Some(program) = build(source) else { return };
-        let bare =
-            is_the_same_metered(source, |world| Run::new(program.path(), world).also_preload(early.path()));
-        assert!(bare.status.success(), "{bare}");
+        let run = |world| Run::new(program.path(), world).also_preload(early.path());
+        let bare = run(World::Bare).output();
+        assert!(bare.status.success() && !bare.stdout.is_empty(), "{bare}");
+        assert_same(source, "unmetered", &bare, &run(World::Kernel).output());
+        let recorder = Recorder::create(Level::Full);
+        assert_same(source, "metered", &bare, &run(World::Kernel).record(&recorder).output());
     }
 }
 

@@ -8,14 +8,24 @@ use unspin_e2e::{
 use unspin_locks::LockKind;
 use unspin_meter::Level;
 
-/// Those whose waiters sleep, and libc's own.
+/// One kind of each implementation: libc's, the locks that sleep in a queue or in the kernel, and those that inherit.
+const IMPLEMENTATIONS: [LockKind; 4] = [LockKind::Pi, LockKind::Fair, LockKind::Adaptive, LockKind::RtSteal];
+
+/// The kinds whose waiters sleep, and libc's own. With debug assertions [`IMPLEMENTATIONS`]: they take twice the time, and the
+/// tests of the crate of locks check the assertions of every kind.
 fn sleeping() -> Vec<LockKind> {
-    LockKind::ALL.into_iter().filter(|kind| !kind.is_experimental()).collect()
+    match cfg!(debug_assertions) {
+        true => IMPLEMENTATIONS.into(),
+        false => LockKind::ALL.into_iter().filter(|kind| !kind.is_experimental()).collect(),
+    }
 }
 
-/// Those that spin, and so are slow with more threads than CPUs.
+/// The kinds whose waiters spin. They are slow with more threads than CPUs.
 fn spinning() -> Vec<LockKind> {
-    LockKind::ALL.into_iter().filter(|kind| kind.is_experimental()).collect()
+    match cfg!(debug_assertions) {
+        true => vec![LockKind::Mcs],
+        false => LockKind::ALL.into_iter().filter(|kind| kind.is_experimental()).collect(),
+    }
 }
 
 fn without(left_out: &[LockKind]) -> Vec<LockKind> {
@@ -106,6 +116,7 @@ fn a_sandbox() {
 
 /// The allocator's mutexes are replaced too, those of its constructor among them.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn beside_jemalloc() {
     let Some(allocator) = shared_library("libjemalloc.so.2") else {
         return skip("libjemalloc.so.2", "there is no libjemalloc.so.2; install libjemalloc2");
@@ -132,7 +143,8 @@ fn beside_jemalloc() {
     }
 }
 
-/// The constructor of a library that is loaded after ours runs before ours.
+/// The constructor of a library that is loaded after ours runs before ours. What it uses then depends on the implementation, not
+/// on the kind.
 #[test]
 fn a_library_that_is_there_earlier() {
     let Some(early) = build_library("pthread/early") else { return };
@@ -140,7 +152,7 @@ fn a_library_that_is_there_earlier() {
         let Some(program) = build(source) else { return };
         let run = |world| Run::new(program.path(), world).also_preload(early.path());
         let bare = run(World::Bare).output();
-        for kind in sleeping() {
+        for kind in [LockKind::Pi, LockKind::Adaptive, LockKind::RtSteal] {
             let replaced = || run(World::Kernel).mutexes(&format!("{kind}\tall"));
             assert_same(source, kind, &bare, &replaced().output());
             let recorder = Recorder::create(Level::Full);

@@ -9,6 +9,7 @@ use unspin_e2e::{Place, World, build_library, eventually, own_ipc_namespace, ski
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn apache() {
     if Apache::program().is_none() {
         return skip("apache", "there is no apache2; install apache2-bin");
@@ -101,6 +102,7 @@ impl Drop for EndOfClients<'_> {
 /// What the test above would see if nothing undid what the dead have done: somebody dies with the mutex in hand, and nobody
 /// accepts a connection any more.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn a_mutex_that_dies_with_its_holder_is_noticed() {
     if Apache::program().is_none() {
         return skip(

@@ -16,6 +16,7 @@ exec "$@"
 "#;
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn fakeroot() {
     let alone = own_ipc_namespace();
     let plain = ["sh", "-c", OWNERS];

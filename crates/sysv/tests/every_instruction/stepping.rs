@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use unspin_sys::ipc::flag;
 use unspin_sysv::{Engine, Kind, Options};
 
-const SAMPLE: usize = if cfg!(debug_assertions) { 3 } else { 24 };
+const SAMPLE: usize = if cfg!(debug_assertions) { 3 } else { 12 };
 
 /// One at a time: a test counts the participants of its arena, not others' children.
 pub static ONE: Mutex<()> = Mutex::new(());
