@@ -161,6 +161,13 @@ fn own_word() -> u32 {
 }
 
 impl<W: SpinPolicy> Stealing<W> {
+    /// Takes a lock for which no thread waits, by one compare-exchange. It may fail where [`RawLock::try_lock`] does
+    /// not: for a lock that is free while threads sleep or spin.
+    #[inline(always)]
+    pub fn try_lock_uncontended(&self) -> bool {
+        self.take_free()
+    }
+
     #[inline(always)]
     fn take_free(&self) -> bool {
         self.exchange(0, own_word())

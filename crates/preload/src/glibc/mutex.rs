@@ -135,7 +135,13 @@ impl MutexLayout {
     /// Whether the calling thread owns the mutex.
     #[inline(always)]
     pub fn is_mine(&self) -> bool {
-        self.owner.load(Relaxed) == current_tid()
+        self.is_owned_by(current_tid())
+    }
+
+    /// Whether the thread with this id owns the mutex.
+    #[inline(always)]
+    pub fn is_owned_by(&self, tid: u32) -> bool {
+        self.owner.load(Relaxed) == tid
     }
 
     /// To be called after the caller, which has this thread id, has acquired the lock: it becomes owner and one more

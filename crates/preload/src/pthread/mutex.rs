@@ -5,7 +5,7 @@ use super::attempt::{Attempt, HowWaited, Release, initialised, is_success};
 use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
 use crate::next::forward;
-use crate::swap::mutex::{Acquisition, Deadline, Mutex, is_left_to_libc, lock_fast, unlock_fast};
+use crate::swap::mutex::{Acquisition, Deadline, Mutex, lock_fast, lock_known, unlock_fast, unlock_known};
 use crate::swap::mutex_impl;
 use crate::watch::{Hook, Known, Object, Thread};
 use core::convert::identity;
@@ -114,7 +114,10 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usi
 /// Locks a mutex, in a thread that is not recorded.
 #[inline(never)]
 fn lock_unrecorded(mutex: &MutexLayout, hook: Hook) -> c_int {
-    if is_left_to_libc(mutex) { mutex.libc_lock() } else { lock_planned(mutex, hook) }
+    match lock_known(mutex) {
+        Some(code) => code,
+        None => lock_planned(mutex, hook),
+    }
 }
 
 #[inline(never)]
@@ -288,7 +291,10 @@ unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: u
 /// Unlocks a mutex, in a thread that is not recorded.
 #[inline(never)]
 fn unlock_unrecorded(mutex: &MutexLayout, hook: Hook) -> c_int {
-    if is_left_to_libc(mutex) { mutex.libc_unlock() } else { unlock_planned(mutex, hook) }
+    match unlock_known(mutex) {
+        Some(code) => code,
+        None => unlock_planned(mutex, hook),
+    }
 }
 
 #[inline(never)]

@@ -76,11 +76,14 @@ impl Deadline {
     }
 }
 
-/// Acquires a free mutex of the most frequent kind ([`Tag::FAST`]). Returns whether it did.
+/// Acquires a free mutex of the most frequent kind ([`Tag::FAST`]) for which no thread waits. Returns whether it did.
 #[inline(always)]
 pub fn lock_fast(mutex: &MutexLayout) -> bool {
+    if Tag::of(mutex) != Tag::FAST {
+        return false;
+    }
     let tid = tid::cached();
-    let is_locked = Tag::of(mutex) == Tag::FAST && tid != 0 && mutex.lock_in_place::<Fast>().try_lock();
+    let is_locked = tid != 0 && mutex.lock_in_place::<Fast>().try_lock_uncontended();
     if is_locked {
         mutex.own(tid);
     }
@@ -100,10 +103,42 @@ pub fn unlock_fast(mutex: &MutexLayout) -> bool {
     true
 }
 
-/// Whether libc serves the mutex, and no thread polls for it. False if that takes longer to find out.
+/// Locks a mutex whose implementation was decided before, if that needs no more than one call; else `None`.
 #[inline(always)]
-pub fn is_left_to_libc(mutex: &MutexLayout) -> bool {
-    Tag::of(mutex) == Tag::LIBC && !plan::is_polling()
+pub fn lock_known(mutex: &MutexLayout) -> Option<c_int> {
+    if Tag::of(mutex) == Tag::LIBC && plan::never_polls() {
+        return Some(mutex.libc_lock());
+    }
+    match *MutexImpl::known(mutex)? {
+        MutexImpl::Inheriting(_) if mutex.inherits() && plan::never_polls() => Some(mutex.libc_lock()),
+        // Some locks store their owner's thread id, and would make a system call for it.
+        MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 => {
+            (algorithm.lock)(mutex);
+            mutex.own(tid::cached());
+            Some(0)
+        }
+        _ => None,
+    }
+}
+
+/// Unlocks a mutex whose implementation was decided before, if that needs no more than one call; else `None`.
+#[inline(always)]
+pub fn unlock_known(mutex: &MutexLayout) -> Option<c_int> {
+    if Tag::of(mutex) == Tag::LIBC {
+        return Some(mutex.libc_unlock());
+    }
+    match *MutexImpl::known(mutex)? {
+        MutexImpl::Inheriting(_) if tid::cached() != 0 && mutex.is_owned_by(tid::cached()) => {
+            Some(mutex.libc_unlock())
+        }
+        MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 => {
+            mutex.disown();
+            // SAFETY: as in `unlock_fast`.
+            unsafe { (algorithm.unlock)(mutex) };
+            Some(0)
+        }
+        _ => None,
+    }
 }
 
 /// The result of one attempt to acquire a mutex that libc serves.

@@ -42,6 +42,13 @@ impl MutexImpl {
         if plan::is_off() { &MutexImpl::Libc } else { MutexImpl::planned(mutex, hook) }
     }
 
+    /// The implementation of this mutex, if it was decided before.
+    #[inline(always)]
+    pub fn known(mutex: &MutexLayout) -> Option<&'static MutexImpl> {
+        let tag = Tag::of(mutex);
+        tag.is_valid().then(|| &BY_TAG[tag.index()])
+    }
+
     fn planned(mutex: &MutexLayout, hook: Hook) -> &'static MutexImpl {
         let mut tag = Tag::of(mutex);
         if !tag.is_valid() {

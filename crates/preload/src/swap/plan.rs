@@ -40,6 +40,8 @@ static READING: Claim = Claim::free();
 
 /// Whether [`PLAN`] has waits that poll. Written together with it.
 static POLLING: AtomicBool = AtomicBool::new(false);
+/// Whether there is no plan, or a plan without waits that poll: the same in one word, for the fast paths.
+static NEVER_POLLS: AtomicBool = AtomicBool::new(false);
 
 static PLAN: Room<Plan> = Room(UnsafeCell::new(Plan::NOTHING));
 static BYTES: Room<[u8; TEXT]> = Room(UnsafeCell::new([0; TEXT]));
@@ -267,6 +269,13 @@ pub fn is_polling() -> bool {
     }
 }
 
+/// Whether it is certain that no wait polls.
+#[inline(always)]
+pub fn never_polls() -> bool {
+    // Relaxed: no other data is read because of it.
+    NEVER_POLLS.load(Ordering::Relaxed)
+}
+
 /// Whether every wait polls, whatever was learnt.
 pub fn is_forced() -> bool {
     get().is_some_and(|plan| plan.is_forced)
@@ -296,6 +305,8 @@ fn read_once() -> Option<&'static Plan> {
                 if PHASE.load(Ordering::Relaxed) == UNKNOWN {
                     // Release: pairs with the Acquire loads in `get` and above; publishes PLAN and BYTES.
                     PHASE.store(if read() { ON } else { OFF }, Ordering::Release);
+                    // Relaxed: as in `never_polls`; POLLING was written by this thread.
+                    NEVER_POLLS.store(!POLLING.load(Ordering::Relaxed), Ordering::Relaxed);
                 }
                 READING.give_up();
             }
