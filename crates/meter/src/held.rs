@@ -58,7 +58,7 @@ impl<'m> HeldLocks<'m> {
     #[inline(always)]
     fn entry(&self, index: usize) -> &'m [AtomicU64; ENTRY] {
         let words = &self.page[FIRST..FIRST + ENTRIES * ENTRY];
-        &words.as_chunks().0[if index < ENTRIES { index } else { 0 }]
+        &words.as_chunks().0[index % ENTRIES]
     }
 
     #[inline(always)]

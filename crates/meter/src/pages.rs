@@ -32,11 +32,10 @@ impl<'m> Pages<'m> {
         Pages { words, backing: None }
     }
 
-    /// The word with this number. A number out of range, which occurs only in a damaged file, gives the file's first
-    /// word.
+    /// The word with this number; none if it is out of range, which occurs only in a damaged file.
     #[inline(always)]
-    pub fn word(&self, index: usize) -> &'m AtomicU64 {
-        self.words.get(index).unwrap_or(&self.words[0])
+    pub fn word(&self, index: usize) -> Option<&'m AtomicU64> {
+        self.words.get(index)
     }
 
     /// `N` words from a number on; none if they exceed the file.

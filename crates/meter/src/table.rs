@@ -69,8 +69,8 @@ const CACHE: usize = 64;
 /// but must not use it: it claims its own table. If the child uses it all the same, samples of both processes can be
 /// lost; nothing worse happens.
 ///
-/// A signal handler may use its thread's table at any time, whatever it interrupts.
-/// A signal handler may use its thread's table at any time, whatever it interrupts.
+/// A signal handler may use its thread's table at any time, whatever it interrupts. It may even fork, and then the child
+/// returns into a method of its parent's table. So the value must not lie in memory that a fork wipes.
 #[derive(Debug)]
 pub struct Table<'r> {
     pages: Pages<'r>,
@@ -157,7 +157,7 @@ impl<'r> Table<'r> {
         // The index is at most half full. The loop is bounded because in a damaged index the search would not end.
         for _ in 0..=mask {
             // Relaxed: only this thread writes it.
-            let row = match self.pages.word(first.wrapping_add(at & mask)).load(Relaxed) {
+            let row = match self.pages.word(first.wrapping_add(at & mask))?.load(Relaxed) {
                 0 => return None,
                 word => RowRef::of(word),
             };
@@ -190,7 +190,7 @@ impl<'r> Table<'r> {
 
     fn add(&self, key: Key, most: usize) -> Option<RowRef> {
         // Relaxed: only this thread writes it.
-        let number = self.head[COUNT].load(Relaxed) as usize;
+        let number = self.head()[COUNT].load(Relaxed) as usize;
         if number >= most {
             return None;
         }
@@ -202,7 +202,7 @@ impl<'r> Table<'r> {
             FirstUse { ticks: clock::ticks(), generation: self.generation() },
         );
         // Relaxed: a bound only; a reader recognises a row by its lock word.
-        self.head[COUNT].store(number as u64 + 1, Relaxed);
+        self.head()[COUNT].store(number as u64 + 1, Relaxed);
         self.insert_in_index(row, hash(key));
         Some(row)
     }
@@ -210,7 +210,7 @@ impl<'r> Table<'r> {
     /// The number of the table's image, unique within the recording.
     pub fn image(&self) -> u64 {
         // Relaxed: written before the table was handed out.
-        self.head[IMAGE].load(Relaxed)
+        self.head()[IMAGE].load(Relaxed)
     }
 
     fn generation(&self) -> u8 {
@@ -222,7 +222,7 @@ impl<'r> Table<'r> {
     /// The row with this number, in pages that are populated on return.
     fn locate_row(&self, number: usize) -> Option<RowRef> {
         let (block, within) = block_of(number);
-        let word = self.head.get(FIRST_BLOCK + block)?;
+        let word = self.head().get(FIRST_BLOCK + block)?;
         let stride = self.stride as usize;
         // Relaxed (both): only this thread writes it, before it publishes rows in it.
         let mut first = word.load(Relaxed);
@@ -244,10 +244,10 @@ impl<'r> Table<'r> {
     #[inline(always)]
     fn index(&self) -> (usize, usize) {
         // Relaxed (both): only this thread writes them.
-        match self.head[INDEX_WORDS].load(Relaxed) as usize {
+        match self.head()[INDEX_WORDS].load(Relaxed) as usize {
             0 => (self.page as usize * WORDS + INDEX, INDEX_HERE - 1),
             // A damaged file may hold any number here. The bound makes the search end.
-            words => (self.head[INDEX_AT].load(Relaxed) as usize, words.min(INDEX_MOST) - 1),
+            words => (self.head()[INDEX_AT].load(Relaxed) as usize, words.min(INDEX_MOST) - 1),
         }
     }
 
@@ -263,8 +263,8 @@ impl<'r> Table<'r> {
         self.pages.populate(first, needed).ok()?;
         // Relaxed (both): only this thread reads them. A signal handler that searches between the stores finds fewer
         // rows, and cannot add any.
-        self.head[INDEX_AT].store(first * WORDS as u64, Relaxed);
-        self.head[INDEX_WORDS].store(words as u64, Relaxed);
+        self.head()[INDEX_AT].store(first * WORDS as u64, Relaxed);
+        self.head()[INDEX_WORDS].store(words as u64, Relaxed);
         for number in 0..rows {
             if let Some((row, slot)) = self.row_at(number) {
                 self.insert_in_index(row, hash(slot::key(slot)));
@@ -275,15 +275,16 @@ impl<'r> Table<'r> {
 
     fn insert_in_index(&self, row: RowRef, hash: usize) {
         let (first, mask) = self.index();
-        let free = (0..=mask).map(|step| self.pages.word(first.wrapping_add(hash.wrapping_add(step) & mask)));
+        let words =
+            (0..=mask).filter_map(|step| self.pages.word(first.wrapping_add(hash.wrapping_add(step) & mask)));
         // Relaxed (both): only this thread looks at it.
-        if let Some(word) = { free }.find(|word| word.load(Relaxed) == 0) {
+        if let Some(word) = { words }.find(|word| word.load(Relaxed) == 0) {
             word.store(row.word() as u64, Relaxed);
         }
     }
 
     fn row_at(&self, number: usize) -> Option<(RowRef, &'r Slot)> {
-        let row = row_in(self.head, number, self.stride)?;
+        let row = row_in(self.head(), number, self.stride)?;
         Some((row, self.slot(row)?))
     }
 
@@ -317,11 +318,6 @@ impl<'r> Table<'r> {
         let (row, slot) = self.direct(key)?;
         slot::count_attempt(slot);
         Some(row)
-    }
-
-    /// The row that [`count_direct_attempt`](Table::count_direct_attempt) finds.
-    pub fn find_direct(&self, key: Key) -> Option<RowRef> {
-        self.direct(key).map(|(row, _)| row)
     }
 
     #[inline(always)]
@@ -380,9 +376,9 @@ impl<'r> Table<'r> {
     #[inline]
     pub fn set_wait_start(&self, row: RowRef, since: u64) {
         // Relaxed: published by the next store.
-        self.head[WAITING_ROW].store(row.word() as u64, Relaxed);
+        self.head()[WAITING_ROW].store(row.word() as u64, Relaxed);
         // Release: pairs with the Acquire in the snapshot.
-        self.head[WAITING_SINCE].store(since, Release);
+        self.head()[WAITING_SINCE].store(since, Release);
     }
 
     /// Adds a hold time, in ticks.
@@ -452,7 +448,7 @@ impl<'r> Table<'r> {
 
     #[inline(always)]
     pub(crate) fn held_locks(&self) -> HeldLocks<'r> {
-        HeldLocks::new(self.head)
+        HeldLocks::new(self.head())
     }
 
     /// Records one attempt at a lock in one call. For a known key it takes some two dozen instructions, without a
@@ -472,16 +468,17 @@ impl<'r> Table<'r> {
     /// Counts a sample that could not be recorded.
     #[cold]
     pub fn count_dropped(&self) {
-        increment(&self.head[OVERFLOWED], 1);
+        increment(&self.head()[OVERFLOWED], 1);
     }
 
     /// Counts `n` occurrences of an event.
     #[inline]
     pub fn count_event(&self, event: Event, n: u64) {
-        increment(&self.head[FIRST_EVENT + event as usize], n);
+        increment(&self.head()[FIRST_EVENT + event as usize], n);
     }
 
     /// The first page.
+    #[inline(always)]
     pub(crate) fn head(&self) -> &'r [AtomicU64; WORDS] {
         self.head
     }

@@ -9,7 +9,7 @@
 //! whole process moves with it, as threads created later are in its namespace too. Otherwise it moves alone, and a
 //! thread-local word ([`Word::Engine`]) says so. Threads that it creates afterwards use the engine of the process.
 
-use crate::claim::{Claim, Claimed};
+use crate::claim::{self, Claim, Claimed};
 use crate::watch::recording;
 use crate::{cancel, departure, guard, next, notice, plan, sandbox, signal, swap, waits, watch};
 use core::fmt;
@@ -167,7 +167,7 @@ fn open_for_process() -> Option<&'static NamespaceEngine> {
                 OPENING.give_up();
             }
             Claimed::Before => return None,
-            Claimed::ByAnother(thread) => OPENING.wait_for(thread),
+            Claimed::ByAnother => claim::wait_for_owner(),
         }
     }
 }

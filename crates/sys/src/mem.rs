@@ -36,10 +36,19 @@ impl Mapping {
     /// Private zeroed memory that is zeroed again in a child made by fork (`MADV_WIPEONFORK`, Linux 4.14): for state
     /// that must not be inherited. A child that shares the address space (vfork) shares the memory.
     pub fn wiped_on_fork(len: usize) -> Result<Mapping, Errno> {
-        let map = Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, READ_WRITE)?;
-        // SAFETY: the range is the mapping just made.
+        Self::wiped_in_front(len, 0)
+    }
+
+    /// Private zeroed memory, of which the first `wiped` bytes are zeroed again in a child made by fork; the child
+    /// inherits the `kept` bytes that follow.
+    pub fn wiped_in_front(wiped: usize, kept: usize) -> Result<Mapping, Errno> {
+        let map = Self::map(wiped + kept, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, READ_WRITE)?;
+        // SAFETY: the range is the first part of the mapping just made.
         unsafe {
-            raw::call(libc::SYS_madvise, [map.start.as_ptr() as usize, len, libc::MADV_WIPEONFORK as usize])?;
+            raw::call(
+                libc::SYS_madvise,
+                [map.start.as_ptr() as usize, wiped, libc::MADV_WIPEONFORK as usize],
+            )?;
         }
         Ok(map)
     }

@@ -1,5 +1,8 @@
 //! Pages for data of a single thread: wiped on fork, and reused by another thread when their thread ends.
 //!
+//! Behind each page lies another one, which a fork does not wipe ([`behind`]): for data to which a child may return when
+//! a signal handler has forked.
+//!
 //! They are never unmapped, so there are as many as there were threads at the same time. In a child made by fork the
 //! free list is wiped with its pages; all pages but the first are lost to the child.
 
@@ -19,7 +22,7 @@ pub fn take() -> Result<NonNull<u8>, Errno> {
     // Acquire: partner of the Release in `give_back`: the thread that had the page is done with it. We take the whole
     // list, so that there is no ABA problem: no exchange can meet a first page that was taken and given back meanwhile.
     let Some(page) = NonNull::new(FREE.swap(0, Ordering::Acquire) as *mut u8) else {
-        return Ok(Mapping::wiped_on_fork(BYTES)?.leak());
+        return Ok(Mapping::wiped_in_front(BYTES, BYTES)?.leak());
     };
     // SAFETY: we took the list, so its pages are ours, and each begins with the address of the next.
     unsafe {
@@ -27,6 +30,12 @@ pub fn take() -> Result<NonNull<u8>, Errno> {
         page.write_bytes(0, BYTES);
     }
     Ok(page)
+}
+
+/// The address of the page behind a page that [`take`] has returned. Its contents are unspecified.
+#[inline(always)]
+pub fn behind<T>(page: &T) -> *mut u8 {
+    core::ptr::with_exposed_provenance_mut((&raw const *page).expose_provenance() + BYTES)
 }
 
 /// Puts back a list that was taken. If pages were given back meanwhile, those few are put in front of it.

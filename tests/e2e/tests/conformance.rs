@@ -30,6 +30,11 @@ fn undo() {
 }
 
 #[test]
+fn handler_that_forks_during_semop_leaves_adjustments_to_each_process() {
+    conforms("undo_fork", &[]);
+}
+
+#[test]
 fn semctl() {
     conforms("semctl", &[]);
 }

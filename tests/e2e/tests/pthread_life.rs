@@ -23,6 +23,11 @@ fn signal_handlers_and_odd_stacks() {
 }
 
 #[test]
+fn child_of_a_handler_returns_into_the_hook() {
+    survives_the_meter("pthread/handler_forks", &[]);
+}
+
+#[test]
 fn plugins_come_and_go() {
     let Some(plugin) = build_library("pthread/plugin") else { return };
     survives_the_meter("pthread/plugins", &[plugin.path().to_str().expect("scratch paths are UTF-8")]);

@@ -44,8 +44,8 @@ impl Attempt {
     }
 
     /// The attempt that [`direct`](Self::direct) has just counted.
-    pub fn repeat_direct(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
-        let row = thread.find_direct(object, hook)?;
+    pub fn just_counted(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
+        let row = thread.row(object, hook)?;
         Some(Attempt { thread, row, held: object.held() })
     }
 

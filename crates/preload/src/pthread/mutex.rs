@@ -164,7 +164,7 @@ fn lock_timed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread) -> c_int
 #[inline(never)]
 fn lock_failed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread, code: c_int) -> c_int {
     let mutex = Mutex::new(mutex, hook);
-    match Attempt::repeat_direct(thread, object(mutex.words()), hook) {
+    match Attempt::just_counted(thread, object(mutex.words()), hook) {
         Some(attempt) if code == EBUSY => acquire_contended(attempt, mutex, None),
         Some(attempt) => end_attempt(attempt, mutex.words(), code),
         // A signal handler of the program has used the same row of the cache.

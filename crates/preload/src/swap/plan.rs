@@ -7,7 +7,7 @@
 
 use super::modules;
 use super::text::{self, Fields, Line, Wrong};
-use crate::claim::{Claim, Claimed};
+use crate::claim::{self, Claim, Claimed};
 use crate::{environment, errno, notice};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
@@ -312,7 +312,7 @@ fn read_once() -> Option<&'static Plan> {
             }
             // Signals are blocked and `read` calls no hook, so this thread does not read further up its stack.
             Claimed::Before => break OFF,
-            Claimed::ByAnother(thread) => READING.wait_for(thread),
+            Claimed::ByAnother => claim::wait_for_owner(),
         }
     };
     errno::set(before);

@@ -4,7 +4,7 @@
 //! A successful open allocates nothing, as the first lock of a program may be its allocator's. A thread that needs the
 //! recording while another thread opens it is not recorded: waiting could deadlock.
 
-use crate::claim::{Claim, Claimed};
+use crate::claim::{self, Claim, Claimed};
 use crate::{notice, plan};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -59,7 +59,7 @@ pub fn wait() -> Option<&'static Recording> {
         }
         match open() {
             Ok(found) => return found,
-            Err(thread) => OPENING.wait_for(thread),
+            Err(IsBeingOpened) => claim::wait_for_owner(),
         }
     }
 }
@@ -71,9 +71,12 @@ fn is_dropped(path: &Path) -> bool {
     folder.is_some_and(|found| found.is_err_and(|error| error.kind() == ErrorKind::NotFound))
 }
 
-/// Opens the recording, unless it is open. Fails with the id of the thread that is opening it.
+/// Another thread is opening the recording.
+struct IsBeingOpened;
+
+/// Opens the recording, unless it is open. Fails if another thread is opening it.
 #[cold]
-fn open() -> Result<Option<&'static Recording>, u32> {
+fn open() -> Result<Option<&'static Recording>, IsBeingOpened> {
     // Signals are blocked: a handler in between would find no recording, and its use of a lock would not be recorded.
     let mask = set_mask(Mask::ALL);
     let answer = match OPENING.take() {
@@ -88,7 +91,7 @@ fn open() -> Result<Option<&'static Recording>, u32> {
         }
         // A use of a lock on the way to the recording is not recorded.
         Claimed::Before => Ok(None),
-        Claimed::ByAnother(thread) => Err(thread),
+        Claimed::ByAnother => Err(IsBeingOpened),
     };
     set_mask(mask);
     answer

@@ -9,8 +9,7 @@ use super::wrappers::{self, Caller, WrapperCandidates};
 use super::{modules, recording};
 use crate::swap::plan;
 use crate::{departure, sandbox};
-use core::cell::{Cell, UnsafeCell};
-use core::mem::MaybeUninit;
+use core::cell::Cell;
 use core::ptr::NonNull;
 use unspin_meter::{
     AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table,
@@ -31,11 +30,9 @@ pub struct Thread {
     waiting: Cell<u64>,
     candidates: WrapperCandidates,
     recording: Cell<Option<&'static Recording>>,
-    /// Initialised in the phases [`COUNTED`], [`TIMED`] and [`PLANNED`].
-    table: UnsafeCell<MaybeUninit<Table<'static>>>,
 }
 
-const _: () = assert!(size_of::<Thread>() <= page::BYTES);
+const _: () = assert!(size_of::<Thread>() <= page::BYTES && size_of::<Table<'static>>() <= page::BYTES);
 
 /// The table exists, no times are recorded, and libc serves all mutexes.
 const COUNTED: u32 = 1;
@@ -69,7 +66,6 @@ impl NotRecorded {
             waiting: Cell::new(0),
             candidates: WrapperCandidates::none(),
             recording: Cell::new(None),
-            table: UnsafeCell::new(MaybeUninit::uninit()),
         })
     }
 
@@ -254,8 +250,8 @@ impl Thread {
         self.countdown.set(self.every.get());
         self.random.begin(clock::ticks());
         self.recording.set(Some(recording));
-        // SAFETY: the phase is ABSENT, so there is no table yet, and no reference to it.
-        unsafe { (*self.table.get()).write(table) };
+        // SAFETY: the thread lies in a page of its own, and its phase is ABSENT: no hook uses the table.
+        unsafe { page::behind(self).cast::<Table<'static>>().write(table) };
         self.phase.set(match self.every.get() {
             _ if plan::is_on() => PLANNED,
             0 => COUNTED,
@@ -265,11 +261,14 @@ impl Thread {
         true
     }
 
-    /// The thread's table.
+    /// The thread's table. It lies behind the thread's page, where a fork does not wipe it: a signal handler that forks
+    /// returns in the child to a hook that goes on with the parent's table. What that hook records may be lost, and
+    /// the child's next hook finds that the thread has no table yet.
     #[inline(always)]
     pub fn table(&self) -> &Table<'static> {
-        // SAFETY: the table is initialised: `known` returns no other thread.
-        unsafe { (*self.table.get()).assume_init_ref() }
+        // SAFETY: 1. `known` has returned this thread, so it lies in a page of its own, and `begin` has written the
+        // table behind that page; 2. a child inherits it.
+        unsafe { &*page::behind(self).cast() }
     }
 
     /// Whether times are recorded at all.
@@ -298,11 +297,6 @@ impl Thread {
     #[inline(always)]
     pub fn attempt_direct(&self, object: Object, hook: Hook) -> Option<RowRef> {
         self.table().count_direct_attempt(object.used_by(hook.return_address()))
-    }
-
-    /// The row of [`attempt_direct`](Self::attempt_direct); nothing is counted.
-    pub fn find_direct(&self, object: Object, hook: Hook) -> Option<RowRef> {
-        self.table().find_direct(object.used_by(hook.return_address()))
     }
 
     #[cold]
@@ -362,7 +356,15 @@ impl Thread {
     /// The same in a thread of which times are recorded.
     #[inline(always)]
     pub fn begin_hold(&self, lock: u64, row: RowRef) {
-        let since = if self.is_due() { self.timed_from(clock::ticks()) } else { 0 };
+        let since = match self.countdown.get() {
+            // Never in a thread that is recorded: a handler has forked since the hook began, and this is the child.
+            0 => return,
+            1 => self.timed_from(clock::ticks()),
+            left => {
+                self.countdown.set(left - 1);
+                0
+            }
+        };
         self.table().begin_hold(lock, row, since, None);
     }
 
@@ -407,8 +409,8 @@ impl Thread {
         now
     }
 
-    /// The time at which the hold ends, in a thread of which times are recorded, for [`after_unlock`](Thread::after_unlock). Only the thread that holds the lock can take
-    /// it.
+    /// The time at which the hold ends, in a thread of which times are recorded, for
+    /// [`after_unlock`](Thread::after_unlock). Only the thread that holds the lock can take it.
     #[inline(always)]
     pub fn before_unlock(&self, lock: u64) -> u64 {
         if self.every.get() == 1 || self.table().is_timed(lock) { clock::ticks() } else { 0 }
@@ -417,6 +419,10 @@ impl Thread {
     /// Records that the thread has released a lock, at the time that [`before_unlock`](Thread::before_unlock) returned.
     #[inline(always)]
     pub fn after_unlock(&self, lock: u64, now: u64) {
+        // A handler has forked since the hook began, and this is the child.
+        if !self.has_clock() {
+            return;
+        }
         match self.table().end_last_hold(lock) {
             Some((_, 0)) => {}
             Some((row, since)) => self.table().add_hold(row, now.saturating_sub(since)),
@@ -490,7 +496,7 @@ impl Thread {
             return;
         }
         // SAFETY: the table was written, and the phase is ABSENT now, so it is taken once only.
-        let table = unsafe { (*self.table.get()).assume_init_read() };
+        let table = unsafe { page::behind(self).cast::<Table<'static>>().read() };
         if let Some(recording) = self.recording.get() {
             recording.release(table, process::thread_times());
         }

@@ -69,7 +69,8 @@ fn decide(address: usize, verdict: u64) {
     ONE_AT_A_TIME.store(false, Release);
 }
 
-/// To be called after code was unloaded: other code with other frames may be loaded at its addresses.
+/// To be called after code was unloaded: other code with other frames may be loaded at its addresses. Rows that a
+/// thread has for such an address and the same lock are used further.
 pub fn forget() {
     for known in &TABLE {
         // Relaxed: before new code runs, the dynamic linker's own locks order this store.

@@ -45,14 +45,19 @@ impl Inner {
     /// Enters the calling thread's process into the table if it is not there, and takes its robust word if possible.
     /// `ENOMEM` if there is no room.
     pub fn process_entry(&'static self, thread: &'static Thread) -> Result<Process, Errno> {
-        let process = match thread.process.get() {
-            Some(process) => process,
-            None => {
-                self.with_registry(thread, Class::Sem, Call::Semop, |_| self.enter(&ThreadGroup::current()))?
+        let process = loop {
+            if let Some(process) = thread.process.get() {
+                break process;
             }
+            // Noted within the critical section, where no signal handler runs: one that forks right after it returns in
+            // the child, whose thread has no entry. Then the loop makes one.
+            self.with_registry(thread, Class::Sem, Call::Semop, |_| {
+                let process = self.enter(&ThreadGroup::current())?;
+                thread.process.set(Some(process));
+                thread.robust_word.set(Some(self.arena.robust_word(process.index())));
+                Ok(process)
+            })?;
         };
-        thread.process.set(Some(process));
-        thread.robust_word.set(Some(self.arena.robust_word(process.index())));
         if !self.is_robust_word_held(process) && !thread.has_no_robust_list.get() {
             self.take_robust_word(thread, process);
         }

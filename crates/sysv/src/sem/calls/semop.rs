@@ -265,14 +265,13 @@ fn perform_loaded(
         return answer;
     }
     waiting::interrupt(thread, CallerBuffers::Gone);
-    let process = match ops.iter().any(|op| op.undo()) {
-        true => Some(inner.process_entry(thread)?),
-        false => None,
-    };
-    let call = LockedSemop { inner, thread, id, ops, process, deadline };
+    let has_undo = ops.iter().any(|op| op.undo());
     let wait = loop {
+        let process = if has_undo { Some(inner.process_entry(thread)?) } else { None };
+        let call = LockedSemop { inner, thread, id, ops, process, deadline };
         match call.attempt()? {
             LockedResult::Done => return Ok(()),
+            LockedResult::OtherProcess => {}
             LockedResult::Queued(wait) => break wait,
             LockedResult::NoUndoRecord(process) => inner.make_record(thread, id, process)?,
         }
@@ -301,6 +300,9 @@ enum LockedResult {
     Done,
     /// Queued; the number of the wait.
     Queued(u64),
+    /// A signal handler has forked or unshared since the call began, and this is the child, or the thread after
+    /// unshare(2): other adjustments change.
+    OtherProcess,
     /// The process has no record of adjustments for the set yet. One must be made, outside the lock.
     NoUndoRecord(Process),
 }
@@ -308,7 +310,12 @@ enum LockedResult {
 impl LockedSemop<'_> {
     /// Performs the operations, or queues them.
     fn attempt(&self) -> Result<LockedResult, Errno> {
-        let (held, set) = self.lock_set().inspect_err(|&errno| self.note_refusal(errno))?;
+        let locked = self.lock_set();
+        // From here to the end of the section no signal handler runs.
+        if self.process.is_some() && self.thread.process.get() != self.process {
+            return Ok(LockedResult::OtherProcess);
+        }
+        let (held, set) = locked.inspect_err(|&errno| self.note_refusal(errno))?;
         let mut guard = Guard::unopened(self.inner, held, set);
         let section = guard.open();
         let undo = match self.process {
