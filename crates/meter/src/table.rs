@@ -70,7 +70,6 @@ const CACHE: usize = 64;
 /// lost; nothing worse happens.
 ///
 /// A signal handler may use its thread's table at any time, whatever it interrupts.
-/// A signal handler may use its thread's table at any time, whatever it interrupts.
 #[derive(Debug)]
 pub struct Table<'r> {
     pages: Pages<'r>,
