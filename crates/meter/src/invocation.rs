@@ -1,4 +1,5 @@
-//! How the recorded program was started.
+//! How the recorded program was started. The recording's header holds it. From it `advice` makes the commands that the
+//! report suggests.
 
 use crate::image::{arguments, load_bytes, store_bytes};
 use crate::pages::WORDS;

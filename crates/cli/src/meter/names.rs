@@ -1,6 +1,12 @@
 //! Names of locks and callers.
 //!
 //! A lock is named after its static variable; or else after its initialisation; or else after its first use.
+//!
+//! The initialisation is the latest one at this address before the lock's first use, because an address may have had
+//! several lives (`history`). For initialisations and first uses there is a copied piece of stack, which is unwound as
+//! far as is needed to tell apart two locks that were initialised through one wrapper (`site`). Two places in one
+//! function are two origins, so their locks are not folded into one row. Each row says which of its process's lists of
+//! modules was valid: an address has a meaning only together with the mappings of its time.
 
 mod history;
 mod lookup;

@@ -6,6 +6,17 @@
 //! --use-plan FILE ───────┘             │
 //!   (PlanFile)                         └─ the program's files (closure, resolve), or a recording of it (located)
 //! ```
+//!
+//! There are two ways from a name to places, which are link-time addresses of a file:
+//!
+//! - `resolve` uses the files alone. It is the inverse of the meter's naming: each name that an address has leads back
+//!   to the address (a test checks that). It cannot find plugins and stripped names.
+//! - `located` uses a recording, which has each lock's address, or the stack of its initialisation or first use. The
+//!   chain of calls is cut at the frame that names the lock. So every mutex that the meter names can be recognised
+//!   again, and `unspin prove` uses this way.
+//!
+//! `unspin run` becomes the program, and the processes that the program starts read the compiled plan again. So it lies
+//! in the cache folder, under the hash of its contents (`compiled`).
 
 mod choice;
 mod closure;

@@ -10,6 +10,10 @@
 //! | [`mutex`] | the mutex operations of a program |
 //! | [`condition`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
 //!
+//! Owner, depth and users stay where glibc keeps them ([`MutexLayout`](crate::glibc::mutex::MutexLayout)). So `memset`,
+//! `memcpy` of a free mutex, and a release by another thread than the owner have the same effect as with libc's mutex.
+//! docs/semantics.md lists what differs.
+//!
 //! A mutex is replaced if it is private, not robust and without a protocol: normal, recursive, errorcheck or adaptive.
 //! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. All other mutexes stay libc's,
 //! and so do those to which no rule applies. In a process in which nothing is to be replaced, libc's functions do

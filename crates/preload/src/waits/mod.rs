@@ -20,6 +20,30 @@
 //! is taken once, by the thread to which the kernel gives it. A signal handler that runs during a poll ends the wait as
 //! it would end a sleep: [`handlers`] counts handlers. A thread may leave libc's functions by cancellation, so nothing
 //! here has anything to drop while they run.
+//!
+//! - *No poll*: descriptors with O_NONBLOCK, timeouts under a millisecond, arguments that cannot be read, and any wait
+//!   after a seccomp filter.
+//! - *Masks*: ppoll, pselect and epoll_pwait poll under the mask in their arguments (`descriptor`).
+//! - *Cancellation*: looks are cancellation points, or pthread_testcancel(3) is called before them. A thread with
+//!   asynchronous cancellation gets deferred cancellation for the duration of a poll.
+//! - *Conditions* are ours where waits poll, as under replaced mutexes. A look also takes the mutex, if the mutex is
+//!   libc's. A signal makes no system call for a waiter that polls.
+//! - *Mutexes* of libc are tried with trylock during the poll. Robust mutexes are only read.
+//! - *Barriers* have libc's own words and protocol ([`unspin_locks::Barrier`]), so threads in libc's function take part.
+//!
+//! # Adding a wait
+//! | file | change |
+//! |---|---|
+//! | `waits/NAME.rs` | the exported stub (`entry!`) and the hook. A wait for a descriptor implements `descriptor::Call`; any other wait uses [`Wait`] directly, as `join.rs` does |
+//! | `waits/real.rs`, or `glibc/functions.rs` for a pthread function | the next definition |
+//! | this file, `lib.rs` | the module, the tables of exports and of looks |
+//! | `crates/cli/src/plan/site.rs` | `WAITS`: the names that make a call a call site for `--waits poll@` |
+//! | `tests/e2e/c/waits/table.h` | a row of the table: `ends`, `interrupted`, `cancelled`, `jumps` and `limits` then run it |
+//! | `tests/e2e/c/waits/` (`arguments.c`, `masks.c`, `streams.c`, …) | the rules that only this call has |
+//! | `tests/e2e/tests/notices.rs` | the list in `exports_are_these_and_no_others` |
+//! | `docs/conformance.md`, `docs/waits.md`, `docs/measuring.md` | the rules and their tests, the call |
+//!
+//! A new kind of row in the recording: the list in docs/ARCHITECTURE.md, "A metered call".
 
 mod accept;
 mod descriptor;

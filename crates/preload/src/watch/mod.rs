@@ -3,6 +3,10 @@
 //! [`recording`] opens the recording once per process image. [`thread`] is each thread's own table in it. [`modules`]
 //! knows which code is listed in the recording. [`wrappers`] and [`frames`] find the functions that acquire locks for
 //! their callers.
+//!
+//! The next definitions of libc's functions are looked up before the program begins ([`crate::next::prepare`]). Later
+//! the dynamic linker's lock may be held by a thread that waits for this one. For the same reason no hook calls
+//! `dl_iterate_phdr`, allocates, or waits for another thread.
 
 pub mod frames;
 pub mod modules;

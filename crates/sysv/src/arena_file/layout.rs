@@ -12,7 +12,8 @@
 //!
 //! The file is sparse. Pages are reserved before they are written, so that a full file system is an error and not a
 //! fault. A new arena is completed under a temporary name and then linked to its own name, so that no process sees it
-//! incomplete. Positions are byte offsets, checked at each use: a corrupted offset may lead to wrong data, but never
+//! incomplete. A process closes the file after mapping it, because programs close descriptors that they do not know.
+//! Positions are byte offsets, checked at each use: a corrupted offset may lead to wrong data, but never
 //! outside the arena.
 
 use crate::class::Class;

@@ -1,6 +1,6 @@
 //! The mailbox of a participant: memory in the arena for one message, which a sender hands over to it, or which waits
 //! with it for room. It is made when a thread first has to wait, is replaced by a larger one when necessary, and is
-//! passed on with the participant's slot.
+//! passed on with the participant's slot. So a message that was handed over stays valid if the queue is removed.
 
 use super::cell::{CellSize, MessageCell, Slab};
 use super::memory::{MemoryOwner, OutgoingMessage};

@@ -12,6 +12,10 @@
 //! - a lock that names an owner that does not hold it (`sync::lock_count::LockCount::disproves_owner`), or the thread
 //!   that waits for it;
 //! - a waiter's record that is not as the waiter has left it (`WaiterSnapshot`), or that leads to no object.
+//!
+//! Derived state (queues, free lists, counts) is no proof: it is rebuilt. To poison an arena is to replace its magic
+//! number, which every call checks first, by one that belongs to no version. So the check costs the fast path nothing
+//! more. Loops over data in an arena have bounds that are not read from it.
 
 use crate::engine::Inner;
 use crate::participant::Waiter;

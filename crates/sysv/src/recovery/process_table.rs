@@ -6,6 +6,9 @@
 //! word and wakes one thread that sleeps on it. The word is a hint: while a thread holds it, the process is alive; when
 //! no thread does, `/proc` is asked.
 //!
+//! Only a thread's own robust list can contain the word. So a thread that ends before its process gives the word back,
+//! and the next thread that uses `SEM_UNDO` takes it. After `exec` the new image takes it when it opens the engine.
+//!
 //! | word | meaning |
 //! |---|---|
 //! | a thread's id | held: the process is alive |

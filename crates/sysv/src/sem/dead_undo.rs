@@ -2,7 +2,8 @@
 //!
 //! No code of ours runs when a process ends. So every section on a set begins with this step. It asks for each process
 //! with adjustments whether it is alive, and applies the adjustments of the dead ones before anything else is read. A
-//! semaphore with an adjustment stays slow, so no thread gets at its value without a section.
+//! semaphore with an adjustment stays slow, so no thread gets at its value without a section. A redo record ensures
+//! that the adjustments of one semaphore are applied entirely or not at all, even if the thread that applies them dies.
 
 use super::change::Change;
 use super::queue;

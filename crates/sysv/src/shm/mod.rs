@@ -13,7 +13,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `segment` | a segment's name in the arena; how the segment is told from later ones with its id |
-//! | `making` | the note by which a segment without a name is found if its creator dies |
+//! | `creation` | the note by which a segment without a name is found if its creator dies |
 //! | `shmget`, `attach`, `shmctl` | the calls |
 //! | `listing` | the kernel's own list of segments, `/proc/sysvipc/shm` |
 //! | `removal` | the removal of an arena |

@@ -2,6 +2,7 @@
 //!
 //! It lies in a page that is wiped on fork. So a child, however it was forked, finds that it has not joined, and joins
 //! the arena as a new participant. A child that shares its parent's memory (vfork) acts as its parent.
+//! When the thread ends, a destructor of thread-specific data gives its slot back (`join`).
 
 pub(crate) mod cache;
 pub mod cancel;

@@ -2,8 +2,6 @@
 //!
 //! | in C | here |
 //! |---|---|
-//! | in C | here |
-//! |---|---|
 //! | `semget`, `semop`, `semctl` | [`SemSet`], and [`SemOp`] for the operations of one call |
 //! | `msgget`, `msgsnd`, `msgrcv`, `msgctl` | [`MessageQueue`], [`Message`], and [`Which`] to select a message |
 //! | `shmget`, `shmat`, `shmdt`, `shmctl` | [`Segment`]; while it is mapped [`Attachment`] or [`ReadOnlyAttachment`] |
