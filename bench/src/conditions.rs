@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::fs;
 use unspin_sys::sched;
 
-/// What a number is worth nothing without.
+/// The conditions that a figure must be read with.
 #[derive(Clone, Debug, Serialize)]
 pub struct Conditions {
     /// Processor, as it calls itself.

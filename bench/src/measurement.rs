@@ -110,7 +110,7 @@ pub enum Measurement {
     Inner(World, Task),
     /// The C program that uses liburcu, for so many milliseconds.
     Liburcu(u64),
-    /// Somebody else's program: seconds of wall time, and of CPU time.
+    /// A third-party program: seconds of wall time, and of CPU time.
     Program(World, Program),
     /// This program, metered, as an `inner TASK` that knows what it does: how far the recording is from that. The figures
     /// are those of [`check`](crate::meter::check).

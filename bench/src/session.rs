@@ -48,7 +48,7 @@ pub enum Validity {
 const REPETITIONS_MIN: u32 = 5;
 /// The order is reproducible, the times are not.
 const SEED: u64 = 2;
-/// What takes longer hangs.
+/// A measurement that takes longer is considered to hang.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What was measured, and where.
@@ -72,7 +72,7 @@ impl Session {
     }
 }
 
-/// Measures everything; what is named twice, once.
+/// Measures everything. A measurement that is named twice is made once.
 pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &SessionSize) -> Result<Session, String> {
     let mut order: Vec<Measurement> = Vec::new();
     for &measurement in measurements {

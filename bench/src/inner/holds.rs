@@ -57,7 +57,7 @@ pub fn run(kind: LockKind, time_ms: u64) -> Result<Vec<KnownCounts>, String> {
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     lock: &'a Lock,
-    /// Set and cleared by whoever holds the lock.
+    /// Set and cleared by the thread that holds the lock.
     is_held: &'a AtomicBool,
     /// Ticks in a microsecond.
     per_us: f64,

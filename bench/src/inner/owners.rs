@@ -13,7 +13,7 @@ pub fn under_fakeroot(effort: &EffortOptions) -> Result<String, String> {
     crate::tools::output(&mut command)
 }
 
-/// Microseconds of chown and stat of a file. Another owner each time, and the answer must be he.
+/// Microseconds of chown and stat of a file. Each chown sets another owner, and stat must return that owner.
 pub fn run(effort: &Effort) -> Result<f64, String> {
     let file = tempfile::NamedTempFile::new().map_err(|e| format!("no scratch file: {e}"))?;
     let path = file.path();

@@ -59,7 +59,7 @@ pub fn figures(task: &Task, text: &str, recorded: &RecordingFile, seconds: f64) 
     }
 }
 
-/// What was recorded of a lock, whoever took it.
+/// Everything recorded for one lock, over all callers and threads.
 fn counts_of(snapshot: &Snapshot, lock: u64) -> Counts {
     let mut sum = Counts::default();
     for (_, record) in

@@ -1,4 +1,4 @@
-//! What idle servers use.
+//! CPU time that idle servers use.
 
 use super::children::Server;
 use super::{Cluster, Figures, servers};
