@@ -196,7 +196,8 @@ fn empty_recording_is_stated() {
     assert!(report.lockmeter().contains("*TOTAL*"));
 }
 
-/// A report of so many locks that were used without a wait, and as many as `waits` for which somebody waited so long.
+/// A report of so many locks that were used without a wait, and one lock for each element of `waits`, for which a
+/// thread waited so long.
 fn idle_locks(idle: u64, waits: &[u64]) -> MeterReport {
     let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
     let idle = (1..=idle).map(|n| (Key { lock: n, caller: 0 }, Counts { nowait: n, ..Counts::default() }));

@@ -1,7 +1,7 @@
 //! Arenas that are cut short, overwritten or deleted while processes use them: calls fail with errors, no
 //! process crashes, and no thread waits for ever.
 //!
-//! What is damaged is used by processes of their own, which an alarm ends that do not come to an end.
+//! Damaged arenas are used by separate processes. An alarm ends those that do not end by themselves.
 
 #[path = "common/child.rs"]
 mod child;
@@ -323,7 +323,7 @@ fn use_up(engine: &Engine) {
     });
 }
 
-/// No page is written that was not to be had before: where the file system is full that is an error, not a fault.
+/// No page is written before it is allocated. So a full file system causes an error, not a fault.
 #[test]
 fn full_file_system() {
     for kind in [Kind::Rcu, Kind::Global] {
@@ -373,7 +373,7 @@ fn deleted_and_made_anew() {
             Child::run(move || (0..20).for_each(|round| newcomer(kind, &path, seed * 100 + round, 200)))
         });
         for _ in 0..50 {
-            // Somebody else's turn to make it.
+            // Now another process may create it.
             let _ = std::fs::remove_file(&path);
             open(kind, &path);
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -381,7 +381,7 @@ fn deleted_and_made_anew() {
         for worker in workers {
             worker.must_end_well(&format!("{kind}"));
         }
-        // Whatever became of the others, this one is whole.
+        // Whatever happened to the earlier arenas, this one is undamaged.
         let engine = open(kind, &path);
         assert!(!engine.is_damaged() && engine.semget(flag::IPC_PRIVATE, 1, 0o600).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Programs that others wrote, each of which checks itself: bare, metered, and with their mutexes replaced.
+//! Third-party programs, each of which checks itself: bare, metered, and with their mutexes replaced.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -167,7 +167,7 @@ fn java() {
     }
 }
 
-/// Four clients set, get and verify, on keys of their own and on one counter that is everybody's.
+/// Four clients set, get and verify keys of their own and one counter that all of them share.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn memcached() {

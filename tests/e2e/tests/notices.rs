@@ -114,8 +114,8 @@ fn a_recording_that_is_missing_costs_nothing_but_a_line() {
     }
 }
 
-/// Its folder has gone with it: who left `unspin top` and let the program go on does not want the program's children to
-/// complain.
+/// The recording's folder was removed with it: the user has left `unspin top`, and the program goes on. Its children
+/// must not complain.
 #[test]
 fn a_recording_that_was_dropped_is_not_missed() {
     for world in World::PRELOADED {
@@ -126,7 +126,7 @@ fn a_recording_that_was_dropped_is_not_missed() {
     }
 }
 
-/// Whatever else the library exported would stand before the definitions of other libraries.
+/// Any other symbol that the library exported would take precedence over the definitions of other libraries.
 #[test]
 fn exports_are_these_and_no_others() {
     let mut expected: Vec<&str> = "
@@ -157,7 +157,7 @@ fn exports_are_these_and_no_others() {
         .collect();
     expected.sort_unstable();
     let mut found = exports(preload());
-    // The linker's marks around a section of ours, which nobody else asks for.
+    // The linker's marks around a section of this library, which no other library refers to.
     found.retain(|name| !name.starts_with("__start_unspin") && !name.starts_with("__stop_unspin"));
     assert_eq!(found, expected);
 }

@@ -76,7 +76,7 @@ fn missing(truth: &Truth, locks: &Locks) -> u64 {
 fn differences(truth: &Truth, locks: &Locks, level: Level, others: Others) -> Vec<String> {
     let unlike_truth = |(lock, [attempts, refused, gave_up]): (&(RecordKind, u64), &[u64; 3])| {
         let counts = locks.get(lock).copied().unwrap_or_default();
-        // Without a clock nobody knows who waited before he was refused.
+        // Without a clock the meter cannot tell which attempts waited before they were refused.
         let clock = u64::from(level != Level::Counts);
         let recorded = [counts.attempts(), counts.rejected, counts.gave_up];
         let expected = [*attempts, refused + gave_up, gave_up * clock];
@@ -92,10 +92,10 @@ fn differences(truth: &Truth, locks: &Locks, level: Level, others: Others) -> Ve
     truth.iter().filter_map(unlike_truth).chain(locks.iter().filter_map(unheard_of)).collect()
 }
 
-/// Who locks besides the program's own code.
+/// What locks besides the program's own code.
 #[derive(Clone, Copy, PartialEq)]
 enum Others {
-    /// Nobody.
+    /// Nothing.
     None,
     /// An allocator, or another library: what these do is not part of the truth.
     Libraries,
@@ -117,7 +117,7 @@ fn unusual_uses_are_counted() {
     // Of 200 locks held at once, twice, some are not followed; but going from lock to lock is no crowd.
     let crowded = snapshot.event(Event::HeldListFull);
     assert!(crowded < 2 * 200, "{crowded} holds were not followed");
-    // Who is not followed when he takes a lock, or not recorded, is nobody when he releases it.
+    // A hold that was not followed, or not recorded, has no match when the lock is released.
     assert_eq!(snapshot.event(Event::Unmatched), 3 + crowded + snapshot.unrecorded.overflowed);
 }
 
@@ -144,7 +144,7 @@ fn counts_are_exact_beside_another_tracer() {
     assert_exact("pthread/counts", |run| run.also_preload(wrapper.path()), Others::None);
 }
 
-/// A gate that has never been red proves nothing: here some calls go past the meter.
+/// Check of the gate: it must fail if some calls bypass the meter.
 #[test]
 #[should_panic(expected = "what is missing is not said")]
 fn calls_that_are_not_counted_are_noticed() {

@@ -121,7 +121,7 @@ fn what_no_rule_is_about_is_left_alone() {
     }
 }
 
-/// A gate that has never been red proves nothing: the ranges of another function.
+/// Check of the gate: it must fail for the ranges of another function.
 #[test]
 #[should_panic(expected = "(\"cache\", Ttas)")]
 fn a_wrong_decision_is_noticed() {
@@ -161,7 +161,7 @@ fn a_plan_that_will_not_do_is_named() {
     assert_refused(&path, Some(&format!("unspin plan 2\n{long}")), &["fewer locks"]);
 }
 
-/// Whoever made it is done, and does not want a program that lives on to complain.
+/// The plan's file was removed because its user has ended. A program that still runs must not complain.
 #[test]
 fn a_plan_that_was_dropped_is_not_missed() {
     let Some(program) = build("pthread/rules") else { return };

@@ -1,4 +1,5 @@
-//! Apache with `Mutex sysvsem`: its processes accept connections in turn, and whoever holds the mutex may be killed.
+//! Apache with `Mutex sysvsem`: its processes accept connections in turn, and the process that holds the mutex may be
+//! killed.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -32,7 +33,7 @@ fn serves_and_leaves_nothing(world: World) {
     assert!(apache.log().contains("Accept mutex: sysvsem"), "{}", apache.log());
     serves_while_children_die(&apache);
     apache.restart();
-    // Everybody must have had his turn after all that.
+    // Afterwards every process must have had its turn.
     (0..100).for_each(|i| fetch(apache.ports()[i % 2]).unwrap_or_else(|e| panic!("{world}: {e}")));
     let outcome = apache.stop();
     assert!(outcome.is_clean(), "{world}: {outcome}");
@@ -99,8 +100,8 @@ impl Drop for EndOfClients<'_> {
     }
 }
 
-/// What the test above would see if nothing undid what the dead have done: somebody dies with the mutex in hand, and nobody
-/// accepts a connection any more.
+/// Check of the test above, without SEM_UNDO: a process dies while it holds the mutex, and no process accepts a
+/// connection any more.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn a_mutex_that_dies_with_its_holder_is_noticed() {

@@ -35,7 +35,7 @@ fn polling_leaves_the_cpu_to_threads_that_need_it() {
     assert!(left > LEAST_OF_CROWDED, "polling leaves {left:.2} of the throughput");
 }
 
-/// The gate above must be able to turn red: here is a policy that polls blindly.
+/// Check of the gate above: it must fail for a policy that polls blindly.
 #[test]
 fn blind_polling_is_a_loss() {
     let (Some(program), Some(blind)) = (build("waits/crowded"), build_library("waits/blind")) else { return };

@@ -22,7 +22,8 @@ fn removed(engine: &Engine, id: i32) -> Result<i32, Errno> {
     unsafe { engine.shmctl(id, flag::IPC_RMID, 0) }
 }
 
-/// The maker of a segment dies: it has its name, or the kernel has it no more. Nothing is left in the kernel.
+/// The process that creates a segment dies. Either the segment has its name, or the kernel does not have it any more.
+/// No nameless segment stays in the kernel.
 #[test]
 fn sigkill_in_shmget_makes_segment_or_not() {
     let size = segment_size();
@@ -49,7 +50,8 @@ fn sigkill_in_shmget_makes_segment_or_not() {
     });
 }
 
-/// The remover of a segment dies: it is there under its key and in the kernel, or under neither, attached or not.
+/// The process that removes a segment dies. The segment exists both under its key and in the kernel, or in neither,
+/// attached or not.
 #[test]
 fn sigkill_in_shmctl_rmid_removes_segment_or_not() {
     let size = segment_size() + (1 << 22);
@@ -87,7 +89,7 @@ fn sigkill_in_shmctl_rmid_removes_segment_or_not() {
     });
 }
 
-/// What the two above look for would be found.
+/// Check of the two tests above: they find what they look for.
 #[test]
 fn planted_unnamed_segment_is_detected() {
     let size = segment_size() + (1 << 23);

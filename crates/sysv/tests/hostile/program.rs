@@ -1,4 +1,4 @@
-//! What is done to an arena, and then by those who use it: a sequence of overwritten words and of calls, read from any
+//! A program: a sequence of words to overwrite in an arena and of calls by the threads that use it, read from any
 //! bytes.
 
 use unspin_sysv::Class;
@@ -8,7 +8,7 @@ use unspin_sysv::Class;
 pub enum Step {
     /// A foreign write to the arena.
     Poke(Poke),
-    /// Somebody calls the engine.
+    /// A thread calls the engine.
     Call(Calling, Call),
 }
 
@@ -57,7 +57,7 @@ pub enum Value {
     Flip(u8),
     /// What stands in another part.
     Copy(u16, u8),
-    /// The id of the kernel's segment that is a stranger's.
+    /// The id of a kernel segment that belongs to no arena.
     Stranger,
 }
 

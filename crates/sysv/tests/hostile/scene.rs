@@ -12,7 +12,7 @@ use unspin_sys::ipc::{self, Sembuf, flag};
 use unspin_sysv::arena_parts::{self, Part};
 use unspin_sysv::{Engine, Kind, Options};
 
-/// Those calling call, for any number of scenes, and what is none of their business.
+/// The calling threads, for any number of scenes, and the kernel objects that they must not change.
 pub struct Stage {
     partner: Caller,
     /// One waits for a semaphore, one for a message.
@@ -72,7 +72,7 @@ struct Scene {
     /// Those of them that are one word.
     words: Vec<Part>,
     ids: Arc<Ids>,
-    /// What locks say that they hold.
+    /// The owners that the locks name.
     names: [u32; 2],
     stranger: i32,
 }

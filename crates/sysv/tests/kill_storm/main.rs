@@ -1,5 +1,5 @@
-//! Processes that use an engine are killed at random instructions, thousands of times. Afterwards nothing is
-//! half-applied, nobody hangs, no place is lost, and sets can be added and removed.
+//! Processes that use an engine are killed at random instructions, thousands of times. Afterwards no operation is
+//! half-applied, no thread hangs, no slot is lost, and sets can be added and removed.
 //!
 //! `UNSPIN_STORM=N` sets the number of kills of each test; the default is small enough for every run of the tests.
 
@@ -250,7 +250,7 @@ fn give_back(engine: &Engine, id: i32, held: &mut Held, sem: usize) {
     change(engine, id, held, &[(sem, held[sem])]);
 }
 
-/// Whatever the dead had taken is there again: nothing lost, nothing twice.
+/// All tokens that dead processes had taken are back, each exactly once.
 fn check_tokens(engine: &Engine, id: i32) {
     let mut values = [9u16; SEMS as usize];
     // SAFETY: the array has room for each semaphore.
@@ -305,7 +305,7 @@ fn global_undoes_what_a_storm_leaves() {
     undo_storm(Kind::Global, borrow);
 }
 
-/// A storm that finds nothing proves nothing: here a worker forgets the flag once in a while.
+/// Check of the storm itself: with a worker that sometimes omits the flag it must fail.
 #[test]
 #[should_panic(expected = "all processes are dead, and their operations undone")]
 fn planted_operation_without_undo() {

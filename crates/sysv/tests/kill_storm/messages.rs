@@ -90,7 +90,7 @@ fn work(engine: &Engine, ledger: &Ledger, ids: [i32; QUEUES], seed: u64) -> ! {
     loop {
         let id = ids[random.below(QUEUES as u64) as usize];
         match random.below(16) {
-            // Those that may sleep are few: whoever is left asleep with nobody to wake it does no more work.
+            // Few operations may sleep: a worker that sleeps with no thread left to wake it does no more work.
             0 => send(engine, ledger, id, 0),
             1 => drop(receive(engine, ledger, id, 0, 0)),
             2..=6 => send(engine, ledger, id, flag::IPC_NOWAIT),
@@ -143,7 +143,7 @@ fn storm(kind: Kind) {
 
 /// The counts of the queue match its contents, and every waiter is served.
 fn check_queue(engine: &Engine, ledger: &'static Ledger, id: i32) {
-    // What was granted to the dead goes back first.
+    // First, messages granted to dead receivers are returned.
     engine.recover_dead().unwrap();
     let mut count = status(engine, id).msg_qnum;
     while receive(engine, ledger, id, 0, flag::IPC_NOWAIT).is_ok() {

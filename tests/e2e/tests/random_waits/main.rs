@@ -52,7 +52,7 @@ fn tokens_are_neither_lost_nor_doubled() {
     });
 }
 
-/// A search that finds nothing proves nothing: here are a wait that loses a token and one that doubles one.
+/// Check of the search: it must find a wait that loses a token, and one that doubles a token.
 fn finds(flaw: &str) {
     let (Some(program), Some(flawed)) = (build("waits/tokens"), build_library("waits/flawed")) else {
         return;

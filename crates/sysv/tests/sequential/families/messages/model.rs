@@ -32,7 +32,7 @@ pub struct Queue {
     pub most: u64,
     /// Type, length, and number of the call that sent it, from which the text follows.
     pub messages: Vec<(i64, usize, u8)>,
-    /// Whether a message was ever sent, and received, and by whom.
+    /// Whether a message was ever sent or received, and by which process.
     pub sent: Option<i32>,
     pub received: Option<i32>,
 }

@@ -1,4 +1,4 @@
-//! Shared memory: answers, errors, which pages are whose, what is in them, counts, and the end at the last detachment.
+//! Shared memory: answers, errors, mapped pages and their contents, counts, and removal at the last detachment.
 
 mod compare;
 mod model;

@@ -211,8 +211,8 @@ impl Model {
             .all(|(&other, piece)| at + pages * PAGE <= other || other + piece.count * PAGE <= at)
     }
 
-    /// The first piece from `at` on whose distance from there is its distance from the segment's beginning, and
-    /// whatever else of the same attachment lies in its place.
+    /// shmdt: unmaps the first piece from `at` on that lies where an attachment at `at` would have it, and all other
+    /// such pieces of the same attachment.
     fn detach(&mut self, at: usize) -> Outcome<Answer> {
         if !at.is_multiple_of(PAGE) {
             return Err(Errno::EINVAL);
