@@ -1,4 +1,4 @@
-/* What the programs share: one line per observation, nothing in it that depends on time, pid or id. */
+/* Code shared by the programs: one line per observation, nothing in it that depends on time, pid or id. */
 #ifndef CHECK_H
 #define CHECK_H
 #define _GNU_SOURCE

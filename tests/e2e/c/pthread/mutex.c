@@ -1,4 +1,4 @@
-/* Mutexes: every kind, and what each answers to whom. */
+/* Mutexes: every kind, and what each answers to its owner and to other threads. */
 #include "row.h"
 #include <limits.h>
 

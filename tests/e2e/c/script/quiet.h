@@ -1,4 +1,4 @@
-/* When a step is over: every process has answered, or sleeps with nobody left awake who could wake it. */
+/* When a step is over: every process has answered, or sleeps and no awake process is left that could wake it. */
 #ifndef QUIET_H
 #define QUIET_H
 #include "step.h"

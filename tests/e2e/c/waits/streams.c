@@ -6,7 +6,7 @@
 static int ends[2];
 static const int delays_us[] = { -1, 0, 15, 40, 80, 3000 };
 
-/* What the other party does after a delay. */
+/* What the other side does after a delay. */
 struct act {
     int us, at;
     void (*act)(void);

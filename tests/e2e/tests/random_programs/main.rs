@@ -73,8 +73,8 @@ fn everything() {
     engines_follow_the_kernel(About::Everything);
 }
 
-/// A killed process sleeps for a semaphore that its own adjustment raises. Its adjustment may wake it before the kernel
-/// reports it as a zombie.
+/// A killed process was asleep for a semaphore that its own adjustment raises. It must not take what the adjustment
+/// gives back: it counts as dead before the kernel reports it as a zombie.
 #[test]
 fn who_is_killed_does_not_take_what_he_gives_back() {
     let Some(program) = build("script") else { return };
