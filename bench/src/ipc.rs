@@ -1,4 +1,4 @@
-//! The rows of System V IPC as a whole: adjustments, messages, segments, and programs that live on them.
+//! The rows of System V IPC as a whole: adjustments, messages, segments, and programs that use them heavily.
 
 use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Call, EffortOptions, Placement, Stressor, Task, postgres_commands};

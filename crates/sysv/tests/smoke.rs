@@ -1,4 +1,4 @@
-//! A first look at an engine from one process.
+//! Basic calls of an engine from one process.
 
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag};

@@ -178,7 +178,7 @@ static void removal(void)
 
 static void permission(void)
 {
-    /* IPC_SET makes all waiters check their permissions again. */
+    /* IPC_SET makes waiting receivers check their permissions again. A sender checks when there is room. */
     if (geteuid() != 0)
         return;
     int id = (int)MUST(msgget(IPC_PRIVATE, 0666));
@@ -258,7 +258,8 @@ static void *receive_there(void *arg)
     return NULL;
 }
 
-/* The kernel notes a thread that was handed a message, and the process of one that took it. */
+/* The kernel records the id of a thread that was handed a message, but the process id of a thread that took one from the
+ * queue. */
 static void threads(void)
 {
     struct both b = { .id = new_queue() };

@@ -1,4 +1,4 @@
-/* The users that the programs about permissions try as. */
+/* Users and table rows for the programs about permissions. */
 #ifndef USERS_H
 #define USERS_H
 #include "check.h"

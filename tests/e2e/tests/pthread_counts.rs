@@ -1,4 +1,4 @@
-//! What is recorded is what happened: every attempt, in every way of dying.
+//! A recording contains every attempt, however the process ends.
 
 use std::collections::BTreeMap;
 use unspin_e2e::{

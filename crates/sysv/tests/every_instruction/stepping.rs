@@ -14,7 +14,7 @@ pub static ONE: Mutex<()> = Mutex::new(());
 /// Ignores the answer of a stepped process's call: the process may be dead by then.
 pub fn ignore<T>(_: T) {}
 
-/// What a stepped process came to.
+/// How the run of a stepped process ended.
 #[derive(PartialEq, Eq, Debug)]
 pub enum End {
     Killed,

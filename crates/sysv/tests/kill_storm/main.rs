@@ -66,7 +66,7 @@ fn work(engine: &Engine, id: i32, seed: u64) -> ! {
     }
 }
 
-/// A set comes and goes, large enough that its memory takes the way through the work queue.
+/// A set is created and removed. It is so large that its memory is freed through the work queue.
 fn churn(engine: &Engine, nsems: i32) -> Result<i32, Errno> {
     let id = engine.semget(flag::IPC_PRIVATE, nsems, 0o600)?;
     // SAFETY: IPC_RMID takes no address.

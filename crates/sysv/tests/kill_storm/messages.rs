@@ -1,4 +1,4 @@
-//! Message queues: no message comes twice or in pieces, and each death takes one with it at most.
+//! Message queues: no message is received twice or in pieces, and each death loses one message at most.
 //!
 //! Seen red: without the store that ends a message (`Section::receive`), which then comes again after the next death.
 
@@ -12,7 +12,7 @@ use unspin_sysv::{Engine, Kind, Options};
 const MOST: usize = 1 << 28;
 const QUEUES: usize = 2;
 
-/// What all processes see of the messages' fates.
+/// The state of all messages, shared by all processes.
 struct Ledger {
     next: AtomicUsize,
     sent: Numbers,
@@ -101,7 +101,7 @@ fn work(engine: &Engine, ledger: &Ledger, ids: [i32; QUEUES], seed: u64) -> ! {
     }
 }
 
-/// A queue comes and goes with what is in it.
+/// A queue is created and removed with its messages.
 fn churn(engine: &Engine) -> Result<i32, Errno> {
     let id = engine.msgget(flag::IPC_PRIVATE, 0o600)?;
     for length in [0, 50, 5_000] {

@@ -1,4 +1,4 @@
-/* Robust mutexes: what becomes of a lock whose owner is gone. */
+/* Robust mutexes: the state of a lock after the death of its owner. */
 #include "row.h"
 
 static int lock(void *m) { return pthread_mutex_lock(m); }

@@ -1,5 +1,5 @@
-/* Waits that nothing ends: each returns when its limit is over and never before. With the argument "late" it prints by how
- * many microseconds the median wait of a millisecond was late, which only a comparison can judge. */
+/* Waits that end by their time limit only: each returns when its limit is over, and never before. With the argument "late"
+ * it prints by how many microseconds the median wait of a millisecond was late, which only a comparison can judge. */
 #include "table.h"
 
 static struct place pipe_, socket_, listener, set, event, other;

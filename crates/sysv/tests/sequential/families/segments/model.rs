@@ -1,4 +1,4 @@
-//! What the calls do, in the simplest words: segments, and pages of one process's memory that belong to them.
+//! A simple model of the calls: segments, and pages of one process's memory that belong to them.
 //!
 //! Order of checks: Linux 6.18, `ipc/shm.c` and `ipc/util.c`.
 
@@ -11,10 +11,10 @@ use unspin_sys::ipc::flag;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// A mistake that the model makes on purpose, so that a comparison which finds nothing is known to look.
+/// A deliberate mistake of the model. The comparison must find it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Flaw {
-    /// None: the model is meant.
+    /// No mistake.
     #[default]
     None,
     /// An attachment counts once, in however many pieces it is.
