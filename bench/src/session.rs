@@ -32,7 +32,7 @@ pub struct SessionSize {
     pub claims: Validity,
 }
 
-/// Whether a table says what is reached.
+/// Whether a table can show that a goal is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Validity {
@@ -44,7 +44,7 @@ pub enum Validity {
     TooShort,
 }
 
-/// Repetitions that are made whatever the time: an interval of fewer says nothing.
+/// Minimum number of repetitions, regardless of the time: fewer give no useful interval.
 const REPETITIONS_MIN: u32 = 5;
 /// The order is reproducible, the times are not.
 const SEED: u64 = 2;

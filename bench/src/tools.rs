@@ -30,7 +30,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Builds what has to be built. Cargo does nothing where nothing has changed.
+    /// Builds everything. Cargo does nothing where nothing has changed.
     pub fn prepare(mutrace: Option<&Path>) -> Result<Tools, String> {
         let scratch = scratch().map_err(|e| format!("no scratch folder: {e}"))?;
         let unspin = build_unspin()?;

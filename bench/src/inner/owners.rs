@@ -5,7 +5,7 @@ use super::timing::{Effort, per_call};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::process::Command;
 
-/// This program again, under fakeroot; what it prints.
+/// Runs this program again under fakeroot, and returns its output.
 pub fn under_fakeroot(effort: &EffortOptions) -> Result<String, String> {
     let this = std::env::current_exe().map_err(|e| format!("the place of this program: {e}"))?;
     let mut command = Command::new("fakeroot-sysv");

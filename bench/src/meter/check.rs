@@ -1,4 +1,4 @@
-//! What a recording says, against what the recorded program says that it did.
+//! Compares a recording with the counts that the recorded program prints.
 
 use crate::inner::{KnownCounts, Task, crowd};
 use crate::recording_file::RecordingFile;

@@ -1,4 +1,4 @@
-//! The rows: what is measured, and how much is wanted.
+//! The rows: measurements and goals.
 
 use crate::inner::{Task, WaitProgram as Program};
 use crate::measurement::{Measurement, World};

@@ -1,4 +1,4 @@
-/* Sections 4, 6, 7 and 8: what each capability permits a stranger, alone. */
+/* Sections 4, 6, 7 and 8: what each single capability permits to a user that is neither owner nor creator. */
 #include "queues.h"
 #include "users.h"
 #include <linux/capability.h>

@@ -60,7 +60,7 @@ impl Apache {
         self.server.stderr()
     }
 
-    /// Lets each process serve to the end what it is at, and puts others in their places.
+    /// Restarts gracefully: each process finishes its current request, and new processes replace the old ones.
     ///
     /// # Panics
     /// If the server ends.

@@ -131,7 +131,7 @@ fn python_tests_its_threads() {
     };
     let directory = scratch();
     let recorder = Recorder::create(Level::Full);
-    // The test left out fails where something that is installed imports threading at the start.
+    // The omitted test fails where an installed package imports threading at the start.
     let args = ["-m", "test", "-i", "test_import_from_another_thread", "test_threading"];
     let run = |world| Run::new(&python, world).args(args).current_dir(directory.path());
     // They mostly sleep, so all run at once.

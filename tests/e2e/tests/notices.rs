@@ -53,7 +53,8 @@ fn an_arena_that_cannot_be_opened_is_named() {
     }
 }
 
-/// The kernel's lists would be those of objects that the program cannot reach. A kernel without System V IPC has none.
+/// The kernel's lists would show objects that the program cannot reach. A kernel without System V IPC has no such
+/// lists.
 #[test]
 fn a_program_that_is_refused_finds_no_lists() {
     let Some(program) = build("nolists") else { return };
@@ -186,7 +187,7 @@ fn exports(library: &Path) -> Vec<String> {
     names
 }
 
-/// Calls are refused, the program goes on, and hears why once.
+/// Calls are refused, the program goes on, and one line says why.
 #[test]
 fn a_spoiled_arena_is_reported() {
     let Some(program) = build("spoiled") else { return };

@@ -99,7 +99,8 @@ enum Others {
     None,
     /// An allocator, or another library: what these do is not part of the truth.
     Libraries,
-    /// Handlers that interrupt it, also while a row is added: a new lock of theirs is then counted as not recorded.
+    /// Handlers that interrupt it, also while a row is added: a new lock that a handler uses is then counted as not
+    /// recorded.
     Handlers,
 }
 
@@ -108,11 +109,12 @@ fn counts_are_exact() {
     assert_exact("pthread/counts", |run| run, Others::None);
 }
 
-/// Ten thousand locks, two hundred held at once, handed over, wiped; handlers in the middle of the recording.
+/// Ten thousand locks, two hundred of them held at once, locks that are handed over or wiped, and handlers that
+/// interrupt the recording.
 #[test]
 fn unusual_uses_are_counted() {
     let Some(snapshot) = assert_exact("pthread/unusual", |run| run, Others::Handlers) else { return };
-    // Of two the owners had ended.
+    // Two of these locks had owners that had ended.
     assert_eq!(snapshot.event(Event::ForeignUnlock), 5 + 2);
     // Of 200 locks held at once, twice, some are not followed; but going from lock to lock is no crowd.
     let crowded = snapshot.event(Event::HeldListFull);

@@ -58,7 +58,7 @@ fn serves_while_children_die(apache: &Apache) {
             for child in eventually("Apache replaces the dead", several) {
                 child.signal(libc::SIGKILL);
                 killed += 1;
-                // The next one dies once others have been served since.
+                // The next process is killed once other clients have been served.
                 let enough = clients.fetched.load(SeqCst) + 20;
                 let served = || (clients.fetched.load(SeqCst) > enough).then_some(());
                 eventually("Apache serves after a death", served);
@@ -69,7 +69,7 @@ fn serves_while_children_die(apache: &Apache) {
     assert!(broken <= killed, "{broken} connections broke, {killed} processes were killed");
 }
 
-/// How often the processes that serve are all killed.
+/// The number of times that all serving processes are killed.
 fn rounds() -> usize {
     std::env::var("UNSPIN_APACHE_ROUNDS").map_or(3, |rounds| rounds.parse().expect("it is a number"))
 }

@@ -7,7 +7,7 @@ use unspin_e2e::{Program, Run, Waits, World, build, build_library};
 /// Rounds of an interleaved comparison.
 const ROUNDS: usize = 9;
 /// A policy that leaves less of the throughput than this where there is more to do than CPUs takes CPUs from threads that need
-/// them. Blind polling leaves a thirtieth; sleeping at once, by definition, all.
+/// them. Blind polling leaves a thirtieth of it.
 const LEAST_OF_CROWDED: f64 = 0.5;
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -59,8 +59,8 @@ fn lateness(program: &Program, prepare: impl Fn(Run) -> Run, world: World) -> Ve
     outcome.stdout.lines().map(parse).collect()
 }
 
-/// A limit that ends during a poll must not be followed by another whole wait. A tick of the kernel and a busy machine are
-/// allowed for: what is wrong is later by the limit itself or more.
+/// A limit that ends during a poll must not be followed by another whole wait. The threshold allows for a tick of the
+/// kernel and a busy machine: a wrong wait is late by the limit itself or more.
 #[test]
 fn limits_end_as_soon_as_without_polling() {
     let Some(program) = build("waits/limits") else { return };

@@ -1,4 +1,4 @@
-//! Programs run to their end: what they print, how long they take, what CPU time they use.
+//! Runs programs to their end, and returns their output, wall time and CPU time.
 
 use super::Figures;
 use std::io::Read;

@@ -45,7 +45,7 @@ static struct sleep look(pid_t pid)
     return all;
 }
 
-/* Whether there was a moment at which all of these slept: between two looks at which each sleeps the same sleep. */
+/* Whether there was a moment at which all of these slept: each sleeps at two checks, and has not been awake in between. */
 static int all_sleep(const pid_t *pids, int count)
 {
     struct sleep first[PROCESSES];

@@ -61,7 +61,7 @@ static long limited(int call, long ns)
     }
 }
 
-/* The clock that the limit is measured by; what counts whole milliseconds says so. */
+/* The clock that the limit is measured by. Calls that count whole milliseconds say so. */
 static const struct {
     const char *name;
     clockid_t clock;

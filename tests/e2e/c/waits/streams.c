@@ -1,5 +1,5 @@
-/* What reads give, whether something is there already ("ready"), comes while the thread may be polling ("soon") or when it
- * sleeps ("late"): parts, ends, flags, errors. */
+/* What reads return if data is there already ("ready"), comes while the thread may be polling ("soon") or when it sleeps
+ * ("late"): parts, ends, flags, errors. */
 #include "table.h"
 #include <netinet/in.h>
 
@@ -63,7 +63,7 @@ static void sends_descriptor(void)
     MUST_SYS(sendmsg(ends[1], &message, 0));
 }
 
-/* All that can be told of a read. */
+/* Everything that can be observed of a read. */
 static void tell(char *text, long n, const char *bytes, int flags)
 {
     if (n < 0)

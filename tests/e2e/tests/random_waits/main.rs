@@ -60,7 +60,8 @@ fn finds(flaw: &str) {
     let found = std::panic::catch_unwind(|| {
         search(100, 0, |graph| {
             let bare = run(&program, World::Bare, graph).output();
-            // A program that has lost a token makes no hop any more, or ends with fewer: it need not be given a minute.
+            // A program that has lost a token makes no hop any more, or ends with fewer hops. A short time limit is
+            // enough for it.
             let spoilt = Run::new(program.path(), World::Bare).args(["3"]).input(text(graph));
             let spoilt = spoilt.preload_before(flawed.path()).env("UNSPIN_FLAW", flaw).output();
             assert_same(&text(graph), flaw, &bare, &spoilt);
