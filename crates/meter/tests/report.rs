@@ -219,7 +219,7 @@ fn locks_that_lost_nothing_share_a_line() {
     assert!(text.contains("\nand 23 locks that lost nothing: --all shows them\n"), "{text}");
     let text = idle_locks(1, &[500_000_000]).to_string();
     assert!(text.contains("\nand 1 lock that lost nothing: --all shows it\n"), "{text}");
-    // The three most used, where there is nothing else to be seen.
+    // The three most used locks, if there is nothing else to show.
     let report = idle_locks(23, &[]);
     let text = report.to_string();
     let shown: Vec<bool> = (20..=23).map(|n| text.contains(&format!("number {n}\n"))).collect();
@@ -261,7 +261,7 @@ fn headline_below_the_table() {
     );
 }
 
-/// Of CPython's locks nothing is in LOST.
+/// No lock of CPython contributes to LOST.
 #[test]
 fn note_states_that_waits_may_implement_locks() {
     let report = |kind, wait: u64, lost: u64| {

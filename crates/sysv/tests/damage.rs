@@ -21,10 +21,10 @@ use unspin_sysv::{Engine, Kind, Options};
 
 const SECONDS: u32 = 100;
 
-/// Bytes of a segment, which others have not.
+/// Size of the segments, which other segments do not have.
 const SEGMENT: usize = 54_321;
 
-/// What a damaged arena does not name any more stays in the kernel, until this is dropped.
+/// Segments that a damaged arena does not name any more stay in the kernel until this is dropped.
 struct Segments;
 
 impl Drop for Segments {
@@ -297,7 +297,7 @@ fn in_small_folder(mebibytes: usize, f: impl FnOnce(&Path)) -> bool {
     true
 }
 
-/// Everything that makes something in an arena, until it is refused; the error is one of those that say so.
+/// Creates objects of every kind in an arena until that fails. The error must be one that means exhaustion.
 fn use_up(engine: &Engine) {
     let full = |error| assert!(matches!(error, Errno::ENOMEM | Errno::ENOSPC | Errno::EAGAIN), "{error:?}");
     let until = |f: &dyn Fn() -> Result<(), Errno>| full((0..1 << 20).find_map(|_| f().err()).unwrap());
@@ -346,7 +346,7 @@ fn full_file_system() {
                 }
                 use_up(&engine);
                 fill_up(folder);
-                // What there is goes on.
+                // Existing objects remain usable.
                 engine.semop_ops(id, &[Sembuf { sem_num: 0, sem_op: 1, sem_flg: 0 }]).unwrap();
                 let mut text = [0; 10];
                 assert_eq!(engine.receive(queue, &mut text, 0, 0), Ok((1, 6)));

@@ -1,13 +1,13 @@
-//! What the policy of waits costs a program, always in comparison with the same program that sleeps at once, measured in the same
-//! minute. The thresholds are generous: they hold on a machine that compiles something else meanwhile. Figures are the
-//! benchmark's.
+//! The cost of the wait policy to a program, always compared with the same program that sleeps at once, measured in the
+//! same minute. The thresholds are generous: they hold on a machine that compiles something else meanwhile. Figures are
+//! the benchmark's.
 
 use unspin_e2e::{Program, Run, Waits, World, build, build_library};
 
 /// Rounds of an interleaved comparison.
 const ROUNDS: usize = 9;
 /// A policy that leaves less of the throughput than this where there is more to do than CPUs takes CPUs from threads that need
-/// them. Blind polling leaves a thirtieth of it.
+/// them. Blind polling leaves a thirtieth of the throughput; sleeping at once, by definition, all of it.
 const LEAST_OF_CROWDED: f64 = 0.5;
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -6,7 +6,7 @@ use unspin_sys::Errno;
 use unspin_sys::ipc::{self, flag};
 use unspin_sysv::Engine;
 
-/// Segments in the kernel that are this large, which others' are not.
+/// Segments in the kernel of this size, which other segments do not have.
 fn kernel_segments(size: usize) -> Vec<i32> {
     let (highest, _) = ipc::shm_limits().unwrap();
     let segments = (0..=highest).filter_map(|index| ipc::shm_stat_any(index).ok());

@@ -38,14 +38,14 @@ pub enum Width {
     Eight,
 }
 
-/// What is written there.
+/// The value that is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
     /// A small number: an index, a status, a count.
     Number(u8),
     /// So many bits that are set.
     Ones(u8),
-    /// The offset of the very part: a list that leads to itself.
+    /// The offset of the same part: a list that leads to itself.
     Itself,
     /// The offset of another part, and so many bytes behind it.
     Part(u16, u8),
@@ -55,7 +55,7 @@ pub enum Value {
     Name(Calling),
     /// The same but for a bit.
     Flip(u8),
-    /// What stands in another part.
+    /// The contents of another part.
     Copy(u16, u8),
     /// The id of a kernel segment that belongs to no arena.
     Stranger,
@@ -89,7 +89,7 @@ pub enum Call {
     Show { class: Class },
     /// Looks for the dead.
     RecoverDead,
-    /// Takes part no more, and again with the next call.
+    /// Leaves the engine, and joins it again with the next call.
     Leave,
 }
 

@@ -207,11 +207,11 @@ fn undoable(sem_num: u16, sem_op: i16) -> Sembuf {
     Sembuf { sem_flg: flag::SEM_UNDO as i16, ..op(sem_num, sem_op) }
 }
 
-/// What each semaphore begins with, and must come back to.
+/// The initial value of each semaphore, to which it must return.
 const TOKENS: [u16; SEMS as usize] = [1, 2, 7, 0];
 
-/// Takes, gives back, and waits for what others have taken; all with SEM_UNDO. Never more is given than was taken, so
-/// that no undo is clamped.
+/// Takes tokens, returns them, and waits for tokens that other processes have taken, always with SEM_UNDO. It never
+/// returns more than it took, so that no undo is clamped.
 fn borrow(engine: &Engine, id: i32, seed: u64) -> ! {
     let mut random = Noise(seed);
     let mut held = [0i16; SEMS as usize];

@@ -2,8 +2,8 @@
 //!
 //! Each is a script for `c/script.c`: processes take turns, may fall asleep in a call, are woken by what others do; they fork,
 //! execute themselves anew, are interrupted, end and are killed, which undoes what they did with SEM_UNDO and detaches their
-//! segments. After every step all that can be observed is printed, so the first step at which an engine leaves the kernel's way
-//! is the first line that differs, and proptest shortens the program to what is needed for it.
+//! segments. After every step all that can be observed is printed, so the first step at which an engine differs from
+//! the kernel is the first line that differs, and proptest shortens the program to what is needed for it.
 //!
 //! `PROPTEST_CASES` says how many programs of each sort are tried.
 

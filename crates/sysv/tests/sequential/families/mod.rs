@@ -28,7 +28,7 @@ pub trait Family {
     /// Calls of a program at most.
     const LONGEST: usize;
 
-    /// The call that the next bytes are.
+    /// Reads a call from the next bytes.
     fn call(bytes: &mut Bytes<'_>) -> Self::Call;
 
     /// Whether the call names an object by its index: the kernel has other programs' objects too, at whatever indices.

@@ -147,7 +147,7 @@ impl World<'_> {
                 let stat = |index| self.control(index, flag::SHM_STAT, &raw mut status as usize).ok();
                 let mut ids: Vec<i32> = (0..=highest).filter_map(stat).collect();
                 ids.sort_unstable();
-                // What is counted is what is listed.
+                // The counts match the listed segments.
                 match ids.len() == info.used_ids as usize {
                     true => Answer::List(ids, info.shm_tot as usize),
                     false => Answer::List(vec![-info.used_ids], info.shm_tot as usize),
@@ -156,7 +156,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the process has attached what the model says, where it says, with what it says in it.
+    /// Whether the attachments of the process, their addresses and their contents are those of the model.
     fn check_memory(&self) -> Result<(), String> {
         let meant: Vec<_> = self.model.pieces().map(|(at, piece)| (at, seen(piece))).collect();
         let got = mapped();

@@ -36,7 +36,7 @@ impl Family for Segments {
         matches!(call, Call::Control { command: Command::List, .. })
     }
 
-    /// Nothing else in the process may fork meanwhile, as that counts as attaching.
+    /// No other thread of the process may fork meanwhile, as a fork counts as attaching.
     fn compare(engine: &Engine, first_key: i32, calls: &[Call], flaw: Flaw) -> Result<(), String> {
         compare::compare(engine, first_key, calls, flaw)
     }

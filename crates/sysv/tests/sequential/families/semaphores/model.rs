@@ -43,7 +43,7 @@ pub struct Set {
     pub operated: bool,
 }
 
-/// Adjustments (`semadj`). No call tells of them, so sets are equal whatever is owed.
+/// Adjustments (`semadj`). No call reports them, so they do not count when sets are compared.
 #[derive(Clone, Default, Debug)]
 pub struct Owed(pub Vec<i32>);
 
