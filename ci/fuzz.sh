@@ -3,7 +3,7 @@
 # meanwhile. UNSPIN_FUZZ_SECONDS says how long (20). libFuzzer needs a C++ compiler; the instrumentation is the compiler's
 # own, so stable Rust will do.
 #
-# The fuzzer finds each of the planted flaws first, or its silence about the engine would mean nothing.
+# First the fuzzer must find each planted flaw. Otherwise it could not find a defect of the engine either.
 source "$(dirname "$0")/lib.sh"
 
 command -v "${CXX:-c++}" >/dev/null || skip "there is no C++ compiler to build libFuzzer with; install g++ or set CXX"

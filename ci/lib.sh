@@ -1,4 +1,4 @@
-# What all gates share: sourced by them. Exit status 77 means "skipped", as in automake.
+# Functions shared by all gates, which source this file. Exit status 77 means "skipped", as in automake.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 gate=$(basename "$0" .sh)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Random schedules of more threads than the models have: nobody sleeps for ever. There is a planted bug among the tests, one
-# that must panic; that is checked here.
+# Random schedules of more threads than the models have: no thread sleeps for ever. There is a planted bug among the tests,
+# one that must panic; that is checked here.
 source "$(dirname "$0")/lib.sh"
 
 export RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR="$target/shuttle"

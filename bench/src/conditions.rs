@@ -1,11 +1,11 @@
-//! Where and with what the figures were measured.
+//! The machine, the versions and the load of a measurement.
 
 use crate::tools::Tools;
 use serde::Serialize;
 use std::fs;
 use unspin_sys::sched;
 
-/// What a number is worth nothing without.
+/// The conditions that a figure must be read with.
 #[derive(Clone, Debug, Serialize)]
 pub struct Conditions {
     /// Processor, as it calls itself.
@@ -25,7 +25,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Since `before`, while what was measured took `own_s` seconds of CPU time.
+    /// Since `before`, while the measured programs took `own_s` seconds of CPU time.
     pub fn of(tools: &Tools, before: &Load, own_s: f64) -> Conditions {
         let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let now = Load::now();

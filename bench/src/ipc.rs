@@ -1,4 +1,4 @@
-//! The rows of System V IPC as a whole: adjustments, messages, segments, and programs that live on them.
+//! The rows of System V IPC as a whole: adjustments, messages, segments, and programs that use them heavily.
 
 use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Call, EffortOptions, Placement, Stressor, Task, postgres_commands};
@@ -53,7 +53,7 @@ fn ping_pong(extent: &SessionSize) -> [Row; 2] {
     ]
 }
 
-/// Programs that other people wrote.
+/// Third-party programs.
 fn programs(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
     let effort = EffortOptions::milliseconds(5 * extent.loop_ms);
     let seconds = (20 * extent.loop_ms).div_ceil(1000);
@@ -94,7 +94,7 @@ fn programs(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
     ]
 }
 
-/// Without the engine `global`, whose spinning would only take time.
+/// Leaves out the engine `global`: its spinning would only make the run longer.
 fn by_a_program(
     name: &'static str,
     unit: &'static str,

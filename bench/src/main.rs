@@ -6,7 +6,7 @@
 //!
 //! What is measured runs in processes of their own: this program starts itself again as `inner TASK`, an ordinary
 //! program that calls libc, either as it is or under `unspin run --sysv ENGINE`. Each repetition runs all of them once
-//! in random order, so that whatever the machine does, it does to both sides of a ratio.
+//! in random order, so that disturbances affect both sides of a ratio.
 #![warn(missing_docs)]
 
 mod conditions;

@@ -32,7 +32,8 @@ pub enum World {
     WaitsSystem,
     /// Under `unspin run --waits poll`.
     WaitsPoll,
-    /// With the preload, and a plan that has every wait polled for the full time, whatever was learnt.
+    /// With the preload, and a plan by which every wait polls for the full time, regardless of what the policy has
+    /// learnt.
     WaitsForced,
     /// With a library that polls blindly in `read`: a planted policy.
     Blind,
@@ -110,10 +111,10 @@ pub enum Measurement {
     Inner(World, Task),
     /// The C program that uses liburcu, for so many milliseconds.
     Liburcu(u64),
-    /// Somebody else's program: seconds of wall time, and of CPU time.
+    /// A third-party program: seconds of wall time, and of CPU time.
     Program(World, Program),
-    /// This program, metered, as an `inner TASK` that knows what it does: how far the recording is from that. The figures
-    /// are those of [`check`](crate::meter::check).
+    /// This program, metered, as an `inner TASK` that counts its own operations: the differences between these counts
+    /// and the recording. The figures are those of [`check`](crate::meter::check).
     Checked(World, Task),
 }
 
@@ -128,7 +129,7 @@ impl Measurement {
         }
     }
 
-    /// Whether it is run once: what is counted is the same each time, or it takes long.
+    /// Whether it runs only once: its counts are the same each time, or it takes long.
     pub fn is_once(&self) -> bool {
         matches!(self, Measurement::Checked(_, Task::Crowd { .. }))
             || matches!(self, Measurement::Inner(_, Task::Contend { time_ms: 1_000.., .. }))

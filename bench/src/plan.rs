@@ -1,4 +1,4 @@
-//! The rows of the table: what is measured against what, and how much is wanted.
+//! The rows of the table: the two sides of each comparison, and the goal.
 
 use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Call, EffortOptions, Section, Task};

@@ -1,4 +1,4 @@
-//! Real programs, as Debian packages them, that take locks for a living.
+//! Real, lock-heavy programs, as Debian packages them.
 
 use clap::ValueEnum;
 use std::ffi::OsString;

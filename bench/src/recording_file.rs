@@ -48,8 +48,8 @@ impl RecordingFile {
 
 impl Drop for RecordingFile {
     fn drop(&mut self) {
-        // Otherwise it goes with the scratch folder, at the end; until then it would be in the next one's way, who says
-        // so.
+        // If this fails, the file is removed with the scratch folder at the end. If the next recording needs the same
+        // name before that, creating it fails and reports the error.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -32,7 +32,7 @@ pub struct SessionSize {
     pub claims: Validity,
 }
 
-/// Whether a table says what is reached.
+/// Whether a table can show that a goal is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Validity {
@@ -44,11 +44,11 @@ pub enum Validity {
     TooShort,
 }
 
-/// Repetitions that are made whatever the time: an interval of fewer says nothing.
+/// Minimum number of repetitions, regardless of the time: fewer give no useful interval.
 const REPETITIONS_MIN: u32 = 5;
 /// The order is reproducible, the times are not.
 const SEED: u64 = 2;
-/// What takes longer hangs.
+/// A measurement that takes longer is considered to hang.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What was measured, and where.
@@ -72,7 +72,7 @@ impl Session {
     }
 }
 
-/// Measures everything; what is named twice, once.
+/// Measures everything. A measurement that is named twice is made once.
 pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &SessionSize) -> Result<Session, String> {
     let mut order: Vec<Measurement> = Vec::new();
     for &measurement in measurements {

@@ -72,7 +72,7 @@ pub fn inside(
     Ok(command)
 }
 
-/// The `unspin` binary, and where the arenas of what it runs are to be.
+/// The `unspin` binary, and the folder for the arenas of the programs that it runs.
 struct Unspin<'a> {
     program: &'a Path,
     arenas: &'a Path,

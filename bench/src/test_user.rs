@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use unspin_sys::child::{self, Signal};
 
-/// `nobody` of Debian, and his group `nogroup`.
+/// Debian's user `nobody`, and its group `nogroup`.
 const UID_NOBODY: u32 = 65_534;
 
-/// A user with folders of his own; the one who runs this program, unless that is root. The folders are removed with all
-/// that is in them.
+/// A user with folders of its own: the user that runs this program, or `nobody` if that is root. The folders are
+/// removed with their contents.
 #[derive(Debug)]
 pub struct TestUser {
     folder: tempfile::TempDir,
@@ -38,17 +38,17 @@ impl TestUser {
         Ok(TestUser { folder, arenas, id: is_root.then_some(UID_NOBODY), cluster: OnceCell::new() })
     }
 
-    /// His folder.
+    /// The user's folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// His folder for arenas.
+    /// The user's folder for arenas.
     pub fn arenas(&self) -> &Path {
         self.arenas.path()
     }
 
-    /// A program that he can execute, wherever it was built; copied once.
+    /// A copy of a program that the user can execute, wherever the program was built. It is copied once.
     pub fn copy(&self, program: &Path) -> Result<PathBuf, String> {
         let name = program.file_name().ok_or_else(|| format!("{}: has no name", program.display()))?;
         let copy = self.folder().join(name);
@@ -60,7 +60,7 @@ impl TestUser {
         Ok(copy)
     }
 
-    /// Has a command run as him, in his folder.
+    /// Makes a command run as the user, in the user's folder.
     pub fn run_as<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command.current_dir(self.folder()).env("HOME", self.folder()).env_remove("XDG_CACHE_HOME");
         if let Some(id) = self.id {
@@ -69,7 +69,7 @@ impl TestUser {
         command
     }
 
-    /// Makes a PostgreSQL cluster in his folder, once.
+    /// Makes a PostgreSQL cluster in the user's folder, once.
     pub fn ensure_cluster(&self) -> Result<(), String> {
         self.cluster.get_or_init(|| Cluster::at(self.folder()).make(|command| self.run_as(command))).clone()
     }

@@ -19,7 +19,7 @@ pub struct Tools {
     pub mutrace: Result<PathBuf, String>,
     /// The liburcu program, or why there is none.
     pub liburcu: Result<PathBuf, String>,
-    /// Who runs what refuses to be run by root.
+    /// The user for programs that refuse to run as root.
     pub test_user: TestUser,
     /// Whether this `unspin` has a `run --waits` that works, or why not.
     pub waits: Result<(), String>,
@@ -30,7 +30,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Builds what has to be built. Cargo does nothing where nothing has changed.
+    /// Builds everything. Cargo does nothing where nothing has changed.
     pub fn prepare(mutrace: Option<&Path>) -> Result<Tools, String> {
         let scratch = scratch().map_err(|e| format!("no scratch folder: {e}"))?;
         let unspin = build_unspin()?;
@@ -44,7 +44,7 @@ impl Tools {
         Ok(Tools { test_user, unspin, version, preload, mutrace, liburcu, waits, kit, scratch })
     }
 
-    /// A folder that has nothing in it; the last one's contents are gone.
+    /// An empty folder. The contents of the previous one are removed.
     pub fn fresh_folder(&self) -> Result<PathBuf, String> {
         let folder = self.scratch.path().join("folder");
         let made = match std::fs::remove_dir_all(&folder) {
@@ -64,7 +64,7 @@ impl Tools {
         self.scratch().join("kit")
     }
 
-    /// The folder for files that are not to stay, arenas among them.
+    /// The folder for temporary files, including arenas.
     pub fn scratch(&self) -> &Path {
         self.scratch.path()
     }
@@ -114,7 +114,7 @@ fn probe_waits(unspin: &Path) -> Result<(), String> {
     output(&mut command).map(drop).map_err(|e| format!("run --waits cannot be used: {e}"))
 }
 
-/// A library that is not there is an error; that none was named is a row less.
+/// A named library that does not exist is an error. Without a name the row is left out.
 fn find_mutrace(path: Option<&Path>) -> Result<Result<PathBuf, String>, String> {
     let Some(path) = path else { return Ok(Err("give --mutrace PATH, of a libmutrace.so".into())) };
     match std::fs::canonicalize(path) {

@@ -1,6 +1,6 @@
-//! Arenas that are overwritten under those who use them, word by word: lists that lead to themselves, offsets beyond the end,
-//! huge counts, locks that name whoever happens to live. Whatever is done: every call comes back, nobody crashes, nothing is
-//! written beside the memory that a call was given, and no object of the kernel's is touched that is a stranger's.
+//! Arenas that are overwritten word by word while threads use them: lists that lead to themselves, offsets beyond the
+//! end, huge counts, locks that name some living participant. In all cases every call returns, no process crashes, no
+//! call writes outside the memory that it was given, and no kernel object of another program is changed.
 #![no_main]
 
 #[path = "../../crates/sysv/tests/hostile/caller.rs"]
@@ -30,7 +30,7 @@ static FLAW: LazyLock<Flaw> = LazyLock::new(flaw);
 /// Programs begun and ended: odd while one is under way.
 static TURN: AtomicU64 = AtomicU64::new(0);
 
-/// A program that takes longer has a call in it that does not come back. The slowest that does takes some seconds.
+/// A program that takes longer contains a call that does not return. The slowest call that returns takes some seconds.
 const RUN_TIMEOUT: Duration = Duration::from_secs(40);
 
 fn watch() {

@@ -7,7 +7,7 @@ use families::{Family, decode};
 use std::sync::OnceLock;
 use unspin_sysv::{Engine, Kind, Options};
 
-/// One arena for all inputs: each leaves it without objects, so whatever an earlier one may have broken shows too.
+/// One arena for all inputs. Each input leaves it without objects, so damage by an earlier input shows too.
 fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| {

@@ -8,14 +8,14 @@ use std::ptr;
 
 const BYTES: usize = 4096;
 
-/// Nanoseconds of shmat and shmdt. The memory is not touched: what a page costs is the same for everybody.
+/// Nanoseconds of shmat and shmdt. The memory is not touched: the cost of a page is the same for all engines.
 pub fn run(effort: &Effort) -> Result<f64, String> {
     let segment = Segment::private()?;
     Ok(per_call(effort, || {
         // SAFETY: where there is room.
         let address = unsafe { libc::shmat(segment.id, ptr::null(), 0) };
         expect((address == -1isize as *mut c_void).into(), 0);
-        // SAFETY: nobody uses what was just attached.
+        // SAFETY: no code uses the memory that was just attached.
         expect(unsafe { libc::shmdt(address) }, 0);
     }))
 }

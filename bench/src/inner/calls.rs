@@ -65,7 +65,7 @@ impl Set {
         Set::made(libc::IPC_PRIVATE).map_err(|e| format!("semget: {e}"))
     }
 
-    /// With a key that nobody else has.
+    /// With a key that no other program uses.
     fn with_key() -> Result<Set, String> {
         let first = 0x7562_0000 ^ std::process::id() as libc::key_t;
         for key in first..first + 100 {
@@ -98,7 +98,7 @@ pub fn operation(change: i16, flags: c_int) -> libc::sembuf {
     libc::sembuf { sem_num: 0, sem_op: change, sem_flg: flags as i16 }
 }
 
-/// Who measures something else than he thinks is stopped.
+/// Stops a benchmark whose call fails: it would measure something else.
 #[inline(always)]
 pub fn expect(answer: c_int, right: c_int) {
     if answer != right {

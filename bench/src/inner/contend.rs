@@ -71,7 +71,7 @@ pub fn run(lock: Contended, threads: usize, pace: Pace, time: Duration) -> (f64,
 /// A mutex of the C library.
 pub struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
 
-// SAFETY: that threads may share it is what the object is for; it is used through the C library only.
+// SAFETY: the object is made to be shared by threads; it is used through the C library only.
 unsafe impl Sync for Mutex {}
 
 impl Mutex {

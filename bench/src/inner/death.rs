@@ -6,7 +6,7 @@ use std::time::Duration;
 use unspin_sys::child::{self, End, Signal};
 use unspin_sys::clock;
 
-/// From the moment in which the waiter is counted to the kill: longer than anybody spins, so that it sleeps.
+/// From the moment in which the waiter is counted to the kill: longer than any thread spins, so that the waiter sleeps.
 const SETTLE: Duration = Duration::from_millis(5);
 
 /// Microseconds from the kill to the waiter's return from semop: the median over so many holders.

@@ -1,7 +1,7 @@
 //! Two threads that hold a lock, and think, for times that they measure themselves.
 //!
-//! What counts is what they did, not what they were to do: if a thread loses its CPU while it holds the lock, the lock is
-//! held for so much longer, and both the thread and a meter see it.
+//! The result is the actual times, not the planned ones: if a thread loses its CPU while it holds the lock, the lock is
+//! held for longer, and both the thread and a meter see that.
 
 use super::known_counts::KnownCounts;
 use super::lock::{Lock, LockKind};
@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 use unspin_sys::clock;
 
-/// A hold; long against what the truth costs to find out (some 0.3 us a time, for CPU clocks are system calls).
+/// The length of a hold. It is long compared with the cost of measuring it (some 0.3 us each time, as reading a CPU
+/// clock is a system call).
 const HOLD_US: u64 = 40;
 /// A thread thinks between half and one and a half of this. Times that vary keep the two from falling into step.
 const THINK_US: u64 = 60;
@@ -57,7 +58,7 @@ pub fn run(kind: LockKind, time_ms: u64) -> Result<Vec<KnownCounts>, String> {
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     lock: &'a Lock,
-    /// Set and cleared by whoever holds the lock.
+    /// Set and cleared by the thread that holds the lock.
     is_held: &'a AtomicBool,
     /// Ticks in a microsecond.
     per_us: f64,

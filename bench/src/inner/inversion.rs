@@ -1,5 +1,5 @@
-//! Priority inversion: on one CPU a thread of no priority holds a mutex, one of high priority wants it, and one of middling
-//! priority keeps the owner from running.
+//! Priority inversion on one CPU: a thread without real-time priority holds a mutex, a thread of high priority waits
+//! for it, and a thread of medium priority keeps the owner from running.
 
 use super::contend::Mutex;
 use super::own_sets::{allowed_cpus, bind_to};

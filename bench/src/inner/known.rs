@@ -45,7 +45,7 @@ pub fn run(threads: u64, rounds: u64) -> Vec<KnownCounts> {
                     mutex.unlock();
                     spin.lock();
                     spin.unlock();
-                    // SAFETY: live objects of these types, initialised, each released by who took it.
+                    // SAFETY: live objects of these types, initialised, each released by the thread that took it.
                     unsafe {
                         expect(libc::pthread_mutex_lock(twice.get()), 0);
                         expect(libc::pthread_mutex_lock(twice.get()), 0);
@@ -78,7 +78,7 @@ pub fn run(threads: u64, rounds: u64) -> Vec<KnownCounts> {
     truths
 }
 
-/// A recursive mutex that nobody has used, and which may therefore be moved.
+/// A recursive mutex that no thread has used yet, so that it may be moved.
 fn recursive() -> libc::pthread_mutex_t {
     let (mut mutex, mut attributes) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: attributes are initialised before they are read, the mutex before it is taken out; both are plain data to

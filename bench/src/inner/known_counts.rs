@@ -1,4 +1,4 @@
-//! What a program knows of its own use of locks, whoever else watches.
+//! The counts that a program keeps of its own use of locks, independently of the meter.
 
 use serde::{Deserialize, Serialize};
 use unspin_meter::{Key, RecordKind};

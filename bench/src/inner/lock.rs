@@ -23,7 +23,7 @@ pub enum Lock {
     Spin(UnsafeCell<libc::pthread_spinlock_t>),
 }
 
-// SAFETY: that threads may share it is what the object is for; it is used through the C library only.
+// SAFETY: the object is made to be shared by threads; it is used through the C library only.
 unsafe impl Sync for Lock {}
 
 impl Lock {

@@ -1,7 +1,7 @@
-//! What is measured: small programs, each of which does one thing and prints one figure, or what it did.
+//! The measured programs. Each is small, does one thing, and prints one figure or what it did.
 //!
-//! Those that use semaphores or locks call libc's own functions: a preloaded engine answers, or the kernel does; a meter
-//! watches, or nobody does.
+//! Programs that use semaphores or locks call libc's functions. A preloaded engine or the kernel answers these calls,
+//! with or without a meter.
 
 mod attach;
 mod calls;

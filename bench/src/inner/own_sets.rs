@@ -1,4 +1,4 @@
-//! Processes with sets of their own: what one does is no matter to the other, unless the engine makes it one.
+//! Processes with sets of their own. They do not affect each other unless the engine makes them share something.
 
 use super::calls::{Set, expect, operation};
 use std::io::{Read, Write};
@@ -54,7 +54,7 @@ fn all_workers(processes: usize, time_ms: u64) -> Result<Option<u64>, String> {
     }
     let (counts, _) = bytes.as_chunks::<8>();
     let counts: Vec<u64> = counts.iter().copied().map(u64::from_ne_bytes).collect();
-    // A process that has had no CPU in all the time tells nothing of semaphores.
+    // A process that never got a CPU measures nothing.
     let all_ran = counts.len() == processes && !counts.contains(&0);
     Ok(all_ran.then(|| counts.iter().sum()))
 }

@@ -5,7 +5,7 @@ use super::timing::{Effort, per_call};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::process::Command;
 
-/// This program again, under fakeroot; what it prints.
+/// Runs this program again under fakeroot, and returns its output.
 pub fn under_fakeroot(effort: &EffortOptions) -> Result<String, String> {
     let this = std::env::current_exe().map_err(|e| format!("the place of this program: {e}"))?;
     let mut command = Command::new("fakeroot-sysv");
@@ -13,7 +13,7 @@ pub fn under_fakeroot(effort: &EffortOptions) -> Result<String, String> {
     crate::tools::output(&mut command)
 }
 
-/// Microseconds of chown and stat of a file. Another owner each time, and the answer must be he.
+/// Microseconds of chown and stat of a file. Each chown sets another owner, and stat must return that owner.
 pub fn run(effort: &Effort) -> Result<f64, String> {
     let file = tempfile::NamedTempFile::new().map_err(|e| format!("no scratch file: {e}"))?;
     let path = file.path();

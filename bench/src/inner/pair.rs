@@ -9,8 +9,9 @@ use unspin_sys::clock;
 
 /// Nanoseconds per pair of pthread_mutex_lock and pthread_mutex_unlock.
 ///
-/// The C library spares a process that has only one thread the atomic instruction of pthread_mutex_lock, though not that
-/// of pthread_mutex_trylock; nobody meters the locks of such a process, so a second thread sleeps nearby.
+/// In a process with only one thread, the C library omits the atomic instruction of pthread_mutex_lock, but not that of
+/// pthread_mutex_trylock. The locks of such a process are not worth metering, so a second thread sleeps during the
+/// measurement.
 pub fn run(company: Company, effort: &Effort) -> f64 {
     let mutex = Lock::boxed(LockKind::Mutex);
     let (end, ended) = mpsc::channel::<()>();

@@ -22,7 +22,7 @@ impl Stressor {
     }
 }
 
-/// Bogo-ops a second of one instance. stress-ng ends with an error if what it verifies is wrong.
+/// Bogo-ops a second of one instance. stress-ng ends with an error if its verification fails.
 pub fn run(stressor: Stressor, seconds: u64) -> Result<f64, String> {
     let metrics = tempfile::NamedTempFile::new().map_err(|e| format!("no scratch file: {e}"))?;
     let mut command = Command::new("stress-ng");

@@ -35,9 +35,9 @@ pub fn per_call(effort: &Effort, mut call: impl FnMut()) -> f64 {
             return 0.0;
         }
     };
-    // The first call may make what later ones find, and take longer than a batch.
+    // The first call may create objects that later calls find, and may take longer than a batch.
     call();
-    // Finding the length of a batch warms up what is to be measured.
+    // Determining the length of a batch also warms up the measured code.
     let mut calls = 1u32;
     // The shortest of some: one that lost the CPU says nothing, and a batch of one call would measure the clock.
     while (0..5).map(|_| batch(calls, &mut call)).min() < Some(BATCH) {

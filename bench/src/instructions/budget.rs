@@ -1,14 +1,14 @@
 //! How many instructions each call may cost: a file that is checked in.
 //!
-//! What counts is what a world adds to the table's first column, so that another version of the C library, whose own
-//! functions are longer or shorter, exceeds nothing. A table of one column is compared as it is.
+//! The budget limits what a world adds to the table's first column. So another version of the C library, with longer or
+//! shorter functions of its own, does not exceed the budget. A table of one column is compared as it is.
 
 use super::table::InstructionsTable;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// More than the budget by this share of it, and by this many instructions, is too much.
+/// A count exceeds the budget if it is larger by this share and by this many instructions.
 const SHARE: f64 = 0.03;
 const INSTRUCTIONS: f64 = 0.5;
 

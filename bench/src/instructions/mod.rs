@@ -27,7 +27,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Counts, prints tables, and compares with the budget or writes it.
 pub fn run(options: &Options) -> Result<(), String> {
-    // A budget that cannot be read is heard of before a minute has passed.
+    // Report an unreadable budget now, not after a minute of counting.
     let budget = options.budget.as_deref().map(Budget::read).transpose()?;
     if let Err(reason) = tools::output(Command::new("valgrind").arg("--version")) {
         println!("skipped, because valgrind cannot be used ({reason}): apt-get install valgrind");
@@ -138,7 +138,7 @@ fn meter(tools: &Tools) -> Result<InstructionsTable, String> {
     Ok(table)
 }
 
-/// What a mutex costs that was replaced.
+/// The cost of a replaced mutex.
 fn kinds(tools: &Tools) -> Result<InstructionsTable, String> {
     let company = Company::Sleeper;
     let words = |times| start::words(&Task::Pair { company, effort: EffortOptions::times(times) });
@@ -155,7 +155,7 @@ fn kinds(tools: &Tools) -> Result<InstructionsTable, String> {
     Ok(table)
 }
 
-/// What a hook costs a wait that is over at once.
+/// The cost of a hook for a wait that ends at once.
 fn waits(tools: &Tools) -> Result<InstructionsTable, String> {
     let mut table = InstructionsTable {
         title: "Waits",

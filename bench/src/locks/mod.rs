@@ -1,4 +1,4 @@
-//! The locks' part of the table: what replaces a mutex, against what it replaces and against its peers.
+//! The locks' part of the table: unspin's locks against glibc's mutexes and against other lock libraries.
 
 mod plan;
 

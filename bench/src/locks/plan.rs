@@ -1,4 +1,4 @@
-//! The rows: what is measured, and how much is wanted.
+//! The rows: measurements and goals.
 
 use crate::inner::{Company, Contended, EffortOptions, Protocol, Task, inversion};
 use crate::measurement::{Measurement, World};

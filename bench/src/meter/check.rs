@@ -1,4 +1,4 @@
-//! What a recording says, against what the recorded program says that it did.
+//! Compares a recording with the counts that the recorded program prints.
 
 use crate::inner::{KnownCounts, Task, crowd};
 use crate::recording_file::RecordingFile;
@@ -59,7 +59,7 @@ pub fn figures(task: &Task, text: &str, recorded: &RecordingFile, seconds: f64) 
     }
 }
 
-/// What was recorded of a lock, whoever took it.
+/// Everything recorded for one lock, over all callers and threads.
 fn counts_of(snapshot: &Snapshot, lock: u64) -> Counts {
     let mut sum = Counts::default();
     for (_, record) in

@@ -1,4 +1,4 @@
-//! The meter's part of the table: what metering costs, and whether what it says is true.
+//! The meter's part of the table: the cost and the accuracy of metering.
 
 pub mod check;
 mod plan;

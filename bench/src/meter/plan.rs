@@ -1,4 +1,4 @@
-//! The rows: what is measured, and how much is wanted.
+//! The rows: measurements and goals.
 
 use super::check::{self, Column};
 use crate::inner::own_sets::allowed_cpus;
@@ -151,7 +151,7 @@ fn holds(extent: &SessionSize) -> Vec<QuantityRow> {
     rows.map(row).into()
 }
 
-/// Many threads and many locks: whether all is recorded, and what memory that takes.
+/// Many threads and many locks: lost records, and the memory that the recording takes.
 fn crowd(share: Share, extent: &SessionSize) -> QuantityRow {
     let (threads, locks) = (256, 10_000 / extent.shorter as usize);
     let figure = |world, which| {

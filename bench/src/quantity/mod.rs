@@ -1,4 +1,4 @@
-//! What a row shows: a figure, or what is reckoned of figures of one repetition.
+//! What a row shows: a figure, or a value computed from the figures of one repetition.
 
 mod figure;
 mod row;
@@ -12,8 +12,7 @@ use crate::measurement::Measurement;
 use crate::session::Session;
 use std::ops::{Div, Sub};
 
-/// A number for each repetition. What the machine did to one side of a difference or a ratio in that repetition, it did
-/// to the other.
+/// A number for each repetition. Disturbances in a repetition affect both sides of a difference or a ratio.
 #[derive(Clone, Debug)]
 pub enum Quantity {
     /// One of the figures of a run.
@@ -24,8 +23,8 @@ pub enum Quantity {
     Ratio(Box<Quantity>, Box<Quantity>),
     /// By how many percent the first is more than the second.
     PercentMore(Box<Quantity>, Box<Quantity>),
-    /// Of several, that with the highest median, or the lowest. Not the extreme of each repetition, which noise alone
-    /// would push outwards.
+    /// Of several, the one with the highest or lowest median. Not the extreme of each repetition, which noise alone
+    /// would make more extreme.
     Extreme(Extreme, Vec<Quantity>),
 }
 

@@ -1,4 +1,4 @@
-//! A row of the table: a quantity, and what it is to be.
+//! A row of the table: a quantity and its goal.
 
 use super::Quantity;
 use crate::measurement::Measurement;

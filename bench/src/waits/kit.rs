@@ -13,7 +13,7 @@ const SCRIPTS: [(&str, &str); 6] = [
     ("queues.rb", include_str!("../../waits/queues.rb")),
     ("Queues.java", include_str!("../../waits/Queues.java")),
 ];
-/// C programs and libraries: what is made, of which file of the workspace, with which flags besides.
+/// C programs and libraries: output file, source in the workspace, additional flags.
 const COMPILED: [(&str, &str, &[&str]); 3] = [
     ("waits", "bench/c/waits.c", &[]),
     ("crowded", "tests/e2e/c/waits/crowded.c", &[]),
@@ -70,7 +70,7 @@ impl Kit {
     }
 }
 
-/// A compiler that is missing makes the rows that need it skipped, elsewhere.
+/// A missing compiler is not an error here: the rows that need it are skipped.
 fn compile(folder: &Path) -> Result<(), String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     if crate::program::find("cc").is_some() {

@@ -1,4 +1,5 @@
-//! The waits' part of the table: programs that poll before they sleep, against the same through hooks that do not.
+//! The waits' part of the table: programs that poll before they sleep, against the same programs through hooks that do
+//! not poll.
 
 mod kit;
 mod plan;

@@ -1,4 +1,4 @@
-//! The rows: what is measured, and how much is wanted.
+//! The rows: measurements and goals.
 
 use crate::inner::{Task, WaitProgram as Program};
 use crate::measurement::{Measurement, World};
@@ -150,7 +150,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Policies that poll whatever it costs others: a table that does not show their loss shows nothing.
+    /// Policies that poll without regard to other threads. The table must show their loss; otherwise it cannot detect
+    /// one.
     fn planted(&self) -> [QuantityRow; 2] {
         let of = |world| self.figure(world, Program::Crowded, RATE);
         let row = |name: &str, quantity, most, notes| QuantityRow {

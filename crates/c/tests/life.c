@@ -60,7 +60,7 @@ static void many_threads(void)
     printf("200 threads: %d\n", value(0));
 }
 
-/* Children made while another thread is in and out of the engine: none of them finds a lock of its parent's held. */
+/* Children forked while another thread calls the engine: no child finds a lock of its parent held. */
 static void forks_beside_a_thread(void)
 {
     pthread_t thread;
@@ -119,7 +119,7 @@ static void signals(void)
     printf("mask %s\n", memcmp(&before, &after, sizeof before) == 0 ? "kept" : "changed");
 }
 
-/* A child that is killed in its sleep is nobody who waits. */
+/* A child that is killed in its sleep does not count as a waiter. */
 static void killed_waiters(void)
 {
     pid_t child = fork();
@@ -170,7 +170,8 @@ struct message {
     char text[32];
 };
 
-/* A child that is killed in its sleep takes no message along; one that lives gets its own, handed over in order. */
+/* A child that is killed in its sleep takes no message. A live child gets its message; messages are handed over in
+ * order. */
 static void messages(void)
 {
     struct message out = { 1, "one" }, in;
@@ -228,7 +229,8 @@ int main(int argc, char **argv)
     killed_waiters();
     adjustments();
     messages();
-    /* What one engine's pointer made, another's finds in the same arena; closing removes nothing. */
+    /* Objects made through one engine pointer are found through another one of the same arena. Closing removes
+     * nothing. */
     unspin_sysv_close(engine);
     second = unspin_sysv_open(kind, argv[2], NULL);
     must(second != NULL, "unspin_sysv_open again");

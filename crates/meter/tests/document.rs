@@ -1,4 +1,4 @@
-//! What docs/locks-json.md says, and what is written.
+//! docs/locks-json.md must agree with the JSON that is written.
 
 use std::path::Path;
 use unspin_meter::{

@@ -1,4 +1,4 @@
-//! Files that are no recordings, or were: errors that say what to do, never a panic, never a hang.
+//! Files that are not recordings, or are damaged ones: errors say what to do; nothing panics or hangs.
 
 use proptest::prelude::*;
 use std::fs::File;

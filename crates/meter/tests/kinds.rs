@@ -144,7 +144,7 @@ fn report() -> MeterReport {
     MeterReport::with(&snapshot(), &names, ReportOptions { threads: &ALIVE, ..ReportOptions::default() })
 }
 
-/// `UNSPIN_BLESS=1` writes what is printed; look at it before it is committed.
+/// `UNSPIN_BLESS=1` writes the output to the expected files; review it before committing.
 fn agreed(printed: &str, file: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
     if std::env::var_os("UNSPIN_BLESS").is_some() {
@@ -308,7 +308,7 @@ fn each_line_fits_and_wide_layouts_state_the_origin() {
         let where_it_is = text.contains("%    queue::push+0x1c  queue.cc:101");
         assert_eq!(where_it_is, width >= 170, "{text}");
         assert_eq!(text.contains("%    (writes) insert+0x55  cache.c:120\n"), width >= 170, "{text}");
-        // What has no room beside the numbers stands above them.
+        // Names that do not fit beside the numbers are printed above them.
         assert!(text.contains("a_namespace_with_a_long_name::queue::drain+0x2f4  queue.cc:240"), "{text}");
     }
 }

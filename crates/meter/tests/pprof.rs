@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use unspin_meter::pprof::{self, Frame};
 use unspin_meter::{ANY_DESCRIPTOR, Counts, Image, Key, Name, RecordKind, Snapshot, Window};
 
-/// Two locks, one from two places, waits for a condition and for descriptors, and a lock that nobody waited for.
+/// Two locks, one from two places, waits for a condition and for descriptors, and a lock that no thread waited for.
 fn profile() -> Vec<u8> {
     let second = 1_000_000_000;
     let window = Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };

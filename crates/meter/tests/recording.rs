@@ -200,7 +200,7 @@ fn process_and_child_are_two_images() {
     let table = recording.claim().unwrap();
     table.record(key(1), &SPUN);
     let pid = child(|| {
-        // What was inherited is not the child's to give: its own is another.
+        // Releasing the inherited table has no effect in the child: its own table is another.
         recording.release(table, None);
         let own = recording.claim().unwrap();
         own.record(key(1), &SPUN);
@@ -404,7 +404,7 @@ fn saved_recording_equals_the_live_one() {
     assert!(loaded.claim().is_none(), "a recording that is read is not written to");
 }
 
-/// A file of the smallest size, and one that holds some rows: what has no room is counted.
+/// A file of the smallest size, and one that holds some rows: records that do not fit are counted as dropped.
 #[test]
 fn full_file_counts_dropped_samples() {
     let scratch = Scratch::new();
@@ -426,7 +426,7 @@ fn full_file_counts_dropped_samples() {
     assert!(recording.bytes() <= 64 * 4096);
 }
 
-/// Cutting the file short stands in for a full file system: the pages cannot be had. Nobody may touch them.
+/// A truncated file stands in for a full file system: its pages cannot be allocated. No process may touch them.
 #[test]
 fn full_file_system_counts_dropped_samples() {
     let scratch = Scratch::new();
@@ -486,7 +486,7 @@ fn samples_of_signal_handlers_are_recorded_or_counted() {
     let own = recorder.join().unwrap();
     let end = recording.snapshot();
     assert_eq!(attempts(&end) + end.unrecorded.overflowed, own + HANDLED.load(SeqCst));
-    // Lost can only be what interrupted the very first use of a lock.
+    // Only an attempt that interrupted the very first use of a lock can be lost.
     assert!(end.unrecorded.overflowed <= 1, "{:?}", end.unrecorded);
     assert_eq!((counts(&end, key(1)).spun, counts(&end, key(1)).hold), (own, 3 * own));
 }

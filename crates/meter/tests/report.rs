@@ -196,7 +196,8 @@ fn empty_recording_is_stated() {
     assert!(report.lockmeter().contains("*TOTAL*"));
 }
 
-/// A report of so many locks that were used without a wait, and as many as `waits` for which somebody waited so long.
+/// A report of so many locks that were used without a wait, and one lock for each element of `waits`, for which a
+/// thread waited so long.
 fn idle_locks(idle: u64, waits: &[u64]) -> MeterReport {
     let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
     let idle = (1..=idle).map(|n| (Key { lock: n, caller: 0 }, Counts { nowait: n, ..Counts::default() }));
@@ -218,7 +219,7 @@ fn locks_that_lost_nothing_share_a_line() {
     assert!(text.contains("\nand 23 locks that lost nothing: --all shows them\n"), "{text}");
     let text = idle_locks(1, &[500_000_000]).to_string();
     assert!(text.contains("\nand 1 lock that lost nothing: --all shows it\n"), "{text}");
-    // The three most used, where there is nothing else to be seen.
+    // The three most used locks, if there is nothing else to show.
     let report = idle_locks(23, &[]);
     let text = report.to_string();
     let shown: Vec<bool> = (20..=23).map(|n| text.contains(&format!("number {n}\n"))).collect();
@@ -260,7 +261,7 @@ fn headline_below_the_table() {
     );
 }
 
-/// Of CPython's locks nothing is in LOST.
+/// No lock of CPython contributes to LOST.
 #[test]
 fn note_states_that_waits_may_implement_locks() {
     let report = |kind, wait: u64, lost: u64| {

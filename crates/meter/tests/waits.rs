@@ -74,7 +74,7 @@ fn one(kind: RecordKind, record: Record) -> Wait {
     waits.remove(0)
 }
 
-/// `UNSPIN_BLESS=1` writes what is printed; look at it before it is committed.
+/// `UNSPIN_BLESS=1` writes the output to the expected files; review it before committing.
 fn agreed(printed: &str, file: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
     if std::env::var_os("UNSPIN_BLESS").is_some() {
@@ -435,7 +435,7 @@ fn polled_time_is_not_time_off_the_cpus() {
         text.contains("Threads were off the CPUs for 9.00s in all") && text.contains("the other 2.64s is in")
     );
     assert!(text.contains("They spun and polled for 1.00s, on the CPUs."), "{text}");
-    // Of eight seconds on a CPU some came before the first lock, with which the ten seconds begin.
+    // Some of the eight seconds on a CPU were before the first lock, at which the ten seconds begin.
     images[0].threads = vec![Thread { on_cpu: 8 * SECOND, ..thread }];
     let text = self::report(images).to_string().replace('\n', " ");
     assert!(
@@ -447,7 +447,7 @@ fn polled_time_is_not_time_off_the_cpus() {
 #[test]
 fn new_lines_have_at_most_100_columns() {
     let text = report(event_loop()).to_string();
-    // What stands behind is older.
+    // The text behind it is older than this limit.
     for line in text.split("\nLocks that are built").next().unwrap().lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }

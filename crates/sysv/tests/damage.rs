@@ -1,7 +1,7 @@
 //! Arenas that are cut short, overwritten or deleted while processes use them: calls fail with errors, no
 //! process crashes, and no thread waits for ever.
 //!
-//! What is damaged is used by processes of their own, which an alarm ends that do not come to an end.
+//! Damaged arenas are used by separate processes. An alarm ends those that do not end by themselves.
 
 #[path = "common/child.rs"]
 mod child;
@@ -21,10 +21,10 @@ use unspin_sysv::{Engine, Kind, Options};
 
 const SECONDS: u32 = 100;
 
-/// Bytes of a segment, which others have not.
+/// Size of the segments, which other segments do not have.
 const SEGMENT: usize = 54_321;
 
-/// What a damaged arena does not name any more stays in the kernel, until this is dropped.
+/// Segments that a damaged arena does not name any more stay in the kernel until this is dropped.
 struct Segments;
 
 impl Drop for Segments {
@@ -297,7 +297,7 @@ fn in_small_folder(mebibytes: usize, f: impl FnOnce(&Path)) -> bool {
     true
 }
 
-/// Everything that makes something in an arena, until it is refused; the error is one of those that say so.
+/// Creates objects of every kind in an arena until that fails. The error must be one that means exhaustion.
 fn use_up(engine: &Engine) {
     let full = |error| assert!(matches!(error, Errno::ENOMEM | Errno::ENOSPC | Errno::EAGAIN), "{error:?}");
     let until = |f: &dyn Fn() -> Result<(), Errno>| full((0..1 << 20).find_map(|_| f().err()).unwrap());
@@ -323,7 +323,7 @@ fn use_up(engine: &Engine) {
     });
 }
 
-/// No page is written that was not to be had before: where the file system is full that is an error, not a fault.
+/// No page is written before it is allocated. So a full file system causes an error, not a fault.
 #[test]
 fn full_file_system() {
     for kind in [Kind::Rcu, Kind::Global] {
@@ -346,7 +346,7 @@ fn full_file_system() {
                 }
                 use_up(&engine);
                 fill_up(folder);
-                // What there is goes on.
+                // Existing objects remain usable.
                 engine.semop_ops(id, &[Sembuf { sem_num: 0, sem_op: 1, sem_flg: 0 }]).unwrap();
                 let mut text = [0; 10];
                 assert_eq!(engine.receive(queue, &mut text, 0, 0), Ok((1, 6)));
@@ -373,7 +373,7 @@ fn deleted_and_made_anew() {
             Child::run(move || (0..20).for_each(|round| newcomer(kind, &path, seed * 100 + round, 200)))
         });
         for _ in 0..50 {
-            // Somebody else's turn to make it.
+            // Now another process may create it.
             let _ = std::fs::remove_file(&path);
             open(kind, &path);
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -381,7 +381,7 @@ fn deleted_and_made_anew() {
         for worker in workers {
             worker.must_end_well(&format!("{kind}"));
         }
-        // Whatever became of the others, this one is whole.
+        // Whatever happened to the earlier arenas, this one is undamaged.
         let engine = open(kind, &path);
         assert!(!engine.is_damaged() && engine.semget(flag::IPC_PRIVATE, 1, 0o600).is_ok());
     }

@@ -1,5 +1,5 @@
-//! One path, several IPC namespaces: each has its own arena, and one that comes later under the number of one that is
-//! gone finds nothing of it.
+//! One path, several IPC namespaces: each has its own arena. A later namespace that reuses the inode number of an
+//! earlier one finds none of its objects.
 
 #[path = "common/child.rs"]
 mod child;

@@ -101,7 +101,8 @@ fn segment_removed_outside_is_not_found() {
     }
 }
 
-/// Of thousands that come and go by their last detachment, which is not reported, little is left.
+/// Thousands of segments are created, and removed by their last detachment, which is not reported. Little memory stays
+/// in use.
 #[test]
 fn entries_of_dead_processes_are_reused() {
     for world in worlds() {
@@ -163,7 +164,7 @@ fn rename(file: &File, ids: &[i32], others: &[i32]) -> usize {
     renamed
 }
 
-/// Whatever an arena's file holds, no segment of others is removed, and the file goes.
+/// Whatever an arena's file contains, removing it removes no segment of other programs, and removes the file.
 #[test]
 fn removing_damaged_arena_keeps_foreign_segments() {
     let foreign = [(); 9].map(|()| ipc::shmget(flag::IPC_PRIVATE, 200, 0o600).unwrap());

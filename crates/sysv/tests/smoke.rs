@@ -1,4 +1,4 @@
-//! A first look at an engine from one process.
+//! Basic calls of an engine from one process.
 
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag};
@@ -91,7 +91,7 @@ fn tokens_are_conserved() {
     }
 }
 
-/// More waiters than the list of wake-ups holds, some of them dead: the dead take nothing.
+/// More waiters than the list of wake-ups holds, some of them dead: dead waiters take no token.
 #[test]
 fn waiters_are_served_when_some_are_dead() {
     for (_dir, engine) in engines() {

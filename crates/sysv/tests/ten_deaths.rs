@@ -7,10 +7,10 @@
 //! | 3. granted, and not returned yet | [`grant_to_waiter_that_dies_is_undone`] |
 //! | 4. making or publishing an id, growing the table | `every_instruction`: `sigkill_in_semget_keeps_registry_consistent` |
 //! | 5. in a read-side section | every test that kills at any instruction; `unspin-rcu` |
-//! | 6. undoing for another | [`sigkill_of_a_chain_of_undo_holders_releases_tokens`]; `every_instruction`: `sigkill_of_thread_applying_undo_leaves_undo_complete` |
+//! | 6. applying the adjustments of a dead process | [`sigkill_of_a_chain_of_undo_holders_releases_tokens`]; `every_instruction`: `sigkill_of_thread_applying_undo_leaves_undo_complete` |
 //! | 7. and the pid is used again | [`process_with_reused_pid_inherits_no_adjustment`] |
-//! | 8. everybody, and then a newcomer comes | [`first_call_after_all_died_applies_undo`] |
-//! | 9. after it executed a program that knows nothing of this | [`exec_keeps_adjustment`] |
+//! | 8. all processes, and then a new process comes | [`first_call_after_all_died_applies_undo`] |
+//! | 9. after it executed a program without the preload library | [`exec_keeps_adjustment`] |
 //! | 10. fork, while another thread is in a critical section | [`fork_during_semop_of_another_thread_applies_only_its_own_undo`] |
 
 #[path = "common/child.rs"]
@@ -76,7 +76,7 @@ impl Child {
     /// Its exit code, if it ends by itself.
     fn code(self) -> i32 {
         let mut status = 0;
-        // SAFETY: our child, which nobody has reaped, since that takes this value.
+        // SAFETY: our child, which is not reaped yet, since that takes this value.
         assert_eq!(unsafe { libc::waitpid(self.0, &mut status, 0) }, self.0);
         std::mem::forget(self);
         assert!(libc::WIFEXITED(status), "status {status:#x}");
@@ -90,14 +90,14 @@ impl Child {
     }
 
     fn signal(&self, signal: i32) {
-        // SAFETY: our child, which nobody has reaped.
+        // SAFETY: our child, which is not reaped yet.
         assert_eq!(unsafe { libc::kill(self.0, signal) }, 0);
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // SAFETY: our child, which nobody has reaped.
+        // SAFETY: our child, which is not reaped yet.
         unsafe {
             libc::kill(self.0, libc::SIGKILL);
             libc::waitpid(self.0, core::ptr::null_mut(), 0);
@@ -116,7 +116,7 @@ fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// What a child does whose success others see.
+/// The body of a child whose success other processes check.
 fn attempt(engine: &Engine, id: i32, ops: &[Sembuf]) {
     let _ = engine.semop_ops(id, ops);
 }
@@ -163,7 +163,8 @@ fn grant_to_waiter_that_dies_is_undone() {
     });
 }
 
-/// What is granted to a dead process and taken back has not happened: neither is it seen to have been there last.
+/// A grant to a dead process that is taken back has not happened. So the dead process is not shown as the last one to
+/// operate, either.
 #[test]
 fn sigkill_of_waiter_leaves_no_state() {
     engines([0, 0], |engine, id| {
@@ -274,7 +275,7 @@ fn first_call_after_all_died_applies_undo() {
             .collect();
         crowd.iter().for_each(|child| child.signal(libc::SIGKILL));
         drop(crowd);
-        // Nobody has looked since; the first to do so has never been here.
+        // No thread has used the set since. The first one to do so has not used it before.
         let newcomer = Child::of(|| {
             let all = [Sembuf { sem_flg: flag::IPC_NOWAIT as i16, ..plain(0, -3) }, plain(1, 0)];
             end(engine.semop_ops(id, &all).is_ok())
@@ -330,7 +331,7 @@ fn fork_during_semop_of_another_thread_applies_only_its_own_undo() {
     });
 }
 
-/// A test that finds nothing proves nothing: this one's holder has forgotten the flag.
+/// Check of the test: with a holder that omits the flag it must fail.
 #[test]
 #[should_panic(expected = "its taking is undone")]
 fn planted_take_without_undo() {
@@ -343,7 +344,7 @@ fn planted_take_without_undo() {
     });
 }
 
-/// A removed set takes its adjustments along: what lies there next is left alone.
+/// The adjustments for a removed set are dropped: they do not apply to the next set in its memory.
 #[test]
 fn removed_set_gets_no_undo() {
     engines([1, 0], |engine, id| {

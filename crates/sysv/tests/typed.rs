@@ -1,4 +1,4 @@
-//! The Rust face: the same on every engine as on the kernel.
+//! The Rust interface: every engine returns the same results as the kernel.
 
 use core::time::Duration;
 use std::io::Write;

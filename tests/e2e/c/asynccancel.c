@@ -1,5 +1,5 @@
-/* Threads that may be cancelled at any instruction (PTHREAD_CANCEL_ASYNCHRONOUS): in the kernel a call has been made by then or
-   it has not, a sleeper has left its queue, and nobody but the thread is concerned. */
+/* Threads that may be cancelled at any instruction (PTHREAD_CANCEL_ASYNCHRONOUS): in the kernel the call has then been made
+   entirely or not at all, a sleeper has left its queue, and no other thread is affected. */
 #include "queues.h"
 #include <pthread.h>
 #include <sys/shm.h>
@@ -50,7 +50,7 @@ static void asleep(const char *row, struct call call, int num, int command)
     cleaned = 0;
     MUST(-pthread_create(&thread, NULL, sleeper, &call));
     await_count(set, num, command, 1);
-    /* Longer than anybody spins. */
+    /* Longer than any thread spins. */
     usleep(20000);
     cancel(row, thread);
     ROW("nobody waits", get(set, num, command));
@@ -119,7 +119,7 @@ static void look(void)
 
 static void make(void)
 {
-    /* By key: what one that was cancelled leaves behind is the next one's. */
+    /* By key: the next thread gets what a cancelled one leaves behind. */
     remove_set(semget(own_key(1), 3, IPC_CREAT | 0600));
 }
 
@@ -212,7 +212,7 @@ static void jump(int signal)
     siglongjmp(away, 1);
 }
 
-/* Leaves a call by a jump, and then calls nothing: only who can be cancelled anywhere still ends. */
+/* Leaves a call by a jump, and then calls nothing: only a thread that can be cancelled anywhere still ends. */
 static void *jumper(void *call)
 {
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
@@ -253,7 +253,7 @@ static void jumps(const char *row, void (*call)(void))
             sched_yield();
         usleep(1000);
         MUST(-pthread_cancel(thread));
-        /* Who is not cancelled ends all the same. */
+        /* A thread that is not cancelled ends all the same. */
         usleep(20000);
         stage = 3;
         MUST(-pthread_join(thread, &result));

@@ -1,4 +1,4 @@
-/* Sections 4, 6, 7 and 8: what each capability permits a stranger, alone. */
+/* Sections 4, 6, 7 and 8: what each single capability permits to a user that is neither owner nor creator. */
 #include "queues.h"
 #include "users.h"
 #include <linux/capability.h>
@@ -17,7 +17,7 @@ static int keep_only(int capability)
     return syscall(SYS_capset, &header, data) == 0;
 }
 
-/* Objects of root's that nobody else may touch. */
+/* Objects of root's that no other user may access. */
 static int set, queue, segment;
 
 static void try_all(const char *who)
@@ -40,7 +40,7 @@ static void try_all(const char *who)
     TRY("SHM_UNLOCK", shmctl(segment, SHM_UNLOCK, NULL));
 }
 
-/* With what root knows of them; owner and mode stay. */
+/* With the values that root read; owner and mode stay. */
 static void try_changes(const char *who, struct semid_ds sds, struct msqid_ds mds, struct shmid_ds hds)
 {
     char row[64];

@@ -1,4 +1,4 @@
-/* What the programs share: one line per observation, nothing in it that depends on time, pid or id. */
+/* Code shared by the programs: one line per observation, nothing in it that depends on time, pid or id. */
 #ifndef CHECK_H
 #define CHECK_H
 #define _GNU_SOURCE
@@ -138,7 +138,7 @@ static void row_values(const char *row, int id)
 
 /* ---- Other processes. ---- */
 
-/* A child that makes one call and tells what came of it. */
+/* A child that makes one call and reports the result. */
 struct job {
     pid_t pid;
     int fd;
@@ -190,7 +190,7 @@ static void row_answer(const char *row, struct job job)
     report(row, answer.result, answer.error);
 }
 
-/* Whether the call is still asleep a while after whatever should have left it so. */
+/* Whether the call is still asleep some time after an event that must not wake it. */
 static int sleeps(struct job job)
 {
     struct pollfd p = { .fd = job.fd, .events = POLLIN };
@@ -214,7 +214,7 @@ static void finish(struct job job)
     waitpid(job.pid, NULL, 0);
 }
 
-/* Runs the body in a child, so that it can change what it is; waits for it. */
+/* Runs the body in a child, so that it can change its credentials and limits; waits for it. */
 #define IN_CHILD(body)                            \
     do {                                          \
         fflush(stdout);                           \

@@ -23,7 +23,8 @@ static pthread_t thread_of(void *(*body)(void *))
     return thread;
 }
 
-/* So many threads of one process wait, and are killed. Nobody looks at the set in between: that would find the dead. */
+/* So many threads of one process wait, and are killed. No process uses the set in between: that would find the dead
+ * waiters. */
 static void kill_waiters(int count)
 {
     pid_t child = (pid_t)MUST(fork());

@@ -1,4 +1,4 @@
-/* Ways to die by a signal: the status must be the one of an untouched program. */
+/* Death by signals: the exit status must be the same as without the preload. */
 #include "check.h"
 #include <sys/resource.h>
 

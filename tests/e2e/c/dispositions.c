@@ -1,4 +1,4 @@
-/* What a program sets for a signal is what it is told afterwards. */
+/* The disposition that a program sets for a signal is the one that it reads afterwards. */
 #include "check.h"
 
 extern __sighandler_t bsd_signal(int, __sighandler_t);
@@ -164,7 +164,7 @@ static void by_number(int s)
 
 static void inherited(void)
 {
-    /* What vfork's child does with the table is its own business. */
+    /* Changes that vfork's child makes to the table affect only that child. */
     signal(SIGUSR1, one);
     signal(SIGSEGV, two);
     fflush(stdout);

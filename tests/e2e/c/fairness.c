@@ -1,7 +1,7 @@
-/* Who is served first. */
+/* The order in which waiters are served. */
 #include "check.h"
 
-/* Several waiters, queued one after the other; answers tell who came through. */
+/* Several waiters, queued one after the other; the answers show which of them were served. */
 static void row_running(const char *row, struct job *jobs, int n)
 {
     char text[64] = "";

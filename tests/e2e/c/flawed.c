@@ -1,4 +1,4 @@
-/* A library that breaks one rule, which UNSPIN_FLAW names: random programs must notice. */
+/* A library that breaks one rule, which UNSPIN_FLAW names. Random programs must detect it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ static void fork_here(int signal)
     errno = before;
 }
 
-/* A handler forks, and both return to the call that it has interrupted, which is there for both as it is for one. */
+/* A handler forks. Parent and child both return to the interrupted call, which works in both as in a single process. */
 static void returned_twice(const char *row, long result)
 {
     int error = errno, status = 0;

@@ -1,4 +1,4 @@
-/* Ways of living: fork, exec, vfork, threads, descriptors closed, users changed. Semaphores work in all of them. */
+/* fork, exec, vfork, threads, closed descriptors, changes of the user: semaphores work in all these cases. */
 #include "check.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -176,7 +176,7 @@ static void room(void)
     remove_queue(id);
 }
 
-/* Others see what one sends, and who it was. */
+/* Other processes see the message that a process sends, and its pid. */
 static void processes(void)
 {
     int id = new_queue();

@@ -1,4 +1,5 @@
-/* msgsnd(2) and msgrcv(2) are cancellation points (pthreads(7)): whoever is cancelled there leaves nothing behind. */
+/* msgsnd(2) and msgrcv(2) are cancellation points (pthreads(7)): a thread that is cancelled there leaves nothing
+ * behind. */
 #include "queues.h"
 #include <pthread.h>
 #include <setjmp.h>

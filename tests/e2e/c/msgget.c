@@ -1,4 +1,4 @@
-/* msgget(2), and msgctl(2) as far as nobody waits. */
+/* msgget(2), and msgctl(2) while no process waits. */
 #include "queues.h"
 
 static void keys(void)

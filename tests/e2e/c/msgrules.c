@@ -1,4 +1,4 @@
-/* Who may do what with a queue, bad pointers, and limits that change while they are in force. */
+/* Permissions of queues, bad pointers, and limits that change while they are in force. */
 #include "queues.h"
 #include "users.h"
 
@@ -111,7 +111,7 @@ static void faults(void)
     ROW("text beyond, and full", msgsnd(id, pages + 2 * page - 8, 10, IPC_NOWAIT));
     ROW("room", set_room(id, 10000));
 
-    /* A message that cannot be written where it is to go is lost. */
+    /* A message is lost if the receiver's buffer cannot be written. */
     MUST((int)take(id, 100, 0, 0));
     MUST((int)take(id, 100, 0, 0));
     for (int i = 0; i < 8; i++)

@@ -41,7 +41,7 @@ static void receivers(void)
     row_answer("the longest", job);
     remove_queue(id);
 
-    /* First come, first served, of those whom it concerns. */
+    /* Receivers that a message fits are served in order of arrival. */
     id = new_queue();
     struct job jobs[4];
     long wanted[] = { 2, 1, 0, 1 };
@@ -94,7 +94,7 @@ static void senders(void)
     row_status("in the queue", id, job.pid);
     ROW("it comes", take(id, 100, 0, 0));
 
-    /* Only whose message fits is woken, in order of arrival. */
+    /* Only senders whose message fits are woken, in order of arrival. */
     MUST(give(id, 1, 'a', 100, 0));
     struct job large = CALLING(give(id, 2, 'l', 90, 0)), small = CALLING(give(id, 3, 's', 20, 0)),
                other = CALLING(give(id, 4, 'o', 15, 0));
@@ -122,7 +122,8 @@ static void senders(void)
     ROW("more", give(id, 3, 'x', 100, IPC_NOWAIT));
     remove_queue(id);
 
-    /* All that fit singly are woken, and one at a time finds room: which one is the kernel's secret. */
+    /* All senders whose message alone fits are woken, and one at a time finds room. The kernel does not define which
+     * one. */
     id = new_queue();
     MUST(set_room(id, 10));
     MUST(give(id, 1, 'a', 10, 0));
@@ -177,7 +178,7 @@ static void removal(void)
 
 static void permission(void)
 {
-    /* IPC_SET makes all who wait look again whether they may. */
+    /* IPC_SET makes waiting receivers check their permissions again. A sender checks when there is room. */
     if (geteuid() != 0)
         return;
     int id = (int)MUST(msgget(IPC_PRIVATE, 0666));
@@ -228,7 +229,7 @@ static void signals(void)
     MUST(kill(job.pid, SIGUSR1));
     line("an ignored signal", "%d", sleeps(job));
     finish(job);
-    /* The dead do not receive, and do not send. */
+    /* Dead processes neither receive nor send. */
     job = CALLING(take(id, 10, 3, 0));
     struct job next = CALLING(take(id, 10, 3, 0)), sender = CALLING(give(id, 4, 'd', 5, 0));
     finish(job);
@@ -257,7 +258,8 @@ static void *receive_there(void *arg)
     return NULL;
 }
 
-/* The kernel notes a thread that was handed a message, and the process of one that took it. */
+/* The kernel records the id of a thread that was handed a message, but the process id of a thread that took one from the
+ * queue. */
 static void threads(void)
 {
     struct both b = { .id = new_queue() };

@@ -1,4 +1,4 @@
-/* A library that takes SEM_UNDO out of every operation: what the dead have done stays done. */
+/* A library that removes SEM_UNDO from every operation: nothing is undone for dead processes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

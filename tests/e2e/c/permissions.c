@@ -1,4 +1,4 @@
-/* Who may do what (ipcperms in the kernel): owner, group and others, the first class that fits decides. */
+/* Permissions (ipcperms in the kernel): owner, group and others; the first class that fits decides. */
 #include "users.h"
 
 static void try_all(const char *who, int id, key_t key)
@@ -90,7 +90,7 @@ static void switching(void)
     MUST(semctl(id, 0, IPC_SET, (union semun){ .buf = &ds }));
     IN_CHILD(become(STRANGER, 1, 1); ROW("supplementary group", SEMOP(id, OP(0, 1, 0))));
     IN_CHILD(become(STRANGER, 1, 0); ROW("without it", SEMOP(id, OP(0, 1, 0))));
-    /* New sets belong to who is effective then. */
+    /* New sets belong to the effective user of that moment. */
     IN_CHILD(become(STRANGER, GROUP, 0); int own = new_set(1);
              MUST(semctl(own, 0, IPC_STAT, (union semun){ .buf = &ds }));
              line("made by", "%u %u %u %u", ds.sem_perm.uid, ds.sem_perm.gid, ds.sem_perm.cuid, ds.sem_perm.cgid);

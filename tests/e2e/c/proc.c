@@ -6,8 +6,9 @@
 
 static const char *names[] = { "/proc/sysvipc/sem", "/proc/sysvipc/msg", "/proc/sysvipc/shm" };
 
-/* A line with what differs from run to run replaced: the key, pids and times. Ids begin at 0 in a new namespace. The width
-   of every column shows in the blanks that are left: what is replaced keeps its end, however long it was. */
+/* A line in which the parts that differ from run to run are replaced: the key, pids and times. Ids begin at 0 in a new
+   namespace. The width of every column shows in the blanks that are left: what is replaced keeps its end, however long it
+   was. */
 static void show(const char *text)
 {
     while (*text != '\0' && *text != '\n') {

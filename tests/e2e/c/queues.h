@@ -1,4 +1,4 @@
-/* What the programs about message queues share. */
+/* Code shared by the programs about message queues. */
 #ifndef QUEUES_H
 #define QUEUES_H
 #include "check.h"

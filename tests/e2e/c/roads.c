@@ -1,5 +1,6 @@
-/* The road of each call, an instruction at a time: a thread that may be cancelled at any instruction is unwound from there, and a
-   function with landing places that knows of none for this instruction ends the program. So there is none, which is a row here. */
+/* The path of each call, an instruction at a time. A thread with asynchronous cancellation is unwound from any instruction. If a
+   function there has landing pads, but none for this instruction, the program ends. So no function with landing pads may be on
+   the path; each row checks that. */
 #include "queues.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,11 +14,11 @@
 static int set, queue, segment;
 static int (*set_type)(int, int *);
 
-/* Functions with landing places that were seen. */
+/* Functions with landing pads that were seen. */
 static _Unwind_Ptr found[MOST];
 static int count, steps;
 
-/* Frames that were interrupted: behind a call, landing places do no harm. */
+/* Frames that were interrupted: behind a call, landing pads do no harm. */
 static _Unwind_Reason_Code look(struct _Unwind_Context *frame, void *unused)
 {
     (void)unused;
@@ -70,7 +71,7 @@ static void stepped(int signal, siginfo_t *info, void *context)
         } \
     } while (0)
 
-/* Every call, but the thread's first: that road is long. `expected`: the thread may be cancelled anywhere. */
+/* Every call but the thread's first one, whose path is long. `expected`: the thread may be cancelled anywhere. */
 static void roads(int expected)
 {
     struct sembuf plain = OP(0, 1, 0), undo = OP(0, 1, SEM_UNDO), full = OP(0, -9, IPC_NOWAIT), far = OP(9, 1, 0);

@@ -1,6 +1,7 @@
 /* Carries out a script of System V calls by several processes and prints, after each step, everything that can be observed. A
- * step may leave its process asleep; it is over when every process has answered or sleeps with nobody awake who could wake it,
- * so that the output is determined although the processes run freely. What the kernel itself leaves to chance is not done.
+ * step may leave its process asleep. It is over when every process has answered, or sleeps and no awake process could wake it.
+ * So the output is determined although the processes run freely. Steps with an outcome that the kernel leaves to chance are not
+ * done.
  *
  * A line of the script:  PROCESS COMMAND SLOT NUMBER...   where a slot holds the id that semget, msgget or shmget answered. With
  * 10 added to PROCESS it is a thread that makes the call, and ends. */
@@ -14,7 +15,7 @@ static int seen[CLASSES][IDS], seens[CLASSES];
 static struct step doing[PROCESSES]; /* what each does, or did last */
 static int on[PROCESSES];            /* the id that this concerns */
 static int asleep[PROCESSES], mute[PROCESSES];
-/* Whose death the kernel reports to nobody but those who ask (docs/semantics.md, "SEM_UNDO"). */
+/* Processes whose death the kernel does not announce: others find it only by asking (docs/semantics.md, "SEM_UNDO"). */
 static int unheard[PROCESSES];
 
 /* ---- Processes. ---- */
@@ -90,8 +91,9 @@ static const char *obstacle(const struct step *s)
         return "gone";
     if (is(s, "fork") && s->numbers[0] == s->process)
         return "the same";
-    /* Of senders that there is room for the kernel wakes all, and whoever runs first sends. When the queue is changed it wakes
-     * receivers too, and a message is handed to them or taken by them, as who queues up again first has it. */
+    /* The kernel wakes all senders that there is room for, and the first one that runs sends. When the queue is changed it wakes
+     * receivers too. Then chance decides which of them queues again first, and whether a message is handed to it or taken by
+     * it. */
     int senders = sleepers("msgsnd", id);
     if ((is(s, "msgrcv") && senders > 1) || (is(s, "msgset") && senders + sleepers("msgrcv", id) > 1))
         return "whose turn it would be is chance";
@@ -237,8 +239,8 @@ static int command_of(const char *name)
     return command;
 }
 
-/* Whoever sleeps, or hears of nothing any more, leaves the step to the next who does not. If there is none the process is
- * interrupted instead. */
+/* A process that sleeps, or that receives no steps any more, leaves the step to the next process that can do it. If there is
+ * none, the process is interrupted instead. */
 static void delegate(struct step *s)
 {
     if (is(s, "kill") || is(s, "signal"))
@@ -258,24 +260,25 @@ static void take(struct step *s)
         printf(" not done: %s\n", why);
         return;
     }
-    /* Whose death this may be. Of one whose first thread has ended before the process nobody is told, either. */
+    /* The process that may die in this step. If its first thread has ended before it, no process is told of its death,
+     * either. */
     int victim = is(s, "fork") ? s->numbers[0] : s->process;
     int quietly = unheard[victim] || (is(s, "exit") && s->numbers[0] == 2);
     perform(s);
     if (quietly && !asleep[victim]) {
         fflush(stdout);
-        /* Somebody asks. */
+        /* A call on each set finds the death. */
         for (int slot = 0; slot < SLOTS; slot++)
             semctl(shared->ids[SETS][slot], 0, GETVAL);
     }
     settle();
-    /* Who waits for what it holds takes some milliseconds to find out that it was not its end. */
+    /* A waiter for what the process holds needs some milliseconds to find out that exec was not the end of that process. */
     if (is(s, "exec"))
         usleep(5000);
     print_answers();
     printf("\n");
     show_slots();
-    /* Nobody may have waited for somebody to look. */
+    /* No process may have slept until another one looked at the slots. */
     settle();
     if (print_answers())
         printf(" came late\n");

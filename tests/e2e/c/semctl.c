@@ -123,7 +123,7 @@ static void set_owner(void)
     remove_set(id);
 }
 
-/* What lists sets: by index, and in numbers. Only where nobody else's sets are seen. */
+/* Commands that list sets, by index and as counts. Only in a namespace without sets of other programs. */
 static void listing(void)
 {
     struct seminfo info;

@@ -1,4 +1,4 @@
-/* What the programs about shared memory share. */
+/* Code shared by the programs about shared memory. */
 #ifndef SHM_H
 #define SHM_H
 #include "check.h"

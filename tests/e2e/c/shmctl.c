@@ -140,7 +140,7 @@ static void limits(void)
     remove_segment(b);
 }
 
-/* shm_rmid_forced: what nobody has attached goes. */
+/* shm_rmid_forced: a segment that no process has attached is removed. */
 static void forced(void)
 {
     key_t key = own_key(4);

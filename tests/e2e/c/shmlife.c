@@ -1,4 +1,5 @@
-/* Section 7, attachments: who counts, through fork, exec, SIGKILL and changes of mappings; removal at the last detach. */
+/* Section 7, attachments: which ones count, through fork, exec, SIGKILL and changes of mappings; removal at the last
+ * detach. */
 #include "shm.h"
 #include <sys/prctl.h>
 

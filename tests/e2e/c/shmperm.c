@@ -1,4 +1,4 @@
-/* Section 8, for segments: who may find, attach, look at and change them. */
+/* Section 8, for segments: which users may find, attach, inspect and change them. */
 #include "shm.h"
 #include "users.h"
 

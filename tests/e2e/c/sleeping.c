@@ -171,7 +171,7 @@ static void handler(int signal)
     handled++;
 }
 
-/* A process that installs a handler, sleeps in semop and tells what came back. */
+/* A process that installs a handler, sleeps in semop and reports the result. */
 static struct job interruptible(int id, int flags)
 {
     struct sigaction action = { .sa_handler = handler, .sa_flags = flags };

@@ -1,4 +1,4 @@
-/* Spoils the arena under itself (the file is the first argument), as the second says, and goes on. */
+/* Damages its own arena (the file is the first argument) as the second argument says, and goes on. */
 #include "shm.h"
 #include <pthread.h>
 

@@ -234,7 +234,7 @@ static void deaths(void)
     values("two sets, one");
     row_values("two sets, the other", other);
     remove_set(other);
-    /* All are dead; somebody who has never been there looks. */
+    /* All are dead; a process that has never used the set reads it. */
     fflush(stdout);
     pid_t first = (pid_t)MUST(fork());
     if (first == 0) {
@@ -243,7 +243,7 @@ static void deaths(void)
     }
     waitpid(first, NULL, 0);
     IN_CHILD(values("a newcomer"); ROW("takes", SEMOP(id, OP(0, -2, IPC_NOWAIT))));
-    /* Not reaped yet: a zombie is dead enough. */
+    /* Not reaped yet: a zombie counts as dead. */
     all_to(1);
     pid_t zombie = (pid_t)MUST(fork());
     if (zombie == 0) {
@@ -333,7 +333,7 @@ static void sleepers(void)
     row_answer("the second is served", second);
     values("at the end");
 
-    /* Somebody becomes a holder behind the back of a sleeper that wants more. */
+    /* A process becomes a holder while a sleeper already waits for more. */
     all_to(3);
     struct job greedy = START(id, OP(0, -4, 0));
     AWAIT_N(id, 0, 1);
@@ -470,7 +470,7 @@ static void programs(char *self)
     values("and executed a third");
     IN_CHILD(run_again(self, "take", environ));
     values("of which the first did nothing");
-    /* Programs that know nothing of any of this. */
+    /* Programs without the preload library. */
     for (int i = 0; i < 2; i++) {
         fflush(stdout);
         pid_t child = (pid_t)MUST(fork());

@@ -1,4 +1,4 @@
-/* Who tries what, in the programs about permissions. */
+/* Users and table rows for the programs about permissions. */
 #ifndef USERS_H
 #define USERS_H
 #include "check.h"
@@ -21,7 +21,7 @@ static void become(uid_t uid, gid_t gid, int extra)
         ROW(row, call);                                  \
     } while (0)
 
-/* Whether a test of permissions can be made here: by root, among objects that nobody else has. */
+/* Whether a test of permissions can be made here: by root, in a namespace without objects of other programs. */
 static int can_try(void)
 {
     if (geteuid() == 0 && alone())

@@ -1,4 +1,4 @@
-/* A library that gets some errors wrong: the suite must notice. */
+/* A library that returns some wrong errors: the suite must detect them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

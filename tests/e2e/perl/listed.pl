@@ -105,8 +105,8 @@ $given->set(uid => 1, gid => 2, mode => 0777, qbytes => 1000) or die "msgctl: $!
 my $private = IPC::Msg->new(IPC_PRIVATE, 0600) or die "msgget: $!";
 @ids{qw(queue given private)} = map { $_->id } $queue, $given, $private;
 
-# A segment that nobody has attached, one attached twice, one that goes when it is detached.
-# Of a size that is no pid (PID_MAX_LIMIT is 2^22).
+# A segment that no process has attached, one attached twice, one that is removed when it is detached. Of a size that is no pid
+# (PID_MAX_LIMIT is 2^22).
 my $plain = IPC::SharedMem->new(0x51ee0002, 5_000_000, $new | 0644) or die "shmget: $!";
 my $attached = IPC::SharedMem->new(0x51ee0003, 1 << 20, $new | 0666) or die "shmget: $!";
 my @addresses = map { shmat($attached->id, undef, 0) // die "shmat: $!" } 1, 2;
@@ -116,7 +116,7 @@ $going->attach or die "shmat: $!";
 $going->remove or die "shmctl: $!";
 @ids{qw(plain attached going)} = map { $_->id } $plain, $attached, $going;
 
-# A set with somebody asleep for more, and for zero; one that has never been used.
+# A set with processes asleep for more, and for zero; one that has never been used.
 my $set = IPC::Semaphore->new(0x51ee0005, 4, $new | 0660) or die "semget: $!";
 $set->setall(1, 2, 0, 32767) or die "SETALL: $!";
 $set->op(1, -1, 0) or die "semop: $!";
@@ -132,7 +132,7 @@ run "lsipc", "lsipc -g --json", "lsipc -q", "lsipc -m", "lsipc -s", "lsipc -q -i
 run "cat /proc/sysvipc/msg", "cat /proc/sysvipc/sem", "cat /proc/sysvipc/shm";
 run "cat /proc/sys/kernel/sem /proc/sys/kernel/msg* /proc/sys/kernel/shm*";
 
-# Removal: by id, by key, twice, of what is attached, of what somebody sleeps on.
+# Removal: by id, by key, twice, of what is attached, of what a process sleeps on.
 run "ipcrm -q {queue}", "ipcrm -q {queue}", "ipcrm -Q 0x7fffffff", "ipcrm -Q 0x7fffffff", "ipcrm -Q 0";
 run "ipcrm -m {attached}", "ipcs -m", "ipcrm -M 0x51ee0003", "ipcrm --shmem-id {going}", "ipcrm -m 99999999";
 run "ipcrm -S 0x51ee0005 -s {unused} -m {plain}", "ipcrm -s {set}";

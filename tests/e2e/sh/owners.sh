@@ -16,7 +16,7 @@ stat -c '%n %u:%g %a %F %t:%T' tree/etc/motd tree/bin/tool tree/null
 # Several processes at once ask one daemon.
 seq 1 60 | xargs -P 6 -I N sh -c 'echo N >tree/many/N && chown N:$((N + 1000)) tree/many/N'
 
-# Processes that are killed while they ask: what they held must come back, or nobody could ask again.
+# Processes that are killed during a request: what they held must be released, or no process could send a request again.
 touch victim
 for round in 1 2 3 4 5 6 7 8 9 10; do
     perl -e 'chown 7, 7, "victim" while 1' &

@@ -60,7 +60,7 @@ impl Apache {
         self.server.stderr()
     }
 
-    /// Lets each process serve to the end what it is at, and puts others in their places.
+    /// Restarts gracefully: each process finishes its current request, and new processes replace the old ones.
     ///
     /// # Panics
     /// If the server ends.
@@ -113,7 +113,7 @@ const MODULES: &str = "/usr/lib/apache2/modules";
 /// Two listeners, since with one the processes need not take turns.
 fn configure(place: &Place, [first, second]: [u16; 2]) -> String {
     let root = place.path().display();
-    // Only root can change who it is.
+    // Only root can change its user.
     let user = if is_root() { "User nobody\nGroup nogroup" } else { "" };
     format!(
         "ServerRoot {root}
@@ -137,7 +137,7 @@ fn configure(place: &Place, [first, second]: [u16; 2]) -> String {
     )
 }
 
-/// Two ports at which nobody listens, just now.
+/// Two ports at which no process listens at the moment.
 fn free_ports() -> [u16; 2] {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there are free ports"));
     listeners.map(|listener| listener.local_addr().expect("it is bound").port())

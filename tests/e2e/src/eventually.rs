@@ -1,4 +1,4 @@
-//! Waiting for what a program does in its own time.
+//! Waits for events that a program reaches after an unknown time.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// twenty programs share a CPU with it, since the spin lock of the engine `global` must wait for its turn each time.
 pub const HANGS_AFTER: Duration = Duration::from_secs(300);
 
-/// Asks again and again until there is an answer.
+/// Polls until there is an answer.
 ///
 /// # Panics
 /// If there is none for minutes. `what` says what was waited for.
@@ -16,7 +16,7 @@ pub fn eventually<T>(what: impl Display, mut ask: impl FnMut() -> Option<T>) -> 
     answer.unwrap_or_else(|| panic!("{what}: not after {} s", HANGS_AFTER.as_secs()))
 }
 
-/// Asks again and again, for some time.
+/// Polls for some time.
 pub fn within<T>(time: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + time;
     let mut pause = Duration::from_micros(200);

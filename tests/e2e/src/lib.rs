@@ -103,7 +103,7 @@ pub fn survives_polling(source: &str, args: &[&str]) {
     }
 }
 
-/// The same for any program: `run` makes it ready, in whatever surroundings, for a world. Answers what it does bare.
+/// The same for any program: `run` prepares it and its environment for a world. Returns the outcome of the bare run.
 pub fn is_the_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
     let bare = run(World::Bare).output();
     assert!(!bare.stdout.is_empty(), "{name} prints nothing: it tests nothing\n{bare}");

@@ -13,7 +13,7 @@ impl Memcache {
     /// Connects to a server at a port of this machine.
     ///
     /// # Errors
-    /// If nobody listens there.
+    /// If no server listens there.
     pub fn connect(port: u16) -> io::Result<Memcache> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;

@@ -1,9 +1,9 @@
-//! What came out of a run.
+//! The outcome of a run.
 
 use std::fmt;
 use std::process::ExitStatus;
 
-/// Everything a run can be judged by.
+/// Everything that can be checked of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Standard output.
@@ -15,7 +15,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the run succeeded, and the library under test had nothing to say.
+    /// Whether the run succeeded, and the library under test printed nothing.
     pub fn is_clean(&self) -> bool {
         let complains = |text: &str| text.lines().any(|line| line.starts_with("unspin: "));
         self.status.success() && !complains(&self.stdout) && !complains(&self.stderr)

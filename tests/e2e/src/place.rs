@@ -13,7 +13,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A new place, for the user who runs the tests.
+    /// A new place, for the user that runs the tests.
     pub fn new(world: World) -> Place {
         Place { world, user: None, directory: run::scratch() }
     }
@@ -30,7 +30,7 @@ impl Place {
         place
     }
 
-    /// Who answers the System V calls here.
+    /// What answers the System V calls here.
     pub fn world(&self) -> World {
         self.world
     }

@@ -38,7 +38,7 @@ impl<'a> Postgres<'a> {
         Some(known.or_else(debian)?.parent()?.to_owned())
     }
 
-    /// Makes a cluster, which starts the server thrice.
+    /// Makes a cluster, which starts the server three times.
     ///
     /// # Panics
     /// If `initdb` fails.

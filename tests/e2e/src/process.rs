@@ -44,7 +44,7 @@ impl Process {
             if descriptor < 0 {
                 return;
             }
-            // The descriptor stands for whoever has the id now, and for nobody after him.
+            // The descriptor refers to the process that has the id now, and to no later process with that id.
             if self.runs() {
                 libc::syscall(libc::SYS_pidfd_send_signal, descriptor, signal, 0, 0);
             }

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program about to run, with an arena that nobody else has.
+/// A program about to run, with an arena of its own.
 #[derive(Debug)]
 pub struct Run {
     command: Command,
@@ -23,7 +23,7 @@ impl Run {
     /// `program` in `world`.
     pub fn new(program: impl AsRef<OsStr>, world: World) -> Run {
         let mut command = Command::new(program);
-        // What the program prints must not depend on who runs the tests.
+        // What the program prints must not depend on the user that runs the tests.
         command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
         for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN"] {
             command.env_remove(name);
@@ -123,7 +123,7 @@ impl Run {
         Running { child, name, directory: self.directory }
     }
 
-    /// The library under test, where whoever runs the program can read it.
+    /// The library under test, at a place where the user of the program can read it.
     fn library(&self) -> PathBuf {
         let Some(user) = self.user else { return preload().to_owned() };
         let directory = self.directory.path();

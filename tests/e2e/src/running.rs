@@ -44,7 +44,7 @@ impl Running {
         self.read("stderr")
     }
 
-    /// Waits until it has written `text` to standard error. Answers whether it did, rather than end.
+    /// Waits until it has written `text` to standard error. Returns false if it ended without that.
     pub fn await_stderr(&mut self, text: &str) -> bool {
         let what = format!("{}: {text}", self.name);
         eventually(what, || {

@@ -1,4 +1,4 @@
-//! What a machine may lack.
+//! Tools and rights that a machine may lack.
 
 use std::path::PathBuf;
 

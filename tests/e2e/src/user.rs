@@ -14,7 +14,8 @@ pub struct User {
 }
 
 impl User {
-    /// Whom root runs a program as that refuses root: `nobody`. None if this is not root, or there is no such user.
+    /// The user as which root runs programs that refuse root: `nobody`. None if this is not root, or if there is no
+    /// such user.
     pub fn instead_of_root() -> Option<User> {
         if !crate::is_root() {
             return None;
@@ -25,7 +26,7 @@ impl User {
         Some(User { uid: nobody[2].parse().ok()?, gid: nobody[3].parse().ok()? })
     }
 
-    /// Lets the command run as this user, who is in no other group.
+    /// Lets the command run as this user, with no other group.
     pub fn runs(self, command: &mut Command) {
         command.uid(self.uid).gid(self.gid);
     }

@@ -129,7 +129,7 @@ fn namespaces() {
     conforms("namespaces", &[]);
 }
 
-/// A gate that has never been red proves nothing: here is an engine with one wrong errno.
+/// Check of the gate: it must fail for an engine with one wrong errno.
 #[test]
 #[should_panic(expected = "here:   index too large: -1 EINVAL")]
 fn a_wrong_errno_is_noticed() {

@@ -1,4 +1,4 @@
-//! Programs that others wrote, each of which checks itself: bare, metered, and with their mutexes replaced.
+//! Third-party programs, each of which checks itself: bare, metered, and with their mutexes replaced.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -131,7 +131,7 @@ fn python_tests_its_threads() {
     };
     let directory = scratch();
     let recorder = Recorder::create(Level::Full);
-    // The test left out fails where something that is installed imports threading at the start.
+    // The omitted test fails where an installed package imports threading at the start.
     let args = ["-m", "test", "-i", "test_import_from_another_thread", "test_threading"];
     let run = |world| Run::new(&python, world).args(args).current_dir(directory.path());
     // They mostly sleep, so all run at once.
@@ -167,7 +167,7 @@ fn java() {
     }
 }
 
-/// Four clients set, get and verify, on keys of their own and on one counter that is everybody's.
+/// Four clients set, get and verify keys of their own and one counter that all of them share.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn memcached() {

@@ -53,7 +53,8 @@ fn an_arena_that_cannot_be_opened_is_named() {
     }
 }
 
-/// The kernel's lists would be those of objects that the program cannot reach. A kernel without System V IPC has none.
+/// The kernel's lists would show objects that the program cannot reach. A kernel without System V IPC has no such
+/// lists.
 #[test]
 fn a_program_that_is_refused_finds_no_lists() {
     let Some(program) = build("nolists") else { return };
@@ -114,8 +115,8 @@ fn a_recording_that_is_missing_costs_nothing_but_a_line() {
     }
 }
 
-/// Its folder has gone with it: who left `unspin top` and let the program go on does not want the program's children to
-/// complain.
+/// The recording's folder was removed with it: the user has left `unspin top`, and the program goes on. Its children
+/// must not complain.
 #[test]
 fn a_recording_that_was_dropped_is_not_missed() {
     for world in World::PRELOADED {
@@ -126,7 +127,7 @@ fn a_recording_that_was_dropped_is_not_missed() {
     }
 }
 
-/// Whatever else the library exported would stand before the definitions of other libraries.
+/// Any other symbol that the library exported would take precedence over the definitions of other libraries.
 #[test]
 fn exports_are_these_and_no_others() {
     let mut expected: Vec<&str> = "
@@ -157,7 +158,7 @@ fn exports_are_these_and_no_others() {
         .collect();
     expected.sort_unstable();
     let mut found = exports(preload());
-    // The linker's marks around a section of ours, which nobody else asks for.
+    // The linker's marks around a section of this library, which no other library refers to.
     found.retain(|name| !name.starts_with("__start_unspin") && !name.starts_with("__stop_unspin"));
     assert_eq!(found, expected);
 }
@@ -186,7 +187,7 @@ fn exports(library: &Path) -> Vec<String> {
     names
 }
 
-/// Calls are refused, the program goes on, and hears why once.
+/// Calls are refused, the program goes on, and one line says why.
 #[test]
 fn a_spoiled_arena_is_reported() {
     let Some(program) = build("spoiled") else { return };

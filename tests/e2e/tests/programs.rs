@@ -1,4 +1,4 @@
-//! Programs that others wrote.
+//! Third-party programs.
 
 use unspin_e2e::{Run, World, assert_same, find_tool, skip};
 

@@ -84,7 +84,7 @@ fn beside_tcmalloc() {
     beside_an_allocator("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4");
 }
 
-/// A gate that has never been red proves nothing: here is a lock that gives the wrong reason.
+/// Check of the gate: it must fail for a lock that gives the wrong reason.
 #[test]
 #[should_panic(expected = "here:   trylock own: EAGAIN")]
 fn a_wrong_answer_is_noticed() {

@@ -1,4 +1,4 @@
-//! What is recorded is what happened: every attempt, in every way of dying.
+//! A recording contains every attempt, however the process ends.
 
 use std::collections::BTreeMap;
 use unspin_e2e::{
@@ -76,7 +76,7 @@ fn missing(truth: &Truth, locks: &Locks) -> u64 {
 fn differences(truth: &Truth, locks: &Locks, level: Level, others: Others) -> Vec<String> {
     let unlike_truth = |(lock, [attempts, refused, gave_up]): (&(RecordKind, u64), &[u64; 3])| {
         let counts = locks.get(lock).copied().unwrap_or_default();
-        // Without a clock nobody knows who waited before he was refused.
+        // Without a clock the meter cannot tell which attempts waited before they were refused.
         let clock = u64::from(level != Level::Counts);
         let recorded = [counts.attempts(), counts.rejected, counts.gave_up];
         let expected = [*attempts, refused + gave_up, gave_up * clock];
@@ -92,14 +92,15 @@ fn differences(truth: &Truth, locks: &Locks, level: Level, others: Others) -> Ve
     truth.iter().filter_map(unlike_truth).chain(locks.iter().filter_map(unheard_of)).collect()
 }
 
-/// Who locks besides the program's own code.
+/// What locks besides the program's own code.
 #[derive(Clone, Copy, PartialEq)]
 enum Others {
-    /// Nobody.
+    /// Nothing.
     None,
     /// An allocator, or another library: what these do is not part of the truth.
     Libraries,
-    /// Handlers that interrupt it, also while a row is added: a new lock of theirs is then counted as not recorded.
+    /// Handlers that interrupt it, also while a row is added: a new lock that a handler uses is then counted as not
+    /// recorded.
     Handlers,
 }
 
@@ -108,16 +109,17 @@ fn counts_are_exact() {
     assert_exact("pthread/counts", |run| run, Others::None);
 }
 
-/// Ten thousand locks, two hundred held at once, handed over, wiped; handlers in the middle of the recording.
+/// Ten thousand locks, two hundred of them held at once, locks that are handed over or wiped, and handlers that
+/// interrupt the recording.
 #[test]
 fn unusual_uses_are_counted() {
     let Some(snapshot) = assert_exact("pthread/unusual", |run| run, Others::Handlers) else { return };
-    // Of two the owners had ended.
+    // Two of these locks had owners that had ended.
     assert_eq!(snapshot.event(Event::ForeignUnlock), 5 + 2);
     // Of 200 locks held at once, twice, some are not followed; but going from lock to lock is no crowd.
     let crowded = snapshot.event(Event::HeldListFull);
     assert!(crowded < 2 * 200, "{crowded} holds were not followed");
-    // Who is not followed when he takes a lock, or not recorded, is nobody when he releases it.
+    // A hold that was not followed, or not recorded, has no match when the lock is released.
     assert_eq!(snapshot.event(Event::Unmatched), 3 + crowded + snapshot.unrecorded.overflowed);
 }
 
@@ -144,7 +146,7 @@ fn counts_are_exact_beside_another_tracer() {
     assert_exact("pthread/counts", |run| run.also_preload(wrapper.path()), Others::None);
 }
 
-/// A gate that has never been red proves nothing: here some calls go past the meter.
+/// Check of the gate: it must fail if some calls bypass the meter.
 #[test]
 #[should_panic(expected = "what is missing is not said")]
 fn calls_that_are_not_counted_are_noticed() {

@@ -62,7 +62,7 @@ fn address_space_is_limited_without_the_recording() {
     survives_the_meter("pthread/limited", &[]);
 }
 
-/// What finds no room is counted; the program goes on.
+/// Records that do not fit are counted as dropped; the program goes on.
 #[test]
 fn a_recording_that_is_full() {
     for (source, pages) in [("pthread/condition", 8), ("pthread/condition", 50), ("pthread/processes", 100)] {

@@ -1,4 +1,4 @@
-//! Which mutex is replaced by what: the rules of a compiled plan, and what is wrong with a plan.
+//! The rules of a compiled plan decide which mutex is replaced by which kind; errors in a plan are reported.
 
 use std::path::Path;
 use std::process::Command;
@@ -91,7 +91,7 @@ fn each_mutex_gets_what_the_first_rule_says() {
     assert_decided(&outcome, &WITHOUT_LIBRARY);
 }
 
-/// It is loaded when the plan has long been read, and again where it may lie elsewhere.
+/// The library is loaded long after the plan was read, and again at a place that may differ.
 #[test]
 fn libraries_come_and_go() {
     let (Some(program), Some(library)) = (build("pthread/rules"), build_library("pthread/ruled")) else {
@@ -104,7 +104,7 @@ fn libraries_come_and_go() {
     assert_decided(&outcome, &[&WITHOUT_LIBRARY[..], &late, &late].concat());
 }
 
-/// What no rule is about is libc's; an inheriting mutex is replaced by what inherits.
+/// A mutex that no rule matches stays libc's. An inheriting mutex is replaced only by a kind that inherits.
 #[test]
 fn what_no_rule_is_about_is_left_alone() {
     let Some(program) = build("pthread/rules") else { return };
@@ -121,7 +121,7 @@ fn what_no_rule_is_about_is_left_alone() {
     }
 }
 
-/// A gate that has never been red proves nothing: the ranges of another function.
+/// Check of the gate: it must fail for the ranges of another function.
 #[test]
 #[should_panic(expected = "(\"cache\", Ttas)")]
 fn a_wrong_decision_is_noticed() {
@@ -161,7 +161,7 @@ fn a_plan_that_will_not_do_is_named() {
     assert_refused(&path, Some(&format!("unspin plan 2\n{long}")), &["fewer locks"]);
 }
 
-/// Whoever made it is done, and does not want a program that lives on to complain.
+/// The plan's file was removed because its user has ended. A program that still runs must not complain.
 #[test]
 fn a_plan_that_was_dropped_is_not_missed() {
     let Some(program) = build("pthread/rules") else { return };

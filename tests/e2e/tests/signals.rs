@@ -1,4 +1,4 @@
-//! Signal handlers of the program: the trampolines must not be noticed.
+//! Signal handlers of the program behave as without the trampolines.
 
 use unspin_e2e::conforms;
 

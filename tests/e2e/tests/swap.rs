@@ -11,8 +11,8 @@ use unspin_meter::Level;
 /// One kind of each implementation: libc's, the locks that sleep in a queue or in the kernel, and those that inherit.
 const IMPLEMENTATIONS: [LockKind; 4] = [LockKind::Pi, LockKind::Fair, LockKind::Adaptive, LockKind::RtSteal];
 
-/// The kinds whose waiters sleep, and libc's own. With debug assertions [`IMPLEMENTATIONS`]: they take twice the time, and the
-/// tests of the crate of locks check the assertions of every kind.
+/// The kinds with waiters that sleep, and libc's own. With debug assertions [`IMPLEMENTATIONS`]: they take twice the
+/// time, and the tests of the crate of locks check the assertions of every kind.
 fn sleeping() -> Vec<LockKind> {
     match cfg!(debug_assertions) {
         true => IMPLEMENTATIONS.into(),
@@ -20,7 +20,7 @@ fn sleeping() -> Vec<LockKind> {
     }
 }
 
-/// The kinds whose waiters spin. They are slow with more threads than CPUs.
+/// The kinds with waiters that spin. They are slow with more threads than CPUs.
 fn spinning() -> Vec<LockKind> {
     match cfg!(debug_assertions) {
         true => vec![LockKind::Mcs],
@@ -178,7 +178,7 @@ fn waits_that_poll_first() {
     }
 }
 
-/// What is waited for is told by whoever waits: a spinner's time is no sleeper's.
+/// The waiter tells the meter how it waited: time spent spinning is not counted as sleep.
 #[test]
 fn the_meter_is_told_how_was_waited() {
     let Some(program) = build("pthread/counts") else { return };
@@ -194,13 +194,14 @@ fn the_meter_is_told_how_was_waited() {
                 slept += record.counts.slept;
             }
         }
-        // Who comes to the FIFO queue when the lock becomes free has spun, for some instructions, and got it.
+        // A thread that reaches the FIFO queue just as the lock becomes free has spun for some instructions, and got
+        // it.
         let is_right = if kind == LockKind::Ttas { slept == 0 } else { spun <= slept };
         assert!(is_right, "{kind}: {spun} spun, {slept} slept");
     }
 }
 
-/// A gate that has never been red proves nothing: here is a lock that gives the wrong reason, before one of ours.
+/// Check of the gate: it must fail for a lock that gives the wrong reason and takes precedence over unspin's.
 #[test]
 #[should_panic(expected = "here:   trylock own: EAGAIN")]
 fn a_wrong_answer_is_noticed() {

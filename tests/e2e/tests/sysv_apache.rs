@@ -1,4 +1,5 @@
-//! Apache with `Mutex sysvsem`: its processes accept connections in turn, and whoever holds the mutex may be killed.
+//! Apache with `Mutex sysvsem`: its processes accept connections in turn, and the process that holds the mutex may be
+//! killed.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -32,7 +33,7 @@ fn serves_and_leaves_nothing(world: World) {
     assert!(apache.log().contains("Accept mutex: sysvsem"), "{}", apache.log());
     serves_while_children_die(&apache);
     apache.restart();
-    // Everybody must have had his turn after all that.
+    // Afterwards every process must have had its turn.
     (0..100).for_each(|i| fetch(apache.ports()[i % 2]).unwrap_or_else(|e| panic!("{world}: {e}")));
     let outcome = apache.stop();
     assert!(outcome.is_clean(), "{world}: {outcome}");
@@ -57,7 +58,7 @@ fn serves_while_children_die(apache: &Apache) {
             for child in eventually("Apache replaces the dead", several) {
                 child.signal(libc::SIGKILL);
                 killed += 1;
-                // The next one dies once others have been served since.
+                // The next process is killed once other clients have been served.
                 let enough = clients.fetched.load(SeqCst) + 20;
                 let served = || (clients.fetched.load(SeqCst) > enough).then_some(());
                 eventually("Apache serves after a death", served);
@@ -68,7 +69,7 @@ fn serves_while_children_die(apache: &Apache) {
     assert!(broken <= killed, "{broken} connections broke, {killed} processes were killed");
 }
 
-/// How often the processes that serve are all killed.
+/// The number of times that all serving processes are killed.
 fn rounds() -> usize {
     std::env::var("UNSPIN_APACHE_ROUNDS").map_or(3, |rounds| rounds.parse().expect("it is a number"))
 }
@@ -99,8 +100,8 @@ impl Drop for EndOfClients<'_> {
     }
 }
 
-/// What the test above would see if nothing undid what the dead have done: somebody dies with the mutex in hand, and nobody
-/// accepts a connection any more.
+/// Check of the test above, without SEM_UNDO: a process dies while it holds the mutex, and no process accepts a
+/// connection any more.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn a_mutex_that_dies_with_its_holder_is_noticed() {

@@ -5,7 +5,8 @@ use unspin_e2e::{Outcome, Place, World, assert_same, eventually, find_tool, own_
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
-/// What runs under fakeroot. As text, since whoever runs it may not read this folder.
+/// The script that runs under fakeroot. It is passed as text, since the user that runs it may not be able to read this
+/// folder.
 const OWNERS: &str = include_str!("../sh/owners.sh");
 
 /// fakeroot puts its own library first. This turns the order round, and goes on to the program.
@@ -35,7 +36,7 @@ fn fakeroot() {
     }
 }
 
-/// Runs a command under fakeroot, where nobody is root. None, and a line that says so, if there is no fakeroot.
+/// Runs a command under fakeroot, as a user other than root. None, and a line that says so, if there is no fakeroot.
 fn run(world: World, command: &[&str], alone: bool) -> Option<Outcome> {
     let Some(fakeroot) = find_tool("fakeroot-sysv") else {
         skip("fakeroot", "there is no fakeroot-sysv; install fakeroot");
@@ -50,7 +51,7 @@ fn run(world: World, command: &[&str], alone: bool) -> Option<Outcome> {
     Some(outcome)
 }
 
-/// The oracle is worth something only if it did what fakeroot is for.
+/// The oracle is valid only if fakeroot worked on the kernel.
 fn has_the_owners(outcome: Outcome) -> Outcome {
     let lines = [
         "user 0",

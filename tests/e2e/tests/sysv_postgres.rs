@@ -89,7 +89,8 @@ fn loses_backends(postgres: &Postgres<'_>) {
     stop(server);
 }
 
-/// The postmaster is killed while a backend cannot hear of it: no other may use the data until that one is gone.
+/// The postmaster is killed while a backend cannot notice it: no other server may use the data until that backend is
+/// gone.
 fn loses_its_postmaster(postgres: &Postgres<'_>) {
     let server = postgres.start().unwrap_or_else(|outcome| panic!("{outcome}"));
     postgres

@@ -1,4 +1,4 @@
-//! Python, Perl and PHP, whose own modules for System V make the calls.
+//! Python, Perl and PHP: their own modules for System V make the calls.
 
 use std::path::Path;
 use std::process::Command;

@@ -26,7 +26,7 @@ fn ipcs_ipcrm_ipcmk_lsipc() {
     }
 }
 
-/// The gate above turned red: `semget` answers one error wrongly.
+/// Check of the gate above: it must fail if `semget` answers one error wrongly.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 #[should_panic(expected = "here:   ipcmk: create semaphore failed: No space left on device")]
@@ -130,7 +130,7 @@ fn bonnie() {
     }
 }
 
-/// The device mapper's tool walks through all sets by their index, and destroys those whose keys are its own.
+/// The device mapper's tool walks through all sets by their index, and destroys the sets that have its own keys.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
 fn dmsetup() {

@@ -1,13 +1,13 @@
-//! What the policy of waits costs a program, always in comparison with the same program that sleeps at once, measured in the same
-//! minute. The thresholds are generous: they hold on a machine that compiles something else meanwhile. Figures are the
-//! benchmark's.
+//! The cost of the wait policy to a program, always compared with the same program that sleeps at once, measured in the
+//! same minute. The thresholds are generous: they hold on a machine that compiles something else meanwhile. Figures are
+//! the benchmark's.
 
 use unspin_e2e::{Program, Run, Waits, World, build, build_library};
 
 /// Rounds of an interleaved comparison.
 const ROUNDS: usize = 9;
 /// A policy that leaves less of the throughput than this where there is more to do than CPUs takes CPUs from threads that need
-/// them. Blind polling leaves a thirtieth; sleeping at once, by definition, all.
+/// them. Blind polling leaves a thirtieth of the throughput; sleeping at once, by definition, all of it.
 const LEAST_OF_CROWDED: f64 = 0.5;
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -35,7 +35,7 @@ fn polling_leaves_the_cpu_to_threads_that_need_it() {
     assert!(left > LEAST_OF_CROWDED, "polling leaves {left:.2} of the throughput");
 }
 
-/// The gate above must be able to turn red: here is a policy that polls blindly.
+/// Check of the gate above: it must fail for a policy that polls blindly.
 #[test]
 fn blind_polling_is_a_loss() {
     let (Some(program), Some(blind)) = (build("waits/crowded"), build_library("waits/blind")) else { return };
@@ -59,8 +59,8 @@ fn lateness(program: &Program, prepare: impl Fn(Run) -> Run, world: World) -> Ve
     outcome.stdout.lines().map(parse).collect()
 }
 
-/// A limit that ends during a poll must not be followed by another whole wait. A tick of the kernel and a busy machine are
-/// allowed for: what is wrong is later by the limit itself or more.
+/// A limit that ends during a poll must not be followed by another whole wait. The threshold allows for a tick of the
+/// kernel and a busy machine: a wrong wait is late by the limit itself or more.
 #[test]
 fn limits_end_as_soon_as_without_polling() {
     let Some(program) = build("waits/limits") else { return };

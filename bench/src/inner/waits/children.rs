@@ -1,4 +1,4 @@
-//! Programs run to their end: what they print, how long they take, what CPU time they use.
+//! Runs programs to their end, and returns their output, wall time and CPU time.
 
 use super::Figures;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use unspin_sys::child::{self, End};
 
-/// What takes longer hangs.
+/// A program that takes longer is considered to hang.
 const RUN_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// A program that has ended well.

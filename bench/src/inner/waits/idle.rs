@@ -1,4 +1,4 @@
-//! What idle servers use.
+//! CPU time that idle servers use.
 
 use super::children::Server;
 use super::{Cluster, Figures, servers};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Until a server has done what it does after its start.
+/// Time after which a server has finished its start.
 const SETTLED: Duration = Duration::from_millis(500);
 
 /// A redis-server, which looks around ten times a second by itself.

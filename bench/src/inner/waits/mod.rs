@@ -1,4 +1,4 @@
-//! Programs that live on waits, and others that waits must not slow down.
+//! Programs that wait often, and programs that the wait policy must not slow down.
 
 mod children;
 mod idle;

@@ -61,7 +61,7 @@ fn drain(engine: &Engine, id: i32) -> Vec<(i64, usize)> {
     all
 }
 
-/// Goes through every moment of `operation`; of one that sleeps in the end, up to then.
+/// Kills `operation` after each of its steps. If it sleeps in the end, the steps end there.
 fn each_moment(engine: &Engine, operation: impl Fn(i32), before: impl Fn(i32), after: impl Fn(i32, usize)) {
     let set = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
     let total = {
@@ -142,8 +142,8 @@ fn sigkill_in_msgrcv_receives_message_or_leaves_it() {
     });
 }
 
-/// The sender dies: the receiver has the message, or still waits and gets the next. Who had no room for it goes
-/// without, or is told.
+/// The sender dies. The receiver has the message, or still waits and gets the next one. A receiver whose buffer is too
+/// small for the message still waits, or gets E2BIG.
 #[test]
 fn sigkill_of_sender_leaves_receiver_served_or_queued() {
     engines(|engine| {
@@ -158,7 +158,7 @@ fn sigkill_of_sender_leaves_receiver_served_or_queued() {
             },
             |id, steps| {
                 let (small, large) = waiters.lock().unwrap().take().unwrap();
-                // To whoever waits still: the first of this length, the second of that.
+                // To the receivers that still wait: the first message has this length, the second that.
                 send(engine, id, 3, 8);
                 send(engine, id, 4, 9);
                 let (small, large) = match (small.join().unwrap(), large) {
@@ -179,7 +179,7 @@ fn sigkill_of_sender_leaves_receiver_served_or_queued() {
     });
 }
 
-/// A receiver dies on its way into the queue, or in it: what is sent then is for others.
+/// A receiver dies on its way into the queue, or in it. Messages that are sent afterwards go to other receivers.
 #[test]
 fn sigkill_in_msgrcv_loses_no_message() {
     engines(|engine| {
@@ -216,8 +216,8 @@ fn dead_receiver_does_not_block_other_receivers() {
     });
 }
 
-/// A message goes to a receiver who died in his sleep, and from there to who has waited longest, whoever dies
-/// meanwhile.
+/// A message that goes to a receiver that died asleep is passed on to the receiver that has waited longest, even if the
+/// sender dies meanwhile.
 #[test]
 fn message_of_dead_receiver_goes_to_next_receiver() {
     engines(|engine| {
@@ -256,7 +256,8 @@ fn message_of_dead_receiver_goes_to_next_receiver() {
     });
 }
 
-/// A sender dies on its way into the queue, or in it: nothing of it is sent then, and who waits behind it gets through.
+/// A sender dies on its way into the queue, or in it: nothing of its message is sent, and the sender behind it
+/// proceeds.
 #[test]
 fn sigkill_in_blocked_msgsnd_sends_nothing() {
     engines(|engine| {
@@ -277,7 +278,7 @@ fn sigkill_in_blocked_msgsnd_sends_nothing() {
     });
 }
 
-/// Who makes room dies: the sender that waits for it is told, or finds out.
+/// The receiver that makes room dies: the sender that waits for room is woken, or detects it.
 #[test]
 fn dead_receiver_frees_its_queue_space() {
     engines(|engine| {
@@ -301,7 +302,8 @@ fn dead_receiver_frees_its_queue_space() {
     });
 }
 
-/// The remover dies: the queue is there and works, or is gone and its waiter knows. Nothing of it stays in the arena.
+/// The process that removes the queue dies. Either the queue exists and works, or it is gone and its waiter has been
+/// told. Then nothing of it stays in the arena.
 #[test]
 fn sigkill_in_msgctl_rmid_removes_queue_or_not() {
     engines(|engine| {

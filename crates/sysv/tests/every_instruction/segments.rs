@@ -6,7 +6,7 @@ use unspin_sys::Errno;
 use unspin_sys::ipc::{self, flag};
 use unspin_sysv::Engine;
 
-/// Segments in the kernel that are this large, which others' are not.
+/// Segments in the kernel of this size, which other segments do not have.
 fn kernel_segments(size: usize) -> Vec<i32> {
     let (highest, _) = ipc::shm_limits().unwrap();
     let segments = (0..=highest).filter_map(|index| ipc::shm_stat_any(index).ok());
@@ -22,7 +22,8 @@ fn removed(engine: &Engine, id: i32) -> Result<i32, Errno> {
     unsafe { engine.shmctl(id, flag::IPC_RMID, 0) }
 }
 
-/// The maker of a segment dies: it has its name, or the kernel has it no more. Nothing is left in the kernel.
+/// The process that creates a segment dies. Either the segment has its name, or the kernel does not have it any more.
+/// No nameless segment stays in the kernel.
 #[test]
 fn sigkill_in_shmget_makes_segment_or_not() {
     let size = segment_size();
@@ -49,7 +50,8 @@ fn sigkill_in_shmget_makes_segment_or_not() {
     });
 }
 
-/// The remover of a segment dies: it is there under its key and in the kernel, or under neither, attached or not.
+/// The process that removes a segment dies. The segment exists both under its key and in the kernel, or in neither,
+/// attached or not.
 #[test]
 fn sigkill_in_shmctl_rmid_removes_segment_or_not() {
     let size = segment_size() + (1 << 22);
@@ -87,7 +89,7 @@ fn sigkill_in_shmctl_rmid_removes_segment_or_not() {
     });
 }
 
-/// What the two above look for would be found.
+/// Check of the two tests above: they find what they look for.
 #[test]
 fn planted_unnamed_segment_is_detected() {
     let size = segment_size() + (1 << 23);

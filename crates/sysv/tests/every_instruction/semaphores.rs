@@ -39,7 +39,7 @@ fn setall_is_all_or_nothing() {
     });
 }
 
-/// The poster dies: the waiter has the token, or still waits and gets the next one. Never both, never neither.
+/// The poster dies. Either the waiter has the token, or it still waits and gets the next one.
 #[test]
 fn sigkill_of_poster_leaves_waiter_served_or_queued() {
     static WANTS: [Sembuf; 2] =
@@ -117,7 +117,7 @@ fn sigkill_in_semget_keeps_registry_consistent() {
     });
 }
 
-/// The remover dies: the set is there and works, or is gone and its waiter knows.
+/// The process that removes the set dies. Either the set exists and works, or it is gone and its waiter has been told.
 #[test]
 fn sigkill_in_semctl_rmid_removes_set_or_not() {
     static WANTS: [Sembuf; 1] = [Sembuf { sem_num: 1, sem_op: -1, sem_flg: 0 }];

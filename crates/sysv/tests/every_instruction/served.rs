@@ -1,4 +1,4 @@
-//! A sleeper that is served by others after each single instruction of what it does meanwhile.
+//! A sleeper is served by other threads after each single instruction of its periodic check.
 
 use crate::sets::{Holder, ctl, op, set, undoable, values};
 use crate::stepping::{End, ONE, finish, follow, ignore, moments, start};
@@ -16,11 +16,11 @@ fn go_on(child: i32) -> i32 {
     status
 }
 
-/// Steps that a sleeper takes, from its look around until it is back asleep, and is served after so many of them.
+/// The number of steps from a sleeper's periodic check until it sleeps again. It is served after `steps` of them.
 ///
-/// It waits on one set. On its patrol it finds somebody dead who waited on another, buries him, and comes across a
-/// process that is owed something by that set and is dead as well: so it changes three semaphores there, while who
-/// serves it holds another lock.
+/// The sleeper waits on one set. Its periodic check finds a dead waiter of another set, and recovers it. It also finds
+/// a dead process that has adjustments for that set. So it changes three semaphores there, while the thread that serves
+/// it holds another lock.
 fn served(engine: &Engine, steps: usize) -> usize {
     let (here, there) = (set(engine), set(engine));
     engine.semop_ops(there, &[op(0, 5), op(1, 5)]).unwrap();

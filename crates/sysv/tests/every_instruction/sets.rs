@@ -42,7 +42,7 @@ pub fn waiter(
     thread
 }
 
-/// A process that has performed `ops`, and stays until it is told to end.
+/// A process that has performed `ops`, and lives until it is told to end.
 pub struct Holder {
     pub pid: i32,
 }

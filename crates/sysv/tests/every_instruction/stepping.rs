@@ -11,10 +11,10 @@ const SAMPLE: usize = if cfg!(debug_assertions) { 3 } else { 12 };
 /// One at a time: a test counts the participants of its arena, not others' children.
 pub static ONE: Mutex<()> = Mutex::new(());
 
-/// What a stepped process is answered matters to nobody: it may be dead by then.
+/// Ignores the answer of a stepped process's call: the process may be dead by then.
 pub fn ignore<T>(_: T) {}
 
-/// What a stepped process came to.
+/// How the run of a stepped process ended.
 #[derive(PartialEq, Eq, Debug)]
 pub enum End {
     Killed,

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use unspin_sys::ipc::{Sembuf, flag};
 use unspin_sysv::Engine;
 
-/// What was flagged is undone, at whatever instruction the process dies; what was not has happened or has not.
+/// Operations with SEM_UNDO are undone, at whatever instruction the process dies. Operations without it have happened
+/// entirely or not at all.
 #[test]
 fn sigkill_in_semop_with_undo_undoes_whole_operation() {
     engines(|engine| {
@@ -25,7 +26,8 @@ fn sigkill_in_semop_with_undo_undoes_whole_operation() {
     });
 }
 
-/// Whoever undoes for a dead process dies as well: the next one finds everything undone, once.
+/// The thread that applies the adjustments of a dead process dies as well: the next thread finds them applied exactly
+/// once.
 #[test]
 fn sigkill_of_thread_applying_undo_leaves_undo_complete() {
     engines(|engine| {
@@ -42,8 +44,8 @@ fn sigkill_of_thread_applying_undo_leaves_undo_complete() {
     });
 }
 
-/// Steps that a sleeper takes, from its awakening by the death of whoever held what it waits for, until it is killed,
-/// or until its call is over.
+/// The number of steps of a sleeper from its wake-up by the death of the holder it waits for, until it is killed or its
+/// call ends.
 fn awakened(engine: &Engine, steps: usize) -> usize {
     let id = set(engine);
     engine.semop_ops(id, &[op(0, 1), op(1, 5)]).unwrap();
@@ -62,7 +64,8 @@ fn awakened(engine: &Engine, steps: usize) -> usize {
     }
 }
 
-/// A sleeper that is woken by a death undoes, and serves itself: it may die at each instruction of that, too.
+/// A sleeper that is woken by a death applies the adjustments and serves itself. It may die at each instruction of
+/// that, too.
 #[test]
 fn sigkill_of_waiter_applying_undo_leaves_undo_complete() {
     engines(|engine| {

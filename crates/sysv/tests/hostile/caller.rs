@@ -63,8 +63,7 @@ impl<const N: usize> Buffer<N> {
 /// Semaphores of a scene's first set: what GETALL writes.
 pub const SEMS: usize = 4;
 
-/// Makes a call. Whatever it answers is as good as another; what it must not is write beside the memory that it was
-/// given.
+/// Makes a call. Any answer is right, but the call must not write outside the memory that it was given.
 pub fn make(engine: &Engine, ids: &Ids, call: &Call) -> Result<(), String> {
     let nowait = flag::IPC_NOWAIT;
     let op =
@@ -163,16 +162,18 @@ pub fn make(engine: &Engine, ids: &Ids, call: &Call) -> Result<(), String> {
 /// What a thread is asked to do, and the engine that it is done with.
 type Job = (Engine, Box<dyn FnOnce() -> Result<(), String> + Send>);
 
-/// How long somebody does nothing, or waits for another, until he says of himself in the arena how many locks he holds.
+/// How long a calling thread is idle, or waits for another thread, before it writes its count of held locks into the
+/// arena.
 ///
-/// A waiter cannot tell from a stopped owner whom a lock names and whose own count was overwritten too, so that it says
-/// that he holds one: the wait ends with the next lock that he takes or releases (docs/semantics.md). Here he may never
-/// take one again, so he writes his count as that would. One whose count is true changes nothing by it: the waiter has
-/// to find out.
+/// Suppose that a lock names a participant, and that the participant's own count was overwritten too, so that it says
+/// that the participant holds a lock. A waiter cannot tell this participant from a stopped owner. The wait ends when
+/// the participant next takes or releases a lock (docs/semantics.md). Here the participant may never take a lock again,
+/// so it writes its count as that would. If its count is correct, the write changes nothing, and the waiter has to
+/// detect the wrong owner.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// What the other end of a channel sends, whenever that is; `None` when it is gone. Meanwhile the calling thread speaks
-/// up in the arena of `engine`.
+/// What the other end of a channel sends, whenever that is; `None` when it is gone. Meanwhile the calling thread writes
+/// its count of locks into the arena of `engine`.
 fn await_next<T>(from: &Receiver<T>, engine: Option<Engine>) -> Option<T> {
     loop {
         match from.recv_timeout(SILENCE) {

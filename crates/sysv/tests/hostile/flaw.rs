@@ -1,5 +1,5 @@
-//! What an engine would do that believes what lies in its arena. Each must be noticed, or that nothing is noticed of
-//! the engine would mean nothing.
+//! Mistakes of an engine that trusts the contents of its arena. The test must detect each of them; otherwise it could
+//! not detect a defect of the engine either.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,11 +9,11 @@ use unspin_sysv::arena_parts::Part;
 /// A mistake made on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flaw {
-    /// None: the engine is meant.
+    /// No mistake: the engine itself is tested.
     None,
-    /// Goes along a list to its end, which it need not have.
+    /// Follows a list to its end, although the list may have none.
     FollowsLinks,
-    /// Copies as many bytes as a message says that it has.
+    /// Copies as many bytes as the message's length field says.
     BelievesSizes,
     /// Removes the segment that a name says is its own.
     TrustsIds,

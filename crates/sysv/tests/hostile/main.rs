@@ -1,5 +1,5 @@
-//! Arenas that are overwritten word by word while threads use them: programs made up at random. The fuzzer makes them
-//! up by what they reach (`fuzz/fuzz_targets/arena.rs`).
+//! Arenas that are overwritten word by word while threads use them, by random programs. The fuzzer generates such
+//! programs guided by coverage (`fuzz/fuzz_targets/arena.rs`).
 
 mod caller;
 mod flaw;

@@ -1,4 +1,4 @@
-//! What is done to an arena, and then by those who use it: a sequence of overwritten words and of calls, read from any
+//! A program: a sequence of words to overwrite in an arena and of calls by the threads that use it, read from any
 //! bytes.
 
 use unspin_sysv::Class;
@@ -8,7 +8,7 @@ use unspin_sysv::Class;
 pub enum Step {
     /// A foreign write to the arena.
     Poke(Poke),
-    /// Somebody calls the engine.
+    /// A thread calls the engine.
     Call(Calling, Call),
 }
 
@@ -38,14 +38,14 @@ pub enum Width {
     Eight,
 }
 
-/// What is written there.
+/// The value that is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
     /// A small number: an index, a status, a count.
     Number(u8),
     /// So many bits that are set.
     Ones(u8),
-    /// The offset of the very part: a list that leads to itself.
+    /// The offset of the same part: a list that leads to itself.
     Itself,
     /// The offset of another part, and so many bytes behind it.
     Part(u16, u8),
@@ -55,9 +55,9 @@ pub enum Value {
     Name(Calling),
     /// The same but for a bit.
     Flip(u8),
-    /// What stands in another part.
+    /// The contents of another part.
     Copy(u16, u8),
-    /// The id of the kernel's segment that is a stranger's.
+    /// The id of a kernel segment that belongs to no arena.
     Stranger,
 }
 
@@ -89,7 +89,7 @@ pub enum Call {
     Show { class: Class },
     /// Looks for the dead.
     RecoverDead,
-    /// Takes part no more, and again with the next call.
+    /// Leaves the engine, and joins it again with the next call.
     Leave,
 }
 

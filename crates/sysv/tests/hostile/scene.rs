@@ -12,7 +12,7 @@ use unspin_sys::ipc::{self, Sembuf, flag};
 use unspin_sysv::arena_parts::{self, Part};
 use unspin_sysv::{Engine, Kind, Options};
 
-/// Those calling call, for any number of scenes, and what is none of their business.
+/// The calling threads, for any number of scenes, and the kernel objects that they must not change.
 pub struct Stage {
     partner: Caller,
     /// One waits for a semaphore, one for a message.
@@ -72,7 +72,7 @@ struct Scene {
     /// Those of them that are one word.
     words: Vec<Part>,
     ids: Arc<Ids>,
-    /// What locks say that they hold.
+    /// The owners that the locks name.
     names: [u32; 2],
     stranger: i32,
 }
@@ -83,7 +83,7 @@ fn op(sem_num: u16, sem_op: i16, flags: i32) -> Sembuf {
 
 impl Scene {
     fn new(stage: &mut Stage, kind: Kind, path: &Path) -> Scene {
-        // The smallest that there is room in for what the programs do.
+        // The smallest size with enough room for the programs.
         let options = Options { bytes: 256 << 20, ..Options::default() };
         let engine = Engine::open(kind, path, &options, None).expect("a new arena");
         let make = "what a new arena has room for";
@@ -143,7 +143,7 @@ impl Scene {
         self.parts[n as usize % self.parts.len()]
     }
 
-    /// What stands at an offset; nothing behind the end.
+    /// The word at an offset; 0 behind the end.
     fn word(&self, at: u64) -> u64 {
         let mut bytes = [0; 8];
         let _ = self.file.read_exact_at(&mut bytes, at);

@@ -58,11 +58,11 @@ impl Strangers {
             assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
             if libc::fork() == 0 {
                 libc::setsid();
-                // The parent's output may be somebody's pipe, who waits for its end.
+                // The parent's output may be a pipe, whose reader waits for its end.
                 (0..1024).filter(|fd| *fd != ends[0]).for_each(|fd| {
                     let _ = libc::close(fd);
                 });
-                // Until the last writer is gone, who is the parent.
+                // Returns when the last writer, the parent, is gone.
                 while libc::read(ends[0], ends.as_mut_ptr().cast(), 1) > 0 {}
                 let _ = shm_remove(self.segment);
                 let _ = ipc::msgctl(self.queue, flag::IPC_RMID, 0);

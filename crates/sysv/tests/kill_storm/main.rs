@@ -1,5 +1,5 @@
-//! Processes that use an engine are killed at random instructions, thousands of times. Afterwards nothing is
-//! half-applied, nobody hangs, no place is lost, and sets can be added and removed.
+//! Processes that use an engine are killed at random instructions, thousands of times. Afterwards no operation is
+//! half-applied, no thread hangs, no slot is lost, and sets can be added and removed.
 //!
 //! `UNSPIN_STORM=N` sets the number of kills of each test; the default is small enough for every run of the tests.
 
@@ -66,7 +66,7 @@ fn work(engine: &Engine, id: i32, seed: u64) -> ! {
     }
 }
 
-/// A set comes and goes, large enough that its memory takes the way through the work queue.
+/// A set is created and removed. It is so large that its memory is freed through the work queue.
 fn churn(engine: &Engine, nsems: i32) -> Result<i32, Errno> {
     let id = engine.semget(flag::IPC_PRIVATE, nsems, 0o600)?;
     // SAFETY: IPC_RMID takes no address.
@@ -207,11 +207,11 @@ fn undoable(sem_num: u16, sem_op: i16) -> Sembuf {
     Sembuf { sem_flg: flag::SEM_UNDO as i16, ..op(sem_num, sem_op) }
 }
 
-/// What each semaphore begins with, and must come back to.
+/// The initial value of each semaphore, to which it must return.
 const TOKENS: [u16; SEMS as usize] = [1, 2, 7, 0];
 
-/// Takes, gives back, and waits for what others have taken; all with SEM_UNDO. Never more is given than was taken, so
-/// that no undo is clamped.
+/// Takes tokens, returns them, and waits for tokens that other processes have taken, always with SEM_UNDO. It never
+/// returns more than it took, so that no undo is clamped.
 fn borrow(engine: &Engine, id: i32, seed: u64) -> ! {
     let mut random = Noise(seed);
     let mut held = [0i16; SEMS as usize];
@@ -250,7 +250,7 @@ fn give_back(engine: &Engine, id: i32, held: &mut Held, sem: usize) {
     change(engine, id, held, &[(sem, held[sem])]);
 }
 
-/// Whatever the dead had taken is there again: nothing lost, nothing twice.
+/// All tokens that dead processes had taken are back, each exactly once.
 fn check_tokens(engine: &Engine, id: i32) {
     let mut values = [9u16; SEMS as usize];
     // SAFETY: the array has room for each semaphore.
@@ -305,7 +305,7 @@ fn global_undoes_what_a_storm_leaves() {
     undo_storm(Kind::Global, borrow);
 }
 
-/// A storm that finds nothing proves nothing: here a worker forgets the flag once in a while.
+/// Check of the storm itself: with a worker that sometimes omits the flag it must fail.
 #[test]
 #[should_panic(expected = "all processes are dead, and their operations undone")]
 fn planted_operation_without_undo() {

@@ -1,4 +1,4 @@
-//! Message queues: no message comes twice or in pieces, and each death takes one with it at most.
+//! Message queues: no message is received twice or in pieces, and each death loses one message at most.
 //!
 //! Seen red: without the store that ends a message (`Section::receive`), which then comes again after the next death.
 
@@ -12,7 +12,7 @@ use unspin_sysv::{Engine, Kind, Options};
 const MOST: usize = 1 << 28;
 const QUEUES: usize = 2;
 
-/// What all processes see of the messages' fates.
+/// The state of all messages, shared by all processes.
 struct Ledger {
     next: AtomicUsize,
     sent: Numbers,
@@ -90,7 +90,7 @@ fn work(engine: &Engine, ledger: &Ledger, ids: [i32; QUEUES], seed: u64) -> ! {
     loop {
         let id = ids[random.below(QUEUES as u64) as usize];
         match random.below(16) {
-            // Those that may sleep are few: whoever is left asleep with nobody to wake it does no more work.
+            // Few operations may sleep: a worker that sleeps with no thread left to wake it does no more work.
             0 => send(engine, ledger, id, 0),
             1 => drop(receive(engine, ledger, id, 0, 0)),
             2..=6 => send(engine, ledger, id, flag::IPC_NOWAIT),
@@ -101,7 +101,7 @@ fn work(engine: &Engine, ledger: &Ledger, ids: [i32; QUEUES], seed: u64) -> ! {
     }
 }
 
-/// A queue comes and goes with what is in it.
+/// A queue is created and removed with its messages.
 fn churn(engine: &Engine) -> Result<i32, Errno> {
     let id = engine.msgget(flag::IPC_PRIVATE, 0o600)?;
     for length in [0, 50, 5_000] {
@@ -143,7 +143,7 @@ fn storm(kind: Kind) {
 
 /// The counts of the queue match its contents, and every waiter is served.
 fn check_queue(engine: &Engine, ledger: &'static Ledger, id: i32) {
-    // What was granted to the dead goes back first.
+    // First, messages granted to dead receivers are returned.
     engine.recover_dead().unwrap();
     let mut count = status(engine, id).msg_qnum;
     while receive(engine, ledger, id, 0, flag::IPC_NOWAIT).is_ok() {

@@ -39,7 +39,7 @@ fn difference<F: Family>(
         calls.retain(|call| kind != Kind::Kernel || !F::names_object_by_index(call));
         compare(&engine, first_key, &calls, flaw)
     };
-    // What was planted needs no shortening.
+    // A planted mistake needs no shortening.
     let max_shrink_iters = if flaw == F::Flaw::default() { 10_000 } else { 0 };
     let config = Config { cases, failure_persistence: None, max_shrink_iters, ..Config::default() };
     let programs = prop::collection::vec(any::<u8>(), 1..LONGEST);
@@ -53,7 +53,8 @@ fn difference<F: Family>(
 /// Keys of an arena of one's own.
 const KEYS: i32 = 0x0100;
 
-/// The kernel's keys that nobody else has: the id of the thread in the upper bytes, which fits, as ids end at 2^22.
+/// Keys in the kernel that no other program uses: the id of the thread in the upper bytes, which fits, as ids end at
+/// 2^22.
 fn kernel_keys() -> i32 {
     // SAFETY: takes nothing, cannot fail.
     (unsafe { libc::gettid() }) << 8
@@ -77,7 +78,7 @@ fn the_kernel_follows<F: Family>(compare: Compare<F>, cases: u32, ask: fn(&Engin
         .unwrap_or_else(|why| panic!("{why}"));
 }
 
-/// A comparison that finds no mistake proves nothing unless it finds one that is there.
+/// Check of the comparison: it must find each mistake that the model makes on purpose.
 fn finds<F: Family>(compare: Compare<F>, flaws: &[F::Flaw]) {
     for &flaw in flaws {
         let found = difference::<F>(compare, (Kind::Rcu, KEYS), 4_000, flaw);

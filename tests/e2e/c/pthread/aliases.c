@@ -2,7 +2,7 @@
 #include "row.h"
 #include <threads.h>
 
-/* Only programs of old ask for these names, by version. */
+/* Only old programs refer to these names, by symbol version. */
 #define OLD(name)                              \
     extern __typeof__(pthread_##name) old_##name; \
     __asm__(".symver old_" #name ",__pthread_" #name "@GLIBC_2.2.5")

@@ -1,4 +1,4 @@
-/* Barriers: nobody passes before all are there, and one of each round is told so. */
+/* Barriers: no thread passes before all have arrived, and one thread of each round is the serial thread. */
 #include "row.h"
 
 enum { THREADS = 5, ROUNDS = 300 };

@@ -1,4 +1,4 @@
-/* What the tests must notice: a timedlock that goes past the meter. */
+/* A timedlock that bypasses the meter, which the tests must detect. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* The threads of C11, which reach the same locks through other doors. */
+/* C11 threads, which use the same locks through other functions. */
 #include "row.h"
 #include <threads.h>
 

@@ -1,4 +1,4 @@
-/* fork(2) while others hold, want and wait: the child has their bytes and not them. */
+/* fork(2) while other threads hold locks, want them and wait: the child has their state but not these threads. */
 #include "row.h"
 
 static struct place {
@@ -107,7 +107,7 @@ static void before_waiters(void)
     ROW("destroy", pthread_cond_destroy(&p->c));
 }
 
-/* A fork at any moment of a quarrel. */
+/* A fork at any moment of contention. */
 static int over;
 
 static void *quarrel(void *argument)

@@ -126,7 +126,7 @@ struct cancelled {
     int cleaned;
 };
 
-/* Runs with the mutex held: errorcheck knows by whom. */
+/* Runs with the mutex held: an error-checking mutex knows its owner. */
 static void clean_up(void *argument)
 {
     struct cancelled *c = argument;
@@ -277,7 +277,7 @@ static void between_processes(void)
     row_child("a waiting child", child);
 }
 
-/* Takes how often a pair takes turns. */
+/* The argument says how often a pair takes turns. */
 int main(int argc, char **argv)
 {
     static const int kinds[] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK,

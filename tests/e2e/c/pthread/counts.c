@@ -85,7 +85,7 @@ static sem_t tokens, none;
 static int turn;
 static long turn_waits, turn_timeouts;
 
-/* Whether a wait wakes for nothing is not known before: who waits counts. */
+/* Spurious wake-ups cannot be predicted, so the waiter counts its waits. */
 static void *take_turns(void *odd)
 {
     long waits = 0;

@@ -1,5 +1,5 @@
 /* A library whose constructor, run before that of the preload, starts threads that lock at once; and whose destructor
- * locks after everybody else's. */
+ * locks after all other destructors. */
 #include "row.h"
 
 enum { THREADS = 4, TIMES = 500 };

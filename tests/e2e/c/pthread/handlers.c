@@ -10,7 +10,7 @@ static sem_t posted;
 /* Volatile: the compiler knows that raise calls nothing here. */
 static volatile long count, handled, refused;
 
-/* Only one thread takes the signal, and nobody else these locks: each is free. */
+/* Only one thread takes the signal, and no other thread takes these locks: each is free. */
 static void handler(int signal)
 {
     int error = errno;

@@ -204,7 +204,7 @@ int main(int argc, char **argv)
         for (char *type = NULL; type <= (char *)1; type++)
             cancelled(kinds[i], type);
     no_signal_is_lost();
-    /* A FIFO lock that is spun on remembers its waiters, and so whom a jump has taken away. */
+    /* A FIFO lock with spinning waiters keeps the position of a waiter that a jump has taken away. */
     if (argc < 2 || strcmp(argv[1], "no jumps") != 0)
         jumped();
     return 0;

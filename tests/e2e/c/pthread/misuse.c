@@ -1,5 +1,5 @@
-/* What programs do to mutexes that they ought not to do, and what they may see of them: glibc's own words, in which owner and
- * users are written down, must read as with glibc. */
+/* Misuse of mutexes, and the fields of a mutex that programs can read: glibc's words for owner and users must have the same
+ * values as with glibc. */
 #include "row.h"
 
 static pthread_mutex_t m;
@@ -118,7 +118,7 @@ static void deep(void)
     ROW("wait with a mutex of nobody", pthread_cond_timedwait(&c, &m, &until));
 }
 
-/* A free mutex may not be copied, and is: structures are assigned. */
+/* POSIX forbids copying a mutex, but programs do it: they assign structures. */
 static void copied(void)
 {
     pthread_mutex_t other;

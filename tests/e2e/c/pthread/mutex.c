@@ -1,4 +1,4 @@
-/* Mutexes: every kind, and what each answers to whom. */
+/* Mutexes: every kind, and what each answers to its owner and to other threads. */
 #include "row.h"
 #include <limits.h>
 
@@ -291,7 +291,7 @@ static void between_processes(void)
     line("counted by two processes", "%ld", c->count);
 }
 
-/* Takes how often each thread of a crowd adds. */
+/* The argument says how often each thread of a crowd adds. */
 int main(int argc, char **argv)
 {
     if (argc > 1)

@@ -114,7 +114,7 @@ static int fork_here(void *unused)
     return WEXITSTATUS(status);
 }
 
-/* A fork that libc does not hear of. */
+/* A fork that bypasses libc. */
 static void raw_forks(void)
 {
     for (int i = 0; i < 3; i++) {

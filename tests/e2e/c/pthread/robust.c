@@ -1,4 +1,4 @@
-/* Robust mutexes: what becomes of a lock whose owner is gone. */
+/* Robust mutexes: the state of a lock after the death of its owner. */
 #include "row.h"
 
 static int lock(void *m) { return pthread_mutex_lock(m); }
@@ -45,7 +45,7 @@ static void left_behind(int kind, int protocol)
         ROW("the next", ask(&m, how));
         ROW("unlock without consistent", pthread_mutex_unlock(&m));
         ROW("for good", ask(&m, how));
-        /* A trylock that is refused for good leaves glibc's lock word taken: nobody may wait for that. */
+        /* A trylock that fails with ENOTRECOVERABLE leaves glibc's lock word taken: no thread may wait for it. */
         if (how != 1)
             row_elsewhere("elsewhere too", lock, &m);
         ROW("destroy", pthread_mutex_destroy(&m));
@@ -105,7 +105,7 @@ static void across_processes(void)
     IN_CHILD("a late child", ROW("lock in the child", pthread_mutex_lock(m)));
 }
 
-/* Many deaths in a row, more than a process could forget. */
+/* Many deaths in a row. */
 static void often(void)
 {
     pthread_mutex_t m;

@@ -1,4 +1,4 @@
-/* Read-write locks: who shares, who is kept out, and for how long. */
+/* Read-write locks: which threads share the lock, which are excluded, and for how long. */
 #include "row.h"
 
 static int tryrd(void *l) { return pthread_rwlock_tryrdlock(l); }

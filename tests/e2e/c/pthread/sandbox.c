@@ -1,6 +1,6 @@
 /* Locks in a sandbox that knows only the system calls that locks, output and memory need. First argument: each thread has
  * locked before it is shut in ("known") and finds new locks and callers inside, or its first lock is inside ("new"). Second:
- * any other call fails ("fails"), or whoever makes one is killed ("kills"). Third: how it is shut in. */
+ * any other call fails ("fails"), or the thread that makes one is killed ("kills"). Third: how it is shut in. */
 #include "row.h"
 #include <linux/audit.h>
 #include <linux/filter.h>

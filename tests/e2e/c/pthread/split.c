@@ -1,4 +1,5 @@
-/* What the tests must notice: a lock with two owners. One of a mutex's names is libc's, past whoever has the others. */
+/* A lock with two owners, which the tests must detect. One of a mutex's functions bypasses the library that replaces
+ * the others, and calls libc's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

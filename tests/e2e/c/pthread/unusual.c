@@ -1,5 +1,5 @@
 /* Uses of locks that are hard to count, and the truth about them, as counts.c prints it; and how often a lock was released by
- * another thread than its owner, and by nobody who had it. */
+ * another thread than its owner, and how often when no thread held it. */
 #include "row.h"
 #include <sys/time.h>
 
@@ -64,7 +64,7 @@ static void without_owner(void)
         take_handed(NULL);
         crowd(1, give_handed, NULL);
     }
-    /* Who took these has ended when they are released. */
+    /* The threads that took these have ended when they are released. */
     for (int i = 0; i < LEFT; i++) {
         crowd(1, take_handed, NULL);
         give_handed(NULL);

@@ -1,4 +1,4 @@
-/* Children that share their parent's memory until they end, and lock there. */
+/* Children of vfork(2) that lock while they share their parent's memory. */
 #include "row.h"
 
 static pthread_mutex_t parents[20], children[20];

@@ -1,4 +1,5 @@
-/* A library that stands before the locks as others do that trace them: it counts, and passes on to whoever is next. */
+/* A library that interposes the lock functions, as lock tracers do: it counts calls, and passes them on to the next
+ * library. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

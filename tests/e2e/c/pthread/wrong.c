@@ -1,4 +1,4 @@
-/* What the tests must notice: a trylock that gives the wrong reason. */
+/* A trylock that returns the wrong error, which the tests must detect. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* When a step is over: every process has answered, or sleeps with nobody left awake who could wake it. */
+/* When a step is over: every process has answered, or sleeps and no awake process is left that could wake it. */
 #ifndef QUIET_H
 #define QUIET_H
 #include "step.h"
@@ -45,7 +45,7 @@ static struct sleep look(pid_t pid)
     return all;
 }
 
-/* Whether there was a moment at which all of these slept: between two looks at which each sleeps the same sleep. */
+/* Whether there was a moment at which all of these slept: each sleeps at two checks, and has not been awake in between. */
 static int all_sleep(const pid_t *pids, int count)
 {
     struct sleep first[PROCESSES];

@@ -5,7 +5,7 @@
 
 static pid_t pids[PROCESSES];
 
-/* The process as a script names it; '-' for nobody yet, '+' for one that is gone or is none of the script's. */
+/* The process as a script names it; '-' for no process yet, '+' for one that is gone or is not part of the script. */
 static char named(pid_t pid)
 {
     for (int i = 0; i < PROCESSES && pid > 0; i++)

@@ -24,13 +24,13 @@ struct reply {
 
 /* In memory that a new image of a process finds again, by the descriptor WORLD. */
 struct shared {
-    key_t keys; /* the first of 64 that nobody else has */
+    key_t keys; /* the first of 64 that no other program uses */
     int ids[CLASSES][SLOTS];
 };
 static struct shared *shared;
 
-/* Descriptors at places that every process knows: of the processes' pipes each end is open everywhere, so that whoever takes a
- * process's place finds it. */
+/* Descriptors at places that every process knows: of the processes' pipes each end is open everywhere, so that a process that
+ * takes another's place finds it. */
 enum { WORLD = 90, COMMANDS = 100, REPLIES = 100 + 2 * PROCESSES };
 enum { OUT, IN };
 

@@ -162,7 +162,7 @@ static void do_shmdt(const struct step *s, struct reply *r)
         bays[s->numbers[0]] = NULL;
 }
 
-/* Of a bay that the kernel chose nothing is taken out: who would come there next is chance. */
+/* Nothing is unmapped from a bay that the kernel chose: chance would decide what is mapped there next. */
 static void do_munmap(const struct step *s, struct reply *r)
 {
     if (s->numbers[0] < FIXED_BAYS)
@@ -327,7 +327,7 @@ static void hear_signals(void)
 static void begin_service(int process)
 {
     me = process;
-    /* Children that others fork are nobody's to wait for. */
+    /* No process waits for children that other processes fork. */
     signal(SIGCHLD, SIG_IGN);
 }
 

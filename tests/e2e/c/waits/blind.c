@@ -1,5 +1,5 @@
-/* A planted policy: before a read sleeps it polls for 60 us, whether another thread needs the CPU or not. A gate that
- * does not see the loss from this in a program with more to do than CPUs sees nothing. */
+/* A planted policy: before a read sleeps it polls for 60 us, whether another thread needs the CPU or not. A gate must
+ * detect the loss of throughput that this causes in a program with more runnable threads than CPUs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* Descriptors that another thread closes, shuts down or replaces during a wait: what a sleeping thread sees is the
- * kernel's answer. Where it happens within the first microseconds the call may as well have come after it, so EBADF is right,
- * too; what is not is an answer that never comes. */
+ * kernel's answer. If it happens within the first microseconds, the call may also have come after it, so EBADF is right, too. A
+ * call that never returns is wrong. */
 #include "table.h"
 
 enum deed { CLOSES, REPLACES, SHUTS, CLOSES_OTHER };

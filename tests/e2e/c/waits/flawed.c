@@ -1,4 +1,4 @@
-/* A library that loses one token in a while, or doubles one: what random programs must notice. UNSPIN_FLAW names it. */
+/* A library that sometimes loses a token, or doubles one, as UNSPIN_FLAW says. Random programs must detect it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <semaphore.h>

@@ -1,5 +1,5 @@
-/* Waits that nothing ends: each returns when its limit is over and never before. With the argument "late" it prints by how
- * many microseconds the median wait of a millisecond was late, which only a comparison can judge. */
+/* Waits that end by their time limit only: each returns when its limit is over, and never before. With the argument "late"
+ * it prints by how many microseconds the median wait of a millisecond was late, which only a comparison can judge. */
 #include "table.h"
 
 static struct place pipe_, socket_, listener, set, event, other;
@@ -61,7 +61,7 @@ static long limited(int call, long ns)
     }
 }
 
-/* The clock that the limit is measured by; what counts whole milliseconds says so. */
+/* The clock that the limit is measured by. Calls that count whole milliseconds say so. */
 static const struct {
     const char *name;
     clockid_t clock;

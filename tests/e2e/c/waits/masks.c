@@ -1,5 +1,5 @@
-/* The signal masks of ppoll, pselect, epoll_pwait and epoll_pwait2: what they open ends the wait, what they block does
- * not, the handler has run before the call returns, and the caller's mask is there again. */
+/* The signal masks of ppoll, pselect, epoll_pwait and epoll_pwait2: a signal that they unblock ends the wait, a signal that
+ * they block does not. The handler has run before the call returns, and the caller's mask is restored. */
 #include "table.h"
 
 static struct place place;

@@ -1,5 +1,5 @@
-/* A thread is cancelled while it is woken. If it took what it was woken for it returns, and is joined as a thread that has
- * returned; else the other waiter gets the signal. */
+/* A thread is cancelled while it is woken. If it consumed the signal, it returns, and is joined as a thread that has
+ * returned. Otherwise the other waiter gets the signal. */
 #include "table.h"
 
 enum { ROUNDS = 3000 };

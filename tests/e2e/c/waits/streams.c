@@ -1,12 +1,12 @@
-/* What reads give, whether something is there already ("ready"), comes while the thread may be polling ("soon") or when it
- * sleeps ("late"): parts, ends, flags, errors. */
+/* What reads return if data is there already ("ready"), comes while the thread may be polling ("soon") or when it sleeps
+ * ("late"): parts, ends, flags, errors. */
 #include "table.h"
 #include <netinet/in.h>
 
 static int ends[2];
 static const int delays_us[] = { -1, 0, 15, 40, 80, 3000 };
 
-/* What the other party does after a delay. */
+/* What the other side does after a delay. */
 struct act {
     int us, at;
     void (*act)(void);
@@ -63,7 +63,7 @@ static void sends_descriptor(void)
     MUST_SYS(sendmsg(ends[1], &message, 0));
 }
 
-/* All that can be told of a read. */
+/* Everything that can be observed of a read. */
 static void tell(char *text, long n, const char *bytes, int flags)
 {
     if (n < 0)

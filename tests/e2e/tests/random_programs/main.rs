@@ -2,8 +2,8 @@
 //!
 //! Each is a script for `c/script.c`: processes take turns, may fall asleep in a call, are woken by what others do; they fork,
 //! execute themselves anew, are interrupted, end and are killed, which undoes what they did with SEM_UNDO and detaches their
-//! segments. After every step all that can be observed is printed, so the first step at which an engine leaves the kernel's way
-//! is the first line that differs, and proptest shortens the program to what is needed for it.
+//! segments. After every step all that can be observed is printed, so the first step at which an engine differs from
+//! the kernel is the first line that differs, and proptest shortens the program to what is needed for it.
 //!
 //! `PROPTEST_CASES` says how many programs of each sort are tried.
 
@@ -24,7 +24,8 @@ fn cases(otherwise: u32) -> u32 {
 fn search(about: About, program: &Program, cases: u32, shorten: u32, check: impl Fn(&str, &Outcome)) {
     // A failing program is printed whole, and belongs into a test of its own rather than into a seed file.
     let config = Config { cases, failure_persistence: None, max_shrink_iters: shorten, ..Config::default() };
-    // The same ones each time in the gate, where a new difference would be laid at the door of whoever comes along.
+    // The same programs each time in the gate: otherwise an old difference, found by chance, would look like a
+    // regression of the change under test.
     let mut runner = match std::env::var_os("PROPTEST_CASES") {
         None => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
         Some(_) => TestRunner::new(config),
@@ -72,7 +73,8 @@ fn everything() {
     engines_follow_the_kernel(About::Everything);
 }
 
-/// One that is killed sleeps for what its own adjustment gives back: it is as good as gone before the kernel calls it a zombie.
+/// A killed process was asleep for a semaphore that its own adjustment raises. It must not take what the adjustment
+/// gives back: it counts as dead before the kernel reports it as a zombie.
 #[test]
 fn who_is_killed_does_not_take_what_he_gives_back() {
     let Some(program) = build("script") else { return };
@@ -90,7 +92,7 @@ fn who_is_killed_does_not_take_what_he_gives_back() {
     }
 }
 
-/// A search that finds nothing proves nothing: here the kernel is spoilt by one rule that is broken.
+/// Check of the search: it must find one rule that is broken on purpose.
 fn finds(flaw: &str, about: About) {
     let (Some(program), Some(flawed)) = (build("script"), build_library("flawed")) else { return };
     let found = std::panic::catch_unwind(|| {

@@ -206,7 +206,7 @@ fn step(about: About) -> impl Strategy<Value = Step> {
     );
     let thread = prop_oneof![12 => Just(0u8), 1 => Just(10)];
     (0..PROCESSES as u8, thread, 0..SLOTS, call).prop_map(|(process, thread, slot, (command, numbers))| {
-        // Whoever forks, executes or ends does so as a whole.
+        // Fork, exec and the end of a process are steps of its main thread.
         let thread = if matches!(command, "fork" | "exec" | "exit" | "kill" | "signal") { 0 } else { thread };
         Step { process: process + thread, command, slot, numbers }
     })

@@ -52,7 +52,7 @@ fn tokens_are_neither_lost_nor_doubled() {
     });
 }
 
-/// A search that finds nothing proves nothing: here are a wait that loses a token and one that doubles one.
+/// Check of the search: it must find a wait that loses a token, and one that doubles a token.
 fn finds(flaw: &str) {
     let (Some(program), Some(flawed)) = (build("waits/tokens"), build_library("waits/flawed")) else {
         return;
@@ -60,7 +60,8 @@ fn finds(flaw: &str) {
     let found = std::panic::catch_unwind(|| {
         search(100, 0, |graph| {
             let bare = run(&program, World::Bare, graph).output();
-            // A program that has lost a token makes no hop any more, or ends with fewer: it need not be given a minute.
+            // A program that has lost a token makes no hop any more, or ends with fewer hops. A short time limit is
+            // enough for it.
             let spoilt = Run::new(program.path(), World::Bare).args(["3"]).input(text(graph));
             let spoilt = spoilt.preload_before(flawed.path()).env("UNSPIN_FLAW", flaw).output();
             assert_same(&text(graph), flaw, &bare, &spoilt);

@@ -34,7 +34,7 @@ impl<'a> Bytes<'a> {
         from[self.next() as usize % from.len()]
     }
 
-    /// Whose object is meant.
+    /// The object that the call names.
     pub fn name(&mut self) -> Name {
         match self.next() {
             250.. => Name::Number(self.pick(&[-1, i32::MIN, i32::MAX])),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
 
-/// What `body` says, run in a child that ends afterwards.
+/// The result of `body`, which runs in a child that ends afterwards.
 pub fn in_a_child(body: impl FnOnce() -> String) -> String {
     let mut ends = [0; 2];
     // SAFETY: the child runs `body`, writes, and ends without running what belongs to the parent; each end of the pipe

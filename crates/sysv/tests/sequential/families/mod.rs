@@ -17,8 +17,7 @@ use unspin_sysv::Engine;
 /// No memory is mapped in the first page.
 pub const BAD_ADDRESS: usize = 64;
 
-/// One of the mechanisms: its calls, and the mistakes that its model makes on purpose, so that a comparison which finds
-/// nothing is known to look.
+/// One of the mechanisms: its calls, and the deliberate mistakes of its model. The comparison must find each of them.
 pub trait Family {
     /// One call of a program.
     type Call: Debug;
@@ -29,7 +28,7 @@ pub trait Family {
     /// Calls of a program at most.
     const LONGEST: usize;
 
-    /// The call that the next bytes are.
+    /// Reads a call from the next bytes.
     fn call(bytes: &mut Bytes<'_>) -> Self::Call;
 
     /// Whether the call names an object by its index: the kernel has other programs' objects too, at whatever indices.

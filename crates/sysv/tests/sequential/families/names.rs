@@ -1,4 +1,4 @@
-//! How a program names objects whose ids it cannot know.
+//! How a program names objects with ids that it cannot know.
 
 /// How a program names an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -60,7 +60,7 @@ fn step(
     }
 }
 
-/// Of an empty text nobody can tell who sent it.
+/// An empty text does not identify the call that sent it.
 fn both_empty(got: &Answer, meant: &Answer) -> bool {
     matches!((got, meant), (Answer::Message(a, 0, _), Answer::Message(b, 0, _)) if a == b)
 }

@@ -1,4 +1,4 @@
-//! What the calls do, in the simplest words: one process, one map, no lock, no waiters.
+//! A simple model of the calls: one process, one map, no lock, no waiters.
 //!
 //! Order of checks: Linux 6.18, `ipc/msg.c` and `ipc/util.c`.
 
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use unspin_sys::Errno;
 use unspin_sys::ipc::flag;
 
-/// A mistake that the model makes on purpose, so that a comparison which finds nothing is known to look.
+/// A deliberate mistake of the model. The comparison must find it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Flaw {
-    /// None: the model is meant.
+    /// No mistake.
     #[default]
     None,
     /// Of several of the lowest type the last is received.
@@ -32,7 +32,7 @@ pub struct Queue {
     pub most: u64,
     /// Type, length, and number of the call that sent it, from which the text follows.
     pub messages: Vec<(i64, usize, u8)>,
-    /// Whether a message was ever sent, and received, and by whom.
+    /// Whether a message was ever sent or received, and by which process.
     pub sent: Option<i32>,
     pub received: Option<i32>,
 }

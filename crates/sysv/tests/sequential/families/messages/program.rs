@@ -46,7 +46,7 @@ pub enum Command {
 /// Calls of a program at most.
 pub const LONGEST: usize = 96;
 
-/// The call that the next bytes are.
+/// Reads a call from the next bytes.
 pub fn call(bytes: &mut Bytes<'_>) -> Call {
     match bytes.below(16) {
         0 | 1 => {
@@ -89,7 +89,7 @@ fn size(bytes: &mut Bytes<'_>) -> usize {
         254 => usize::MAX,
         253 => 8_192,
         252 => 4_100,
-        // Of empty ones a queue takes as many as it takes bytes.
+        // A queue takes as many empty messages as it takes bytes.
         n if n % 8 == 0 => 0,
         n => usize::from(n),
     }

@@ -64,7 +64,7 @@ impl World<'_> {
                 Answer::Number(self.engine.shmget(families::key(self.first_key, key), size, flags))
             }
             Call::Attach { segment, place, flags } => {
-                // SAFETY: the place is free for the kernel to choose, or one where only attachments are; nobody keeps
+                // SAFETY: the place is free for the kernel to choose, or one where only attachments are; no code keeps
                 // references to them.
                 match unsafe { self.engine.shmat(self.model.id(segment), self.model.address(place), flags) } {
                     Ok(at) => Answer::At(Some(at)),
@@ -72,7 +72,7 @@ impl World<'_> {
                 }
             }
             Call::Detach { attachment, offset } => {
-                // SAFETY: nobody keeps references to attachments.
+                // SAFETY: no code keeps references to attachments.
                 Answer::Number(unsafe { self.engine.shmdt(self.model.began(attachment) + offset) })
             }
             Call::Unmap { attachment, page } => {
@@ -80,7 +80,7 @@ impl World<'_> {
                 if self.model.piece_at(at).is_none() {
                     return Answer::Number(Ok(0));
                 }
-                // SAFETY: the page is one of an attachment, to which nobody keeps references.
+                // SAFETY: the page is one of an attachment, to which no code keeps references.
                 Answer::Number(Ok(unsafe { libc::munmap(at as *mut libc::c_void, PAGE) }))
             }
             Call::Write { attachment, page } => {
@@ -131,7 +131,7 @@ impl World<'_> {
             mode: status.shm_perm.mode,
             size: status.shm_segsz as usize,
             pages: vec![],
-            // Nobody else attaches: with a time goes this process.
+            // No other process attaches, so a segment that was attached has this process as its last pid.
             attached: status.shm_atime != 0 && status.shm_lpid == std::process::id() as i32,
             detached: status.shm_dtime != 0,
         };
@@ -147,7 +147,7 @@ impl World<'_> {
                 let stat = |index| self.control(index, flag::SHM_STAT, &raw mut status as usize).ok();
                 let mut ids: Vec<i32> = (0..=highest).filter_map(stat).collect();
                 ids.sort_unstable();
-                // What is counted is what is listed.
+                // The counts match the listed segments.
                 match ids.len() == info.used_ids as usize {
                     true => Answer::List(ids, info.shm_tot as usize),
                     false => Answer::List(vec![-info.used_ids], info.shm_tot as usize),
@@ -156,7 +156,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the process has attached what the model says, where it says, with what it says in it.
+    /// Whether the attachments of the process, their addresses and their contents are those of the model.
     fn check_memory(&self) -> Result<(), String> {
         let meant: Vec<_> = self.model.pieces().map(|(at, piece)| (at, seen(piece))).collect();
         let got = mapped();
@@ -164,7 +164,7 @@ impl World<'_> {
             return Err(format!("attached: {got:x?}\nmodel:  {meant:x?}"));
         }
         for (at, piece) in self.model.pieces() {
-            // SAFETY: these pages are mapped, as was just seen, and nobody writes to them.
+            // SAFETY: these pages are mapped, as was just checked, and no thread writes to them.
             let read = |page| unsafe { ((at + page * PAGE) as *const u8).read_volatile() };
             let got: Vec<u8> = (0..piece.count).map(read).collect();
             if got != self.model.contents(piece) {
@@ -176,7 +176,7 @@ impl World<'_> {
 
     fn clear(self) {
         for (at, _) in mapped() {
-            // SAFETY: nobody keeps references to attachments. Pieces of which the first page is missing go below.
+            // SAFETY: no code keeps references to attachments. Pieces whose first page is missing are unmapped below.
             let _ = unsafe { self.engine.shmdt(at) };
         }
         for (at, (_, _, count, _)) in mapped() {

@@ -1,4 +1,4 @@
-//! Shared memory: answers, errors, which pages are whose, what is in them, counts, and the end at the last detachment.
+//! Shared memory: answers, errors, mapped pages and their contents, counts, and removal at the last detachment.
 
 mod compare;
 mod model;
@@ -36,7 +36,7 @@ impl Family for Segments {
         matches!(call, Call::Control { command: Command::List, .. })
     }
 
-    /// Nothing else in the process may fork meanwhile, as that counts as attaching.
+    /// No other thread of the process may fork meanwhile, as a fork counts as attaching.
     fn compare(engine: &Engine, first_key: i32, calls: &[Call], flaw: Flaw) -> Result<(), String> {
         compare::compare(engine, first_key, calls, flaw)
     }

@@ -1,4 +1,4 @@
-//! What the calls do, in the simplest words: segments, and pages of one process's memory that belong to them.
+//! A simple model of the calls: segments, and pages of one process's memory that belong to them.
 //!
 //! Order of checks: Linux 6.18, `ipc/shm.c` and `ipc/util.c`.
 
@@ -11,10 +11,10 @@ use unspin_sys::ipc::flag;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// A mistake that the model makes on purpose, so that a comparison which finds nothing is known to look.
+/// A deliberate mistake of the model. The comparison must find it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Flaw {
-    /// None: the model is meant.
+    /// No mistake.
     #[default]
     None,
     /// An attachment counts once, in however many pieces it is.
@@ -211,8 +211,8 @@ impl Model {
             .all(|(&other, piece)| at + pages * PAGE <= other || other + piece.count * PAGE <= at)
     }
 
-    /// The first piece from `at` on whose distance from there is its distance from the segment's beginning, and
-    /// whatever else of the same attachment lies in its place.
+    /// shmdt: unmaps the first piece from `at` on that lies where an attachment at `at` would have it, and all other
+    /// such pieces of the same attachment.
     fn detach(&mut self, at: usize) -> Outcome<Answer> {
         if !at.is_multiple_of(PAGE) {
             return Err(Errno::EINVAL);

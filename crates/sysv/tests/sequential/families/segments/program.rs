@@ -60,7 +60,7 @@ pub enum Command {
 /// Calls of a program at most.
 pub const LONGEST: usize = 64;
 
-/// The call that the next bytes are.
+/// Reads a call from the next bytes.
 pub fn call(bytes: &mut Bytes<'_>) -> Call {
     match bytes.below(16) {
         0..=2 => Call::Get {

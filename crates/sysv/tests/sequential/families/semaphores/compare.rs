@@ -97,7 +97,8 @@ fn check_values(engine: &Engine, id: i32, set: &Set) -> Result<(), String> {
 fn operate(engine: &Engine, id: i32, ops: usize, nsops: usize, patience: Patience) -> Result<i32, Errno> {
     let (zero, invalid) = ([0i64; 2], [0i64, 1_000_000_000]);
     let timeout = match patience {
-        // SAFETY: `ops` is bad, or names `nsops` operations that nobody writes, or there are too many to be read.
+        // SAFETY: `ops` is bad, or names `nsops` operations that no thread writes, or `nsops` is too large for them to
+        // be read.
         Patience::NoWait => return unsafe { engine.semop(id, ops, nsops) },
         Patience::Zero => zero.as_ptr() as usize,
         Patience::Invalid => invalid.as_ptr() as usize,

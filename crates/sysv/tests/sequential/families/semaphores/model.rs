@@ -1,4 +1,4 @@
-//! What the calls do, in the simplest words: one process, one map, no lock, no waiters.
+//! A simple model of the calls: one process, one map, no lock, no waiters.
 //!
 //! Order of checks: Linux 6.18, `ipc/sem.c` and `ipc/util.c`.
 
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use unspin_sys::Errno;
 use unspin_sys::ipc::{SEMAEM, SEMVMX, Sembuf, flag};
 
-/// A mistake that the model makes on purpose, so that a comparison which finds nothing is known to look.
+/// A deliberate mistake of the model. The comparison must find it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Flaw {
-    /// None: the model is meant.
+    /// No mistake.
     #[default]
     None,
     /// A vector that fails leaves behind what its first operations did.
@@ -22,7 +22,7 @@ pub enum Flaw {
     RangeFirst,
     /// A key is found after its set was removed.
     KeysOutliveSets,
-    /// Operations without SEM_UNDO are undone, too. To be seen at the end of the process only, as the next ones.
+    /// Operations without SEM_UNDO are undone, too. This one and the next ones show at the end of the process only.
     UndoesEverything,
     /// An overwritten value keeps its adjustment.
     AdjustmentsOutliveSetval,
@@ -43,7 +43,7 @@ pub struct Set {
     pub operated: bool,
 }
 
-/// Adjustments (`semadj`). No call tells of them, so sets are equal whatever is owed.
+/// Adjustments (`semadj`). No call reports them, so they do not count when sets are compared.
 #[derive(Clone, Default, Debug)]
 pub struct Owed(pub Vec<i32>);
 

@@ -28,7 +28,7 @@ pub enum Patience {
     BadAddress,
 }
 
-/// What the call is told about its operations.
+/// The operations that the call is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Vector {
     /// Where they are and how many.
@@ -67,7 +67,7 @@ pub const LONGEST: usize = 64;
 /// Operations of a call at most.
 const MOST_OPS: u8 = 5;
 
-/// The call that the next bytes are.
+/// Reads a call from the next bytes.
 pub fn call(bytes: &mut Bytes<'_>) -> Call {
     match bytes.below(12) {
         0 | 1 => get(bytes),
