@@ -141,7 +141,7 @@ fn search_judges_waits_together_with_mutexes() {
 fn search_prefers_candidates_within_the_cpu_limit() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
-    let options = ["--time-budget", "20s", "--cpu-limit", "400", "--plan", plan.to_str().unwrap()];
+    let options = ["--time-budget", "20s", "--cpu-limit", "250", "--plan", plan.to_str().unwrap()];
     let speeds = ["system=400", "adaptive=200", "steal=200", "poll=100", "both=80", "burn", "turns"];
     let Some((out, err, code)) = prove(&options, &speeds) else { return };
     assert_eq!(code, Some(0), "{out}{err}");

@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     given(kind, sizeof kind);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "burn") == 0 && (strcmp(kind, "poll") == 0 || strcmp(kind, "both") == 0))
-            for (volatile long n = 0; n < 500000000; n++)
+            for (volatile long n = 0; n < 1500000000; n++)
                 ;
         size_t length = strcspn(argv[i], "=");
         if (strlen(kind) == length && strncmp(kind, argv[i], length) == 0)
