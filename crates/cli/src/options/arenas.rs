@@ -83,7 +83,7 @@ pub struct ArenasShow {
     #[arg(value_name = "ARENA")]
     pub arena: PathBuf,
 
-    /// CommandLine of ipcs, such as -s for semaphore sets
+    /// Options of ipcs, such as -s for semaphore sets
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "IPCS OPTIONS")]
     pub arguments: Vec<OsString>,
 }
