@@ -167,7 +167,7 @@ fn lock_failed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread, code: c
     match Attempt::just_counted(thread, object(mutex.words()), hook) {
         Some(attempt) if code == EBUSY => acquire_contended(attempt, mutex, None),
         Some(attempt) => end_attempt(attempt, mutex.words(), code),
-        // A signal handler of the program has used the same row of the cache.
+        // There is no memory for a row, or a handler has forked since, and this is the child.
         None if code == EBUSY => mutex.lock().code,
         None => code,
     }
