@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{compiled, finish, unspin};
+use common::{compiled, finish, skip, unspin};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -144,6 +144,14 @@ fn search_prefers_candidates_within_the_cpu_limit() {
     let options = ["--time-budget", "20s", "--cpu-limit", "250", "--plan", plan.to_str().unwrap()];
     let speeds = ["system=400", "adaptive=200", "steal=200", "poll=100", "both=80", "burn", "turns"];
     let Some((out, err, code)) = prove(&options, &speeds) else { return };
+    if out.contains("No mutex costs enough time") {
+        // Other programs kept the CPUs busy during the metered run, and the threads did not meet at the mutex.
+        assert_eq!(code, Some(5), "{out}{err}");
+        return skip(
+            "search_prefers_candidates_within_the_cpu_limit",
+            "the CPUs were too busy to find the mutex",
+        );
+    }
     assert_eq!(code, Some(0), "{out}{err}");
     let plan = fs::read_to_string(&plan).unwrap();
     assert!(plan.contains("kind = ") && !plan.contains("policy = "), "{plan}");
