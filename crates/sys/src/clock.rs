@@ -46,26 +46,6 @@ pub fn realtime_tick() -> (i64, i64) {
     (ts.tv_sec, ts.tv_nsec)
 }
 
-/// A time in seconds since the epoch, formatted as by ctime(3) in the time zone of the environment (tzset(3)), without
-/// the newline: `Thu Jan  1 00:00:00 1970`. `None` for a year that ctime cannot format.
-pub fn local_text(seconds: i64) -> Option<String> {
-    // SAFETY: 1. a zeroed tm is valid; 2. both functions write only their arguments, asctime at most 26 bytes with the
-    // final zero;
-    // 3. the environment is read as std reads it: it must not be changed while other threads run.
-    let text = unsafe {
-        let mut broken_down: libc::tm = core::mem::zeroed();
-        if libc::localtime_r(&seconds, &mut broken_down).is_null() {
-            return None;
-        }
-        let mut buffer = [0u8; 64];
-        if libc::asctime_r(&broken_down, buffer.as_mut_ptr().cast()).is_null() {
-            return None;
-        }
-        core::ffi::CStr::from_bytes_until_nul(&buffer).ok()?.to_str().ok()?.to_owned()
-    };
-    Some(text.trim_end().to_owned())
-}
-
 /// The time-stamp counter. Not ordered with neighbouring instructions, which is harmless at the scale of lock waits.
 #[inline(always)]
 pub fn ticks() -> u64 {
@@ -92,18 +72,4 @@ pub fn rough_ticks_per_second() -> u64 {
     while monotonic_ns() - ns < 20_000 {}
     let (ns, t) = (monotonic_ns() - ns, ticks().wrapping_sub(t));
     (t as u128 * 1_000_000_000 / ns.max(1) as u128) as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn local_text_equals_ctime() {
-        // Noon, so that it is the same day in all but the most distant time zones.
-        let text = local_text(1_000_036_800).unwrap();
-        assert!(text.starts_with("Sun Sep  9 ") || text.starts_with("Mon Sep 10 "), "{text}");
-        assert!(text.ends_with(" 2001") && text.len() == 24, "{text}");
-        assert_eq!(local_text(i64::MAX), None);
-    }
 }

@@ -47,28 +47,6 @@ impl Engine {
         })
     }
 
-    /// The ids of the objects of a class that the caller may read, in the order of their indices.
-    pub fn readable(&self, class: Class) -> Result<Vec<i32>, Errno> {
-        let (mut set, mut queue, mut segment) = (SemidDs::default(), MsqidDs::default(), ShmidDs::default());
-        let highest = match class {
-            Class::Sem => self.sem_info()?.0,
-            Class::Msg => self.msg_info()?.0,
-            Class::Shm => self.shm_info()?.0,
-        };
-        let stat = |index, _: &mut ()| {
-            // SAFETY: the structures that the commands fill, alive and ours.
-            let id = unsafe {
-                match class {
-                    Class::Sem => self.semctl(index, 0, flag::SEM_STAT, &raw mut set as usize),
-                    Class::Msg => self.msgctl(index, flag::MSG_STAT, &raw mut queue as usize),
-                    Class::Shm => self.shmctl(index, flag::SHM_STAT, &raw mut segment as usize),
-                }
-            };
-            if id == Err(Errno::EACCES) { Err(Errno::EINVAL) } else { id }
-        };
-        Ok(list(highest, stat)?.into_iter().map(|(id, ())| id).collect())
-    }
-
     /// The highest index in use (0 if none is), and the counts of `SEM_INFO`.
     pub fn sem_info(&self) -> Result<(i32, Seminfo), Errno> {
         let mut info = Seminfo::default();
@@ -103,15 +81,6 @@ impl Engine {
             zcount: get(flag::GETZCNT)?,
             pid: get(flag::GETPID)?,
         })
-    }
-
-    /// The id of the object with `key`. `ENOENT` if there is none.
-    pub fn id_of(&self, class: Class, key: i32) -> Result<i32, Errno> {
-        match class {
-            Class::Sem => self.semget(key, 0, 0),
-            Class::Msg => self.msgget(key, 0),
-            Class::Shm => self.shmget(key, 0, 0),
-        }
     }
 
     /// Removes an object (`IPC_RMID`). `EINVAL` if there is none, `EPERM` if the caller may not remove it.
@@ -184,12 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_found_by_key_and_counted() {
+    fn objects_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
-        let id = engine.semget(0x5EED, 3, flag::IPC_CREAT | 0o600).unwrap();
-        assert_eq!(engine.id_of(Class::Sem, 0x5EED), Ok(id));
-        assert_eq!(engine.id_of(Class::Sem, 0x5EEE), Err(Errno::ENOENT));
+        engine.semget(IPC_PRIVATE, 3, 0o600).unwrap();
         let (_, info) = engine.sem_info().unwrap();
         assert_eq!((info.semusz, info.semaem), (1, 3));
     }
@@ -206,9 +173,13 @@ mod tests {
             table.init(u32::MAX);
             assert_eq!(table.capacity(), MAX_OBJECTS);
             // The memory behind the table contains no offsets of objects.
-            engine.readable(class).unwrap();
+            match class {
+                Class::Sem => drop(engine.sets().unwrap()),
+                Class::Msg => drop(engine.queues().unwrap()),
+                Class::Shm => drop(engine.segments().unwrap()),
+            }
         }
-        assert!(engine.readable(Class::Sem).unwrap().contains(&id));
+        assert!(engine.sets().unwrap().iter().any(|set| set.0 == id));
     }
 
     /// A header that was overwritten claims more semaphores than fit into memory.
