@@ -356,15 +356,11 @@ impl Thread {
     /// The same in a thread of which times are recorded.
     #[inline(always)]
     pub fn begin_hold(&self, lock: u64, row: RowRef) {
-        let since = match self.countdown.get() {
-            // Never in a thread that is recorded: a handler has forked since the hook began, and this is the child.
-            0 => return,
-            1 => self.timed_from(clock::ticks()),
-            left => {
-                self.countdown.set(left - 1);
-                0
-            }
-        };
+        // Never 0 in a thread that is recorded: a handler has forked since the hook began, and this is the child.
+        if self.countdown.get() == 0 {
+            return;
+        }
+        let since = self.start_of_hold(clock::ticks);
         self.table().begin_hold(lock, row, since, None);
     }
 
@@ -373,7 +369,7 @@ impl Thread {
     /// all holds.
     pub fn acquired_after(&self, lock: u64, row: RowRef, now: u64, spun: u64, slept: u64) {
         if self.has_clock() {
-            let since = if self.is_due() { self.timed_from(now) } else { 0 };
+            let since = self.start_of_hold(|| now);
             self.table().begin_hold(lock, row, since, Some((spun, slept)));
         }
     }
@@ -381,27 +377,23 @@ impl Thread {
     /// Records that the thread has acquired a lock that it holds already: an attempt, but no new hold.
     pub fn acquired_again(&self, lock: u64, row: RowRef) {
         if self.has_clock() {
-            if self.is_due() {
-                self.timed_from(clock::ticks());
+            if self.start_of_hold(clock::ticks) != 0 {
                 self.table().add_hold(row, 0);
             }
             self.table().begin_hold(lock, row, 0, None);
         }
     }
 
-    /// Whether the hold that begins now is timed. If so, the caller must call [`timed_from`](Thread::timed_from).
+    /// The start of a hold that begins now; 0 if this hold is not timed. At level `sampled` the next hold to be timed is
+    /// chosen at random.
     #[inline(always)]
-    fn is_due(&self) -> bool {
+    fn start_of_hold(&self, now: impl FnOnce() -> u64) -> u64 {
         let left = self.countdown.get();
         if left > 1 {
             self.countdown.set(left - 1);
+            return 0;
         }
-        left <= 1
-    }
-
-    /// Chooses the next hold to be timed, and returns `now`. At level `sampled` the choice is random.
-    #[inline(always)]
-    fn timed_from(&self, now: u64) -> u64 {
+        let now = now();
         let every = self.every.get();
         if every > 1 {
             self.countdown.set(self.random.draw(every));
