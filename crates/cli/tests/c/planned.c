@@ -1,13 +1,14 @@
 /* Two threads wait for each other's lock for some milliseconds. Then the program prints a speed, which depends on the kind of
  * mutex in its plan, or without a kind on the wait policy: `planned system=100 adaptive=200 poll=300 steal=hang fair=crash`.
- * Anything that is not listed is as fast as the first. `both=N` is for a plan with a kind that also polls. `burn` makes it
- * compute for a while under a plan that polls. With `turns` its threads take turns by a condition, instead of waiting for a
- * lock that is held long. */
+ * Anything that is not listed is as fast as the first. `both=N` is for a plan with a kind that also polls. With `burn` every
+ * run under a plan computes until it has used a certain CPU time, and six times as much if the plan polls. With `turns` its
+ * threads take turns by a condition, instead of waiting for a lock that is held long. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t narrow = PTHREAD_MUTEX_INITIALIZER;
@@ -69,6 +70,15 @@ static void given(char *kind, int size)
     fclose(plan);
 }
 
+/* Computes until the process has used so much CPU time. What it has used before, which chance decides, does not add to it. */
+static void burn_until(double seconds)
+{
+    struct timespec used;
+    do
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    while (used.tv_sec + used.tv_nsec / 1e9 < seconds);
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[2];
@@ -84,9 +94,8 @@ int main(int argc, char **argv)
         pthread_join(threads[i], NULL);
     given(kind, sizeof kind);
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "burn") == 0 && (strcmp(kind, "poll") == 0 || strcmp(kind, "both") == 0))
-            for (volatile long n = 0; n < 1500000000; n++)
-                ;
+        if (strcmp(argv[i], "burn") == 0 && strcmp(kind, "none") != 0)
+            burn_until(strcmp(kind, "poll") == 0 || strcmp(kind, "both") == 0 ? 0.6 : 0.1);
         size_t length = strcspn(argv[i], "=");
         if (strlen(kind) == length && strncmp(kind, argv[i], length) == 0)
             speed = argv[i] + length + 1;
