@@ -35,6 +35,9 @@ pub enum World {
     /// With the preload, and a plan by which every wait polls for the full time, regardless of what the policy has
     /// learnt.
     WaitsForced,
+    /// With the preload, and a plan by which waits poll where that pays, but every timed call counts as ready: for a counter
+    /// of instructions, under which calls take long.
+    WaitsReady,
     /// With a library that polls blindly in `read`: a planted policy.
     Blind,
 }
@@ -62,6 +65,7 @@ impl World {
             World::WaitsSystem => "system",
             World::WaitsPoll => "poll",
             World::WaitsForced => "forced",
+            World::WaitsReady => "poll",
             World::Blind => "blind",
         }
     }

@@ -63,8 +63,10 @@ pub fn inside(
     if let Some(library) = library(world, tools)? {
         command.env("LD_PRELOAD", library);
     }
-    if world == World::WaitsForced {
-        command.env("UNSPIN_PLAN", tools.kit()?.plan());
+    match world {
+        World::WaitsForced => drop(command.env("UNSPIN_PLAN", tools.kit()?.forced_plan())),
+        World::WaitsReady => drop(command.env("UNSPIN_PLAN", tools.kit()?.ready_plan())),
+        _ => {}
     }
     if let Some(recording) = recording {
         command.env("UNSPIN_RECORD", recording);
@@ -114,9 +116,12 @@ impl Unspin<'_> {
 /// What is loaded before the program's own libraries, where this program sees to that itself.
 fn library(world: World, tools: &Tools) -> Result<Option<&Path>, String> {
     match world {
-        World::Through | World::Counts | World::Sampled | World::Full | World::WaitsForced => {
-            Ok(Some(&tools.preload))
-        }
+        World::Through
+        | World::Counts
+        | World::Sampled
+        | World::Full
+        | World::WaitsForced
+        | World::WaitsReady => Ok(Some(&tools.preload)),
         World::Blind => Ok(Some(tools.kit()?.blind())),
         World::Mutrace => tools.mutrace.as_deref().map(Some).map_err(String::clone),
         World::NoPreload

@@ -175,7 +175,7 @@ fn waits(tools: &Tools) -> Result<InstructionsTable, String> {
         let words = |times: u64| {
             Ok(vec![program.clone().into(), what.into(), "times".into(), times.to_string().into()])
         };
-        let worlds = [World::NoPreload, World::WaitsSystem, World::WaitsPoll];
+        let worlds = [World::NoPreload, World::WaitsSystem, World::WaitsReady];
         let counts = worlds.into_iter().map(|world| per_time(world, tools, words).map(Some));
         table.rows.push(InstructionsRow::new(name, counts.collect::<Result<_, String>>()?));
     }

@@ -19,8 +19,13 @@ const COMPILED: [(&str, &str, &[&str]); 3] = [
     ("crowded", "tests/e2e/c/waits/crowded.c", &[]),
     ("libblind.so", "tests/e2e/c/waits/blind.c", &["-shared", "-fPIC"]),
 ];
-/// Waits forced to poll: what `UNSPIN_PLAN` names, with the wake-up of a virtual machine.
-const PLAN: &str = "unspin plan 2\nwakeup\t50000\nwaits\tpoll\nforce\tpolls\n";
+/// Plans, as `UNSPIN_PLAN` names them, with the wake-up of a virtual machine: file and contents.
+const PLANS: [(&str, &str); 2] = [
+    (FORCED, "unspin plan 2\nwakeup\t50000\nwaits\tpoll\nforce\tpolls\n"),
+    (READY, "unspin plan 2\nwakeup\t50000\nsystem\tall\nwaits\tpoll\nforce\tready\n"),
+];
+const FORCED: &str = "forced-plan";
+const READY: &str = "ready-plan";
 /// Files of the tree that is built, and functions in each: some tenths of a second for one CPU.
 const SOURCES: u32 = 12;
 const FUNCTIONS: u32 = 150;
@@ -41,10 +46,9 @@ impl Kit {
             std::fs::write(folder.join(name), text).map_err(|e| format!("{name}: {e}"))
         };
         std::fs::create_dir_all(folder.join("sources")).map_err(|e| format!("{}: {e}", folder.display()))?;
-        for (name, text) in SCRIPTS {
+        for (name, text) in SCRIPTS.into_iter().chain(PLANS) {
             write(name, text)?;
         }
-        write("plan", PLAN)?;
         write("text", &text())?;
         for i in 0..SOURCES {
             write(&format!("sources/{i}.c"), &source(i))?;
@@ -65,8 +69,13 @@ impl Kit {
     }
 
     /// The plan with which every wait polls.
-    pub fn plan(&self) -> PathBuf {
-        self.folder.join("plan")
+    pub fn forced_plan(&self) -> PathBuf {
+        self.folder.join(FORCED)
+    }
+
+    /// The plan with which waits poll where that pays, but every timed call counts as ready.
+    pub fn ready_plan(&self) -> PathBuf {
+        self.folder.join(READY)
     }
 }
 

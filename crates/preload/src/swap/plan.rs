@@ -62,6 +62,8 @@ pub struct Plan {
     pub waits: Waits,
     /// Whether every wait polls, whatever was learnt.
     pub is_forced: bool,
+    /// Whether every timed call has found its answer ready, however long it took.
+    pub is_ready: bool,
     sites: Rows<Site, SITES>,
     conditions: Conditions,
     rules: Rows<Rule, RULES>,
@@ -147,6 +149,7 @@ impl Plan {
         wake_up_ns: 50_000,
         waits: Waits::System,
         is_forced: false,
+        is_ready: false,
         sites: Rows { rows: [Site { waits: Waits::System, first: 0, end: 0 }; SITES], count: 0 },
         conditions: Conditions::Libc,
         rules: Rows {
@@ -178,6 +181,7 @@ impl Plan {
             Line::WakeUp(ns) => self.wake_up_ns = ns,
             Line::Waits(waits) => self.waits = waits,
             Line::ForcePolls => self.is_forced = true,
+            Line::ForceReady => self.is_ready = true,
             Line::All(kind) => self.all = self.all.or(Some(kind)),
             Line::Some(kind, subject, fields) => {
                 let Some((first, end)) = self.add_places(fields) else { return false };

@@ -12,9 +12,12 @@
 //! poll<tab>site<tab>START-END@MODULE<tab>START-END@MODULE…
 //! system<tab>site<tab>START-END@MODULE…
 //! force<tab>polls
+//! force<tab>ready
 //! ```
 //!
-//! `wakeup` is the cost of a wake-up on this machine. `force` makes every wait poll, whatever was learnt; tests use it.
+//! `wakeup` is the cost of a wake-up on this machine. `force<tab>polls` makes every wait poll, whatever was
+//! learnt; tests use it. `force<tab>ready` makes every timed call count as one that found its answer ready, however long it
+//! took; counts of instructions use it, because calls take longer under the tool that counts.
 //!
 //! Addresses are link-time addresses of the module, in hexadecimal; the end is exclusive. A module is an absolute path.
 
@@ -39,6 +42,8 @@ pub enum Line<'text> {
     Site(Waits, Fields<'text>),
     /// Every wait polls, whatever was learnt.
     ForcePolls,
+    /// Every timed call has found its answer ready, however long it took.
+    ForceReady,
 }
 
 /// What a thread does when it waits.
@@ -129,6 +134,7 @@ fn line_in(line: &[u8]) -> Option<Line<'_>> {
     let (kind, rest) = split(line, b'\t')?;
     match (kind, rest) {
         (b"force", b"polls") => return Some(Line::ForcePolls),
+        (b"force", b"ready") => return Some(Line::ForceReady),
         (b"wakeup", number) => return decimal(number).map(Line::WakeUp),
         (b"waits", policy) => return waits(policy).map(Line::Waits),
         _ => {}
@@ -181,7 +187,7 @@ mod tests {
     fn every_line_is_read() {
         let text = b"unspin plan 2\nadaptive\tall\nrt-fair\tvariable\t10-1f@/a b\n\
             fair\tinit\t1-2@/x\tA-b@/y@z\nsystem\tuse\t1-2@/x\n\nwakeup\t45000\nwaits\tpoll\n\
-            system\tsite\t1-2@/x\t3-4@/x\nforce\tpolls\n";
+            system\tsite\t1-2@/x\t3-4@/x\nforce\tpolls\nforce\tready\n";
         let mut lines = Vec::new();
         assert_eq!(
             parse(text, |line| {
@@ -193,11 +199,11 @@ mod tests {
         assert_eq!(lines[0], Line::All(LockKind::Adaptive));
         assert_eq!(lines[4..6], [Line::WakeUp(45_000), Line::Waits(Waits::Poll)]);
         assert!(matches!(lines[6], Line::Site(Waits::System, _)));
-        assert_eq!(lines[7], Line::ForcePolls);
+        assert_eq!(lines[7..], [Line::ForcePolls, Line::ForceReady]);
         let Line::Some(LockKind::Fair, Subject::Initialised, fields) = &lines[2] else { panic!("{lines:?}") };
         let fields: Vec<_> = fields.clone().flatten().collect();
         assert_eq!(fields[1], Field { range: 10..11, module: b"/y@z" });
-        assert_eq!((fields.len(), lines.len()), (2, 8));
+        assert_eq!((fields.len(), lines.len()), (2, 9));
     }
 
     #[test]
@@ -218,6 +224,7 @@ mod tests {
             "fair\tinit\t1-2@/x\t3",
             "fair\tsomewhere\t1-2@/x",
             "waits\tspin",
+            "force\tsleeps",
             "wakeup\t-1",
             "wakeup\t",
             "poll\tsite\t",

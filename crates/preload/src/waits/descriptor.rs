@@ -5,8 +5,7 @@ use super::handlers::{Handlers, Interruption};
 use super::thread::Waiter;
 use super::wait::{Ended, Look, Wait};
 use crate::errno;
-use crate::swap::plan;
-use crate::watch::{Hook, Object, Thread};
+use crate::watch::{Hook, Known, Object, Thread};
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{sigset_t, timespec};
@@ -63,10 +62,15 @@ pub trait Call {
     fn is_ended_by(&self, handlers: Interruption) -> bool;
 }
 
-/// Whether such calls are neither recorded nor polled for.
+/// Whether the call is not recorded, and sleeps at once if it must wait: the fast part of the decision. False if more
+/// work is needed.
 #[inline(always)]
-pub fn is_off() -> bool {
-    Thread::current().is_none() && !plan::is_polling()
+pub fn sleeps_at_once(hook: Hook) -> bool {
+    match Thread::known() {
+        Known::Absent | Known::Idle => Wait::sleeps_at_once(hook),
+        Known::Unknown => Thread::current().is_none() && Wait::sleeps_at_once(hook),
+        Known::Counted(_) | Known::Timed(_) | Known::Planned(_) => false,
+    }
 }
 
 /// Ticks, 1 to 3 us. A call that takes longer may have slept.
@@ -78,7 +82,7 @@ const BRIEF: u64 = 4_000;
 /// The program's arguments.
 #[inline(always)]
 pub unsafe fn wait<C: Call>(call: C, hook: Hook) -> C::Answer {
-    if is_off() {
+    if sleeps_at_once(hook) {
         // SAFETY: the caller's promise.
         return unsafe { call.sleep() };
     }
@@ -86,10 +90,11 @@ pub unsafe fn wait<C: Call>(call: C, hook: Hook) -> C::Answer {
     unsafe { watched(call, hook) }
 }
 
-/// As [`wait`], where recording or polling is on.
+/// As [`wait`], where the call is recorded or may poll.
 ///
 /// # Safety
 /// The program's arguments.
+#[inline(never)]
 unsafe fn watched<C: Call>(mut call: C, hook: Hook) -> C::Answer {
     let thread = Thread::current();
     let object = Object { kind: C::KIND, address: ANY_DESCRIPTOR };

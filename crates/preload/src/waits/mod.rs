@@ -91,7 +91,7 @@ pub fn prepare() {
     }
     barrier::prepare();
     let policy = PollParameters::new(plan.wake_up_ns, clock::rough_ticks_per_second());
-    READY.store(policy.ready, Relaxed);
+    READY.store(if plan.is_ready { u64::MAX } else { policy.ready }, Relaxed);
     WAKE_UP.store(policy.wake_up, Relaxed);
 }
 

@@ -47,8 +47,14 @@ impl Wait {
     /// Begins a wait at the call site of a hook.
     #[inline(always)]
     pub fn begin(hook: Hook) -> Wait {
-        let sleeps = !plan::is_polling() || Waiter::known().is_some_and(|waiter| waiter.sites.sleeps(hook));
-        if sleeps { Wait::SLEEP } else { Wait::decide(hook) }
+        if Wait::sleeps_at_once(hook) { Wait::SLEEP } else { Wait::decide(hook) }
+    }
+
+    /// Whether a wait at the call site of a hook sleeps at once and reports nothing. Only the fast part of the decision:
+    /// false if more work is needed.
+    #[inline(always)]
+    pub fn sleeps_at_once(hook: Hook) -> bool {
+        !plan::is_polling() || Waiter::known().is_some_and(|waiter| waiter.sites.sleeps(hook))
     }
 
     #[expect(clippy::declare_interior_mutable_const, reason = "a value to begin with")]
