@@ -17,6 +17,7 @@ mod program;
 mod prove;
 mod reach;
 mod run;
+mod runtime;
 mod scratch;
 mod semopbench;
 mod stdout;

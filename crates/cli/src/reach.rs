@@ -4,6 +4,7 @@
 //! program with itself. So everything that can be known beforehand is checked and reported.
 
 use crate::error::Error;
+use crate::runtime::Runtime;
 use object::LittleEndian;
 use object::elf::{EM_X86_64, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -68,7 +69,13 @@ fn check_at(path: &Path, creds: &Creds, depth: Depth) -> Result<(), Error> {
     privileges(path, &metadata, creds).map_or(Ok(()), |why| {
         refuse(format!("{why}: the dynamic linker ignores LD_PRELOAD for it; run a copy without (cp)"))
     })?;
-    linkage(&head).map_or(Ok(()), refuse)
+    match linkage(&head) {
+        None => Ok(()),
+        Some(_) if Runtime::of_file(path).contains(&Runtime::Go) => {
+            refuse(format!("is a Go program without libc. {}", Runtime::Go.advice().trim_end_matches('.')))
+        }
+        Some(why) => refuse(why),
+    }
 }
 
 /// Enough for the program headers, which linkers put directly after the file header, and for a `#!` line.
@@ -160,7 +167,10 @@ fn linkage(head: &[u8]) -> Option<String> {
         return Some("its ELF program headers are damaged".into());
     };
     let Some(segment) = segments.iter().find(|s| s.p_type(LittleEndian) == PT_INTERP) else {
-        return Some("is statically linked: there is no dynamic linker to preload anything".into());
+        return Some(
+            "is statically linked: there is no dynamic linker to preload anything; link it without -static"
+                .into(),
+        );
     };
     let interpreter = segment.data(LittleEndian, head).unwrap_or_default();
     let interpreter = String::from_utf8_lossy(interpreter.strip_suffix(b"\0").unwrap_or(interpreter));

@@ -301,6 +301,30 @@ fn surviving_process_is_named_and_not_ended() {
     }
 }
 
+/// Its locks are not libc's: the report says which are not seen, and what works instead.
+#[test]
+fn runtimes_with_locks_of_their_own_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, err, code) =
+        finish(&mut unspin(&["meter", env!("CARGO_BIN_EXE_unspin"), "hackbench", "-g", "1", "-l", "1"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("\n\nNot seen are the locks of Rust's standard library"), "{err}");
+    let Some(go) = compiled("go.c", folder.path()) else { return };
+    let go = go.to_str().unwrap();
+    let recorded = folder.path().join("recording");
+    let recorded = recorded.to_str().unwrap();
+    let (_, err, code) = finish(&mut unspin(&["meter", "--record", recorded, go]));
+    assert!(code == Some(0) && err.contains("\n\nNot seen are Go's locks"), "{err}");
+    let (out, err, code) = finish(&mut unspin(&["report", recorded]));
+    assert!(code == Some(0) && out.contains("\n\nNot seen are Go's locks"), "{out}{err}");
+    let Some(go) = compiled_with("go.c", &["-static"], folder.path()) else { return };
+    for command in [&["meter"][..], &["run", "--mutex", "adaptive"], &["prove", "--mutex", "adaptive"]] {
+        let (_, err, code) = finish(&mut unspin(&[command, &[go.to_str().unwrap()]].concat()));
+        assert_eq!(code, Some(126), "{err}");
+        assert!(err.contains(": is a Go program without libc. Not seen are Go's locks"), "{err}");
+    }
+}
+
 #[test]
 fn program_without_locks_is_reported_as_such() {
     let folder = tempfile::tempdir().unwrap();

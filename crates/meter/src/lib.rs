@@ -119,6 +119,7 @@ pub use self::{
     layout::{COLUMNS, Layout},
     lock::{Address, Caller, Lock, LockUse},
     name::{Name, Names},
+    notes::add_note,
     process::{Blocked, LockInUse, Process, ThreadTimes},
     recording::{Config, MAX_PAGES, Recording, VERSION},
     report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},

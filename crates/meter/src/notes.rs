@@ -190,6 +190,12 @@ fn threads(n: u64) -> String {
     format!("{n} {}", if n == 1 { "thread" } else { "threads" })
 }
 
+/// Adds a paragraph to a printed report, as wide as the report's own.
+pub fn add_note(note: &str, text: &mut String) {
+    text.push('\n');
+    wrap(note, WIDTH, text);
+}
+
 /// Writes a sentence in lines of at most `width` characters.
 pub(crate) fn wrap(sentence: &str, width: usize, text: &mut String) {
     let mut column = 0;

@@ -13,6 +13,7 @@ pub mod wakeup;
 
 use crate::error::Error;
 use crate::options;
+use crate::runtime::Runtime;
 use crate::{outfile, stdout};
 use names::Lookup;
 use outputs::Results;
@@ -20,7 +21,7 @@ use recorded_program::RecordedProgram;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use unspin_meter::Recording;
+use unspin_meter::{Recording, add_note};
 
 /// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";
@@ -40,15 +41,25 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let snapshot = running.snapshot();
     let results = Results::new(&snapshot, &Lookup::new(), &options.view);
     let survivors = notes::survivors(&recorded);
+    let mut unseen = None;
     let mut text = match running.observer().explain(&snapshot) {
         // They may still use locks.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
         Some(why) => format!("{why}\n"),
-        None => outputs::text(&results.report, &options.view, width(options.output.as_deref())),
+        None => {
+            unseen = Runtime::advice_on(&snapshot);
+            outputs::text(&results.report, &options.view, width(options.output.as_deref()))
+        }
     };
-    let notes =
-        [notes::ending(ended.end), survivors, notes::room(&recorded, &snapshot, options.recorded.size)];
-    text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
+    let notes = [
+        unseen,
+        notes::ending(ended.end),
+        survivors,
+        notes::room(&recorded, &snapshot, options.recorded.size),
+    ];
+    for note in notes.into_iter().flatten() {
+        add_note(&note, &mut text);
+    }
     let mut failed = Vec::new();
     let unwritten = print(&text, options.output.as_deref()).err();
     failed.extend(results.write_files(&options.view));
@@ -78,7 +89,10 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
     let results = Results::new(&snapshot, &Lookup::as_of(&snapshot), &options.view);
-    let text = outputs::text(&results.report, &options.view, outputs::width(std::io::stdout()));
+    let mut text = outputs::text(&results.report, &options.view, outputs::width(std::io::stdout()));
+    if let Some(unseen) = Runtime::advice_on(&snapshot) {
+        add_note(&unseen, &mut text);
+    }
     let mut failed = results.write_files(&options.view);
     failed.extend(stdout::print(&text).err());
     match print_all_but_the_last(failed) {

@@ -2,6 +2,7 @@
 
 use crate::library;
 use crate::reach;
+use crate::runtime::Runtime;
 use std::fs;
 use std::path::{Path, PathBuf};
 use unspin_meter::{Recording, Snapshot};
@@ -47,7 +48,7 @@ impl Observer {
         }
         Some(match &self.found {
             Some(found) if !found.reached && snapshot.images.is_empty() => self.unreached(found),
-            _ => NO_LOCK.into(),
+            _ => format!("{NO_LOCK} {}", Runtime::advice_on(snapshot).unwrap_or_else(|| NOT_SEEN.into())),
         })
     }
 
@@ -69,5 +70,6 @@ impl Observer {
 }
 
 const NO_LOCK: &str = "No lock was recorded: nothing that ran called a lock function of libc (pthread mutexes, read-write \
-locks, spin locks, conditions, barriers, POSIX semaphores). Not seen are statically linked programs, and locks that are \
-not libc's, such as those of Go and of Rust's standard library.";
+locks, spin locks, conditions, barriers, POSIX semaphores).";
+const NOT_SEEN: &str = "Not seen are statically linked programs, and locks that are not libc's, such as those of Go and of \
+Rust's standard library.";

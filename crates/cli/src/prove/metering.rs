@@ -13,6 +13,7 @@ use crate::meter::threads::Threads;
 use crate::meter::wakeup;
 use crate::options::ViewOptions;
 use crate::plan::Located;
+use crate::runtime::Runtime;
 use std::time::Duration;
 use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
 
@@ -28,6 +29,8 @@ pub struct Metering {
     pub lookup: Lookup,
     /// Why nothing was recorded, if nothing was.
     pub silence: Option<String>,
+    /// Which locks are not seen, if the program has a runtime with locks of its own.
+    pub unseen: Option<String>,
 }
 
 /// Runs the program once with a setup and the meter. The error says why there is no recording.
@@ -57,7 +60,8 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result
     let lookup = Lookup::new();
     let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
     let silence = monitor.observer.explain(&snapshot);
-    Ok(Metering { trial, snapshot, report, lookup, silence })
+    let unseen = Runtime::advice_on(&snapshot);
+    Ok(Metering { trial, snapshot, report, lookup, silence, unseen })
 }
 
 impl Metering {

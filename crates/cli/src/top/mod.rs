@@ -25,6 +25,7 @@ use crate::meter::outputs::{self, Results};
 use crate::meter::recorded_program::RecordedProgram;
 use crate::meter::running::exit_code;
 use crate::options::{self, ViewOptions};
+use crate::runtime::Runtime;
 use event_loop::{EventLoop, ExitReason};
 use program_output::ProgramOutput;
 use reading::Reader;
@@ -91,7 +92,13 @@ fn print_results(
         let report = Results::new(&snapshot, event_loop.reader.lookup(), &view).report;
         match event_loop.running.observer().explain(&snapshot) {
             Some(why) => eprint(&format!("{why}\n")),
-            None => eprint(&outputs::text(&report, &view, outputs::width(std::io::stderr()))),
+            None => {
+                let mut text = outputs::text(&report, &view, outputs::width(std::io::stderr()));
+                if let Some(unseen) = Runtime::advice_on(&snapshot) {
+                    unspin_meter::add_note(&unseen, &mut text);
+                }
+                eprint(&text);
+            }
         }
     }
     if reason == ExitReason::GoesOn {

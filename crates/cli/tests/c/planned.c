@@ -94,7 +94,7 @@ int main(int argc, char **argv)
         pthread_join(threads[i], NULL);
     given(kind, sizeof kind);
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "burn") == 0 && strcmp(kind, "none") != 0)
+        if (strcmp(argv[i], "burn") == 0 && strcmp(kind, "none") != 0 && getenv("UNSPIN_RECORD") == NULL)
             burn_until(strcmp(kind, "poll") == 0 || strcmp(kind, "both") == 0 ? 0.6 : 0.1);
         size_t length = strcspn(argv[i], "=");
         if (strlen(kind) == length && strncmp(kind, argv[i], length) == 0)

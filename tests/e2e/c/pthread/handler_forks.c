@@ -14,20 +14,7 @@ enum { CHILDREN = 100 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t semaphore;
-static volatile sig_atomic_t is_child, forks;
-
-static void fork_here(int number)
-{
-    (void)number;
-    int before = errno;
-    if (!is_child) {
-        if (fork() == 0)
-            is_child = 1;
-        else
-            forks++;
-    }
-    errno = before;
-}
+static volatile sig_atomic_t is_child, forks, is_held;
 
 static void timer(long us, long again)
 {
@@ -35,11 +22,29 @@ static void timer(long us, long again)
     setitimer(ITIMER_REAL, &value, NULL);
 }
 
+/* The child has a timer of its own: on a busy machine the signal may come before the call that it shall interrupt. */
+static void fork_here(int number)
+{
+    (void)number;
+    int before = errno;
+    if (!is_child) {
+        if (fork() == 0) {
+            is_child = 1;
+            timer(100000, 100000);
+        } else
+            forks++;
+    }
+    errno = before;
+}
+
 /* The number of children that did not end normally. */
 static int failed(void)
 {
     int count = 0, status;
     timer(0, 0);
+    /* The signal came after the call. */
+    if (is_child)
+        _exit(0);
     for (int left = forks; left > 0;) {
         if (wait(&status) < 0)
             continue;
@@ -53,7 +58,10 @@ static int failed(void)
 static void *hold(void *unused)
 {
     pthread_mutex_lock(&mutex);
-    usleep(300000);
+    is_held = 1;
+    while (forks == 0)
+        usleep(1000);
+    usleep(50000);
     pthread_mutex_unlock(&mutex);
     return unused;
 }
@@ -75,7 +83,7 @@ int main(void)
     }
     printf("locks: %d children failed\n", failed());
 
-    timer(100000, 0);
+    timer(100000, 100000);
     int result = sem_wait(&semaphore);
     if (is_child)
         _exit(!(result == -1 && errno == EINTR));
@@ -87,7 +95,8 @@ int main(void)
     sigaddset(&alarm, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarm, NULL);
     pthread_create(&holder, NULL, hold, NULL);
-    usleep(50000);
+    while (!is_held)
+        usleep(1000);
     pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
     timer(50000, 0);
     struct timespec until;

@@ -137,6 +137,7 @@ mod tests {
             attempts: 1000,
             worst: None,
             silence: None,
+            unseen: None,
         }
     }
 

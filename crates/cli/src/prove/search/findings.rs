@@ -34,6 +34,8 @@ pub struct Findings {
     pub worst: Option<Worst>,
     /// Why nothing was recorded, if nothing was.
     pub silence: Option<String>,
+    /// Which locks are not seen, if the program has a runtime with locks of its own.
+    pub unseen: Option<String>,
 }
 
 /// The mutex with the most lost time.
@@ -78,6 +80,7 @@ impl Findings {
                 hold_mean_s: lock.row.hold_mean,
             }),
             silence: metering.silence.clone(),
+            unseen: metering.unseen.clone(),
         }
     }
 

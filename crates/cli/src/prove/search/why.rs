@@ -35,9 +35,10 @@ pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judge
              (--time-budget), on an idle machine."
         )],
         _ if picks.is_empty() => {
-            [vec![no_contention(findings)], waits(polling, judged), elsewhere(findings)].concat()
+            [vec![no_contention(findings)], waits(polling, judged), elsewhere(findings), unseen(findings)]
+                .concat()
         }
-        _ => [contention(findings), waits(polling, judged), elsewhere(findings)].concat(),
+        _ => [contention(findings), waits(polling, judged), elsewhere(findings), unseen(findings)].concat(),
     }
 }
 
@@ -106,6 +107,11 @@ fn contention(findings: &Findings) -> Vec<String> {
         });
     }
     sentences
+}
+
+/// Which locks the meter could not see.
+fn unseen(findings: &Findings) -> Vec<String> {
+    findings.unseen.iter().cloned().collect()
 }
 
 /// What else costs time.
@@ -177,6 +183,7 @@ mod tests {
             attempts: 1000,
             worst: None,
             silence: None,
+            unseen: None,
         }
     }
 
@@ -246,6 +253,12 @@ mod tests {
             ),
             [silence]
         );
+    }
+
+    #[test]
+    fn locks_that_are_not_seen_are_named_last() {
+        let unseen = Some("Not seen are Go's locks.".to_owned());
+        assert!(said(&Findings { unseen, ..findings() }, &[]).ends_with("Not seen are Go's locks."));
     }
 
     #[test]
