@@ -159,7 +159,7 @@ fn program_that_cannot_be_executed_or_preloaded_exits_with_126() {
         // e_phnum of the ELF header: without program headers there is no interpreter.
         (
             file("static", &patched(56, &[0, 0]), 0o755),
-            "is statically linked: there is no dynamic linker to preload anything",
+            "is statically linked: there is no dynamic linker to preload anything; link it without -static",
         ),
         // e_machine: EM_AARCH64.
         (
