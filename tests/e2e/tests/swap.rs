@@ -74,6 +74,14 @@ fn misuse() {
     survives_replacement("pthread/misuse", &[], &spinning());
 }
 
+/// Every kind, whatever libc keeps under it. Under `pi` the kernel refuses a wait with the mutex of another thread.
+#[test]
+fn destroy_during_condition_wait_answers_as_glibc() {
+    let kinds: Vec<_> = LockKind::ALL.into_iter().filter(|&kind| kind != LockKind::Pi).collect();
+    survives_replacement("pthread/destroy", &[], &kinds);
+    survives_replacement("pthread/destroy", &["own mutexes"], &[LockKind::Pi]);
+}
+
 #[test]
 fn old_names() {
     survives_replacement("pthread/aliases", &[], &sleeping());

@@ -34,6 +34,7 @@ pub struct MutexLayout {
 // Values and bits of `__kind`.
 const TYPE: u32 = 3;
 const RECURSIVE: u32 = 1;
+const ERRORCHECK: u32 = 2;
 const ADAPTIVE: u32 = 3;
 /// PTHREAD_MUTEX_ROBUST_NORMAL_NP.
 const ROBUST: u32 = 16;
@@ -106,6 +107,13 @@ impl MutexLayout {
     pub fn is_simple(&self) -> bool {
         let kind = self.kind();
         kind & ROBUST == 0 && kind & TYPE != RECURSIVE
+    }
+
+    /// Whether libc's unlock refuses a thread that does not own the mutex: it checks the owner itself, or the kernel
+    /// does (PTHREAD_PRIO_INHERIT).
+    pub fn libc_checks_owner(&self) -> bool {
+        let kind = self.kind();
+        matches!(kind & TYPE, RECURSIVE | ERRORCHECK) || kind & (ROBUST | INHERITS) != 0
     }
 
     /// Whether the mutex has a live owner. If the mutex is robust or inherits priorities, the lowest thirty bits of

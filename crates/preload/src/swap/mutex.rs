@@ -372,8 +372,10 @@ impl<'mutex> Mutex<'mutex> {
 
     /// The same for a mutex that libc serves. libc's own waits keep the count of users, but its unlock lowers it.
     fn unlock_libcs_to_wait(self) -> Released {
-        // A recursive mutex that the thread has locked more than once stays locked.
-        let is_user = self.words.is_mine() && self.words.depth() <= 1;
+        // Where libc checks no owner, it also lowers the count if another thread has locked the mutex. A recursive mutex
+        // that the thread has locked more than once stays locked.
+        let is_released = self.words.is_mine() || !self.words.libc_checks_owner();
+        let is_user = is_released && self.words.depth() <= 1;
         if is_user {
             self.words.add_user();
         }
