@@ -11,8 +11,8 @@
 //! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
 //!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`];
 //! - processes and threads: [`process`] (identity and life), [`child`] (child processes), [`generation`] (detects a
-//!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`cpu`] (the calling thread's
-//!   CPU), [`sched`], [`signal`], [`creds`], [`namespace`] (IPC namespaces);
+//!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
+//!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`], [`namespace`] (IPC namespaces);
 //! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] (the live `kernel.*`
 //!   settings), [`entry!`] (hooks that know their caller), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
@@ -47,6 +47,7 @@ pub mod raw;
 pub mod robust;
 pub mod sched;
 pub mod signal;
+pub mod thread_exit;
 pub mod tid;
 pub mod tls;
 mod view;

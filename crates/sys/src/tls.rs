@@ -86,51 +86,6 @@ pub fn value<const WHICH: usize>() -> usize {
     value
 }
 
-/// Calls the key's destructor with `value` when the calling thread ends (by return, `pthread_exit` or cancellation, not
-/// when the process ends). Returns `false` if the C library has no key left: then nothing will be called.
-///
-/// The destructor runs among the other destructors of thread-specific data, in unspecified order (POSIX
-/// `pthread_key_create`).
-pub fn at_thread_exit(key: &ExitKey, value: usize) -> bool {
-    let Some(key) = key.get() else { return false };
-    // SAFETY: the key was made by pthread_key_create and is never deleted.
-    unsafe { libc::pthread_setspecific(key, value as *const libc::c_void) == 0 }
-}
-
-/// A `pthread_key_t` that is created on first use.
-pub struct ExitKey {
-    key: std::sync::OnceLock<Option<libc::pthread_key_t>>,
-    destructor: extern "C-unwind" fn(usize),
-}
-
-impl ExitKey {
-    /// A key whose destructor gets the value that was passed to [`at_thread_exit`].
-    pub const fn new(destructor: extern "C-unwind" fn(usize)) -> Self {
-        ExitKey { key: std::sync::OnceLock::new(), destructor }
-    }
-
-    /// Creates the key now. The first 32 keys of a process need no allocation when they are used.
-    pub fn reserve(&self) {
-        self.get();
-    }
-
-    fn get(&self) -> Option<libc::pthread_key_t> {
-        *self.key.get_or_init(|| {
-            let mut key = 0;
-            // SAFETY: an `extern "C" fn(usize)` is called with one pointer-sized argument in the same
-            // register as `fn(*mut c_void)`.
-            let destructor = unsafe {
-                core::mem::transmute::<extern "C-unwind" fn(usize), unsafe extern "C" fn(*mut libc::c_void)>(
-                    self.destructor,
-                )
-            };
-            // SAFETY: `key` is a live pthread_key_t.
-            let result = unsafe { libc::pthread_key_create(&mut key, Some(destructor)) };
-            (result == 0).then_some(key)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,12 @@ fn semget() {
 }
 
 #[test]
+fn program_gets_every_key_under_its_number() {
+    conforms("pthread/keys", &["POSIX"]);
+    conforms("pthread/keys", &["C11"]);
+}
+
+#[test]
 fn semop() {
     conforms("semop", &[]);
 }

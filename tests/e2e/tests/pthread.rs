@@ -23,6 +23,12 @@ fn rwlock() {
 }
 
 #[test]
+fn program_gets_every_key_under_its_number() {
+    survives_the_meter("pthread/keys", &["POSIX"]);
+    survives_the_meter("pthread/keys", &["C11"]);
+}
+
+#[test]
 fn condition() {
     survives_the_meter("pthread/condition", &[]);
 }

@@ -3,7 +3,8 @@
 //! The programs of the meter's conformance, and those for what is new, under every kind; glibc, alone, is the oracle.
 
 use unspin_e2e::{
-    Recorder, Run, World, assert_same, build, build_library, shared_library, skip, survives_replacement,
+    Recorder, Run, World, assert_same, build, build_library, shared_library, skip, survives_polling,
+    survives_replacement,
 };
 use unspin_locks::LockKind;
 use unspin_meter::Level;
@@ -59,6 +60,14 @@ fn other_locks() {
 #[test]
 fn threads_of_c11() {
     survives_replacement("pthread/c11", &[], &sleeping());
+}
+
+#[test]
+fn program_gets_every_key_under_its_number() {
+    for interface in ["POSIX", "C11"] {
+        survives_replacement("pthread/keys", &[interface], &[LockKind::Adaptive, LockKind::Pi]);
+        survives_polling("pthread/keys", &[interface]);
+    }
 }
 
 #[test]

@@ -11,7 +11,8 @@ use unspin_rcu::registry::SweepScope;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::process::{self, Identity};
 use unspin_sys::signal::{Mask, set_mask};
-use unspin_sys::tls::{self, ExitKey, Word};
+use unspin_sys::thread_exit::{ExitHook, call_at_exit};
+use unspin_sys::tls::{self, Word};
 use unspin_sys::{Errno, clock, page, sched};
 
 impl Thread {
@@ -71,7 +72,7 @@ impl Thread {
         thread.choose_path();
         // Relaxed: read when all participants have ended.
         inner.arena.header().joined.fetch_add(1, Relaxed);
-        tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
+        call_at_exit(ExitHook::Sysv, leave_all);
         match used_last_slot {
             UsedLastSlot::No => sweep::spot_check(inner, thread),
             UsedLastSlot::Yes => drop(sweep::sweep(inner, thread, SweepScope::All)),
@@ -129,9 +130,7 @@ pub(crate) fn leave(inner: &Inner) {
     set_mask(mask);
 }
 
-static EXIT: ExitKey = ExitKey::new(leave_all);
-
-extern "C-unwind" fn leave_all(_: usize) {
+extern "C-unwind" fn leave_all() {
     let mask = set_mask(Mask::ALL_BUT_FAULTS);
     let mut next = first();
     tls::word(Word::Sysv).set(0);
