@@ -13,8 +13,8 @@
 //! - processes and threads: [`process`] (identity and life), [`child`] (child processes), [`generation`] (detects a
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
 //!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`], [`namespace`] (IPC namespaces);
-//! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] (the live `kernel.*`
-//!   settings), [`entry!`] (hooks that know their caller), [`raw`] (the instruction itself).
+//! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] and [`next_id`] (the live
+//!   `kernel.*` settings), [`entry!`] (hooks that know their caller), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -41,6 +41,7 @@ pub mod mem;
 pub mod membarrier;
 pub mod memfile;
 pub mod namespace;
+pub mod next_id;
 pub mod page;
 pub mod process;
 pub mod raw;

@@ -16,6 +16,11 @@ fn program_gets_every_key_under_its_number() {
 }
 
 #[test]
+fn new_object_gets_the_id_that_is_set() {
+    conforms("next_id", &[]);
+}
+
+#[test]
 fn semop() {
     conforms("semop", &[]);
 }

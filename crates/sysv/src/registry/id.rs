@@ -19,6 +19,11 @@ impl Id {
         self.0 as usize & (MAX_OBJECTS as usize - 1)
     }
 
+    /// The id with the same sequence number and another index.
+    pub fn with_index(self, index: u32) -> Id {
+        Id(self.0 & !(MAX_OBJECTS as i32 - 1) | index as i32)
+    }
+
     /// The sequence number, which is shown in `ipc_perm.__seq`.
     pub fn sequence(self) -> u32 {
         self.0 as u32 >> 15

@@ -15,6 +15,7 @@ use crate::store::heap;
 use unspin_rcu::Rcu;
 use unspin_sync::atomic::{Ordering::Relaxed, Ordering::Release};
 use unspin_sys::Errno;
+use unspin_sys::next_id::NextId;
 
 /// The registry of a class. Participant `me` holds the registry lock.
 pub(crate) struct Registry<'a> {
@@ -55,12 +56,19 @@ impl<'a> Registry<'a> {
     }
 
     /// Reserves an id: an index, and its sequence number. Indices are assigned cyclically (`ipc_idr_alloc`), so that an
-    /// id is not reused for long. `ENOSPC` if there are `limit` objects already, `ENOMEM` without memory.
+    /// id is not reused for long. An id that `kernel.sem_next_id` or `kernel.msg_next_id` names comes first; if its
+    /// index is in use, the next free index. `ENOSPC` if there are `limit` objects already, `ENOMEM` without memory.
     pub fn reserve(&self, limit: u32) -> Result<Id, Errno> {
         let root = self.root();
         let in_use = root.in_use.load(Relaxed);
         if in_use >= limit.min(MAX_OBJECTS) {
             return Err(Errno::ENOSPC);
+        }
+        if let Some(wanted) = self.next_id().and_then(NextId::take).map(Id) {
+            let mut indices = wanted.index() as u32..MAX_OBJECTS;
+            let index = indices.find(|&i| self.object(i) == 0).ok_or(Errno::ENOSPC)?;
+            self.make_room(index)?;
+            return Ok(wanted.with_index(index));
         }
         let range = (in_use.saturating_mul(3) / 2).clamp(MIN_CYCLE, MAX_OBJECTS);
         let last = root.last.load(Relaxed);
@@ -72,6 +80,15 @@ impl<'a> Registry<'a> {
         }
         root.last.store(index + 1, Relaxed);
         Ok(Id::new(index, root.sequence.load(Relaxed)))
+    }
+
+    /// The setting that names the next id. Ids of segments are the kernel's.
+    fn next_id(&self) -> Option<NextId> {
+        match self.class {
+            Class::Sem => Some(NextId::Sem),
+            Class::Msg => Some(NextId::Msg),
+            Class::Shm => None,
+        }
     }
 
     /// Reserves an id that the caller has chosen. `ENOSPC` if its index is in use, `ENOMEM` without memory.
