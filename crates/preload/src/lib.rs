@@ -11,7 +11,7 @@
 //! | `shm` | `shmget shmat shmdt shmctl` | the same engine |
 //! | `syscall` | `syscall` | the engine for the twelve calls above, the kernel for the rest |
 //! | `proc` | `open openat fopen freopen` and their other names | the next definition; `/proc/sysvipc` by the engine |
-//! | `namespace` | `unshare setns` | the next definition; the engine then applies what `CLONE_SYSVSEM` does to undo adjustments, and the thread uses the engine of its new namespace |
+//! | `namespace` | `unshare setns clone` | the next definition; the engine then applies what `CLONE_SYSVSEM` does to undo adjustments, and the thread, or the child of `clone`, uses the engine of its new namespace |
 //! | `cancel` | `pthread_setcanceltype` | the next definition; asynchronous cancellation is deferred while a thread is in the engine |
 //! | `creds` | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
 //! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition, or `swap`; `watch` records |

@@ -76,6 +76,14 @@ unsafe extern "C-unwind" fn any(
             }
             libc::SYS_unshare => namespace::moving(ints.0, || answer(raw::call(number, [a]))),
             libc::SYS_setns => namespace::moving(ints.1, || answer(raw::call(number, [a, b]))),
+            libc::SYS_clone if namespace::is_moved_child(ints.0) => {
+                let child = answer(raw::call(number, [a, b, c, d, e]));
+                if child == 0 {
+                    namespace::child_begins(ints.0);
+                }
+                child
+            }
+            libc::SYS_clone3 => clone3(a, b),
             libc::SYS_rt_sigaction => answer(signal::rt_sigaction(ints.0, b as _, c as _, d)),
             libc::SYS_setuid
             | libc::SYS_setgid
@@ -93,6 +101,24 @@ unsafe extern "C-unwind" fn any(
             _ => answer(raw::call(number, [a, b, c, d, e, f])),
         }
     }
+}
+
+/// clone3(2).
+///
+/// # Safety
+/// As for the system call.
+unsafe fn clone3(arguments: usize, size: usize) -> c_long {
+    // SAFETY: the caller's promise.
+    let child = answer(unsafe { raw::call(libc::SYS_clone3, [arguments, size]) });
+    if child == 0 {
+        // SAFETY: the kernel has read the arguments in the parent. The flags are the first of them; those that concern
+        // namespaces are in their lower half.
+        let flags = unsafe { (arguments as *const u64).read_unaligned() } as c_int;
+        if namespace::is_moved_child(flags) {
+            namespace::child_begins(flags);
+        }
+    }
+    child
 }
 
 /// Makes a system call that installs a seccomp filter.

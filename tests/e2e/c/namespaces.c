@@ -1,4 +1,5 @@
-/* IPC namespaces: what a process sees that goes to another one, alone and with other threads, and back. */
+/* IPC namespaces: what a process sees that goes to another one, alone and with other threads, and back; and children that
+ * begin in another one. */
 #include "shm.h"
 #include <pthread.h>
 
@@ -102,6 +103,73 @@ static void threads(void)
     ROW("an id of the other's", SEMOP(id + 32768, OP(0, 1, 0)));
 }
 
+static int cloned(void *objects)
+{
+    look("a cloned child");
+    int id = make(5);
+    look("a cloned child, with objects");
+    MUST(SEMOP(id, OP(0, -1, SEM_UNDO)));
+    IN_CHILD(look("its child"); MUST(SEMOP(id, OP(0, -1, SEM_UNDO))); look("its child, after an operation"));
+    look("a cloned child, after the death of its own");
+    ROW("an id of the parent's", SEMOP(*(int *)objects + 32768, OP(0, 1, 0)));
+    fflush(stdout);
+    return 7;
+}
+
+static void ends(pid_t child)
+{
+    int status;
+    MUST(waitpid(child, &status, __WALL));
+    line("the cloned child", "exit %d", WEXITSTATUS(status));
+    look("its parent");
+}
+
+/* A child that begins in another namespace, and one that does not. */
+static void clones(void)
+{
+    static _Alignas(16) char stack[1 << 18];
+    MUST(unshare(CLONE_NEWIPC));
+    int id = make(3);
+    fflush(stdout);
+    ends((pid_t)MUST(clone(cloned, stack + sizeof stack, CLONE_NEWIPC | SIGCHLD, &id)));
+    fflush(stdout);
+    pid_t child = (pid_t)MUST(syscall(SYS_clone, CLONE_NEWIPC | SIGCHLD, NULL, NULL, NULL, NULL));
+    if (child == 0)
+        _exit(cloned(&id));
+    ends(child);
+    unsigned long long arguments[8] = { CLONE_NEWIPC, [4] = SIGCHLD };
+    child = (pid_t)MUST(syscall(SYS_clone3, arguments, sizeof arguments));
+    if (child == 0)
+        _exit(cloned(&id));
+    ends(child);
+    child = (pid_t)MUST(syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL));
+    if (child == 0) {
+        look("a cloned child in the same namespace");
+        fflush(stdout);
+        _exit(0);
+    }
+    ends(child);
+    ROW("bad arguments", syscall(SYS_clone3, NULL, sizeof arguments));
+    ROW("flags that exclude each other", clone(cloned, stack + sizeof stack, CLONE_NEWIPC | CLONE_SYSVSEM | SIGCHLD, &id));
+}
+
+static void *idle(void *unused)
+{
+    pthread_barrier_wait(&turn);
+    return unused;
+}
+
+/* The same in a process with another thread, which the child does not have. */
+static void threads_clone(void)
+{
+    pthread_t thread;
+    pthread_barrier_init(&turn, NULL, 2);
+    pthread_create(&thread, NULL, idle, NULL);
+    clones();
+    pthread_barrier_wait(&turn);
+    pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2) {
@@ -122,6 +190,8 @@ int main(int argc, char **argv)
     MUST(setns(home, 0));
     IN_CHILD(there_and_back(argv[0]));
     IN_CHILD(threads());
+    IN_CHILD(clones());
+    IN_CHILD(threads_clone());
     ROW("nothing of it here", semget(key, 0, 0));
     ROW("nothing of it here", shmget(key, 0, 0));
     return 0;

@@ -153,7 +153,8 @@ fn exports_are_these_and_no_others() {
         pthread_join pthread_timedjoin_np pthread_clockjoin_np
         sem_init sem_destroy sem_wait sem_trywait sem_timedwait sem_clockwait sem_post
         mtx_init mtx_lock mtx_trylock mtx_timedlock mtx_unlock mtx_destroy cnd_wait cnd_timedwait cnd_signal cnd_broadcast
-        cnd_destroy pthread_key_create __pthread_key_create tss_create"
+        cnd_destroy pthread_key_create __pthread_key_create tss_create
+        clone __clone"
         .split_whitespace()
         .collect();
     expected.sort_unstable();
