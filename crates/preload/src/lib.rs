@@ -19,7 +19,7 @@
 //! | `sandbox` | `prctl` | the next definition; `watch` makes no system call after a seccomp filter |
 //! | `mlock` | `mlockall` | the kernel, for all memory but the recording; without a recording, the next definition |
 //! | `rlimit` | `setrlimit getrlimit prlimit` and their 64-bit names | the next definition; the recording does not count as address space |
-//! | `departure` | `pthread_key_create tss_create` | the next definition; if no key is left, this library gives up its own |
+//! | `keys` | `pthread_key_create tss_create` | the next definition; if no key is left, this library gives up its own |
 //! | `dlclose` | `dlclose` | the next definition; `watch` and `swap` forget the code that they know |
 //! | `signal` | `sigaction`, `signal` and similar calls | the next definition, with a trampoline as the handler |
 //!
@@ -40,6 +40,7 @@ mod environment;
 mod errno;
 mod glibc;
 mod guard;
+mod keys;
 mod mlock;
 mod msg;
 mod namespace;

@@ -22,6 +22,12 @@ pub fn recording() -> Option<&'static Path> {
     path("UNSPIN_RECORD")
 }
 
+/// Whether this library may keep data for each thread: for a recording, for replaced mutexes and waits, or for an
+/// engine.
+pub fn keeps_thread_data() -> bool {
+    recording().is_some() || swap::plan::is_on() || engine() != Ok(Kind::Kernel)
+}
+
 fn path(name: &str) -> Option<&'static Path> {
     use std::os::unix::ffi::OsStrExt;
     environment::value(name).map(|bytes| Path::new(std::ffi::OsStr::from_bytes(bytes)))

@@ -179,7 +179,9 @@ fn prepare() {
     if !DONE.load(Ordering::Relaxed) {
         guard::install();
         next::prepare();
-        departure::prepare();
+        if plan::keeps_thread_data() {
+            departure::prepare();
+        }
         watch::prepare();
         swap::prepare();
         waits::prepare();

@@ -95,8 +95,10 @@ fn create() -> Option<pthread_key_t> {
     match KEY.compare_exchange(0, word, SeqCst, SeqCst) {
         Ok(_) => mine,
         Err(other) => {
-            mine.map(delete);
-            Some(other).filter(|&other| other != GIVEN_UP).map(|other| other - 1)
+            if let Some(mine) = mine {
+                delete(mine);
+            }
+            (other != GIVEN_UP).then(|| other - 1)
         }
     }
 }
