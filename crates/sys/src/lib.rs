@@ -12,7 +12,8 @@
 //!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`];
 //! - processes and threads: [`process`] (identity and life), [`child`] (child processes), [`generation`] (detects a
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
-//!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`], [`namespace`] (IPC namespaces);
+//!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`],
+//!   [`namespace`] (IPC namespaces);
 //! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] and [`next_id`] (the live
 //!   `kernel.*` settings), [`entry!`] (hooks that know their caller), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
