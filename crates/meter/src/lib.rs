@@ -97,6 +97,8 @@ mod snapshot;
 #[cfg(not(loom))]
 mod sum;
 #[cfg(not(loom))]
+mod tally;
+#[cfg(not(loom))]
 mod text;
 #[cfg(not(loom))]
 mod times;
@@ -124,7 +126,9 @@ pub use self::{
     recording::{Config, MAX_PAGES, Recording, VERSION},
     report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
+    shell::line as shell_line,
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
+    tally::{RULES, SITES, Tally, TallyCount, TallyRow},
     times::{TimeRange, Times},
     wait::{Wait, WaitRow, Waiter},
     wakeup::WakeUpCost,

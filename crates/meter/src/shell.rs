@@ -1,7 +1,7 @@
 //! Quotes command lines for a shell.
 
 /// The words separated by spaces. Words with characters that are special to a shell are quoted.
-pub(crate) fn line(words: &[String]) -> String {
+pub fn line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     words.join(" ")
 }

@@ -241,6 +241,15 @@ fn prctl(option: i32, argument: usize) -> Result<(), Errno> {
     unsafe { raw::call(libc::SYS_prctl, [option as usize, argument, 0, 0, 0]) }.map(drop)
 }
 
+/// Closes descriptors of the calling process, by their numbers. For a forked child, which has copies of descriptors
+/// that are meant for another process: as long as they are open, the readers of a pipe see no end.
+pub fn close_descriptors(numbers: &[u32]) {
+    for &number in numbers {
+        // SAFETY: no pointers. The caller names descriptors that no value of this process owns.
+        let _ = unsafe { raw::call(libc::SYS_close, [number as usize]) };
+    }
+}
+
 /// Starts a new session, without a terminal and with a new process group.
 pub fn new_session() -> Result<(), Errno> {
     // SAFETY: no pointers.

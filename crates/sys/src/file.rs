@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Reads at most `buffer.len()` bytes of a file from its beginning.
 pub fn read_small<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
-    let file = Descriptor::open(path)?;
+    let file = Descriptor::open(path, libc::O_RDONLY)?;
     let mut filled = 0;
     loop {
         match file.read(&mut buffer[filled..])? {
@@ -25,7 +25,7 @@ pub fn read_small<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Err
 /// As [`read_small`], by a single read(2): for `/proc` files that return everything at once if the buffer is large
 /// enough (`single_open` of fs/seq_file.c).
 pub fn read_once<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
-    let bytes = Descriptor::open(path)?.read(buffer)?;
+    let bytes = Descriptor::open(path, libc::O_RDONLY)?.read(buffer)?;
     Ok(&buffer[..bytes])
 }
 
@@ -39,7 +39,7 @@ pub fn link<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
 
 /// Reads a whole file whose length is not known, as in `/proc`. Allocates.
 pub fn read_all(path: &CStr) -> Result<Vec<u8>, Errno> {
-    let file = Descriptor::open(path)?;
+    let file = Descriptor::open(path, libc::O_RDONLY)?;
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         match file.read(&mut buffer)? {
@@ -50,14 +50,25 @@ pub fn read_all(path: &CStr) -> Result<Vec<u8>, Errno> {
 }
 
 /// An open file, closed when dropped.
-struct Descriptor(usize);
+pub(crate) struct Descriptor(usize);
 
 impl Descriptor {
-    fn open(path: &CStr) -> Result<Descriptor, Errno> {
-        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    /// `access`: O_RDONLY or O_RDWR.
+    pub(crate) fn open(path: &CStr, access: i32) -> Result<Descriptor, Errno> {
+        let flags = (access | libc::O_CLOEXEC) as usize;
         // SAFETY: `path` is a C string.
         unsafe { raw::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0]) }
             .map(Descriptor)
+    }
+
+    /// The descriptor's number.
+    pub(crate) fn number(&self) -> i32 {
+        self.0 as i32
+    }
+
+    /// Length of the file, in bytes.
+    pub(crate) fn bytes(&self) -> Result<u64, Errno> {
+        stat_at(self.number(), c"", libc::AT_EMPTY_PATH).map(|stat| stat.st_size as u64)
     }
 
     fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {

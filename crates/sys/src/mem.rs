@@ -1,7 +1,9 @@
 //! Mappings.
 
+use crate::file::Descriptor;
 use crate::page::BYTES as PAGE;
 use crate::{Errno, maps, raw};
+use core::ffi::CStr;
 use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
@@ -26,6 +28,19 @@ impl Mapping {
     /// its first write.
     pub fn shared(file: &File, len: usize) -> Result<Mapping, Errno> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd(), READ_WRITE)
+    }
+
+    /// Maps the first `len` bytes of the file at `path`, shared, readable and writable. Allocates nothing and calls no
+    /// function of the C library, so it may be used inside an allocator.
+    ///
+    /// # Errors
+    /// Those of open(2) and mmap(2); `EINVAL` if the file is shorter.
+    pub fn shared_at(path: &CStr, len: usize) -> Result<Mapping, Errno> {
+        let file = Descriptor::open(path, libc::O_RDWR)?;
+        if file.bytes()? < len as u64 {
+            return Err(Errno::EINVAL);
+        }
+        Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.number(), READ_WRITE)
     }
 
     /// Maps the first `len` bytes of `file`, shared and read-only.

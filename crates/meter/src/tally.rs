@@ -1,0 +1,173 @@
+//! The *tally*: what the rules of a plan replaced in one run of a program, counted by all its processes in one small
+//! file.
+//!
+//! The CLI creates the file and names it in `UNSPIN_TALLY`. The preload library maps it when it reads the plan, and adds
+//! to a count when it decides on a mutex or a call site: once in the life of a mutex, never at its uses. Children
+//! inherit the mapping, and executed programs open the file again. So the counts are complete however the processes end.
+
+use core::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use unspin_sys::Errno;
+use unspin_sys::mem::Mapping;
+
+/// Maximum number of rules for mutexes in a plan.
+pub const RULES: usize = 256;
+/// Maximum number of rules for call sites of waits in a plan.
+pub const SITES: usize = 64;
+
+/// The first word: the format, and its version.
+const MAGIC: u64 = u64::from_le_bytes(*b"unsptly1");
+/// Length of the file. The words of all counts fit.
+const BYTES: usize = 8192;
+const HEAD: usize = 8;
+
+/// The rule of a plan that decided.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TallyRow {
+    /// The rule for everything to which no other rule applies.
+    All,
+    /// A rule, by its position among the rules of its sort, from 0.
+    Rule(usize),
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TallyCount {
+    /// Executed programs into which the preload library was loaded.
+    Programs,
+    /// Mutexes to which no rule applies.
+    OtherMutexes,
+    /// Call sites of waits to which no rule applies, once for each thread.
+    OtherSites,
+    /// Mutexes that the rule replaced.
+    Replaced(TallyRow),
+    /// Mutexes to which the rule applies, and which stay libc's because of their kind: shared, robust and so on.
+    Kept(TallyRow),
+    /// Call sites of waits to which the rule applies, once for each thread.
+    Sites(TallyRow),
+}
+
+impl TallyCount {
+    /// The word of the file; none for a rule beyond the limits.
+    fn word(self) -> Option<usize> {
+        let row = |row, limit| match row {
+            TallyRow::All => Some(0),
+            TallyRow::Rule(index) => (index < limit).then_some(1 + index),
+        };
+        Some(match self {
+            TallyCount::Programs => 1,
+            TallyCount::OtherMutexes => 2,
+            TallyCount::OtherSites => 3,
+            TallyCount::Replaced(rule) => HEAD + row(rule, RULES)?,
+            TallyCount::Kept(rule) => HEAD + (1 + RULES) + row(rule, RULES)?,
+            TallyCount::Sites(rule) => HEAD + 2 * (1 + RULES) + row(rule, SITES)?,
+        })
+    }
+}
+
+const _: () = assert!((HEAD + 2 * (1 + RULES) + 1 + SITES) * size_of::<u64>() <= BYTES);
+
+/// A mapped tally.
+#[derive(Debug)]
+pub struct Tally {
+    map: Mapping,
+}
+
+impl Tally {
+    /// Creates the file. It is an error if it exists.
+    ///
+    /// # Errors
+    /// Those of open(2), write(2) and mmap(2).
+    pub fn create(path: &Path, mode: u32) -> io::Result<Tally> {
+        let mut file = File::options().read(true).write(true).create_new(true).mode(mode).open(path)?;
+        // Written, so that every page exists: on tmpfs a store to a page for which there is no memory is SIGBUS.
+        let mut bytes = [0; BYTES];
+        bytes[..size_of::<u64>()].copy_from_slice(&MAGIC.to_ne_bytes());
+        file.write_all(&bytes)?;
+        let map = Mapping::shared(&file, BYTES).map_err(|e| io::Error::from_raw_os_error(e.0))?;
+        Ok(Tally { map })
+    }
+
+    /// Maps a tally that another process has created. Allocates nothing, and calls no function of libc.
+    ///
+    /// # Errors
+    /// Those of open(2) and mmap(2); EINVAL if the file is no tally of this version.
+    pub fn open(path: &CStr) -> Result<Tally, Errno> {
+        let tally = Tally { map: Mapping::shared_at(path, BYTES)? };
+        // Relaxed: written before the path was passed on.
+        match tally.words()[0].load(Relaxed) {
+            MAGIC => Ok(tally),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        self.map.words()
+    }
+
+    /// Adds one.
+    pub fn add(&self, count: TallyCount) {
+        if let Some(word) = count.word() {
+            // Relaxed: the sum counts, and no other data is read because of it.
+            self.words()[word].fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A count so far.
+    pub fn get(&self, count: TallyCount) -> u64 {
+        // Relaxed: as in `add`. Processes that have ended have made all their additions.
+        count.word().map_or(0, |word| self.words()[word].load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::ffi::CString;
+
+    #[test]
+    fn counts_have_words_of_their_own() {
+        let rows = |limit| [TallyRow::All].into_iter().chain((0..limit).map(TallyRow::Rule));
+        let words: Vec<usize> = [TallyCount::Programs, TallyCount::OtherMutexes, TallyCount::OtherSites]
+            .into_iter()
+            .chain(rows(RULES).flat_map(|row| [TallyCount::Replaced(row), TallyCount::Kept(row)]))
+            .chain(rows(SITES).map(TallyCount::Sites))
+            .map(|count| count.word().unwrap())
+            .collect();
+        assert_eq!(words.iter().collect::<BTreeSet<_>>().len(), words.len());
+        assert!(!words.contains(&0), "the magic number");
+        assert_eq!(TallyCount::Sites(TallyRow::Rule(SITES)).word(), None);
+    }
+
+    #[test]
+    fn additions_of_another_mapping_are_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tally");
+        let tally = Tally::create(&path, 0o600).unwrap();
+        let c_path = CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+        let other = Tally::open(&c_path).unwrap();
+        other.add(TallyCount::Replaced(TallyRow::Rule(7)));
+        other.add(TallyCount::Replaced(TallyRow::Rule(7)));
+        other.add(TallyCount::Sites(TallyRow::Rule(SITES)));
+        assert_eq!(tally.get(TallyCount::Replaced(TallyRow::Rule(7))), 2);
+        assert_eq!(tally.get(TallyCount::Replaced(TallyRow::All)), 0);
+        assert!(Tally::create(&path, 0o600).is_err(), "it exists");
+    }
+
+    #[test]
+    fn file_that_is_no_tally_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tally");
+        let c_path = CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+        assert_eq!(Tally::open(&c_path).unwrap_err(), Errno::ENOENT);
+        for bytes in [&b"unsptly1"[..], &[7; BYTES]] {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(Tally::open(&c_path).unwrap_err(), Errno::EINVAL);
+        }
+    }
+}
