@@ -1,11 +1,12 @@
 //! Decides which lock replaces a mutex. Compares the rules of the plan with the mutex's address and with the stack of
-//! the thread that initialises the mutex or uses it first.
+//! the thread that initialises the mutex or uses it first. Each decision is counted in the tally of the run.
 
 use super::modules;
 use super::plan::{self, Place, Plan, Subject, Waits};
 use crate::watch::Hook;
 use libc::pthread_mutex_t;
 use unspin_locks::LockKind;
+use unspin_meter::{TallyCount, TallyRow};
 
 /// When the decision is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,22 +20,58 @@ pub enum Occasion {
 /// Maximum number of frames to compare, from the hook on.
 const FRAMES: usize = 16;
 
-/// The kind for a mutex; [`LockKind::System`] if no rule applies.
+/// The decision on a mutex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// The kind; [`LockKind::System`] if no rule applies.
+    pub kind: LockKind,
+    rule: Option<TallyRow>,
+}
+
+/// What a rule that applies to a mutex does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// It replaces the mutex.
+    Replaced,
+    /// It cannot replace a mutex with these properties.
+    StaysLibcs,
+}
+
+impl Decision {
+    const NONE: Decision = Decision { kind: LockKind::System, rule: None };
+
+    /// Counts the decision.
+    pub fn count(self, effect: Effect) {
+        let Some(plan) = plan::get() else { return };
+        plan.count(match (self.rule, effect) {
+            (Some(rule), Effect::Replaced) => TallyCount::Replaced(rule),
+            (Some(rule), Effect::StaysLibcs) => TallyCount::Kept(rule),
+            (None, _) => TallyCount::OtherMutexes,
+        });
+    }
+}
+
+/// Decides on a mutex.
 #[cold]
-pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> LockKind {
-    let Some(plan) = plan::get() else { return LockKind::System };
+pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> Decision {
+    let Some(plan) = plan::get() else { return Decision::NONE };
     let mut stack = Stack { hook, frames: [0; FRAMES], known: 0 };
     if plan.is_particular() {
         modules::look(plan, mutex as usize, stack.innermost());
     }
-    let chosen = plan.rules().iter().find(|rule| match rule.subject {
+    let mut rules = plan.rules().iter().enumerate();
+    let chosen = rules.find(|(_, rule)| match rule.subject {
         Subject::Variable => rule.places(plan).iter().any(|place| holds(plan, place, mutex as usize)),
         Subject::Initialised => {
             occasion == Occasion::Initialisation && stack.matches(plan, rule.places(plan))
         }
         Subject::Used => occasion == Occasion::Use && stack.matches(plan, rule.places(plan)),
     });
-    chosen.map(|rule| rule.kind).or(plan.all).unwrap_or(LockKind::System)
+    match (chosen, plan.all) {
+        (Some((index, rule)), _) => Decision { kind: rule.kind, rule: Some(TallyRow::Rule(index)) },
+        (None, Some(kind)) => Decision { kind, rule: Some(TallyRow::All) },
+        (None, None) => Decision::NONE,
+    }
 }
 
 /// The policy of the waits of a call site.
@@ -45,8 +82,21 @@ pub fn waits(hook: Hook) -> Waits {
     if !plan.sites().is_empty() {
         modules::look(plan, 0, stack.innermost());
     }
-    let chosen = plan.sites().iter().find(|site| stack.matches(plan, site.places(plan)));
-    chosen.map_or(plan.waits, |site| site.waits)
+    let mut sites = plan.sites().iter().enumerate();
+    match sites.find(|(_, site)| stack.matches(plan, site.places(plan))) {
+        Some((index, site)) => {
+            plan.count(TallyCount::Sites(TallyRow::Rule(index)));
+            site.waits
+        }
+        None => {
+            plan.count(if plan.has_waits {
+                TallyCount::Sites(TallyRow::All)
+            } else {
+                TallyCount::OtherSites
+            });
+            plan.waits
+        }
+    }
 }
 
 /// Whether an address lies in this place, with the module where it is mapped now.

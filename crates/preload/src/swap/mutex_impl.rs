@@ -1,7 +1,7 @@
 //! Which implementation serves a mutex, and when that is decided.
 
 use super::algorithm::Algorithm;
-use super::decision::{self, Occasion};
+use super::decision::{self, Decision, Effect, Occasion};
 use super::plan;
 use super::tag::{MutexKind, Tag, Type};
 use crate::glibc::mutex::{self, MutexLayout};
@@ -73,15 +73,37 @@ fn first_use(mutex: &MutexLayout, seen: Tag, hook: Hook) -> Tag {
     if MutexKind::of(mutex) == MutexKind::Other || !plan::is_on() {
         return Tag::LIBC;
     }
-    let kind = decision::decide(mutex.as_ptr(), Occasion::Use, hook);
-    Tag::decide(mutex, seen, MutexKind::of(mutex).tag(kind))
+    let decision = decision::decide(mutex.as_ptr(), Occasion::Use, hook);
+    decided(mutex, seen, decision)
+}
+
+/// Stores a decision in a mutex of ours, unless another thread has stored one. Returns the tag that holds.
+fn decided(mutex: &MutexLayout, seen: Tag, decision: Decision) -> Tag {
+    let kind = MutexKind::of(mutex);
+    match Tag::decide(mutex, seen, kind.tag(decision.kind)) {
+        Ok(tag) => {
+            decision.count(effect(kind, decision));
+            tag
+        }
+        Err(tag) => tag,
+    }
+}
+
+fn effect(kind: MutexKind, decision: Decision) -> Effect {
+    if kind.stays_libcs(decision.kind) { Effect::StaysLibcs } else { Effect::Replaced }
 }
 
 /// To be called after libc has initialised a mutex that no other thread uses yet: decides on its implementation.
 pub fn initialised(mutex: &MutexLayout, hook: Hook) {
-    if plan::is_on() && MutexKind::of(mutex) != MutexKind::Other {
-        let kind = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);
-        Tag::decide(mutex, Tag::of(mutex), MutexKind::of(mutex).tag(kind));
+    let Some(plan) = plan::get() else { return };
+    let kind = MutexKind::of(mutex);
+    if kind != MutexKind::Other {
+        let decision = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);
+        decided(mutex, Tag::of(mutex), decision);
+    } else if plan.is_counted() {
+        // It stays libc's and gets no tag. The user learns which rule would have applied.
+        let decision = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);
+        decision.count(effect(kind, decision));
     }
 }
 

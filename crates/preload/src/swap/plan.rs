@@ -1,5 +1,6 @@
 //! The compiled plan that `UNSPIN_PLAN` names. It is read at the first hook call: mutexes are used before any
-//! constructor of this library, and inside allocators. So reading allocates nothing, and uses only system calls.
+//! constructor of this library, and inside allocators. So reading allocates nothing, and uses only system calls. With the
+//! plan the tally is opened that `UNSPIN_TALLY` names.
 //!
 //! A thread that needs the plan while another thread reads it waits. Otherwise one thread could leave a mutex to libc
 //! while another thread replaced it, and the lock would have two implementations. The reading thread makes four system
@@ -13,6 +14,7 @@ use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ops::Range;
 use unspin_locks::LockKind;
+use unspin_meter::{Tally, TallyCount};
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use unspin_sys::file;
 use unspin_sys::signal::{Mask, set_mask};
@@ -21,8 +23,8 @@ pub use super::text::{Subject, Waits};
 
 /// Maximum size of a plan, in bytes, and of its parts. One lock of a large program takes a few of each.
 const TEXT: usize = 64 << 10;
-const RULES: usize = 256;
-const SITES: usize = 64;
+const RULES: usize = unspin_meter::RULES;
+const SITES: usize = unspin_meter::SITES;
 const PLACES: usize = 1024;
 /// Maximum number of modules that a plan may name.
 pub const MODULES: usize = 64;
@@ -60,6 +62,8 @@ pub struct Plan {
     pub wake_up_ns: u64,
     /// The policy of the waits to which no site rule applies.
     pub waits: Waits,
+    /// Whether the plan names that policy.
+    pub has_waits: bool,
     /// Whether every wait polls, whatever was learnt.
     pub is_forced: bool,
     /// Whether every timed call has found its answer ready, however long it took.
@@ -69,6 +73,8 @@ pub struct Plan {
     rules: Rows<Rule, RULES>,
     places: Rows<Place, PLACES>,
     modules: Rows<&'static [u8], MODULES>,
+    /// Counts what the rules replace, if `UNSPIN_TALLY` names a file.
+    tally: Option<Tally>,
 }
 
 /// Which implementation condition variables have.
@@ -148,6 +154,7 @@ impl Plan {
         all: None,
         wake_up_ns: 50_000,
         waits: Waits::System,
+        has_waits: false,
         is_forced: false,
         is_ready: false,
         sites: Rows { rows: [Site { waits: Waits::System, first: 0, end: 0 }; SITES], count: 0 },
@@ -158,6 +165,7 @@ impl Plan {
         },
         places: Rows { rows: [const { Place { range: 0..0, module: 0 } }; PLACES], count: 0 },
         modules: Rows { rows: [b""; MODULES], count: 0 },
+        tally: None,
     };
 
     /// The rules, in the order of the plan.
@@ -170,6 +178,18 @@ impl Plan {
         self.modules.get()
     }
 
+    /// Whether decisions are counted.
+    pub fn is_counted(&self) -> bool {
+        self.tally.is_some()
+    }
+
+    /// Counts a decision, if decisions are counted.
+    pub fn count(&self, what: TallyCount) {
+        if let Some(tally) = &self.tally {
+            tally.add(what);
+        }
+    }
+
     /// Whether the plan has rules for particular mutexes or call sites.
     pub fn is_particular(&self) -> bool {
         self.rules.count > 0 || self.sites.count > 0
@@ -179,7 +199,7 @@ impl Plan {
     fn add(&mut self, line: Line<'static>) -> bool {
         match line {
             Line::WakeUp(ns) => self.wake_up_ns = ns,
-            Line::Waits(waits) => self.waits = waits,
+            Line::Waits(waits) => (self.waits, self.has_waits) = (waits, true),
             Line::ForcePolls => self.is_forced = true,
             Line::ForceReady => self.is_ready = true,
             Line::All(kind) => self.all = self.all.or(Some(kind)),
@@ -336,6 +356,10 @@ fn read() -> bool {
         Ok(()) => {
             plan.choose_conditions();
             modules::find(plan);
+            // Without it, or if it cannot be opened, nothing is counted: the program does not depend on it.
+            plan.tally =
+                environment::value_as_c_string("UNSPIN_TALLY").and_then(|path| Tally::open(path).ok());
+            plan.count(TallyCount::Programs);
             // Relaxed: published with PHASE.
             POLLING.store(plan.polls(), Ordering::Relaxed);
             return true;

@@ -58,12 +58,11 @@ impl Tag {
         Tag(mutex.tag().load(Relaxed))
     }
 
-    /// Stores the decision, unless another thread has replaced `seen` meanwhile. Returns the decision that holds.
-    pub fn decide(mutex: &MutexLayout, seen: Tag, decision: Tag) -> Tag {
-        match mutex.tag().compare_exchange(seen.0, decision.0, Relaxed, Relaxed) {
-            Ok(_) => decision,
-            Err(other) => Tag(other),
-        }
+    /// Stores the decision, and returns it. If another thread has replaced `seen` meanwhile, returns that thread's
+    /// decision as an error: it holds.
+    pub fn decide(mutex: &MutexLayout, seen: Tag, decision: Tag) -> Result<Tag, Tag> {
+        let exchanged = mutex.tag().compare_exchange(seen.0, decision.0, Relaxed, Relaxed);
+        exchanged.map(|_| decision).map_err(Tag)
     }
 
     /// Removes the decision.
@@ -134,6 +133,16 @@ impl MutexKind {
             MutexKind::Inheriting(_) | MutexKind::Other => Tag::LIBC,
         }
     }
+
+    /// Whether a mutex with these properties stays libc's although this kind was chosen for it.
+    pub fn stays_libcs(self, chosen: LockKind) -> bool {
+        match self {
+            _ if chosen == LockKind::System => false,
+            MutexKind::Plain(_) => false,
+            MutexKind::Inheriting(_) => !chosen.inherits_priority(),
+            MutexKind::Other => true,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -181,5 +190,11 @@ mod tests {
         assert_eq!(inheriting.tag(LockKind::RtFair), Tag::new(LockKind::RtFair, Type::Normal));
         assert_eq!(MutexKind::Other.tag(LockKind::RtFair), Tag::LIBC);
         assert_eq!(MutexKind::Plain(Type::Normal).tag(LockKind::Adaptive), Tag::FAST);
+        let stay = |kind| {
+            [LockKind::System, LockKind::Pi, LockKind::Adaptive].map(|c| MutexKind::stays_libcs(kind, c))
+        };
+        assert_eq!(stay(MutexKind::Plain(Type::Normal)), [false; 3]);
+        assert_eq!(stay(inheriting), [false, false, true]);
+        assert_eq!(stay(MutexKind::Other), [false, true, true]);
     }
 }
