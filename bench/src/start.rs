@@ -106,7 +106,9 @@ impl Unspin<'_> {
             }
         };
         command.args(&words[1..]);
-        for variable in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN"] {
+        for variable in
+            ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN", "UNSPIN_TALLY"]
+        {
             command.env_remove(variable);
         }
         command

@@ -19,6 +19,8 @@ pub struct Environment<'a> {
     pub recording: Option<&'a Path>,
     /// The compiled plan of replaced mutexes and waits, an absolute path; `None` if all are libc's.
     pub plan: Option<&'a Path>,
+    /// The tally of what the plan replaces, an absolute path; `None` if nothing is counted.
+    pub tally: Option<&'a Path>,
 }
 
 impl Environment<'_> {
@@ -28,8 +30,12 @@ impl Environment<'_> {
         let others = std::env::var_os("LD_PRELOAD").and_then(|list| others(&list));
         command.env("LD_PRELOAD", preload(self.library, others));
         command.env("UNSPIN_SYSV", self.engine.name());
-        let paths =
-            [("UNSPIN_ARENA", self.arena), ("UNSPIN_RECORD", self.recording), ("UNSPIN_PLAN", self.plan)];
+        let paths = [
+            ("UNSPIN_ARENA", self.arena),
+            ("UNSPIN_RECORD", self.recording),
+            ("UNSPIN_PLAN", self.plan),
+            ("UNSPIN_TALLY", self.tally),
+        ];
         for (name, value) in paths {
             if let Some(path) = value {
                 command.env(name, path);
@@ -41,7 +47,7 @@ impl Environment<'_> {
 /// Removes all of our variables from a command's environment, so that an `unspin` under another one does not inherit
 /// its settings.
 pub fn clear(command: &mut Command) {
-    for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN"] {
+    for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN", "UNSPIN_TALLY"] {
         command.env_remove(name);
     }
     if let Some(list) = std::env::var_os("LD_PRELOAD") {
@@ -98,6 +104,7 @@ mod tests {
             arena: Some(Path::new("/dev/shm/a")),
             recording: None,
             plan: None,
+            tally: None,
         };
         environment.apply(&mut command);
         let value = |name: &str| {

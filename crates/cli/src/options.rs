@@ -124,7 +124,8 @@ Examples:
 ///
 /// --mutex replaces pthread mutexes and --waits replaces wait policies: all of them, or single ones by the names that
 /// `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory). Nothing is
-/// measured. Output and exit code are those of the program.
+/// measured. Output and exit code are those of the program. If an entry replaced nothing, a line on standard error says so
+/// when the program has ended, with the reason.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--waits|--use-plan|--sysv> [OPTIONS] <COMMAND>...",
           group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan"]).required(true).multiple(true)))]
@@ -141,6 +142,11 @@ pub struct RunOptions {
     /// user, IPC namespace and engine]
     #[arg(long, value_name = "FILE", requires = "sysv")]
     pub arena: Option<PathBuf>,
+
+    /// Print at the end of the program how many mutexes and call sites each entry of --mutex, --waits and --use-plan replaced.
+    /// An entry that replaced nothing is always reported
+    #[arg(long, short)]
+    pub verbose: bool,
 
     /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]

@@ -1,4 +1,8 @@
 //! `unspin run`: runs a program with replaced locks and waits, without a measurement.
+//!
+//! unspin becomes the program, so pid, parent, signals, terminal, descriptors and exit code are the program's own. What
+//! the plan replaced is known when the program has ended. So before unspin becomes the program it starts an *observer*:
+//! a process of its own session that is no child of the program, waits for the program's end, and reports.
 
 use crate::arena;
 use crate::engine::Engine;
@@ -6,24 +10,39 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::library;
 use crate::options;
+use crate::plan::{Compiled, NamesFrom, RunTally};
 use crate::program::Program;
+use crate::scratch::{self, Scratch};
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
+use unspin_sys::child;
+use unspin_sys::creds::Creds;
+use unspin_sys::process;
 
 /// Becomes the program, with the preload library. Returns only if that fails.
 pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
+    let inherited = inherited_descriptors();
     let arena = arena::of(options.sysv, options.arena.as_deref()).map_err(Error::Usage)?;
     let program = Program::find(&options.command)?;
-    let plan = options.replace.compile(&program)?.map(|compiled| compiled.keep()).transpose()?;
+    let plan = options.replace.compile(&program)?;
     let library = library::unpack()?;
     let engine = options.sysv.unwrap_or(Engine::Kernel);
     try_arena(engine, arena.as_deref())?;
+    let kept = plan.as_ref().map(Compiled::keep).transpose()?;
+    // Without an observer the program runs all the same.
+    let observed = plan.and_then(|plan| Observed::new(plan, options).ok());
+    if let Some(observed) = &observed {
+        observed.start_observer(&inherited);
+    }
     Err(program.replace_process(&Environment {
         library: &library,
         engine,
         arena: arena.as_deref(),
         recording: None,
-        plan: plan.as_deref(),
+        plan: kept.as_deref(),
+        tally: observed.as_ref().map(|observed| observed.tally.path()),
     }))
 }
 
@@ -33,4 +52,76 @@ pub fn try_arena(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
     let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
     let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
     opened.map(drop).map_err(|error| Error::arena(&error))
+}
+
+/// A program whose replacements are counted. Dropping it removes the tally; becoming the program does not drop it.
+struct Observed<'o> {
+    plan: Compiled,
+    // Before its folder.
+    tally: RunTally,
+    scratch: Scratch,
+    options: &'o options::RunOptions,
+}
+
+/// Maximum time of one wait for the program's end.
+const SLICE: Duration = Duration::from_secs(3600);
+
+impl<'o> Observed<'o> {
+    fn new(plan: Compiled, options: &'o options::RunOptions) -> Result<Observed<'o>, Error> {
+        let scratch = Scratch::new(scratch::RUN, Creds::current().uid)?;
+        let tally = RunTally::create(scratch.folder())?;
+        Ok(Observed { plan, tally, scratch, options })
+    }
+
+    /// Starts the observer. Its parent ends at once, so that it does not become a child of the program. If it cannot be
+    /// started, nothing is reported.
+    fn start_observer(&self, inherited: &[u32]) {
+        let program = process::pid();
+        let observe = || {
+            // Readers of the program's pipes would see no end. Standard error stays, for the report.
+            child::close_descriptors(inherited);
+            let _ = child::new_session();
+            while child::ended_within(program, SLICE) == Ok(false) {}
+            self.report();
+            let _ = fs::remove_dir_all(self.scratch.folder());
+            0
+        };
+        let started = child::fork(|| {
+            let _ = child::fork(observe);
+            0
+        });
+        if let Ok(pid) = started {
+            let _ = child::wait_for(pid, SLICE);
+        }
+    }
+
+    /// Prints what was replaced, if the user asked for that, and which entries replaced nothing.
+    fn report(&self) {
+        // If the program could not be executed, the tally is removed.
+        if !self.tally.path().exists() {
+            return;
+        }
+        let replacements = self.tally.replacements(&self.plan);
+        let mut lines = replacements.warnings(&NamesFrom::Meter(&self.options.command));
+        if self.options.verbose {
+            lines.insert(0, format!("replaced: {replacements}"));
+        }
+        for line in lines {
+            // The reader may be gone.
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("unspin: {line}\n").as_bytes());
+        }
+    }
+}
+
+/// The open descriptors that are meant for the program, except standard error.
+fn inherited_descriptors() -> Vec<u32> {
+    let open: Vec<u32> = fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    // The descriptor by which the folder was read is closed now.
+    let is_open = |number: &u32| *number != 2 && fs::read_link(format!("/proc/self/fd/{number}")).is_ok();
+    open.into_iter().filter(is_open).collect()
 }

@@ -29,6 +29,9 @@ pub const PROVE: Owner = Owner { prefix: "unspin-prove-", kept: Duration::ZERO }
 /// The program may still record, and `unspin report` can read the recording of a killed `unspin meter`.
 pub const METER: Owner = Owner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600) };
 
+/// The tally of a killed `run` is useless.
+pub const RUN: Owner = Owner { prefix: "unspin-run-", kept: Duration::ZERO };
+
 /// A folder of this process.
 #[derive(Debug)]
 pub struct Scratch {
@@ -64,6 +67,11 @@ impl Scratch {
         lock.lock()?;
         fs::rename(unnamed, folder.path().join(LOCK))?;
         Ok(Scratch { folder, _lock: lock })
+    }
+
+    /// Its path.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The path of a file in it.

@@ -7,7 +7,7 @@ use common::compiled;
 #[test]
 fn examples_in_tests_cmd_print_what_they_say() {
     let folder = tempfile::tempdir().unwrap();
-    for source in ["static_locks.c", "nothing.c", "elsewhere.c"] {
+    for source in ["static_locks.c", "nothing.c", "elsewhere.c", "named_unused.c"] {
         if compiled(source, folder.path()).is_none() {
             return;
         }

@@ -4,10 +4,11 @@ mod common;
 
 use common::{finish, skip, unspin};
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 #[test]
 fn exit_code_is_that_of_the_program() {
@@ -22,6 +23,58 @@ fn exit_code_is_that_of_the_program() {
 fn signal_that_kills_the_program_is_visible_to_the_caller() {
     let status = unspin(&["run", "--sysv", "kernel", "sh", "-c", "kill -15 $$"]).status().unwrap();
     assert_eq!(status.signal(), Some(15));
+}
+
+/// A plan is observed from outside: the program is where its caller started unspin.
+#[test]
+fn program_under_a_plan_has_pid_parent_and_descriptors_of_its_own() {
+    let script = r#"echo $$ $PPID; echo /proc/$$/fd/*; cat /proc/$$/task/$$/children; echo; echo "$UNSPIN_TALLY"; kill -9 $$"#;
+    let mut command = unspin(&["run", "--mutex", "adaptive", "sh", "-c", script]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(9));
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], format!("{pid} {}", std::process::id()));
+    assert_eq!(lines[1], format!("/proc/{pid}/fd/0 /proc/{pid}/fd/1 /proc/{pid}/fd/2"));
+    let children: Vec<&str> = lines[2].split_whitespace().collect();
+    assert!(children.len() <= 1, "only cat: {out}");
+    assert!(err.starts_with("unspin: adaptive replaced nothing: no private pthread mutex was used"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    let folder = Path::new(lines[3]).parent().unwrap();
+    assert!(folder.file_name().unwrap().to_string_lossy().starts_with("unspin-run-"), "{folder:?}");
+    // Standard error ends after the observer, which has removed its folder.
+    assert!(!folder.exists(), "{folder:?}");
+}
+
+/// The readers of the program's output see its end although its observer waits for the program.
+#[test]
+fn observer_holds_no_output_of_the_program() {
+    let script = "exec > /dev/null 3>&-; while [ -e here ]; do sleep 0.05; done";
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().join("here");
+    fs::write(&here, "").unwrap();
+    let mut command = unspin(&["run", "--mutex", "adaptive", "sh", "-c", script]);
+    command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(child.try_wait().unwrap().is_none(), "the program still runs");
+    fs::remove_file(here).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+/// A program that gives up root is counted too.
+#[test]
+fn program_that_drops_root_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = common::compiled("named_unused.c", folder.path()) else { return };
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = program.display();
+    let script = format!("$unspin run -v --mutex adaptive@used --mutex system su nobody -s {program}");
+    let Some((_, said)) = as_root("su under a plan", &script) else { return };
+    assert!(said.contains("adaptive@used: 1 mutex, "), "{said}");
 }
 
 #[test]

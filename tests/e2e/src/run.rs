@@ -25,7 +25,7 @@ impl Run {
         let mut command = Command::new(program);
         // What the program prints must not depend on the user that runs the tests.
         command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
-        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN"] {
+        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN", "UNSPIN_TALLY"] {
             command.env_remove(name);
         }
         let (before, behind, input) = (vec![], vec![], vec![]);

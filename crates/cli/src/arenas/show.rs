@@ -40,6 +40,7 @@ pub fn show(options: &ArenasShow) -> Result<ExitCode, Error> {
         arena: Some(&path),
         recording: None,
         plan: None,
+        tally: None,
     }))
 }
 

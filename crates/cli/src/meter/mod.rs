@@ -57,7 +57,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
         survivors,
         notes::room(&recorded, &snapshot, options.recorded.size),
     ];
-    for note in notes.into_iter().flatten() {
+    for note in notes.into_iter().flatten().chain(recorded.warnings()) {
         add_note(&note, &mut text);
     }
     let mut failed = Vec::new();

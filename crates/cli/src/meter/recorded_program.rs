@@ -9,6 +9,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::library;
 use crate::options;
+use crate::plan::{Compiled, NamesFrom, RunTally};
 use crate::program::Program;
 use crate::run;
 use crate::scratch::{self, Scratch};
@@ -32,6 +33,8 @@ pub struct RecordedProgram {
     arena: Option<PathBuf>,
     /// The compiled plan, if mutexes or waits are replaced.
     plan: Option<PathBuf>,
+    /// The plan, and the tally of what it replaces.
+    tallied: Option<(Compiled, RunTally)>,
     scratch: Scratch,
 }
 
@@ -56,10 +59,23 @@ impl RecordedProgram {
             command: words(&options.command),
             waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),
         });
+        let tallied = match &plan {
+            Some(plan) => Some((plan.clone(), RunTally::create(scratch.folder())?)),
+            None => None,
+        };
         // In the cache, not in the temporary folder: processes that outlive unspin may start others, which read the
         // plan.
         let plan = plan.map(|plan| plan.keep()).transpose()?;
-        Ok(RecordedProgram { program, recording, library, engine: options.sysv, arena, plan, scratch })
+        Ok(RecordedProgram {
+            program,
+            recording,
+            library,
+            engine: options.sysv,
+            arena,
+            plan,
+            tallied,
+            scratch,
+        })
     }
 
     /// The command that starts the program with the recording, with the standard streams of unspin.
@@ -72,6 +88,7 @@ impl RecordedProgram {
             arena: self.arena.as_deref(),
             recording: Some(&recording),
             plan: self.plan.as_deref(),
+            tally: self.tallied.as_ref().map(|(_, tally)| tally.path()),
         };
         environment.apply(&mut command);
         command
@@ -85,6 +102,12 @@ impl RecordedProgram {
     /// Like [`start`](RecordedProgram::start), but without relaying signals to the program.
     pub fn start_without_relay(&self, command: Command) -> Result<Running<'_>, Error> {
         Running::start(self, command, None)
+    }
+
+    /// Why entries of the plan have replaced nothing so far, with the next step.
+    pub fn warnings(&self) -> Vec<String> {
+        let tallied = self.tallied.as_ref();
+        tallied.map_or(Vec::new(), |(plan, tally)| tally.replacements(plan).warnings(&NamesFrom::Above))
     }
 
     /// The recording's file.

@@ -1,16 +1,17 @@
 //! The plan in the form that the preload library reads.
 
 use super::located::Located;
-use super::place::Place;
+use super::place::{By, Place};
 use super::policy::WaitPolicy;
 use crate::cache::{self, CachedFile};
 use crate::error::Error;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, fs};
 use unspin_locks::LockKind;
+use unspin_meter::{RULES, SITES, TallyRow};
 
 /// The first line of a compiled plan, with the version of the format.
 const HEADER: &str = "unspin plan 2";
@@ -31,6 +32,12 @@ const HEADER: &str = "unspin plan 2";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiled {
     lines: Vec<String>,
+    /// The place of each line, and the row of the tally that counts what it replaces.
+    rows: BTreeMap<String, TallyRow>,
+    /// Number of rows for mutexes, and for call sites.
+    rules: usize,
+    sites: usize,
+    counted: Vec<Counted>,
     spans: usize,
     modules: BTreeSet<PathBuf>,
     for_all: Option<LockKind>,
@@ -40,11 +47,37 @@ pub struct Compiled {
     polling: Vec<Located>,
 }
 
+/// An entry of a plan, and the rows of the tally that count for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counted {
+    /// `adaptive@cache_lock`, as the user writes it.
+    pub label: String,
+    /// What it replaces.
+    pub subject: Subject,
+    /// The rows.
+    pub rows: Vec<TallyRow>,
+}
+
+/// What an entry of a plan replaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// Mutexes.
+    Mutexes,
+    /// Mutexes that are recognised by their first use.
+    FirstUsed,
+    /// Call sites of waits.
+    Waits,
+}
+
 impl Compiled {
     /// A plan that replaces nothing.
     pub fn new() -> Compiled {
         Compiled {
             lines: Vec::new(),
+            rows: BTreeMap::new(),
+            rules: 0,
+            sites: 0,
+            counted: Vec::new(),
             spans: 0,
             modules: BTreeSet::new(),
             for_all: None,
@@ -57,12 +90,32 @@ impl Compiled {
 
     /// Sets the kind of every mutex that no line names.
     pub fn all(&mut self, kind: LockKind) {
-        self.for_all.get_or_insert(kind);
+        if self.for_all.is_none() {
+            self.for_all = Some(kind);
+            self.count(kind.name(), Subject::Mutexes);
+        }
     }
 
     /// Sets the policy of every wait that no line names.
     pub fn all_waits(&mut self, policy: WaitPolicy) {
-        self.waits.get_or_insert(policy);
+        if self.waits.is_none() {
+            self.waits = Some(policy);
+            // The control changes nothing that could be counted.
+            if policy == WaitPolicy::Poll {
+                self.count(policy.name(), Subject::Waits);
+            }
+        }
+    }
+
+    fn count(&mut self, label: &str, subject: Subject) {
+        self.counted.push(Counted { label: label.to_owned(), subject, rows: vec![TallyRow::All] });
+    }
+
+    /// The entries of the plan, with the rows of the tally that count what they replace. Where no wait polls, call sites
+    /// are not counted.
+    pub fn counted(&self) -> impl Iterator<Item = &Counted> {
+        let polls = self.polls_everywhere() || !self.polling.is_empty();
+        self.counted.iter().filter(move |entry| polls || entry.subject != Subject::Waits)
     }
 
     /// Records the policies of waits, as the user named them.
@@ -102,21 +155,41 @@ impl Compiled {
 
     /// Adds a kind or policy for the lock or call site `name`, which is identified by any of these places.
     pub fn add(&mut self, kind: &str, name: &str, places: &[Place]) -> Result<(), Error> {
+        let is_first_used = places.iter().any(|place| place.by == By::Use);
+        let is_site = places.iter().any(|place| place.by == By::Site);
+        let mut rows = Vec::new();
         for place in places {
             for span in &place.spans {
                 self.modules.insert(checked(&span.module)?.to_owned());
             }
-            let line = format!("{kind}\t{place}");
-            if !self.lines.contains(&line) {
-                self.lines.push(line);
-                self.spans += place.spans.len();
+            // Of two lines for one place the first counts.
+            let written = place.to_string();
+            if self.rows.contains_key(&written) {
+                continue;
             }
+            let of_sort = if is_site { &mut self.sites } else { &mut self.rules };
+            let row = TallyRow::Rule(*of_sort);
+            *of_sort += 1;
+            self.lines.push(format!("{kind}\t{written}"));
+            self.rows.insert(written, row);
+            self.spans += place.spans.len();
+            rows.push(row);
         }
-        let too_many = [(self.lines.len(), LINES), (self.spans, SPANS), (self.modules.len(), MODULES)];
+        // An entry of which every place belongs to earlier entries replaces nothing, and is meant to.
+        if !rows.is_empty() {
+            let subject = match (is_site, is_first_used) {
+                (true, _) => Subject::Waits,
+                (false, true) => Subject::FirstUsed,
+                (false, false) => Subject::Mutexes,
+            };
+            self.counted.push(Counted { label: format!("{kind}@{name}"), subject, rows });
+        }
+        let too_many =
+            [(self.rules, RULES), (self.sites, SITES), (self.spans, SPANS), (self.modules.len(), MODULES)];
         let too_long = self.lines.iter().map(String::len).sum::<usize>() > BYTES;
         if too_long || too_many.iter().any(|&(count, most)| count > most) {
             return Err(Error::Usage(format!(
-                "{name}: that makes {} places in all, and there is room for {SPANS}, of {LINES} kinds: name fewer locks, or \
+                "{name}: that makes {} places in all, and there is room for {SPANS}, in {RULES} lines: name fewer locks, or \
                  one element of an array (pool[3].lock), or all that is in it (pool)",
                 self.spans
             )));
@@ -154,7 +227,6 @@ fn checked(module: &Path) -> Result<&Path, Error> {
 
 /// Limits of the preload library's module `swap::plan`, which allocates no memory. Some of its bytes are reserved for
 /// the lines for everything.
-const LINES: usize = 256;
 const SPANS: usize = 1024;
 const MODULES: usize = 64;
 const BYTES: usize = 60 << 10;

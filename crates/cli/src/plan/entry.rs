@@ -100,6 +100,11 @@ impl Plan {
         })
     }
 
+    /// Whether it replaces mutexes by locks other than libc's own.
+    pub fn replaces_mutexes(&self) -> bool {
+        self.mutexes.iter().any(|entry| entry.kind != LockKind::System)
+    }
+
     /// Whether it has no entry.
     pub fn is_empty(&self) -> bool {
         self.mutexes.is_empty() && self.waits.is_empty()

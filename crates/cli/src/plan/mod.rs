@@ -15,6 +15,8 @@
 //!   chain of calls is cut at the frame that names the lock. So every mutex that the meter names can be recognised
 //!   again, and `unspin prove` uses this way.
 //!
+//! The *tally* of a run (`replacements`) says what the plan replaced, and why an entry replaced nothing.
+//!
 //! `unspin run` becomes the program, and the processes that the program starts read the compiled plan again. So it lies
 //! in the cache folder, under the hash of its contents (`compiled`).
 
@@ -30,6 +32,7 @@ mod lock_name;
 mod nearest;
 mod place;
 mod policy;
+mod replacements;
 mod resolve;
 mod site;
 mod site_name;
@@ -47,4 +50,5 @@ pub use located::{Located, call_of};
 pub use nearest::several as similar_names;
 pub use place::{Place, Span};
 pub use policy::WaitPolicy;
+pub use replacements::{NamesFrom, RunTally};
 pub use wait_choice::WaitChoice;

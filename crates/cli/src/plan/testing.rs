@@ -67,7 +67,8 @@ pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) ->
     let library = library::unpack().unwrap();
     let mut command = process::Command::new(path);
     let (engine, arena, recording) = (Engine::Kernel, None, None);
-    Environment { library: &library, engine, arena, recording, plan: Some(file) }.apply(&mut command);
+    Environment { library: &library, engine, arena, recording, plan: Some(file), tally: None }
+        .apply(&mut command);
     let output = command.args(arguments).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()

@@ -6,12 +6,15 @@ use super::figure::Figure;
 use super::interrupt::Interrupt;
 use super::leftovers;
 use super::monitor::RunMonitor;
-use super::setup::Setup;
+use super::setup::{Prepared, Setup};
 use crate::environment::{self, Environment};
 use crate::error::Error;
+use crate::plan::RunTally;
 use crate::program::Program;
 use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -31,6 +34,8 @@ pub struct Runner<'a> {
     library: PathBuf,
     scratch: Scratch,
     uid: u32,
+    /// The entries for mutexes that were in effect in the first run under a plan, by the compiled plan.
+    in_effect: RefCell<HashMap<String, BTreeSet<String>>>,
 }
 
 /// How a run ended.
@@ -121,7 +126,7 @@ impl<'a> Runner<'a> {
         child::become_subreaper().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
         let scratch = Scratch::new(scratch::PROVE, uid)?;
-        Ok(Runner { program, figure, interrupt, library, scratch, uid })
+        Ok(Runner { program, figure, interrupt, library, scratch, uid, in_effect: RefCell::default() })
     }
 
     /// A file name in the runner's folder.
@@ -142,7 +147,8 @@ impl<'a> Runner<'a> {
         let arena = self.scratch(scratch::ARENA);
         let mut command = self.program.command();
         command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
-        self.prepare(&mut command, setup, &arena, recording)?;
+        let tally = RunTally::create(self.scratch.folder())?;
+        self.prepare(&mut command, setup, &arena, recording, &tally)?;
         let sets_before = kernel_sets(self.uid);
         let cpu_before = CpuTime::since_boot();
         let started = Instant::now();
@@ -165,6 +171,10 @@ impl<'a> Runner<'a> {
         let reached_engine = matches!(joined, Some(Ok(1..)));
         let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
+            None => Ok(value),
+        });
+        let value = value.and_then(|value| match setup.and_then(|setup| setup.plan.as_ref()) {
+            Some(prepared) => self.check_effect(prepared, &tally).map(|()| value),
             None => Ok(value),
         });
         let (failed, uid) = (value.is_err(), self.uid);
@@ -191,6 +201,7 @@ impl<'a> Runner<'a> {
         setup: Option<&Setup>,
         arena: &Path,
         recording: Option<&Path>,
+        tally: &RunTally,
     ) -> Result<(), Error> {
         let Some(Setup { engine, plan }) = setup else {
             environment::clear(command);
@@ -206,9 +217,32 @@ impl<'a> Runner<'a> {
             arena: Some(arena),
             recording,
             plan: plan.as_ref().map(|_| &*file),
+            tally: plan.as_ref().map(|_| tally.path()),
         }
         .apply(command);
         Ok(())
+    }
+
+    /// Whether the plan was in effect: otherwise the run says nothing about it. It must replace a mutex, and by the same
+    /// entries as in the first run.
+    fn check_effect(&self, prepared: &Prepared, tally: &RunTally) -> Result<(), String> {
+        if !prepared.plan.replaces_mutexes() {
+            return Ok(());
+        }
+        let replacements = tally.replacements(&prepared.compiled);
+        if let Some(why) = replacements.without_effect() {
+            return Err(why);
+        }
+        let now = replacements.in_effect();
+        let mut known = self.in_effect.borrow_mut();
+        let before = known.entry(prepared.compiled.to_string()).or_insert_with(|| now.clone());
+        match before.symmetric_difference(&now).next() {
+            None => Ok(()),
+            Some(entry) => {
+                let (here, there) = if now.contains(entry) { ("a", "none") } else { ("no", "one") };
+                Err(format!("{entry} replaced {here} mutex in this run, and {there} in an earlier one"))
+            }
+        }
     }
 
     /// Waits until the program has ended, or ends its process group at its limit or at ^C.

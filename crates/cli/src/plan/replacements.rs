@@ -1,0 +1,327 @@
+//! What a plan replaced in one run of a program, and what the user is told about it.
+
+use super::compiled::{Compiled, Subject};
+use crate::error::Error;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+use unspin_meter::{Tally, TallyCount, TallyRow, shell_line};
+use unspin_sys::creds::Creds;
+
+/// The tally of one run, and its file.
+#[derive(Debug)]
+pub struct RunTally {
+    tally: Tally,
+    path: PathBuf,
+}
+
+impl RunTally {
+    /// Creates a tally in a folder that belongs to this process.
+    ///
+    /// The programs that root starts may give up root, and must reach it nevertheless. So the folder lets others pass,
+    /// and the file has a name that they cannot guess: only the program's environment contains it.
+    pub fn create(folder: &Path) -> Result<RunTally, Error> {
+        let failed = |e| Error::at(folder, "no file can be created here", e);
+        let random = RandomState::new();
+        let path = folder.join(format!("tally-{:016x}{:016x}", random.hash_one(0u8), random.hash_one(1u8)));
+        let is_root = Creds::current().uid == 0;
+        let tally = Tally::create(&path, 0o600).map_err(failed)?;
+        if is_root {
+            let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+            mode(&path, 0o666).and_then(|()| mode(folder, 0o711)).map_err(failed)?;
+        }
+        Ok(RunTally { tally, path })
+    }
+
+    /// The file, for `UNSPIN_TALLY`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the plan has replaced so far.
+    pub fn replacements(&self, plan: &Compiled) -> Replacements {
+        let get = |count| self.tally.get(count);
+        let entries = plan.counted().map(|entry| {
+            let sum = |count: fn(TallyRow) -> TallyCount| entry.rows.iter().map(|&row| get(count(row))).sum();
+            Replaced {
+                label: entry.label.clone(),
+                subject: entry.subject,
+                replaced: match entry.subject {
+                    Subject::Waits => sum(TallyCount::Sites),
+                    Subject::Mutexes | Subject::FirstUsed => sum(TallyCount::Replaced),
+                },
+                kept: match entry.subject {
+                    Subject::Waits => 0,
+                    Subject::Mutexes | Subject::FirstUsed => sum(TallyCount::Kept),
+                },
+                is_all: entry.rows.contains(&TallyRow::All),
+            }
+        });
+        let entries: Vec<Replaced> = entries.collect();
+        let of_mutexes = entries.iter().filter(|entry| entry.subject != Subject::Waits);
+        Replacements {
+            programs: get(TallyCount::Programs),
+            mutexes: get(TallyCount::OtherMutexes)
+                + of_mutexes.map(|entry| entry.replaced + entry.kept).sum::<u64>(),
+            entries,
+        }
+    }
+}
+
+impl Drop for RunTally {
+    fn drop(&mut self) {
+        // Its folder may be gone already.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// What one entry of a plan replaced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Replaced {
+    label: String,
+    subject: Subject,
+    /// Mutexes; or call sites of waits, counted once for each thread.
+    replaced: u64,
+    /// Mutexes to which it applies, and which stay libc's.
+    kept: u64,
+    /// Whether it is for everything that no other entry names.
+    is_all: bool,
+}
+
+/// What a plan replaced in one run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replacements {
+    entries: Vec<Replaced>,
+    /// Executed programs into which the preload library was loaded.
+    programs: u64,
+    /// Mutexes that the program used or initialised.
+    mutexes: u64,
+}
+
+/// Why an entry replaced nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Reason {
+    NotLoaded,
+    NoMutex,
+    OtherNames,
+    OtherFirstUse,
+    StaysLibcs,
+    NamedByOthers,
+    NoWait,
+    OtherSites,
+}
+
+impl Replacements {
+    /// The entries for mutexes that replaced at least one.
+    pub fn in_effect(&self) -> BTreeSet<String> {
+        let replaced =
+            self.entries.iter().filter(|entry| entry.subject != Subject::Waits && entry.replaced > 0);
+        replaced.map(|entry| entry.label.clone()).collect()
+    }
+
+    /// Why a run under the plan says nothing about it: no mutex was replaced. None if one was, or if the plan replaces
+    /// none.
+    pub fn without_effect(&self) -> Option<String> {
+        let mut mutexes = self.entries.iter().filter(|entry| entry.subject != Subject::Waits).peekable();
+        mutexes.peek()?;
+        if !self.in_effect().is_empty() {
+            return None;
+        }
+        let why: BTreeSet<String> = mutexes.filter_map(|entry| Some(self.why(self.reason(entry)?))).collect();
+        Some(format!("it replaced no mutex: {}", Vec::from_iter(why).join("; ")))
+    }
+
+    /// A line for each reason why entries replaced nothing, with the next step.
+    pub fn warnings(&self, names: &NamesFrom<'_>) -> Vec<String> {
+        let mut by_reason: Vec<(Reason, Vec<&str>)> = Vec::new();
+        for entry in &self.entries {
+            let Some(reason) = self.reason(entry) else { continue };
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, labels)) => labels.push(&entry.label),
+                None => by_reason.push((reason, vec![&entry.label])),
+            }
+        }
+        let line = |(reason, labels): (Reason, Vec<&str>)| {
+            format!("{} replaced nothing: {}; {}", labels.join(" and "), self.why(reason), names.next(reason))
+        };
+        by_reason.into_iter().map(line).collect()
+    }
+
+    fn reason(&self, entry: &Replaced) -> Option<Reason> {
+        if entry.replaced > 0 {
+            return None;
+        }
+        let others = self.entries.iter().any(|other| other.subject == Subject::Waits && other.replaced > 0);
+        Some(match (entry.subject, entry.is_all) {
+            _ if self.programs == 0 => Reason::NotLoaded,
+            // A plan names single call sites first: all that waited may be among them.
+            (Subject::Waits, true) if others => return None,
+            (Subject::Waits, true) => Reason::NoWait,
+            (Subject::Waits, false) => Reason::OtherSites,
+            _ if self.mutexes == 0 => Reason::NoMutex,
+            _ if entry.kept > 0 => Reason::StaysLibcs,
+            (_, true) => Reason::NamedByOthers,
+            (Subject::FirstUsed, false) => Reason::OtherFirstUse,
+            (Subject::Mutexes, false) => Reason::OtherNames,
+        })
+    }
+
+    fn why(&self, reason: Reason) -> String {
+        let used = match self.mutexes {
+            1 => "the one pthread mutex that was used".to_owned(),
+            mutexes => format!("each of the {mutexes} pthread mutexes that were used"),
+        };
+        match reason {
+            Reason::NotLoaded => "the preload library was loaded into no program that ran".into(),
+            Reason::NoMutex => {
+                "no private pthread mutex was used (the mutexes of Rust's std, parking_lot and Go, the \
+                monitors of a JVM and read-write locks are other locks)"
+                    .into()
+            }
+            Reason::OtherNames => format!("{used} has another name"),
+            Reason::OtherFirstUse => {
+                format!("{used} has another name, or was first used elsewhere in this run")
+            }
+            Reason::StaysLibcs => {
+                "the mutex is shared between processes, robust, or has a priority protocol, and stays libc's"
+                    .into()
+            }
+            Reason::NamedByOthers => "other rules name all mutexes that were used".into(),
+            Reason::NoWait => "no thread waited in a function of libc that can poll".into(),
+            Reason::OtherSites => "no thread waited there".into(),
+        }
+    }
+}
+
+/// Where the user finds the names of locks and call sites.
+#[derive(Clone, Copy, Debug)]
+pub enum NamesFrom<'c> {
+    /// In the report of the meter, for this program with its arguments.
+    Meter(&'c [OsString]),
+    /// In the report above.
+    Above,
+}
+
+impl NamesFrom<'_> {
+    /// The next step for the user.
+    fn next(&self, reason: Reason) -> String {
+        let report = match self {
+            NamesFrom::Above => "the report above".to_owned(),
+            NamesFrom::Meter(command) => {
+                let words: Vec<String> =
+                    command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+                format!("`unspin meter -- {}`", shell_line(&words))
+            }
+        };
+        match reason {
+            Reason::NotLoaded => format!("{report} says why"),
+            Reason::NoMutex | Reason::NoWait => format!("{report} shows where its threads wait"),
+            Reason::OtherNames => format!("{report} has the names"),
+            Reason::OtherFirstUse => {
+                format!("{report} has the names, each with the functions that use the mutex")
+            }
+            Reason::OtherSites => format!("{report} has the call sites of waits"),
+            Reason::StaysLibcs => "the kinds rt-fair, rt-steal and rt-adaptive also replace mutexes with \
+                PTHREAD_PRIO_INHERIT; the others cannot be replaced (docs/semantics.md)"
+                .into(),
+            Reason::NamedByOthers => "leave it out".into(),
+        }
+    }
+}
+
+/// `adaptive@cache_lock: 1 mutex, poll: 4 call sites`
+impl fmt::Display for Replacements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            let plural = if entry.replaced == 1 { "" } else { "s" };
+            let (noun, plural, note) = match entry.subject {
+                Subject::Waits => ("call site", plural, " (counted in each thread)"),
+                Subject::Mutexes | Subject::FirstUsed if entry.replaced == 1 => ("mutex", "", ""),
+                Subject::Mutexes | Subject::FirstUsed => ("mutexes", "", ""),
+            };
+            write!(f, "{comma}{}: {} {noun}{plural}{note}", entry.label, entry.replaced)?;
+            if entry.kept > 0 {
+                write!(f, " ({} more stay libc's)", entry.kept)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(label: &str, subject: Subject, replaced: u64) -> Replaced {
+        Replaced { label: label.into(), subject, replaced, kept: 0, is_all: !label.contains('@') }
+    }
+
+    fn warnings(entries: Vec<Replaced>, mutexes: u64) -> Vec<String> {
+        let replacements = Replacements { entries, programs: 1, mutexes };
+        replacements.warnings(&NamesFrom::Meter(&["./a b".into(), "-x".into()]))
+    }
+
+    #[test]
+    fn entry_without_effect_is_reported_with_reason_and_next_step() {
+        use Subject::*;
+        let named = || entry("adaptive@q", Mutexes, 0);
+        let next = "`unspin meter -- './a b' -x`";
+        assert_eq!(warnings(vec![entry("adaptive", Mutexes, 2)], 2), Vec::<String>::new());
+        let nothing = warnings(vec![entry("adaptive", Mutexes, 0)], 0).remove(0);
+        assert!(
+            nothing.starts_with("adaptive replaced nothing: no private pthread mutex was used ("),
+            "{nothing}"
+        );
+        assert!(nothing.ends_with(&format!("{next} shows where its threads wait")), "{nothing}");
+        assert_eq!(
+            warnings(vec![named(), entry("steal@r", Mutexes, 0)], 3),
+            [format!(
+                "adaptive@q and steal@r replaced nothing: each of the 3 pthread mutexes that were used has another name; \
+                 {next} has the names"
+            )]
+        );
+        let first = warnings(vec![entry("fair@mutex first used in f", FirstUsed, 0)], 1).remove(0);
+        assert!(first.contains("or was first used elsewhere in this run; "), "{first}");
+        let kept = warnings(vec![Replaced { kept: 1, ..named() }], 1).remove(0);
+        assert!(kept.contains(" stays libc's; the kinds rt-fair"), "{kept}");
+        let poll = warnings(vec![entry("poll@f+0x2d", Waits, 0)], 0).remove(0);
+        assert_eq!(
+            poll,
+            format!(
+                "poll@f+0x2d replaced nothing: no thread waited there; {next} has the call sites of waits"
+            )
+        );
+    }
+
+    #[test]
+    fn counts_are_printed_in_one_line() {
+        let entries = vec![
+            Replaced { kept: 2, ..entry("adaptive@q", Subject::Mutexes, 1) },
+            entry("fair", Subject::Mutexes, 12),
+            entry("poll", Subject::Waits, 4),
+        ];
+        let replacements = Replacements { entries, programs: 1, mutexes: 15 };
+        assert_eq!(
+            replacements.to_string(),
+            "adaptive@q: 1 mutex (2 more stay libc's), fair: 12 mutexes, poll: 4 call sites (counted in each thread)"
+        );
+        assert_eq!(replacements.in_effect().len(), 2);
+        assert_eq!(replacements.without_effect(), None);
+    }
+
+    #[test]
+    fn run_that_replaced_no_mutex_says_why() {
+        let poll = entry("poll", Subject::Waits, 3);
+        let named = entry("adaptive@q", Subject::Mutexes, 0);
+        let all = |entries| Replacements { entries, programs: 1, mutexes: 2 }.without_effect();
+        assert_eq!(all(vec![poll.clone()]), None, "it is not for mutexes");
+        assert_eq!(
+            all(vec![named, poll]).unwrap(),
+            "it replaced no mutex: each of the 2 pthread mutexes that were used has another name"
+        );
+    }
+}
