@@ -8,6 +8,7 @@
 //! function are two origins, so their locks are not folded into one row. Each row says which of its process's lists of
 //! modules was valid: an address has a meaning only together with the mappings of its time.
 
+mod first_uses;
 mod history;
 mod lookup;
 mod shared;
@@ -19,9 +20,11 @@ mod words;
 pub use lookup::{FileAddress, Lookup};
 pub use words::{is_library_of_system, is_of_system};
 
+use first_uses::{Calls, FirstUses, Group, Use};
 use history::{History, RecordedUse};
 use shared::Shared;
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use through::Through;
 use unspin_meter::{Image, Key, Name, RecordKind, Snapshot, pprof};
 use unspin_symbols::{Frame, Variable};
@@ -51,8 +54,13 @@ pub enum Trace {
     },
     /// The return addresses of the calls that initialised it, innermost first, up to the frame after which it is named.
     Initialised(Vec<FileAddress>),
-    /// The same for its first use.
-    FirstUsed(Vec<FileAddress>),
+    /// The same for each use that may be its first, and the number of mutexes that share these uses.
+    FirstUsed {
+        /// Each of these uses identifies it.
+        uses: Vec<Vec<FileAddress>>,
+        /// Mutexes that these uses do not tell apart.
+        mutexes: usize,
+    },
 }
 
 /// Names for the keys of one snapshot.
@@ -63,6 +71,7 @@ pub struct Names<'a> {
     /// Functions through which locks are initialised, and through which they are first used.
     initialisers: OnceCell<Shared>,
     users: OnceCell<Shared>,
+    first_uses: OnceCell<FirstUses>,
     through: OnceCell<Through>,
 }
 
@@ -70,8 +79,15 @@ impl<'a> Names<'a> {
     /// Names are looked up when they are first requested.
     pub fn new(snapshot: &'a Snapshot, lookup: &'a Lookup, parts: Parts) -> Names<'a> {
         let history = History::new(snapshot);
-        let (initialisers, users, through) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Names { lookup, history, parts, initialisers, users, through }
+        Names {
+            lookup,
+            history,
+            parts,
+            initialisers: OnceCell::new(),
+            users: OnceCell::new(),
+            first_uses: OnceCell::new(),
+            through: OnceCell::new(),
+        }
     }
 
     /// The name of a key of a process.
@@ -163,7 +179,13 @@ impl<'a> Names<'a> {
             return self.calls(&site, self.initialisers()).map(Trace::Initialised);
         }
         let site = self.history.first_used(image, key)?;
-        self.calls(&site, self.users()).map(Trace::FirstUsed)
+        match self.group(&site).filter(|group| !group.calls.is_empty()) {
+            Some(group) => Some(Trace::FirstUsed { uses: group.calls.clone(), mutexes: group.mutexes }),
+            None => {
+                let calls = self.calls(&site, self.users())?;
+                Some(Trace::FirstUsed { uses: vec![calls], mutexes: 1 })
+            }
+        }
     }
 
     /// The calls that led to a site, up to the frame after which its lock is named.
@@ -183,6 +205,38 @@ impl<'a> Names<'a> {
     fn users(&self) -> &Shared {
         let chains = || Shared::new(self.history.first_uses().map(|site| self.lookup.chain(&site)));
         self.users.get_or_init(chains)
+    }
+
+    /// The group of the mutex whose first use this is.
+    fn group(&self, site: &RecordedUse<'_>) -> Option<&Group> {
+        self.first_uses.get_or_init(|| self.find_first_uses()).group(first_uses::object(site))
+    }
+
+    /// Every call site that locks a mutex without an initialisation.
+    fn find_first_uses(&self) -> FirstUses {
+        let (mut uses, mut others) = (Vec::new(), HashSet::new());
+        for site in self.history.uses().filter(|site| site.key.kind() == Some(RecordKind::Mutex)) {
+            let (image, key) = (site.image, &site.key);
+            if key.address() == 0 || self.history.initialised(image, key).is_some() {
+                continue;
+            }
+            let chain = self.lookup.chain(&site);
+            let at = |shared: &Shared| -> Option<Calls> {
+                let depth = first_uses::depth(&chain, shared)?;
+                self.lookup.file_addresses(&site, &first_uses::returns(&chain, depth))
+            };
+            let Some((calls, inner)) = at(self.users()).zip(at(&Shared::default())) else { continue };
+            if self.lookup.variable(image, site.generation, key.address()).is_some() {
+                others.extend([calls, inner]);
+                continue;
+            }
+            // A forked child goes on with the mutexes of its parent.
+            let Some(first) = self.history.first_used(image, key) else { continue };
+            let Some(found) = site::of(&chain.frames, self.users()) else { continue };
+            let (object, ticks) = (first_uses::object(&first), image.rows[key].first_use.ticks);
+            uses.push(Use { object, ticks, place: found.place(), function: found.name, calls, inner });
+        }
+        FirstUses::new(&uses, &others)
     }
 
     fn part(&self, variable: &Variable, kind: RecordKind) -> String {
@@ -221,6 +275,10 @@ impl<'a> Names<'a> {
 
     fn first_used(&self, image: &Image, key: &Key, kind: RecordKind) -> Option<(String, Option<String>)> {
         let site = self.history.first_used(image, key)?;
+        if let Some(group) = self.group(&site) {
+            let origin = group.place.as_ref().map(|place| format!("first used at {place}"));
+            return Some((format!("{} first used in {}", kind.noun(), group.functions), origin));
+        }
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain.frames, self.users())?;
         let origin = found.place().map(|place| format!("first used at {place}"));

@@ -138,7 +138,7 @@ impl Compiled {
         self.add(policy.name(), name, places)?;
         if policy == WaitPolicy::Poll {
             let (name, places) = (name.to_owned(), places.to_vec());
-            self.polling.push(Located { name, origin: None, places });
+            self.polling.push(Located { name, origin: None, places, mutexes: 0 });
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::compiled::Compiled;
 use super::kind;
 use super::located::Located;
 use super::lock_name::LockName;
+use super::place::{By, Place};
 use super::policy::WaitPolicy;
 use super::resolve::{Reach, Resolver};
 use super::site_name::SiteName;
@@ -126,6 +127,43 @@ impl Plan {
         let settled = self.waits.iter().any(|entry| entry.which == Which::All);
         self.waits.extend(other.waits.into_iter().filter(|entry| !(settled && entry.which == Which::All)));
         self
+    }
+
+    /// This plan with all the places of those locks that are named after their first use: those of the program's files,
+    /// and those that a recording of the program has for the same lock. None if no name is found in the recording.
+    pub fn with_first_uses(&self, recorded: &[Located], program: &Program) -> Result<Option<Plan>, Error> {
+        let resolver = Resolver::new(program);
+        let mut plan = self.clone();
+        for entry in &mut plan.mutexes {
+            let Which::Named { name, module } = &entry.which else { continue };
+            let mut places = resolver.places(name, module.as_deref())?;
+            let is_meant = |one: &&Located| {
+                let by_use = |place: &&Place| place.by == By::Use;
+                one.name == name.as_str()
+                    || one
+                        .places
+                        .iter()
+                        .filter(by_use)
+                        .any(|exact| places.iter().any(|place| exact.is_within(place)))
+            };
+            let meant: Vec<&Located> = recorded.iter().filter(is_meant).collect();
+            let mutexes = meant.iter().map(|one| one.mutexes).sum();
+            let found: Vec<&Place> = meant.iter().flat_map(|one| &one.places).collect();
+            if !found.iter().any(|place| place.by == By::Use) {
+                continue;
+            }
+            // The recording has the calls through libraries exactly. Of the program's files only direct calls are added.
+            places.retain(|place| place.spans.len() == 1);
+            let is_new = |exact: &&Place| !places.iter().any(|place| exact.is_within(place));
+            let new: Vec<Place> = found.into_iter().filter(is_new).cloned().collect();
+            places.extend(new);
+            let name = match meant[..] {
+                [one] => one.name.clone(),
+                _ => name.to_string(),
+            };
+            entry.which = Which::Located(Located { name, origin: None, places, mutexes });
+        }
+        Ok(Some(plan).filter(|plan| plan != self))
     }
 
     /// Finds the places of every name in the program's files, and compiles the plan for the preload library.

@@ -286,7 +286,7 @@ impl MutexTable {
             return Ok(Entry { kind, which: Which::Named { name, module: self.module.clone() } });
         }
         let places = places(lock, &self.places, document, |by| by != By::Site)?;
-        Ok(Entry { kind, which: Which::Located(Located { name: lock.clone(), origin: None, places }) })
+        Ok(Entry { kind, which: Which::Located(Located { name: lock.clone(), origin: None, places, mutexes: 0 }) })
     }
 }
 
@@ -318,7 +318,7 @@ impl WaitTable {
             return Ok(WaitEntry { policy, which: Which::Named { name, module: self.module.clone() } });
         }
         let places = places(site, &self.places, document, |by| by == By::Site)?;
-        Ok(WaitEntry { policy, which: Which::Located(Located { name: site.clone(), origin: None, places }) })
+        Ok(WaitEntry { policy, which: Which::Located(Located { name: site.clone(), origin: None, places, mutexes: 0 }) })
     }
 }
 
@@ -465,10 +465,10 @@ mod tests {
         let place = Place { by: By::Init, spans: vec![Span::new(&module, 1..2), Span::new(&module, 8..16)] };
         let (name, origin) = ("queue_new".to_owned(), Some("mutex initialised at queue.c:18".to_owned()));
         let mut plan = Plan::all(LockKind::Fair);
-        let which = Which::Located(Located { name, origin, places: vec![place.clone()] });
+        let which = Which::Located(Located { name, origin, places: vec![place.clone()], mutexes: 0 });
         plan.mutexes.push(Entry { kind: LockKind::Steal, which });
         let site = Place { by: By::Site, spans: vec![Span::new(&module, 4..5)] };
-        let which = Which::Located(Located { name: "f+0x2d".into(), origin: None, places: vec![site] });
+        let which = Which::Located(Located { name: "f+0x2d".into(), origin: None, places: vec![site], mutexes: 0 });
         plan.waits.push(WaitEntry { policy: WaitPolicy::Poll, which });
         let file = PlanFile::new(&plan, &ourselves, "1.42 times as fast,\n\nproven").unwrap();
         file.write(&workshop.file("plan.toml")).unwrap();
@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(head[1..], ["# 1.42 times as fast,", "#", "# proven"], "{text}");
         let again = PlanFile::read(&workshop.file("plan.toml")).unwrap().plan_for(&ourselves).unwrap();
         let label = "queue_new, mutex initialised at queue.c:18".to_owned();
-        let located = Located { name: label, origin: None, places: vec![place] };
+        let located = Located { name: label, origin: None, places: vec![place], mutexes: 0 };
         assert_eq!(again.waits, plan.waits);
         assert_eq!(again.mutexes[0].which, Which::All);
         assert_eq!(again.mutexes[1], Entry { kind: LockKind::Steal, which: Which::Located(located) });

@@ -17,6 +17,8 @@ pub struct Located {
     pub origin: Option<String>,
     /// Each of these places identifies it. Never empty.
     pub places: Vec<Place>,
+    /// Number of mutexes of the recording that these places do not tell apart; 0 if unknown.
+    pub mutexes: usize,
 }
 
 impl Located {
@@ -25,7 +27,7 @@ impl Located {
     pub fn all(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
         let names = Names::new(snapshot, lookup, Parts::Together);
         let mut files = Files::default();
-        let mut rows = BTreeMap::<(String, Option<String>), Vec<Place>>::new();
+        let mut rows = BTreeMap::<(String, Option<String>), (Vec<Place>, usize)>::new();
         for image in &snapshot.images {
             for key in image.rows.keys() {
                 if !matches!(key.kind(), Some(RecordKind::Mutex | RecordKind::Reacquired)) {
@@ -34,7 +36,10 @@ impl Located {
                 let Some((name, trace)) = names.name(image, key).zip(names.trace(image, key)) else {
                     continue;
                 };
-                let places = rows.entry((name.lock, name.origin)).or_default();
+                let (places, mutexes) = rows.entry((name.lock, name.origin)).or_default();
+                if let Trace::FirstUsed { mutexes: sharing, .. } = trace {
+                    *mutexes = sharing;
+                }
                 for place in files.places(trace) {
                     if !places.contains(&place) {
                         places.push(place);
@@ -42,7 +47,7 @@ impl Located {
                 }
             }
         }
-        let located = |((name, origin), places)| Located { name, origin, places };
+        let located = |((name, origin), (places, mutexes))| Located { name, origin, places, mutexes };
         rows.into_iter().map(located).filter(|located| !located.places.is_empty()).collect()
     }
 
@@ -67,7 +72,9 @@ impl Located {
                 }
             }
         }
-        rows.into_iter().map(|((name, origin), places)| Located { name, origin, places }).collect()
+        rows.into_iter()
+            .map(|((name, origin), places)| Located { name, origin, places, mutexes: 0 })
+            .collect()
     }
 
     /// Whether it is this caller of a wait in the report.
@@ -117,7 +124,7 @@ impl Files {
                 vec![Place { by: By::Variable, spans }]
             }
             Trace::Initialised(calls) => vec![called(By::Init, &calls)],
-            Trace::FirstUsed(calls) => vec![called(By::Use, &calls)],
+            Trace::FirstUsed { uses, .. } => uses.iter().map(|calls| called(By::Use, calls)).collect(),
         }
     }
 
@@ -158,23 +165,6 @@ mod tests {
         located.places.iter().map(|place| (place.by, place.spans.len())).collect()
     }
 
-    /// Whether the first place is a special case of the second.
-    fn is_within(exact: &Place, general: &Place) -> bool {
-        let inside = |exact: &Span, general: &Span| {
-            exact.module == general.module
-                && exact.range.start >= general.range.start
-                && exact.range.end <= general.range.end
-        };
-        let (Some(first), Some(general_first)) = (exact.spans.first(), general.spans.first()) else {
-            return false;
-        };
-        if exact.by != general.by || !inside(first, general_first) {
-            return false;
-        }
-        let mut frames = exact.spans[1..].iter();
-        general.spans[1..].iter().all(|general| frames.any(|exact| inside(exact, general)))
-    }
-
     /// The names that the recording prints are found in the program's files, at the places that the recording contains.
     fn agrees(path: &Path, located: &BTreeMap<String, Located>) {
         let program = program(path);
@@ -184,7 +174,7 @@ mod tests {
                 let places = resolver.places(&LockName::new(&name).unwrap(), None).unwrap();
                 let known = |exact: &Place| match exact.by {
                     By::Variable => exact.spans.iter().all(|span| places[0].spans.contains(span)),
-                    _ => places.iter().any(|general| is_within(exact, general)),
+                    _ => places.iter().any(|general| exact.is_within(general)),
                 };
                 assert!(located.places.iter().all(known), "{name}: {:?} in {places:?}", located.places);
             }
@@ -298,6 +288,28 @@ mod tests {
             let mut alone = are_recognised(&path, &[], &workshop);
             alone.sort_unstable();
             assert_eq!(alone, expected, "{flags:?}");
+        }
+    }
+
+    /// A plan that is made from one run, applied to 20 further runs of which each function is first in half.
+    #[test]
+    fn plan_of_one_run_identifies_a_mutex_whatever_uses_it_first() {
+        let workshop = Workshop::new();
+        let flag_sets = [&["-g", "-O1"][..], &["-g", "-O0"], &["-O2", "-s"]];
+        for (flags, order) in flag_sets.into_iter().zip(["push", "pop", "push"]) {
+            let Some(path) = workshop.compile("first_uses.cc", flags, "program") else { return };
+            let located = located(&path, &["1000", order]);
+            let queue = located.values().find(|lock| lock.places.len() > 1).expect("two functions use it");
+            assert_eq!((by(queue), queue.mutexes), (vec![(By::Use, 1); 2], 1), "{flags:?}");
+            let mut plan = Plan::default();
+            let which = Which::Located(queue.clone());
+            plan.mutexes.push(Entry { kind: unspin_locks::LockKind::Fair, which });
+            let compiled = plan.compile(&program(&path)).unwrap();
+            for run in 0..20 {
+                let order = ["push", "pop"][run % 2];
+                let said = planned(&path, &["50", order], &compiled, &workshop.file("plan"));
+                assert_eq!(said, format!("first {order}\nqueue fair\nlog system\n"), "{flags:?}");
+            }
         }
     }
 

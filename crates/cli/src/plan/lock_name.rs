@@ -13,6 +13,7 @@ use unspin_symbols::Location;
 /// | `queue_new`, `DBImpl::DBImpl ▸ port::Mutex::Mutex` | the locks that this function initialises, or the second one
 /// for the first |
 /// | `mutex first used in poll` | the locks without an initialisation that are first used there |
+/// | `mutex first used in push or pop` | those that are first used in either function |
 /// | `libq.so+0x1135` instead of a function | the call that returns there, in a file without names |
 /// | `queue.c:57` | the locks that this line declares, initialises, or else first uses |
 /// | each of the first three, a comma, and the rest of the line that the meter prints | this one |
@@ -66,6 +67,8 @@ pub enum At<'n> {
 
 /// Prefix of the names of locks that are named after their first use.
 pub const FIRST_USED: &str = "mutex first used in ";
+/// Separates the functions of such a name.
+const OR: &str = " or ";
 
 impl LockName {
     /// A name; none if the text is empty.
@@ -77,6 +80,17 @@ impl LockName {
     /// As the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The functions of a lock that may be first used in one of several; empty for other names. Places that the meter
+    /// only counted (`2 other places`) are left out.
+    pub fn alternatives(&self) -> Vec<LockName> {
+        let Meaning::Named { name, .. } = self.meaning() else { return Vec::new() };
+        let Some(functions) = name.strip_prefix(FIRST_USED).filter(|functions| functions.contains(OR)) else {
+            return Vec::new();
+        };
+        let known = functions.split(OR).filter(|function| !is_count(function));
+        known.filter_map(|function| LockName::new(&format!("{FIRST_USED}{function}"))).collect()
     }
 
     /// The parts.
@@ -131,6 +145,10 @@ impl<'n> Origin<'n> {
         }
         let forms = [("mutex initialised at ", By::Init), ("first used at ", By::Use)];
         let (by, place) = forms.into_iter().find_map(|(form, by)| Some((by, text.strip_prefix(form)?)))?;
+        // Of several places only the first is printed, and the others are counted.
+        if place.rsplit_once(OR).is_some_and(|(_, count)| is_count(count)) {
+            return Some(Origin { by, at: None });
+        }
         let at = Line::parse(place).map(At::Line).or_else(|| offset(place))?;
         Some(Origin { by, at: Some(at) })
     }
@@ -143,6 +161,12 @@ fn without_count(text: &str) -> &str {
         Some((count, name)) if count.parse::<u64>().is_ok() => name,
         _ => text,
     }
+}
+
+/// `2 other places`
+fn is_count(text: &str) -> bool {
+    let count = text.strip_suffix(" other place").or_else(|| text.strip_suffix(" other places"));
+    count.is_some_and(|count| count.parse::<u64>().is_ok())
 }
 
 /// `+0x30, app`
@@ -194,5 +218,26 @@ mod tests {
             assert_eq!(LockName::new(text).unwrap().meaning(), meaning, "{text}");
         }
         assert_eq!(LockName::new(" "), None);
+    }
+
+    #[test]
+    fn first_use_in_several_functions_is_parsed() {
+        let parts = |text: &str| {
+            let name = LockName::new(text).unwrap();
+            name.alternatives()
+                .iter()
+                .map(|part| part.as_str()[FIRST_USED.len()..].to_owned())
+                .collect::<Vec<_>>()
+        };
+        let name = "mutex first used in Queue::pop or Queue::push or 2 other places";
+        assert_eq!(parts(name), ["Queue::pop", "Queue::push"]);
+        assert_eq!(
+            parts(&format!("{name}, first used at q.cc:9 or 3 other places")),
+            ["Queue::pop", "Queue::push"]
+        );
+        assert_eq!(parts("mutex first used in Map<int, long>::get"), Vec::<String>::new());
+        assert_eq!(parts("this or that"), Vec::<String>::new());
+        let one = LockName::new("mutex first used in f, first used at f.c:9 or 1 other place").unwrap();
+        assert_eq!(one.meaning(), named("mutex first used in f", By::Use, None));
     }
 }

@@ -81,6 +81,23 @@ impl Place {
         (!spans.is_empty()).then_some(Place { by, spans })
     }
 
+    /// Whether it is a special case of another place.
+    pub fn is_within(&self, general: &Place) -> bool {
+        let inside = |exact: &Span, general: &Span| {
+            exact.module == general.module
+                && exact.range.start >= general.range.start
+                && exact.range.end <= general.range.end
+        };
+        let (Some(first), Some(general_first)) = (self.spans.first(), general.spans.first()) else {
+            return false;
+        };
+        if self.by != general.by || !inside(first, general_first) {
+            return false;
+        }
+        let mut frames = self.spans[1..].iter();
+        general.spans[1..].iter().all(|general| frames.any(|exact| inside(exact, general)))
+    }
+
     /// The words for a plan.
     pub fn words(&self) -> Vec<String> {
         let spans = self.spans.iter().map(Span::to_string);

@@ -92,6 +92,11 @@ impl<'p> Resolver<'p> {
 
     /// The places of the lock with this name: in one file, or in the program and its libraries.
     pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
+        let alternatives = name.alternatives();
+        if !alternatives.is_empty() {
+            let places = alternatives.iter().map(|one| self.places(one, module));
+            return Ok(places.collect::<Result<Vec<_>, Error>>()?.concat());
+        }
         self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
             Some(found) => Ok(found),
             None => Err(scope.nothing(name)),

@@ -71,12 +71,12 @@ impl Locks {
         Locks { metered: vec![metered], missing: Vec::new() }
     }
 
-    /// Meters the control of plans. Refuses a program that locks no mutex if kinds of mutex are judged, one that never
+    /// Meters the control of plans, and completes the candidates by what was found. Refuses a program that locks no mutex if kinds of mutex are judged, one that never
     /// waits if policies are judged, and a candidate that polls at call sites that never wait.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
-        requested: &Requested,
+        requested: &mut Requested,
         time_limit: Duration,
     ) -> Result<(), Error> {
         let control = &requested.control;
@@ -96,7 +96,9 @@ impl Locks {
             let what = if mutexes { "mutex to judge kinds by" } else { "wait to judge policies by" };
             return Err(Error::Unjudged(without(what, runner, &metering)));
         }
+        let located = metering.located();
         let metered = Metered::new(control.name(), metering);
+        requested.complete_first_uses(&located, runner.program)?;
         for configuration in &requested.judged {
             refuse_idle(configuration, &metered.call_sites, runner)?;
         }

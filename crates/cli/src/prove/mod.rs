@@ -58,7 +58,7 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::install()?;
     let runner = Runner::new(&program, &figure, &interrupt, library::unpack()?)?;
     let report = match requested {
-        Some(requested) => judge_requested(&runner, &requested, options)?,
+        Some(mut requested) => judge_requested(&runner, &mut requested, options)?,
         None => judge_found(&runner, options)?,
     };
     // Files first: the reader of the report may close the pipe.
@@ -74,18 +74,19 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
 /// Judges the candidates that the command line names.
 fn judge_requested(
     runner: &Runner<'_>,
-    requested: &Requested,
+    requested: &mut Requested,
     options: &options::ProveOptions,
 ) -> Result<Report, Error> {
     for warning in requested.warnings() {
         eprintln!("unspin: {warning}");
     }
-    let configurations = requested.configurations();
-    let plan = plan(options, &configurations, runner.figure, options.time_budget)?;
+    let plan = plan(options, &requested.configurations(), runner.figure, options.time_budget)?;
     let mut locks = Locks::default();
     if requested.is_about_plans() || requested.names_call_sites() {
         locks.meter_control(runner, requested, options.time_limit)?;
     }
+    // The metered run has completed the candidates.
+    let configurations = requested.configurations();
     judge(runner, configurations, plan, locks, None, options)
 }
 

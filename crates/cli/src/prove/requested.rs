@@ -5,7 +5,7 @@ use super::setup::{Prepared, Setup};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::options;
-use crate::plan::{Choice, Entry, Plan, PlanFile, WaitChoice, WaitEntry};
+use crate::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry};
 use crate::program::Program;
 use unspin_locks::LockKind;
 use unspin_stats::Candidate;
@@ -80,6 +80,18 @@ impl Requested {
         let plans =
             self.judged.iter().filter_map(|configuration| configuration.setup.as_ref()?.plan.as_ref());
         plans.into_iter().any(|prepared| !prepared.compiled.polling_sites().is_empty())
+    }
+
+    /// Completes the candidates' locks that are named after their first use: another call may be the first in the next
+    /// run. `recorded` has the locks of a metered run, with every call that may be their first use.
+    pub fn complete_first_uses(&mut self, recorded: &[Located], program: &Program) -> Result<(), Error> {
+        for configuration in &mut self.judged {
+            let Some(Setup { plan: Some(prepared), .. }) = &mut configuration.setup else { continue };
+            if let Some(plan) = prepared.plan.with_first_uses(recorded, program)? {
+                *prepared = Prepared::new(plan, program)?;
+            }
+        }
+        Ok(())
     }
 
     /// Warnings for the user, without duplicates.

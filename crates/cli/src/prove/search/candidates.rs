@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn pick(name: &str, starved: bool) -> Pick {
-        let located = Located { name: name.into(), origin: None, places: Vec::new() };
+        let located = Located { name: name.into(), origin: None, places: Vec::new(), mutexes: 0 };
         Pick {
             name: name.into(),
             origin: None,
@@ -164,7 +164,7 @@ mod tests {
             short: 19_000,
             median_s: 48e-6,
             saving_s: 1.0 / (index + 1) as f64,
-            located: Some(Located { name: (*name).into(), origin: None, places: Vec::new() }),
+            located: Some(Located { name: (*name).into(), origin: None, places: Vec::new(), mutexes: 0 }),
         };
         let sites: Vec<SitePick> = sites.iter().enumerate().map(site).collect();
         let saving_s = sites.first().map_or(0.0, |site| site.saving_s);

@@ -1,0 +1,109 @@
+//! A mutex that is named after its first use, which is another one in each run, is replaced in every run.
+
+mod common;
+
+use common::{compiled, finish, unspin};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const NAME: &str = "mutex first used in Queue::pop or Queue::push";
+
+fn program(folder: &Path) -> Option<String> {
+    compiled("first_uses.cc", folder).map(|path| path.into_os_string().into_string().unwrap())
+}
+
+/// What the program printed: `first`, `queue`, `log`.
+fn printed(out: &str) -> BTreeMap<String, String> {
+    let line = |line: &str| line.split_once(' ').map(|(name, kind)| (name.to_owned(), kind.to_owned()));
+    out.lines().filter_map(line).collect()
+}
+
+/// The kinds of the queue's and the log's mutex in 20 runs, of which each order has half.
+fn replaced_in_twenty(options: &[&str], program: &str) -> Vec<(String, String)> {
+    let runs = (0..20).map(|run| {
+        let order = ["push", "pop"][run % 2];
+        let (out, err, code) =
+            finish(&mut unspin(&[&["run"], options, &["--", program, "100", order]].concat()));
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+        let mut printed = printed(&out);
+        assert_eq!(printed["first"], order);
+        (printed.remove("queue").unwrap(), printed.remove("log").unwrap())
+    });
+    runs.collect()
+}
+
+fn all(queue: &str, log: &str) -> Vec<(String, String)> {
+    vec![(queue.to_owned(), log.to_owned()); 20]
+}
+
+#[test]
+fn name_printed_by_the_meter_replaces_the_mutex_in_every_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = program(folder.path()) else { return };
+    let table = folder.path().join("table").into_os_string().into_string().unwrap();
+    let (.., code) = finish(&mut unspin(&["meter", "--all", "-o", &table, "--", &program, "1000"]));
+    assert_eq!(code, Some(0));
+    let table = fs::read_to_string(table).unwrap();
+    let table: String = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(table.contains(NAME), "{table}");
+    let choice = format!("adaptive@{NAME}");
+    assert_eq!(replaced_in_twenty(&["--mutex", &choice], &program), all("adaptive", "system"));
+}
+
+/// The candidate is named after one of the functions only. The plan has both, from one metered run.
+#[test]
+fn plan_of_one_recording_replaces_the_mutex_in_every_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = program(folder.path()) else { return };
+    let json = folder.path().join("result.json").into_os_string().into_string().unwrap();
+    for name in ["mutex first used in Queue::push", NAME] {
+        let choice = format!("adaptive@{name}");
+        let options = ["prove", "--runs", "7", "--mutex", &choice, "--json", &json];
+        let (out, err, code) = finish(&mut unspin(&[&options[..], &["--", &program, "2000"]].concat()));
+        assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");
+        let result: serde_json::Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        let runs = result["runs"].as_array().unwrap();
+        assert!(runs.iter().all(|run| run["failure"].is_null()), "{result}");
+        let compiled =
+            result["candidates"].as_array().unwrap().last().unwrap()["plan"].as_str().unwrap().to_owned();
+        let plan = folder.path().join("compiled");
+        fs::write(&plan, &compiled).unwrap();
+        assert!(compiled.lines().filter(|line| line.contains("\tuse\t")).count() >= 2, "{compiled}");
+    }
+}
+
+/// A run in which a candidate replaced nothing says nothing about it.
+#[test]
+fn candidate_that_replaces_nothing_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(path) = compiled("named_unused.c", folder.path()) else { return };
+    let options = ["prove", "--runs", "7", "--mutex", "adaptive@unused", "--"];
+    let (out, err, code) = finish(&mut unspin(&[&options[..], &[path.to_str().unwrap()]].concat()));
+    assert_eq!(code, Some(4), "{out}{err}");
+    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "it replaced no mutex: the one pthread mutex that was used has another name";
+    assert!(text.contains(&format!("First failure of adaptive@unused: {why}")), "{out}");
+    // No lock table has the candidate's name.
+    assert!(!text.contains("used, static, named_unused.c"), "{out}");
+}
+
+/// The entries that are in effect must be the same in each run.
+#[test]
+fn candidate_that_replaces_other_mutexes_in_some_runs_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(path) = compiled("named_unused.c", folder.path()) else { return };
+    let plan = folder.path().join("plan.toml");
+    let entry =
+        |lock: &str| format!("[[mutex]]\nlock = \"{lock}\"\nkind = \"adaptive\"\nmodule = {path:?}\n");
+    fs::write(&plan, entry("used") + &entry("unused")).unwrap();
+    // Under the preload library every second run uses both mutexes.
+    let script = "n=$(cat runs 2>/dev/null || echo 0); echo $((n + 1)) > runs; \
+                  if [ $((n / 4 % 2)) = 1 ]; then exec ./named_unused both; else exec ./named_unused; fi";
+    let options = ["prove", "--runs", "7", "--use-plan", plan.to_str().unwrap(), "--", "sh", "-c", script];
+    let (out, err, code) = finish(unspin(&options).current_dir(folder.path()));
+    assert_eq!(code, Some(4), "{out}{err}");
+    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("adaptive@unused replaced "), "{out}");
+    assert!(text.contains(" in this run, and ") && text.contains(" in an earlier one"), "{out}");
+}
