@@ -123,7 +123,7 @@ fn plan_written_by_hand_is_applied() {
     let plan = folder.path().join("plan.toml");
     let text = format!(
         "program = {path:?}\n[[mutex]]\nlock = \"plugin_lock\"\nmodule = {plugin:?}\nkind = \"adaptive\"\n\
-         [[mutex]]\nkind = \"rt-steal\"\n"
+         [[mutex]]\nlock = \"*\"\nkind = \"rt-steal\"\n"
     );
     fs::write(&plan, text).unwrap();
     let [path, plugin, plan] = [path, plugin, plan].map(|path| path.into_os_string().into_string().unwrap());

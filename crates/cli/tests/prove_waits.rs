@@ -68,7 +68,8 @@ fn mutexes_and_waits_are_separate_candidates() {
 fn plan_of_mutexes_and_waits_is_accepted_by_use_plan() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
-    fs::write(&plan, "[[mutex]]\nkind = 'adaptive'\n[[wait]]\npolicy = 'poll'\n").unwrap();
+    fs::write(&plan, "[[mutex]]\nlock = '*'\nkind = 'adaptive'\n[[wait]]\nsite = '*'\npolicy = 'poll'\n")
+        .unwrap();
     let written = folder.path().join("written.toml");
     let (plan, written) = (plan.to_str().unwrap(), written.to_str().unwrap());
     let options = ["--higher-is-better", "--runs", "7", "--use-plan", plan, "--plan", written];

@@ -12,7 +12,8 @@
 //! policy = "poll"
 //! ```
 //!
-//! `lock` and `kind`, or `site` and `policy`, suffice: the name is then looked up in the program's files. A plan that
+//! `lock` and `kind`, or `site` and `policy`, suffice: the name is then looked up in the program's files. `lock = "*"`
+//! means every mutex that no other table names, and `site = "*"` every such wait. A plan that
 //! was made from a recording contains the places of each lock and call site, so that nothing is looked up, and in
 //! `modules` the builds of the files to which they apply.
 
@@ -84,8 +85,7 @@ fn explained(message: &str) -> String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MutexTable {
-    /// Its name; none: every mutex that no other table names.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its name; [`EVERY`]: every mutex that no other table names. Without it the table is refused.
     lock: Option<String>,
     kind: String,
     /// The only file in which the name is looked up.
@@ -100,8 +100,7 @@ struct MutexTable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WaitTable {
-    /// Its name; none: every wait that no other table names.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its name; [`EVERY`]: every wait that no other table names. Without it the table is refused.
     site: Option<String>,
     policy: String,
     /// The only file in which the name is looked up.
@@ -124,6 +123,10 @@ impl PlanFile {
                 modules.insert(span.module.clone(), build(&span.module)?);
             }
         }
+        let mut comment = comment.to_owned();
+        for lock in plan.mutexes.iter().filter_map(|entry| entry.which.located()) {
+            comment.extend(note(lock).map(|note| format!("\n{note}")));
+        }
         let document = PlanDocument {
             program: Some(name_of(program)),
             spin_waits: (),
@@ -131,7 +134,7 @@ impl PlanFile {
             mutex: plan.mutexes.iter().map(MutexTable::of).collect(),
             wait: plan.waits.iter().map(WaitTable::of).collect(),
         };
-        Ok(PlanFile { path: PathBuf::new(), comment: comment.to_owned(), document })
+        Ok(PlanFile { path: PathBuf::new(), comment, document })
     }
 
     /// Reads a file.
@@ -195,13 +198,16 @@ impl PlanFile {
         let waits = waits.collect::<Result<Vec<WaitEntry>, Error>>()?;
         let looked_up = mutex.iter().filter(|row| row.places.is_empty());
         if let Some(lock) = named_twice(looked_up.map(|row| (&row.lock, &row.module))) {
-            return Err(wrong(format!("has two kinds for {}: leave one out", lock.unwrap_or("every mutex"))));
+            return Err(wrong(format!(
+                "has two kinds for {}: leave one out",
+                lock.filter(|&lock| lock != EVERY).unwrap_or("every mutex")
+            )));
         }
         let looked_up = wait.iter().filter(|row| row.places.is_empty());
         if let Some(site) = named_twice(looked_up.map(|row| (&row.site, &row.module))) {
             return Err(wrong(format!(
                 "has two policies for {}: leave one out",
-                site.unwrap_or("every wait")
+                site.filter(|&site| site != EVERY).unwrap_or("every wait")
             )));
         }
         let plan = Plan { mutexes, waits };
@@ -221,6 +227,9 @@ fn named_twice<'r>(
     Some(rows[second].0.as_deref())
 }
 
+/// The name of a lock or call site that stands for all that no other table names.
+const EVERY: &str = "*";
+
 /// The option that names a plan file.
 const OPTION: &str = "--use-plan";
 
@@ -231,6 +240,18 @@ impl<Name> Which<Name> {
             Which::All | Which::Named { .. } => None,
         }
     }
+}
+
+/// How a mutex is recognised that has no initialisation, and how many others are recognised with it.
+fn note(lock: &Located) -> Option<String> {
+    let uses = lock.places.iter().filter(|place| place.by == By::Use).count();
+    let others = match lock.mutexes {
+        0 | 1 => String::new(),
+        mutexes => format!(" {mutexes} mutexes of the recording share them and are replaced together."),
+    };
+    let sites =
+        if uses == 1 { "at one call site".to_owned() } else { format!("at any of {uses} call sites") };
+    (uses > 0).then(|| format!("{}: recognised by its first use, {sites}.{others}", lock.name))
 }
 
 fn words(located: &Located) -> Vec<Vec<String>> {
@@ -261,7 +282,8 @@ fn places(
 
 impl MutexTable {
     fn of(entry: &Entry) -> MutexTable {
-        let row = MutexTable { lock: None, kind: entry.kind.name().into(), module: None, places: Vec::new() };
+        let lock = Some(EVERY.to_owned());
+        let row = MutexTable { lock, kind: entry.kind.name().into(), module: None, places: Vec::new() };
         match &entry.which {
             Which::All => row,
             Which::Named { name, module } => {
@@ -274,26 +296,36 @@ impl MutexTable {
     fn entry(&self, document: &PlanDocument) -> Result<Entry, String> {
         let kind = kind::parse(&self.kind)?;
         let Some(lock) = &self.lock else {
+            return Err(format!(
+                "a [[mutex]] of kind {kind} has no lock: write `lock = \"NAME\"`, or `lock = \"{EVERY}\"` for every mutex that \
+                 no other [[mutex]] names"
+            ));
+        };
+        if lock == EVERY {
             return match self.places.is_empty() && self.module.is_none() {
                 true => Ok(Entry { kind, which: Which::All }),
                 false => Err(format!(
-                    "the {kind} without a lock is for every mutex: it has no places, and no module"
+                    "the {kind} for lock \"{EVERY}\" is for every mutex: it has no places, and no module"
                 )),
             };
-        };
-        let name = LockName::new(lock).ok_or("a lock has no name: leave `lock` out to mean every mutex")?;
+        }
+        let name = LockName::new(lock)
+            .ok_or_else(|| format!("a lock has no name: write `lock = \"{EVERY}\"` to mean every mutex"))?;
         if self.places.is_empty() {
             return Ok(Entry { kind, which: Which::Named { name, module: self.module.clone() } });
         }
         let places = places(lock, &self.places, document, |by| by != By::Site)?;
-        Ok(Entry { kind, which: Which::Located(Located { name: lock.clone(), origin: None, places, mutexes: 0 }) })
+        Ok(Entry {
+            kind,
+            which: Which::Located(Located { name: lock.clone(), origin: None, places, mutexes: 0 }),
+        })
     }
 }
 
 impl WaitTable {
     fn of(entry: &WaitEntry) -> WaitTable {
-        let row =
-            WaitTable { site: None, policy: entry.policy.name().into(), module: None, places: Vec::new() };
+        let site = Some(EVERY.to_owned());
+        let row = WaitTable { site, policy: entry.policy.name().into(), module: None, places: Vec::new() };
         match &entry.which {
             Which::All => row,
             Which::Named { name, module } => {
@@ -306,19 +338,29 @@ impl WaitTable {
     fn entry(&self, document: &PlanDocument) -> Result<WaitEntry, String> {
         let policy = self.policy.parse()?;
         let Some(site) = &self.site else {
+            return Err(format!(
+                "a [[wait]] of policy {policy} has no site: write `site = \"NAME\"`, or `site = \"{EVERY}\"` for every wait that \
+                 no other [[wait]] names"
+            ));
+        };
+        if site == EVERY {
             return match self.places.is_empty() && self.module.is_none() {
                 true => Ok(WaitEntry { policy, which: Which::All }),
                 false => Err(format!(
-                    "the policy {policy} without a site is for every wait: it has no places, and no module"
+                    "the policy {policy} for site \"{EVERY}\" is for every wait: it has no places, and no module"
                 )),
             };
-        };
-        let name = SiteName::new(site).ok_or("a site has no name: leave `site` out to mean every wait")?;
+        }
+        let name = SiteName::new(site)
+            .ok_or_else(|| format!("a site has no name: write `site = \"{EVERY}\"` to mean every wait"))?;
         if self.places.is_empty() {
             return Ok(WaitEntry { policy, which: Which::Named { name, module: self.module.clone() } });
         }
         let places = places(site, &self.places, document, |by| by == By::Site)?;
-        Ok(WaitEntry { policy, which: Which::Located(Located { name: site.clone(), origin: None, places, mutexes: 0 }) })
+        Ok(WaitEntry {
+            policy,
+            which: Which::Located(Located { name: site.clone(), origin: None, places, mutexes: 0 }),
+        })
     }
 }
 
@@ -375,8 +417,8 @@ mod tests {
     #[test]
     fn plan_with_names_only_is_read() {
         let workshop = Workshop::new();
-        let text = "[[mutex]]\nlock = 'cache_lock'\nkind = 'adaptive'\n[[mutex]]\nkind = 'fair'\n\
-                    [[wait]]\npolicy = 'poll'\n[[wait]]\nsite = 'f+0x2d'\npolicy = 'system'\n";
+        let text = "[[mutex]]\nlock = 'cache_lock'\nkind = 'adaptive'\n[[mutex]]\nlock = '*'\nkind = 'fair'\n\
+                    [[wait]]\nsite = '*'\npolicy = 'poll'\n[[wait]]\nsite = 'f+0x2d'\npolicy = 'system'\n";
         let plan = plan(&workshop, text).unwrap();
         let name = LockName::new("cache_lock").unwrap();
         let entries = [
@@ -405,7 +447,7 @@ mod tests {
             ("[[wait]]\nsite = 'f'\n", "line 1: missing field `policy`"),
             ("[[wait]]\npolicy = 'pol'\n", "there is no wait policy \"pol\" (meant: poll?): poll, system"),
             (
-                "[[wait]]\npolicy = 'poll'\n[[wait]]\npolicy = 'system'\n",
+                "[[wait]]\npolicy = 'poll'\nsite = '*'\n[[wait]]\npolicy = 'system'\nsite = '*'\n",
                 "has two policies for every wait: leave one out",
             ),
             (
@@ -416,7 +458,7 @@ mod tests {
             ("[[mutex]]\nkind = 'far'\n", &format!("there is no kind \"far\" (meant: fair?): {kinds}")),
             (
                 "[[mutex]]\nkind = 'fair'\nlock = ''\n",
-                "a lock has no name: leave `lock` out to mean every mutex",
+                "a lock has no name: write `lock = \"*\"` to mean every mutex",
             ),
             ("", "replaces nothing: it has neither a [[mutex]] nor a [[wait]]"),
             (
@@ -424,10 +466,22 @@ mod tests {
                 "has two kinds for a: leave one out",
             ),
             (
-                "[[mutex]]\nkind = 'fair'\n[[mutex]]\nkind = 'pi'\n",
+                "[[mutex]]\nkind = 'fair'\nlock = '*'\n[[mutex]]\nkind = 'pi'\nlock = '*'\n",
                 "has two kinds for every mutex: leave one out",
             ),
-            ("[[mutex]]\nkind = 'fair'\nmodule = '/x'\n", "the fair without a lock is for every mutex"),
+            (
+                "[[mutex]]\nkind = 'fair'\n",
+                "a [[mutex]] of kind fair has no lock: write `lock = \"NAME\"`, or `lock = \"*\"` for every mutex that no other \
+                 [[mutex]] names",
+            ),
+            (
+                "[[wait]]\npolicy = 'poll'\n",
+                "a [[wait]] of policy poll has no site: write `site = \"NAME\"`, or `site = \"*\"`",
+            ),
+            (
+                "[[mutex]]\nkind = 'fair'\nlock = '*'\nmodule = '/x'\n",
+                "the fair for lock \"*\" is for every mutex",
+            ),
             ("[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init']]\n", "a: [\"init\"] is not a place"),
             (
                 "[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init', '1-2@/x']]\n",
@@ -468,7 +522,8 @@ mod tests {
         let which = Which::Located(Located { name, origin, places: vec![place.clone()], mutexes: 0 });
         plan.mutexes.push(Entry { kind: LockKind::Steal, which });
         let site = Place { by: By::Site, spans: vec![Span::new(&module, 4..5)] };
-        let which = Which::Located(Located { name: "f+0x2d".into(), origin: None, places: vec![site], mutexes: 0 });
+        let which =
+            Which::Located(Located { name: "f+0x2d".into(), origin: None, places: vec![site], mutexes: 0 });
         plan.waits.push(WaitEntry { policy: WaitPolicy::Poll, which });
         let file = PlanFile::new(&plan, &ourselves, "1.42 times as fast,\n\nproven").unwrap();
         file.write(&workshop.file("plan.toml")).unwrap();
