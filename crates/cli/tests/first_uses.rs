@@ -51,26 +51,35 @@ fn name_printed_by_the_meter_replaces_the_mutex_in_every_run() {
     assert_eq!(replaced_in_twenty(&["--mutex", &choice], &program), all("adaptive", "system"));
 }
 
-/// The candidate is named after one of the functions only. The plan has both, from one metered run.
+/// `prove --metric tps` of the program, whose figure is better if the queue's mutex is replaced. Returns the plan that won.
+fn plan_that_won(options: &[&str], program: &[&str], folder: &Path) -> String {
+    let plan = folder.join("plan.toml").into_os_string().into_string().unwrap();
+    let metric = ["prove", "--metric", "tps", "--higher-is-better", "--plan", &plan];
+    let (out, err, code) = finish(&mut unspin(&[&metric[..], options, &["--"], program].concat()));
+    assert_eq!(code, Some(0), "{out}{err}");
+    plan
+}
+
+/// The candidate is named after one of the functions, or after both. The plan has both, from one metered run.
 #[test]
 fn plan_of_one_recording_replaces_the_mutex_in_every_run() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = program(folder.path()) else { return };
-    let json = folder.path().join("result.json").into_os_string().into_string().unwrap();
     for name in ["mutex first used in Queue::push", NAME] {
         let choice = format!("adaptive@{name}");
-        let options = ["prove", "--runs", "7", "--mutex", &choice, "--json", &json];
-        let (out, err, code) = finish(&mut unspin(&[&options[..], &["--", &program, "2000"]].concat()));
-        assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");
-        let result: serde_json::Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
-        let runs = result["runs"].as_array().unwrap();
-        assert!(runs.iter().all(|run| run["failure"].is_null()), "{result}");
-        let compiled =
-            result["candidates"].as_array().unwrap().last().unwrap()["plan"].as_str().unwrap().to_owned();
-        let plan = folder.path().join("compiled");
-        fs::write(&plan, &compiled).unwrap();
-        assert!(compiled.lines().filter(|line| line.contains("\tuse\t")).count() >= 2, "{compiled}");
+        let plan = plan_that_won(&["--runs", "10", "--mutex", &choice], &[&program, "1000"], folder.path());
+        assert_eq!(replaced_in_twenty(&["--use-plan", &plan], &program), all("adaptive", "system"));
     }
+}
+
+#[test]
+fn plan_of_the_search_replaces_the_mutex_in_every_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = program(folder.path()) else { return };
+    let held = [&program, "20", "any", "1000"];
+    let plan = plan_that_won(&["--time-budget", "20s"], &held, folder.path());
+    let replaced = replaced_in_twenty(&["--use-plan", &plan], &program);
+    assert!(replaced.iter().all(|(queue, _)| queue != "system" && *queue == replaced[0].0), "{replaced:?}");
 }
 
 /// A run in which a candidate replaced nothing says nothing about it.
