@@ -12,6 +12,7 @@ use crate::library;
 use crate::options;
 use crate::plan::{Compiled, NamesFrom, RunTally};
 use crate::program::Program;
+use crate::runtime::Runtime;
 use crate::scratch::{self, Scratch};
 use std::fs;
 use std::path::Path;
@@ -32,7 +33,7 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     try_arena(engine, arena.as_deref())?;
     let kept = plan.as_ref().map(Compiled::keep).transpose()?;
     // Without an observer the program runs all the same.
-    let observed = plan.and_then(|plan| Observed::new(plan, options).ok());
+    let observed = plan.and_then(|plan| Observed::new(plan, options, &program.path).ok());
     if let Some(observed) = &observed {
         observed.start_observer(&inherited);
     }
@@ -61,16 +62,22 @@ struct Observed<'o> {
     tally: RunTally,
     scratch: Scratch,
     options: &'o options::RunOptions,
+    /// The file that is executed.
+    program: &'o Path,
 }
 
 /// Maximum time of one wait for the program's end.
 const SLICE: Duration = Duration::from_secs(3600);
 
 impl<'o> Observed<'o> {
-    fn new(plan: Compiled, options: &'o options::RunOptions) -> Result<Observed<'o>, Error> {
+    fn new(
+        plan: Compiled,
+        options: &'o options::RunOptions,
+        program: &'o Path,
+    ) -> Result<Observed<'o>, Error> {
         let scratch = Scratch::new(scratch::RUN, Creds::current().uid)?;
         let tally = RunTally::create(scratch.folder())?;
-        Ok(Observed { plan, tally, scratch, options })
+        Ok(Observed { plan, tally, scratch, options, program })
     }
 
     /// Starts the observer. Its parent ends at once, so that it does not become a child of the program. If it cannot be
@@ -105,6 +112,11 @@ impl<'o> Observed<'o> {
         let mut lines = replacements.warnings(&NamesFrom::Meter(&self.options.command));
         if self.options.verbose {
             lines.insert(0, format!("replaced: {replacements}"));
+        }
+        if replacements.has_few_mutexes() {
+            lines.extend(
+                Runtime::of_file(self.program).into_iter().map(|runtime| runtime.advice().to_owned()),
+            );
         }
         for line in lines {
             // The reader may be gone.

@@ -69,6 +69,16 @@ fn observer_holds_no_output_of_the_program() {
     assert!(child.wait().unwrap().success());
 }
 
+/// Go's locks are not libc's, but cgo uses a mutex of libc.
+#[test]
+fn runtime_with_locks_of_its_own_is_reported_if_few_mutexes_were_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(go) = common::compiled("go.c", folder.path()) else { return };
+    let (_, err, code) = finish(&mut unspin(&["run", "--mutex", "adaptive", go.to_str().unwrap()]));
+    assert!(code == Some(0) && err.starts_with("unspin: Not seen are Go's locks"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+}
+
 /// A program that gives up root is counted too.
 #[test]
 fn program_that_drops_root_is_counted() {

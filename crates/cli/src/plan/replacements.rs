@@ -134,6 +134,13 @@ impl Replacements {
         Some(format!("it replaced no mutex: {}", Vec::from_iter(why).join("; ")))
     }
 
+    /// Whether so few mutexes were used that a runtime with locks of its own may have used them all: Go's cgo uses one or
+    /// two.
+    pub fn has_few_mutexes(&self) -> bool {
+        const FEW: u64 = 4;
+        self.entries.iter().any(|entry| entry.subject != Subject::Waits) && self.mutexes < FEW
+    }
+
     /// A line for each reason why entries replaced nothing, with the next step.
     pub fn warnings(&self, names: &NamesFrom<'_>) -> Vec<String> {
         let mut by_reason: Vec<(Reason, Vec<&str>)> = Vec::new();
