@@ -57,7 +57,23 @@ fn plan_that_won(options: &[&str], program: &[&str], folder: &Path) -> String {
     let metric = ["prove", "--metric", "tps", "--higher-is-better", "--plan", &plan];
     let (out, err, code) = finish(&mut unspin(&[&metric[..], options, &["--"], program].concat()));
     assert_eq!(code, Some(0), "{out}{err}");
+    assert_names_libcs_rows(&out);
     plan
+}
+
+/// The lock table says which mutexes a candidate leaves to libc.
+fn assert_names_libcs_rows(out: &str) {
+    let mut lines = out.lines().skip_while(|line| !line.starts_with("The locks, in one metered run each"));
+    let mut lock = "";
+    for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+        if line.starts_with("mutex first used in ") {
+            lock = line;
+        }
+        if line.contains("@mutex first used in") {
+            assert_eq!(line.starts_with("  libc's, under "), lock.ends_with("Log::write"), "{out}");
+        }
+    }
+    assert!(!lock.is_empty(), "{out}");
 }
 
 /// The candidate is named after one of the functions, or after both. The plan has both, from one metered run.

@@ -37,6 +37,8 @@ pub struct Compiled {
     /// Number of rows for mutexes, and for call sites.
     rules: usize,
     sites: usize,
+    /// The kind and the place of each line for mutexes.
+    placed: Vec<(String, Place)>,
     counted: Vec<Counted>,
     spans: usize,
     modules: BTreeSet<PathBuf>,
@@ -77,6 +79,7 @@ impl Compiled {
             rows: BTreeMap::new(),
             rules: 0,
             sites: 0,
+            placed: Vec::new(),
             counted: Vec::new(),
             spans: 0,
             modules: BTreeSet::new(),
@@ -128,6 +131,17 @@ impl Compiled {
         &self.wait_policies
     }
 
+    /// Whether a mutex stays libc's under this plan. `None`: a mutex of which no place is known.
+    pub fn leaves_to_libc(&self, mutex: Option<&Located>) -> bool {
+        let places = mutex.map_or(&[][..], |mutex| &mutex.places);
+        let of_line = |(_, line): &&(String, Place)| places.iter().any(|place| place.overlaps(line));
+        let kind = match self.placed.iter().find(of_line) {
+            Some((kind, _)) => Some(kind.as_str()),
+            None => self.for_all.map(LockKind::name),
+        };
+        kind.is_none_or(|kind| kind == LockKind::System.name())
+    }
+
     /// Sets the cost of a wake-up in nanoseconds, for plans for waits.
     pub fn set_wake_up(&mut self, ns: u64) {
         self.wake_up_ns = Some(ns);
@@ -172,6 +186,9 @@ impl Compiled {
             *of_sort += 1;
             self.lines.push(format!("{kind}\t{written}"));
             self.rows.insert(written, row);
+            if !is_site {
+                self.placed.push((kind.to_owned(), place.clone()));
+            }
             self.spans += place.spans.len();
             rows.push(row);
         }
@@ -277,6 +294,30 @@ mod tests {
         let expected = "unspin plan 2\nwakeup\t48000\nadaptive\tvariable\t4040-4068@/usr/bin/x\n\
             system\tsite\t1c40-1c41@/usr/bin/x\nfair\tall\nwaits\tpoll\n";
         assert_eq!(compiled.to_string(), expected);
+    }
+
+    #[test]
+    fn mutex_of_no_line_stays_libcs() {
+        let span = |range| Span::new(Path::new("/usr/bin/x"), range);
+        let lock = |by, range| {
+            let places = vec![Place { by, spans: vec![span(range)] }];
+            Located { name: "q".into(), origin: None, places, mutexes: 0 }
+        };
+        let mut compiled = Compiled::new();
+        let lines = [(By::Variable, 0x4000..0x4100), (By::Use, 0x1000..0x1080)];
+        for (by, range) in lines {
+            compiled.add("fair", "q", &[Place { by, spans: vec![span(range)] }]).unwrap();
+        }
+        compiled.add("system", "r", &[Place { by: By::Init, spans: vec![span(0x2000..0x2010)] }]).unwrap();
+        let stays = |compiled: &Compiled, by, range| compiled.leaves_to_libc(Some(&lock(by, range)));
+        assert!(!stays(&compiled, By::Variable, 0x4028..0x4050));
+        assert!(!stays(&compiled, By::Use, 0x1010..0x1011));
+        assert!(stays(&compiled, By::Use, 0x1080..0x1081));
+        assert!(stays(&compiled, By::Init, 0x1010..0x1011));
+        assert!(compiled.leaves_to_libc(None));
+        compiled.all(LockKind::Mcs);
+        assert!(!compiled.leaves_to_libc(None) && !stays(&compiled, By::Use, 0x1080..0x1081));
+        assert!(stays(&compiled, By::Init, 0x2004..0x2005), "a line takes precedence");
     }
 
     #[test]

@@ -98,6 +98,20 @@ impl Place {
         general.spans[1..].iter().all(|general| frames.any(|exact| inside(exact, general)))
     }
 
+    /// Whether a mutex or wait at this place may be one of another place.
+    pub fn overlaps(&self, general: &Place) -> bool {
+        let share = |one: &Span| {
+            let of_file = general.spans.iter().filter(|other| other.module == one.module);
+            of_file
+                .into_iter()
+                .any(|other| one.range.start < other.range.end && other.range.start < one.range.end)
+        };
+        match self.by {
+            By::Variable => general.by == By::Variable && self.spans.iter().any(share),
+            By::Init | By::Use | By::Site => self.is_within(general),
+        }
+    }
+
     /// The words for a plan.
     pub fn words(&self) -> Vec<String> {
         let spans = self.spans.iter().map(Span::to_string);

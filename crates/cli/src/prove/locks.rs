@@ -7,10 +7,12 @@ use super::metering::{Metering, meter};
 use super::requested::Requested;
 use super::runner::Runner;
 use super::session::Session;
+use super::setup::Prepared;
 use crate::error::Error;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::time::Duration;
-use unspin_meter::{MeterReport, Row};
+use unspin_meter::{Lock, MeterReport, RecordKind, Row};
 
 /// The locks of one metered run.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +29,9 @@ pub struct Metered {
     /// The call sites of its waits.
     #[serde(skip)]
     pub call_sites: CallSites,
+    /// The names of the mutexes that stay libc's under this candidate.
+    #[serde(skip)]
+    pub libcs: BTreeSet<String>,
     /// The locks.
     pub report: MeterReport,
 }
@@ -53,8 +58,22 @@ impl Metered {
             cpu_s: trial.cpu_s(),
             disturbance: trial.disturbance,
             call_sites,
+            libcs: BTreeSet::new(),
             report,
         }
+    }
+
+    /// The locks of a metered run under a candidate with this plan.
+    fn under(candidate: &str, plan: &Prepared, metering: Metering) -> Metered {
+        let located = metering.located();
+        let is_mutex = |lock: &&Lock| lock.uses.iter().any(|one| one.kind == RecordKind::Mutex);
+        let stays = |lock: &&Lock| {
+            let lock = located.iter().find(|located| located.is(lock));
+            plan.plan.replaces_mutexes() && plan.compiled.leaves_to_libc(lock)
+        };
+        let mutexes = metering.report.locks.iter().filter(is_mutex).filter(stays);
+        let libcs = mutexes.map(|lock| lock.row.name.clone()).collect();
+        Metered { libcs, ..Metered::new(candidate, metering) }
     }
 }
 
@@ -121,7 +140,10 @@ impl Locks {
             }
             let name = configuration.name();
             match meter(runner, setup, time_limit) {
-                Ok(metering) => self.metered.push(Metered::new(name, metering)),
+                Ok(metering) => self.metered.push(match &setup.plan {
+                    Some(plan) => Metered::under(name, plan, metering),
+                    None => Metered::new(name, metering),
+                }),
                 Err(reason) => self.missing.push(format!("No lock table of {name}: {reason}.")),
             }
         }

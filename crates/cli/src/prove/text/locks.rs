@@ -1,6 +1,7 @@
 //! The lock tables of all configurations.
 
 use super::super::format::{count, paragraph};
+use super::super::locks::Metered;
 use super::super::report::Report;
 use super::{Detail, head};
 use std::fmt::{self, Formatter};
@@ -21,7 +22,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
         let (reports, left_out) = worst(reports);
         let labels = metered.iter().map(|metered| metered.candidate.as_str());
         match detail {
-            Detail::Brief => write_brief(f, &labels.zip(&reports).collect::<Vec<_>>())?,
+            Detail::Brief => write_brief(f, &metered.iter().zip(&reports).collect::<Vec<_>>())?,
             Detail::Full => {
                 let table = labels
                     .zip(&reports)
@@ -52,7 +53,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
 }
 
 /// The columns that distinguish candidates: a line for each candidate, under the name of the lock.
-fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &LockReport)]) -> fmt::Result {
+fn write_brief(f: &mut Formatter<'_>, reports: &[(&Metered, &LockReport)]) -> fmt::Result {
     let mut names: Vec<&str> = Vec::new();
     for lock in reports.iter().flat_map(|(_, report)| &report.locks) {
         if !names.contains(&lock.row.name.as_str()) {
@@ -66,8 +67,9 @@ fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &LockReport)]) -> fmt::R
     )?;
     for name in names {
         writeln!(f, "{name}")?;
-        for (label, report) in reports {
-            let label = head(&format!("  {label}"));
+        for (metered, report) in reports {
+            let under = if metered.libcs.contains(name) { "libc's, under " } else { "" };
+            let label = head(&format!("  {under}{}", metered.candidate));
             match report.lock(name) {
                 Some(lock) => {
                     let row = &lock.row;
