@@ -32,8 +32,11 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let engine = options.sysv.unwrap_or(Engine::Kernel);
     try_arena(engine, arena.as_deref())?;
     let kept = plan.as_ref().map(Compiled::keep).transpose()?;
-    // Without an observer the program runs all the same.
-    let observed = plan.and_then(|plan| Observed::new(plan, options, &program.path).ok());
+    // Without an observer the program runs all the same. A program that adopts orphans has none: it would be the program's
+    // child, and the program may wait for all of its children.
+    let observed = plan
+        .filter(|_| !child::adopts_orphans())
+        .and_then(|plan| Observed::new(plan, options, &program.path).ok());
     if let Some(observed) = &observed {
         observed.start_observer(&inherited);
     }

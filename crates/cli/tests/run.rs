@@ -52,6 +52,31 @@ fn program_under_a_plan_has_pid_parent_and_descriptors_of_its_own() {
     assert!(!folder.exists(), "{folder:?}");
 }
 
+/// The init of a pid namespace adopts orphans: an observer would be its child.
+#[test]
+fn init_of_a_pid_namespace_has_no_observer() {
+    let namespace = ["--pid", "--fork", "--mount-proc", "--user", "--map-root-user"];
+    let possible = Command::new("unshare").args(namespace).arg("true").output();
+    if !possible.is_ok_and(|tried| tried.status.success()) {
+        return skip("run as init", "unshare cannot make a pid namespace here");
+    }
+    let unspin =
+        unspin(&["run", "--mutex", "adaptive", "sh", "-c", "echo $$; cat /proc/1/task/1/children; :"]);
+    let mut command = Command::new("unshare");
+    command.args(namespace).arg(unspin.get_program()).args(unspin.get_args());
+    for (name, value) in unspin.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let (out, err, code) = finish(&mut command);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let mut lines = out.lines();
+    assert_eq!(lines.next(), Some("1"));
+    assert!(lines.next().unwrap_or_default().split_whitespace().count() <= 1, "only cat: {out}");
+}
+
 /// The readers of the program's output see its end although its observer waits for the program.
 #[test]
 fn observer_holds_no_output_of_the_program() {

@@ -236,8 +236,17 @@ pub fn become_subreaper() -> Result<(), Errno> {
     prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
 }
 
+/// Whether orphaned descendants become children of the calling process, also after exec: it is the init of its pid
+/// namespace, or has called [`become_subreaper`].
+pub fn adopts_orphans() -> bool {
+    let mut is_subreaper = 0i32;
+    // A kernel without the option adopts none.
+    let _ = prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut is_subreaper as usize);
+    crate::process::pid() == 1 || is_subreaper != 0
+}
+
 fn prctl(option: i32, argument: usize) -> Result<(), Errno> {
-    // SAFETY: the options used here take a number, no pointer.
+    // SAFETY: the options used here take a number, or a pointer to a live `i32` that the kernel fills.
     unsafe { raw::call(libc::SYS_prctl, [option as usize, argument, 0, 0, 0]) }.map(drop)
 }
 
