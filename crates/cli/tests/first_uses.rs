@@ -98,35 +98,55 @@ fn plan_of_the_search_replaces_the_mutex_in_every_run() {
     assert!(replaced.iter().all(|(queue, _)| queue != "system" && *queue == replaced[0].0), "{replaced:?}");
 }
 
-/// A run in which a candidate replaced nothing says nothing about it.
 #[test]
-fn candidate_that_replaces_nothing_fails() {
+fn candidate_for_an_unused_mutex_is_refused_with_the_used_ones() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = compiled("named_unused.c", folder.path()) else { return };
-    let options = ["prove", "--runs", "7", "--mutex", "adaptive@unused", "--"];
-    let (out, err, code) = finish(&mut unspin(&[&options[..], &[path.to_str().unwrap()]].concat()));
+    let path = path.to_str().unwrap();
+    let (out, err, code) = finish(&mut unspin(&["prove", "--mutex", "adaptive@unused", "--", path]));
+    assert_eq!((out.as_str(), code), ("", Some(4)), "{err}");
+    let expected = format!(
+        "unspin: {path}: adaptive@unused: a metered run used no mutex of this name; it used: used \
+         (1000 uses); `unspin meter` shows all\n"
+    );
+    assert_eq!(err, expected);
+}
+
+/// `prove` of a script that starts `named_unused` with the word `both` if its number of starts so far fulfils the condition.
+fn prove_changing(locks: &[&str], condition: &str) -> Option<(String, String, Option<i32>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = compiled("named_unused.c", folder.path())?;
+    let plan = folder.path().join("plan.toml");
+    let entry =
+        |lock: &&str| format!("[[mutex]]\nlock = \"{lock}\"\nkind = \"adaptive\"\nmodule = {path:?}\n");
+    fs::write(&plan, locks.iter().map(entry).collect::<String>()).unwrap();
+    let script = format!(
+        "n=$(cat starts 2>/dev/null || echo 0); echo $((n + 1)) > starts; \
+         if [ $(({condition})) = 1 ]; then exec ./named_unused both; else exec ./named_unused; fi"
+    );
+    let options = ["prove", "--runs", "7", "--use-plan", plan.to_str().unwrap(), "--", "sh", "-c", &script];
+    Some(finish(unspin(&options).current_dir(folder.path())))
+}
+
+/// A run in which a candidate replaced nothing says nothing about it. Only the metered run uses the mutex.
+#[test]
+fn candidate_that_replaces_nothing_fails() {
+    let Some((out, err, code)) = prove_changing(&["unused"], "n == 0") else { return };
     assert_eq!(code, Some(4), "{out}{err}");
     let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let why = "it replaced no mutex: the one pthread mutex that was used has another name";
-    assert!(text.contains(&format!("First failure of adaptive@unused: {why}")), "{out}");
-    // No lock table has the candidate's name.
-    assert!(!text.contains("used, static, named_unused.c"), "{out}");
+    assert!(
+        text.contains("it replaced no mutex: the one pthread mutex that was used has another name"),
+        "{out}"
+    );
+    // No row has the candidate's name.
+    let rows = out.lines().skip_while(|line| !line.starts_with("The locks, in one metered run each"));
+    assert!(!rows.take_while(|line| !line.is_empty()).any(|line| line.contains("plan.toml")), "{out}");
 }
 
 /// The entries that are in effect must be the same in each run.
 #[test]
 fn candidate_that_replaces_other_mutexes_in_some_runs_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(path) = compiled("named_unused.c", folder.path()) else { return };
-    let plan = folder.path().join("plan.toml");
-    let entry =
-        |lock: &str| format!("[[mutex]]\nlock = \"{lock}\"\nkind = \"adaptive\"\nmodule = {path:?}\n");
-    fs::write(&plan, entry("used") + &entry("unused")).unwrap();
-    // Under the preload library every second run uses both mutexes.
-    let script = "n=$(cat runs 2>/dev/null || echo 0); echo $((n + 1)) > runs; \
-                  if [ $((n / 4 % 2)) = 1 ]; then exec ./named_unused both; else exec ./named_unused; fi";
-    let options = ["prove", "--runs", "7", "--use-plan", plan.to_str().unwrap(), "--", "sh", "-c", script];
-    let (out, err, code) = finish(unspin(&options).current_dir(folder.path()));
+    let Some((out, err, code)) = prove_changing(&["used", "unused"], "n / 4 % 2") else { return };
     assert_eq!(code, Some(4), "{out}{err}");
     let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("adaptive@unused replaced "), "{out}");

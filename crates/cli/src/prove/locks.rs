@@ -9,10 +9,14 @@ use super::runner::Runner;
 use super::session::Session;
 use super::setup::Prepared;
 use crate::error::Error;
+use crate::plan::Located;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use unspin_meter::{Lock, MeterReport, RecordKind, Row};
+
+/// Maximum number of mutexes that a message names.
+const NAMED_MAX: usize = 3;
 
 /// The locks of one metered run.
 #[derive(Clone, Debug, Serialize)]
@@ -66,12 +70,11 @@ impl Metered {
     /// The locks of a metered run under a candidate with this plan.
     fn under(candidate: &str, plan: &Prepared, metering: Metering) -> Metered {
         let located = metering.located();
-        let is_mutex = |lock: &&Lock| lock.uses.iter().any(|one| one.kind == RecordKind::Mutex);
         let stays = |lock: &&Lock| {
             let lock = located.iter().find(|located| located.is(lock));
             plan.plan.replaces_mutexes() && plan.compiled.leaves_to_libc(lock)
         };
-        let mutexes = metering.report.locks.iter().filter(is_mutex).filter(stays);
+        let mutexes = metering.report.locks.iter().filter(|lock| is_mutex(lock)).filter(stays);
         let libcs = mutexes.map(|lock| lock.row.name.clone()).collect();
         Metered { libcs, ..Metered::new(candidate, metering) }
     }
@@ -91,7 +94,8 @@ impl Locks {
     }
 
     /// Meters the control of plans, and completes the candidates by what was found. Refuses a program that locks no mutex if kinds of mutex are judged, one that never
-    /// waits if policies are judged, and a candidate that polls at call sites that never wait.
+    /// waits if policies are judged, a candidate that replaces only mutexes that are not used, and one that polls at call
+    /// sites that never wait.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
@@ -120,6 +124,7 @@ impl Locks {
         requested.complete_first_uses(&located, runner.program)?;
         for configuration in &requested.judged {
             refuse_idle(configuration, &metered.call_sites, runner)?;
+            refuse_unused(configuration, &metered.report, &located, runner)?;
         }
         self.metered.push(metered);
         Ok(())
@@ -201,6 +206,40 @@ fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner
         eprintln!("unspin: {idle}");
     }
     Ok(())
+}
+
+/// Refuses a candidate that replaces none of the mutexes that the program used, unless it also changes waits.
+fn refuse_unused(
+    configuration: &Configuration,
+    report: &MeterReport,
+    located: &[Located],
+    runner: &Runner<'_>,
+) -> Result<(), Error> {
+    let Some(prepared) = configuration.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
+        return Ok(());
+    };
+    if !prepared.plan.replaces_mutexes() || !prepared.plan.waits.is_empty() {
+        return Ok(());
+    }
+    let mut mutexes: Vec<&Lock> = report.locks.iter().filter(|lock| is_mutex(lock)).collect();
+    let stays =
+        |lock: &&Lock| prepared.compiled.leaves_to_libc(located.iter().find(|located| located.is(lock)));
+    if mutexes.is_empty() || !mutexes.iter().all(stays) {
+        return Ok(());
+    }
+    mutexes.sort_by(|a, b| b.row.lost.total_cmp(&a.row.lost).then(b.row.attempts.cmp(&a.row.attempts)));
+    let named =
+        mutexes.iter().take(NAMED_MAX).map(|lock| format!("{} ({} uses)", lock.row.name, lock.row.attempts));
+    Err(Error::Unjudged(format!(
+        "{}: {}: a metered run used no mutex of this name; it used: {}; `unspin meter` shows all",
+        runner.program.path.display(),
+        configuration.name(),
+        named.collect::<Vec<_>>().join(", ")
+    )))
+}
+
+fn is_mutex(lock: &Lock) -> bool {
+    lock.uses.iter().any(|one| one.kind == RecordKind::Mutex)
 }
 
 #[cfg(test)]
