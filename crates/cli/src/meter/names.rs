@@ -20,7 +20,7 @@ mod words;
 pub use lookup::{FileAddress, Lookup};
 pub use words::{is_library_of_system, is_of_system};
 
-use first_uses::{Calls, FirstUses, Group, Use};
+use first_uses::{CallSite, FirstUses, Group, Use};
 use history::{History, RecordedUse};
 use shared::Shared;
 use std::cell::OnceCell;
@@ -221,20 +221,21 @@ impl<'a> Names<'a> {
                 continue;
             }
             let chain = self.lookup.chain(&site);
-            let at = |shared: &Shared| -> Option<Calls> {
-                let depth = first_uses::depth(&chain, shared)?;
-                self.lookup.file_addresses(&site, &first_uses::returns(&chain, depth))
+            let at = |shared: &Shared| {
+                let found = site::of(&chain.frames, shared)?;
+                let depth = found.depth(&chain.frames).max(chain.beyond);
+                let calls = self.lookup.file_addresses(&site, &first_uses::returns(&chain, depth))?;
+                Some(CallSite { place: found.place(), function: found.name, calls })
             };
-            let Some((calls, inner)) = at(self.users()).zip(at(&Shared::default())) else { continue };
+            let Some((full, inner)) = at(self.users()).zip(at(&Shared::default())) else { continue };
             if self.lookup.variable(image, site.generation, key.address()).is_some() {
-                others.extend([calls, inner]);
+                others.extend([full.calls, inner.calls]);
                 continue;
             }
             // A forked child goes on with the mutexes of its parent.
             let Some(first) = self.history.first_used(image, key) else { continue };
-            let Some(found) = site::of(&chain.frames, self.users()) else { continue };
             let (object, ticks) = (first_uses::object(&first), image.rows[key].first_use.ticks);
-            uses.push(Use { object, ticks, place: found.place(), function: found.name, calls, inner });
+            uses.push(Use { object, ticks, full, inner });
         }
         FirstUses::new(&uses, &others)
     }

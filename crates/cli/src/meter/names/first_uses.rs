@@ -6,7 +6,6 @@
 
 use super::history::RecordedUse;
 use super::lookup::{Chain, FileAddress};
-use super::site;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -21,21 +20,28 @@ const NAMED_MAX: usize = 3;
 /// Maximum number of call sites of a group: a plan has room for some groups of this size.
 const CALLS_MAX: usize = 48;
 
-/// One call site of one mutex.
+/// One use of one mutex.
 #[derive(Debug)]
 pub struct Use {
     /// The mutex.
     pub object: Object,
     /// When it was first used there.
     pub ticks: u64,
+    /// The call site, with the callers of functions that have several.
+    pub full: CallSite,
+    /// The call site without these callers: the fewest calls that identify it.
+    pub inner: CallSite,
+}
+
+/// A call site, and the function after which a mutex is named that is first used there.
+#[derive(Debug)]
+pub struct CallSite {
     /// `Queue::push`, or `Log::write ▸ with_lock` for a function with several callers.
     pub function: String,
     /// `queue.c:31`
     pub place: Option<String>,
     /// The calls up to the named function.
     pub calls: Calls,
-    /// The fewest calls that identify the call site: without the callers of a function with several.
-    pub inner: Calls,
 }
 
 /// Mutexes that cannot be told apart by their first use.
@@ -69,7 +75,7 @@ impl FirstUses {
         // Where only one group is used, the callers of the function do not matter.
         let mut users = HashMap::<&Calls, HashSet<usize>>::new();
         for (one, group) in uses.iter().zip(&of_use) {
-            users.entry(&one.inner).or_default().insert(*group);
+            users.entry(&one.inner.calls).or_default().insert(*group);
         }
         let is_own = |calls: &Calls| users[calls].len() == 1 && !others.contains(calls);
         let by_object = uses.iter().zip(&of_use).map(|(one, group)| (one.object, *group)).collect();
@@ -89,8 +95,10 @@ fn numbers(uses: &[Use]) -> Vec<usize> {
     let mut at_calls = HashMap::<&Calls, usize>::new();
     let mut of_object = HashMap::<Object, usize>::new();
     for (index, one) in uses.iter().enumerate() {
-        let same =
-            [*at_calls.entry(&one.calls).or_insert(index), *of_object.entry(one.object).or_insert(index)];
+        let same = [
+            *at_calls.entry(&one.full.calls).or_insert(index),
+            *of_object.entry(one.object).or_insert(index),
+        ];
         for other in same {
             let (a, b) = (root(&mut roots, index), root(&mut roots, other));
             roots[a.max(b)] = a.min(b);
@@ -114,19 +122,20 @@ fn root(roots: &mut [usize], mut index: usize) -> usize {
 }
 
 impl Group {
-    fn new(uses: &[&Use], is_own: &dyn Fn(&Calls) -> bool) -> Group {
+    fn new<'u>(uses: &[&'u Use], is_own: &dyn Fn(&Calls) -> bool) -> Group {
+        let site = |one: &'u Use| if is_own(&one.inner.calls) { &one.inner } else { &one.full };
         let mut earliest = uses.to_vec();
         earliest.sort_by_key(|one| one.ticks);
+        let sites: Vec<&CallSite> = earliest.into_iter().map(site).collect();
         let mut calls: Vec<Calls> = Vec::new();
-        for one in earliest {
-            let site = if is_own(&one.inner) { &one.inner } else { &one.calls };
-            if calls.len() < CALLS_MAX && !calls.contains(site) {
-                calls.push(site.clone());
+        for site in &sites {
+            if calls.len() < CALLS_MAX && !calls.contains(&site.calls) {
+                calls.push(site.calls.clone());
             }
         }
         // In the order of the alphabet, so that the name is the same in each run.
-        let functions: BTreeSet<&str> = uses.iter().map(|one| one.function.as_str()).collect();
-        let places: BTreeSet<&str> = uses.iter().filter_map(|one| one.place.as_deref()).collect();
+        let functions: BTreeSet<&str> = sites.iter().map(|site| site.function.as_str()).collect();
+        let places: BTreeSet<&str> = sites.iter().filter_map(|site| site.place.as_deref()).collect();
         let mutexes = uses.iter().map(|one| one.object).collect::<HashSet<_>>().len();
         Group { functions: some(&functions, NAMED_MAX), place: first(&places), calls, mutexes }
     }
@@ -144,12 +153,6 @@ fn some(names: &BTreeSet<&str>, at_most: usize) -> String {
 
 fn first(places: &BTreeSet<&str>) -> Option<String> {
     (!places.is_empty()).then(|| some(places, 1))
-}
-
-/// The frames of a chain that identify a call site at least: those up to the caller that the hook recorded, and up to the
-/// frame that `shared` functions leave.
-pub fn depth(chain: &Chain, shared: &super::Shared) -> Option<usize> {
-    Some(site::of(&chain.frames, shared)?.depth(&chain.frames).max(chain.beyond))
 }
 
 /// The return addresses of the first frames of a chain.
@@ -172,19 +175,18 @@ mod tests {
         FileAddress { module: "/bin/x".into(), address }
     }
 
-    /// A use of mutex `object` in `function`, at a call with this address, on behalf of a call with the other one.
-    fn one(object: u64, function: &str, inner: u64, outer: Option<u64>) -> Use {
-        let calls: Calls = [inner].into_iter().chain(outer).map(address).collect();
-        let place = Some(format!("q.c:{inner}"));
-        let object = (1, 0, object);
-        Use {
-            object,
-            ticks: 100 - inner,
-            function: function.into(),
-            place,
-            inner: vec![address(inner)],
-            calls,
-        }
+    /// A use of mutex `object` at a call with this address, in `function`, on behalf of another call.
+    fn one(object: u64, function: &str, inner: u64, outer: Option<(&str, u64)>) -> Use {
+        let site = |function: String, calls: &[u64]| CallSite {
+            function,
+            place: Some(format!("q.c:{}", calls.last().unwrap())),
+            calls: calls.iter().copied().map(address).collect(),
+        };
+        let full = match outer {
+            Some((caller, outer)) => site(format!("{caller} ▸ {function}"), &[inner, outer]),
+            None => site(function.to_owned(), &[inner]),
+        };
+        Use { object: (1, 0, object), ticks: 100 - inner, full, inner: site(function.to_owned(), &[inner]) }
     }
 
     fn sites(group: &Group) -> Vec<Vec<u64>> {
@@ -223,8 +225,11 @@ mod tests {
     /// Two functions lock mutexes of their own through a third.
     #[test]
     fn callers_of_a_shared_function_separate_groups() {
-        let uses =
-            [one(64, "a ▸ lock", 7, Some(20)), one(64, "b", 9, Some(30)), one(128, "c ▸ lock", 7, Some(40))];
+        let uses = [
+            one(64, "lock", 7, Some(("a", 20))),
+            one(64, "b", 9, Some(("x", 30))),
+            one(128, "lock", 7, Some(("c", 40))),
+        ];
         let found = FirstUses::new(&uses, &HashSet::new());
         let group = found.group((1, 0, 64)).unwrap();
         assert_eq!(
@@ -232,10 +237,13 @@ mod tests {
             [vec![9], vec![7, 20]],
             "the call in b belongs to one group, whoever calls b"
         );
+        assert_eq!(group.functions, "a ▸ lock or b");
         assert_eq!(found.group((1, 0, 128)).unwrap().mutexes, 1);
         let others = HashSet::from([vec![address(9)]]);
         let found = FirstUses::new(&uses, &others);
-        assert_eq!(sites(found.group((1, 0, 64)).unwrap())[0], [9, 30], "a static mutex is used there too");
+        let group = found.group((1, 0, 64)).unwrap();
+        assert_eq!(sites(group)[0], [9, 30], "a static mutex is used there too");
+        assert_eq!(group.functions, "a ▸ lock or x ▸ b");
     }
 
     #[test]
