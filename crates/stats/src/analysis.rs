@@ -128,8 +128,7 @@ impl Analysis {
         let recommended = compared.clone().any(|c| c.recommended().is_some());
         let judged = || compared.clone().map(|c| &c.verdict);
         let failed = |verdict: &Verdict| matches!(verdict, Verdict::Failed { .. });
-        let slower =
-            |verdict: &Verdict| matches!(verdict, Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. });
+        let slower = |verdict: &Verdict| verdict.is_slower();
         if recommended {
             Conclusion::Faster
         } else if judged().any(|verdict| matches!(verdict, Verdict::ProvenFaster { .. })) {
@@ -240,7 +239,9 @@ pub(crate) fn control_failure(experiment: &Experiment) -> Option<Verdict> {
         let failed = samples.all_runs().filter(|run| run.value().is_none());
         let reason = match &failed.clone().next()?.outcome {
             RunOutcome::Failed { reason } => reason.clone(),
-            RunOutcome::Collapsed { limit_s } => format!("still running after {limit_s:.1} s"),
+            RunOutcome::Collapsed { limit_s } | RunOutcome::Stopped { limit_s } => {
+                format!("still running after {limit_s:.1} s")
+            }
             RunOutcome::Ok { .. } => return None,
         };
         let (failed, runs) = (failed.count() as u32, samples.all_runs().count() as u32);

@@ -6,13 +6,18 @@ use crate::comparison::{Comparison, Spread, SpreadVerdict};
 use crate::experiment::Experiment;
 use crate::floor::NoiseFloor;
 use crate::interval::factor;
+use crate::much_slower::MuchSlower;
 use crate::permutation::rounds_for_proof;
+use crate::run::RunOutcome;
 use crate::sample::SampleSet;
 use crate::settings::Settings;
 use crate::verdict::{NotProvenReason, Verdict};
 
 /// The values that all verdicts of a session share.
-pub(crate) struct VerdictRule {
+pub(crate) struct VerdictRule<'a> {
+    experiment: &'a Experiment,
+    /// The number of candidates for which the p values are corrected.
+    judged: usize,
     alpha: f64,
     floor: Option<NoiseFloor>,
     /// The smallest number of rounds that can prove anything.
@@ -21,15 +26,17 @@ pub(crate) struct VerdictRule {
     control_worst_s: f64,
 }
 
-impl VerdictRule {
+impl<'a> VerdictRule<'a> {
     pub(crate) fn new(
-        experiment: &Experiment,
+        experiment: &'a Experiment,
         settings: &Settings,
         floor: Option<NoiseFloor>,
-    ) -> VerdictRule {
+    ) -> VerdictRule<'a> {
         let judged = experiment.samples.iter().filter(|s| s.candidate.role == Role::Candidate).count();
         let elapsed = experiment.samples[0].all_runs().map(|run| run.elapsed_s);
         VerdictRule {
+            experiment,
+            judged,
             alpha: settings.alpha,
             floor,
             rounds_needed: rounds_for_proof(judged, settings.alpha),
@@ -50,7 +57,33 @@ impl VerdictRule {
             let runs = samples.all_runs().count() as u32;
             return Verdict::Failed { name: comparison.name.clone(), failed, runs, reason: reason.into() };
         }
-        self.verdict_of_measurements(comparison)
+        self.given_up(samples).unwrap_or_else(|| self.verdict_of_measurements(comparison))
+    }
+
+    /// The verdict on a candidate whose runs were stopped, or that was proven much slower before there were enough
+    /// rounds for the other tests.
+    fn given_up(&self, samples: &SampleSet) -> Option<Verdict> {
+        let stopped = samples.stopped();
+        let much_slower = MuchSlower::of(self.experiment, samples);
+        let proven = much_slower.is_some_and(|found| found.is_proven(self.judged, self.alpha));
+        let is_early = (samples.runs.len() as u32) < self.rounds_needed;
+        if stopped == 0 && !(proven && is_early) {
+            return None;
+        }
+        let limits = samples.all_runs().filter_map(|run| match run.outcome {
+            RunOutcome::Stopped { limit_s } => Some(limit_s),
+            _ => None,
+        });
+        Some(Verdict::GivenUp {
+            times: match much_slower {
+                Some(found) => found.times,
+                None => limits.fold(f64::INFINITY, f64::min) / self.control_worst_s,
+            },
+            runs: samples.all_runs().count() as u32,
+            stopped,
+            proven,
+            p: much_slower.map(|found| (found.p * self.judged.max(1) as f64).min(1.0)),
+        })
     }
 
     fn verdict_of_measurements(&self, comparison: &Comparison) -> Verdict {
@@ -102,7 +135,7 @@ mod tests {
     use std::time::Duration;
 
     /// A comparison of twelve rounds in which the candidate is clearly twice as fast.
-    fn clear_difference() -> (VerdictRule, Comparison) {
+    fn clear_difference() -> (Experiment, Comparison) {
         let samples = |candidate, mean: f64| {
             let value = |i| mean * (1.0 + 0.001 * f64::from(i % 3));
             let run = |i| Run::new(Duration::from_secs(1), RunOutcome::measured(value(i)));
@@ -110,15 +143,15 @@ mod tests {
         };
         let samples = vec![samples(Candidate::control("kernel"), 2.0), samples(Candidate::new("rcu"), 1.0)];
         let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
-        let settings = Settings::default();
-        let comparison = Analysis::of(&experiment, &settings).comparisons.remove(0);
-        let floor = NoiseFloor::new(12, Ratio { value: 1.0, lower: 0.99, upper: 1.01 }, 1.05);
-        (VerdictRule::new(&experiment, &settings, Some(floor)), comparison)
+        let comparison = Analysis::of(&experiment, &Settings::default()).comparisons.remove(0);
+        (experiment, comparison)
     }
 
     #[test]
     fn each_condition_alone_prevents_a_proof() {
-        let (rule, sound) = clear_difference();
+        let (experiment, sound) = clear_difference();
+        let floor = NoiseFloor::new(12, Ratio { value: 1.0, lower: 0.99, upper: 1.01 }, 1.05);
+        let rule = VerdictRule::new(&experiment, &Settings::default(), Some(floor));
         assert!(matches!(rule.verdict_of_measurements(&sound), Verdict::ProvenFaster { .. }));
         let ratio = sound.ratio.unwrap();
         let floor = 1.05;

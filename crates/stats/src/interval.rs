@@ -26,6 +26,38 @@ impl Ratio {
         (self.end(self.lower, decimals), self.end(self.upper, decimals))
     }
 
+    /// Number of decimals that shows a digit of the interval's half width, and never rounds an end that excludes 1 to 1
+    /// if two decimals are enough for that, nor an end to 0. An end below 10 has two digits.
+    pub fn decimals(&self) -> usize {
+        const MOST: usize = 4;
+        let half = 0.5 * (self.upper - self.lower);
+        // An interval without width has no digit to round to; exact whole numbers need no decimals.
+        if half < 1e-9 && self.value == self.value.round() {
+            return 0;
+        }
+        let shown = |digits: usize, x: f64| format!("{x:.digits$}").parse::<f64>().unwrap_or(x);
+        let is_fine = |&digits: &usize| {
+            let excludes = [self.lower, self.upper].iter().all(|&end| shown(digits, end) != 1.0);
+            let legible = self.lower >= 10.0 || digits > 0 && shown(digits, self.lower) > 0.0;
+            let bears = half >= f64::powi(10.0, -(digits as i32));
+            bears && (self.includes_one() || excludes || digits >= 2) && legible
+        };
+        (0..MOST).find(is_fine).unwrap_or(MOST)
+    }
+
+    /// The ratio and both ends as text, with the digits that the interval bears: at most two decimals unless the lower
+    /// end needs more.
+    pub fn shown(&self) -> (String, [String; 2]) {
+        let is_exact = self.upper - self.lower < 1e-9;
+        let decimals = match is_exact || self.lower >= 0.005 {
+            true if is_exact => 2,
+            true => self.decimals().min(2),
+            false => self.decimals(),
+        };
+        let (lower, upper) = self.ends(decimals);
+        (three_digits(self.value, decimals), [lower, upper])
+    }
+
     fn end(&self, end: f64, decimals: usize) -> String {
         let shown = three_digits(end, decimals);
         let reads_one = shown.parse::<f64>() == Ok(1.0);
@@ -67,6 +99,35 @@ pub fn three_digits(x: f64, decimals: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_follow_the_width() {
+        let digits = |value, lower, upper| Ratio { value, lower, upper }.decimals();
+        assert_eq!(digits(3.1, 2.9, 3.4), 1);
+        assert_eq!(digits(35.2, 31.0, 39.0), 0);
+        assert_eq!(digits(1.12, 1.10, 1.14), 2);
+        // The difference is proven, so the lower end must not read "1.0".
+        assert_eq!(digits(1.3, 1.04, 1.6), 2);
+        assert_eq!(digits(1.0, 0.9, 1.1), 1);
+        // Neither "1 times as fast, 1–4" nor "2 times as long, 0–3".
+        assert_eq!(digits(1.10, 0.64, 4.39), 1);
+        assert_eq!(digits(1.66, 0.41, 2.94), 1);
+        assert_eq!(digits(0.5, 0.03, 2.9), 2);
+        assert_eq!(digits(1.7, 1.0003, 2.8795), 2, "more digits than the interval bears show nothing");
+    }
+
+    #[test]
+    fn tables_show_the_digits_that_the_interval_bears() {
+        let shown = |value, lower, upper| {
+            let (value, [lower, upper]) = Ratio { value, lower, upper }.shown();
+            format!("{value} ({lower} – {upper})")
+        };
+        assert_eq!(shown(1.7, 1.0003, 2.8795), "1.70 (>1.00 – 2.88)");
+        assert_eq!(shown(6.48, 5.61, 7.33), "6.5 (5.6 – 7.3)");
+        assert_eq!(shown(2.0, 2.0, 2.0), "2.00 (2.00 – 2.00)");
+        assert_eq!(shown(1.001, 0.9995, 1.002), "1.00 (1.00 – 1.00)");
+        assert_eq!(shown(0.004, 0.003, 0.005), "0.004 (0.003 – 0.005)");
+    }
 
     #[test]
     fn ends_have_three_digits_and_never_read_one_if_they_exclude_it() {

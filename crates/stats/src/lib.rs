@@ -11,7 +11,7 @@
 //! 1. [`SessionPlan`] lists the configurations ([`Candidate`]), what is measured ([`Metric`]) and the maximum duration.
 //! 2. [`Schedule`] interleaves the runs: a warm-up, then rounds in which each candidate runs once, in random order,
 //!    until every interval is narrow or the budget is spent. [`Advice`] estimates how many more rounds are needed.
-//!    [`collapse`] tells when a run need not be waited for.
+//!    [`collapse`] tells when a run need not be waited for, [`much_slower`] when a candidate need not be run again.
 //! 3. The rounds form [`Pairs`]: control and candidate, close together in time, so that drift cancels.
 //! 4. [`bootstrap`] gives the ratio to the control with its interval; [`permutation`] tests whether there is a
 //!    difference at all; [`holm()`] corrects for several candidates; [`spread`] tests whether the runs scatter less.
@@ -62,6 +62,7 @@ mod floor;
 mod holm;
 mod interval;
 mod metric;
+pub mod much_slower;
 mod p_value;
 mod pairs;
 pub mod permutation;
@@ -87,6 +88,7 @@ pub use floor::NoiseFloor;
 pub use holm::holm;
 pub use interval::{Ratio, three_digits};
 pub use metric::{Direction, Metric, Quantity};
+pub use much_slower::MuchSlower;
 pub use p_value::{Enumeration, PValue};
 pub use pairs::{Pair, Pairs};
 pub use permutation::rounds_for_proof;
@@ -94,7 +96,8 @@ pub use plan::{ROUNDS_AT_LEAST, SessionPlan, SessionPlanError};
 pub use precision::minimum_detectable_effect;
 pub use run::{Run, RunOutcome};
 pub use sample::{SampleSet, Summary};
-pub use schedule::{NextStep, Schedule, SessionPhase, StopReason};
+pub use schedule::{NextStep, RunLimit, Schedule, SessionPhase, StopReason};
 pub use screening::Screening;
 pub use settings::Settings;
 pub use verdict::{NotProvenReason, Verdict};
+pub use wording::effect;

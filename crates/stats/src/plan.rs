@@ -27,8 +27,14 @@ pub struct SessionPlan {
     pub rounds_min: u32,
     /// Number of rounds after which the session ends in any case.
     pub rounds_max: u32,
-    /// Time after which no new round begins.
+    /// Time after which no new round begins once there are enough rounds for a proof.
     pub budget: Duration,
+    /// Time after which no run begins, even if the rounds are too few for a proof. A session exceeds it by one run at
+    /// most.
+    pub deadline: Duration,
+    /// The candidates (by index) that are compared with the control but not judged. Each is a family of its own for the
+    /// correction of p. They do not count when it is decided how many rounds are needed or whether a candidate is left.
+    pub unjudged: Vec<usize>,
     /// Relative half width at which an interval is narrow enough, for example 0.025.
     pub half_width_target: f64,
 }
@@ -44,6 +50,8 @@ impl SessionPlan {
             rounds_min: 6,
             rounds_max: 100,
             budget: Duration::from_secs(60),
+            deadline: Duration::MAX,
+            unjudged: Vec::new(),
             half_width_target: 0.025,
         }
     }
@@ -51,8 +59,17 @@ impl SessionPlan {
     /// The number of rounds to run before the session may end: at least enough to prove a difference at all
     /// ([`rounds_for_proof`]), unless `rounds_max` is smaller.
     pub fn rounds_min_effective(&self) -> u32 {
-        let judged = self.candidates.iter().filter(|c| c.role == Role::Candidate).count();
-        self.rounds_min.max(rounds_for_proof(judged, self.settings.alpha)).min(self.rounds_max)
+        let needed = rounds_for_proof(self.judged().count(), self.settings.alpha);
+        self.rounds_min.max(needed).min(self.rounds_max)
+    }
+
+    /// The indices of the judged candidates.
+    pub fn judged(&self) -> impl Iterator<Item = usize> {
+        (0..self.candidates.len()).filter(|&index| self.is_judged(index))
+    }
+
+    pub(crate) fn is_judged(&self, index: usize) -> bool {
+        self.candidates[index].role == Role::Candidate && !self.unjudged.contains(&index)
     }
 
     /// Checks that the plan can be carried out.

@@ -44,9 +44,31 @@ pub fn rounds_needed(log_ratios: &[f64], confidence: f64, target: f64) -> Option
 /// t in place of z because s is estimated. `None` below two rounds.
 pub fn minimum_detectable_effect(log_ratios: &[f64], alpha: f64, power: f64) -> Option<f64> {
     let s = standard_deviation(log_ratios)?;
-    let n = log_ratios.len() as u32;
+    Some(detectable(s, log_ratios.len() as u32, alpha, power))
+}
+
+/// The same before there are pairs: for `rounds` pairs of runs that scatter like these runs of one configuration. The
+/// estimate is on the safe side: the lower end of a one-sided 95 % interval for the standard deviation of so few runs.
+/// `None` below two runs or two rounds.
+pub fn least_detectable_effect(values: &[f64], rounds: u32, alpha: f64, power: f64) -> Option<f64> {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let s = standard_deviation(&logs).filter(|_| rounds >= 2)?;
+    let s = s * lower_end(logs.len() as u32 - 1);
+    // The difference of two runs has twice the variance of one.
+    Some(detectable(std::f64::consts::SQRT_2 * s, rounds, alpha, power))
+}
+
+/// √(f / χ²(0.95, f)), by the approximation of Wilson and Hilferty (*The distribution of chi-square*, Proc. Natl. Acad.
+/// Sci. 17, 1931).
+fn lower_end(freedom: u32) -> f64 {
+    const NORMAL_95: f64 = 1.644_85;
+    let part = 2.0 / (9.0 * f64::from(freedom));
+    (1.0 - part + NORMAL_95 * part.sqrt()).powi(3).sqrt().recip()
+}
+
+fn detectable(s: f64, n: u32, alpha: f64, power: f64) -> f64 {
     let multiplier = student_quantile(1.0 - 0.5 * alpha, n - 1) + student_quantile(power, n - 1);
-    Some((multiplier * s / f64::from(n).sqrt()).exp())
+    (multiplier * s / f64::from(n).sqrt()).exp()
 }
 
 fn half_width_of(s: f64, n: u32, confidence: f64) -> f64 {
@@ -78,6 +100,19 @@ mod tests {
         assert_eq!(rounds_needed(&noise, 0.95, 1e-9), Some(ROUNDS_MAX));
         assert_eq!(rounds_needed(&[0.1; 5], 0.95, 0.01), Some(2));
         assert_eq!(rounds_needed(&[0.1], 0.95, 0.01), None);
+    }
+
+    #[test]
+    fn least_detectable_effect_is_below_that_of_the_runs() {
+        // χ²(0.95, 4) = 9.488: √(4 / 9.488) = 0.649.
+        assert!((lower_end(4) - 0.649).abs() < 0.002, "{}", lower_end(4));
+        let runs = [1.0, 1.1, 0.9, 1.05, 0.95];
+        let least = least_detectable_effect(&runs, 6, 0.05, 0.8).unwrap();
+        let s = standard_deviation(&runs.map(f64::ln)).unwrap();
+        let multiplier = student_quantile(0.975, 5) + student_quantile(0.8, 5);
+        let expected = multiplier * s * std::f64::consts::SQRT_2 * lower_end(4) / 6f64.sqrt();
+        assert!((least.ln() - expected).abs() < 1e-9, "{least}");
+        assert_eq!(least_detectable_effect(&[1.0], 6, 0.05, 0.8), None);
     }
 
     #[test]

@@ -22,6 +22,12 @@ pub enum RunOutcome {
         /// The limit in seconds.
         limit_s: f64,
     },
+    /// It was stopped because the time budget cannot pay for runs of this length, see [`crate::much_slower`]. Its value
+    /// is unknown.
+    Stopped {
+        /// The limit in seconds.
+        limit_s: f64,
+    },
 }
 
 impl RunOutcome {
@@ -70,7 +76,7 @@ impl Run {
     pub fn value(&self) -> Option<f64> {
         match self.outcome {
             RunOutcome::Ok { value } => Some(value),
-            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } => None,
+            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Stopped { .. } => None,
         }
     }
 }

@@ -38,7 +38,7 @@ impl SampleSet {
     pub fn failures(&self) -> (u32, Option<&str>) {
         let mut reasons = self.all_runs().filter_map(|run| match &run.outcome {
             RunOutcome::Failed { reason } => Some(reason.as_str()),
-            RunOutcome::Ok { .. } | RunOutcome::Collapsed { .. } => None,
+            RunOutcome::Ok { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Stopped { .. } => None,
         });
         let first = reasons.next();
         (u32::from(first.is_some()) + reasons.count() as u32, first)
@@ -48,8 +48,13 @@ impl SampleSet {
     pub fn collapsed_at(&self) -> Option<f64> {
         self.all_runs().find_map(|run| match run.outcome {
             RunOutcome::Collapsed { limit_s } => Some(limit_s),
-            RunOutcome::Ok { .. } | RunOutcome::Failed { .. } => None,
+            RunOutcome::Ok { .. } | RunOutcome::Failed { .. } | RunOutcome::Stopped { .. } => None,
         })
+    }
+
+    /// The number of runs that were stopped because of the time budget.
+    pub fn stopped(&self) -> u32 {
+        self.all_runs().filter(|run| matches!(run.outcome, RunOutcome::Stopped { .. })).count() as u32
     }
 
     /// The summary of the successful runs; `None` if there are none.

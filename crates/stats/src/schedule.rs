@@ -14,6 +14,7 @@ use crate::analysis::Analysis;
 use crate::candidate::Role;
 use crate::collapse;
 use crate::experiment::Experiment;
+use crate::much_slower::{MuchSlower, STOPPED_AT_LEAST, STOPPED_TIMES};
 use crate::pairs::Pairs;
 use crate::plan::{SessionPlan, SessionPlanError};
 use crate::precision;
@@ -46,12 +47,37 @@ pub enum NextStep {
         candidate: usize,
         /// The position of the run in the session.
         phase: SessionPhase,
-        /// Stop the run after this time and record it as [`RunOutcome::Collapsed`]. `None` until the control has shown
-        /// how long a run takes.
-        limit: Option<Duration>,
+        /// When to stop the run, and how to record it then. `None` until the control has shown how long a run takes.
+        limit: Option<RunLimit>,
     },
     /// The session is over.
     Stop(StopReason),
+}
+
+/// After how long a run is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunLimit {
+    /// Then it is recorded as [`RunOutcome::Collapsed`].
+    Collapse(Duration),
+    /// Then it is recorded as [`RunOutcome::Stopped`].
+    Stop(Duration),
+}
+
+impl RunLimit {
+    /// The time.
+    pub fn after(self) -> Duration {
+        match self {
+            RunLimit::Collapse(limit) | RunLimit::Stop(limit) => limit,
+        }
+    }
+
+    /// The outcome of a run that was stopped at this limit.
+    pub fn outcome(self) -> RunOutcome {
+        match self {
+            RunLimit::Collapse(limit) => RunOutcome::Collapsed { limit_s: limit.as_secs_f64() },
+            RunLimit::Stop(limit) => RunOutcome::Stopped { limit_s: limit.as_secs_f64() },
+        }
+    }
 }
 
 /// Why a session ended.
@@ -106,6 +132,8 @@ pub struct Schedule {
     phase: SessionPhase,
     /// When the current round began.
     round_began: Duration,
+    /// The time since the session began, as the caller last stated it.
+    clock: Duration,
     stopped: Option<StopReason>,
 }
 
@@ -125,6 +153,7 @@ impl Schedule {
             active: vec![true; plan.candidates.len()],
             phase: SessionPhase::WarmUp,
             round_began: Duration::ZERO,
+            clock: Duration::ZERO,
             stopped: None,
             plan,
         })
@@ -136,10 +165,16 @@ impl Schedule {
         if let Some(reason) = self.stopped {
             return NextStep::Stop(reason);
         }
+        self.clock = elapsed;
         let candidate = match self.running {
             Some(candidate) => candidate,
             None => {
+                if elapsed >= self.plan.deadline {
+                    self.stopped = Some(StopReason::BudgetSpent);
+                    return NextStep::Stop(StopReason::BudgetSpent);
+                }
                 if self.waiting.is_empty() {
+                    self.give_up_slow();
                     self.stopped = self.reason_to_stop(elapsed);
                     if let Some(reason) = self.stopped {
                         return NextStep::Stop(reason);
@@ -150,7 +185,7 @@ impl Schedule {
             }
         };
         self.running = Some(candidate);
-        NextStep::Run { candidate, phase: self.phase, limit: self.limit() }
+        NextStep::Run { candidate, phase: self.phase, limit: self.limit(candidate) }
     }
 
     /// Records the outcome of the run that [`Schedule::next`] requested.
@@ -165,7 +200,7 @@ impl Schedule {
         );
         let run = match run.outcome {
             RunOutcome::Ok { value } => Run { outcome: RunOutcome::measured(value), ..run },
-            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } => run,
+            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Stopped { .. } => run,
         };
         let ended_well = run.value().is_some();
         let samples = &mut self.experiment.samples[candidate];
@@ -175,17 +210,119 @@ impl Schedule {
         }
         let failing = samples.all_runs().rev().take_while(|run| run.value().is_none()).count();
         let out = samples.collapsed_at().is_some() || failing >= FAILURES_IN_A_ROW;
-        self.active[candidate] &= !out;
+        // A candidate with some stopped runs cannot be ranked; only if all its runs are much slower more of them can
+        // prove something.
+        let hopeless = samples.stopped() > 0
+            && MuchSlower::of(&self.experiment, &self.experiment.samples[candidate]).is_none();
+        self.active[candidate] &= !out && !hopeless;
         if !ended_well && self.plan.candidates[candidate].role != Role::Candidate {
             self.stopped = Some(StopReason::ControlFailed);
         }
     }
 
-    /// The current time limit of a run; `None` until the control has run.
-    pub fn limit(&self) -> Option<Duration> {
+    /// The current time limit of a candidate's run; `None` until the control has run. A judged candidate is stopped
+    /// when the time left cannot pay for as many runs of this length as a proof needs, but not before
+    /// [`STOPPED_TIMES`] times the control's slowest run.
+    fn limit(&self, candidate: usize) -> Option<RunLimit> {
         let control = self.experiment.samples[0].all_runs().filter(|run| run.value().is_some());
         let elapsed: Vec<Duration> = control.map(|run| Duration::from_secs_f64(run.elapsed_s)).collect();
-        collapse::limit(&elapsed)
+        let collapse = collapse::limit(&elapsed)?;
+        let slowest = Duration::from_secs_f64(self.slowest_s());
+        let affordable = self.affordable(candidate);
+        let patience = affordable.max(slowest * STOPPED_TIMES).max(STOPPED_AT_LEAST);
+        Some(match self.plan.is_judged(candidate) && patience < collapse {
+            true => RunLimit::Stop(patience),
+            false => RunLimit::Collapse(collapse),
+        })
+    }
+
+    /// Duration of the slowest run of the control and its A/A configuration.
+    fn slowest_s(&self) -> f64 {
+        let same = self.experiment.samples.iter().filter(|samples| samples.candidate.role != Role::Candidate);
+        same.flat_map(SampleSet::all_runs).map(|run| run.elapsed_s).fold(0.0, f64::max)
+    }
+
+    /// How long each remaining run of a candidate may take if all rounds that a proof needs are to be complete at the
+    /// deadline. One more run is left for what follows the session.
+    fn affordable(&self, candidate: usize) -> Duration {
+        if self.plan.deadline == Duration::MAX {
+            return Duration::MAX;
+        }
+        let others = (0..self.active.len()).filter(|&other| other != candidate);
+        let others_s: f64 = others.map(|other| self.time_for_proof_of(other)).sum();
+        let left = self.plan.deadline.saturating_sub(self.clock).as_secs_f64() - others_s;
+        let runs = self.runs_for_proof_of(candidate) + 1.0;
+        Duration::try_from_secs_f64(left / runs.max(1.0)).unwrap_or(Duration::ZERO)
+    }
+
+    /// Estimated time for the runs that a proof still needs, of all configurations that take part; `None` until the
+    /// control has run.
+    pub fn time_for_proof(&self) -> Option<Duration> {
+        self.mean_time_s(0)?;
+        let all: f64 = (0..self.active.len()).map(|candidate| self.time_for_proof_of(candidate)).sum();
+        Duration::try_from_secs_f64(all).ok()
+    }
+
+    fn time_for_proof_of(&self, candidate: usize) -> f64 {
+        let mean_s = self.mean_time_s(candidate).or_else(|| self.mean_time_s(0)).unwrap_or(0.0);
+        self.runs_for_proof_of(candidate) * mean_s * self.overhead()
+    }
+
+    /// Number of runs of a candidate that have not begun and that a proof needs.
+    fn runs_for_proof_of(&self, candidate: usize) -> f64 {
+        let rounds = match self.phase {
+            SessionPhase::WarmUp => 0,
+            SessionPhase::Round(round) => round,
+        };
+        let this_round = u32::from(self.waiting.contains(&candidate) || self.running == Some(candidate));
+        match self.active[candidate] {
+            true => f64::from(self.plan.rounds_min_effective().saturating_sub(rounds) + this_round),
+            false => 0.0,
+        }
+    }
+
+    /// The time of the session so far, relative to the time of its runs: 1 and more.
+    fn overhead(&self) -> f64 {
+        let runs = self.experiment.samples.iter().flat_map(SampleSet::all_runs);
+        let runs_s: f64 = runs.map(|run| run.elapsed_s).sum();
+        if runs_s > 0.0 { (self.clock.as_secs_f64() / runs_s).max(1.0) } else { 1.0 }
+    }
+
+    /// Mean duration of a candidate's runs.
+    fn mean_time_s(&self, candidate: usize) -> Option<f64> {
+        let runs = self.experiment.samples[candidate].all_runs();
+        let (count, sum) = runs.fold((0.0, 0.0), |(n, sum), run| (n + 1.0, sum + run.elapsed_s));
+        (count > 0.0).then(|| sum / count)
+    }
+
+    /// Ends the runs of the candidates that are proven much slower: once they have the rounds that the other tests
+    /// need, or at once if the time left cannot pay for those.
+    fn give_up_slow(&mut self) {
+        let judged = self.plan.judged().count();
+        let is_enough = self.rounds() >= self.plan.rounds_min_effective();
+        let is_affordable =
+            self.time_for_proof().is_none_or(|time| self.clock.saturating_add(time) <= self.plan.deadline);
+        if is_affordable && !is_enough || self.plan.deadline == Duration::MAX {
+            return;
+        }
+        for candidate in 0..self.active.len() {
+            let found = MuchSlower::of(&self.experiment, &self.experiment.samples[candidate]);
+            if self.plan.is_judged(candidate)
+                && found.is_some_and(|found| found.is_proven(judged, self.plan.settings.alpha))
+            {
+                self.active[candidate] = false;
+            }
+        }
+    }
+
+    /// Changes the time after which no new round begins once there are enough rounds for a proof.
+    pub fn set_budget(&mut self, budget: Duration) {
+        self.plan.budget = budget;
+    }
+
+    /// Whether the session ended because its time was over.
+    pub fn is_out_of_time(&self) -> bool {
+        self.stopped == Some(StopReason::BudgetSpent)
     }
 
     /// Number of complete measured rounds.
@@ -256,11 +393,10 @@ impl Schedule {
         self.waiting.shuffle(&mut self.order);
     }
 
-    /// Evaluated between rounds. The minimum number of rounds takes precedence over the budget: with fewer, nothing can
-    /// be proven, and the time spent so far would be wasted.
+    /// Evaluated between rounds. The minimum number of rounds takes precedence over the budget, but not over the
+    /// deadline: with fewer, nothing can be proven.
     fn reason_to_stop(&self, elapsed: Duration) -> Option<StopReason> {
-        let judged = |&i: &usize| self.plan.candidates[i].role == Role::Candidate;
-        let mut judged = (0..self.active.len()).filter(judged).peekable();
+        let mut judged = self.plan.judged().peekable();
         if judged.peek().is_some() && !judged.any(|i| self.active[i]) {
             return Some(StopReason::NoneLeft);
         }
@@ -268,14 +404,17 @@ impl Schedule {
         if rounds >= self.plan.rounds_max {
             return Some(StopReason::RoundsMax);
         }
+        // The next round is assumed to take as long as the last one.
+        let last = elapsed.saturating_sub(self.round_began);
         if rounds < self.plan.rounds_min_effective() {
-            return None;
+            // The last run of a round may end after the deadline.
+            let runs = self.active.iter().filter(|active| **active).count().max(1) as u32;
+            let is_late = elapsed.saturating_add(last - last / runs) > self.plan.deadline;
+            return is_late.then_some(StopReason::BudgetSpent);
         }
         if self.widest().is_some_and(|(half_width, ..)| half_width <= self.plan.half_width_target) {
             return Some(StopReason::NarrowEnough);
         }
-        // The next round is assumed to take as long as the last one.
-        let last = elapsed.saturating_sub(self.round_began);
         (elapsed.saturating_add(last) > self.plan.budget).then_some(StopReason::BudgetSpent)
     }
 
@@ -295,12 +434,7 @@ impl Schedule {
 
     /// Mean time of a round: the sum of the mean run times of the active candidates.
     fn round_time_s(&self) -> f64 {
-        let active = self.experiment.samples.iter().zip(&self.active).filter(|(_, active)| **active);
-        let mean = |samples: &SampleSet| {
-            let (count, sum) =
-                samples.all_runs().fold((0.0, 0.0), |(n, sum), run| (n + 1.0, sum + run.elapsed_s));
-            if count > 0.0 { sum / count } else { 0.0 }
-        };
-        active.map(|(samples, _)| mean(samples)).sum()
+        let active = (0..self.active.len()).filter(|&candidate| self.active[candidate]);
+        active.filter_map(|candidate| self.mean_time_s(candidate)).sum()
     }
 }

@@ -11,6 +11,7 @@
 use crate::candidate::Candidate;
 use crate::collapse;
 use crate::metric::Direction;
+use crate::much_slower::{STOPPED_AT_LEAST, STOPPED_TIMES};
 use crate::pairs::Pairs;
 use crate::random::{Purpose, Random, stream};
 use crate::run::{Run, RunOutcome};
@@ -68,7 +69,7 @@ pub struct Screening {
 pub struct ScreeningRun {
     /// 0 is the control, n the nth candidate.
     pub index: usize,
-    /// A run that takes longer has collapsed; `None` until the control has run.
+    /// A run that takes longer is stopped, and the candidate is dropped; `None` until the control has run.
     pub limit: Option<Duration>,
 }
 
@@ -153,7 +154,7 @@ impl Screening {
             }
             self.running = self.waiting.pop();
         }
-        self.running.map(|index| ScreeningRun { index, limit: self.limit() })
+        self.running.map(|index| ScreeningRun { index, limit: self.limit(index) })
     }
 
     /// Records the outcome of the run that [`Screening::next`] requested.
@@ -164,7 +165,7 @@ impl Screening {
         let index = self.running.take().expect("record() follows next()");
         let run = match run.outcome {
             RunOutcome::Ok { value } => Run { outcome: RunOutcome::measured(value), ..run },
-            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } => run,
+            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Stopped { .. } => run,
         };
         let failed = run.value().is_none();
         let samples = &mut self.samples[index];
@@ -227,9 +228,15 @@ impl Screening {
         Pairs::of(&self.samples[0], &self.samples[index], self.direction).log_ratios()
     }
 
-    fn limit(&self) -> Option<Duration> {
+    /// A candidate is stopped before its collapse if it is much slower than the control, and takes more than its share of
+    /// half the budget.
+    fn limit(&self, index: usize) -> Option<Duration> {
         let control = self.samples[0].all_runs().filter(|run| run.value().is_some());
-        collapse::limit(&control.map(|run| Duration::from_secs_f64(run.elapsed_s)).collect::<Vec<_>>())
+        let elapsed: Vec<Duration> = control.map(|run| Duration::from_secs_f64(run.elapsed_s)).collect();
+        let (collapse, slowest) = (collapse::limit(&elapsed)?, elapsed.into_iter().max()?);
+        let share = self.budget / (2 * (self.samples.len() as u32 - 1).max(1));
+        let patience = share.max(slowest * STOPPED_TIMES).max(STOPPED_AT_LEAST);
+        Some(if index == 0 { collapse } else { collapse.min(patience) })
     }
 
     /// Ends a round: then comes another round, another stage, or the end.
@@ -315,7 +322,7 @@ mod tests {
         assert_eq!((runs[2], runs[3]), (1, 1));
         let ends: Vec<ScreeningEnd> = screening.results().into_iter().map(|s| s.end).collect();
         assert_eq!(ends[0], ScreeningEnd::Kept);
-        assert!(ends.contains(&ScreeningEnd::Collapsed { limit_s: 20.0 }));
+        assert!(ends.contains(&ScreeningEnd::Collapsed { limit_s: 5.0 }));
         assert!(ends.contains(&ScreeningEnd::Failed { reason: "no luck".into() }));
         assert_eq!(screening.control_failure(), None);
     }

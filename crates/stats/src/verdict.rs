@@ -37,6 +37,22 @@ pub enum Verdict {
         /// The control's slowest run, in seconds.
         control_worst_s: f64,
     },
+    /// It was not run to the end, because its runs took too long for the time budget. It is never recommended.
+    GivenUp {
+        /// Its runs, or those that were stopped if `stopped` says so, took at least this many times as long as the
+        /// control's slowest run.
+        times: f64,
+        /// Number of its runs, including the warm-up.
+        runs: u32,
+        /// Number of its runs that were stopped. If some runs were neither stopped nor much slower, the stopped ones
+        /// are the reason.
+        stopped: u32,
+        /// Whether all its runs were much slower, and enough of them to prove that it is slower. See
+        /// [`crate::much_slower`].
+        proven: bool,
+        /// The p value of that test, corrected for the number of candidates; absent if some runs were not much slower.
+        p: Option<f64>,
+    },
     /// Runs of the candidate failed, or runs of the control, so that nothing can be compared with it.
     Failed {
         /// The name of the configuration that failed.
@@ -48,6 +64,17 @@ pub enum Verdict {
         /// The reason of the first failure.
         reason: String,
     },
+}
+
+impl Verdict {
+    /// Whether the candidate is proven slower, or collapsed.
+    pub fn is_slower(&self) -> bool {
+        match self {
+            Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. } => true,
+            Verdict::GivenUp { proven, .. } => *proven,
+            Verdict::ProvenFaster { .. } | Verdict::NothingProven { .. } | Verdict::Failed { .. } => false,
+        }
+    }
 }
 
 /// Why no difference is proven.

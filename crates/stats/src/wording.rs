@@ -46,6 +46,9 @@ impl Wording<'_> {
                 seconds(*limit_s),
                 seconds(*control_worst_s)
             ),
+            Verdict::GivenUp { times, runs, stopped, proven, p } => {
+                given_up(name, control, (*times, *runs, *stopped), *p, *proven)
+            }
             Verdict::Failed { name: failed_name, failed, runs, reason } => {
                 let end = if failed_name == name {
                     "it is not ranked".to_string()
@@ -60,7 +63,7 @@ impl Wording<'_> {
     /// What the A/A pair shows.
     pub(crate) fn noise_floor(&self, floor: &NoiseFloor) -> String {
         let control = self.control;
-        let digits = digits(floor.ratio);
+        let digits = floor.ratio.decimals();
         let interval = interval(floor.ratio, self.settings.confidence);
         let seems =
             if floor.differs { "seems to differ from itself" } else { "shows no difference from itself" };
@@ -128,7 +131,7 @@ impl Wording<'_> {
 
     /// "3.1 times".
     fn times(&self, shown: Ratio) -> String {
-        format!("{} times", three_digits(shown.value, digits(shown)))
+        format!("{} times", three_digits(shown.value, shown.decimals()))
     }
 
     /// ", with 1.6 times the CPU time (1.5–1.7)".
@@ -137,7 +140,7 @@ impl Wording<'_> {
         let Some(CpuCost { times, per, .. }) = comparison.cpu.filter(|_| !self.metric.is_cpu_time()) else {
             return String::new();
         };
-        let (digits, of) = (digits(times), of_work(per));
+        let (digits, of) = (times.decimals(), of_work(per));
         let (lower, upper) = times.ends(digits);
         format!(", with {} times the CPU time{of} ({lower}–{upper})", three_digits(times.value, digits))
     }
@@ -152,7 +155,7 @@ impl Wording<'_> {
             Some(CpuCost { times, per, .. }) => {
                 format!(
                     " It is not recommended: it may take {} times the control's CPU time{}, and the limit is {} more.",
-                    times.ends(digits(times)).1,
+                    times.ends(times.decimals()).1,
                     of_work(per),
                     percent(limit)
                 )
@@ -187,6 +190,34 @@ impl Wording<'_> {
     }
 }
 
+/// A candidate that was given up: its runs, and what they prove.
+fn given_up(
+    name: &str,
+    control: &str,
+    (times, runs, stopped): (f64, u32, u32),
+    p: Option<f64>,
+    proven: bool,
+) -> String {
+    let times = three_digits(times, 1);
+    let least = if stopped > 0 { "more than " } else { "" };
+    match (p, proven) {
+        (Some(p), true) => format!(
+            "{name} is proven slower and was given up early: each of its {runs} runs took {least}{times} times as long \
+             as {control}'s slowest run ({}); it is not recommended.",
+            p_value(p)
+        ),
+        (Some(_), false) => format!(
+            "{name} was given up: {} {least}{times} times as long as {control}'s slowest run, and more of them do not \
+             fit in the time budget; it is not recommended, and not proven slower.",
+            if runs == 1 { "its run took".into() } else { format!("each of its {runs} runs took") }
+        ),
+        (None, _) => format!(
+            "{name} was given up: {stopped} of its {runs} runs were stopped after {times} times the duration of \
+             {control}'s slowest run; it is not ranked."
+        ),
+    }
+}
+
 fn of_work(per: CpuCostUnit) -> &'static str {
     match per {
         CpuCostUnit::Run => "",
@@ -215,7 +246,7 @@ fn doubted(doubt: NotProvenReason, rounds: u32) -> String {
 
 /// "95 % interval 0.97–1.08".
 fn interval(ratio: Ratio, confidence: f64) -> String {
-    let (lower, upper) = ratio.ends(digits(ratio));
+    let (lower, upper) = ratio.ends(ratio.decimals());
     let confidence = significant(100.0 * confidence);
     format!("{confidence} % interval {lower}–{upper}")
 }
@@ -225,26 +256,8 @@ fn inverse(ratio: Ratio) -> Ratio {
     Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
 }
 
-/// Number of decimals that shows a digit of the interval's half width, and never rounds an end that excludes 1 to 1,
-/// nor an end to 0. An end below 10 has two digits.
-fn digits(ratio: Ratio) -> usize {
-    const MOST: usize = 4;
-    let half = 0.5 * (ratio.upper - ratio.lower);
-    let shown = |digits: usize, x: f64| format!("{x:.digits$}").parse::<f64>().unwrap_or(x);
-    let fine = |digits: usize| {
-        let excludes = [ratio.lower, ratio.upper].iter().all(|&end| shown(digits, end) != 1.0);
-        let legible = ratio.lower >= 10.0 || digits > 0 && shown(digits, ratio.lower) > 0.0;
-        half >= f64::powi(10.0, -(digits as i32)) && (ratio.includes_one() || excludes) && legible
-    };
-    // An interval without width has no digit to round to; exact whole numbers need no decimals.
-    if half < 1e-9 && ratio.value == ratio.value.round() {
-        return 0;
-    }
-    (0..MOST).find(|&digits| fine(digits)).unwrap_or(MOST)
-}
-
-/// A factor as an effect: "8 %", "a factor of 2.3".
-fn effect(factor: f64) -> String {
+/// A factor as an effect, with two digits: "8.3 %", "a factor of 2.3".
+pub fn effect(factor: f64) -> String {
     if factor < 2.0 { percent(factor - 1.0) } else { format!("a factor of {}", significant(factor)) }
 }
 
@@ -287,21 +300,6 @@ fn significant(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_follow_the_width() {
-        let digits = |value, lower, upper| digits(Ratio { value, lower, upper });
-        assert_eq!(digits(3.1, 2.9, 3.4), 1);
-        assert_eq!(digits(35.2, 31.0, 39.0), 0);
-        assert_eq!(digits(1.12, 1.10, 1.14), 2);
-        // The difference is proven, so the lower end must not read "1.0".
-        assert_eq!(digits(1.3, 1.04, 1.6), 2);
-        assert_eq!(digits(1.0, 0.9, 1.1), 1);
-        // Neither "1 times as fast, 1–4" nor "2 times as long, 0–3".
-        assert_eq!(digits(1.10, 0.64, 4.39), 1);
-        assert_eq!(digits(1.66, 0.41, 2.94), 1);
-        assert_eq!(digits(0.5, 0.03, 2.9), 2);
-    }
 
     #[test]
     fn times_have_the_unit_they_need() {

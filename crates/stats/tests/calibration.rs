@@ -281,6 +281,74 @@ fn no_difference_is_rarely_proven_where_there_is_none_long() {
     }
 }
 
+/// A session with a deadline after `rounds` rounds of four runs: the case in which slow candidates are given up. The
+/// candidates equal the control. Returns the shares of sessions that end with a candidate that is proven faster, and
+/// with one that is proven slower or given up as slower.
+fn wrong_verdicts(noise: Noise, rounds: f64, sessions: u64) -> (f64, f64) {
+    let (mut better, mut worse) = (0, 0);
+    for seed in 0..sessions {
+        let names = ["first", "second"].map(Candidate::new);
+        let candidates = [Candidate::control("control"), Candidate::aa_control("control again")];
+        let time = Duration::from_secs_f64(4.0 * rounds);
+        let plan = SessionPlan {
+            settings: Settings { resamples: 999, draws: 999, ..Settings::default() },
+            budget: time,
+            deadline: time,
+            ..SessionPlan::new([&candidates[..], &names].concat(), Metric::wall_time(), seed)
+        };
+        let mut schedule = Schedule::new(plan).expect("a sound plan");
+        let (mut machine, mut clock, mut round) = (Machine::new(noise, seed), Duration::ZERO, None);
+        while let NextStep::Run { candidate, phase, limit } = schedule.next(clock) {
+            if round != Some(phase) {
+                round = Some(phase);
+                machine.next_round();
+            }
+            let value = machine.run(1.0);
+            let run = match limit {
+                Some(limit) if value > limit.after().as_secs_f64() => {
+                    Run::new(limit.after(), limit.outcome())
+                }
+                _ => Run::new(Duration::from_secs_f64(value), RunOutcome::measured(value)),
+            };
+            clock += Duration::from_secs_f64(run.elapsed_s);
+            schedule.record(candidate, run);
+        }
+        let verdicts: Vec<Verdict> = schedule.analyse().comparisons.into_iter().map(|c| c.verdict).collect();
+        better += u32::from(verdicts.iter().any(faster));
+        worse += u32::from(verdicts.iter().any(Verdict::is_slower));
+    }
+    (f64::from(better) / sessions as f64, f64::from(worse) / sessions as f64)
+}
+
+/// Single runs vary so much that many take three times as long as others.
+const WILD: Noise = Noise { cv: 1.0, shared: 0.4, drift: 0.02 };
+
+fn assert_few_wrong_verdicts(sessions: u64) {
+    for (name, noise) in [("shared machine", SHARED_MACHINE), ("loud", LOUD_NEIGHBOUR), ("wild", WILD)] {
+        for rounds in [3.0, 8.0, 12.0] {
+            let (better, worse) = wrong_verdicts(noise, rounds, sessions);
+            println!(
+                "{name}, time for {rounds} rounds, {sessions} sessions of equal programs: proven faster {:.2} %, slower \
+                 {:.2} %",
+                100.0 * better,
+                100.0 * worse
+            );
+            assert!(better <= 0.025 && worse <= 0.025, "{name}: {better} {worse}");
+        }
+    }
+}
+
+#[test]
+fn equal_candidate_is_rarely_given_up_as_slower() {
+    assert_few_wrong_verdicts(120);
+}
+
+#[test]
+#[ignore = "long: 2000 sessions for each noise and deadline"]
+fn equal_candidate_is_rarely_given_up_as_slower_long() {
+    assert_few_wrong_verdicts(2_000);
+}
+
 #[test]
 fn true_differences_are_found() {
     // 2.5 times as fast under 26 % noise, and 10 % faster on a quiet machine.

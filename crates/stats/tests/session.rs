@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use unspin_stats::{
-    Candidate, Metric, NextStep, Role, Run, RunOutcome, Schedule, SessionPhase, SessionPlan,
-    SessionPlanError, StopReason, Verdict, rounds_for_proof,
+    Candidate, Conclusion, Metric, NextStep, Role, Run, RunLimit, RunOutcome, Schedule, SessionPhase,
+    SessionPlan, SessionPlanError, StopReason, Verdict, rounds_for_proof,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -105,6 +105,127 @@ fn the_minimum_of_rounds_allows_a_proof_and_outranks_the_budget() {
         assert_eq!(reason, StopReason::BudgetSpent);
         assert_eq!(schedule.rounds(), rounds_for_proof(judged.len(), 0.05).max(6));
     }
+}
+
+/// Runs a session in which the runs of a candidate take so many seconds. Returns the number of runs of each candidate
+/// and the time of the session.
+fn sit_long(schedule: &mut Schedule, seconds: &[f64]) -> (Vec<u32>, f64) {
+    let (mut runs, mut clock) = (vec![0; seconds.len()], 0.0);
+    while let NextStep::Run { candidate, limit, .. } = schedule.next(Duration::from_secs_f64(clock)) {
+        // A little noise, so that no interval becomes narrow at once.
+        let value = seconds[candidate] * (1.0 + 0.01 * f64::from(runs[candidate] * 7 % 5));
+        let (took, outcome) = match limit {
+            Some(limit) if value > limit.after().as_secs_f64() => (limit.after(), limit.outcome()),
+            _ => (Duration::from_secs_f64(value), RunOutcome::measured(value)),
+        };
+        runs[candidate] += 1;
+        clock += took.as_secs_f64();
+        schedule.record(candidate, Run::new(took, outcome));
+    }
+    (runs, clock)
+}
+
+/// A budget as `prove` sets it: no run begins after the deadline.
+fn within(seconds: u64, judged: &[&str]) -> SessionPlan {
+    let time = Duration::from_secs(seconds);
+    SessionPlan { budget: time, deadline: time, ..plan(judged) }
+}
+
+#[test]
+fn no_session_exceeds_its_deadline_by_more_than_one_run() {
+    for seconds in [0, 1, 3, 5, 10, 20, 40, 60, 300] {
+        for slow in [0.2, 1.0, 2.0, 3.5, 10.0, 19.0, 1000.0] {
+            let mut schedule = Schedule::new(within(seconds, &["a", "slow"])).unwrap();
+            let (runs, clock) = sit_long(&mut schedule, &[1.0, 1.0, 0.9, slow]);
+            let longest = (slow * 1.04).clamp(1.04, 20.0 * 1.04);
+            assert!(clock <= seconds as f64 + longest, "{seconds} s, {slow}: {clock} s, {runs:?}");
+            let may_win = schedule.analyse().comparisons.iter().any(|c| c.recommended().is_some());
+            assert!(!may_win || schedule.rounds() >= 7, "{seconds} s, {slow}");
+        }
+    }
+}
+
+#[test]
+fn rounds_of_a_proof_that_does_not_fit_are_run_until_the_deadline() {
+    let mut schedule = Schedule::new(within(10, &["rcu"])).unwrap();
+    let (runs, clock) = sit_long(&mut schedule, &[1.0, 1.0, 1.0]);
+    assert!((9.0..=11.1).contains(&clock), "{clock} {runs:?}");
+    assert!(matches!(schedule.next(Duration::from_secs(11)), NextStep::Stop(StopReason::BudgetSpent)));
+    let mut schedule = Schedule::new(within(10, &["rcu"])).unwrap();
+    assert_eq!(schedule.time_for_proof(), None, "the control has not run");
+    schedule.next(Duration::ZERO);
+    schedule.record(0, ended(1.0));
+    assert_eq!(schedule.time_for_proof(), Some(20 * SECOND), "seven rounds of three with the warm-up");
+}
+
+/// Six rounds of it would take a minute.
+#[test]
+fn slow_candidate_is_proven_slower_by_few_stopped_runs() {
+    let mut schedule = Schedule::new(within(30, &["slow"])).unwrap();
+    let (runs, clock) = sit_long(&mut schedule, &[1.0, 1.0, 10.0]);
+    assert_eq!(runs, [3, 3, 3], "the warm-up and two rounds");
+    assert!(clock < 20.0, "{clock}");
+    let analysis = schedule.analyse();
+    assert_eq!((analysis.stop, analysis.conclusion()), (Some(StopReason::NoneLeft), Conclusion::Slower));
+    let comparison = &analysis.comparisons[1];
+    assert!(
+        matches!(comparison.verdict, Verdict::GivenUp { stopped: 3, proven: true, .. }),
+        "{comparison:?}"
+    );
+    assert!(
+        comparison
+            .sentence
+            .starts_with("slow is proven slower and was given up early: each of its 3 runs took more than "),
+        "{}",
+        comparison.sentence
+    );
+}
+
+/// With enough time its runs are measured, and it is left out after the rounds of a proof.
+#[test]
+fn slow_candidate_is_measured_where_there_is_time() {
+    let mut schedule = Schedule::new(within(300, &["slow"])).unwrap();
+    let (runs, _) = sit_long(&mut schedule, &[1.0, 1.0, 10.0]);
+    assert_eq!(runs, [7, 7, 7]);
+    assert!(matches!(schedule.analyse().comparisons[1].verdict, Verdict::ProvenSlower { .. }));
+}
+
+#[test]
+fn one_stopped_run_withholds_the_rank_and_proves_nothing() {
+    let mut schedule = Schedule::new(within(30, &["a", "b"])).unwrap();
+    let (mut clock, mut stopped) = (Duration::ZERO, 0);
+    while let NextStep::Run { candidate, phase, limit } = schedule.next(clock) {
+        let value = if candidate == 3 { 0.5 } else { 1.0 };
+        let run = match (candidate, phase, limit) {
+            (3, SessionPhase::Round(2), Some(limit @ RunLimit::Stop(after))) => {
+                stopped += 1;
+                Run::new(after, limit.outcome())
+            }
+            _ => Run::new(Duration::from_secs_f64(value), RunOutcome::measured(value)),
+        };
+        clock += Duration::from_secs_f64(run.elapsed_s);
+        schedule.record(candidate, run);
+    }
+    assert_eq!(stopped, 1);
+    let verdict = &schedule.analyse().comparisons[2].verdict;
+    assert!(matches!(verdict, Verdict::GivenUp { stopped: 1, proven: false, p: None, .. }), "{verdict:?}");
+    assert!(!verdict.is_slower());
+}
+
+/// The program without the preload library is compared, and does not make a proof about the candidate harder.
+#[test]
+fn unjudged_candidate_counts_for_no_rounds() {
+    let plan = SessionPlan { unjudged: vec![2], budget: Duration::ZERO, ..plan(&["no preload", "rcu"]) };
+    let mut schedule = Schedule::new(plan).unwrap();
+    sit(&mut schedule, noisy);
+    assert_eq!(schedule.rounds(), 6);
+    let plan = SessionPlan { unjudged: vec![2], ..self::plan(&["no preload", "rcu"]) };
+    let mut schedule = Schedule::new(plan).unwrap();
+    let (_, reason) = sit(&mut schedule, |candidate, phase| match candidate {
+        3 => RunOutcome::Collapsed { limit_s: 20.0 },
+        _ => noisy(candidate, phase),
+    });
+    assert_eq!(reason, StopReason::NoneLeft);
 }
 
 #[test]
@@ -217,7 +338,7 @@ fn the_limit_comes_from_the_controls_runs() {
     let NextStep::Run { candidate: 1, limit, .. } = schedule.next(SECOND) else {
         panic!("the A/A control is next")
     };
-    assert_eq!(limit, Some(20 * SECOND));
+    assert_eq!(limit, Some(RunLimit::Collapse(20 * SECOND)));
 }
 
 #[test]

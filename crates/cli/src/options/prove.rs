@@ -63,8 +63,9 @@ pub struct ProveOptions {
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
 
-    /// Run exactly this many rounds, 5 or more, whatever time they take [default: as many as the time budget allows]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=100_000))]
+    /// Run exactly this many rounds, whatever time they take. A proof needs 6 rounds, and more with several candidates: 7 for
+    /// two, 8 for three or four [default: as many as the time budget allows]
+    #[arg(long, value_name = "N", value_parser = rounds)]
     pub runs: Option<u32>,
 
     /// What to compare: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression whose group
@@ -82,7 +83,8 @@ pub struct ProveOptions {
     #[arg(long, value_name = "PERCENT", value_parser = super::percent)]
     pub cpu_limit: Option<f64>,
 
-    /// Start no round after this time, such as 90s or 5m
+    /// Start no run after this time, such as 90s or 5m: the search, the rounds and the metered runs together. If a proof
+    /// does not fit, prove says how much time it needs
     #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = super::duration)]
     pub time_budget: Duration,
 
@@ -98,9 +100,27 @@ pub struct ProveOptions {
     #[arg(long, short)]
     pub verbose: bool,
 
+    /// Print no progress on standard error
+    #[arg(long, short)]
+    pub quiet: bool,
+
     /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// A number of rounds.
+fn rounds(text: &str) -> Result<u32, String> {
+    /// Fewer prove nothing about a single candidate, see [`unspin_stats::rounds_for_proof`].
+    const AT_LEAST: u32 = 6;
+    const AT_MOST: u32 = 100_000;
+    match text.parse::<u32>() {
+        Ok(rounds) if rounds < AT_LEAST => {
+            Err(format!("{rounds} rounds cannot prove anything: use {AT_LEAST} or more"))
+        }
+        Ok(rounds) if rounds <= AT_MOST => Ok(rounds),
+        _ => Err(format!("give a number of rounds, {AT_LEAST} to {AT_MOST}")),
+    }
 }
 
 /// A list of kinds of mutex, each for all locks or for one: `adaptive,steal@cache_lock`.
@@ -150,6 +170,15 @@ fn judged(text: &str) -> Result<Choice, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounds_that_prove_nothing_are_refused() {
+        assert_eq!(rounds("6"), Ok(6));
+        assert!(rounds("5").unwrap_err().contains("cannot prove anything: use 6 or more"));
+        for bad in ["abc", "", "-1", "1.5", "99999999999"] {
+            assert_eq!(rounds(bad).unwrap_err(), "give a number of rounds, 6 to 100000", "{bad}");
+        }
+    }
 
     #[test]
     fn control_is_refused_as_candidate() {

@@ -1,7 +1,5 @@
 //! Numbers and paragraphs as text.
 
-use unspin_stats::three_digits;
-
 /// Maximum width of the output in columns.
 pub const WIDTH: usize = 100;
 
@@ -53,14 +51,6 @@ pub fn significant(x: f64) -> String {
     }
     let decimals = (3.0 - exponent).clamp(0.0, 7.0) as usize;
     format!("{x:.decimals$}")
-}
-
-/// A factor of at least 1 as an effect: "8.3 %", "a factor of 2.35".
-pub fn effect(factor: f64) -> String {
-    match factor {
-        factor if factor >= 2.0 => format!("a factor of {}", three_digits(factor, 2)),
-        factor => format!("{} %", three_digits(100.0 * (factor - 1.0), 1)),
-    }
 }
 
 /// A share in percent, with at least two digits.
@@ -135,7 +125,6 @@ mod tests {
         assert_eq!(p_value(0.000_01), "<0.0001");
         let shares = [share_of(0.374), share_of(0.0312), share_of(0.0005)];
         assert_eq!(shares, ["37 %", "3.1 %", "0.05 %"]);
-        assert_eq!((effect(1.083), effect(2.345)), ("8.3 %".into(), "a factor of 2.35".into()));
         assert_eq!(p_value(0.031_25), "0.031");
         assert_eq!(
             (count(9_999.0), count(64_123.0), count(2e7)),

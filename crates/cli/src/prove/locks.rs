@@ -1,9 +1,10 @@
 //! The locks under each candidate: one more run of each, metered, after the timed runs.
 
+use super::budget::TimeBudget;
 use super::call_sites::CallSites;
 use super::conditions::Disturbance;
 use super::configuration::Configuration;
-use super::metering::{Metering, meter};
+use super::metering::{Metering, meter, meter_until_interrupt};
 use super::requested::Requested;
 use super::runner::Runner;
 use super::session::Session;
@@ -107,7 +108,8 @@ impl Locks {
         let plan = setup.plan.as_ref().map(|prepared| &prepared.plan);
         let mutexes = plan.is_some_and(|plan| !plan.mutexes.is_empty());
         let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
-        let metering = match meter(runner, setup, time_limit) {
+        runner.progress.phase(&format!("one metered run of {}", control.name()));
+        let metering = match meter_until_interrupt(runner, setup, time_limit) {
             Ok(metering) => metering,
             // If it also fails without the meter, the session reports that.
             Err(reason) => {
@@ -115,6 +117,10 @@ impl Locks {
                 return Ok(());
             }
         };
+        if metering.is_partial {
+            self.metered.push(Metered::new(control.name(), metering));
+            return Ok(());
+        }
         if !(mutexes && metering.has_mutexes() || waits && !metering.report.waits.is_empty()) {
             let what = if mutexes { "mutex to judge kinds by" } else { "wait to judge policies by" };
             return Err(Error::Unjudged(without(what, runner, &metering)));
@@ -136,6 +142,7 @@ impl Locks {
         runner: &Runner<'_>,
         configurations: &[Configuration],
         session: &Session,
+        budget: &TimeBudget,
         time_limit: Duration,
     ) {
         for (index, configuration) in configurations.iter().enumerate().filter(|(_, c)| c.is_judged()) {
@@ -144,6 +151,13 @@ impl Locks {
                 continue; // The verdict reports the failure.
             }
             let name = configuration.name();
+            let longest_s = session.trials(index).map(|trial| trial.elapsed_s).fold(0.0, f64::max);
+            // A run that begins earlier may end after the budget.
+            if budget.left().is_zero() || budget.left().as_secs_f64() < 0.5 * longest_s {
+                self.missing.push(format!("No lock table of {name}: the time budget is spent."));
+                continue;
+            }
+            runner.progress.phase(&format!("one metered run of {name}"));
             match meter(runner, setup, time_limit) {
                 Ok(metering) => self.metered.push(match &setup.plan {
                     Some(plan) => Metered::under(name, plan, metering),

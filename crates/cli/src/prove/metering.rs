@@ -3,8 +3,9 @@
 //! The timed runs are not metered: reading clocks at every lock costs some nanoseconds, which matters more for locks
 //! with many short sections.
 
+use super::conditions::Disturbance;
 use super::monitor::RunMonitor;
-use super::runner::{Limit, Runner, Trial};
+use super::runner::{Limit, RunEnd, Runner, Trial};
 use super::setup::Setup;
 use crate::meter::names::Lookup;
 use crate::meter::observer::Observer;
@@ -14,13 +15,16 @@ use crate::meter::wakeup;
 use crate::options::ViewOptions;
 use crate::plan::Located;
 use crate::runtime::Runtime;
-use std::time::Duration;
+use std::fs;
+use std::time::{Duration, Instant};
 use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
 
 /// A metered run.
 pub struct Metering {
     /// The run.
     pub trial: Trial,
+    /// Whether ^C ended the run.
+    pub is_partial: bool,
     /// What was recorded.
     pub snapshot: Snapshot,
     /// The same as a report.
@@ -35,6 +39,16 @@ pub struct Metering {
 
 /// Runs the program once with a setup and the meter. The error says why there is no recording.
 pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result<Metering, String> {
+    let metering = meter_until_interrupt(runner, setup, time_limit)?;
+    if metering.is_partial { Err("interrupted".into()) } else { Ok(metering) }
+}
+
+/// The same. If ^C ends the run, the result is what was recorded until then.
+pub fn meter_until_interrupt(
+    runner: &Runner<'_>,
+    setup: &Setup,
+    time_limit: Duration,
+) -> Result<Metering, String> {
     if runner.interrupt.came() {
         return Err("interrupted".into());
     }
@@ -47,21 +61,26 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result
         recording: &recording,
         threads: Threads::new(),
         observer: Observer::new(&runner.program.path),
+        cpu: None,
     };
     recording.start();
+    let began = Instant::now();
     let trial = runner
         .run(Some(setup), Limit::Timeout(time_limit), Some(&path), &mut monitor)
-        .map_err(|e| e.to_string())?
-        .ok_or("interrupted")?;
+        .map_err(|e| e.to_string())?;
+    let is_partial = trial.is_none();
+    let trial = trial.unwrap_or_else(|| interrupted(began.elapsed(), monitor.cpu.unwrap_or_default()));
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
     monitor.threads.write(&recording);
-    trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
+    if !is_partial {
+        trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
+    }
     let snapshot = recording.snapshot();
     let lookup = Lookup::new();
     let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
     let silence = monitor.observer.explain(&snapshot);
     let unseen = Runtime::advice_on(&snapshot);
-    Ok(Metering { trial, snapshot, report, lookup, silence, unseen })
+    Ok(Metering { trial, is_partial, snapshot, report, lookup, silence, unseen })
 }
 
 impl Metering {
@@ -82,11 +101,39 @@ impl Metering {
     }
 }
 
+/// A run that ^C ended.
+fn interrupted(elapsed: Duration, cpu: Duration) -> Trial {
+    Trial {
+        elapsed_s: elapsed.as_secs_f64(),
+        user_s: cpu.as_secs_f64(),
+        system_s: 0.0,
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+        ending: RunEnd::Killed { signal: 15 },
+        value: Err("interrupted".into()),
+        disturbance: Disturbance::default(),
+        left_processes: 0,
+        left_sets: Vec::new(),
+        output_tail: String::new(),
+        reached_engine: false,
+    }
+}
+
+/// CPU time of a process and of its children that have ended: proc_pid_stat(5), fields 14 to 17, in ticks of 1/100 s.
+fn cpu_time(stat: &str) -> Option<Duration> {
+    // The name of the program may contain blanks and parentheses.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let ticks = fields.split_whitespace().skip(11).take(4).map_while(|field| field.parse::<u64>().ok());
+    Some(Duration::from_millis(10 * ticks.sum::<u64>()))
+}
+
 /// Observes threads and program during a metered run.
 struct MeteringMonitor<'r> {
     recording: &'r Recording,
     threads: Threads,
     observer: Observer,
+    /// The program's CPU time at the last check.
+    cpu: Option<Duration>,
 }
 
 impl RunMonitor for MeteringMonitor<'_> {
@@ -98,5 +145,19 @@ impl RunMonitor for MeteringMonitor<'_> {
         self.recording.update_last_seen();
         self.threads.check(self.recording);
         self.observer.check(pid, self.recording);
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        self.cpu = stat.ok().and_then(|stat| cpu_time(&stat)).or(self.cpu);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_of_a_process_includes_its_children() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 100 0 0 0 150 25 10 15 20 0 3 0 1 0";
+        assert_eq!(cpu_time(stat), Some(Duration::from_secs(2)));
+        assert_eq!(cpu_time(""), None);
     }
 }

@@ -1,5 +1,6 @@
 //! `unspin prove`: measures a program with other locks and reports which differences are proven.
 
+mod budget;
 mod call_sites;
 mod captured_output;
 mod conditions;
@@ -31,10 +32,12 @@ use crate::options;
 use crate::outfile;
 use crate::program::Program;
 use crate::stdout;
+use budget::TimeBudget;
 use configuration::Configuration;
 use figure::Figure;
 use interrupt::Interrupt;
 use locks::Locks;
+use progress::Progress;
 use recommendation::Recommended;
 use report::Report;
 use requested::Requested;
@@ -43,12 +46,13 @@ use search::{Search, SearchResult};
 use session::Session;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use text::{Detail, Text};
-use unspin_stats::{Direction, SessionPlan};
+use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
+    let budget = TimeBudget::begin(options.time_budget, options.runs);
     let program = Program::find(&options.command)?;
     let direction =
         if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
@@ -56,11 +60,14 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     let requested = Requested::of(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
     let interrupt = Interrupt::install()?;
-    let runner = Runner::new(&program, &figure, &interrupt, library::unpack()?)?;
+    let progress = Progress::new(budget, options.quiet);
+    let runner = Runner::new(&program, &figure, &interrupt, &progress, library::unpack()?)?;
     let report = match requested {
-        Some(mut requested) => judge_requested(&runner, &mut requested, options)?,
-        None => judge_found(&runner, options)?,
+        Some(mut requested) => judge_requested(&runner, &mut requested, &budget, options),
+        None => judge_found(&runner, &budget, options),
     };
+    progress.finish();
+    let report = report?;
     // Files first: the reader of the report may close the pipe.
     let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
     let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
@@ -75,44 +82,46 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
 fn judge_requested(
     runner: &Runner<'_>,
     requested: &mut Requested,
+    budget: &TimeBudget,
     options: &options::ProveOptions,
 ) -> Result<Report, Error> {
     for warning in requested.warnings() {
         eprintln!("unspin: {warning}");
     }
-    let plan = plan(options, &requested.configurations(), runner.figure, options.time_budget)?;
+    plan(options, &requested.configurations(), runner.figure, budget)?;
     let mut locks = Locks::default();
     if requested.is_about_plans() || requested.names_call_sites() {
         locks.meter_control(runner, requested, options.time_limit)?;
     }
     // The metered run has completed the candidates.
-    let configurations = requested.configurations();
-    judge(runner, configurations, plan, locks, None, options)
+    judge(runner, requested.configurations(), locks, None, budget, options)
 }
 
 /// Searches for candidates, and judges them.
-fn judge_found(runner: &Runner<'_>, options: &options::ProveOptions) -> Result<Report, Error> {
-    let began = Instant::now();
-    let SearchResult { search, requested, locks } = search::search(runner, options)?;
-    let configurations = requested.configurations();
-    let left = options.time_budget.saturating_sub(began.elapsed());
-    let plan = plan(options, &configurations, runner.figure, left)?;
-    judge(runner, configurations, plan, locks, search, options)
+fn judge_found(
+    runner: &Runner<'_>,
+    budget: &TimeBudget,
+    options: &options::ProveOptions,
+) -> Result<Report, Error> {
+    let SearchResult { search, requested, locks } = search::search(runner, budget, options)?;
+    judge(runner, requested.configurations(), locks, search, budget, options)
 }
 
 fn judge(
     runner: &Runner<'_>,
     configurations: Vec<Configuration>,
-    plan: SessionPlan,
     mut locks: Locks,
     search: Option<Search>,
+    budget: &TimeBudget,
     options: &options::ProveOptions,
 ) -> Result<Report, Error> {
-    let session = match configurations.iter().any(Configuration::is_judged) {
-        true => Session::run(runner, &configurations, plan, options.time_limit)?,
+    let plan = plan(options, &configurations, runner.figure, budget)?;
+    let is_judged = configurations.iter().any(Configuration::is_judged);
+    let session = match is_judged && !runner.interrupt.came() {
+        true => Session::run(runner, &configurations, plan, budget, options.time_limit)?,
         false => Session::without_runs(&configurations, plan)?,
     };
-    locks.meter(runner, &configurations, &session, options.time_limit);
+    locks.meter(runner, &configurations, &session, budget, options.time_limit);
     let mut report = Report::new(&options.command, configurations, session, locks, search, runner.interrupt);
     report.recommended = Recommended::of(&report, runner.program)?;
     Ok(report)
@@ -133,14 +142,24 @@ fn plan(
     options: &options::ProveOptions,
     configurations: &[Configuration],
     figure: &Figure,
-    budget: Duration,
+    budget: &TimeBudget,
 ) -> Result<SessionPlan, Error> {
-    let candidates = configurations.iter().map(|c| c.candidate.clone()).collect();
+    let candidates: Vec<Candidate> = configurations.iter().map(|c| c.candidate.clone()).collect();
     let mut plan = SessionPlan::new(candidates, figure.metric.clone(), seed());
-    plan.budget = budget;
+    (plan.budget, plan.deadline) = (budget.left(), budget.left());
+    plan.unjudged = (0..configurations.len()).filter(|&i| !configurations[i].is_judged()).collect();
     plan.settings.cpu_limit = options.cpu_limit;
     if let Some(runs) = options.runs {
-        (plan.rounds_min, plan.rounds_max, plan.budget) = (runs, runs, Duration::MAX);
+        let judged = plan.judged().count();
+        let needed = rounds_for_proof(judged, plan.settings.alpha);
+        if runs < needed {
+            let candidates = if judged == 1 { "1 candidate" } else { &format!("{judged} candidates") };
+            return Err(Error::Usage(format!(
+                "--runs {runs} cannot prove anything about {candidates}: use --runs {needed} or more"
+            )));
+        }
+        (plan.rounds_min, plan.rounds_max) = (runs, runs);
+        (plan.budget, plan.deadline) = (Duration::MAX, Duration::MAX);
     }
     plan.check().map_err(|e| Error::Usage(e.to_string()))?;
     Ok(plan)

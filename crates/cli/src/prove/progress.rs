@@ -1,91 +1,114 @@
-//! The progress bar: on standard error, and only if that is a terminal.
+//! Progress on standard error: a status line on a terminal, otherwise a line for each phase.
 //!
-//! It moves twice a second: too seldom to disturb a measurement.
+//! The status line is redrawn twice a second: too seldom to disturb a measurement.
 
-use super::configuration::Configuration;
-use super::monitor::RunMonitor;
+use super::budget::{TimeBudget, duration};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::{Cell, RefCell};
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
-use unspin_stats::{SessionPhase, SessionPlan};
 
-/// The progress of a session.
+/// The progress of `prove`.
+#[derive(Debug)]
 pub struct Progress {
-    bar: ProgressBar,
-    scale: BarLength,
-    configurations: u64,
-    shown: u64,
+    budget: TimeBudget,
+    output: ProgressOutput,
+    /// Estimated time of the whole, if it is known.
+    whole: Cell<Option<Duration>>,
+    doing: RefCell<String>,
 }
 
-/// What the full length of the bar means.
-enum BarLength {
-    /// The time budget.
-    Time(Duration),
-    /// A fixed number of runs.
-    Runs,
+#[derive(Debug)]
+enum ProgressOutput {
+    /// A status line on the terminal.
+    Status(ProgressBar),
+    /// A line for each phase.
+    Lines,
+    /// Nothing.
+    Quiet,
 }
+
+/// What begins every line.
+const HEAD: &str = "unspin prove:";
+/// Length of the bar in steps.
+const STEPS: u64 = 1000;
 
 impl Progress {
-    /// An empty bar for a plan.
-    pub fn new(plan: &SessionPlan, configurations: usize) -> Progress {
-        let configurations = configurations as u64;
-        let runs = (u64::from(plan.rounds_max) + 1) * configurations;
-        let fixed = plan.rounds_min == plan.rounds_max;
-        let (scale, length) = if fixed {
-            (BarLength::Runs, runs)
-        } else {
-            (BarLength::Time(plan.budget), plan.budget.as_millis() as u64)
+    /// No phase has begun.
+    pub fn new(budget: TimeBudget, is_quiet: bool) -> Progress {
+        let output = match (is_quiet, std::io::stderr().is_terminal()) {
+            (true, _) => ProgressOutput::Quiet,
+            (false, true) => ProgressOutput::Status(bar()),
+            (false, false) => ProgressOutput::Lines,
         };
-        Progress { bar: bar(length), scale, configurations, shown: 0 }
+        let whole = Cell::new(budget.total());
+        Progress { budget, output, whole, doing: RefCell::default() }
     }
 
-    /// A bar for something that takes about this time.
-    pub fn over(time: Duration) -> Progress {
-        Progress {
-            bar: bar(time.as_millis() as u64),
-            scale: BarLength::Time(time),
-            configurations: 0,
-            shown: 0,
+    /// A phase begins.
+    pub fn phase(&self, what: &str) {
+        self.detail(what);
+        if matches!(self.output, ProgressOutput::Lines) {
+            self.line(&format!("{}: {what}", self.time()));
         }
     }
 
-    /// Shows what runs next.
-    pub fn show(&mut self, configuration: &Configuration, phase: SessionPhase, elapsed: Duration) {
-        let place = match phase {
-            SessionPhase::WarmUp => "warm-up".to_owned(),
-            SessionPhase::Round(round) => format!("round {round}"),
-        };
-        self.message(
-            &format!("{place}: {} ({} candidates)", configuration.name(), self.configurations),
-            elapsed,
-        );
+    /// What runs next, for the status line.
+    pub fn detail(&self, what: &str) {
+        what.clone_into(&mut self.doing.borrow_mut());
+        self.tick();
     }
 
-    /// Shows what is being done.
-    pub fn message(&mut self, what: &str, elapsed: Duration) {
-        self.bar.set_message(what.to_owned());
-        self.bar.set_position(match self.scale {
-            BarLength::Time(budget) => elapsed.min(budget).as_millis() as u64,
-            BarLength::Runs => self.shown,
-        });
-        self.shown += 1;
-        self.bar.tick();
+    /// Something that the user should know at once.
+    pub fn notice(&self, text: &str) {
+        match &self.output {
+            ProgressOutput::Status(bar) => bar.suspend(|| self.line(text)),
+            ProgressOutput::Lines => self.line(text),
+            ProgressOutput::Quiet => (),
+        }
     }
 
-    /// Removes the bar.
-    pub fn finish(self) {
-        self.bar.finish_and_clear();
+    /// Sets the estimated time of the whole where no time budget limits it.
+    pub fn set_whole(&self, whole: Duration) {
+        self.whole.set(Some(self.budget.total().unwrap_or(whole)));
+    }
+
+    /// Redraws the status line.
+    pub fn tick(&self) {
+        let ProgressOutput::Status(bar) = &self.output else { return };
+        let whole = self.whole.get().unwrap_or_default().as_secs_f64();
+        let share = if whole > 0.0 { self.budget.elapsed().as_secs_f64() / whole } else { 0.0 };
+        bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
+        bar.set_message(format!("{}: {}", self.time(), self.doing.borrow()));
+        bar.tick();
+    }
+
+    /// Removes the status line.
+    pub fn finish(&self) {
+        if let ProgressOutput::Status(bar) = &self.output {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// "12 s of at most 40 s".
+    fn time(&self) -> String {
+        let elapsed = format!("{:.0} s", self.budget.elapsed().as_secs_f64());
+        match (self.budget.total(), self.whole.get()) {
+            (Some(total), _) => format!("{elapsed} of at most {}", duration(total.as_secs_f64())),
+            (None, Some(whole)) => format!("{elapsed} of about {}", duration(whole.as_secs_f64())),
+            (None, None) => elapsed,
+        }
+    }
+
+    /// Standard error may be closed or full; the measurement goes on.
+    fn line(&self, text: &str) {
+        let _ = writeln!(std::io::stderr(), "{HEAD} {text}");
     }
 }
 
-fn bar(length: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:30} {elapsed} {msg}");
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
     bar.set_style(style.expect("the template is well formed"));
     bar
-}
-
-impl RunMonitor for Progress {
-    fn check(&mut self, _pid: u32) {
-        self.bar.tick();
-    }
 }

@@ -7,7 +7,7 @@ use super::machine::{Build, Machine};
 use super::recommendation::Recommended;
 use super::runner::Trial;
 use super::search::Search;
-use super::session::{Session, was_interrupted};
+use super::session::Session;
 use super::staircase::Staircase;
 use super::waits::{self, JudgedSite};
 use crate::engine::Engine;
@@ -84,7 +84,7 @@ impl Report {
             cpu: (0..configurations.len()).map(shares).collect(),
             reports_figure: against_global(&configurations, &session),
             staircase: Staircase::of(&configurations, &session),
-            interrupted: was_interrupted(interrupt, &session.analysis),
+            interrupted: interrupt.came(),
             waits: waits::judged(&configurations, &locks.metered, machine.cpus),
             machine,
             configurations,

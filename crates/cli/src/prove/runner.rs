@@ -6,6 +6,7 @@ use super::figure::Figure;
 use super::interrupt::Interrupt;
 use super::leftovers;
 use super::monitor::RunMonitor;
+use super::progress::Progress;
 use super::setup::{Prepared, Setup};
 use crate::environment::{self, Environment};
 use crate::error::Error;
@@ -18,7 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use unspin_stats::RunOutcome;
+use unspin_stats::{RunLimit, RunOutcome};
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::creds::Creds;
 use unspin_sysv::{Kind, times_joined};
@@ -31,6 +32,8 @@ pub struct Runner<'a> {
     pub figure: &'a Figure,
     /// Set by ^C.
     pub interrupt: &'a Interrupt,
+    /// Shows what is being done.
+    pub progress: &'a Progress,
     library: PathBuf,
     scratch: Scratch,
     uid: u32,
@@ -94,8 +97,8 @@ pub struct Trial {
 /// The limit of a run, and the meaning of exceeding it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// A candidate that takes longer has collapsed.
-    Collapse(Duration),
+    /// What a longer run of a candidate shows, the statistics say.
+    Candidate(RunLimit),
     /// A run that takes longer has failed.
     Timeout(Duration),
 }
@@ -103,7 +106,8 @@ pub enum Limit {
 impl Limit {
     fn after(self) -> Duration {
         match self {
-            Limit::Collapse(limit) | Limit::Timeout(limit) => limit,
+            Limit::Candidate(limit) => limit.after(),
+            Limit::Timeout(limit) => limit,
         }
     }
 }
@@ -121,12 +125,13 @@ impl<'a> Runner<'a> {
         program: &'a Program,
         figure: &'a Figure,
         interrupt: &'a Interrupt,
+        progress: &'a Progress,
         library: PathBuf,
     ) -> Result<Runner<'a>, Error> {
         child::become_subreaper().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
         let scratch = Scratch::new(scratch::PROVE, uid)?;
-        Ok(Runner { program, figure, interrupt, library, scratch, uid, in_effect: RefCell::default() })
+        Ok(Runner { program, figure, interrupt, progress, library, scratch, uid, in_effect: RefCell::default() })
     }
 
     /// A file name in the runner's folder.
@@ -261,6 +266,7 @@ impl<'a> Runner<'a> {
             let slice = left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1));
             let over = child::ended_within(pid, slice).map_err(system)?;
             watch.check(pid);
+            self.progress.tick();
             if over && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(system)? {
                 let ending = match ended.end {
                     End::Exited(code) => RunEnd::Exited { code },
@@ -340,7 +346,7 @@ impl Trial {
     pub fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => RunOutcome::measured(*value),
-            (Err(_), RunEnd::TimedOut { limit_s }, Limit::Collapse(_)) => RunOutcome::Collapsed { limit_s },
+            (Err(_), RunEnd::TimedOut { .. }, Limit::Candidate(limit)) => limit.outcome(),
             (Err(reason), ..) => RunOutcome::Failed { reason: reason.clone() },
         }
     }

@@ -1,9 +1,9 @@
 //! The measurement: all runs, in the order that the statistics determine.
 
+use super::budget::{Shortfall, TimeBudget};
 use super::conditions::{CpuTime, Disturbance};
 use super::configuration::Configuration;
-use super::interrupt::Interrupt;
-use super::progress::Progress;
+use super::monitor::NoMonitor;
 use super::runner::{Limit, Runner, Trial};
 use crate::error::Error;
 use serde::Serialize;
@@ -46,32 +46,38 @@ pub struct Session {
     pub aborted: Option<Error>,
     /// Complete rounds.
     pub rounds: u32,
+    /// The time that a proof needs, if it did not fit in the time budget.
+    pub shortfall: Option<Shortfall>,
     /// Its duration.
     pub elapsed: Duration,
 }
 
 impl Session {
-    /// Runs the plan to its end, or until ^C. No run may take longer than `time_limit`.
+    /// Runs the plan to its end, or until ^C, and leaves time for a metered run of each candidate. No run may take longer
+    /// than `time_limit`.
     pub fn run(
         runner: &Runner<'_>,
         configurations: &[Configuration],
         plan: SessionPlan,
+        budget: &TimeBudget,
         time_limit: Duration,
     ) -> Result<Session, Error> {
-        let mut progress = Progress::new(&plan, configurations.len());
+        let rounds_min = plan.rounds_min_effective();
         let mut schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
+        announce(runner, configurations, rounds_min);
+        let mut shortfall = None;
         let (mut runs, mut aborted) = (Vec::new(), None);
         let (cpu_before, own_before) = (CpuTime::since_boot(), Usage::of_self());
         let began = Instant::now();
         while let NextStep::Run { candidate, phase, limit } = schedule.next(began.elapsed()) {
-            progress.show(&configurations[candidate], phase, began.elapsed());
+            runner.progress.detail(&description(&configurations[candidate], phase, configurations.len()));
             let limit = match limit {
-                Some(limit) if limit < time_limit => Limit::Collapse(limit),
+                Some(limit) if limit.after() < time_limit => Limit::Candidate(limit),
                 _ => Limit::Timeout(time_limit),
             };
             let started_s = began.elapsed().as_secs_f64();
             let setup = configurations[candidate].setup.as_ref();
-            let trial = match runner.run(setup, limit, None, &mut progress) {
+            let trial = match runner.run(setup, limit, None, &mut NoMonitor) {
                 Ok(Some(trial)) => trial,
                 Ok(None) => break,
                 Err(e) if schedule.rounds() == 0 => return Err(e),
@@ -83,12 +89,27 @@ impl Session {
             let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
             schedule.record(candidate, run.with_cpu_s(trial.cpu_s()));
             runs.push(SessionRun { candidate, round: round(phase), started_s, trial });
+            let locks = time_of_locks(&runs, configurations);
+            schedule.set_budget(budget.left_after(began).saturating_sub(locks));
+            let more = schedule.time_for_proof().map(|time| time.saturating_add(locks));
+            runner.progress.set_whole(budget.elapsed().saturating_add(more.unwrap_or_default()));
+            if shortfall.is_none() && schedule.rounds() < rounds_min {
+                shortfall = more.and_then(|more| budget.shortfall(more));
+                if let Some(shortfall) = &shortfall {
+                    runner
+                        .progress
+                        .notice(&format!("{}. As many rounds as fit are run", shortfall.sentence()));
+                }
+            }
             if runner.interrupt.came() {
                 break;
             }
         }
-        progress.finish();
         let elapsed = began.elapsed();
+        let is_short = schedule.rounds() < rounds_min && schedule.is_out_of_time();
+        let more = schedule.time_for_proof().filter(|_| is_short);
+        let shortfall =
+            more.and_then(|more| budget.shortfall(more.saturating_add(time_of_locks(&runs, configurations))));
         let own_s =
             Usage::of_self().since(&own_before).cpu_s() + runs.iter().map(|e| e.trial.cpu_s()).sum::<f64>();
         let experiment = schedule.experiment().clone();
@@ -96,6 +117,7 @@ impl Session {
         Ok(Session {
             disturbance: Disturbance::between(&cpu_before, &CpuTime::since_boot(), own_s),
             rounds: schedule.rounds(),
+            shortfall,
             runs,
             aborted,
             experiment,
@@ -117,6 +139,7 @@ impl Session {
             disturbance: Disturbance::default(),
             aborted: None,
             rounds: 0,
+            shortfall: None,
             elapsed: Duration::ZERO,
         })
     }
@@ -159,9 +182,38 @@ fn round(phase: SessionPhase) -> u32 {
     }
 }
 
-/// Whether ^C ended the session early.
-pub fn was_interrupted(interrupt: &Interrupt, analysis: &Analysis) -> bool {
-    interrupt.came() && analysis.stop.is_none()
+/// Time for one metered run of each candidate that works, according to its timed runs.
+fn time_of_locks(runs: &[SessionRun], configurations: &[Configuration]) -> Duration {
+    let of =
+        |candidate: usize| runs.iter().filter(move |run| run.candidate == candidate).map(|run| &run.trial);
+    let longest = |candidate| of(candidate).map(|trial| trial.elapsed_s).fold(0.0, f64::max);
+    let judged = (0..configurations.len()).filter(|&candidate| configurations[candidate].is_judged());
+    let works = judged.filter(|&candidate| of(candidate).all(|trial| trial.value.is_ok()));
+    // Before its first run a candidate is assumed to be as fast as the control.
+    let seconds: f64 = works
+        .map(|candidate| if of(candidate).next().is_some() { longest(candidate) } else { longest(0) })
+        .sum();
+    Duration::from_secs_f64(seconds)
+}
+
+/// Shows that the rounds begin.
+fn announce(runner: &Runner<'_>, configurations: &[Configuration], rounds: u32) {
+    let judged: Vec<&str> =
+        configurations.iter().filter(|c| c.is_judged()).map(Configuration::name).collect();
+    runner.progress.phase(&format!(
+        "at least {rounds} rounds of {} configurations, to judge {}",
+        configurations.len(),
+        judged.join(", ")
+    ));
+}
+
+/// "round 3: adaptive (4 configurations)".
+fn description(configuration: &Configuration, phase: SessionPhase, configurations: usize) -> String {
+    let place = match phase {
+        SessionPhase::WarmUp => "warm-up".to_owned(),
+        SessionPhase::Round(round) => format!("round {round}"),
+    };
+    format!("{place}: {} ({configurations} configurations)", configuration.name())
 }
 
 #[cfg(test)]

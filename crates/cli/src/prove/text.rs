@@ -9,12 +9,12 @@ mod summary;
 mod waits;
 
 use super::configuration::Configuration;
-use super::format::{Scale, count, effect, p_value, paragraph};
+use super::format::{Scale, count, p_value, paragraph};
 use super::report::Report;
 use super::runner::Trial;
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_stats::{Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary, three_digits};
+use unspin_stats::{Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary};
 
 /// Disturbance, in percent of the CPUs, from which on a warning is printed: more than the background of an idle
 /// machine.
@@ -36,6 +36,7 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.heading(f)?;
         if !self.0.has_judged() {
+            search::write_outcome(f, self.0)?;
             search::write(f, self.0)?;
             plan::write(f, self.0)?;
             return self.place(f);
@@ -98,13 +99,16 @@ impl Text<'_> {
             return writeln!(f, "Noise floor: unknown, the control has not run often enough.\n");
         };
         write!(f, "{}", paragraph(sentence, 0))?;
-        let effect = effect(floor.minimum_detectable_effect);
-        writeln!(
-            f,
-            "Minimum detectable effect of {} rounds at this noise: {effect} (power {:.0} %).\n",
-            floor.rounds,
-            100.0 * analysis.settings.power
-        )
+        // One floor in a report: the minimum detectable effect of the same rounds is part of it.
+        let power = 100.0 * analysis.settings.power;
+        let of = match floor.differs && floor.factor > floor.minimum_detectable_effect {
+            true => "This is the far end of the interval.".to_owned(),
+            false => format!(
+                "This is the smallest effect that {} rounds find with a probability of {power:.0} %.",
+                floor.rounds
+            ),
+        };
+        writeln!(f, "{}", paragraph(&of, 0))
     }
 
     fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -166,7 +170,7 @@ impl Text<'_> {
             summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
             match (comparison, ratio) {
                 (None, _) => "1".into(),
-                (_, Some(ratio)) => three_digits(ratio.value, 2),
+                (_, Some(ratio)) => ratio.shown().0,
                 (_, None) => "-".into(),
             },
             match (comparison, ratio) {
@@ -176,7 +180,7 @@ impl Text<'_> {
             },
             match (comparison, comparison.and_then(|c| c.cpu)) {
                 (None, _) => "1".into(),
-                (_, Some(cpu)) => three_digits(cpu.times.value, 2),
+                (_, Some(cpu)) => cpu.times.shown().0,
                 (_, None) => "-".into(),
             },
             comparison.and_then(p_of_difference).map_or("-".into(), p_value),
@@ -207,12 +211,15 @@ impl Text<'_> {
     /// Why the session ended, and how many more runs a proof would take.
     fn end_of_session(&self) -> String {
         let analysis = &self.0.session.analysis;
+        if let Some(shortfall) = &self.0.session.shortfall {
+            return format!("The time budget is spent: {}.", shortfall.sentence());
+        }
         let ended = match analysis.stop {
             Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
             Some(StopReason::BudgetSpent) => "The time budget is spent.",
             Some(StopReason::RoundsMax) => "All rounds have been run.",
             Some(StopReason::ControlFailed) => "Stopped, because the control failed.",
-            Some(StopReason::NoneLeft) => "Stopped, because no candidate was left.",
+            Some(StopReason::NoneLeft) => return "Stopped, because no candidate was left.".into(),
             None => "Cut short.",
         };
         match &analysis.advice {
@@ -312,7 +319,7 @@ fn head(name: &str) -> String {
 
 /// Both ends of an interval.
 fn interval(ratio: Ratio) -> String {
-    let (lower, upper) = ratio.ends(2);
+    let (_, [lower, upper]) = ratio.shown();
     format!("{lower} – {upper}")
 }
 

@@ -10,20 +10,23 @@
 mod candidates;
 mod engines;
 mod findings;
+mod futility;
 mod picks;
 mod screen;
 mod sites;
 mod why;
 
 pub use findings::Findings;
+pub use futility::Unprovable;
 pub use picks::{Pick, WORTH};
 pub use screen::Screened;
 pub use sites::{Polling, SitePick};
 pub use why::{Judged, why};
 
+use super::budget::{self, Shortfall, TimeBudget};
 use super::configuration::Configuration;
 use super::locks::{Locks, Metered};
-use super::metering::{Metering, meter};
+use super::metering::{Metering, meter_until_interrupt};
 use super::requested::{Requested, engines_beside};
 use super::runner::Runner;
 use super::setup::{Prepared, Setup};
@@ -31,12 +34,10 @@ use crate::error::Error;
 use crate::options;
 use crate::plan::{Plan, WaitPolicy};
 use serde::Serialize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use unspin_locks::LockKind;
 use unspin_stats::{CpuCost, rounds_for_proof};
 
-/// The share of the time budget for the screening. Judging needs more, because only it proves anything.
-const SCREENING: f64 = 0.35;
 /// Maximum number of candidates that are judged: each one makes it harder to prove something about the others.
 const FINALISTS: usize = 2;
 
@@ -49,8 +50,12 @@ pub struct Search {
     pub picks: Vec<Pick>,
     /// What polling before sleeping could save, and where.
     pub polling: Polling,
-    /// The results of the short runs; none if there was nothing to try.
+    /// The results of the short runs; none if there was nothing to try, or only one candidate for which there was time.
     pub screening: Option<Screened>,
+    /// The time that a proof needs, if it does not fit in the time budget. Then no candidate is judged.
+    pub shortfall: Option<Shortfall>,
+    /// Why no gain can be proven, whatever is tried.
+    pub unprovable: Option<Unprovable>,
 }
 
 /// The result of a search.
@@ -65,53 +70,134 @@ pub struct SearchResult {
 }
 
 /// Searches for candidates.
-pub fn search(runner: &Runner<'_>, options: &options::ProveOptions) -> Result<SearchResult, Error> {
+pub fn search(
+    runner: &Runner<'_>,
+    budget: &TimeBudget,
+    options: &options::ProveOptions,
+) -> Result<SearchResult, Error> {
     let plans = [Plan::all(LockKind::System), Plan::all_waits(WaitPolicy::System)];
     let control = Configuration::system(&plans, runner.program)?;
     let setup = control.setup.as_ref().expect("the control goes through the interposition");
-    match meter(runner, setup, options.time_limit) {
-        Ok(metering) => search_in(runner, control, metering, options),
+    runner.progress.phase("one metered run of the program, to find the locks and waits that cost time");
+    let began = Instant::now();
+    match meter_until_interrupt(runner, setup, options.time_limit) {
+        Ok(metering) => search_in(runner, control, metering, began.elapsed(), budget, options),
         Err(reason) => unmetered(runner, control, &reason),
     }
 }
 
-/// Continues with the result of the metered run.
+/// Continues with the result of the metered run, which took `metered` in all.
 fn search_in(
     runner: &Runner<'_>,
     control: Configuration,
     metering: Metering,
+    metered: Duration,
+    budget: &TimeBudget,
     options: &options::ProveOptions,
 ) -> Result<SearchResult, Error> {
     let findings = Findings::of(&metering);
     let picks = picks::picks(&metering);
     let polling = Polling::of(&metering);
-    let run = Duration::from_secs_f64(metering.trial.elapsed_s);
-    let mut entrants = configurations(candidates::candidates(&picks, &polling, &findings), runner)?;
-    entrants.extend(engines_beside(&control, &engines::used(runner, &metering, options.time_limit)?));
-    let budget = options.time_budget.mul_f64(SCREENING);
-    entrants.truncate(affordable(budget, run));
-    let screening = match entrants.is_empty() {
-        true => None,
-        false => Some(screen::screen(runner, &control, &entrants, budget, options.time_limit)?),
-    };
-    let judged = match &screening {
-        Some(screened) => {
-            let most = finalists(options.time_budget.saturating_sub(budget), run);
-            let metric = &runner.figure.metric;
-            let within_limit = |index: usize| {
-                let cost = CpuCost::quotient(&screened.samples[0], &screened.samples[index], metric);
-                options.cpu_limit.is_none_or(|limit| cost.is_some_and(|cost| cost <= 1.0 + limit))
-            };
-            let mut judged = screened.best(most, &entrants, &within_limit);
-            judged
-                .extend(configurations(candidates::together(&picks, &polling, &screened.standings), runner)?);
-            judged
-        }
-        None => Vec::new(),
-    };
+    let mut search = Search { findings, picks, polling, screening: None, shortfall: None, unprovable: None };
+    let mut judged = Vec::new();
+    if !metering.is_partial {
+        let entrants = entrants(runner, &control, &metering, &search, budget, options)?;
+        let run = Duration::from_secs_f64(metering.trial.elapsed_s);
+        let times = RunTimes { run, metered };
+        judged = try_out(runner, &control, &mut search, entrants, times, budget, options)?;
+    }
+    if runner.interrupt.came() {
+        judged.clear();
+    }
     let locks = Locks::before(Metered::new(control.name(), metering));
-    let search = Some(Search { findings, picks, polling, screening });
-    Ok(SearchResult { search, requested: Requested { control, judged }, locks })
+    Ok(SearchResult { search: Some(search), requested: Requested { control, judged }, locks })
+}
+
+/// How long a run takes.
+#[derive(Clone, Copy)]
+struct RunTimes {
+    /// A run of the control.
+    run: Duration,
+    /// A metered run, with the evaluation of its recording.
+    metered: Duration,
+}
+
+/// Everything that could be tried, the most promising first.
+fn entrants(
+    runner: &Runner<'_>,
+    control: &Configuration,
+    metering: &Metering,
+    search: &Search,
+    budget: &TimeBudget,
+    options: &options::ProveOptions,
+) -> Result<Vec<Configuration>, Error> {
+    let candidates = candidates::candidates(&search.picks, &search.polling, &search.findings);
+    let mut entrants = configurations(candidates, runner)?;
+    if !budget.left().is_zero() {
+        entrants.extend(engines_beside(control, &engines::used(runner, metering, options.time_limit)?));
+    }
+    Ok(entrants)
+}
+
+/// Selects the candidates to be judged by short runs, as far as the time budget allows. None if a proof does not fit in
+/// it, or if no gain could be proven.
+fn try_out(
+    runner: &Runner<'_>,
+    control: &Configuration,
+    search: &mut Search,
+    mut entrants: Vec<Configuration>,
+    RunTimes { run, metered }: RunTimes,
+    budget: &TimeBudget,
+    options: &options::ProveOptions,
+) -> Result<Vec<Configuration>, Error> {
+    if entrants.is_empty() || runner.interrupt.came() {
+        return Ok(Vec::new());
+    }
+    // An engine has no bound on its gain.
+    if entrants.iter().all(|entrant| entrant.judged_plan().is_some()) {
+        search.unprovable = Unprovable::of(runner, control, search, run, budget, options)?;
+        if search.unprovable.is_some() {
+            return Ok(Vec::new());
+        }
+    }
+    let proof = |candidates| budget::proof(candidates, run, metered);
+    let choice = if entrants.len() > 1 { budget::screening(2, run) } else { Duration::ZERO };
+    search.shortfall = match budget.left() < proof(1) {
+        true => budget.shortfall(proof(1).saturating_add(choice)),
+        false => None,
+    };
+    if let Some(shortfall) = &search.shortfall {
+        runner
+            .progress
+            .notice(&format!("{}. Only short runs fit, which prove nothing", shortfall.sentence()));
+    }
+    let screening = match search.shortfall {
+        Some(_) => budget.left(),
+        None => budget.for_screening().min(budget.left().saturating_sub(proof(1))),
+    };
+    entrants.truncate(affordable(screening, run));
+    let is_choice = entrants.len() > 1 || screening >= budget::screening(1, run);
+    if search.shortfall.is_none() && !is_choice {
+        return Ok(entrants);
+    }
+    runner.progress.phase(&format!("short runs, to select the best of {} candidates", entrants.len()));
+    let screened = screen::screen(runner, control, &entrants, screening, options.time_limit)?;
+    let mut judged = Vec::new();
+    if search.shortfall.is_none() {
+        let most = finalists(budget, options, &proof);
+        let metric = &runner.figure.metric;
+        let within_limit = |index: usize| {
+            let cost = CpuCost::quotient(&screened.samples[0], &screened.samples[index], metric);
+            options.cpu_limit.is_none_or(|limit| cost.is_some_and(|cost| cost <= 1.0 + limit))
+        };
+        judged = screened.best(most.min(FINALISTS), &entrants, &within_limit);
+        if judged.len() < most {
+            let together = candidates::together(&search.picks, &search.polling, &screened.standings);
+            judged.extend(configurations(together, runner)?);
+        }
+    }
+    search.screening = Some(screened);
+    Ok(judged)
 }
 
 fn configurations(
@@ -141,20 +227,47 @@ fn unmetered(runner: &Runner<'_>, control: Configuration, reason: &str) -> Resul
     })
 }
 
-/// Number of candidates for which there is time, the most promising first: the screening has at least two rounds, and
-/// includes the control.
-fn affordable(budget: Duration, run: Duration) -> usize {
-    const AT_LEAST: usize = 2;
-    let rounds = budget.as_secs_f64() / (2.0 * run.as_secs_f64().max(1e-3));
-    (rounds as usize).saturating_sub(1).max(AT_LEAST)
+/// Number of candidates for which there is time, the most promising first: one at least.
+fn affordable(time: Duration, run: Duration) -> usize {
+    const MOST: usize = 100;
+    (1..MOST).take_while(|&candidates| budget::screening(candidates, run) <= time).last().unwrap_or(1)
 }
 
-/// Number of finalists for which there is time, beside the control, its A/A pair and the program without the preload
-/// library.
-fn finalists(budget: Duration, run: Duration) -> usize {
-    let needed = |finalists: usize| {
-        let rounds = f64::from(rounds_for_proof(finalists, 0.05));
-        rounds * (3 + finalists) as f64 * run.as_secs_f64()
+/// Number of candidates that can be judged in the time left, or in the given number of rounds: one at least, and one
+/// more than the finalists at most, which combines them.
+fn finalists(
+    budget: &TimeBudget,
+    options: &options::ProveOptions,
+    proof: &dyn Fn(usize) -> Duration,
+) -> usize {
+    let fits = |&candidates: &usize| {
+        let enough = options.runs.is_none_or(|runs| runs >= rounds_for_proof(candidates, 0.05));
+        enough && proof(candidates) <= budget.left()
     };
-    if needed(FINALISTS) <= budget.as_secs_f64() { FINALISTS } else { 1 }
+    (1..=FINALISTS + 1).take_while(fits).last().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_and_finalists_are_those_for_which_there_is_time() {
+        let second = Duration::from_secs(1);
+        assert_eq!(affordable(Duration::ZERO, second), 1);
+        assert_eq!((affordable(7 * second, second), affordable(14 * second, second)), (2, 5));
+        use clap::Parser;
+        let parsed = |arguments: &[&str]| {
+            let command = options::CommandLine::parse_from([&["unspin", "prove"], arguments].concat());
+            let options::Command::Prove(options) = command.command else { panic!("not prove") };
+            options
+        };
+        let proof = |candidates| budget::proof(candidates, second, second);
+        let most = |seconds: u64, arguments: &[&str]| {
+            let options = parsed(arguments);
+            finalists(&TimeBudget::begin(Duration::from_secs(seconds), options.runs), &options, &proof)
+        };
+        assert_eq!((most(35, &["ls"]), most(45, &["ls"]), most(90, &["ls"])), (1, 2, 3));
+        assert_eq!((most(1, &["--runs", "6", "ls"]), most(1, &["--runs", "8", "ls"])), (1, 3));
+    }
 }

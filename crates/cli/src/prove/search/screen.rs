@@ -1,13 +1,13 @@
 //! Short runs of many candidates, of which the best are kept. They select candidates, and prove nothing.
 
 use super::super::configuration::Configuration;
-use super::super::progress::Progress;
+use super::super::monitor::NoMonitor;
 use super::super::runner::{Limit, Runner};
 use crate::error::Error;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
-use unspin_stats::{Conclusion, Run, SampleSet, Screening};
+use unspin_stats::{Conclusion, Run, RunLimit, SampleSet, Screening, collapse};
 
 /// The result of the screening.
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub struct Screened {
 /// Number of candidates that are kept through the last stage: one more than are judged, because some are combined.
 const KEPT: usize = 3;
 
-/// Compares the candidates for about `budget`.
+/// Compares the candidates for `budget`: no run begins later.
 pub fn screen(
     runner: &Runner<'_>,
     control: &Configuration,
@@ -35,23 +35,24 @@ pub fn screen(
     let direction = runner.figure.metric.direction;
     let mut screening =
         Screening::new(control.candidate.clone(), candidates, KEPT, budget, direction, super::super::seed());
-    let mut progress = Progress::over(budget);
     let began = Instant::now();
     while let Some(turn) = screening.next(began.elapsed()) {
+        if began.elapsed() >= budget {
+            break;
+        }
         let who = turn.index.checked_sub(1).map_or(control, |index| &entrants[index]);
-        progress.message(&format!("trying {} ({} candidates)", who.name(), entrants.len()), began.elapsed());
+        runner.progress.detail(&format!("short run of {} ({} candidates)", who.name(), entrants.len()));
         let limit = match turn.limit {
-            Some(limit) if limit < time_limit => Limit::Collapse(limit),
+            Some(limit) if limit < time_limit => Limit::Candidate(RunLimit::Collapse(limit)),
             _ => Limit::Timeout(time_limit),
         };
-        let Some(trial) = runner.run(who.setup.as_ref(), limit, None, &mut progress)? else { break };
+        let Some(trial) = runner.run(who.setup.as_ref(), limit, None, &mut NoMonitor)? else { break };
         let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
         screening.record(run.with_cpu_s(trial.cpu_s()));
         if runner.interrupt.came() {
             break;
         }
     }
-    progress.finish();
     Ok(Screened {
         standings: screening.results(),
         samples: screening.samples().to_vec(),
@@ -82,10 +83,20 @@ impl Screened {
         best.into_iter().map(|standing| entrants[standing.index - 1].clone()).collect()
     }
 
-    /// The conclusion if no candidate is left to be judged.
+    /// The conclusion if no candidate is left to be judged. One that was stopped before its collapse proves nothing.
     pub fn conclusion(&self) -> Conclusion {
-        let collapsed = |standing: &ScreeningResult| matches!(standing.end, ScreeningEnd::Collapsed { .. });
-        if self.standings.iter().any(collapsed) { Conclusion::Slower } else { Conclusion::Failed }
+        let control = self.samples[0].all_runs().map(|run| Duration::from_secs_f64(run.elapsed_s));
+        let collapse_s =
+            collapse::limit(&control.collect::<Vec<_>>()).map_or(0.0, |limit| limit.as_secs_f64());
+        let has_collapsed = |standing: &ScreeningResult| matches!(standing.end, ScreeningEnd::Collapsed { limit_s } if limit_s >= collapse_s);
+        let has_failed = |standing: &ScreeningResult| matches!(standing.end, ScreeningEnd::Failed { .. });
+        if self.standings.iter().any(has_collapsed) {
+            Conclusion::Slower
+        } else if self.standings.iter().all(has_failed) {
+            Conclusion::Failed
+        } else {
+            Conclusion::NothingProven
+        }
     }
 
     /// Number of runs.

@@ -20,6 +20,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         );
     }
     match &report.search {
+        Some(search) if search.shortfall.is_some() || search.unprovable.is_some() => Ok(()),
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
             write!(f, "{}", paragraph(&headline(report), 0))?;
             for sentence in why(&search.findings, &search.picks, &search.polling, judged(report)) {
@@ -44,6 +45,12 @@ fn headline(report: &Report) -> String {
             }
         }),
         Verdict::Collapsed { .. } => Some(format!("{} collapsed", comparison.name)),
+        Verdict::GivenUp { times, proven: true, .. } => Some(format!(
+            "{} is proven slower (each run over {} times as long)",
+            comparison.name,
+            three_digits(times, 1)
+        )),
+        Verdict::GivenUp { .. } => Some(format!("{} took too long to be judged", comparison.name)),
         Verdict::ProvenFaster { .. } | Verdict::NothingProven { .. } | Verdict::Failed { .. } => None,
     };
     let worse: Vec<String> = comparisons(report).filter_map(worse).collect();
@@ -70,11 +77,7 @@ fn judged(report: &Report) -> Judged {
         .iter()
         .filter(polls)
         .filter_map(|configuration| report.comparison(configuration));
-    Judged {
-        best: ratios.max_by(f64::total_cmp),
-        is_polling_worse: polling
-            .any(|c| matches!(c.verdict, Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. })),
-    }
+    Judged { best: ratios.max_by(f64::total_cmp), is_polling_worse: polling.any(|c| c.verdict.is_slower()) }
 }
 
 /// The comparisons of the candidates.

@@ -11,6 +11,20 @@ use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 /// Maximum number of call sites that are shown.
 const SITES: usize = 4;
 
+/// Prints why nothing was judged, and what to do. Nothing if the search found nothing to try, or was interrupted.
+pub fn write_outcome(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
+    let Some(search) = report.search.as_ref().filter(|_| !report.interrupted) else { return Ok(()) };
+    if let Some(shortfall) = &search.shortfall {
+        let text = format!("Proven: nothing, because {}.", shortfall.sentence());
+        writeln!(f, "{}", paragraph(&text, 0))?;
+    }
+    if let Some(unprovable) = &search.unprovable {
+        let [why, next] = unprovable.sentences(&report.session.analysis.control);
+        writeln!(f, "{}{}", paragraph(&why, 0), paragraph(&next, 0))?;
+    }
+    Ok(())
+}
+
 /// Prints the findings and the results of the screening.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let Some(search) = &report.search else { return Ok(()) };
@@ -38,8 +52,8 @@ fn mutexes(search: &Search) -> String {
     let findings = &search.findings;
     if search.picks.is_empty() {
         return match (&search.screening, search.polling.is_promising()) {
-            (None, _) => "No mutex and no wait costs enough time to search for a better one.".into(),
-            (Some(_), true) => "No mutex costs enough time to search for a better one, but waits do.".into(),
+            (None, false) => "No mutex and no wait costs enough time to search for a better one.".into(),
+            (_, true) => "No mutex costs enough time to search for a better one, but waits do.".into(),
             (Some(_), false) => {
                 "No mutex and no wait costs enough time to search for a better one; other candidates were tried.".into()
             }
@@ -115,7 +129,7 @@ fn ratio(standing: &ScreeningResult) -> String {
 
 fn fate(standing: &ScreeningResult, judged: bool) -> String {
     match &standing.end {
-        ScreeningEnd::Collapsed { limit_s } => format!(": collapsed, stopped after {limit_s:.1} s"),
+        ScreeningEnd::Collapsed { limit_s } => format!(": too slow, stopped after {limit_s:.1} s"),
         ScreeningEnd::Failed { reason } => format!(": {reason}"),
         ScreeningEnd::Kept | ScreeningEnd::Dropped if judged => ": is judged".into(),
         ScreeningEnd::Kept | ScreeningEnd::Dropped => String::new(),

@@ -5,7 +5,7 @@ use super::super::report::Report;
 use super::super::staircase::{Level, Staircase};
 use super::{head, interval, mean_and_sd};
 use std::fmt::{self, Formatter};
-use unspin_stats::{Ratio, three_digits};
+use unspin_stats::Ratio;
 
 /// The figures of the original report: the means of ten runs of `hackbench 50`.
 const ROSTEDT_2008: &str = "Rostedt 2008 (lateral stealing and adaptive spinning), 50 groups on 4 CPUs: strict order \
@@ -59,5 +59,5 @@ fn whole(staircase: &Staircase) -> String {
 }
 
 fn times(ratio: Ratio) -> String {
-    format!("{} times ({})", three_digits(ratio.value, 2), interval(ratio))
+    format!("{} times ({})", ratio.shown().0, interval(ratio))
 }

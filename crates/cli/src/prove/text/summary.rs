@@ -1,12 +1,12 @@
 //! The first lines of the report: what was compared, what is proven, how certain that is.
 
 use super::super::configuration::Configuration;
-use super::super::format::{effect, p_value, paragraph};
+use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
 use crate::engine::Engine;
 use std::fmt::{self, Formatter};
 use unspin_locks::LockKind;
-use unspin_stats::{Comparison, Direction, Quantity, Ratio, Verdict, three_digits};
+use unspin_stats::{Comparison, Direction, Quantity, Ratio, Verdict, effect, three_digits};
 
 /// Prints the lines. If the control failed, that replaces the second and third.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
@@ -14,7 +14,20 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if let Some(failure) = report.control_failure() {
         return write!(f, "{}", paragraph(&format!("Proven: nothing. {failure}"), 0));
     }
-    write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
+    if let Some(shortfall) = &report.session.shortfall {
+        let rounds = match report.session.rounds {
+            0 => "no round was".to_owned(),
+            1 => "1 round was".to_owned(),
+            rounds => format!("{rounds} rounds were"),
+        };
+        let text = format!("Proven: nothing, because only {rounds} run. {}.", capital(&shortfall.sentence()));
+        let text = text.replace("only no round", "no round");
+        write!(f, "{}", paragraph(&text, 0))?;
+    } else if report.session.rounds == 0 && report.interrupted {
+        return writeln!(f, "Proven: nothing, because no round was complete.");
+    } else {
+        write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
+    }
     write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))
 }
 
@@ -58,6 +71,11 @@ fn proven(report: &Report) -> String {
             Verdict::Collapsed { limit_s, .. } => {
                 clauses.push(format!("{name} collapsed, and was stopped after {limit_s:.0} s"));
             }
+            Verdict::GivenUp { times, proven: true, .. } => clauses.push(format!(
+                "{name} is slower, each run took over {} times as long as {control}'s slowest, and was given up early",
+                three_digits(*times, 1)
+            )),
+            Verdict::GivenUp { .. } => clauses.push(format!("{name} was given up, as its runs took too long")),
             Verdict::Failed { .. } => clauses.push(format!("{name} failed")),
         }
     }
@@ -95,8 +113,8 @@ fn shown(report: &Report, ratio: Ratio) -> (String, String) {
         true => Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower },
         false => ratio,
     };
-    let (lower, upper) = ratio.ends(2);
-    (three_digits(ratio.value, 2), format!("{lower} to {upper}"))
+    let (value, [lower, upper]) = ratio.shown();
+    (value, format!("{lower} to {upper}"))
 }
 
 /// The interval of the greatest proven difference; or, if nothing is proven, the differences that may remain
@@ -129,7 +147,11 @@ fn certainty(report: &Report) -> String {
         _ => None,
     });
     match hidden.max_by(f64::total_cmp) {
-        Some(factor) => format!("a difference of up to {} may be undetected{floor}.", effect(factor)),
+        // One figure: the undetected difference is never below the noise floor.
+        Some(factor) => format!("a difference of up to {} may be undetected.", effect(factor)),
+        None if judged(report).any(|comparison| comparison.verdict.is_slower()) => {
+            "the verdict below says by which rule.".into()
+        }
         None => "any difference may be undetected.".into(),
     }
 }
@@ -137,6 +159,12 @@ fn certainty(report: &Report) -> String {
 fn judged(report: &Report) -> impl Iterator<Item = &Comparison> {
     let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
     judged.filter_map(|configuration| report.comparison(configuration))
+}
+
+/// The same with a capital at the beginning.
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// "a, b and c".

@@ -1,0 +1,167 @@
+//! The time budget: what each phase may use of it.
+//!
+//! ```text
+//! metered run ─► short runs ─► rounds, at least as many as a proof needs ─► one metered run of each candidate
+//! ```
+//!
+//! The first metered run shows how long a run takes. From then on each phase leaves the time that the later ones need.
+//! If a proof does not fit, that is said at once; the short runs, or as many rounds as fit, are made all the same. No
+//! run begins after the end of the budget, so one run at most exceeds it.
+
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use unspin_stats::rounds_for_proof;
+
+/// The time budget of a session. It begins with the program.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeBudget {
+    began: Instant,
+    total: Duration,
+    /// The number of rounds, if that is given: then it limits only the search.
+    rounds: Option<u32>,
+}
+
+/// A proof did not fit in the time budget.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Shortfall {
+    /// The time budget, in seconds.
+    pub budget_s: f64,
+    /// The time that a proof needs, in seconds, with the search and the metered runs.
+    pub needed_s: f64,
+}
+
+/// The configurations beside the candidates: the control, its A/A pair, the program without the preload library.
+const BESIDE: usize = 3;
+/// A proof is announced to take that much longer than estimated: the durations of runs vary.
+const MARGIN: f64 = 1.15;
+
+impl TimeBudget {
+    /// Begins now.
+    pub fn begin(total: Duration, rounds: Option<u32>) -> TimeBudget {
+        TimeBudget { began: Instant::now(), total, rounds }
+    }
+
+    /// The time since the beginning.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// The whole budget; none if the number of rounds is given.
+    pub fn total(&self) -> Option<Duration> {
+        self.rounds.is_none().then_some(self.total)
+    }
+
+    /// The time left for everything else; without limit if the number of rounds is given.
+    pub fn left(&self) -> Duration {
+        match self.rounds {
+            Some(_) => Duration::MAX,
+            None => self.total.saturating_sub(self.elapsed()),
+        }
+    }
+
+    /// The time from `moment` to the end of the budget; without limit if the number of rounds is given.
+    pub fn left_after(&self, moment: Instant) -> Duration {
+        match self.rounds {
+            Some(_) => Duration::MAX,
+            None => (self.began + self.total).saturating_duration_since(moment),
+        }
+    }
+
+    /// The most time that the short runs of a search may use.
+    pub fn for_screening(&self) -> Duration {
+        /// Judging needs more, because only it proves anything.
+        const SCREENING: f64 = 0.35;
+        self.total.mul_f64(SCREENING)
+    }
+
+    /// The shortfall if `more` time is needed.
+    pub fn shortfall(&self, more: Duration) -> Option<Shortfall> {
+        let needed = self.elapsed().saturating_add(more);
+        (self.rounds.is_none() && needed > self.total)
+            .then(|| Shortfall { budget_s: self.total.as_secs_f64(), needed_s: needed.as_secs_f64() })
+    }
+}
+
+impl Shortfall {
+    /// "a proof needs about 34 s, and the time budget is 20 s: --time-budget 40s".
+    pub fn sentence(&self) -> String {
+        format!(
+            "a proof needs about {}, and the time budget is {}: use --time-budget {}",
+            duration(self.needed_s),
+            duration(self.budget_s),
+            self.option()
+        )
+    }
+
+    /// The value of --time-budget that is enough.
+    fn option(&self) -> String {
+        let seconds = MARGIN * self.needed_s;
+        let up = |step: f64| (seconds / step).ceil() * step;
+        match seconds {
+            s if s <= 20.0 => format!("{:.0}s", up(1.0).max(1.0)),
+            s if s <= 120.0 => format!("{:.0}s", up(5.0)),
+            _ => format!("{:.0}m", up(60.0) / 60.0),
+        }
+    }
+}
+
+/// A duration in whole seconds, or in minutes: "34 s", "12 min".
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.95 && s.fract() >= 0.05 => format!("{s:.1} s"),
+        s if s < 180.0 => format!("{s:.0} s"),
+        s => format!("{:.0} min", s / 60.0),
+    }
+}
+
+/// The time of a session that can prove something about so many candidates, if a run takes `run`, with one metered run
+/// of each candidate afterwards, of `metered` each.
+pub fn proof(candidates: usize, run: Duration, metered: Duration) -> Duration {
+    let rounds = rounds_for_proof(candidates, 0.05);
+    // One round more: the warm-up.
+    let runs = (rounds + 1) as usize * (BESIDE + candidates);
+    run.saturating_mul(runs as u32).saturating_add(metered.saturating_mul(candidates as u32))
+}
+
+/// The time of the shortest screening of so many candidates: the warm-up of the control, and two rounds.
+pub fn screening(candidates: usize, run: Duration) -> Duration {
+    run.saturating_mul(1 + 2 * (candidates as u32 + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn proof_of_fewer_candidates_needs_less_time() {
+        assert_eq!(proof(1, SECOND, SECOND), 29 * SECOND, "seven rounds of four, and one metered run");
+        assert_eq!(proof(2, SECOND, SECOND), 42 * SECOND);
+        assert_eq!(screening(2, SECOND), 7 * SECOND);
+    }
+
+    #[test]
+    fn shortfall_names_an_option_that_is_enough() {
+        let shortfall = |needed_s| Shortfall { budget_s: 5.0, needed_s };
+        assert_eq!(
+            shortfall(30.0).sentence(),
+            "a proof needs about 30 s, and the time budget is 5 s: use --time-budget 35s"
+        );
+        assert_eq!(shortfall(7.2).option(), "9s");
+        assert_eq!(shortfall(200.0).option(), "4m");
+        assert_eq!(
+            (duration(0.25), duration(7.0), duration(600.0)),
+            ("0.2 s".into(), "7 s".into(), "10 min".into())
+        );
+    }
+
+    #[test]
+    fn given_rounds_have_no_time_limit() {
+        let budget = TimeBudget::begin(Duration::ZERO, Some(6));
+        assert_eq!((budget.left(), budget.shortfall(SECOND)), (Duration::MAX, None));
+        assert_eq!(budget.total(), None);
+        let budget = TimeBudget::begin(SECOND, None);
+        assert!(budget.left() <= SECOND && budget.shortfall(2 * SECOND).is_some());
+    }
+}

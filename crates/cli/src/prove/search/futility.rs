@@ -1,0 +1,164 @@
+//! Stops a search whose gain would be within the noise.
+
+use super::super::budget::{self, TimeBudget};
+use super::super::configuration::Configuration;
+use super::super::monitor::NoMonitor;
+use super::super::runner::{Limit, Runner};
+use super::{Pick, Polling, Search};
+use crate::error::Error;
+use crate::options;
+use serde::Serialize;
+use std::time::Duration;
+use unspin_stats::effect;
+use unspin_stats::precision::least_detectable_effect;
+
+/// A greater gain is not compared with the noise before the search.
+const SMALL: f64 = 1.3;
+/// Number of runs that show the noise.
+const RUNS: u32 = 5;
+/// Number of configurations in a round: the control twice, the program without the preload library, a candidate.
+const CONFIGURATIONS: u32 = 4;
+/// The largest number of rounds of a session.
+const ROUNDS_MAX: u32 = 100;
+
+/// No gain can be proven: even if the locks and waits cost nothing, the gain would be within the noise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Unprovable {
+    /// The upper bound on the gain: how many times as fast the program could become.
+    pub bound: f64,
+    /// The smallest effect that the rounds could find, as a factor: the noise floor that is to be expected.
+    pub floor: f64,
+    /// Number of runs of the control that showed the noise.
+    pub runs: u32,
+    /// The rounds for which there is time.
+    pub rounds: u32,
+    /// The time budget, in seconds, that would be enough for the bound, if a session can be long enough.
+    pub enough_s: Option<f64>,
+}
+
+impl Unprovable {
+    /// Measures the noise where the possible gain is small. None if the gain can be proven, or if that is unknown.
+    pub fn of(
+        runner: &Runner<'_>,
+        control: &Configuration,
+        search: &Search,
+        run: Duration,
+        budget: &TimeBudget,
+        options: &options::ProveOptions,
+    ) -> Result<Option<Unprovable>, Error> {
+        let bound = bound(&search.picks, &search.polling, search.findings.seconds);
+        // The bound is one on the time; and the noise must not cost more than a part of the budget.
+        if bound >= SMALL || runner.figure.metric.is_cpu_time() || budget.left() < run * RUNS * 5 {
+            return Ok(None);
+        }
+        runner.progress.phase(&format!(
+            "{RUNS} runs of {}, to compare the noise with the possible gain",
+            control.name()
+        ));
+        let mut values = Vec::new();
+        for _ in 0..RUNS {
+            let limit = Limit::Timeout(options.time_limit);
+            match runner.run(control.setup.as_ref(), limit, None, &mut NoMonitor)?.map(|trial| trial.value) {
+                Some(Ok(value)) if value > 0.0 => values.push(value),
+                // The session shows the failure.
+                _ => return Ok(None),
+            }
+        }
+        let round_s = f64::from(CONFIGURATIONS) * run.as_secs_f64();
+        let rounds = options.runs.unwrap_or((budget.left().as_secs_f64() / round_s) as u32);
+        let spent_s = budget.elapsed().as_secs_f64();
+        Ok(judge(bound, &values, rounds.min(ROUNDS_MAX), |rounds| spent_s + round_s * f64::from(rounds + 1)))
+    }
+
+    /// Why no candidate was tried, and what to do.
+    pub fn sentences(&self, control: &str) -> [String; 2] {
+        let next = match self.enough_s {
+            Some(enough_s) => format!(
+                "To search all the same, allow more time: --time-budget {}. On a quieter machine less is enough.",
+                budget::duration(60.0 * (enough_s / 60.0).ceil()).replace(" min", "m").replace(" s", "s")
+            ),
+            None => "Measure on a quieter machine; here no number of rounds is enough.".into(),
+        };
+        [
+            format!(
+                "Not searched: without these locks and waits the program would be at most {:.2} times as fast, and differences \
+                 below {} cannot be proven here, measured by {} runs of {control}.",
+                self.bound,
+                effect(self.floor),
+                self.runs
+            ),
+            next,
+        ]
+    }
+}
+
+/// The upper bound on the gain of all candidates together. The shares of the time that they could save are added.
+fn bound(picks: &[Pick], polling: &Polling, seconds: f64) -> f64 {
+    let locks: f64 = picks.iter().map(|pick| 1.0 - 1.0 / pick.ceiling.max(1.0)).sum();
+    let waits = if polling.is_promising() { polling.saving_s / seconds } else { 0.0 };
+    1.0 / (1.0 - (locks + waits).min(0.99))
+}
+
+fn judge(bound: f64, values: &[f64], rounds: u32, time_s: impl Fn(u32) -> f64) -> Option<Unprovable> {
+    let floor_of = |rounds| least_detectable_effect(values, rounds, 0.05, 0.8);
+    let floor = floor_of(rounds.max(2))?;
+    (bound < floor).then(|| Unprovable {
+        bound,
+        floor,
+        runs: values.len() as u32,
+        rounds,
+        enough_s: (rounds.max(2)..=ROUNDS_MAX)
+            .find(|&n| floor_of(n).is_some_and(|floor| floor <= bound))
+            .map(time_s),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOISY: [f64; 5] = [1.0, 1.1, 0.9, 1.12, 0.93];
+
+    fn judged(bound: f64, rounds: u32) -> Option<Unprovable> {
+        judge(bound, &NOISY, rounds, f64::from)
+    }
+
+    #[test]
+    fn gain_below_the_noise_cannot_be_proven() {
+        let found = judged(1.03, 8).unwrap();
+        assert!(found.floor > 1.05, "{found:?}");
+        let [why, next] = found.sentences("system");
+        assert!(
+            why.starts_with(
+                "Not searched: without these locks and waits the program would be at most 1.03 times"
+            ),
+            "{why}"
+        );
+        assert!(next.contains("--time-budget ") || next.contains("quieter machine"), "{next}");
+        assert_eq!(judged(1.5, 8), None);
+        assert_eq!(judge(1.03, &[1.0, 1.0, 1.0, 1.0, 1.0], 8, f64::from), None, "no noise");
+    }
+
+    #[test]
+    fn more_rounds_are_advised_only_if_they_are_enough() {
+        let found = judged(1.06, 8).unwrap();
+        assert!(found.enough_s.is_some_and(|rounds| rounds > 8.0), "{found:?}");
+        assert!(judged(1.001, 8).unwrap().enough_s.is_none());
+    }
+
+    #[test]
+    fn possible_gains_are_added() {
+        let pick = |ceiling| Pick {
+            name: "a".into(),
+            origin: None,
+            lost_s: 1.0,
+            lost: 0.05,
+            ceiling,
+            starved: false,
+            located: None,
+        };
+        let none = Polling::default();
+        assert!((bound(&[pick(1.25), pick(1.25)], &none, 10.0) - 1.0 / 0.6).abs() < 1e-9);
+        assert!((bound(&[], &none, 10.0) - 1.0).abs() < 1e-9);
+    }
+}
