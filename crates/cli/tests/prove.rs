@@ -47,7 +47,7 @@ fn faster_candidate_is_proven_faster() {
 
 #[test]
 fn verbose_report_contains_noise_and_cpus() {
-    let (out, err, code) = prove("6", &["--verbose"], "echo tps: 100");
+    let (out, err, code) = prove("7", &["--verbose"], "echo tps: 100");
     assert_eq!(code, Some(3), "{out}{err}");
     let text = flat(&out);
     assert!(text.contains("Proven: nothing; global and rcu may be as good as kernel."), "{out}");
@@ -75,11 +75,16 @@ fn equal_candidates_prove_nothing() {
 }
 
 #[test]
-fn five_rounds_prove_nothing() {
-    let script = "case $UNSPIN_SYSV in rcu) echo tps: 900;; *) echo tps: 100;; esac";
-    let (out, err, code) = prove("5", &["--sysv", "rcu"], script);
-    assert_eq!(code, Some(3), "{out}{err}");
-    assert!(flat(&out).contains("5 rounds cannot prove one"), "{out}");
+fn rounds_that_prove_nothing_are_refused() {
+    for (runs, engines, said) in [
+        ("5", "rcu", "5 rounds cannot prove anything: use 6 or more"),
+        ("6", "global,rcu", "--runs 6 cannot prove anything about 2 candidates: use --runs 7 or more"),
+        ("abc", "rcu", "give a number of rounds, 6 to 100000"),
+    ] {
+        let (out, err, code) = prove(runs, &["--sysv", engines], "echo tps: 100");
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.contains(said), "{err}");
+    }
 }
 
 #[test]
@@ -92,7 +97,7 @@ fn program_without_preload_does_not_change_the_verdict() {
 
 #[test]
 fn failing_control_ends_the_session() {
-    let (out, _, code) = prove("5", &[], "echo no luck today >&2; exit 7");
+    let (out, _, code) = prove("7", &[], "echo no luck today >&2; exit 7");
     assert_eq!(code, Some(4), "{out}");
     assert!(flat(&out).contains("First failure of kernel: it ended with exit code 7."), "{out}");
     assert!(out.contains("  | no luck today\n"), "{out}");
@@ -102,7 +107,7 @@ fn failing_control_ends_the_session() {
 #[test]
 fn missing_metric_is_reported_once() {
     let options =
-        ["prove", "--runs", "5", "--metric", "nosuch", "--waits", "poll", "--", "sh", "-c", "sleep 0; :"];
+        ["prove", "--runs", "6", "--metric", "nosuch", "--waits", "poll", "--", "sh", "-c", "sleep 0; :"];
     let (out, err, code) = finish(&mut unspin(&options));
     assert_eq!(code, Some(4), "{out}{err}");
     let said = flat(&out).matches("no number for --metric 'nosuch' in its output").count();
@@ -123,7 +128,7 @@ fn crashing_candidate_is_reported() {
 #[test]
 fn candidate_without_figure_counts_as_failed() {
     let script = "case $UNSPIN_SYSV in rcu) echo nothing;; *) echo tps: 100;; esac";
-    let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
+    let (out, _, code) = prove("6", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(4), "{out}");
     assert!(flat(&out).contains("no number for --metric 'tps' in its output"), "{out}");
     assert!(out.contains("  | nothing\n"), "{out}");
@@ -132,7 +137,7 @@ fn candidate_without_figure_counts_as_failed() {
 #[test]
 fn hanging_candidate_is_ended() {
     let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
-    let (out, _, code) = prove("5", &["--sysv", "rcu", "--time-limit", "1s"], script);
+    let (out, _, code) = prove("6", &["--sysv", "rcu", "--time-limit", "1s"], script);
     assert_eq!(code, Some(4), "{out}");
     assert!(flat(&out).contains("it was still running after 1.0 s"), "{out}");
 }
@@ -140,14 +145,14 @@ fn hanging_candidate_is_ended() {
 #[test]
 fn collapsed_candidate_is_stopped_early() {
     let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
-    let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
+    let (out, _, code) = prove("6", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(1), "{out}");
     assert!(flat(&out).contains("rcu collapsed: stopped after 5 s"), "{out}");
 }
 
 #[test]
 fn engine_without_calls_is_not_ranked() {
-    let metric = ["prove", "--runs", "5", "--metric", "tps", "--higher-is-better", "--sysv", "global,rcu"];
+    let metric = ["prove", "--runs", "7", "--metric", "tps", "--higher-is-better", "--sysv", "global,rcu"];
     let script = "case $UNSPIN_SYSV in rcu) echo tps: 900;; *) echo tps: 100;; esac";
     let (out, _, code) = finish(&mut unspin(&[&metric[..], &["--", "sh", "-c", script]].concat()));
     assert_eq!(code, Some(4), "{out}");
@@ -157,7 +162,7 @@ fn engine_without_calls_is_not_ranked() {
 #[test]
 fn failed_metered_run_loses_only_its_table() {
     let script = "[ -n \"$UNSPIN_RECORD\" ] && exit 9; echo tps: 100";
-    let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
+    let (out, _, code) = prove("6", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(3), "{out}");
     assert!(out.contains("No lock table of rcu: when metered, it ended with exit code 9.\n"), "{out}");
     assert!(out.contains("Verdict\n"), "{out}");
@@ -169,12 +174,12 @@ fn leftover_processes_are_ended_before_the_next_run() {
     let list = folder.path().join("pids");
     // In its own session, so that signals to the process group do not reach it.
     let script = format!("setsid sleep 1000 & echo $! >> {}; echo tps: 100", list.display());
-    let (out, _, code) = prove("5", &["--sysv", "rcu"], &script);
+    let (out, _, code) = prove("6", &["--sysv", "rcu"], &script);
     assert_eq!(code, Some(3), "{out}");
     assert!(flat(&out).contains("processes behind, which were ended"), "{out}");
     let pids = fs::read_to_string(&list).unwrap();
-    // Warm-up and five rounds of four candidates, and one metered run.
-    assert_eq!(pids.lines().count(), 6 * 4 + 1);
+    // Warm-up and six rounds of four candidates, and one metered run.
+    assert_eq!(pids.lines().count(), 7 * 4 + 1);
     assert!(pids.lines().all(|pid| gone(pid.parse().unwrap())), "{pids}");
 }
 
@@ -272,20 +277,20 @@ fn wall_time_and_cpu_time_are_accepted_as_metric() {
     for metric in ["wall-time", "cpu-time"] {
         let busy = format!("{CALL}; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
         let (out, err, code) = finish(&mut unspin(&[
-            "prove", "--runs", "5", "--metric", metric, "--sysv", "rcu", "--", "sh", "-c", &busy,
+            "prove", "--runs", "6", "--metric", metric, "--sysv", "rcu", "--", "sh", "-c", &busy,
         ]));
         assert_eq!(code, Some(3), "{out}{err}");
         let name = if metric == "wall-time" { "wall time" } else { "CPU time" };
-        assert!(flat(&out).contains(&format!("{name}, lower is better: 5 rounds")), "{out}");
+        assert!(flat(&out).contains(&format!("{name}, lower is better: 6 rounds")), "{out}");
     }
 }
 
 #[test]
 fn workload_has_its_own_figure() {
-    let command = ["prove", "--runs", "5", "--sysv", "rcu", "semopbench", "-g", "2", "-s", "2", "-n", "20"];
+    let command = ["prove", "--runs", "6", "--sysv", "rcu", "semopbench", "-g", "2", "-s", "2", "-n", "20"];
     let (out, err, code) = finish(&mut unspin(&command));
     assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");
-    assert!(flat(&out).contains("seconds per repetition, lower is better: 5 rounds"), "{out}");
+    assert!(flat(&out).contains("seconds per repetition, lower is better: 6 rounds"), "{out}");
     assert!(flat(&out).contains("sysv id locks "), "{out}");
     assert!(!flat(&out).contains("no System V call"), "{out}");
 }

@@ -20,8 +20,16 @@ pub fn unspin(arguments: &[&str]) -> Command {
     command
 }
 
-/// Standard output, standard error and exit code of a command.
+/// Standard output, standard error and exit code of a command. The lines in which `prove` shows its progress are left
+/// out.
 pub fn finish(command: &mut Command) -> (String, String, Option<i32>) {
+    let (stdout, stderr, code) = finish_with_progress(command);
+    let lines = stderr.split_inclusive('\n').filter(|line| !line.starts_with("unspin prove: "));
+    (stdout, lines.collect(), code)
+}
+
+/// The same with all of standard error.
+pub fn finish_with_progress(command: &mut Command) -> (String, String, Option<i32>) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
 }
