@@ -3,12 +3,13 @@
 
 mod common;
 
-use common::{compiled, finish, unspin};
+use common::{Background, compiled, finish, unspin};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
+use unspin_sys::child::{self, Signal};
 
 /// The programs, compiled once; none without a compiler.
 fn program(source: &str) -> Option<PathBuf> {
@@ -171,6 +172,25 @@ fn search_finds_the_best_kind() {
     let standings = result["search"]["screening"]["standings"].as_array().unwrap();
     assert!(standings.iter().any(|s| s["name"] == "steal" && s["fate"]["fate"] == "collapsed"), "{result}");
     assert!(result["plan"].as_str().unwrap().contains("adaptive"));
+}
+
+/// Issue 14: ^C threw away what had been metered.
+#[test]
+fn interrupt_while_metering_reports_what_was_metered() {
+    let Some(narrow) = program("narrow") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let (narrow, file_name) = (narrow.to_str().unwrap(), file.to_str().unwrap());
+    let mut run =
+        Background::start(unspin(&["prove", "--json", file_name, "--", narrow, "4", "2000000000"]));
+    run.wait_for_line("one metered run of the program");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    child::signal(run.pid(), Signal::Terminate).unwrap();
+    assert_eq!(run.wait().code(), Some(130));
+    let result = json(&file);
+    assert_eq!(result["interrupted"], true);
+    assert!(result["search"]["findings"]["attempts"].as_u64().unwrap() > 1000, "{result}");
+    assert_eq!(result["locks"]["metered"][0]["candidate"], "system");
 }
 
 #[test]

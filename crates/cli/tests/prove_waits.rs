@@ -142,7 +142,7 @@ fn search_judges_waits_together_with_mutexes() {
 fn search_prefers_candidates_within_the_cpu_limit() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
-    let options = ["--time-budget", "20s", "--cpu-limit", "250", "--plan", plan.to_str().unwrap()];
+    let options = ["--time-budget", "50s", "--cpu-limit", "250", "--plan", plan.to_str().unwrap()];
     let speeds = ["system=400", "adaptive=200", "steal=200", "poll=100", "both=80", "burn", "turns"];
     let Some((out, err, code)) = prove(&options, &speeds) else { return };
     if out.contains("No mutex costs enough time") {
@@ -169,7 +169,7 @@ fn is_filtered() -> bool {
 fn report_compares_slept_waits_with_the_control() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
-    let options = ["--runs", "6", "--waits", "poll,poll@player", "--json", file.to_str().unwrap()];
+    let options = ["--runs", "7", "--waits", "poll,poll@player", "--json", file.to_str().unwrap()];
     let Some((out, err, code)) = prove(&options, &["system=100", "turns"]) else { return };
     assert_eq!(code, Some(3), "{out}{err}");
     let table = out.split("\nWaits, in one metered run each\n").nth(1).expect("there is a table");

@@ -13,7 +13,7 @@
 
 use crate::candidate::Role;
 use crate::experiment::Experiment;
-use crate::metric::Metric;
+use crate::metric::{Metric, Quantity};
 use crate::run::{Run, RunOutcome};
 use crate::sample::SampleSet;
 use std::time::Duration;
@@ -65,10 +65,11 @@ impl MuchSlower {
     }
 }
 
-/// Whether a run was stopped, or has a value that is worse than each of the control's.
+/// Whether a run took so long that it was stopped and the time is the figure, or has a value that is worse than each of the control's.
 fn is_worse(run: &Run, control: &[&Run], metric: &Metric) -> bool {
     match run.outcome {
-        RunOutcome::Stopped { .. } => true,
+        // Of another figure nothing is known.
+        RunOutcome::Stopped { .. } => metric.quantity == Quantity::WallTime,
         RunOutcome::Ok { value } => {
             let times = |other| metric.direction.times_as_good(value, other);
             control.iter().filter_map(|run| run.value()).all(|other| times(other) < 1.0)

@@ -10,7 +10,7 @@
 
 use crate::candidate::Candidate;
 use crate::collapse;
-use crate::metric::Direction;
+use crate::metric::{Direction, Metric, Quantity};
 use crate::much_slower::{STOPPED_AT_LEAST, STOPPED_TIMES};
 use crate::pairs::Pairs;
 use crate::random::{Purpose, Random, stream};
@@ -30,11 +30,11 @@ const ROUNDS_AT_MOST: u32 = 12;
 ///
 /// ```
 /// use std::time::Duration;
-/// use unspin_stats::{Candidate, Direction, RunOutcome, Run, Screening};
+/// use unspin_stats::{Candidate, Metric, RunOutcome, Run, Screening};
 ///
 /// let candidates = ["a", "b", "c", "d"].map(Candidate::new).to_vec();
 /// let budget = Duration::from_secs(60);
-/// let mut screening = Screening::new(Candidate::control("system"), candidates, 1, budget, Direction::LowerIsBetter, 42);
+/// let mut screening = Screening::new(Candidate::control("system"), candidates, 1, budget, &Metric::wall_time(), 42);
 /// let mut clock = Duration::ZERO;
 /// while let Some(run) = screening.next(clock) {
 ///     let took = [1.0, 1.1, 0.9, 0.5, 1.2][run.index]; // here the program would run
@@ -47,6 +47,8 @@ const ROUNDS_AT_MOST: u32 = 12;
 #[derive(Debug)]
 pub struct Screening {
     direction: Direction,
+    /// Whether a long run is a bad one.
+    is_about_time: bool,
     keep: usize,
     budget: Duration,
     order: Random,
@@ -116,14 +118,15 @@ impl Screening {
         candidates: Vec<Candidate>,
         keep: usize,
         budget: Duration,
-        direction: Direction,
+        metric: &Metric,
         seed: u64,
     ) -> Screening {
         let active: Vec<usize> = (1..=candidates.len()).collect();
         let samples = std::iter::once(control).chain(candidates).map(SampleSet::new).collect();
         let halvings = (active.len() as f64 / keep.max(1) as f64).log2().ceil();
         Screening {
-            direction,
+            direction: metric.direction,
+            is_about_time: metric.quantity == Quantity::WallTime,
             keep: keep.max(1),
             budget,
             order: stream(seed, Purpose::Screening),
@@ -229,12 +232,13 @@ impl Screening {
     }
 
     /// A candidate is stopped before its collapse if it is much slower than the control, and takes more than its share of
-    /// half the budget.
+    /// half the budget. If the figure is not the time, a long run may have a good figure, and may take half the budget.
     fn limit(&self, index: usize) -> Option<Duration> {
         let control = self.samples[0].all_runs().filter(|run| run.value().is_some());
         let elapsed: Vec<Duration> = control.map(|run| Duration::from_secs_f64(run.elapsed_s)).collect();
         let (collapse, slowest) = (collapse::limit(&elapsed)?, elapsed.into_iter().max()?);
-        let share = self.budget / (2 * (self.samples.len() as u32 - 1).max(1));
+        let sharing = if self.is_about_time { self.samples.len() as u32 - 1 } else { 1 };
+        let share = self.budget / (2 * sharing.max(1));
         let patience = share.max(slowest * STOPPED_TIMES).max(STOPPED_AT_LEAST);
         Some(if index == 0 { collapse } else { collapse.min(patience) })
     }
@@ -278,7 +282,7 @@ mod tests {
     fn screening(names: &[&str], keep: usize, budget_s: f64) -> Screening {
         let candidates = names.iter().map(|&name| Candidate::new(name)).collect();
         let budget = Duration::from_secs_f64(budget_s);
-        Screening::new(Candidate::control("system"), candidates, keep, budget, Direction::LowerIsBetter, 7)
+        Screening::new(Candidate::control("system"), candidates, keep, budget, &Metric::wall_time(), 7)
     }
 
     /// Runs the screening with the times from `took`. Returns how often each candidate ran, and the total time.

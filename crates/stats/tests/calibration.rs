@@ -387,8 +387,14 @@ fn p_of_selected(seed: u64, judged_by: JudgedBy) -> f64 {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let candidates = names.iter().map(|&name| Candidate::new(name)).collect();
     let mut machine = Machine::new(SHARED_MACHINE, seed);
-    let mut screening =
-        Screening::new(Candidate::control("control"), candidates, 1, Duration::from_secs(150), LOWER, seed);
+    let mut screening = Screening::new(
+        Candidate::control("control"),
+        candidates,
+        1,
+        Duration::from_secs(150),
+        &Metric::wall_time(),
+        seed,
+    );
     let mut clock = 0.0;
     while let Some(run) = screening.next(Duration::from_secs_f64(clock)) {
         if run.index == 0 {
@@ -434,7 +440,7 @@ fn screening_mostly_keeps_the_best_candidate() {
         let candidates = ["a", "b", "c", "d", "e", "f"].map(Candidate::new).to_vec();
         let budget = Duration::from_secs(80);
         let mut screening =
-            Screening::new(Candidate::control("control"), candidates, 2, budget, LOWER, *seed);
+            Screening::new(Candidate::control("control"), candidates, 2, budget, &Metric::wall_time(), *seed);
         let (mut machine, mut clock) = (Machine::new(SHARED_MACHINE, *seed), 0.0);
         while let Some(run) = screening.next(Duration::from_secs_f64(clock)) {
             if run.index == 0 {

@@ -32,9 +32,14 @@ pub fn screen(
     time_limit: Duration,
 ) -> Result<Screened, Error> {
     let candidates = entrants.iter().map(|entrant| entrant.candidate.clone()).collect();
-    let direction = runner.figure.metric.direction;
-    let mut screening =
-        Screening::new(control.candidate.clone(), candidates, KEPT, budget, direction, super::super::seed());
+    let mut screening = Screening::new(
+        control.candidate.clone(),
+        candidates,
+        KEPT,
+        budget,
+        &runner.figure.metric,
+        super::super::seed(),
+    );
     let began = Instant::now();
     while let Some(turn) = screening.next(began.elapsed()) {
         if began.elapsed() >= budget {
