@@ -181,8 +181,7 @@ fn interrupt_while_metering_reports_what_was_metered() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let (narrow, file_name) = (narrow.to_str().unwrap(), file.to_str().unwrap());
-    let mut run =
-        Background::start(unspin(&["prove", "--json", file_name, "--", narrow, "4", "2000000000"]));
+    let mut run = Background::start(unspin(&["prove", "--json", file_name, "--", narrow, "4", "2000000000"]));
     run.wait_for_line("one metered run of the program");
     std::thread::sleep(std::time::Duration::from_secs(3));
     child::signal(run.pid(), Signal::Terminate).unwrap();

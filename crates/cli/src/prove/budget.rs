@@ -78,7 +78,7 @@ impl TimeBudget {
     pub fn shortfall(&self, more: Duration) -> Option<Shortfall> {
         let needed = self.elapsed().saturating_add(more);
         (self.rounds.is_none() && needed > self.total)
-            .then(|| Shortfall { budget_s: self.total.as_secs_f64(), needed_s: needed.as_secs_f64() })
+            .then_some(Shortfall { budget_s: self.total.as_secs_f64(), needed_s: needed.as_secs_f64() })
     }
 }
 

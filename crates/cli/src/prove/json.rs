@@ -1,5 +1,6 @@
 //! The report as JSON, with a versioned schema.
 
+use super::budget::Shortfall;
 use super::conditions::Disturbance;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
@@ -29,6 +30,7 @@ struct ProveDocument<'a> {
     aborted: Option<String>,
     rounds: u32,
     elapsed_s: f64,
+    shortfall: Option<Shortfall>,
     candidates: Vec<ConfigurationEntry<'a>>,
     disturbance: &'a Disturbance,
     analysis: &'a Analysis,
@@ -73,6 +75,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         aborted: report.session.aborted.as_ref().map(ToString::to_string),
         rounds: report.session.rounds,
         elapsed_s: report.session.elapsed.as_secs_f64(),
+        shortfall: report.session.shortfall,
         candidates: candidates.collect(),
         disturbance: &report.session.disturbance,
         analysis: &report.session.analysis,

@@ -180,7 +180,11 @@ fn try_out(
     if search.shortfall.is_none() && !is_choice {
         return Ok(entrants);
     }
-    runner.progress.phase(&format!("short runs, to select the best of {} candidates", entrants.len()));
+    let which = match &entrants[..] {
+        [only] => only.name().to_owned(),
+        all => format!("{} candidates, to select the best", all.len()),
+    };
+    runner.progress.phase(&format!("short runs of {which}"));
     let screened = screen::screen(runner, control, &entrants, screening, options.time_limit)?;
     let mut judged = Vec::new();
     if search.shortfall.is_none() {
