@@ -119,6 +119,20 @@ fn lock_initialised_before_fork_has_the_same_name_in_the_child() {
     assert_eq!(report["processes"].as_array().unwrap().len(), 3);
 }
 
+/// A hold that counted until the end of the recording would include the 1.5 s after the children's end.
+#[test]
+fn hold_of_a_process_that_ended_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((report, err)) = metered("leaves_locked.c", &[], folder.path()) else { return };
+    let lock = &report["locks"][0];
+    let [seconds, longest, all] =
+        [&report["seconds"], &lock["hold_max"], &lock["hold"]].map(|value| value.as_f64().unwrap());
+    assert!(longest <= seconds - 1.5 && all <= 3.0 * (seconds - 1.5), "{longest} {all} of {seconds}: {err}");
+    assert_eq!(report["left_locked"].as_array().unwrap().len(), 2, "{err}");
+    assert!(report["held"].as_array().unwrap().is_empty(), "{err}");
+    assert!(err.contains("Still held when their process ended"), "{err}");
+}
+
 /// The meter recognises `Lock` as a wrapper when it returns for the first time with the lock held.
 #[test]
 fn wrapper_caller_is_reported_as_the_caller() {

@@ -27,6 +27,10 @@ pub(crate) const GENERATION: usize = 6;
 const STACKS: usize = 7;
 /// Bytes of the command line; 0 in recordings of versions that did not store it.
 const COMMAND_BYTES: usize = 8;
+/// When the process was last known to be alive, in ticks; 0: not known after SINCE.
+pub(crate) const SEEN: usize = 9;
+/// When the process was found to have ended, in ticks; 0: it is not known to have ended.
+pub(crate) const ENDED: usize = 10;
 /// The command line: arguments that end with a null byte each, truncated to the room there is.
 const COMMAND: usize = 64;
 const COMMAND_WORDS: usize = 128;
@@ -89,6 +93,12 @@ pub(crate) fn create(pages: Pages<'_>, free: &AtomicU64, images: &AtomicU64) -> 
     }
     list::push(images, words, page);
     Some(page)
+}
+
+/// Records that the process of an image is alive now.
+pub(crate) fn set_seen(words: &[AtomicU64; WORDS]) {
+    // Relaxed: a time that readers take as it is.
+    words[SEEN].store(clock::ticks(), Relaxed);
 }
 
 impl<'m> Image<'m> {

@@ -21,6 +21,7 @@ pub(crate) fn write(report: &MeterReport, text: &mut String) {
     locks_among_waits(report, text);
     left_out(report, text);
     held(report, text);
+    left_locked(report, text);
     processes(report, text);
     if !report.events.is_empty() {
         text.push_str("\nCounted beside:\n");
@@ -89,6 +90,24 @@ fn held(report: &MeterReport, text: &mut String) {
             list(report, locks, verb, text);
         }
     }
+}
+
+/// The locks that a process left locked. Each process is one line: that it ended is the point, not for how long.
+fn left_locked(report: &MeterReport, text: &mut String) {
+    let locks = &report.left_locked;
+    if locks.is_empty() {
+        return;
+    }
+    let sentence = "Still held when their process ended; such a hold counts until the process was last seen alive. If the \
+                    lock is shared between processes, release it before the process ends, or make it robust \
+                    (pthread_mutexattr_setrobust).";
+    text.push('\n');
+    wrap(sentence, WIDTH, text);
+    for held in locks.iter().take(MOST) {
+        let mark = held.kind.mark().map_or(String::new(), |mark| format!(" {mark}"));
+        let _ = writeln!(text, "    process {}: {}{mark}, taken by {}", held.pid, held.lock, held.caller);
+    }
+    more(locks.len(), text);
 }
 
 fn list(report: &MeterReport, locks: &[LockInUse], verb: &str, text: &mut String) {

@@ -5,6 +5,7 @@ use crate::kind::{Class, RecordKind};
 use crate::snapshot::{Image, Snapshot, Thread};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// A process from its start, or from its last exec, on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -21,7 +22,8 @@ pub struct Process {
     pub threads: u64,
 }
 
-/// A lock that a thread holds, or waits for, at the end of the recording or at the time of the snapshot.
+/// A lock that a thread holds, or waits for, at the end of the recording or at the time of the snapshot; or that a thread
+/// held when its process ended.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LockInUse {
     /// Process.
@@ -67,22 +69,32 @@ type LockAndCaller<'a> = dyn Fn(&Image, &Key) -> (String, String) + 'a;
 
 /// The locks that are held.
 pub(crate) fn held(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<LockInUse> {
-    each(snapshot, names, |thread| thread.holds.clone())
+    let running = snapshot.images.iter().filter(|image| image.ended.is_none());
+    each(running, snapshot, names, |thread| thread.holds.clone())
+}
+
+/// The locks that processes held when they ended before the recording did.
+pub(crate) fn left_locked(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<LockInUse> {
+    let ended = snapshot.images.iter().filter(|image| image.ended.is_some());
+    each(ended, snapshot, names, |thread| thread.holds.clone())
 }
 
 /// The locks that threads wait for. Waits by design are not included.
 pub(crate) fn waiting(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<LockInUse> {
     let is_lock = |key: &Key| key.kind().is_some_and(|kind| kind.class() == Class::Lock);
-    each(snapshot, names, |thread| thread.waits.into_iter().filter(|(key, _)| is_lock(key)).collect())
+    each(snapshot.images.iter(), snapshot, names, |thread| {
+        thread.waits.into_iter().filter(|(key, _)| is_lock(key)).collect()
+    })
 }
 
-fn each(
+fn each<'a>(
+    images: impl Iterator<Item = &'a Image>,
     snapshot: &Snapshot,
     names: &LockAndCaller<'_>,
     of: impl Fn(&Thread) -> Vec<(Key, u64)>,
 ) -> Vec<LockInUse> {
     let mut all = Vec::new();
-    for image in &snapshot.images {
+    for image in images {
         for (tid, (key, since)) in
             image.threads.iter().flat_map(|thread| of(thread).into_iter().map(|lock| (thread.tid, lock)))
         {
@@ -126,10 +138,12 @@ impl Blocked {
     /// The times of the threads only, without the times that they waited.
     pub(crate) fn of_threads(snapshot: &Snapshot, extra: &[ThreadTimes]) -> Blocked {
         let mut blocked = Blocked::default();
+        // A program may have thousands of processes.
+        let alive: HashMap<(u32, u32), &ThreadTimes> =
+            extra.iter().map(|times| ((times.pid, times.tid), times)).collect();
         for image in &snapshot.images {
             for thread in &image.threads {
-                let alive = extra.iter().find(|times| (times.pid, times.tid) == (image.pid, thread.tid));
-                match alive {
+                match alive.get(&(image.pid, thread.tid)) {
                     Some(now) => blocked.add(
                         &snapshot.window,
                         thread.lived,

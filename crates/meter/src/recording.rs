@@ -14,12 +14,14 @@ use crate::slot;
 use crate::snapshot::Snapshot;
 use crate::table::{self, LINK, OWNER, Stride, Table};
 use crate::wakeup::WakeUpCost;
+use crate::window::Window;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
+use unspin_sys::process::Liveness;
 use unspin_sys::{clock, mem::Mapping, process, sched};
 
 /// Version of the file format that this crate writes and reads. Version 3 adds rows for waits for descriptors, joins
@@ -265,6 +267,14 @@ impl Recording {
         at(page)
     }
 
+    /// The first page of the image of the calling process; none if it has used no lock.
+    pub(crate) fn own_image(&self) -> Option<&[AtomicU64; WORDS]> {
+        // Relaxed: as in `image`.
+        let current = self.current.load(Relaxed);
+        let is_own = current >> 32 == u64::from(process::pid());
+        self.pages().page(current & 0xFFFF_FFFF).filter(|_| is_own)
+    }
+
     /// The image that a table belongs to: that of the process in which its thread lives.
     fn image_of(&self, table: &Table<'_>) -> Option<Image<'_>> {
         Image::at(self.pages(), self.free(), table.image())
@@ -361,6 +371,11 @@ impl Recording {
             .find_map(|(_, head)| crate::held::HeldLocks::new(head).take_from_another(lock))?;
         table.count_event(Event::ForeignUnlock, 1);
         Some(found)
+    }
+
+    /// The time metered: up to now, or the whole time if the recording is finished.
+    pub fn window(&self) -> Window {
+        header::window(self.map.words(), Liveness::Alive)
     }
 
     /// The sums over all tables as they are now. It may be called at any time: while the program runs, after it

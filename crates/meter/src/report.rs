@@ -71,6 +71,10 @@ pub struct MeterReport {
     pub waiting: Vec<LockInUse>,
     /// Locks that threads hold at the end of the recording.
     pub held: Vec<LockInUse>,
+    /// Locks that threads held when their process ended before the recording did. Such a hold counts until the process
+    /// was last seen alive.
+    #[serde(default)]
+    pub left_locked: Vec<LockInUse>,
     /// How long the threads were blocked, and how much of that the report explains.
     pub blocked: Blocked,
     /// The events that occurred.
@@ -164,6 +168,7 @@ impl MeterReport {
             processes: process::processes(snapshot),
             waiting: process::waiting(snapshot, &lock_and_caller),
             held: process::held(snapshot, &lock_and_caller),
+            left_locked: process::left_locked(snapshot, &lock_and_caller),
             blocked,
             total,
             totals,

@@ -48,6 +48,9 @@ pub struct Image {
     pub parent: u32,
     /// Start of recording in this process, in ticks since the recording began.
     pub since: u64,
+    /// For a process that ended before the recording did: the last time at which it is known to have been alive, in
+    /// ticks since the recording began.
+    pub ended: Option<u64>,
     /// Its arguments, the first of which is its name.
     pub command: Vec<String>,
     /// What was mapped, by generation from 1 on: lines of `/proc/PID/maps`. A row whose
@@ -167,7 +170,16 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
     let refused = words[REFUSED].load(Relaxed);
     let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
     let images = reader.list(&words[IMAGES]);
-    let mut images: Vec<Image> = images.into_iter().map(|page| reader.image(page, &mut unrecorded)).collect();
+    // Latest first. A later image of the same process is that of the program that the process has executed: the earlier
+    // image has ended. (Ids of process and parent are compared, because pid namespaces have equal process ids.)
+    let mut later = BTreeMap::new();
+    let mut images: Vec<Image> = images
+        .into_iter()
+        .map(|page| {
+            let next = later.insert(word(page, image::PROCESS), word(page, image::SINCE));
+            reader.image(page, next, &mut unrecorded)
+        })
+        .collect();
     images.reverse();
     // If several threads of a new process arrive first at once, each makes an image, and one of the images is used.
     images.retain(|image| !image.threads.is_empty());
@@ -231,24 +243,36 @@ impl<'m> Reader<'m> {
         ticks.saturating_sub(self.ticks.0)
     }
 
-    fn image(&mut self, page: &'m Page, unrecorded: &mut Unrecorded) -> Image {
+    /// Reads an image. `next` is the start of the next image of the same process, in ticks.
+    fn image(&mut self, page: &'m Page, next: Option<u64>, unrecorded: &mut Unrecorded) -> Image {
         let process = word(page, image::PROCESS);
+        let ended = self.end_of(page, next);
         let mut image = Image {
             pid: (process >> 32) as u32,
             parent: process as u32,
             since: self.since(word(page, image::SINCE)),
+            ended: ended.map(|ended| self.since(ended)),
             command: image::command(page),
             ..Image::default()
         };
         self.blobs(page, &mut image);
         for head in self.list(&page[image::TABLES]) {
-            self.table(head, &mut image);
+            self.table(head, ended, &mut image);
             unrecorded.overflowed = unrecorded.overflowed.saturating_add(word(head, table::OVERFLOWED));
         }
         image.threads.reverse();
         leave_one_holder(&mut image);
-        still_read(&mut image, self.since(self.ticks.1));
+        still_read(&mut image, self.since(ended.unwrap_or(self.ticks.1)));
         image
+    }
+
+    /// The last time at which the process of an image is known to have been alive, in ticks; none if it is not known to
+    /// have ended before the recording did.
+    fn end_of(&self, page: &Page, next: Option<u64>) -> Option<u64> {
+        let (seen, since) = (word(page, image::SEEN), word(page, image::SINCE));
+        let found = word(page, image::ENDED) != 0;
+        let seen = found.then_some(seen.max(since));
+        seen.into_iter().chain(next).min().filter(|&ended| ended < self.ticks.1)
     }
 
     /// Reads the texts and stacks of an image.
@@ -274,7 +298,8 @@ impl<'m> Reader<'m> {
             texts.into_values().map(|parts| parts.into_iter().rev().flatten().collect()).collect();
     }
 
-    fn table(&mut self, head: &'m Page, image: &mut Image) {
+    /// Reads a table. `ended` is the end of its process, if that is known.
+    fn table(&mut self, head: &'m Page, ended: Option<u64>, image: &mut Image) {
         for event in Event::ALL {
             let sum = &mut image.events[event as usize];
             // Saturating, as in `Counts`: the file may be damaged.
@@ -291,7 +316,7 @@ impl<'m> Reader<'m> {
             };
             image.rows.entry(row.key).and_modify(|known| known.merge(&record)).or_insert(record);
         }
-        let end = self.ticks.1;
+        let end = ended.unwrap_or(self.ticks.1);
         let mut holds = Vec::new();
         let grips: Vec<HeldLock> = HeldLocks::new(head).iter().collect();
         for (at, grip) in grips.iter().enumerate() {
@@ -320,7 +345,8 @@ impl<'m> Reader<'m> {
             on_cpu: word(head, table::ON_CPU),
             runnable: word(head, table::RUNNABLE),
             holds,
-            waits: waits.map(|(key, since)| (key, self.since(since))),
+            // The wait of a process that has ended has ended, too.
+            waits: waits.filter(|_| ended.is_none()).map(|(key, since)| (key, self.since(since))),
         });
     }
 
@@ -384,12 +410,14 @@ fn still_read(image: &mut Image, now: u64) {
     }
 }
 
-/// Counts of a hold that has not ended: its duration so far, and the wait before it.
+/// Counts of a hold that has not ended: its duration so far, and the wait before it. A hold that began after its
+/// process was last seen alive counts as not timed.
 fn going_on(grip: &HeldLock, end: u64) -> Counts {
-    let hold = if grip.since == 0 { 0 } else { end.saturating_sub(grip.since) };
+    let timed = grip.since != 0 && grip.since <= end;
+    let hold = if timed { end - grip.since } else { 0 };
     let (spin, sleep) = grip.wait.unwrap_or_default();
     Counts {
-        timed: u64::from(grip.since != 0),
+        timed: u64::from(timed),
         hold,
         hold_max: hold,
         spin,

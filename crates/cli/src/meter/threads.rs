@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 use unspin_meter::{Recording, Snapshot, ThreadTimes};
+use unspin_sys::process::{Liveness, ThreadGroup};
 
 /// Minimum time between two checks: programs that run for seconds are checked a dozen times.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -50,9 +51,10 @@ impl Threads {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Reads the times of every thread that has a table.
+    /// Reads the times of every thread that has a table, and records which processes have ended.
     pub fn check(&mut self, recording: &Recording) {
         let began = Instant::now();
+        recording.note_ends(&has_ended);
         for (pid, tid) in recording.owners() {
             let Some(look) = CpuTimes::at_thread(pid, tid) else { continue };
             let seen = self.seen.entry((pid, tid)).or_insert(FirstAndLast { first: look, last: look });
@@ -83,7 +85,7 @@ impl Threads {
     /// Writes the times into the recording of a program that has ended, and forgets them: snapshots contain them from
     /// now on.
     pub fn write(&mut self, recording: &Recording) {
-        let window = recording.snapshot().window;
+        let window = recording.window();
         recording.store_cpu_times(&|pid, tid, lived| self.used(pid, tid, window.to_seconds(lived)));
         self.seen.clear();
     }
@@ -92,6 +94,13 @@ impl Threads {
     fn used(&self, pid: u32, tid: u32, lived: f64) -> Option<(u64, u64)> {
         Some(self.seen.get(&(pid, tid))?.within((lived * 1e9) as u64))
     }
+}
+
+/// Whether a process has ended. The recording ends with the program that unspin has started, so its end is known exactly
+/// and is not noted here.
+fn has_ended(pid: u32, parent: u32) -> bool {
+    let process = ThreadGroup { pid, ..ThreadGroup::default() };
+    parent != std::process::id() && process.liveness() == Liveness::Dead
 }
 
 /// The threads of a snapshot that had not ended by themselves but whose times are in the snapshot already, so that

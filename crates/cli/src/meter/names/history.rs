@@ -41,16 +41,9 @@ impl<'a> History<'a> {
         let mut processes: Vec<ProcessRecords<'a>> =
             snapshot.images.iter().map(ProcessRecords::new).collect();
         let layouts: Vec<Vec<&[u8]>> = snapshot.images.iter().map(layout).collect();
-        for index in 0..processes.len() {
-            let (child, mine) = (&snapshot.images[index], &layouts[index]);
-            let before = |&other: &usize| {
-                other != index && snapshot.images[other].since <= child.since && layouts[other] == *mine
-            };
-            let is_parent = |&other: &usize| snapshot.images[other].pid == child.parent;
-            let candidates = || (0..snapshot.images.len()).filter(before);
-            // The parent of a daemon is unknown. Processes with the same layout have the same ancestor.
-            let parent = candidates().rfind(is_parent).or_else(|| candidates().next());
-            processes[index].parent = parent.filter(|_| !mine.is_empty());
+        let relatives = Relatives::new(snapshot, &layouts);
+        for (index, layout) in layouts.iter().enumerate() {
+            processes[index].parent = relatives.parent(index, layout);
         }
         let identity = |(index, image): (usize, &Image)| ((image.pid, image.since), index);
         let by_identity = snapshot.images.iter().enumerate().map(identity).collect();
@@ -125,6 +118,36 @@ impl<'a> History<'a> {
             next = process.parent.map(|parent| (parent, until.min(process.image.since)));
             Some((process, until))
         })
+    }
+}
+
+/// Processes by their layout, in the order of their first use of a lock: a program may have thousands.
+struct Relatives<'a, 'l> {
+    snapshot: &'a Snapshot,
+    with_layout: HashMap<&'l [&'a [u8]], Vec<usize>>,
+    with_pid: HashMap<(&'l [&'a [u8]], u32), Vec<usize>>,
+}
+
+impl<'a, 'l> Relatives<'a, 'l> {
+    fn new(snapshot: &'a Snapshot, layouts: &'l [Vec<&'a [u8]>]) -> Relatives<'a, 'l> {
+        let (mut with_layout, mut with_pid) = (HashMap::new(), HashMap::new());
+        for (index, (image, layout)) in snapshot.images.iter().zip(layouts).enumerate() {
+            if !layout.is_empty() {
+                with_layout.entry(&layout[..]).or_insert_with(Vec::new).push(index);
+                with_pid.entry((&layout[..], image.pid)).or_insert_with(Vec::new).push(index);
+            }
+        }
+        Relatives { snapshot, with_layout, with_pid }
+    }
+
+    /// The parent of a process. The parent of a daemon is unknown. Processes with the same layout have the same ancestor,
+    /// so the first of them stands for it.
+    fn parent(&self, index: usize, layout: &[&[u8]]) -> Option<usize> {
+        let child = &self.snapshot.images[index];
+        let before = |other: &usize| *other != index && self.snapshot.images[*other].since <= child.since;
+        let parents = self.with_pid.get(&(layout, child.parent));
+        let parent = parents.and_then(|parents| parents.iter().copied().rfind(before));
+        parent.or_else(|| self.with_layout.get(layout)?.iter().copied().find(before))
     }
 }
 

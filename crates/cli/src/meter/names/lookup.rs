@@ -4,7 +4,7 @@ use super::history::RecordedUse;
 use super::started;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 use unspin_meter::{Image, Key, Snapshot};
@@ -18,6 +18,8 @@ pub struct Lookup {
     spaces: Known<(Vec<u8>, Option<String>), Rc<ProcessSpace>>,
     /// The space of a process's generation, which does not change any more.
     places: Known<(u32, u64, u8), Rc<ProcessSpace>>,
+    /// The link by which a program was started, by the program's `argv[0]` and file.
+    links: Known<(String, PathBuf), Option<String>>,
     code: Known<(usize, u64), Rc<[Frame]>>,
     variables: Known<(usize, u64), Option<Rc<Variable>>>,
     chains: Known<(u32, u64, Key), Rc<Chain>>,
@@ -172,6 +174,13 @@ impl Lookup {
         later.map(|generation| self.place(image, generation)).find(holds).unwrap_or(first)
     }
 
+    /// The name of the link by which a program was started. Thousands of processes may run one program.
+    fn link(&self, argument: &str, program: &Path) -> Option<String> {
+        let known = (argument.to_owned(), program.to_owned());
+        let find = || started::by_link(argument, program);
+        self.links.borrow_mut().entry(known).or_insert_with(find).clone()
+    }
+
     /// Generations count from 1; the last one replaces missing ones.
     fn place(&self, image: &Image, generation: u8) -> Rc<ProcessSpace> {
         let generation = generation.clamp(1, image.modules.len().clamp(1, 255) as u8);
@@ -182,7 +191,7 @@ impl Lookup {
         let text = image.modules.get(usize::from(generation) - 1).map_or(&[][..], Vec::as_slice);
         let text = constant_lines(text);
         let program = super::history::first_path(&text).to_owned();
-        let link = image.command.first().and_then(|name| started::by_link(name, &program));
+        let link = image.command.first().and_then(|name| self.link(name, &program));
         let mut spaces = self.spaces.borrow_mut();
         let number = spaces.len();
         let place = Rc::clone(spaces.entry((text, link)).or_insert_with_key(|(text, link)| {
