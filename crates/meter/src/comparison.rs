@@ -2,10 +2,10 @@
 
 use crate::figures::number;
 use crate::layout::Layout;
-use crate::line::Line;
+use crate::level::Level;
+use crate::line::{Line, Shown};
 use crate::lock::Lock;
 use crate::report::MeterReport;
-use crate::text::HEADER;
 use std::fmt;
 
 /// Several reports, each with a label: the one before a change first, then those after it.
@@ -61,14 +61,16 @@ fn layout() -> Layout {
 
 impl fmt::Display for ReportComparison<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(HEADER)?;
+        let layout = layout();
+        let shown = |level| Shown { level, ceiling: true, layout: &layout };
+        f.write_str(&shown(Level::Full).titles())?;
         for name in self.names() {
             writeln!(f, "\n{}", self.headline(name))?;
             for (label, report) in &self.columns {
                 match report.lock(name) {
                     Some(lock) => {
                         let line = Line::of_lock(&lock.row, labelled(label, lock));
-                        writeln!(f, "{}", line.print(report.level, &layout()))?;
+                        writeln!(f, "{}", line.print(&shown(report.level)))?;
                     }
                     None => writeln!(f, "{:>6}{:94}{label}", "-", "")?,
                 }

@@ -233,7 +233,9 @@ fn report(table: &str, seconds: f64, locks: u64) -> MeterReport {
 fn headline_of_eight_locks_is_as_published() {
     assert_eq!(
         report(AFTER, AFTER_SECONDS, 8).locks[0].headline(8),
-        "The (8) runqueue_locks were utilized 6.85 % and spun for 0.34 % for a total of 0.58 of the 8 CPUs."
+        "The (8) runqueue_locks were utilized 6.85 % each (54.8 % together) and spun for 0.34 % for a total of 0.58 of the \
+         8 CPUs.",
+        "the published sentence, and that it gives the mean of the locks"
     );
 }
 

@@ -1,5 +1,6 @@
 //! The first page of a recording: format version, sizes, clock, and facts about the machine.
 
+use crate::disturbance::Disturbance;
 use crate::error::Reason;
 use crate::histogram::BUCKETS;
 use crate::level::Level;
@@ -39,6 +40,10 @@ const SEEN_TICKS: usize = 18;
 /// Cost of a wake-up on this machine in nanoseconds, by futex and by epoll; 0: not measured.
 const WAKE_UP_FUTEX: usize = 19;
 const WAKE_UP_EPOLL: usize = 20;
+/// Two words, see [`Disturbance::to_words`].
+const DISTURBANCE: usize = 21;
+/// Checksum of a recording that was saved; 0: there is none.
+pub(crate) const CHECKSUM: usize = 23;
 // Words from 64 on: how the program was started, see `invocation`.
 // Each word that recorded threads write has a cache line of its own.
 /// Number of the first free page.
@@ -97,6 +102,26 @@ pub(crate) fn wake_up(words: &[AtomicU64]) -> Option<WakeUpCost> {
     (futex_ns != 0 && epoll_ns != 0).then_some(WakeUpCost { futex_ns, epoll_ns })
 }
 
+/// Stores the disturbance until now.
+pub(crate) fn set_disturbance(words: &[AtomicU64], disturbance: Disturbance) {
+    for (at, word) in disturbance.to_words().into_iter().enumerate() {
+        // Relaxed: a share that readers take as it is.
+        words[DISTURBANCE + at].store(word, Relaxed);
+    }
+}
+
+/// The disturbance; none if it was not measured.
+pub(crate) fn disturbance(words: &[AtomicU64]) -> Option<Disturbance> {
+    // Relaxed: as in `set_disturbance`.
+    Disturbance::from_words([0, 1].map(|at| words[DISTURBANCE + at].load(Relaxed)))
+}
+
+/// Whether the clock was stopped.
+pub(crate) fn is_finished(words: &[AtomicU64]) -> bool {
+    // Acquire: pairs with the Release store in `finish`.
+    words[END_MONOTONIC].load(Acquire) != 0
+}
+
 /// Stops the clock.
 pub(crate) fn finish(words: &[AtomicU64], cpu_time_ns: u64) {
     // Relaxed (both): published by the next store.
@@ -113,6 +138,8 @@ pub(crate) struct HeaderFields {
     pub pages: u64,
     /// Number of pages in use.
     pub used: u64,
+    /// Checksum of the pages in use, without itself; 0: there is none.
+    pub checksum: u64,
     pub level: Level,
 }
 
@@ -149,7 +176,7 @@ pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<HeaderFie
         return Err(Reason::Damaged("number of CPUs"));
     }
     let level = Level::from_words([word(LEVEL), word(LEVEL + 1)]).ok_or(Reason::Damaged("level"))?;
-    Ok(HeaderFields { pages, used, level })
+    Ok(HeaderFields { pages, used, checksum: word(CHECKSUM), level })
 }
 
 /// When the clock was started, in nanoseconds since the epoch.

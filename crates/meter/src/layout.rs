@@ -3,8 +3,8 @@
 /// Size of the printed table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Width in characters, at least 110. Names that are longer than their column are cut. Where there is room,
-    /// callers have their file and line.
+    /// Width in characters. Below 120 columns are dropped. Names that are longer than their column are cut. Where there
+    /// is room, callers have their file and line.
     pub width: usize,
     /// Maximum number of locks, and of waits, most time lost first. The table says how many were omitted. Locks for
     /// which no thread waited are omitted too, unless all rows are requested.
@@ -39,7 +39,7 @@ Columns:
             n T / (C - S): of the program's CPU time C only what was spent spinning on this lock,
             S, can be saved.
           No promise: with 1.02 the lock is not worth your time, with 3.00 the program need not
-          become three times as fast
+          become three times as fast. A dash: other programs used too much of the CPUs
   CPUS    CPUs eaten by the lock: UTIL, plus the (% CPU) of all n
   UTIL    share of the time in which it was held; of reads: in which there was a reader. Several
           locks of one name add up, and can exceed 100 %

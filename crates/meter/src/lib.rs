@@ -51,7 +51,11 @@ mod table;
 #[cfg(not(loom))]
 mod advice;
 #[cfg(not(loom))]
+mod checksum;
+#[cfg(not(loom))]
 mod comparison;
+#[cfg(not(loom))]
+mod disturbance;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
@@ -114,6 +118,7 @@ mod window;
 #[cfg(not(loom))]
 pub use self::{
     comparison::ReportComparison,
+    disturbance::Disturbance,
     error::{Reason, RecordingError},
     filter::{Filter, LeftOut, Pattern},
     fold::Fold,

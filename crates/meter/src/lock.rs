@@ -95,12 +95,13 @@ impl Lock {
     }
 
     /// The sentence of Hartner 2001: `The (8) runqueue_locks were utilized 6.85 % and spun for 0.34 % for a total of
-    /// 0.58 of the 8 CPUs.` For one lock the `(1)` of that report is omitted.
+    /// 0.58 of the 8 CPUs.` For one lock the `(1)` of that report is omitted. For several locks the sentence says that
+    /// the first figure is a mean, and adds the sum, which is the one of the table.
     pub fn headline(&self, cpus: u32) -> String {
         format!(
             "{} utilized {} and spun for {} for a total of {} of the {cpus} CPUs.",
             self.subject(),
-            spoken_percent(self.util_each()),
+            self.spoken_util(),
             spoken_percent(self.row.spin_cpu),
             number(self.row.cpus),
         )
@@ -108,14 +109,32 @@ impl Lock {
 
     /// The corresponding sentence for a lock for which no thread spun.
     pub(crate) fn sleepers(&self) -> String {
-        let them = if self.locks == 1 { "it" } else { "them" };
-        format!(
-            "{} utilized {}, and threads slept {} for {them}; without {them} the program could be at most {}x as fast.",
-            self.subject(),
-            spoken_percent(self.util_each()),
-            time(self.row.lost),
-            number(self.row.ceiling),
-        )
+        let them = self.them();
+        let slept = self.slept();
+        format!("{slept}; without {them} the program could be at most {}x as fast.", number(self.row.ceiling))
+    }
+
+    /// The same where the bound on the speed-up is not known.
+    pub(crate) fn sleepers_without_bound(&self) -> String {
+        self.slept() + "; the run was disturbed, so what that cost is not known."
+    }
+
+    fn slept(&self) -> String {
+        let (util, slept) = (self.spoken_util(), time(self.row.lost));
+        format!("{} utilized {util}, and threads slept {slept} for {}", self.subject(), self.them())
+    }
+
+    fn them(&self) -> &'static str {
+        if self.locks == 1 { "it" } else { "them" }
+    }
+
+    /// `6.85 %`; for several locks `6.85 % each (54.8 % together)`.
+    fn spoken_util(&self) -> String {
+        let each = spoken_percent(self.util_each());
+        match self.locks {
+            0 | 1 => each,
+            _ => format!("{each} each ({} together)", spoken_percent(self.row.util)),
+        }
     }
 
     fn subject(&self) -> String {

@@ -53,7 +53,9 @@ fn locks_among_waits(report: &MeterReport, text: &mut String) {
 fn worst(report: &MeterReport, text: &mut String) {
     let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) else { return };
     let best = report.locks.iter().map(|lock| lock.row.ceiling).fold(1.0, f64::max);
-    let sentence = if best < WORTH_IT {
+    let sentence = if report.is_disturbed() && worst.row.spin == 0.0 {
+        worst.sleepers_without_bound()
+    } else if best < WORTH_IT && !report.is_disturbed() {
         let best = number(best);
         format!(
             "No lock here is worth the time: without any one of them the program could be at most {best}x as fast."
@@ -117,8 +119,11 @@ fn list(report: &MeterReport, locks: &[LockInUse], verb: &str, text: &mut String
             None => "since an unknown time".into(),
         };
         let mark = held.kind.mark().map_or(String::new(), |mark| format!(" {mark}"));
-        let _ =
-            writeln!(text, "    thread {}: {}{mark} {since}, {verb} by {}", held.tid, held.lock, held.caller);
+        let thread = match held.tid {
+            0 => "a thread that has ended".into(),
+            tid => format!("thread {tid}"),
+        };
+        let _ = writeln!(text, "    {thread}: {}{mark} {since}, {verb} by {}", held.lock, held.caller);
     }
     more(locks.len(), text);
 }

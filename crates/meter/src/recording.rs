@@ -1,8 +1,10 @@
 //! The recording file: a header page, followed by the pages that the recorded processes allocated for their data.
 
+use crate::checksum::Checksum;
+use crate::disturbance::Disturbance;
 use crate::error::{Reason, RecordingError};
 use crate::event::{Event, Key};
-use crate::header::{self, FREE, HeaderFields, IMAGES, REFUSED};
+use crate::header::{self, CHECKSUM, FREE, HeaderFields, IMAGES, REFUSED};
 use crate::held::HeldLock;
 use crate::image::{self, Image, Registers};
 use crate::invocation::{self, Invocation};
@@ -125,6 +127,7 @@ impl Recording {
         let loaded = Self::checked(path, File::options().read(true)).and_then(|(file, facts, bytes)| {
             // A live recording grows into pages that the file already has. A saved one has only the used pages.
             let len = bytes.min(facts.pages * BYTES as u64) as usize / BYTES * BYTES;
+            verify(&file, &facts)?;
             let map = Mapping::shared_read_only(&file, len).map_err(Reason::Map)?;
             Ok(Recording::new(map, Some(file), facts.level, Access::Read))
         });
@@ -178,6 +181,19 @@ impl Recording {
         }
     }
 
+    /// Stores what has taken CPU time from the program until now.
+    pub fn set_disturbance(&self, disturbance: Disturbance) {
+        if self.access == Access::Write {
+            header::set_disturbance(self.map.words(), disturbance);
+        }
+    }
+
+    /// Whether the clock was stopped. A recording whose creator was killed is not finished, and its last records may be
+    /// missing.
+    pub fn is_finished(&self) -> bool {
+        header::is_finished(self.header())
+    }
+
     /// Stores how the program is started. Call it before the program is started. From then on the file and all
     /// snapshots contain it.
     pub fn set_invocation(&self, invocation: &Invocation) {
@@ -186,12 +202,17 @@ impl Recording {
         }
     }
 
-    /// Copies the used pages to a file of their own, for [`load`](Recording::load). Programs may continue to record
-    /// in this one.
+    /// How the program was started.
+    pub fn invocation(&self) -> Invocation {
+        invocation::read(self.header())
+    }
+
+    /// Copies the used pages to a file of their own, for [`load`](Recording::load), with a checksum. Programs may
+    /// continue to record in this one.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let from = self.file.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let mut to = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        let mut page = [0; BYTES];
+        let (mut page, mut checksum) = ([0; BYTES], Checksum::default());
         // Relaxed: the pages in use at this moment; later ones are not copied.
         let used = self.map.words()[FREE].load(Relaxed).min(self.pages().len());
         for number in 0..used {
@@ -199,9 +220,12 @@ impl Recording {
             from.read_exact_at(&mut page, number * BYTES as u64)?;
             if number == 0 {
                 page[8 * FREE..][..8].copy_from_slice(&used.to_ne_bytes());
+                page[8 * CHECKSUM..][..8].fill(0);
             }
+            checksum.add(&page);
             to.write_all(&page)?;
         }
+        to.write_all_at(&checksum.finish().to_ne_bytes(), 8 * CHECKSUM as u64)?;
         to.flush()
     }
 
@@ -385,6 +409,25 @@ impl Recording {
     /// count and not yet in its time. The error is at most one sample per thread.
     pub fn snapshot(&self) -> Snapshot {
         crate::snapshot::take(self.pages(), self.map.words(), self.stride(), self.level)
+    }
+}
+
+/// Compares a saved recording with its checksum. Other recordings have none.
+fn verify(file: &File, facts: &HeaderFields) -> Result<(), Reason> {
+    if facts.checksum == 0 {
+        return Ok(());
+    }
+    let (mut page, mut checksum) = ([0; BYTES], Checksum::default());
+    for number in 0..facts.used {
+        file.read_exact_at(&mut page, number * BYTES as u64).map_err(Reason::Open)?;
+        if number == 0 {
+            page[8 * CHECKSUM..][..8].fill(0);
+        }
+        checksum.add(&page);
+    }
+    match checksum.finish() == facts.checksum {
+        true => Ok(()),
+        false => Err(Reason::Damaged("it was changed after it was closed: its checksum does not match")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The report: locks by time lost, their callers, the waits, and further facts about the run.
 
+use crate::disturbance::Disturbance;
 use crate::event::{Event, Key};
 use crate::filter::LeftOut;
 use crate::fold::{self, Fold, Groups};
@@ -52,6 +53,10 @@ pub struct MeterReport {
     pub level: Level,
     /// The cost of a wake-up on the machine; none if it was not measured.
     pub wake_up: Option<WakeUpCost>,
+    /// What took CPU time from the program; none if it was not measured. If it is too much, the printed table does not
+    /// give `ceiling`.
+    #[serde(default)]
+    pub disturbance: Option<Disturbance>,
     /// How the program was started.
     pub invocation: Invocation,
     /// Which locks share a row.
@@ -163,6 +168,7 @@ impl MeterReport {
             cpu_seconds: window.cpu_seconds,
             level: snapshot.level,
             wake_up: snapshot.wake_up,
+            disturbance: snapshot.disturbance,
             invocation: snapshot.invocation.clone(),
             fold: options.fold,
             processes: process::processes(snapshot),
@@ -178,6 +184,11 @@ impl MeterReport {
             unrecorded: snapshot.unrecorded,
             left_out: LeftOut::default(),
         }
+    }
+
+    /// Whether other programs took so much CPU time that the bounds on the speed-up mean nothing.
+    pub fn is_disturbed(&self) -> bool {
+        self.disturbance.is_some_and(|disturbance| disturbance.is_too_much())
     }
 
     /// The lock of that name.

@@ -1,6 +1,7 @@
 //! The contents of a recording at one time.
 
 use crate::counts::Counts;
+use crate::disturbance::Disturbance;
 use crate::event::{Event, Key};
 use crate::header::{self, IMAGES, REFUSED};
 use crate::held::{HeldLock, HeldLocks};
@@ -31,6 +32,8 @@ pub struct Snapshot {
     pub level: Level,
     /// The cost of a wake-up on the machine; none if it was not measured.
     pub wake_up: Option<WakeUpCost>,
+    /// What took CPU time from the program; none if it was not measured.
+    pub disturbance: Option<Disturbance>,
     /// How the program was started.
     pub invocation: Invocation,
     /// The processes, in the order of their first use of a lock.
@@ -142,6 +145,7 @@ impl Snapshot {
             started: 0,
             level: Level::Full,
             wake_up: None,
+            disturbance: None,
             invocation: Invocation::default(),
             images: vec![image],
             unrecorded,
@@ -188,6 +192,7 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
         started: header::started(words),
         level,
         wake_up: header::wake_up(words),
+        disturbance: header::disturbance(words),
         invocation: invocation::read(words),
         images,
         unrecorded,

@@ -5,20 +5,18 @@ use crate::fold::Fold;
 use crate::kind::RecordKind;
 use crate::layout::Layout;
 use crate::level::Level;
-use crate::line::{Line, NAME_AT, fitted, with_place};
+use crate::line::{Line, Shown, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, LockUse};
 use crate::report::MeterReport;
-use crate::row::Row;
 use crate::wait_text;
 use crate::wakeup::WakeUpCost;
 use std::fmt::{self, Write};
 
-pub(crate) const HEADER: &str = "                                HOLD         WAIT
-  LOST  CEIL  CPUS  UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)     TOTAL NOWAIT SPIN SLEPT RJECT  NAME
-";
-
 /// Number of locks that are shown even if no thread waited for any lock.
 const SHOWN_MIN: usize = 3;
+
+/// Minimum saving by polling, as a share of the metered time, for which waits come first. It is that of `advice`.
+const SAVING_MIN: f64 = 0.02;
 
 /// The report in the default layout.
 impl fmt::Display for MeterReport {
@@ -38,29 +36,42 @@ impl MeterReport {
             false => (("Locks", self.lock_section(layout)), ("Waits", wait_text::section(self, layout))),
         };
         let mut text = format!(
-            "{} over {} on {} {cpus}{}{}{}\n{}",
+            "{} over {} on {} {cpus}{}{}{}{}\n{}",
             first.0,
             time(self.seconds),
             self.cpus,
             self.level_note(),
             self.policy_note(),
             self.wake_up_note(),
+            self.disturbance_note(),
             first.1
         );
         if !second.1.is_empty() {
             let _ = write!(text, "\n{}\n{}", second.0, second.1);
         }
         crate::notes::write(self, &mut text);
-        text
+        paragraphs(&text, layout.width)
     }
 
-    /// Whether waits come before locks: if polling could save more in one wait than was lost for all locks, or if no
-    /// thread waited for a lock.
+    /// The disturbance while the program ran, and what follows from it.
+    fn disturbance_note(&self) -> String {
+        let Some(disturbance) = &self.disturbance else { return String::new() };
+        let said = disturbance.to_string();
+        match self.is_disturbed() {
+            true => format!(
+                "; {said}: waits contain their time, so CEIL is not given; meter again on a quiet machine"
+            ),
+            false => format!("; {said}"),
+        }
+    }
+
+    /// Whether waits come before locks: if polling could save more in one wait than was lost for all locks, and enough
+    /// to be worth the time, or if no lock was recorded. Waits of idle threads come after the locks.
     fn waits_cost_more(&self) -> bool {
         let saving = self.waits.iter().map(|wait| wait.row.saving).fold(0.0, f64::max);
         let waited = self.waits.iter().any(|wait| wait.row.waits > 0 || wait.row.waited > 0.0);
-        let Row { lost, spun, slept, .. } = self.total;
-        waited && (saving > lost || lost == 0.0 && spun == 0 && slept == 0)
+        let worth = saving > self.total.lost && saving >= SAVING_MIN * self.seconds;
+        waited && (worth || self.locks.is_empty())
     }
 
     /// The table of locks, or a line that says that there is none.
@@ -105,10 +116,11 @@ impl MeterReport {
 
     /// The table of locks only.
     pub fn table(&self, layout: &Layout) -> String {
-        let mut text = String::from(HEADER);
+        let shown = self.shown(layout);
+        let mut text = shown.titles();
         if !self.locks.is_empty() {
             let total = Line { blank_util: true, ..Line::of_lock(&self.total, self.total.name.clone()) };
-            let _ = writeln!(text, "\n{}", total.print(self.level, layout));
+            let _ = writeln!(text, "\n{}", total.print(&shown));
         }
         let (shown, idle) = self.locks.split_at(self.locks.len() - self.idle(layout));
         for lock in shown.iter().take(layout.rows) {
@@ -150,19 +162,19 @@ impl MeterReport {
     }
 
     fn lock_lines(&self, text: &mut String, lock: &Lock, layout: &Layout) {
-        let print = |line: Line<'_>| line.print(self.level, layout);
+        let shown = self.shown(layout);
         let name = self.lock_name(lock);
         let known = match &lock.origin {
             Some(origin) => format!("{name}, {origin}"),
             None => name.clone(),
         };
         // The full name, beside the numbers if it fits, otherwise above them.
-        let fits = known.chars().count() + NAME_AT <= layout.width;
+        let fits = known.chars().count() + shown.name_at() <= layout.width;
         text.push('\n');
         if !fits {
             let _ = writeln!(text, "{}", fitted(&known, layout.width));
         }
-        let _ = writeln!(text, "{}", print(Line::of_lock(&lock.row, if fits { known } else { name })));
+        let _ = writeln!(text, "{}", Line::of_lock(&lock.row, if fits { known } else { name }).print(&shown));
         for one in &lock.uses {
             self.use_lines(text, one, one.kind.mark().filter(|_| lock.uses.len() > 1), layout);
         }
@@ -172,8 +184,10 @@ impl MeterReport {
     /// an only caller are merged if there is room.
     fn use_lines(&self, text: &mut String, one: &LockUse, mark: Option<&str>, layout: &Layout) {
         let mut indent = 2;
+        let shown = self.shown(layout);
+        let name_at = shown.name_at();
         let fits = |caller: &Caller, mark: &str| {
-            NAME_AT + indent + mark.len() + 1 + caller.row.name.chars().count() <= layout.width
+            name_at + indent + mark.len() + 1 + caller.row.name.chars().count() <= layout.width
         };
         match (mark, &one.callers[..]) {
             (Some(mark), [caller]) if fits(caller, mark) => {
@@ -184,7 +198,7 @@ impl MeterReport {
             }
             (Some(mark), _) => {
                 let line = Line { indent, ..Line::of_lock(&one.row, mark.into()) };
-                let _ = writeln!(text, "{}", line.print(self.level, layout));
+                let _ = writeln!(text, "{}", line.print(&shown));
                 indent = 4;
             }
             (None, _) => (),
@@ -193,22 +207,24 @@ impl MeterReport {
             self.caller_line(text, Line::of_caller(one.kind, caller, indent), layout);
         }
         if let Some(more @ 1..) = one.callers.len().checked_sub(layout.callers) {
-            let _ = writeln!(text, "{:NAME_AT$}{:indent$}and {more} more", "", "");
+            let _ = writeln!(text, "{:name_at$}{:indent$}and {more} more", "", "");
         }
     }
 
-    /// The row. The name is written above it if it does not fit beside the numbers.
+    /// The row. The name is written above it if neither the name nor, for a template, the place fits beside the numbers.
     fn caller_line(&self, text: &mut String, line: Line<'_>, layout: &Layout) {
-        let indent = line.indent;
-        if line.name.chars().count() + NAME_AT + indent > layout.width {
-            let _ = writeln!(
-                text,
-                "{:indent$}{}",
-                "",
-                with_place(&line.name, line.place, layout.width.saturating_sub(indent))
-            );
+        let (shown, indent) = (self.shown(layout), line.indent);
+        let beside = with_place(&line.name, line.place, line.room(&shown));
+        let has_place = line.place.is_some_and(|place| beside.contains(place));
+        if !beside.starts_with(&line.name) && !has_place {
+            let width = layout.width.saturating_sub(indent);
+            let _ = writeln!(text, "{:indent$}{}", "", with_place(&line.name, line.place, width));
         }
-        let _ = writeln!(text, "{}", line.print(self.level, layout));
+        let _ = writeln!(text, "{}", line.print(&shown));
+    }
+
+    fn shown<'l>(&self, layout: &'l Layout) -> Shown<'l> {
+        Shown { level: self.level, ceiling: !self.is_disturbed(), layout }
     }
 
     /// Number and name. Adds the address if locks are not folded, and the kind of use if it is the only one and
@@ -228,4 +244,37 @@ impl MeterReport {
         }
         name
     }
+}
+
+/// Length from which on a line goes on in the next one: sentences are written in lines of 100 or 110 characters.
+const GOES_ON: usize = 85;
+
+/// The text with its sentences in lines of at most `width` characters. Lines of tables and lists, which begin with a
+/// space, titles, and lines with a command are left as they are.
+fn paragraphs(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut sentence: Vec<&str> = Vec::new();
+    let write = |sentence: &mut Vec<&str>, out: &mut String| {
+        match sentence.iter().any(|line| line.chars().count() > width) {
+            true => crate::notes::wrap(&sentence.join(" "), width, out),
+            false => sentence.iter().for_each(|line| _ = writeln!(out, "{line}")),
+        }
+        sentence.clear();
+    };
+    for line in text.lines() {
+        let is_sentence = !line.is_empty()
+            && !line.starts_with([' ', '…'])
+            && !line.starts_with(wait_text::TITLES.trim_end());
+        if !is_sentence || line.contains("unspin ") {
+            write(&mut sentence, &mut out);
+            let _ = writeln!(out, "{line}");
+        } else {
+            if sentence.last().is_some_and(|before| before.chars().count() < GOES_ON) {
+                write(&mut sentence, &mut out);
+            }
+            sentence.push(line);
+        }
+    }
+    write(&mut sentence, &mut out);
+    out
 }

@@ -9,7 +9,7 @@ use crate::report::MeterReport;
 use crate::wait::{Wait, WaitRow};
 use std::fmt::Write;
 
-const TITLES: &str = "WAITED MEDIAN(  MAX)      CALLS      WAITS SHORT RJECT  NAME\n";
+pub(crate) const TITLES: &str = "WAITED MEDIAN(  MAX)      CALLS      WAITS SHORT RJECT  NAME\n";
 
 /// Width of the columns before the name of a wait.
 const NAME_AT: usize = 56;

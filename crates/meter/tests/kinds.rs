@@ -101,6 +101,7 @@ fn snapshot() -> Snapshot {
         started: 1_700_000_000_000_000_000,
         level: Level::Full,
         wake_up: None,
+        disturbance: None,
         invocation: Invocation::default(),
         images: vec![server, child],
         unrecorded: Unrecorded::default(),

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use unspin_meter::{
-    Counts, Filter, Image, Key, Layout, MeterReport, Name, RecordKind, ReportComparison, Row, Snapshot,
-    Thread, Unrecorded, Window,
+    Counts, Disturbance, Filter, Image, Key, Layout, MeterReport, Name, RecordKind, ReportComparison, Row,
+    Snapshot, Thread, Unrecorded, Window,
 };
 
 /// Numbers of every magnitude up to 2^36: as ticks, up to half a minute.
@@ -239,6 +239,27 @@ fn locks_that_lost_nothing_share_a_line() {
 }
 
 #[test]
+fn bound_is_withheld_if_other_programs_used_the_cpus() {
+    let mut report = idle_locks(0, &[500_000_000]);
+    assert!(report.to_string().contains("1.50x"));
+    report.disturbance = Some(Disturbance { others: 0.02, stolen: 0.0 });
+    let text = report.to_string().replace('\n', " ");
+    assert!(text.contains("; other programs used 2 % of the CPUs ") && text.contains("1.50x"), "{text}");
+    report.disturbance = Some(Disturbance { others: 0.4, stolen: 0.1 });
+    let text = report.to_string().replace('\n', " ");
+    assert!(text.contains("other programs used 40.0 % of the CPUs, the hypervisor took 10.0 %"), "{text}");
+    assert!(text.contains("CEIL is not given; meter again on a quiet machine"), "{text}");
+    assert!(!text.contains("1.50x"), "{text}");
+}
+
+#[test]
+fn sentences_are_as_wide_as_the_table() {
+    let layout = Layout { width: 80, ..Layout::default() };
+    let text = idle_locks(0, &[500_000_000]).text(&layout);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
 fn headline_below_the_table() {
     let said = |report: &MeterReport, sentence: &str| {
         let text = report.to_string().replace('\n', " ");
@@ -257,7 +278,7 @@ fn headline_below_the_table() {
     report.locks[0].locks = 16;
     said(
         &report,
-        "The (16) number 1000 were utilized 0 %, and threads slept 500ms for them; without them the program",
+        "The (16) number 1000 were utilized 0 % each (0 % together), and threads slept 500ms for them; without them the program",
     );
 }
 

@@ -395,13 +395,14 @@ fn waits_come_first_where_they_cost_more_than_locks() {
     let idle = (call_site(RecordKind::Epoll, 10), slept(&[(2, SECOND / 2)]));
     let ready = Record { counts: Counts { nowait: 9, ..Counts::default() }, ..Record::default() };
     assert!(first(&[mutex(0), short]).starts_with("Waits over "), "no thread waited for the lock");
-    assert!(first(&[mutex(0), idle]).starts_with("Waits over "));
+    assert!(first(&[mutex(0), idle]).starts_with("Locks over "), "waits of idle threads come last");
+    assert!(first(&[idle]).starts_with("Waits over "), "no lock was recorded");
     assert!(first(&[mutex(10), short]).starts_with("Waits over "), "10 ms lost, 50 ms to be saved");
     assert!(first(&[mutex(100), short]).starts_with("Locks over "), "100 ms lost");
     assert!(first(&[mutex(10), idle]).starts_with("Locks over "), "an idle thread loses nothing");
     assert!(first(&[mutex(0), (call_site(RecordKind::Epoll, 10), ready)]).starts_with("Locks over "));
     let text = report(vec![image(7, &[mutex(0), idle])]).to_string();
-    assert!(text.find("uv__io_poll+0xa").unwrap() < text.find("\nLocks\n").unwrap(), "{text}");
+    assert!(text.find("\nWaits\n").unwrap() < text.find("uv__io_poll+0xa").unwrap(), "{text}");
 }
 
 #[test]

@@ -224,7 +224,16 @@ mod tests {
         let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
         let unrecorded = Unrecorded::default();
         let invocation = Invocation::default();
-        Snapshot { window, started: 0, level: Level::Full, wake_up: None, invocation, images, unrecorded }
+        Snapshot {
+            window,
+            started: 0,
+            level: Level::Full,
+            wake_up: None,
+            disturbance: None,
+            invocation,
+            images,
+            unrecorded,
+        }
     }
 
     const fn init(address: usize, caller: usize) -> Key {

@@ -118,8 +118,11 @@ fn held_now(id: &Id, state: &State, palette: Palette) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     for (held, seconds) in holders.iter().take(HOLDERS) {
         let since = seconds.map_or(String::new(), |seconds| format!(" for {}", time(seconds)));
-        let text =
-            format!("held by thread {} of process {}{since}, taken in {}", held.tid, held.pid, held.caller);
+        let thread = match held.tid {
+            0 => "a thread that has ended".into(),
+            tid => format!("thread {tid}"),
+        };
+        let text = format!("held by {thread} of process {}{since}, taken in {}", held.pid, held.caller);
         lines.push(Line::raw(text));
     }
     if let Some(more @ 1..) = holders.len().checked_sub(HOLDERS) {
