@@ -20,6 +20,7 @@ mod run;
 mod runtime;
 mod scratch;
 mod semopbench;
+mod stderr;
 mod stdout;
 mod top;
 mod wakeup;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
         Command::Arenas(options) => arenas::run(&options.action),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("unspin: {error}");
+        stderr::say(format_args!("{error}"));
         error.exit_code()
     })
 }

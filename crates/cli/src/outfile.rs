@@ -10,7 +10,17 @@ use std::path::Path;
 /// option that names it.
 fn try_file(option: &str, file: &Path) -> Result<(), Error> {
     let opened = OpenOptions::new().append(true).create(true).open(file);
-    opened.map(drop).map_err(|e| Error::Usage(format!("{option} {}: {e}", file.display())))
+    opened.map(drop).map_err(|e| Error::Usage(format!("{option} {}: {e}; {}", file.display(), remedy(&e))))
+}
+
+/// What to do about a file that cannot be opened.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "make its folder, or name another file",
+        io::ErrorKind::IsADirectory => "name a file in this folder",
+        io::ErrorKind::PermissionDenied => "name a file that you may write",
+        _ => "name another file",
+    }
 }
 
 /// Checks the files of several options, and that no two options name the same file, because only the last result would

@@ -86,27 +86,55 @@ impl Scratch {
 }
 
 fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
-        if named && entry.metadata().is_ok_and(|m| outdated(&m, owner, uid)) && dead(&entry.path()) {
-            // Removes also the arena's memory in the kernel. Most folders have no arena.
-            let _ = unspin_sysv::remove_arena(&entry.path().join(ARENA));
-            // Another unspin may be removing the same folder.
-            let _ = fs::remove_dir_all(entry.path());
-        }
+    for folder in abandoned_in(parent, owner, uid) {
+        // Another unspin may be removing the same folder.
+        let _ = remove(&folder);
     }
 }
 
 /// Whether it is a folder of unspin that is old enough. Its age is that of its creation, because files are created in
 /// it only at the start.
 fn outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
-    let age = about.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
-    about.is_dir() && about.uid() == uid && age >= owner.kept
+    about.is_dir() && about.uid() == uid && age(about) >= owner.kept
 }
 
-/// A folder without a lock file is just being created.
+/// A folder without a lock file is just being created, unless it is old: then its creator was killed.
 fn dead(folder: &Path) -> bool {
-    File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+    match File::open(folder.join(LOCK)) {
+        Ok(lock) => lock.try_lock().is_ok(),
+        Err(_) => fs::metadata(folder).is_ok_and(|about| age(&about) > CREATION),
+    }
+}
+
+/// Maximum time between the creation of a folder and of its lock file.
+const CREATION: Duration = Duration::from_secs(60);
+
+fn age(about: &fs::Metadata) -> Duration {
+    about.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default()
+}
+
+/// The folders of an owner's dead processes, of whatever age.
+pub fn abandoned(owner: Owner, uid: u32) -> Vec<PathBuf> {
+    let of_any_age = Owner { kept: Duration::ZERO, ..owner };
+    let mut parents = vec![PathBuf::from("/dev/shm"), std::env::temp_dir()];
+    parents.dedup();
+    parents.iter().flat_map(|parent| abandoned_in(parent, of_any_age, uid)).collect()
+}
+
+fn abandoned_in(parent: &Path, owner: Owner, uid: u32) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let abandoned = entries.filter(|entry| {
+        let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
+        named && entry.metadata().is_ok_and(|m| outdated(&m, owner, uid)) && dead(&entry.path())
+    });
+    abandoned.map(|entry| entry.path()).collect()
+}
+
+/// Removes an abandoned folder.
+pub fn remove(folder: &Path) -> std::io::Result<()> {
+    // Removes also the arena's memory in the kernel. Most folders have no arena.
+    let _ = unspin_sysv::remove_arena(&folder.join(ARENA));
+    fs::remove_dir_all(folder)
 }
 
 #[cfg(test)]

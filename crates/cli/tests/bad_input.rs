@@ -91,21 +91,24 @@ fn contradictory_or_unusable_option_is_refused_in_one_line() {
         (&["prove", "--sysv", "rcu,rcu", "ls"], "unspin: candidate 'rcu' is named twice: name it once\n"),
         (
             &["prove", "--json", "/no/such/folder/x.json", "ls"],
-            "unspin: --json /no/such/folder/x.json: No such file or directory (os error 2)\n",
+            "unspin: --json /no/such/folder/x.json: No such file or directory (os error 2); make its folder, or name another file\n",
         ),
         (
             &["meter", "--json", "/no/such/folder/x.json", "ls"],
-            "unspin: --json /no/such/folder/x.json: No such file or directory (os error 2)\n",
+            "unspin: --json /no/such/folder/x.json: No such file or directory (os error 2); make its folder, or name another file\n",
         ),
         (
             &["meter", "--pprof", "/no/such/folder/x", "ls"],
-            "unspin: --pprof /no/such/folder/x: No such file or directory (os error 2)\n",
+            "unspin: --pprof /no/such/folder/x: No such file or directory (os error 2); make its folder, or name another file\n",
         ),
         (
             &["meter", "--record", "/no/such/folder/x", "ls"],
-            "unspin: --record /no/such/folder/x: No such file or directory (os error 2)\n",
+            "unspin: --record /no/such/folder/x: No such file or directory (os error 2); make its folder, or name another file\n",
         ),
-        (&["meter", "-o", "/", "ls"], "unspin: --output /: Is a directory (os error 21)\n"),
+        (
+            &["meter", "-o", "/", "ls"],
+            "unspin: --output /: Is a directory (os error 21); name a file in this folder\n",
+        ),
         (&["semopbench", "-g", "0"], "unspin: semopbench: -g, -s and -n must be at least 1\n"),
         (&["hackbench", "0"], "unspin: hackbench: -g must be at least 1\n"),
         (

@@ -5,7 +5,8 @@ mod common;
 use common::{Background, compiled, compiled_with, finish, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::FileExt;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -131,6 +132,7 @@ fn hold_of_a_process_that_ended_ends_with_it() {
     assert_eq!(report["left_locked"].as_array().unwrap().len(), 2, "{err}");
     assert!(report["held"].as_array().unwrap().is_empty(), "{err}");
     assert!(err.contains("Still held when their process ended"), "{err}");
+    assert!(report["disturbance"]["others"].is_f64(), "{err}");
 }
 
 /// The meter recognises `Lock` as a wrapper when it returns for the first time with the lock held.
@@ -410,4 +412,84 @@ fn report_reads_a_live_recording_and_one_of_a_killed_meter() {
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     child::signal(program, Signal::Kill).unwrap();
     fs::remove_dir_all(Path::new(&path).parent().unwrap()).unwrap();
+}
+
+#[test]
+fn table_has_as_many_columns_as_the_environment_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("static_locks.c", folder.path()) else { return };
+    let titles = |columns: &str| {
+        let mut meter = unspin(&["meter", program.to_str().unwrap()]);
+        let (_, err, _) = finish(meter.env("COLUMNS", columns));
+        err.lines().find(|line| line.contains(" LOST ")).unwrap_or_else(|| panic!("{err}")).to_owned()
+    };
+    assert!(titles("120").contains("RJECT"));
+    assert!(!titles("80").contains("RJECT") && titles("80").contains("CEIL"));
+}
+
+#[test]
+fn overwritten_recording_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("static_locks.c", folder.path()) else { return };
+    let kept = folder.path().join("kept.rec");
+    let kept = kept.to_str().unwrap();
+    finish(&mut unspin(&["meter", "--record", kept, program.to_str().unwrap()]));
+    let (_, err, code) = finish(&mut unspin(&["report", kept]));
+    assert_eq!(code, Some(0), "{err}");
+    let file = fs::File::options().write(true).open(kept).unwrap();
+    file.write_all_at(b"overwritten", file.metadata().unwrap().len() / 2).unwrap();
+    let (_, err, code) = finish(&mut unspin(&["report", kept]));
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("its checksum does not match"), "{err}");
+}
+
+#[test]
+fn output_in_a_missing_folder_is_refused_with_the_remedy() {
+    let (_, err, code) = finish(&mut unspin(&["meter", "-o", "/nonexist/x", "true"]));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.contains("--output /nonexist/x") && err.contains("make its folder, or name another"),
+        "{err}"
+    );
+}
+
+#[test]
+fn exit_code_is_the_same_if_standard_error_is_full() {
+    for (arguments, expected) in [(["meter", "/nonexist/program"], 127), (["meter", "true"], 0)] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let status = unspin(&arguments).stderr(full).status().unwrap();
+        assert_eq!(status.code(), Some(expected), "{arguments:?}");
+    }
+}
+
+/// From asm-generic/fcntl.h.
+const O_NONBLOCK: i32 = 0o4000;
+
+/// The report waits until the JSON is read from a full FIFO.
+#[test]
+fn signal_during_the_report_keeps_the_recording_and_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("static_locks.c", folder.path()) else { return };
+    let fifo = folder.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut open = fs::File::options();
+    let mut full = open.read(true).write(true).custom_flags(O_NONBLOCK).open(&fifo).unwrap();
+    while full.write(&[0; 4096]).is_ok() {}
+    let command = unspin(&["meter", "--json", fifo.to_str().unwrap(), program.to_str().unwrap()]);
+    let mut meter = Background::start(command);
+    meter.wait_for_line("cache_lock");
+    child::signal(meter.pid(), Signal::Terminate).unwrap();
+    assert_eq!(meter.wait().code(), Some(143));
+    let rest = meter.rest();
+    let message = rest
+        .lines()
+        .find(|line| line.contains("SIGTERM ended the report"))
+        .unwrap_or_else(|| panic!("{rest}"));
+    let recording = message.split("unspin report ").nth(1).unwrap().split('`').next().unwrap();
+    let (list, err, code) = finish(&mut unspin(&["report", "--leftovers"]));
+    assert!(code == Some(0) && list.contains(recording), "{list} {err}");
+    let kept = Path::new(recording).parent().unwrap();
+    let (report, err, code) = finish(&mut unspin(&["report", kept.to_str().unwrap()]));
+    assert!(code == Some(0) && report.contains("cache_lock"), "{report} {err}");
+    fs::remove_dir_all(kept).unwrap();
 }

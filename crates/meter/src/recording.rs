@@ -225,7 +225,11 @@ impl Recording {
             checksum.add(&page);
             to.write_all(&page)?;
         }
-        to.write_all_at(&checksum.finish().to_ne_bytes(), 8 * CHECKSUM as u64)?;
+        match to.write_all_at(&checksum.finish().to_ne_bytes(), 8 * CHECKSUM as u64) {
+            // A pipe: the recording has no checksum.
+            Err(e) if e.kind() == io::ErrorKind::NotSeekable => (),
+            written => written?,
+        }
         to.flush()
     }
 

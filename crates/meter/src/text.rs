@@ -50,7 +50,7 @@ impl MeterReport {
             let _ = write!(text, "\n{}\n{}", second.0, second.1);
         }
         crate::notes::write(self, &mut text);
-        paragraphs(&text, layout.width)
+        fit_sentences(&text, layout.width)
     }
 
     /// The disturbance while the program ran, and what follows from it.
@@ -251,7 +251,7 @@ const GOES_ON: usize = 85;
 
 /// The text with its sentences in lines of at most `width` characters. Lines of tables and lists, which begin with a
 /// space, titles, and lines with a command are left as they are.
-fn paragraphs(text: &str, width: usize) -> String {
+pub fn fit_sentences(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut sentence: Vec<&str> = Vec::new();
     let write = |sentence: &mut Vec<&str>, out: &mut String| {

@@ -19,7 +19,7 @@ pub fn remove(options: &ArenasRemove) -> Result<ExitCode, Error> {
             Ok(()) if options.verbose => stdout::print(&format!("removed arena {}\n", path.display()))?,
             Ok(()) => {}
             Err(reason) => {
-                eprintln!("unspin: {reason}");
+                crate::stderr::say(format_args!("{reason}"));
                 code = ExitCode::FAILURE;
             }
         }

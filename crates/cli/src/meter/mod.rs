@@ -1,27 +1,32 @@
 //! `unspin meter`: runs a program and prints the locks on which it lost time. `unspin report`: prints the report of a
 //! recording.
 
+mod disturbance;
+mod leftovers;
 pub mod names;
 pub mod notes;
 pub mod observer;
 pub mod outputs;
 pub mod recorded_program;
 mod relay;
+mod report_guard;
+mod report_progress;
 pub mod running;
 pub mod threads;
 pub mod wakeup;
 
 use crate::error::Error;
-use crate::options;
+use crate::options::{self, ViewOptions};
 use crate::runtime::Runtime;
-use crate::{outfile, stdout};
+use crate::{outfile, stderr, stdout};
 use names::Lookup;
 use outputs::Results;
 use recorded_program::RecordedProgram;
-use std::io::Write;
+use report_guard::ReportGuard;
+use report_progress::ReportProgress;
 use std::path::Path;
 use std::process::ExitCode;
-use unspin_meter::{Recording, add_note};
+use unspin_meter::{Recording, Snapshot, add_note, fit_sentences};
 
 /// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";
@@ -38,8 +43,12 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let recorded = RecordedProgram::new(&options.recorded)?;
     let mut running = recorded.start(recorded.command())?;
     let ended = running.wait_until_end()?;
+    let guard = running.guard_report();
+    // Before the report, which may take longer and can be made again.
+    let unsaved = options.record.as_deref().and_then(|file| save(&recorded, file, &guard).err());
+    let progress = ReportProgress::start("; ^C ends this and keeps the recording");
     let snapshot = running.snapshot();
-    let results = Results::new(&snapshot, &Lookup::new(), &options.view);
+    let results = results(&snapshot, &Lookup::new(), &options.view, &progress);
     let survivors = notes::survivors(&recorded);
     let mut unseen = None;
     let mut text = match running.observer().explain(&snapshot) {
@@ -51,6 +60,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
             outputs::text(&results.report, &options.view, width(options.output.as_deref()))
         }
     };
+    drop(progress);
     let notes = [
         unseen,
         notes::ending(ended.end),
@@ -60,20 +70,26 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     for note in notes.into_iter().flatten().chain(recorded.warnings()) {
         add_note(&note, &mut text);
     }
+    let text = fit_sentences(&text, width(options.output.as_deref()));
     let mut failed = Vec::new();
     let unwritten = print(&text, options.output.as_deref()).err();
     failed.extend(results.write_files(&options.view));
-    match (&options.record, unwritten) {
-        (Some(file), unwritten) => {
+    guard.complete();
+    match (&options.record, unsaved, unwritten) {
+        // It stays in memory, where the user can copy it with cp(1).
+        (Some(file), Some(e), unwritten) => {
             failed.extend(unwritten);
-            failed.extend(store(recorded, file).err());
+            let path = recorded.keep();
+            let why = format!("the recording cannot be stored here, and is kept in {}", path.display());
+            failed.push(Error::at(file, &why, e));
         }
+        (Some(_), None, unwritten) => failed.extend(unwritten),
         // Standard error may be a closed pipe.
-        (None, Some(e)) => {
+        (None, _, Some(e)) => {
             let kept = recorded.keep();
             failed.push(Error::Environment(format!("{e}; the recording is kept in {}", kept.display())));
         }
-        (None, None) => (),
+        (None, _, None) => (),
     }
     match print_all_but_the_last(failed) {
         Some(last) => Err(last),
@@ -81,29 +97,51 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     }
 }
 
-/// Prints the report of a recording.
+/// Names and report of a snapshot.
+fn results(snapshot: &Snapshot, lookup: &Lookup, view: &ViewOptions, progress: &ReportProgress) -> Results {
+    progress.read(snapshot.images.iter().map(|image| image.rows.len()).sum());
+    Results::with_progress(snapshot, lookup, view, &|| progress.named())
+}
+
+fn save(recorded: &RecordedProgram, file: &Path, guard: &ReportGuard) -> std::io::Result<()> {
+    guard.saving(file);
+    recorded.recording.save(file)?;
+    guard.saved(file);
+    Ok(())
+}
+
+/// Prints the report of a recording, or lists or removes leftover recordings.
 pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
+    let Some(file) = &options.file else {
+        let action = if options.remove { leftovers::Action::Remove } else { leftovers::Action::List };
+        return leftovers::run(action).map(|()| ExitCode::SUCCESS);
+    };
+    let within = Some(file.join(recorded_program::RECORDING)).filter(|within| within.exists());
+    let file = &within.unwrap_or_else(|| file.clone());
     let files = outputs::files(&options.view);
     outfile::try_files(&files)?;
-    outfile::refuse_same_file(&[[(RECORDING, Some(&*options.file))].as_slice(), &files].concat())?;
-    let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
+    outfile::refuse_same_file(&[[(RECORDING, Some(&**file))].as_slice(), &files].concat())?;
+    let progress = ReportProgress::start("");
+    let recording = Recording::load(file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
-    let results = Results::new(&snapshot, &Lookup::as_of(&snapshot), &options.view);
-    let mut text = outputs::text(&results.report, &options.view, outputs::width(std::io::stdout()));
-    if let Some(unseen) = Runtime::advice_on(&snapshot) {
-        add_note(&unseen, &mut text);
+    let results = results(&snapshot, &Lookup::as_of(&snapshot), &options.view, &progress);
+    let width = outputs::width(std::io::stdout());
+    let mut text = outputs::text(&results.report, &options.view, width);
+    drop(progress);
+    for note in [Runtime::advice_on(&snapshot), notes::unfinished(&recording, file)].into_iter().flatten() {
+        add_note(&note, &mut text);
     }
     let mut failed = results.write_files(&options.view);
-    failed.extend(stdout::print(&text).err());
+    failed.extend(stdout::print(&fit_sentences(&text, width)).err());
     match print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// Columns of a table in a file: names may be long.
+/// Columns of the table.
 fn width(output: Option<&Path>) -> usize {
-    output.map_or_else(|| outputs::width(std::io::stderr()), |_| outputs::FILE_WIDTH)
+    output.map_or_else(|| outputs::width(std::io::stderr()), |_| outputs::file_width())
 }
 
 /// Writes to the file. Without one, or if it cannot be written, writes to standard error. Closing that is the user's
@@ -111,25 +149,16 @@ fn width(output: Option<&Path>) -> usize {
 fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
     let written = file.map(|file| outfile::write(file, text.as_bytes()));
     if !matches!(written, Some(Ok(()))) {
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        stderr::print(text);
     }
     written.unwrap_or(Ok(()))
-}
-
-/// Stores the recording. If that fails it stays in memory, where the user can copy it with cp(1).
-fn store(recorded: RecordedProgram, file: &Path) -> Result<(), Error> {
-    recorded.recording.save(file).map_err(|e| {
-        let path = recorded.keep();
-        let why = format!("the recording cannot be stored here, and is kept in {}", path.display());
-        Error::at(file, &why, e)
-    })
 }
 
 /// Prints all errors except the last, which main prints.
 fn print_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
     let last = errors.pop()?;
     for error in errors {
-        eprintln!("unspin: {error}");
+        stderr::say(format_args!("{error}"));
     }
     Some(last)
 }

@@ -1,8 +1,9 @@
 //! Notes for the user beside the table.
 
-use super::recorded_program::RecordedProgram;
+use super::recorded_program::{RecordedProgram, processes_with};
 use std::fs;
-use unspin_meter::Snapshot;
+use std::path::Path;
+use unspin_meter::{Recording, Snapshot};
 use unspin_sys::child::End;
 
 /// Maximum number of processes that are named.
@@ -34,6 +35,19 @@ pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
         format!(
             "Still running, not recorded further: {left}{more}; run {them} in the foreground to meter {them}."
         )
+    })
+}
+
+/// Whether a recording is complete: it is not while it is being made, or if unspin was killed.
+pub fn unfinished(recording: &Recording, file: &Path) -> Option<String> {
+    if recording.is_finished() {
+        return None;
+    }
+    Some(match processes_with(file).is_empty() {
+        true => "This recording was not closed, because unspin was killed: the time metered ends with its last check, and \
+                 nothing shows whether the file was changed since. Meter again for exact figures."
+            .into(),
+        false => "The program still runs: these are the records until now.".into(),
     })
 }
 

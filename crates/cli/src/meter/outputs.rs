@@ -26,13 +26,23 @@ pub struct Results {
 impl Results {
     /// For a snapshot, with the names that the lookup finds.
     pub fn new(snapshot: &Snapshot, lookup: &Lookup, view: &ViewOptions) -> Results {
+        Results::with_progress(snapshot, lookup, view, &|| ())
+    }
+
+    /// The same; `named` is called for each row that gets its name.
+    pub fn with_progress(
+        snapshot: &Snapshot,
+        lookup: &Lookup,
+        view: &ViewOptions,
+        named: &dyn Fn(),
+    ) -> Results {
         let names = names(snapshot, lookup, view);
         let profile = view.pprof.is_some().then(|| {
             let name = |image: &Image, key: &Key| names.name(image, key);
             let contentions = pprof::contentions(snapshot, &name, &|image, key| names.frames(image, key));
             pprof::encode(&program(snapshot), &contentions, snapshot.started, snapshot.window.seconds)
         });
-        Results { report: report(snapshot, &names, view), profile }
+        Results { report: report(snapshot, &names, view, named), profile }
     }
 
     /// Writes the requested files.
@@ -44,10 +54,14 @@ impl Results {
     }
 }
 
-fn report(snapshot: &Snapshot, names: &Names<'_>, view: &ViewOptions) -> MeterReport {
+fn report(snapshot: &Snapshot, names: &Names<'_>, view: &ViewOptions, named: &dyn Fn()) -> MeterReport {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
     let options = ReportOptions { fold, threads: &threads::known(snapshot) };
-    MeterReport::with(snapshot, &|image, key| names.name(image, key), options)
+    let name = |image: &Image, key: &Key| {
+        named();
+        names.name(image, key)
+    };
+    MeterReport::with(snapshot, &name, options)
 }
 
 fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &ViewOptions) -> Names<'a> {
@@ -79,16 +93,25 @@ pub fn text(report: &MeterReport, view: &ViewOptions, width: usize) -> String {
     }
 }
 
-/// Columns for the table: those of the terminal, if the output goes to one, but enough for the numbers and a short
-/// name.
+/// Columns for the table: those of the terminal, if the output goes to one; else those that the variable `COLUMNS`
+/// names.
 pub fn width(of: impl AsFd) -> usize {
-    terminal_size::terminal_size_of(of).map_or(FILE_WIDTH, |(width, _)| usize::from(width.0).max(WIDTH_MIN))
+    match terminal_size::terminal_size_of(of) {
+        Some((width, _)) => usize::from(width.0).max(WIDTH_MIN),
+        None => file_width(),
+    }
+}
+
+/// Columns for a table in a file or a pipe.
+pub fn file_width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
+    columns.filter(|&columns| columns > 0).map_or(FILE_WIDTH, |columns| columns.max(WIDTH_MIN))
 }
 
 /// Columns of a table in a file: the numbers, and C++ names with their callers.
-pub const FILE_WIDTH: usize = 200;
-/// With fewer columns names would be truncated to nothing.
-const WIDTH_MIN: usize = 120;
+const FILE_WIDTH: usize = 200;
+/// In fewer columns not even one number and a short name fit.
+const WIDTH_MIN: usize = 40;
 
 fn json(report: &MeterReport, file: &Path) -> Result<(), Error> {
     let mut text = serde_json::to_string_pretty(report)

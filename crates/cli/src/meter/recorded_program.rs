@@ -46,6 +46,8 @@ impl RecordedProgram {
         let plan = options.replace.compile(&program)?;
         let library = library::unpack()?;
         run::try_arena(options.sysv, arena.as_deref())?;
+        // Before there is a folder: it takes a while, and a signal meanwhile would leave the folder.
+        wakeup::measure();
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
         let config = Config { bytes: options.size, level: options.level, ..Config::default() };
         let recording = Recording::create(&scratch.file(RECORDING), config).map_err(|e| match e.reason {
@@ -124,19 +126,24 @@ impl RecordedProgram {
 
     /// The other processes that have this recording mapped: they record, or would at their first lock.
     pub fn recorded_processes(&self) -> BTreeSet<u32> {
-        let path = self.path();
-        let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-        fs::read_dir("/proc")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(pid)
-            .filter(|&pid| pid != std::process::id() && maps_contain(pid, &path))
-            .collect()
+        processes_with(&self.path())
     }
 }
 
-const RECORDING: &str = "recording";
+/// The other processes that have a file mapped.
+pub fn processes_with(file: &Path) -> BTreeSet<u32> {
+    let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(pid)
+        .filter(|&pid| pid != std::process::id() && maps_contain(pid, file))
+        .collect()
+}
+
+/// The name of a recording in its folder.
+pub const RECORDING: &str = "recording";
 
 /// A command as text; empty if a word is not UTF-8, because the text would be another command.
 fn words(command: &[OsString]) -> Vec<String> {

@@ -6,18 +6,14 @@
 
 use crate::error::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::flag;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use unspin_sys::child::{self, Signal};
 
 /// Relays signals to the program.
 pub struct Relay {
     signals: SignalsInfo<WithOrigin>,
-    /// Set once the program has ended: from then on signals end unspin.
-    over: Arc<AtomicBool>,
 }
 
 impl Relay {
@@ -30,12 +26,8 @@ impl Relay {
             .filter(|signal| ignored >> (signal - 1) & 1 == 0)
             .collect();
         let failed = |e| Error::Environment(format!("signals cannot be caught: {e}"));
-        let over = Arc::new(AtomicBool::new(false));
-        for &signal in &caught {
-            flag::register_conditional_default(signal, Arc::clone(&over)).map_err(failed)?;
-        }
         let signals = SignalsInfo::new(caught).map_err(failed)?;
-        Ok(Relay { signals, over })
+        Ok(Relay { signals })
     }
 
     /// Relays pending signals. A signal from the kernel came from the keyboard and reached the program as well, unless
@@ -54,9 +46,16 @@ impl Relay {
         }
     }
 
-    /// Restores the default effect of signals, after the program has ended.
-    pub fn end(&self) {
-        self.over.store(true, Ordering::SeqCst);
+    /// Calls `ended_by` for the first signal from now on that asks a program to end, from a thread of its own.
+    pub fn watch(mut self, ended_by: impl FnOnce(i32) + Send + 'static) {
+        // Those that came until now were for the program.
+        for _ in self.signals.pending() {}
+        thread::spawn(move || {
+            let asks = |signal: &i32| ![SIGUSR1, SIGUSR2].contains(signal);
+            if let Some(signal) = self.signals.forever().map(|origin| origin.signal).find(asks) {
+                ended_by(signal);
+            }
+        });
     }
 }
 

@@ -1,10 +1,13 @@
 //! The program while it runs.
 
+use super::disturbance::{DisturbanceMonitor, cpu_s_of};
 use super::observer::Observer;
 use super::recorded_program::RecordedProgram;
 use super::relay::Relay;
+use super::report_guard::ReportGuard;
 use super::threads::Threads;
 use crate::error::Error;
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use unspin_meter::Snapshot;
@@ -19,6 +22,7 @@ pub struct Running<'s> {
     relay: Option<Relay>,
     threads: Threads,
     observer: Observer,
+    disturbance: DisturbanceMonitor,
 }
 
 impl<'s> Running<'s> {
@@ -28,11 +32,12 @@ impl<'s> Running<'s> {
         relay: Option<Relay>,
     ) -> Result<Running<'s>, Error> {
         recorded.recording.start();
+        let disturbance = DisturbanceMonitor::start();
         let started = command
             .spawn()
             .map_err(|e| Error::CannotRun(format!("{}: {e}", recorded.program.path.display())))?;
         let (threads, observer) = (Threads::new(), Observer::new(&recorded.program.path));
-        Ok(Running { pid: started.id(), recorded, relay, threads, observer })
+        Ok(Running { pid: started.id(), recorded, relay, threads, observer, disturbance })
     }
 
     /// Waits until the program has ended or the timeout has passed, and relays signals meanwhile. After the end the
@@ -54,10 +59,9 @@ impl<'s> Running<'s> {
             }
             if ended && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(failed)? {
                 self.recorded.recording.finish(Some(Duration::from_secs_f64(ended.usage.cpu_s())));
+                let others = self.living_processes().into_iter().filter(|&other| other != pid).collect();
+                self.note_disturbance(ended.usage.cpu_s() + cpu_s_of(&others));
                 self.threads.write(&self.recorded.recording);
-                if let Some(relay) = &self.relay {
-                    relay.end();
-                }
                 return Ok(Some(ended));
             }
             if left.is_some_and(|left| left.is_zero()) {
@@ -79,6 +83,25 @@ impl<'s> Running<'s> {
         self.recorded.recording.update_last_seen();
         self.threads.check(&self.recorded.recording);
         self.observer.check(self.pid, &self.recorded.recording);
+        self.note_disturbance(cpu_s_of(&self.living_processes()));
+    }
+
+    /// Stores the disturbance until now, if the program has used as many seconds of CPU time.
+    fn note_disturbance(&self, program_s: f64) {
+        if let Some(disturbance) = self.disturbance.until_now(program_s) {
+            self.recorded.recording.set_disturbance(disturbance);
+        }
+    }
+
+    /// The program, and the recorded processes that live.
+    fn living_processes(&self) -> BTreeSet<u32> {
+        let owners = self.recorded.recording.owners().into_iter().map(|(pid, _)| pid);
+        owners.chain([self.pid]).collect()
+    }
+
+    /// After the program's end: from now on a signal ends unspin, which says what it keeps.
+    pub fn guard_report(&mut self) -> ReportGuard {
+        ReportGuard::new(self.relay.take(), self.recorded.path())
     }
 
     /// The recording so far, with the times of threads that have not ended by themselves.

@@ -3,6 +3,11 @@
 use crate::wakeup;
 use unspin_meter::{Recording, WakeUpCost};
 
+/// Measures the cost now, for [`store`].
+pub fn measure() {
+    let _ = wakeup::cost();
+}
+
 /// Stores the cost in the recording. If it cannot be measured, the recording does not contain it.
 pub fn store(recording: &Recording) {
     if let Ok(cost) = wakeup::cost() {

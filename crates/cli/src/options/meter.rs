@@ -53,7 +53,8 @@ Exit code:
 
 Examples:
   unspin report server.rec
-  unspin report --json server.json --min-lost 10ms server.rec";
+  unspin report --json server.json --min-lost 10ms server.rec
+  unspin report --leftovers                   # recordings of killed runs; --remove removes them";
 
 /// Print the report of a recording, also while it is being made
 ///
@@ -65,9 +66,17 @@ pub struct ReportOptions {
     #[command(flatten)]
     pub view: ViewOptions,
 
-    /// The recording: a file of `unspin meter --record`, or one in /dev/shm of an `unspin meter` that was killed
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// List the recordings that killed runs have left in memory, instead of printing a report
+    #[arg(long, conflicts_with = "file")]
+    pub leftovers: bool,
+
+    /// Remove the leftover recordings that no process uses
+    #[arg(long, requires = "leftovers")]
+    pub remove: bool,
+
+    /// The recording: a file of `unspin meter --record`, or one that a killed `unspin meter` has left, or its folder
+    #[arg(value_name = "FILE", required_unless_present = "leftovers")]
+    pub file: Option<PathBuf>,
 }
 
 /// Which program is recorded, and how.

@@ -41,7 +41,7 @@ impl Replace {
             return Ok(None);
         }
         for warning in plan.warnings() {
-            eprintln!("unspin: {warning}");
+            crate::stderr::say(format_args!("{warning}"));
         }
         plan.compile(program).map(Some)
     }

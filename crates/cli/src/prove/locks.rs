@@ -217,7 +217,7 @@ fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner
         return Err(Error::Unjudged(format!("{program}: {}{also}", idle.join("; "))));
     }
     for idle in idle {
-        eprintln!("unspin: {idle}");
+        crate::stderr::say(format_args!("{idle}"));
     }
     Ok(())
 }

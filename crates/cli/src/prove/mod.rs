@@ -3,7 +3,7 @@
 mod budget;
 mod call_sites;
 mod captured_output;
-mod conditions;
+pub mod conditions;
 mod configuration;
 mod figure;
 mod format;
@@ -86,7 +86,7 @@ fn judge_requested(
     options: &options::ProveOptions,
 ) -> Result<Report, Error> {
     for warning in requested.warnings() {
-        eprintln!("unspin: {warning}");
+        crate::stderr::say(format_args!("{warning}"));
     }
     plan(options, &requested.configurations(), runner.figure, budget)?;
     let mut locks = Locks::default();
@@ -132,7 +132,10 @@ fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
     match &report.recommended {
         Some(recommended) => recommended.file.write(file),
         None => {
-            eprintln!("unspin: --plan {}: no plan is written, because none won", file.display());
+            crate::stderr::say(format_args!(
+                "--plan {}: no plan is written, because none won",
+                file.display()
+            ));
             Ok(())
         }
     }

@@ -131,7 +131,16 @@ impl<'a> Runner<'a> {
         child::become_subreaper().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
         let scratch = Scratch::new(scratch::PROVE, uid)?;
-        Ok(Runner { program, figure, interrupt, progress, library, scratch, uid, in_effect: RefCell::default() })
+        Ok(Runner {
+            program,
+            figure,
+            interrupt,
+            progress,
+            library,
+            scratch,
+            uid,
+            in_effect: RefCell::default(),
+        })
     }
 
     /// A file name in the runner's folder.

@@ -28,6 +28,8 @@ pub struct Units {
     timed: bool,
     /// Whether short waits are known: waits are timed, and the cost of a wake-up is known.
     judges_waits: bool,
+    /// Whether CEIL is given: waits are timed, and the run was not disturbed.
+    bounds: bool,
 }
 
 impl Units {
@@ -35,7 +37,12 @@ impl Units {
     pub fn new(report: &MeterReport, period: Period) -> Units {
         let seconds = if period == Period::Lately { report.seconds } else { 1.0 };
         let timed = report.level != Level::Counts;
-        Units { seconds, timed, judges_waits: timed && report.wake_up.is_some() }
+        Units {
+            seconds,
+            timed,
+            judges_waits: timed && report.wake_up.is_some(),
+            bounds: timed && !report.is_disturbed(),
+        }
     }
 
     /// A sum of seconds, as a rate for an interval.
@@ -63,7 +70,7 @@ const NAME: u16 = 26;
 #[rustfmt::skip]
 pub const LOCKS: [Column<Row>; 15] = [
     Column { titles: ("LOST", "LOST/s"), width: 6, sort: Some(Sort::Lost), goes: 0, text: |row, s| s.sum(row.lost) },
-    Column { titles: ("CEIL", "CEIL"), width: 5, sort: None, goes: 7, text: |row, s| s.known(s.timed, || format!("{}x", number(row.ceiling))) },
+    Column { titles: ("CEIL", "CEIL"), width: 5, sort: None, goes: 7, text: |row, s| s.known(s.bounds, || format!("{}x", number(row.ceiling))) },
     Column { titles: ("CPUS", "CPUS"), width: 5, sort: None, goes: 8, text: |row, s| s.known(row.timed > 0, || number(row.cpus)) },
     Column { titles: ("UTIL", "UTIL"), width: 5, sort: Some(Sort::Util), goes: 2, text: |row, s| s.known(row.timed > 0, || percent(row.util)) },
     Column { titles: ("CON", "CON"), width: 5, sort: Some(Sort::Con), goes: 3, text: |row, _| percent(row.con) },

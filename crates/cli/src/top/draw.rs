@@ -61,6 +61,11 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
             report.invocation.policies().map_or(String::new(), |policies| format!("  {policies}")),
             report.level,
         )));
+        if let Some(disturbance) = report.disturbance {
+            let style = if report.is_disturbed() { palette.alarm() } else { palette.quiet() };
+            let ceiling = if report.is_disturbed() { ": no CEIL" } else { "" };
+            second.push(Span::styled(format!("  {disturbance}{ceiling}"), style));
+        }
         let missing = report.unrecorded;
         if !missing.is_nothing() {
             let text = format!(

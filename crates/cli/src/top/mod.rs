@@ -26,13 +26,13 @@ use crate::meter::recorded_program::RecordedProgram;
 use crate::meter::running::exit_code;
 use crate::options::{self, ViewOptions};
 use crate::runtime::Runtime;
+use crate::stderr::{print, say};
 use event_loop::{EventLoop, ExitReason};
 use program_output::ProgramOutput;
 use reading::Reader;
 use signals::Signals;
 use state::State;
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
 use unspin_meter::Fold;
@@ -91,13 +91,14 @@ fn print_results(
         let snapshot = event_loop.snapshot();
         let report = Results::new(&snapshot, event_loop.reader.lookup(), &view).report;
         match event_loop.running.observer().explain(&snapshot) {
-            Some(why) => eprint(&format!("{why}\n")),
+            Some(why) => print(&format!("{why}\n")),
             None => {
-                let mut text = outputs::text(&report, &view, outputs::width(std::io::stderr()));
+                let width = outputs::width(std::io::stderr());
+                let mut text = outputs::text(&report, &view, width);
                 if let Some(unseen) = Runtime::advice_on(&snapshot) {
                     unspin_meter::add_note(&unseen, &mut text);
                 }
-                eprint(&text);
+                print(&unspin_meter::fit_sentences(&text, width));
             }
         }
     }
@@ -105,15 +106,10 @@ fn print_results(
         let pid = event_loop.running.pid;
         match output.keep() {
             Some(path) => {
-                eprintln!("unspin: process {pid} goes on; its output goes to {}", path.display())
+                say(format_args!("process {pid} goes on; its output goes to {}", path.display()));
             }
-            None => eprintln!("unspin: process {pid} goes on"),
+            None => say(format_args!("process {pid} goes on")),
         }
     }
     Ok(())
-}
-
-/// Prints on standard error, which may be a terminal that has hung up.
-fn eprint(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
