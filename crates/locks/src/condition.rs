@@ -169,6 +169,12 @@ impl Condition {
         }
     }
 
+    /// Whether a thread waits, as far as the caller can tell: other threads may come and go.
+    #[inline]
+    pub fn has_waiters(&self) -> bool {
+        !self.list.is_empty()
+    }
+
     /// Wakes one waiter.
     #[inline]
     pub fn signal(&self) {

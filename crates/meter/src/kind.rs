@@ -47,6 +47,18 @@ pub enum RecordKind {
     /// Not a use. The row records where and when the object at an address was initialised, from which the object is
     /// named.
     Init = 0x30,
+    /// Calls of pthread_cond_signal(3). An attempt that slept stands for a call that found a waiting thread.
+    Signal = 0x31,
+    /// Calls of pthread_cond_broadcast(3); as [`RecordKind::Signal`].
+    Broadcast = 0x32,
+    /// Waits for a condition that a signal ended; the caller is that of the wait. A rejected attempt stands for a
+    /// thread that found nothing to do: it waited again at the same place, and in between it neither unlocked the mutex
+    /// nor woke a thread.
+    WokenBySignal = 0x33,
+    /// The same for waits that a broadcast ended.
+    WokenByBroadcast = 0x34,
+    /// Long waits for a mutex whose owner had a lower priority than the waiting thread.
+    Inverted = 0x35,
 }
 
 /// The address in the key of a wait for descriptors. The call site alone identifies the wait.
@@ -61,11 +73,13 @@ pub enum Class {
     Wait,
     /// An initialisation: neither a lock nor a wait.
     Init,
+    /// A fact about an object whose uses are counted in rows of another kind.
+    Detail,
 }
 
 impl RecordKind {
     /// Every kind.
-    pub const ALL: [RecordKind; 18] = [
+    pub const ALL: [RecordKind; 23] = [
         RecordKind::Engine,
         RecordKind::Mutex,
         RecordKind::Reacquired,
@@ -84,6 +98,11 @@ impl RecordKind {
         RecordKind::Futex,
         RecordKind::EngineWait,
         RecordKind::Init,
+        RecordKind::Signal,
+        RecordKind::Broadcast,
+        RecordKind::WokenBySignal,
+        RecordKind::WokenByBroadcast,
+        RecordKind::Inverted,
     ];
 
     /// The kind with this discriminant.
@@ -112,6 +131,11 @@ impl RecordKind {
             | RecordKind::Futex
             | RecordKind::EngineWait => Class::Wait,
             RecordKind::Init => Class::Init,
+            RecordKind::Signal
+            | RecordKind::Broadcast
+            | RecordKind::WokenBySignal
+            | RecordKind::WokenByBroadcast
+            | RecordKind::Inverted => Class::Detail,
         }
     }
 

@@ -46,6 +46,7 @@ mod pages;
 mod pool;
 mod slot;
 mod table;
+mod tokens;
 
 // Loom's atomics cannot be mapped from a file. Its models use the protocols above and nothing that is built on them.
 #[cfg(not(loom))]

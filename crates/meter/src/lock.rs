@@ -163,10 +163,14 @@ impl RecordKind {
     pub fn noun(self) -> &'static str {
         match self {
             RecordKind::Engine => "lock",
-            RecordKind::Mutex | RecordKind::Reacquired => "mutex",
+            RecordKind::Mutex | RecordKind::Reacquired | RecordKind::Inverted => "mutex",
             RecordKind::Read | RecordKind::Write => "rwlock",
             RecordKind::Spin => "spin lock",
-            RecordKind::Condition => "condition",
+            RecordKind::Condition
+            | RecordKind::Signal
+            | RecordKind::Broadcast
+            | RecordKind::WokenBySignal
+            | RecordKind::WokenByBroadcast => "condition",
             RecordKind::Barrier => "barrier",
             RecordKind::Semaphore => "semaphore",
             RecordKind::Join => "join",

@@ -342,6 +342,7 @@ impl Recording {
         let table = Table::at(pages, self.free(), page.into(), self.stride())?;
         let head = table.head();
         table.held_locks().clear();
+        table.tokens().clear();
         // Relaxed (all): readers take these times as they are.
         let lived = head[table::UNTIL].load(Relaxed).saturating_sub(head[table::SINCE].load(Relaxed));
         slot::increment(&head[table::LIVED], lived);

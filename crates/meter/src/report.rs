@@ -128,7 +128,7 @@ impl MeterReport {
         let mut sums = Sums::default();
         for (number, image) in snapshot.images.iter().enumerate() {
             for (key, record) in &image.rows {
-                if fold::kind(key).class() != Class::Init {
+                if matches!(fold::kind(key).class(), Class::Lock | Class::Wait) {
                     groups.add(number, image, key, name(names, image, key), record);
                     sums.add(fold::kind(key), &Sum::of(fold::kind(key), record));
                 }

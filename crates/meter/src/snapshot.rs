@@ -14,6 +14,7 @@ use crate::list;
 use crate::pages::{Pages, WORDS};
 use crate::slot::{self, FirstUse};
 use crate::table::{self, Stride};
+use crate::tokens::Tokens;
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,9 @@ pub struct Thread {
     pub runnable: u64,
     /// The locks that the owner holds: the key, and the acquisition in ticks since the recording began.
     pub holds: Vec<(Key, u64)>,
+    /// The semaphores from which the owner has taken a token that it has not posted: the key, and the time in ticks
+    /// since the recording began.
+    pub tokens: Vec<(Key, u64)>,
     /// The object that the owner waits for, if any, and the start of the wait in ticks since the recording began.
     pub waits: Option<(Key, u64)>,
 }
@@ -336,6 +340,11 @@ impl<'m> Reader<'m> {
                 record.counts.merge(&going_on(grip, end));
             }
         }
+        let tokens = Tokens::new(head).iter().map(|token| {
+            let key = self.pages.array(token.row as usize).map_or(Key { lock: 0, caller: 0 }, slot::key);
+            (Key { lock: token.lock, ..key }, self.since(token.since))
+        });
+        let tokens = tokens.collect();
         let waits = self.wait(head);
         if let Some((key, since)) = waits
             && let Some(record) = image.rows.get_mut(&key)
@@ -350,6 +359,7 @@ impl<'m> Reader<'m> {
             on_cpu: word(head, table::ON_CPU),
             runnable: word(head, table::RUNNABLE),
             holds,
+            tokens,
             // The wait of a process that has ended has ended, too.
             waits: waits.filter(|_| ended.is_none()).map(|(key, since)| (key, self.since(since))),
         });

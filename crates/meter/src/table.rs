@@ -8,6 +8,7 @@ use crate::held::{HeldLock, HeldLocks};
 use crate::image;
 use crate::pages::{self, Pages, WORDS};
 use crate::slot::{self, FirstUse, RawRow, Slot, Tail, increment};
+use crate::tokens::{Token, Tokens};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
@@ -50,9 +51,11 @@ const BLOCKS: usize = 12;
 /// Position and size of the first index, in words of this page.
 pub(crate) const INDEX: usize = 320;
 const INDEX_HERE: usize = 128;
+/// The word behind it.
+pub(crate) const INDEX_END: usize = INDEX + INDEX_HERE;
 /// The maximum size of an index, in words.
 const INDEX_MOST: usize = INDEX_HERE << (2 * ((2 * ROWS / INDEX_HERE).ilog2() / 2 + 1));
-const _: () = assert!(FIRST_EVENT + EVENTS <= FIRST_BLOCK && INDEX + INDEX_HERE <= WORDS);
+const _: () = assert!(FIRST_EVENT + EVENTS <= FIRST_BLOCK && INDEX_END <= WORDS);
 
 /// Rows of the first block. Each further block has twice as many as the one before.
 const FIRST_ROWS: usize = 32;
@@ -102,6 +105,9 @@ pub(crate) enum Stride {
 pub struct RowRef(u32);
 
 impl RowRef {
+    /// No row of any table: the recording's header is there.
+    pub const NONE: RowRef = RowRef(0);
+
     #[inline(always)]
     fn of(word: u64) -> RowRef {
         RowRef((word / slot::WORDS as u64) as u32)
@@ -449,6 +455,23 @@ impl<'r> Table<'r> {
     #[inline(always)]
     pub(crate) fn held_locks(&self) -> HeldLocks<'r> {
         HeldLocks::new(self.head())
+    }
+
+    pub(crate) fn tokens(&self) -> Tokens<'r> {
+        Tokens::new(self.head())
+    }
+
+    /// Records that the thread has taken a token of a semaphore, at this time in ticks.
+    #[inline]
+    pub fn take_token(&self, semaphore: u64, row: RowRef, since: u64) {
+        self.tokens().take(Token { lock: semaphore, row: row.word() as u64, since });
+    }
+
+    /// Records that the thread posts a semaphore. The row and the time of the token that the thread had taken from it,
+    /// if it had.
+    #[inline]
+    pub fn give_back_token(&self, semaphore: u64) -> Option<(RowRef, u64)> {
+        self.tokens().give_back(semaphore).map(|token| (RowRef::of(token.row), token.since))
     }
 
     /// Records one attempt at a lock in one call. For a known key it takes some two dozen instructions, without a

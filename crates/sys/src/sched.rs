@@ -116,6 +116,34 @@ pub fn real_time_priority() -> u32 {
     }
 }
 
+/// How much the scheduler prefers a thread to others; the greater, the more. 0 is the calling thread.
+///
+/// Real-time classes precede all others. Among the others the nice value decides; SCHED_IDLE is below every nice value
+/// (sched(7)). None if the thread does not exist, or where [`ThreadQueries`] are forbidden.
+pub fn precedence(tid: u32) -> Option<i32> {
+    if thread_queries() == ThreadQueries::Forbidden {
+        return None;
+    }
+    let tid = tid as usize;
+    // SAFETY: no pointers.
+    let policy = unsafe { raw::call(libc::SYS_sched_getscheduler, [tid]) }.ok()?;
+    match policy as i32 & !libc::SCHED_RESET_ON_FORK {
+        libc::SCHED_FIFO | libc::SCHED_RR => {
+            let mut parameters = libc::sched_param { sched_priority: 0 };
+            // SAFETY: a live sched_param.
+            unsafe { raw::call(libc::SYS_sched_getparam, [tid, &raw mut parameters as usize]) }.ok()?;
+            Some(100 + parameters.sched_priority)
+        }
+        libc::SCHED_DEADLINE => Some(200),
+        libc::SCHED_IDLE => Some(0),
+        // The kernel returns 20 less the nice value: 1 to 40 (getpriority(2)).
+        // SAFETY: no pointers.
+        _ => unsafe { raw::call(libc::SYS_getpriority, [libc::PRIO_PROCESS as usize, tid]) }
+            .ok()
+            .map(|nice| nice as i32),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +165,28 @@ mod tests {
     #[test]
     fn the_calling_thread_is_runnable() {
         assert!(runnable().is_none_or(|threads| threads >= 1));
+    }
+
+    #[test]
+    fn idle_thread_has_the_lowest_precedence() {
+        let (own, idle) = std::thread::spawn(|| {
+            let own = precedence(0);
+            let parameters = libc::sched_param { sched_priority: 0 };
+            // SAFETY: a live sched_param; 0 is the calling thread, which the test ends. Every thread may do this.
+            let set = unsafe {
+                raw::call(
+                    libc::SYS_sched_setscheduler,
+                    [0, libc::SCHED_IDLE as usize, &raw const parameters as usize],
+                )
+            };
+            assert!(set.is_ok());
+            (own, precedence(0))
+        })
+        .join()
+        .unwrap();
+        assert!(own.is_some_and(|own| (1..=40).contains(&own)), "{own:?}");
+        assert_eq!(idle, Some(0));
+        assert_eq!(precedence(u32::MAX >> 1), None);
     }
 
     #[test]

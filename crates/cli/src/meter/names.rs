@@ -353,10 +353,14 @@ fn generation(image: &Image, key: &Key) -> u8 {
 /// Size of an object of a kind in bytes, from the headers of glibc on x86-64.
 fn size_of(kind: RecordKind) -> u64 {
     match kind {
-        RecordKind::Mutex | RecordKind::Reacquired => 40,
+        RecordKind::Mutex | RecordKind::Reacquired | RecordKind::Inverted => 40,
         RecordKind::Read | RecordKind::Write => 56,
         RecordKind::Spin => 4,
-        RecordKind::Condition => 48,
+        RecordKind::Condition
+        | RecordKind::Signal
+        | RecordKind::Broadcast
+        | RecordKind::WokenBySignal
+        | RecordKind::WokenByBroadcast => 48,
         RecordKind::Barrier | RecordKind::Semaphore => 32,
         RecordKind::Futex => 4,
         RecordKind::Engine | RecordKind::Init => 1,

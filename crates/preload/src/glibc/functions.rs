@@ -126,6 +126,8 @@ real! {
     fn sem_timedwait = sem_timedwait(semaphore: *mut sem_t, until: *const timespec);
     /// sem_clockwait(3).
     fn sem_clockwait = sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, until: *const timespec);
+    /// sem_post(3).
+    fn sem_post = sem_post(semaphore: *mut sem_t);
 
     /// pthread_join(3).
     fn join = pthread_join(thread: pthread_t, value: *mut *mut c_void);

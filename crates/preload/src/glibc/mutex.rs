@@ -140,6 +140,12 @@ impl MutexLayout {
         }
     }
 
+    /// The thread id of the owner; 0 if there is none, or if it has not stored its id yet.
+    #[inline(always)]
+    pub fn owner(&self) -> u32 {
+        self.owner.load(Relaxed)
+    }
+
     /// Whether the calling thread owns the mutex.
     #[inline(always)]
     pub fn is_mine(&self) -> bool {

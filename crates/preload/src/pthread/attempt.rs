@@ -121,6 +121,11 @@ pub struct LockWait {
 const SPINNING_MAX: u64 = 10_000;
 
 impl LockWait {
+    /// The beginning of the wait, in ticks; 0 if no times are recorded.
+    pub fn begin(&self) -> u64 {
+        self.begin
+    }
+
     /// The call that blocked has returned this value.
     pub fn end(self, code: c_int, how: HowWaited) -> c_int {
         let Attempt { thread, row, held } = self.attempt;

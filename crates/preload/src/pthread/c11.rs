@@ -26,6 +26,10 @@ entry! {
     fn cnd_wait(2) = wait;
     /// cnd_timedwait(3).
     fn cnd_timedwait(3) = timedwait;
+    /// cnd_signal(3).
+    fn cnd_signal(1) = signal;
+    /// cnd_broadcast(3).
+    fn cnd_broadcast(1) = broadcast;
 }
 
 type Pointer = *mut c_void;
@@ -120,24 +124,14 @@ unsafe extern "C-unwind" fn timedwait(
     unsafe { answer(cond::timedwait(condition.cast(), object.cast(), until, sp, bp)) }
 }
 
-/// cnd_signal(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn cnd_signal(condition: Pointer) -> c_int {
-    // SAFETY: the program's condition.
-    unsafe { answer(cond::pthread_cond_signal(condition.cast())) }
+unsafe extern "C-unwind" fn signal(condition: Pointer, sp: usize, bp: usize) -> c_int {
+    // SAFETY: a `cnd_t` is a condition; `entry` passes the registers.
+    unsafe { answer(cond::signal(condition.cast(), sp, bp)) }
 }
 
-/// cnd_broadcast(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn cnd_broadcast(condition: Pointer) -> c_int {
-    // SAFETY: the program's condition.
-    unsafe { answer(cond::pthread_cond_broadcast(condition.cast())) }
+unsafe extern "C-unwind" fn broadcast(condition: Pointer, sp: usize, bp: usize) -> c_int {
+    // SAFETY: as above.
+    unsafe { answer(cond::broadcast(condition.cast(), sp, bp)) }
 }
 
 /// cnd_destroy(3).

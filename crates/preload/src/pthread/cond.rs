@@ -6,9 +6,20 @@
 //! for the mutex. Its wait for the mutex is counted from the latest signal, so it includes the wake-up.
 //!
 //! For a condition of our own all of this is known.
+//!
+//! Beside the times the meter counts the calls that wake (rows of kind `Signal` and `Broadcast`) and the threads that
+//! they woke (`WokenBySignal`, `WokenByBroadcast`). A thread *found nothing to do* if it waits again at the same call
+//! site, with the mutex that its last wait there has locked, and has woken no thread in between: the loop
+//! `while (!ready) wait`. This is seen without further state: the hold that ends is counted in the row of the mutex
+//! that was locked again by this call site, so the thread has not unlocked the mutex since.
+//!
+//! A condition can be the queue of a lock that the program has built from it (CPython's global interpreter lock). Then
+//! a thread that a signal has woken signals the same condition later, from another critical section of the mutex. The
+//! time in between is recorded as a hold in the row of the condition.
 
 use super::attempt::{Attempt, initialised, is_success};
 use super::semaphore::is_time;
+use super::signalled::WakeCall;
 use super::{mutex, signalled};
 use crate::glibc::condition::ConditionLayout;
 use crate::glibc::functions as real;
@@ -17,7 +28,7 @@ use crate::sandbox;
 use crate::swap::condition::{self as swapped, Outcome as Ended, Owner, Seen};
 use crate::swap::mutex::{Mutex, clock_of, time};
 use crate::swap::shared;
-use crate::watch::{Hook, Object, Thread};
+use crate::watch::{Hook, Object, Thread, WokenFrom};
 use core::ffi::c_int;
 use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use unspin_locks::Waited;
@@ -33,6 +44,10 @@ entry! {
     fn pthread_cond_timedwait(3) = timedwait;
     /// pthread_cond_clockwait(3).
     fn pthread_cond_clockwait(4) = clockwait;
+    /// pthread_cond_signal(3).
+    fn pthread_cond_signal(1) = signal;
+    /// pthread_cond_broadcast(3).
+    fn pthread_cond_broadcast(1) = broadcast;
 }
 
 unsafe extern "C-unwind" fn init(
@@ -145,7 +160,7 @@ fn during(
         .and_then(|thread| Attempt::new(thread, Object::new(RecordKind::Condition, condition), held, hook));
     let Some(Attempt { thread, row, .. }) = attempt else { return waited().code };
     let again = thread.row(Object::new(RecordKind::Reacquired, mutex), hook);
-    let wait = Wait { thread, row, again, condition: &raw const *condition as usize, held };
+    let wait = Wait { thread, row, again, condition: &raw const *condition as usize, held, hook };
     let begun = wait.begin();
     let ended = waited();
     wait.end(begun, ended);
@@ -164,6 +179,7 @@ struct Wait {
     again: Option<RowRef>,
     condition: usize,
     held: u64,
+    hook: Hook,
 }
 
 /// What was noted before the wait.
@@ -186,6 +202,10 @@ impl Wait {
         let hold = table.end_hold(self.held);
         if let Some(hold) = &hold {
             self.thread.end_hold(hold, hold.row_ref(), at);
+        }
+        let woken = self.thread.take_woken();
+        if hold.is_some_and(|hold| Some(hold.row_ref()) == self.again) {
+            self.found_nothing_to_do(woken);
         }
         self.thread.set_waiting(self.held);
         table.set_wait_start(self.row, at);
@@ -213,6 +233,9 @@ impl Wait {
         table.set_wait_start(self.row, 0);
         let now = clock::ticks();
         let (how, for_mutex) = self.back(&begun, now, seen);
+        if is_success(code) {
+            self.woken(&begun, now);
+        }
         if back {
             let wait = now.saturating_sub(begun.at).saturating_sub(for_mutex);
             let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
@@ -231,60 +254,97 @@ impl Wait {
         }
     }
 
+    /// Counts the thread as woken by the latest call that woke threads from this condition.
+    fn woken(&self, begun: &Begun, now: u64) {
+        let (at, call) = signalled::latest(self.condition);
+        // One tick less: `signalled` drops the lowest bit of its times.
+        if at < begun.at & !1 {
+            return;
+        }
+        let object = woken_by(call, self.condition);
+        let Some(row) = self.thread.row(object, self.hook) else { return };
+        self.thread.table().count_attempt(row);
+        let is_signal = call == WakeCall::Signal;
+        self.thread.set_woken(object.held());
+        self.thread.set_woken_from(is_signal.then_some(WokenFrom {
+            condition: self.condition,
+            mutex: self.held,
+            row: self.row,
+            again: self.again.unwrap_or(RowRef::NONE),
+            at: now,
+        }));
+    }
+
+    /// The thread waits again although it was woken, and has done nothing in between.
+    #[cold]
+    fn found_nothing_to_do(&self, woken: u64) {
+        let calls = [WakeCall::Signal, WakeCall::Broadcast].map(|call| woken_by(call, self.condition));
+        if let Some(object) = calls.into_iter().find(|object| object.held() == woken)
+            && let Some(row) = self.thread.row(object, self.hook)
+        {
+            self.thread.table().reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Rejected);
+        }
+    }
+
     /// How the thread waited for the mutex, and for how many ticks.
     fn back(&self, begun: &Begun, now: u64, seen: Option<Seen>) -> (Waited, u64) {
         if let Some(Seen { woken, mutex: Some(how), .. }) = seen {
             return (how, if how == Waited::No { 0 } else { now.saturating_sub(woken) });
         }
         let sleeps = switches().wrapping_sub(begun.switches);
-        let wanted_at = seen.map_or_else(|| signalled::latest(self.condition), |seen| seen.woken);
+        let wanted_at = seen.map_or_else(|| signalled::latest(self.condition).0, |seen| seen.woken);
         match sleeps {
             0 | 1 => (Waited::No, 0),
-            _ if wanted_at >= begun.at => (Waited::Slept, now.saturating_sub(wanted_at)),
+            _ if wanted_at >= begun.at & !1 => (Waited::Slept, now.saturating_sub(wanted_at)),
             _ => (Waited::Slept, 0),
         }
     }
 }
 
+/// The kind of row that counts the threads that a call has woken, for a condition.
+fn woken_by(call: WakeCall, condition: usize) -> Object {
+    let kind = match call {
+        WakeCall::Signal => RecordKind::WokenBySignal,
+        WakeCall::Broadcast => RecordKind::WokenByBroadcast,
+    };
+    Object { kind, address: condition }
+}
+
 /// pthread_cond_signal(3).
 ///
 /// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_cond_signal(condition: *mut pthread_cond_t) -> c_int {
-    // SAFETY: the program's condition.
-    let condition = unsafe { ConditionLayout::of(condition) };
-    match swapped::owner(condition) {
+/// As for libc's; `sp` and `bp` are the registers that `entry` passes.
+pub unsafe extern "C-unwind" fn signal(condition: *mut pthread_cond_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's condition; `entry` passes the registers.
+    let (condition, hook) = unsafe { (ConditionLayout::of(condition), Hook::new(sp, bp)) };
+    let owner = swapped::owner(condition);
+    note_call(condition, owner, WakeCall::Signal, hook);
+    match owner {
         Owner::Ours(ours) => {
             ours.signal();
             0
         }
         Owner::Shared => shared::signal(condition, || condition.signal()),
-        Owner::Libc => {
-            note_signal(condition);
-            condition.signal()
-        }
+        Owner::Libc => condition.signal(),
     }
 }
 
 /// pthread_cond_broadcast(3).
 ///
 /// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_cond_broadcast(condition: *mut pthread_cond_t) -> c_int {
-    // SAFETY: the program's condition.
-    let condition = unsafe { ConditionLayout::of(condition) };
-    match swapped::owner(condition) {
+/// As for libc's; `sp` and `bp` are the registers that `entry` passes.
+pub unsafe extern "C-unwind" fn broadcast(condition: *mut pthread_cond_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's condition; `entry` passes the registers.
+    let (condition, hook) = unsafe { (ConditionLayout::of(condition), Hook::new(sp, bp)) };
+    let owner = swapped::owner(condition);
+    note_call(condition, owner, WakeCall::Broadcast, hook);
+    match owner {
         Owner::Ours(ours) => {
             ours.broadcast();
             0
         }
         Owner::Shared => shared::signal(condition, || condition.broadcast()),
-        Owner::Libc => {
-            note_signal(condition);
-            condition.broadcast()
-        }
+        Owner::Libc => condition.broadcast(),
     }
 }
 
@@ -303,10 +363,41 @@ pub unsafe extern "C-unwind" fn pthread_cond_destroy(condition: *mut pthread_con
     }
 }
 
-/// Notes the time of a signal if a thread waits for the condition.
-#[inline]
-fn note_signal(condition: &ConditionLayout) {
-    if condition.has_waiters() && Thread::current().is_some_and(Thread::has_clock) {
-        signalled::note(&raw const *condition as usize, clock::ticks());
+/// Counts a call that wakes threads, before it is made. Notes its time if a thread waits for the condition.
+#[inline(always)]
+fn note_call(condition: &ConditionLayout, owner: Owner<'_>, call: WakeCall, hook: Hook) {
+    if let Some(thread) = Thread::current() {
+        count_call(thread, condition, owner, call, hook);
     }
+}
+
+#[inline(never)]
+fn count_call(
+    thread: &'static Thread,
+    condition: &ConditionLayout,
+    owner: Owner<'_>,
+    call: WakeCall,
+    hook: Hook,
+) {
+    let (kind, now) = match call {
+        WakeCall::Signal => (RecordKind::Signal, thread.now()),
+        WakeCall::Broadcast => (RecordKind::Broadcast, thread.now()),
+    };
+    let attempt = Attempt::new(thread, Object::new(kind, condition), 0, hook);
+    let is_awaited = match owner {
+        Owner::Ours(ours) => ours.has_waiters(),
+        Owner::Shared | Owner::Libc => condition.has_waiters(),
+    };
+    if is_awaited && let Some(Attempt { row, .. }) = attempt {
+        thread.table().reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
+    }
+    if !thread.has_clock() {
+        return;
+    }
+    let address = &raw const *condition as usize;
+    if is_awaited {
+        signalled::note(address, call, now);
+    }
+    thread.take_woken();
+    thread.gave_back(address, now);
 }

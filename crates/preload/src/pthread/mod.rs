@@ -25,6 +25,7 @@ pub mod barrier;
 mod busy;
 mod c11;
 mod cond;
+mod inversion;
 mod mutex;
 mod rwlock;
 mod semaphore;

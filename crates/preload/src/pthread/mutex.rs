@@ -2,6 +2,7 @@
 //! serves the mutex.
 
 use super::attempt::{Attempt, HowWaited, Release, initialised, is_success};
+use super::inversion;
 use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
 use crate::next::forward;
@@ -165,7 +166,7 @@ fn lock_timed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread) -> c_int
 fn lock_failed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread, code: c_int) -> c_int {
     let mutex = Mutex::new(mutex, hook);
     match Attempt::just_counted(thread, object(mutex.words()), hook) {
-        Some(attempt) if code == EBUSY => acquire_contended(attempt, mutex, None),
+        Some(attempt) if code == EBUSY => acquire_contended(attempt, mutex, None, hook),
         Some(attempt) => end_attempt(attempt, mutex.words(), code),
         // There is no memory for a row, or a handler has forked since, and this is the child.
         None if code == EBUSY => mutex.lock().code,
@@ -193,15 +194,17 @@ fn acquire_recorded(
     let mutex = Mutex::new(mutex, hook);
     let Some(attempt) = attempt else { return mutex.acquire(deadline).code };
     match mutex.try_first(deadline) {
-        EBUSY => acquire_contended(attempt, mutex, deadline),
+        EBUSY => acquire_contended(attempt, mutex, deadline, hook),
         code => end_attempt(attempt, mutex.words(), code),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn acquire_contended(attempt: Attempt, mutex: Mutex<'_>, deadline: Option<Deadline>) -> c_int {
+fn acquire_contended(attempt: Attempt, mutex: Mutex<'_>, deadline: Option<Deadline>, hook: Hook) -> c_int {
+    let (thread, owner) = (attempt.thread, mutex.words().owner());
     let wait = attempt.begin_wait();
+    let begin = wait.begin();
     let Acquisition { code, waited } = mutex.acquire(deadline);
     let how = match waited {
         Some(Waited::Slept) => HowWaited::Asleep,
@@ -210,7 +213,10 @@ fn acquire_contended(attempt: Attempt, mutex: Mutex<'_>, deadline: Option<Deadli
         None if mutex.words().is_adaptive() => HowWaited::SpinningFirst,
         None => HowWaited::Asleep,
     };
-    wait.end(code, how)
+    let end = thread.now();
+    let code = wait.end(code, how);
+    inversion::note(thread, mutex.words(), owner, end.saturating_sub(begin), hook);
+    code
 }
 
 /// Ends an attempt that did not block with its return value.

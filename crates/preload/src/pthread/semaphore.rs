@@ -1,4 +1,6 @@
-//! POSIX semaphores. Any thread may post, so there is no hold. The meter records which callers wait, and for how long.
+//! POSIX semaphores. The meter records which callers wait, and for how long. Any thread may post. If the thread posts
+//! that has taken the token, the time in between is recorded as a hold: a semaphore whose tokens nearly all come back
+//! this way is used as a lock (CPython's `threading.Lock`), and the report shows it as one.
 //!
 //! These functions report errors through `errno`. So an attempt that the program has not made itself must not change
 //! it.
@@ -12,12 +14,12 @@ use crate::next::forward;
 use crate::swap::plan;
 use crate::waits::handlers::{Handlers, Interruption};
 use crate::waits::{Ended, Look, Wait};
-use crate::watch::{Hook, Object};
+use crate::watch::{Hook, Known, Object, Thread, recording};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
-use unspin_meter::{AttemptOutcome, RecordKind};
-use unspin_sys::{Errno, entry};
+use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
+use unspin_sys::{Errno, clock, entry};
 use unspin_waiting::CheckKind;
 
 entry! {
@@ -34,8 +36,6 @@ entry! {
 }
 
 forward! { identity =>
-    /// sem_post(3).
-    fn sem_post(semaphore: *mut sem_t) -> c_int;
     /// sem_destroy(3).
     fn sem_destroy(semaphore: *mut sem_t) -> c_int;
 }
@@ -130,6 +130,7 @@ fn take(
     };
     let table = thread.table();
     if tries && semaphore.is_taken() {
+        took(thread, semaphore, row);
         return 0;
     }
     table.reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
@@ -147,6 +148,9 @@ fn take(
     if thread.has_clock() {
         let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
         table.add_wait(row, outcome, spun, slept);
+    }
+    if code == 0 {
+        took(thread, semaphore, row);
     }
     code
 }
@@ -191,8 +195,63 @@ unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize)
     let (semaphore, hook) = unsafe { (SemaphoreLayout::of(semaphore), Hook::new(sp, bp)) };
     let attempt = attempt_at(semaphore, hook);
     let code = semaphore.trywait();
-    if let Some(attempt) = attempt.filter(|_| code != 0) {
-        attempt.rejected();
+    match attempt {
+        Some(Attempt { thread, row, .. }) if code == 0 => took(thread, semaphore, row),
+        Some(attempt) => attempt.rejected(),
+        None => {}
+    }
+    code
+}
+
+/// Records that the thread has taken a token.
+fn took(thread: &'static Thread, semaphore: &SemaphoreLayout, row: RowRef) {
+    if thread.has_clock() {
+        thread.table().take_token(key(semaphore), row, clock::ticks());
+    }
+}
+
+/// Key of the semaphore in the list of tokens that a thread has.
+fn key(semaphore: *const SemaphoreLayout) -> u64 {
+    Object::new(RecordKind::Semaphore, semaphore).held()
+}
+
+/// sem_post(3).
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sem_post(semaphore: *mut sem_t) -> c_int {
+    if !recording::is_off() {
+        // SAFETY: as in the caller.
+        return unsafe { post(semaphore) };
+    }
+    // SAFETY: as in the caller.
+    unsafe { real::sem_post(semaphore) }
+}
+
+/// The same where something may be recorded. The semaphore is not touched after libc has posted it: a thread that
+/// takes the token may free it.
+///
+/// # Safety
+/// As for libc's.
+#[inline(never)]
+unsafe fn post(semaphore: *mut sem_t) -> c_int {
+    // A thread that has no table has taken no token: sem_post(3) may be called in a signal handler, which should set up
+    // nothing.
+    let thread = match Thread::known() {
+        Known::Timed(thread) | Known::Planned(thread) => Some(thread),
+        Known::Counted(_) | Known::Absent | Known::Idle | Known::Unknown => None,
+    };
+    let given = thread.filter(|thread| thread.has_clock()).and_then(|thread| {
+        let (row, since) = thread.table().give_back_token(key(semaphore.cast()))?;
+        Some((thread, row, clock::ticks().saturating_sub(since)))
+    });
+    // SAFETY: as in the caller.
+    let code = unsafe { real::sem_post(semaphore) };
+    if code == 0
+        && let Some((thread, row, hold)) = given
+    {
+        thread.table().add_hold(row, hold);
     }
     code
 }

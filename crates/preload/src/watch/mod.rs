@@ -20,4 +20,4 @@ pub fn prepare() {
     frames::prepare();
 }
 
-pub use thread::{Hook, Known, Object, Thread};
+pub use thread::{Hook, Known, Object, Thread, WokenFrom};

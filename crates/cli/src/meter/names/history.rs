@@ -157,6 +157,8 @@ impl<'a> ProcessRecords<'a> {
         let mut uses = HashMap::<u64, (Key, &Record)>::new();
         for (key, record) in &image.rows {
             match key.kind().map(RecordKind::class) {
+                // A fact about an object is no use of it.
+                Some(Class::Detail) => (),
                 Some(Class::Init) => inits.entry(key.address()).or_default().push((*key, record)),
                 // A wait without an object has no first use.
                 Some(_) if key.kind().is_some_and(RecordKind::has_object) => {

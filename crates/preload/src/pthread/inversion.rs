@@ -1,0 +1,42 @@
+//! Priority inversion: a thread waits long for a mutex whose owner the scheduler prefers less than the waiting thread.
+//!
+//! The owner's thread id is read before the wait, where it costs one load. The kernel is asked for the two priorities
+//! only after a long wait, so a call that waits shortly pays nothing. The owner may have changed meanwhile; then the
+//! wait is judged by its first owner.
+
+use crate::glibc::mutex::MutexLayout;
+use crate::sandbox;
+use crate::watch::{Hook, Object, Thread};
+use unspin_meter::{AttemptOutcome, RecordKind};
+use unspin_sys::sched;
+
+/// The minimum length of a wait that is judged, in ticks: about a millisecond. The kernel preempts a thread for some
+/// milliseconds at a time (sched(7)), so shorter waits are no inversion that matters.
+const LONG: u64 = 1 << 21;
+
+/// Records a wait of this many ticks if the owner had the lower priority.
+#[inline(always)]
+pub fn note(thread: &'static Thread, mutex: &MutexLayout, owner: u32, wait: u64, hook: Hook) {
+    if wait >= LONG && owner != 0 {
+        compare(thread, mutex, owner, wait, hook);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn compare(thread: &'static Thread, mutex: &MutexLayout, owner: u32, wait: u64, hook: Hook) {
+    if sandbox::is_closed() {
+        return;
+    }
+    let (Some(own), Some(others)) = (sched::precedence(0), sched::precedence(owner)) else { return };
+    if others >= own {
+        return;
+    }
+    let object = Object::new(RecordKind::Inverted, mutex.as_ptr());
+    if let Some(row) = thread.row(object, hook) {
+        let table = thread.table();
+        table.count_attempt(row);
+        table.reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
+        table.add_wait(row, AttemptOutcome::Slept, 0, wait);
+    }
+}
