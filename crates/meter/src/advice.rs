@@ -187,7 +187,7 @@ fn grouped(n: u64) -> String {
 }
 
 /// The program's command line for a shell: as the user gave it, or as its only process was started; otherwise `CMD`.
-fn command(report: &MeterReport) -> String {
+pub(crate) fn command(report: &MeterReport) -> String {
     let given = &report.invocation.command;
     match &report.processes[..] {
         _ if !given.is_empty() => shell::line(given),

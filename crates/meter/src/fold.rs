@@ -1,14 +1,16 @@
 //! Groups rows: by name, or one group for each lock.
 
+use crate::counts::Counts;
 use crate::event::Key;
 use crate::kind::{Class, RecordKind};
-use crate::lock::{Address, Caller, Lock, LockUse};
+use crate::lock::{Address, Caller, Inverted, Lock, LockUse};
 use crate::name::Name;
 use crate::row::Row;
 use crate::snapshot::{Image, Record};
 use crate::sum::Sum;
 use crate::times::Times;
 use crate::wait::{Short, Wait, WaitRow, Waiter};
+use crate::wakes::{Details, Wakes};
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,20 @@ struct Group {
     objects: BTreeSet<(usize, u32, u64)>,
     first_used: u64,
     uses: BTreeMap<RecordKind, Callers>,
+    /// Rows of class [`Class::Detail`].
+    details: Details,
+    used_as_lock: bool,
+}
+
+/// The table in which a key has its row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Section {
+    /// That of the kind's class.
+    OfItsClass,
+    /// Locks: the object is used as one.
+    Locks,
+    /// Waits: the object is used as a lock, and has a row among the locks too.
+    Waits,
 }
 
 type Callers = BTreeMap<(String, Option<String>), Sum>;
@@ -62,43 +78,85 @@ impl Groups {
     }
 
     /// Adds the record of a key of the `number`th image.
-    pub fn add(&mut self, number: usize, image: &Image, key: &Key, name: Name, record: &Record) {
+    pub fn add(
+        &mut self,
+        number: usize,
+        image: &Image,
+        key: &Key,
+        name: Name,
+        record: &Record,
+        section: Section,
+    ) {
         let kind = kind(key);
-        let object = match kind {
-            RecordKind::Engine => (0, 0, key.address()),
-            // A call site is one wait, in any number of processes.
-            kind if !kind.has_object() => (0, 0, 0),
-            _ => (number, image.pid, key.address()),
-        };
+        let (name, group) = self.group(number, image, key, name, section);
+        let new = group.objects.is_empty();
+        group.objects.insert(object(number, image, key));
+        group.first_used =
+            if new { record.first_use.ticks } else { group.first_used.min(record.first_use.ticks) };
+        group.used_as_lock |= section != Section::OfItsClass;
+        let callers = group.uses.entry(kind).or_default();
+        callers.entry(name).or_default().merge(&Sum::of(kind, record));
+    }
+
+    /// Adds a fact about an object that has rows of another kind.
+    pub fn add_detail(&mut self, number: usize, image: &Image, key: &Key, name: Name, record: &Record) {
+        let kind = kind(key);
+        let ((caller, place), group) = self.group(number, image, key, name, Section::OfItsClass);
+        group.details.entry((kind, caller, place)).or_default().merge(&record.counts);
+    }
+
+    /// The group of a key, and the name and the place of its caller.
+    fn group(
+        &mut self,
+        number: usize,
+        image: &Image,
+        key: &Key,
+        name: Name,
+        section: Section,
+    ) -> ((String, Option<String>), &mut Group) {
+        let kind = kind(key);
+        let (_, _, address) = object(number, image, key);
         let apart = match kind {
             kind if !kind.has_object() => (number, key.caller),
-            _ => (object.0, object.2),
+            RecordKind::Engine => (0, address),
+            _ => (number, address),
+        };
+        let wait = match (section, kind.class()) {
+            (Section::Locks, _) | (_, Class::Lock | Class::Init) => None,
+            (_, Class::Wait) => Some(kind),
+            // The rows of a condition's wake-ups belong to the condition; those of inversions to the mutex.
+            (_, Class::Detail) => (kind != RecordKind::Inverted).then_some(RecordKind::Condition),
         };
         let group = GroupKey {
             name: name.lock,
             origin: name.origin,
-            wait: (kind.class() == Class::Wait).then_some(kind),
+            wait,
             apart: (self.fold == Fold::Apart).then_some(apart),
         };
-        let group = self.groups.entry(group).or_default();
-        let new = group.objects.is_empty();
-        group.objects.insert(object);
-        group.first_used =
-            if new { record.first_use.ticks } else { group.first_used.min(record.first_use.ticks) };
-        let callers = group.uses.entry(kind).or_default();
-        callers.entry((name.caller, name.place)).or_default().merge(&Sum::of(kind, record));
+        ((name.caller, name.place), self.groups.entry(group).or_default())
     }
 
     /// Locks and waits, unsorted.
     pub fn finish(self, window: &Window, cost: Option<WakeUpCost>) -> (Vec<Lock>, Vec<Wait>) {
         let (mut locks, mut waits) = (Vec::new(), Vec::new());
-        for (key, group) in self.groups {
+        // Only details: the object has no row of its own, as a condition for which no thread has waited.
+        for (key, group) in self.groups.into_iter().filter(|(_, group)| !group.uses.is_empty()) {
             match key.wait {
                 Some(kind) => waits.push(group.wait(kind, key, window, cost)),
                 None => locks.push(group.lock(key, window)),
             }
         }
         (locks, waits)
+    }
+}
+
+/// Number of the image, process and address of the object of a key.
+fn object(number: usize, image: &Image, key: &Key) -> (usize, u32, u64) {
+    match kind(key) {
+        RecordKind::Engine => (0, 0, key.address()),
+        // A call site is one wait, in any number of processes.
+        kind if !kind.has_object() => (0, 0, 0),
+        _ => (number, image.pid, key.address()),
     }
 }
 
@@ -147,6 +205,7 @@ impl Group {
             row: Row::new(key.name, &sum, window),
             holds: Times::new(&sum.holds, window),
             waits: Times::new(&sum.waits, window),
+            inverted: inverted(&self.details, window),
             uses,
         }
     }
@@ -174,8 +233,21 @@ impl Group {
             row: WaitRow::new(key.name, &sum, all, window),
             times: Times::new(&sum.waits, window),
             callers: waiters,
+            used_as_lock: self.used_as_lock,
+            wakes: Wakes::of(&self.details),
         }
     }
+}
+
+fn inverted(details: &Details, window: &Window) -> Option<Inverted> {
+    let mut sum = Counts::default();
+    for ((kind, ..), counts) in details {
+        if *kind == RecordKind::Inverted {
+            sum.merge(counts);
+        }
+    }
+    let (seconds, max) = (window.to_seconds(sum.sleep), window.to_seconds(sum.sleep_max));
+    (sum.slept > 0).then_some(Inverted { waits: sum.slept, seconds, max })
 }
 
 fn total(callers: &Callers) -> Sum {

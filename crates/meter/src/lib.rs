@@ -55,6 +55,7 @@ mod advice;
 mod checksum;
 #[cfg(not(loom))]
 mod comparison;
+mod deadlock;
 #[cfg(not(loom))]
 mod disturbance;
 #[cfg(not(loom))]
@@ -63,6 +64,8 @@ mod error;
 pub mod figures;
 #[cfg(not(loom))]
 mod filter;
+#[cfg(not(loom))]
+mod finding;
 #[cfg(not(loom))]
 mod fold;
 #[cfg(all(test, not(loom)))]
@@ -108,9 +111,13 @@ mod text;
 #[cfg(not(loom))]
 mod times;
 #[cfg(not(loom))]
+mod used_as_lock;
+#[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
 mod wait_text;
+#[cfg(not(loom))]
+mod wakes;
 #[cfg(not(loom))]
 mod wakeup;
 #[cfg(not(loom))]
@@ -119,13 +126,15 @@ mod window;
 #[cfg(not(loom))]
 pub use self::{
     comparison::ReportComparison,
+    deadlock::{Deadlock, DeadlockedThread},
     disturbance::Disturbance,
     error::{Reason, RecordingError},
     filter::{Filter, LeftOut, Pattern},
+    finding::{Cause, Finding},
     fold::Fold,
     invocation::Invocation,
     layout::{COLUMNS, Layout},
-    lock::{Address, Caller, Lock, LockUse},
+    lock::{Address, Caller, Inverted, Lock, LockUse},
     name::{Name, Names},
     notes::add_note,
     process::{Blocked, LockInUse, Process, ThreadTimes},
@@ -138,6 +147,7 @@ pub use self::{
     text::fit_sentences,
     times::{TimeRange, Times},
     wait::{Wait, WaitRow, Waiter},
+    wakes::{Waker, Wakes, WokenThreads},
     wakeup::WakeUpCost,
     window::Window,
 };

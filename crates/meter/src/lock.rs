@@ -24,9 +24,23 @@ pub struct Lock {
     pub holds: Times,
     /// Wait times.
     pub waits: Times,
+    /// Long waits behind an owner of lower priority; none if there were none.
+    #[serde(default)]
+    pub inverted: Option<Inverted>,
     /// The kinds of use. Most locks have one. Others have reads and writes, or first acquisitions and those at the
     /// end of a wait for a condition. The sum of the uses is the lock's row.
     pub uses: Vec<LockUse>,
+}
+
+/// Waits of about a millisecond or longer for a mutex whose owner had a lower priority than the waiting thread.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Inverted {
+    /// Number of waits.
+    pub waits: u64,
+    /// Their sum in seconds. It is part of the row's `lost`.
+    pub seconds: f64,
+    /// The longest, in seconds.
+    pub max: f64,
 }
 
 /// Identity of a lock.
@@ -155,6 +169,8 @@ impl RecordKind {
             RecordKind::Read => Some("(reads)"),
             RecordKind::Write => Some("(writes)"),
             RecordKind::Reacquired => Some("(after cond wait)"),
+            RecordKind::Semaphore => Some("(semaphore)"),
+            RecordKind::Condition => Some("(mutex and condition)"),
             _ => None,
         }
     }

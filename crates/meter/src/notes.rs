@@ -1,10 +1,12 @@
 //! The notes below the tables: the worst lock in a sentence, held locks, event counts, and what is missing.
 
 use crate::figures::{count, number, spoken_percent, time};
+use crate::finding::WORTH_IT;
 use crate::kind::RecordKind;
 use crate::process::LockInUse;
 use crate::report::MeterReport;
 use crate::shell;
+use crate::wait::Wait;
 use std::fmt::Write;
 
 /// Maximum number of lines of a list.
@@ -13,11 +15,8 @@ const MOST: usize = 20;
 /// Width of a sentence.
 const WIDTH: usize = 110;
 
-/// If no CEIL reaches this value, the report says that no lock is worth the effort.
-const WORTH_IT: f64 = 1.05;
-
 pub(crate) fn write(report: &MeterReport, text: &mut String) {
-    worst(report, text);
+    findings(report, text);
     locks_among_waits(report, text);
     left_out(report, text);
     held(report, text);
@@ -33,23 +32,41 @@ pub(crate) fn write(report: &MeterReport, text: &mut String) {
     unrecorded(report, text);
 }
 
-/// Some runtimes build their locks from semaphores and conditions. The note is written if that could account for most
-/// of the time lost.
+/// Some runtimes build their locks from semaphores and conditions. Those that nearly always come back from the threads
+/// that took them are recognised ([`used_as_lock`](crate::used_as_lock)). The note is written if the others could
+/// account for most of the time lost.
 fn locks_among_waits(report: &MeterReport, text: &mut String) {
     let waited = report.blocked.by_design;
     // Upper bound of the time that threads with unknown times lived.
     let lived = report.blocked.lived + report.blocked.unknown as f64 * report.seconds;
-    let possible =
-        report.waits.iter().any(|wait| matches!(wait.kind, RecordKind::Condition | RecordKind::Semaphore));
-    if possible && waited > 10.0 * report.total.lost && waited > 0.1 * lived {
+    let is_unrecognised = |wait: &Wait| {
+        matches!(wait.kind, RecordKind::Condition | RecordKind::Semaphore) && !wait.used_as_lock
+    };
+    if report.waits.iter().any(is_unrecognised) && waited > 10.0 * report.total.lost && waited > 0.1 * lived {
         text.push('\n');
-        let sentence = "Locks that are built on semaphores or conditions (CPython's, the JVM's, …) are among the \
-                        waits, not in LOST: a semaphore that its waiters post themselves is a lock.";
+        let sentence = "These waits are by design, as far as can be seen: no thread gives back what it has waited for. A lock \
+                        that a runtime builds in another way (the JVM's monitors, ...) is among them, not in LOST.";
         wrap(sentence, WIDTH, text);
     }
 }
 
-/// The lock for which most time was lost, or that no lock matters.
+/// The findings, each with what to do next; or that no lock matters.
+fn findings(report: &MeterReport, text: &mut String) {
+    let findings = report.findings();
+    for finding in &findings {
+        text.push('\n');
+        wrap(&finding.text, WIDTH, text);
+        wrap(&format!("Next: {}", finding.next), WIDTH, text);
+        if let Some(command) = &finding.command {
+            let _ = writeln!(text, "Prove it: {command}");
+        }
+    }
+    if findings.is_empty() {
+        worst(report, text);
+    }
+}
+
+/// The lock for which most time was lost, if its time could not be explained; or that no lock matters.
 fn worst(report: &MeterReport, text: &mut String) {
     let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) else { return };
     let best = report.locks.iter().map(|lock| lock.row.ceiling).fold(1.0, f64::max);

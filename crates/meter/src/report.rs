@@ -1,9 +1,10 @@
 //! The report: locks by time lost, their callers, the waits, and further facts about the run.
 
+use crate::deadlock::{self, Deadlock};
 use crate::disturbance::Disturbance;
 use crate::event::{Event, Key};
 use crate::filter::LeftOut;
-use crate::fold::{self, Fold, Groups};
+use crate::fold::{self, Fold, Groups, Section};
 use crate::invocation::Invocation;
 use crate::kind::{Class, RecordKind};
 use crate::level::Level;
@@ -14,6 +15,7 @@ use crate::recording::Recording;
 use crate::row::Row;
 use crate::snapshot::{Image, Snapshot, Unrecorded};
 use crate::sum::Sum;
+use crate::used_as_lock::UsedAsLocks;
 use crate::wait::Wait;
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
@@ -80,6 +82,9 @@ pub struct MeterReport {
     /// was last seen alive.
     #[serde(default)]
     pub left_locked: Vec<LockInUse>,
+    /// Threads that wait for each other in a ring at the end of the recording.
+    #[serde(default)]
+    pub deadlocks: Vec<Deadlock>,
     /// How long the threads were blocked, and how much of that the report explains.
     pub blocked: Blocked,
     /// The events that occurred.
@@ -126,11 +131,23 @@ impl MeterReport {
         let window = &snapshot.window;
         let mut groups = Groups::new(options.fold);
         let mut sums = Sums::default();
+        let used_as_locks = UsedAsLocks::of(&snapshot.images);
         for (number, image) in snapshot.images.iter().enumerate() {
             for (key, record) in &image.rows {
-                if matches!(fold::kind(key).class(), Class::Lock | Class::Wait) {
-                    groups.add(number, image, key, name(names, image, key), record);
-                    sums.add(fold::kind(key), &Sum::of(fold::kind(key), record));
+                let kind = fold::kind(key);
+                let named = || name(names, image, key);
+                match kind.class() {
+                    Class::Init => (),
+                    Class::Detail => groups.add_detail(number, image, key, named(), record),
+                    Class::Lock | Class::Wait if !used_as_locks.has(number, key) => {
+                        groups.add(number, image, key, named(), record, Section::OfItsClass);
+                        sums.add(kind, &Sum::of(kind, record));
+                    }
+                    Class::Lock | Class::Wait => {
+                        groups.add(number, image, key, named(), record, Section::Locks);
+                        groups.add(number, image, key, named(), record, Section::Waits);
+                        sums.add_as_lock(&Sum::of(kind, record));
+                    }
                 }
             }
         }
@@ -139,11 +156,14 @@ impl MeterReport {
         waits.sort_by(|a, b| fold::by_wait(&a.row, &b.row).then_with(|| a.origin.cmp(&b.origin)));
         let (total, totals) = sums.finish(window);
         let asleep = |by_design: bool| {
-            let waits = waits.iter().filter(|wait| wait.kind.is_by_design() == by_design);
+            let waits = waits.iter().filter(|wait| !wait.used_as_lock && wait.is_by_design() == by_design);
             // Starts from 0 because the sum of no floating-point numbers is -0.
             waits.fold(0.0, |sum, wait| sum + wait.row.sleep)
         };
-        let polled = waits.iter().fold(0.0, |sum, wait| sum + (wait.row.waited - wait.row.sleep).max(0.0));
+        let polled = waits
+            .iter()
+            .filter(|wait| !wait.used_as_lock)
+            .fold(0.0, |sum, wait| sum + (wait.row.waited - wait.row.sleep).max(0.0));
         let blocked = Blocked {
             for_locks: total.sleep,
             by_design: asleep(true),
@@ -175,6 +195,7 @@ impl MeterReport {
             waiting: process::waiting(snapshot, &lock_and_caller),
             held: process::held(snapshot, &lock_and_caller),
             left_locked: process::left_locked(snapshot, &lock_and_caller),
+            deadlocks: deadlock::find(snapshot, &|image, key| name(names, image, key)),
             blocked,
             total,
             totals,
@@ -226,6 +247,11 @@ impl Sums {
             _ if kind.class() == Class::Lock => self.exclusive.merge(sum),
             _ => (),
         }
+    }
+
+    /// Adds a semaphore or a condition that is used as a lock.
+    fn add_as_lock(&mut self, sum: &Sum) {
+        self.exclusive.merge(sum);
     }
 
     fn finish(self, window: &Window) -> (Row, Totals) {

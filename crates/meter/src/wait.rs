@@ -6,6 +6,7 @@ use crate::kind::RecordKind;
 use crate::lock::Address;
 use crate::sum::Sum;
 use crate::times::Times;
+use crate::wakes::Wakes;
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,12 @@ pub struct Wait {
     pub times: Times,
     /// The callers, most time waited first.
     pub callers: Vec<Waiter>,
+    /// Whether the object is used as a lock. Then it is among the locks too, where its waits are counted as time lost.
+    #[serde(default)]
+    pub used_as_lock: bool,
+    /// For a condition: the calls that wake, and what the woken threads found. None if nothing was recorded.
+    #[serde(default)]
+    pub wakes: Option<Wakes>,
 }
 
 /// A place in the program that waits.
@@ -152,6 +159,11 @@ impl WaitRow {
 }
 
 impl Wait {
+    /// Whether threads wait in it for each other or for work, by design. An object that is used as a lock is none.
+    pub fn is_by_design(&self) -> bool {
+        self.kind.is_by_design() && !self.used_as_lock
+    }
+
     /// The name, with the number of objects if there are several, and the kind if the name does not contain it.
     pub fn label(&self) -> String {
         let number = if self.objects == 1 { String::new() } else { format!("({}) ", self.objects) };

@@ -17,22 +17,28 @@ const NAME_AT: usize = 56;
 /// The table of waits, and the sentences below it. Empty if there are no waits.
 pub(crate) fn section(report: &MeterReport, layout: &Layout) -> String {
     let mut text = String::new();
-    if !report.waits.is_empty() {
+    if !listed(report).is_empty() {
         write(report, layout, &mut text);
     }
     text
 }
 
+/// The waits of the table. An object that is used as a lock is in the table of locks.
+fn listed(report: &MeterReport) -> Vec<&Wait> {
+    report.waits.iter().filter(|wait| !wait.used_as_lock).collect()
+}
+
 fn write(report: &MeterReport, layout: &Layout, text: &mut String) {
     let _ = write!(text, "An idle thread loses nothing{}\n{TITLES}", explanation(report));
-    let shown = report.waits.len() - idle(report, layout);
-    for wait in report.waits[..shown].iter().take(layout.rows) {
+    let waits = listed(report);
+    let shown = waits.len() - idle(report, &waits, layout);
+    for wait in waits[..shown].iter().take(layout.rows) {
         lines(report, wait, layout, text);
     }
     if let Some(more @ 1..) = shown.checked_sub(layout.rows) {
         let _ = writeln!(text, "\nand {more} more: --all");
     }
-    match report.waits.len() - shown {
+    match waits.len() - shown {
         0 => (),
         1 => text.push_str("\nand 1 where no thread waited: --all shows it\n"),
         idle => _ = writeln!(text, "\nand {idle} where no thread waited: --all shows them"),
@@ -51,14 +57,14 @@ fn explanation(report: &MeterReport) -> &'static str {
 
 /// Number of rows at the end that are not shown: waits of which no call waited. All are shown on request, and after a
 /// filter.
-fn idle(report: &MeterReport, layout: &Layout) -> usize {
+fn idle(report: &MeterReport, waits: &[&Wait], layout: &Layout) -> usize {
     if layout.rows == usize::MAX || !report.left_out.is_nothing() {
         return 0;
     }
     // A wait in progress has time, and is not among the waits that have ended.
     let waited = |wait: &Wait| wait.row.waits > 0 || wait.row.waited > 0.0;
-    let last = report.waits.iter().rposition(waited);
-    report.waits.len() - last.map_or(0, |last| last + 1)
+    let last = waits.iter().rposition(|wait| waited(wait));
+    waits.len() - last.map_or(0, |last| last + 1)
 }
 
 fn lines(report: &MeterReport, wait: &Wait, layout: &Layout, text: &mut String) {
@@ -85,6 +91,9 @@ fn lines(report: &MeterReport, wait: &Wait, layout: &Layout, text: &mut String) 
         if let Some(more @ 1..) = wait.callers.len().checked_sub(layout.callers) {
             let _ = writeln!(text, "{:NAME_AT$}  and {more} more", "");
         }
+    }
+    for line in wait.wakes.iter().flat_map(|wakes| wakes.lines(layout.callers)) {
+        let _ = writeln!(text, "{}", beginning(&format!("    {line}"), layout.width));
     }
 }
 

@@ -47,6 +47,7 @@ fn example() -> MeterReport {
             on_cpu: 700_000_000,
             runnable: 100_000_000,
             holds: Vec::new(),
+            tokens: Vec::new(),
             waits: None,
         }],
         ..Image::default()

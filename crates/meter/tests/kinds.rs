@@ -73,6 +73,7 @@ fn snapshot() -> Snapshot {
         on_cpu: cpu_ms * MS,
         runnable: 10 * MS,
         holds: Vec::new(),
+        tokens: Vec::new(),
         waits: None,
     };
     let server = Image {

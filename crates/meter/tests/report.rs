@@ -290,8 +290,15 @@ fn note_states_that_waits_may_implement_locks() {
         let counts = |sleep| Counts { slept: 1, sleep, ..Counts::default() };
         let rows = [(Key::new(kind, 1, 0), counts(wait)), (Key::new(RecordKind::Mutex, 2, 0), counts(lost))];
         let mut snapshot = Snapshot::of_rows(window, rows);
-        snapshot.images[0].threads =
-            vec![Thread { tid: 0, lived: 0, on_cpu: 0, runnable: 0, holds: Vec::new(), waits: None }];
+        snapshot.images[0].threads = vec![Thread {
+            tid: 0,
+            lived: 0,
+            on_cpu: 0,
+            runnable: 0,
+            holds: Vec::new(),
+            tokens: Vec::new(),
+            waits: None,
+        }];
         MeterReport::new(&snapshot, &|_, _| None).to_string().contains("waiters post themselves is a lock")
     };
     assert!(report(RecordKind::Semaphore, 500_000_000, 1_000_000));

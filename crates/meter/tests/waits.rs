@@ -423,8 +423,15 @@ fn polled_time_is_not_time_off_the_cpus() {
     let mut images = event_loop();
     let epoll = images[0].rows.get_mut(&call_site(RecordKind::Epoll, 10)).unwrap();
     (epoll.counts.spin, epoll.counts.sleep) = (SECOND, 860_000 * US);
-    let thread =
-        Thread { tid: 0, lived: 10 * SECOND, on_cpu: SECOND, runnable: 0, holds: Vec::new(), waits: None };
+    let thread = Thread {
+        tid: 0,
+        lived: 10 * SECOND,
+        on_cpu: SECOND,
+        runnable: 0,
+        holds: Vec::new(),
+        tokens: Vec::new(),
+        waits: None,
+    };
     images[0].threads = vec![thread.clone()];
     let report = report(images.clone());
     let Blocked { by_design, other_waits, spun, .. } = report.blocked;

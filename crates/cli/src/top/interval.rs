@@ -1,7 +1,7 @@
 //! The counts between two snapshots of one recording.
 
 use std::collections::{BTreeMap, HashMap};
-use unspin_meter::{BUCKETS, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
+use unspin_meter::{BUCKETS, Class, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
 
 /// The counts between two snapshots, as a snapshot. Rows without change are left out. Maxima are those since the start,
 /// because they are unknown for a part of the time. None if no time has passed.
@@ -39,6 +39,9 @@ fn about_all(snapshot: &Snapshot) -> Snapshot {
 
 fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_meter::Key, Record> {
     let changed = image.rows.iter().filter_map(|(key, now)| {
+        // Of a semaphore only the holds are timed that end in the thread that began them.
+        let level =
+            if key.kind().is_some_and(|kind| kind.class() != Class::Lock) { Level::Counts } else { level };
         let record = match before.and_then(|before| before.rows.get(key)) {
             Some(before) if before.counts == now.counts => return None,
             Some(before) => since(before, now, level),

@@ -25,8 +25,15 @@ pub fn snapshot(seconds: f64, rows: &[(Key, Counts)]) -> Snapshot {
     let mut snapshot = Snapshot::of_rows(window, []);
     snapshot.wake_up = Some(WakeUpCost { futex_ns: 45_000, epoll_ns: 48_000 });
     let rows: BTreeMap<Key, Record> = rows.iter().map(|(key, counts)| (*key, record(counts))).collect();
-    let thread =
-        Thread { tid: 8, lived: at(seconds), on_cpu: 0, runnable: 0, holds: Vec::new(), waits: None };
+    let thread = Thread {
+        tid: 8,
+        lived: at(seconds),
+        on_cpu: 0,
+        runnable: 0,
+        holds: Vec::new(),
+        tokens: Vec::new(),
+        waits: None,
+    };
     snapshot.images = vec![Image { pid: 7, rows, threads: vec![thread], ..Image::default() }];
     snapshot
 }

@@ -56,7 +56,7 @@ impl Findings {
     pub fn of(metering: &Metering) -> Findings {
         let report = &metering.report;
         let lost = |kinds: &[RecordKind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
-        let by_design = || report.waits.iter().filter(|wait| wait.kind.is_by_design());
+        let by_design = || report.waits.iter().filter(|wait| wait.is_by_design());
         let waits = |what: fn(&unspin_meter::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
         let by_design_s = waits(|row| row.waited);
         let mutexes = report.locks.iter().filter(|lock| is_mutex(lock));
