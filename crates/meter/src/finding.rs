@@ -8,9 +8,9 @@
 //! | starved writer | a read-write lock is held by readers for [`READ_HELD`] of the time, and a writer waits [`STARVED_TIMES`] times as long as a reader holds it, and [`STARVED_S`] or longer |
 //! | mostly written | [`MOSTLY`] of the acquisitions of a read-write lock are for writing |
 //! | long hold | the place with [`MOSTLY`] of the hold time holds for [`LONG_HOLD_S`] or longer, by the median |
+//! | convoy | [`CONVOY`] of the attempts sleep, and [`CONVOY_TIMES`] times as long as a hold is, by the medians |
 //! | split needed | the lock is held for [`SATURATED`] of the time, by short holds of two or more places with [`PART`] of the hold time each |
 //! | saturated | the same, by one place |
-//! | convoy | [`CONVOY`] of the attempts sleep, and [`CONVOY_TIMES`] times as long as a hold is, by the medians |
 //! | contended | none of these |
 //!
 //! The first line that applies is the finding of a lock. Holds are compared by their median: on a busy machine the
@@ -23,6 +23,7 @@
 //! - False sharing between a lock and the data behind it, and holds that are long for another reason. It makes holds
 //!   some hundred nanoseconds longer while threads wait; but longer holds also attract more waiting threads, so the two
 //!   are correlated in every program.
+//! - Priority inversion behind an owner that ended before the wait did: the kernel knows its priority no more.
 //! - A real-time thread that inherits its priority is judged by its own.
 
 use crate::figures::{number, percent, spoken_percent, time};
@@ -229,10 +230,21 @@ fn woken_share(mutex: &Lock) -> Option<String> {
 
 fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
     let (cause, sentence, next) = judge(lock);
-    let figures = if lock.row.spin > 0.0 { lock.headline(report.cpus) } else { lock.sleepers() };
+    let figures = match lock.row.spin > 0.0 {
+        true => lock.headline(report.cpus),
+        false if report.is_disturbed() => lock.sleepers_without_bound(),
+        false => lock.sleepers(),
+    };
     let woken = woken_share(lock).unwrap_or_default();
     let mut next = next;
+    let is_of_the_engine = lock.uses.iter().any(|one| one.kind == RecordKind::Engine);
+    if is_of_the_engine {
+        next =
+            "the lock belongs to unspin's System V engine, not to the program: compare the engines (--sysv)."
+                .into();
+    }
     let command = match unspin_replaces(lock) {
+        _ if is_of_the_engine => None,
         Ok(()) => kind_to_try(cause).map(|kind| command(report, lock, kind)),
         Err(kind) => {
             next += &format!(" unspin replaces no {kind}, only mutexes.");
@@ -288,8 +300,8 @@ fn judge(lock: &Lock) -> (Cause, String, String) {
     inverted(lock)
         .or_else(|| read_write(lock))
         .or_else(|| long_hold(lock))
-        .or_else(|| saturated(lock))
         .or_else(|| convoy(lock))
+        .or_else(|| saturated(lock))
         .unwrap_or_else(|| contended(lock))
 }
 
@@ -420,7 +432,7 @@ fn convoy(lock: &Lock) -> Option<Judged> {
             time(wait),
             time(hold),
         );
-        let next = "lock it less often, or try a lock whose waiters spin before they sleep.";
+        let next = "lock it less often, or use a lock whose waiters spin before they sleep.";
         (Cause::Convoy, sentence, next.to_owned())
     })
 }
@@ -439,7 +451,8 @@ fn contended(lock: &Lock) -> Judged {
         let place = with_place(&caller.row.name, caller.place.as_deref());
         format!(" ({place} has {} of the hold time)", percent(*share).trim())
     });
-    let next = format!("hold it shorter{longest} or lock it less often; or try another kind of lock.");
+    let another = if unspin_replaces(lock).is_ok() { ", or try another kind of lock" } else { "" };
+    let next = format!("hold it shorter{longest} or lock it less often{another}.");
     (Cause::Contended, sentence, next)
 }
 

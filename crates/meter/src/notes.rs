@@ -44,8 +44,8 @@ fn locks_among_waits(report: &MeterReport, text: &mut String) {
     };
     if report.waits.iter().any(is_unrecognised) && waited > 10.0 * report.total.lost && waited > 0.1 * lived {
         text.push('\n');
-        let sentence = "These waits are by design, as far as can be seen: no thread gives back what it has waited for. A lock \
-                        that a runtime builds in another way (the JVM's monitors, ...) is among them, not in LOST.";
+        let sentence = "Locks that are built on semaphores or conditions in other ways (the JVM's, …) may be among the \
+                        waits, not in LOST: they are recognised only if the threads that take them give them back.";
         wrap(sentence, WIDTH, text);
     }
 }

@@ -1,6 +1,9 @@
-/* Planted: many short holds, and at nearly each of them the thread that holds the lock gives up its CPU, as one whose
-   time slice ends, or that takes a page fault. The others queue up behind it and sleep. */
+/* Planted: a short hold, in which the owner gives up its CPU, as at the end of a time slice or at a page fault. The
+   threads that come meanwhile queue up behind it and sleep, and each comes back soon. */
 #include "cause.h"
+#include <sys/prctl.h>
+
+enum { THREADS = 24 };
 
 static pthread_mutex_t counter = PTHREAD_MUTEX_INITIALIZER;
 static long n;
@@ -9,29 +12,26 @@ __attribute__((noinline)) static void count(void)
 {
     pthread_mutex_lock(&counter);
     n++;
-    pthread_mutex_unlock(&counter);
-    sched_yield();
-}
-
-__attribute__((noinline)) static void stall(void)
-{
-    pthread_mutex_lock(&counter);
     sched_yield();
     pthread_mutex_unlock(&counter);
 }
 
 static void *work(void *argument)
 {
-    for (int i = 0; i < 20000; i++)
-        if (i % 4)
-            count();
-        else
-            stall();
+    struct timespec soon = {0, 1000};
+    prctl(PR_SET_TIMERSLACK, 1);
+    for (int i = 0; i < 1000; i++) {
+        count();
+        nanosleep(&soon, NULL);
+    }
     return argument;
 }
 
 int main(void)
 {
-    run(8, (void *(*[])(void *)){work, work, work, work, work, work, work, work});
+    void *(*all[THREADS])(void *);
+    for (int i = 0; i < THREADS; i++)
+        all[i] = work;
+    run(THREADS, all);
     return 0;
 }

@@ -2,7 +2,7 @@
 //!
 //! The owner's thread id is read before the wait, where it costs one load. The kernel is asked for the two priorities
 //! only after a long wait, so a call that waits shortly pays nothing. The owner may have changed meanwhile; then the
-//! wait is judged by its first owner.
+//! wait is judged by its first owner. An owner that has ended since is not judged.
 
 use crate::glibc::mutex::MutexLayout;
 use crate::sandbox;
