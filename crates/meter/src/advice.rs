@@ -1,6 +1,7 @@
 //! Sentences about waits: which of them polling could shorten, which waits slept although they polled, and what to do
 //! next.
 
+use crate::command;
 use crate::figures::time;
 use crate::kind::RecordKind;
 use crate::level::Level;
@@ -22,9 +23,6 @@ const WORTH_IT_S: f64 = 1e-3;
 
 /// Maximum number of waits with a sentence.
 const SENTENCES_MAX: usize = 2;
-
-/// Bytes of a process's command line that fit into a recording.
-const COMMAND_MAX: usize = 1024;
 
 /// A sentence for each of the waits that polling could shorten most, and what to do next. Nothing if the saving is
 /// too small: long waits are those of idle threads. If every wait polls already: how many slept nevertheless.
@@ -52,7 +50,7 @@ pub(crate) fn write(report: &MeterReport, text: &mut String) {
         );
         wrap(&sentence, WIDTH, text);
     }
-    let command = command(report);
+    let command = command::of(report);
     let _ = writeln!(text, "Try:      unspin run --waits poll {command}");
     let _ = writeln!(text, "Prove it: unspin prove --waits poll {command}");
     if let Some(site) = site_to_name(report, first) {
@@ -184,23 +182,6 @@ fn grouped(n: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// The program's command line for a shell: as the user gave it, or as its only process was started; otherwise `CMD`.
-pub(crate) fn command(report: &MeterReport) -> String {
-    let given = &report.invocation.command;
-    match &report.processes[..] {
-        _ if !given.is_empty() => shell::line(given),
-        [process] if !process.command.is_empty() && !is_cut(&process.command) => {
-            shell::line(&process.command)
-        }
-        _ => "CMD".into(),
-    }
-}
-
-/// Whether a process's command line may have been truncated in the recording.
-fn is_cut(command: &[String]) -> bool {
-    command.iter().map(|word| word.len() + 1).sum::<usize>() >= COMMAND_MAX
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ use crate::times::Times;
 use crate::wait::Wait;
 use crate::wakes::Wakes;
 use crate::wakeup::WakeUpCost;
-use crate::{advice, level::Level};
+use crate::{command, level::Level};
 use serde::Serialize;
 
 /// The minimum ceiling of a lock with a finding: smaller gains are lost in the noise of a proof.
@@ -245,7 +245,7 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
     }
     let command = match unspin_replaces(lock) {
         _ if is_of_the_engine => None,
-        Ok(()) => kind_to_try(cause).map(|kind| command(report, lock, kind)),
+        Ok(()) => kind_to_try(cause).map(|kind| prove(report, lock, kind)),
         Err(kind) => {
             next += &format!(" unspin replaces no {kind}, only mutexes.");
             None
@@ -282,7 +282,7 @@ fn kind_to_try(cause: Cause) -> Option<&'static str> {
 }
 
 /// `unspin prove --mutex adaptive@cache_lock -- ./server -t2`
-fn command(report: &MeterReport, lock: &Lock, kind: &str) -> String {
+fn prove(report: &MeterReport, lock: &Lock, kind: &str) -> String {
     let name = &lock.row.name;
     let is_ambiguous = report.locks.iter().filter(|other| other.row.name == *name).count() > 1;
     // Without a name, as `mutex 0x7f12`, it can be replaced only together with all others.
@@ -292,7 +292,7 @@ fn command(report: &MeterReport, lock: &Lock, kind: &str) -> String {
         Some(origin) if is_ambiguous => format!("{kind}@{name}, {origin}"),
         _ => format!("{kind}@{name}"),
     };
-    format!("unspin prove --mutex {} -- {}", shell::quoted(&choice), advice::command(report))
+    format!("unspin prove --mutex {} -- {}", shell::quoted(&choice), command::of(report))
 }
 
 /// The cause, the sentence that names it, and what to do next.

@@ -54,7 +54,10 @@ mod advice;
 #[cfg(not(loom))]
 mod checksum;
 #[cfg(not(loom))]
+mod command;
+#[cfg(not(loom))]
 mod comparison;
+#[cfg(not(loom))]
 mod deadlock;
 #[cfg(not(loom))]
 mod disturbance;

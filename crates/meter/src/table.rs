@@ -8,7 +8,7 @@ use crate::held::{HeldLock, HeldLocks};
 use crate::image;
 use crate::pages::{self, Pages, WORDS};
 use crate::slot::{self, FirstUse, RawRow, Slot, Tail, increment};
-use crate::tokens::{Token, Tokens};
+use crate::tokens::{self, Token, Tokens};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
@@ -51,11 +51,9 @@ const BLOCKS: usize = 12;
 /// Position and size of the first index, in words of this page.
 pub(crate) const INDEX: usize = 320;
 const INDEX_HERE: usize = 128;
-/// The word behind it.
-pub(crate) const INDEX_END: usize = INDEX + INDEX_HERE;
 /// The maximum size of an index, in words.
 const INDEX_MOST: usize = INDEX_HERE << (2 * ((2 * ROWS / INDEX_HERE).ilog2() / 2 + 1));
-const _: () = assert!(FIRST_EVENT + EVENTS <= FIRST_BLOCK && INDEX_END <= WORDS);
+const _: () = assert!(FIRST_EVENT + EVENTS <= FIRST_BLOCK && INDEX + INDEX_HERE <= tokens::FIRST);
 
 /// Rows of the first block. Each further block has twice as many as the one before.
 const FIRST_ROWS: usize = 32;

@@ -13,8 +13,8 @@ use unspin_sync::atomic::{AtomicU64, Ordering::*};
 const ENTRIES: usize = 16;
 /// Words of an entry.
 const ENTRY: usize = 4;
-/// First entry, in the table's first page: behind the index.
-const FIRST: usize = crate::table::INDEX_END;
+/// First entry, in the table's first page: behind the index, as `table` checks.
+pub(crate) const FIRST: usize = 448;
 const _: () = assert!(FIRST + ENTRIES * ENTRY <= WORDS);
 
 // Indices of the words of an entry.

@@ -1,0 +1,24 @@
+//! The program's command line in the commands that the report suggests.
+
+use crate::report::MeterReport;
+use crate::shell;
+
+/// Bytes of a process's command line that fit into a recording.
+const COMMAND_MAX: usize = 1024;
+
+/// The program's command line for a shell: as the user gave it, or as its only process was started; otherwise `CMD`.
+pub(crate) fn of(report: &MeterReport) -> String {
+    let given = &report.invocation.command;
+    match &report.processes[..] {
+        _ if !given.is_empty() => shell::line(given),
+        [process] if !process.command.is_empty() && !is_cut(&process.command) => {
+            shell::line(&process.command)
+        }
+        _ => "CMD".into(),
+    }
+}
+
+/// Whether a process's command line may have been truncated in the recording.
+fn is_cut(command: &[String]) -> bool {
+    command.iter().map(|word| word.len() + 1).sum::<usize>() >= COMMAND_MAX
+}
