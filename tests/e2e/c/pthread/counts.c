@@ -182,6 +182,7 @@ int main(void)
         { "mutex", &turns, 3, 0, 0 },
         /* A wait for a condition that ends by its time is no refusal: the mutex comes back as ever. */
         { "condition", &turned, turn_waits + turn_timeouts, 0, turn_timeouts },
+        { "signal", &turned, 2 * TURNS, 0, 0 },
         { "reacquired", &turns, turn_waits + turn_timeouts, 0, 0 },
         { "semaphore", &tokens, 2 * TURNS, 0, 0 },
         { "semaphore", &none, REFUSALS + TIMEOUTS, REFUSALS, TIMEOUTS },
