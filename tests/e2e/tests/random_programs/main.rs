@@ -76,7 +76,7 @@ fn everything() {
 /// A killed process was asleep for a semaphore that its own adjustment raises. It must not take what the adjustment
 /// gives back: it counts as dead before the kernel reports it as a zombie.
 #[test]
-fn who_is_killed_does_not_take_what_he_gives_back() {
+fn killed_process_does_not_take_what_its_undo_gives_back() {
     let Some(program) = build("script") else { return };
     let script = "\
 0 semget 0 1 1 896
