@@ -71,6 +71,8 @@ struct Observed<'o> {
 
 /// Maximum time of one wait for the program's end.
 const SLICE: Duration = Duration::from_secs(3600);
+/// The same while the observer holds a pipe open that the program may close.
+const BRIEF_SLICE: Duration = Duration::from_millis(500);
 
 impl<'o> Observed<'o> {
     fn new(
@@ -91,8 +93,9 @@ impl<'o> Observed<'o> {
             // Readers of the program's pipes would see no end. Standard error stays, for the report.
             child::close_descriptors(inherited);
             let _ = child::new_session();
-            while child::ended_within(program, SLICE) == Ok(false) {}
-            self.report();
+            if has_ended_with_its_output(program) {
+                self.report();
+            }
             let _ = fs::remove_dir_all(self.scratch.folder());
             0
         };
@@ -126,6 +129,26 @@ impl<'o> Observed<'o> {
             let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("unspin: {line}\n").as_bytes());
         }
     }
+}
+
+/// Waits for the program's end. Returns false if the program has given up its standard error before: as a service
+/// does, to let the reader of a pipe see the end. Then there is nowhere to report, and the caller ends as well.
+fn has_ended_with_its_output(program: u32) -> bool {
+    let output = |pid: &str| fs::read_link(format!("/proc/{pid}/fd/2"));
+    let ours = output("self").ok();
+    let is_pipe = ours.as_ref().is_some_and(|file| file.as_os_str().as_encoded_bytes().ends_with(b"]"));
+    let slice = if is_pipe { BRIEF_SLICE } else { SLICE };
+    while child::ended_within(program, slice) == Ok(false) {
+        let is_given_up = match output(&program.to_string()) {
+            Ok(file) => Some(file) != ours,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        // A program that has just ended has no descriptors.
+        if is_pipe && is_given_up && child::ended_within(program, Duration::ZERO) == Ok(false) {
+            return false;
+        }
+    }
+    true
 }
 
 /// The open descriptors that are meant for the program, except standard error.

@@ -94,6 +94,24 @@ fn observer_holds_no_output_of_the_program() {
     assert!(child.wait().unwrap().success());
 }
 
+/// A service closes the standard error of its start, and whatever started it reads that to its end.
+#[test]
+fn observer_gives_up_standard_error_with_the_program() {
+    let script = "exec 2> /dev/null; while [ -e here ]; do sleep 0.05; done";
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().join("here");
+    fs::write(&here, "").unwrap();
+    let mut command = unspin(&["run", "--mutex", "adaptive", "sh", "-c", script]);
+    command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(child.try_wait().unwrap().is_none(), "the program still runs");
+    assert_eq!(text, "");
+    fs::remove_file(here).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
 /// Go's locks are not libc's, but cgo uses a mutex of libc.
 #[test]
 fn runtime_with_locks_of_its_own_is_reported_if_few_mutexes_were_replaced() {

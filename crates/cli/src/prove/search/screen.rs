@@ -46,12 +46,18 @@ pub fn screen(
             break;
         }
         let configuration = turn.index.checked_sub(1).map_or(control, |index| &entrants[index]);
-        runner.progress.detail(&format!("short run of {} ({} candidates)", configuration.name(), entrants.len()));
+        runner.progress.detail(&format!(
+            "short run of {} ({} candidates)",
+            configuration.name(),
+            entrants.len()
+        ));
         let limit = match turn.limit {
             Some(limit) if limit < time_limit => Limit::Candidate(RunLimit::Collapse(limit)),
             _ => Limit::Timeout(time_limit),
         };
-        let Some(trial) = runner.run(configuration.setup.as_ref(), limit, None, &mut NoMonitor)? else { break };
+        let Some(trial) = runner.run(configuration.setup.as_ref(), limit, None, &mut NoMonitor)? else {
+            break;
+        };
         let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
         screening.record(run.with_cpu_s(trial.cpu_s()));
         if runner.interrupt.came() {
