@@ -12,9 +12,6 @@ use crate::wait::{Wait, WaitRow};
 use crate::wakeup::WakeUpCost;
 use std::fmt::Write;
 
-/// Width of the sentences.
-const WIDTH: usize = 100;
-
 /// The minimum saving by polling, as a share of the metered time, that is worth a sentence. A smaller one is lost in
 /// the noise of a proof.
 const WORTH_IT: f64 = 0.02;
@@ -25,15 +22,16 @@ const WORTH_IT_S: f64 = 1e-3;
 const SENTENCES_MAX: usize = 2;
 
 /// A sentence for each of the waits that polling could shorten most, and what to do next. Nothing if the saving is
-/// too small: long waits are those of idle threads. If every wait polls already: how many slept nevertheless.
-pub(crate) fn write(report: &MeterReport, text: &mut String) {
+/// too small: long waits are those of idle threads. If every wait polls already: how many slept nevertheless. Waits
+/// for the conditions in `explained` have another cause.
+pub(crate) fn write(report: &MeterReport, explained: &[&str], width: usize, text: &mut String) {
     if report.invocation.polls_everywhere() {
-        return still_slept(report, text);
+        return still_slept(report, width, text);
     }
     let Some(cost) = report.wake_up.filter(|_| report.level != Level::Counts) else { return };
     let polls = |wait: &Wait| wait.callers.iter().all(|caller| report.invocation.polls_at(&caller.row.name));
     let mut worth = worth_polling(report);
-    worth.retain(|wait| !polls(wait));
+    worth.retain(|wait| !polls(wait) && !explained.contains(&wait.row.name.as_str()));
     let Some(first) = worth.first() else { return };
     text.push('\n');
     for wait in worth.iter().take(SENTENCES_MAX) {
@@ -48,7 +46,7 @@ pub(crate) fn write(report: &MeterReport, text: &mut String) {
             price(cost, wait.kind),
             prospect(cost, wait),
         );
-        wrap(&sentence, WIDTH, text);
+        wrap(&sentence, width, text);
     }
     let command = command::of(report);
     let _ = writeln!(text, "Try:      unspin run --waits poll {command}");
@@ -78,7 +76,7 @@ fn site_to_name<'r>(report: &'r MeterReport, wait: &'r Wait) -> Option<&'r str> 
 }
 
 /// How many waits slept although they polled first: of all waits, and of those where that may still cost time.
-fn still_slept(report: &MeterReport, text: &mut String) {
+fn still_slept(report: &MeterReport, width: usize, text: &mut String) {
     let sum = |count: fn(&WaitRow) -> u64| {
         report.waits.iter().fold(0u64, |sum, wait| sum.saturating_add(count(&wait.row)))
     };
@@ -97,13 +95,13 @@ fn still_slept(report: &MeterReport, text: &mut String) {
         let _ = write!(sentence, " {} took longer than three wake-ups: too long to poll.", grouped(long));
     }
     text.push('\n');
-    wrap(&sentence, WIDTH, text);
+    wrap(&sentence, width, text);
     for wait in worth_polling(report).iter().take(SENTENCES_MAX) {
         let (row, subject) = (&wait.row, subject(wait));
         let (slept, waits) = (grouped(row.slept()), grouped(row.waits));
         let sentence =
             format!("{slept} of the {waits} {subject}{} slept, median {}.", from(wait), time(row.median));
-        wrap(&sentence, WIDTH, text);
+        wrap(&sentence, width, text);
     }
 }
 
@@ -130,14 +128,13 @@ fn price(cost: WakeUpCost, kind: RecordKind) -> String {
 
 /// What polling could save. If a whole sleep was shorter than a wake-up from an idle CPU, its CPU was not idle.
 fn prospect(cost: WakeUpCost, wait: &Wait) -> String {
-    let saving = time(wait.row.saving);
     if wait.row.median < cost.seconds(wait.kind) {
-        return format!(
-            "most of these waits found the CPUs awake, so polling first saves less than the {saving} that they took; \
-             measure on a machine that does nothing else"
+        return String::from(
+            "most of these waits found the CPUs awake, so polling first saves little; measure on a machine that does \
+             nothing else",
         );
     }
-    format!("polling first could save up to {saving}")
+    format!("polling first could save up to {}", time(wait.row.saving))
 }
 
 /// `waits in epoll_wait at uv__io_poll`

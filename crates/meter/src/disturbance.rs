@@ -39,7 +39,7 @@ impl Disturbance {
 
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "other programs used {} of the CPUs", spoken_percent(self.others))?;
+        write!(f, "Other programs used {} of the CPUs", spoken_percent(self.others))?;
         if self.stolen >= 0.001 {
             write!(f, ", the hypervisor took {}", spoken_percent(self.stolen))?;
         }
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(Disturbance::from_words(disturbance.to_words()), Some(disturbance));
         assert_eq!(Disturbance::from_words([0, 0]), None, "not measured");
         assert_eq!(Disturbance::from_words([u64::MAX, 1]), None, "a damaged file");
-        assert_eq!(disturbance.to_string(), "other programs used 25.0 % of the CPUs");
+        assert_eq!(disturbance.to_string(), "Other programs used 25.0 % of the CPUs");
         assert!(disturbance.is_too_much() && !Disturbance { others: 0.01, stolen: 0.01 }.is_too_much());
     }
 }

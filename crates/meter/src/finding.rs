@@ -60,6 +60,8 @@ const STARVED_S: f64 = 5e-3;
 const MOSTLY: f64 = 0.5;
 /// A hold from which on the cost of handing over a lock (5 µs to 50 µs) does not matter.
 const LONG_HOLD_S: f64 = 100e-6;
+/// A hold from which on shortening it helps as much as another kind of lock.
+const HAND_OVER_S: f64 = 5e-6;
 /// A lock that is held for this share of the time passes from owner to owner without a gap.
 const SATURATED: f64 = 0.8;
 /// The minimum share of the hold time of a place that is named as one of several.
@@ -117,7 +119,8 @@ impl MeterReport {
     /// The findings, the most important first; empty if no lock and no condition is worth the time.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self.deadlocks.iter().map(deadlock).collect();
-        if self.level == Level::Counts {
+        // The threads of a deadlock hold their locks to the end, and others wait for them: that has no other cause.
+        if self.level == Level::Counts || !findings.is_empty() {
             return findings;
         }
         let storms: Vec<&Wait> = self.waits.iter().filter(|wait| is_storm(self, wait)).collect();
@@ -132,7 +135,7 @@ impl MeterReport {
             true => findings.extend(storms.chain(locks)),
             false => findings.extend(locks.chain(storms)),
         }
-        findings.truncate(FINDINGS_MAX.max(self.deadlocks.len()));
+        findings.truncate(FINDINGS_MAX);
         findings
     }
 }
@@ -243,11 +246,16 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
             "the lock belongs to unspin's System V engine, not to the program: compare the engines (--sysv)."
                 .into();
     }
+    // Threads that take and add work look like threads that take and release a lock.
+    let is_queue_or_lock = lock.uses.iter().any(|one| one.kind == RecordKind::Condition);
     let command = match unspin_replaces(lock) {
         _ if is_of_the_engine => None,
         Ok(()) => kind_to_try(cause).map(|kind| prove(report, lock, kind)),
         Err(kind) => {
             next += &format!(" unspin replaces no {kind}, only mutexes.");
+            if is_queue_or_lock {
+                next += " If it is a queue of work and no lock, its threads wait for work, and lose nothing.";
+            }
             None
         }
     };
@@ -371,19 +379,26 @@ fn long_hold(lock: &Lock) -> Option<Judged> {
     let holders = holders(lock);
     let &(caller, share) = holders.first().filter(|(_, share)| *share >= MOSTLY)?;
     let hold = at_least(&caller.holds).filter(|&hold| hold >= LONG_HOLD_S)?;
+    // The last range of the distribution has no end, so its lower end says little.
+    let half = match caller.holds.quantile(0.5) {
+        Some(_) => format!(" on average (half of the holds: {} or longer)", time(hold)),
+        None => " on average".into(),
+    };
     let sentence = format!(
-        "{} is held long: {} holds it for {} on average (half of the holds: {} or longer), which is {} of the time that \
-         it is held.",
+        "{} is held long: {} holds it for {}{half}, which is {} of the time that it is held.",
         lock.row.name,
         with_place(&caller.row.name, caller.place.as_deref()),
         time(caller.row.hold_mean),
-        time(hold),
         percent(share).trim(),
     );
     let next = "hold it shorter there: move input, output, sleep and long computations out of the critical section. No \
                 kind of lock helps, as a hold takes longer than any hand-over.";
     Some((Cause::LongHold, sentence, next.into()))
 }
+
+/// What to do about short holds that fill the time.
+const SATURATED_NEXT: &str = "lock it less often (do more in one hold, or collect work for each thread), or split it, as by \
+                              a hash of the key";
 
 fn saturated(lock: &Lock) -> Option<Judged> {
     let util = lock.util_each();
@@ -408,14 +423,21 @@ fn saturated(lock: &Lock) -> Option<Judged> {
                     it shorter or lock it less often.";
         return Some((Cause::SplitNeeded, sentence, next.into()));
     }
-    let place = parts.first().map_or(String::new(), |caller| {
-        format!(" by {}", with_place(&caller.row.name, caller.place.as_deref()))
-    });
-    let sentence =
-        format!("{name} is saturated: it is held{place} for {held} of the time, a short time each.");
-    let next = "lock it less often (do more in one hold, or collect work for each thread), or split it, as by a hash of \
-                the key.";
-    Some((Cause::Saturated, sentence, next.into()))
+    let Some((caller, share)) = holders.first().filter(|_| !parts.is_empty()) else {
+        let sentence = format!("{name} is saturated: it is held for {held} of the time, by many places.");
+        return Some((Cause::Saturated, sentence, format!("{SATURATED_NEXT}.")));
+    };
+    let sentence = format!(
+        "{name} is saturated: {} holds it for {} each time, {} of the {held} of the time in which it is held.",
+        with_place(&caller.row.name, caller.place.as_deref()),
+        time(caller.row.hold_mean),
+        percent(*share).trim(),
+    );
+    let next = match caller.row.hold_mean >= HAND_OVER_S {
+        true => format!("hold it shorter there: compute before the lock is taken. Or {SATURATED_NEXT}."),
+        false => format!("{SATURATED_NEXT}."),
+    };
+    Some((Cause::Saturated, sentence, next))
 }
 
 fn convoy(lock: &Lock) -> Option<Judged> {
@@ -425,8 +447,14 @@ fn convoy(lock: &Lock) -> Option<Judged> {
     // The lower end of the shortest range is 0.
     let hold = hold.max(50e-9);
     (slept >= CONVOY && wait >= CONVOY_TIMES * hold).then(|| {
+        // Some holds are long, as where the owner was preempted.
+        let exceptions = match row.hold_mean >= CONVOY_TIMES * hold {
+            true => format!(" Some holds take longer: {} on average, {} at most.", time(row.hold_mean), time(row.hold_max)),
+            false => String::new(),
+        };
         let sentence = format!(
-            "A convoy forms at {}: {} of the attempts sleep, most of them for {} or longer, although it is held for {} only.",
+            "A convoy forms at {}: {} of the attempts sleep, most of them for {} or longer, although most holds take about \
+             {}.{exceptions}",
             row.name,
             spoken_percent(slept),
             time(wait),

@@ -147,7 +147,6 @@ pub use self::{
     shell::line as shell_line,
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
     tally::{RULES, SITES, Tally, TallyCount, TallyRow},
-    text::fit_sentences,
     times::{TimeRange, Times},
     wait::{Wait, WaitRow, Waiter},
     wakes::{Waker, Wakes, WokenThreads},

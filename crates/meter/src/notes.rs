@@ -1,7 +1,8 @@
 //! The notes below the tables: the worst lock in a sentence, held locks, event counts, and what is missing.
 
+use crate::advice;
 use crate::figures::{count, number, spoken_percent, time};
-use crate::finding::WORTH_IT;
+use crate::finding::{Cause, Finding, WORTH_IT};
 use crate::kind::RecordKind;
 use crate::process::LockInUse;
 use crate::report::MeterReport;
@@ -12,15 +13,12 @@ use std::fmt::Write;
 /// Maximum number of lines of a list.
 const MOST: usize = 20;
 
-/// Width of a sentence.
-const WIDTH: usize = 110;
-
-pub(crate) fn write(report: &MeterReport, text: &mut String) {
-    findings(report, text);
-    locks_among_waits(report, text);
+pub(crate) fn write(report: &MeterReport, width: usize, text: &mut String) {
+    advice_and_findings(report, width, text);
+    locks_among_waits(report, width, text);
     left_out(report, text);
     held(report, text);
-    left_locked(report, text);
+    left_locked(report, width, text);
     processes(report, text);
     if !report.events.is_empty() {
         text.push_str("\nCounted beside:\n");
@@ -28,14 +26,43 @@ pub(crate) fn write(report: &MeterReport, text: &mut String) {
     for event in &report.events {
         let _ = writeln!(text, "{:>12} {}", count(event.count), event.event.name());
     }
-    blocked(report, text);
+    blocked(report, width, text);
     unrecorded(report, text);
+}
+
+/// What to do about waits, and about locks and conditions: first whichever costs more. A deadlock is all there is to
+/// say, and a storm of broadcasts is the cause of the waits for its condition.
+fn advice_and_findings(report: &MeterReport, width: usize, text: &mut String) {
+    let found = report.findings();
+    let (cause, storms) = (found.first().map(|finding| finding.cause), storms(&found));
+    let advice = |text: &mut String| advice::write(report, &storms, width, text);
+    match cause {
+        Some(Cause::Deadlock) => findings(report, &found, width, text),
+        Some(Cause::BroadcastStorm) => {
+            findings(report, &found, width, text);
+            advice(text);
+        }
+        _ if report.waits_cost_more() => {
+            advice(text);
+            findings(report, &found, width, text);
+        }
+        _ => {
+            findings(report, &found, width, text);
+            advice(text);
+        }
+    }
+}
+
+/// The conditions with a storm of broadcasts.
+fn storms(found: &[Finding]) -> Vec<&str> {
+    let storms = found.iter().filter(|finding| finding.cause == Cause::BroadcastStorm);
+    storms.map(|finding| finding.name.as_str()).collect()
 }
 
 /// Some runtimes build their locks from semaphores and conditions. Those that nearly always come back from the threads
 /// that took them are recognised ([`used_as_lock`](crate::used_as_lock)). The note is written if the others could
 /// account for most of the time lost.
-fn locks_among_waits(report: &MeterReport, text: &mut String) {
+fn locks_among_waits(report: &MeterReport, width: usize, text: &mut String) {
     let waited = report.blocked.by_design;
     // Upper bound of the time that threads with unknown times lived.
     let lived = report.blocked.lived + report.blocked.unknown as f64 * report.seconds;
@@ -46,28 +73,27 @@ fn locks_among_waits(report: &MeterReport, text: &mut String) {
         text.push('\n');
         let sentence = "Locks that are built on semaphores or conditions in other ways (the JVM's, …) may be among the \
                         waits, not in LOST: they are recognised only if the threads that take them give them back.";
-        wrap(sentence, WIDTH, text);
+        wrap(sentence, width, text);
     }
 }
 
 /// The findings, each with what to do next; or that no lock matters.
-fn findings(report: &MeterReport, text: &mut String) {
-    let findings = report.findings();
-    for finding in &findings {
+fn findings(report: &MeterReport, findings: &[Finding], width: usize, text: &mut String) {
+    for finding in findings {
         text.push('\n');
-        wrap(&finding.text, WIDTH, text);
-        wrap(&format!("Next: {}", finding.next), WIDTH, text);
+        wrap(&finding.text, width, text);
+        wrap(&format!("Next: {}", finding.next), width, text);
         if let Some(command) = &finding.command {
             let _ = writeln!(text, "Prove it: {command}");
         }
     }
     if findings.is_empty() {
-        worst(report, text);
+        worst(report, width, text);
     }
 }
 
 /// The lock for which most time was lost, if its time could not be explained; or that no lock matters.
-fn worst(report: &MeterReport, text: &mut String) {
+fn worst(report: &MeterReport, width: usize, text: &mut String) {
     let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) else { return };
     let best = report.locks.iter().map(|lock| lock.row.ceiling).fold(1.0, f64::max);
     let sentence = if report.is_disturbed() && worst.row.spin == 0.0 {
@@ -83,7 +109,7 @@ fn worst(report: &MeterReport, text: &mut String) {
         worst.sleepers()
     };
     text.push('\n');
-    wrap(&sentence, WIDTH, text);
+    wrap(&sentence, width, text);
 }
 
 fn left_out(report: &MeterReport, text: &mut String) {
@@ -112,7 +138,7 @@ fn held(report: &MeterReport, text: &mut String) {
 }
 
 /// The locks that a process left locked. Each process is one line: that it ended is the point, not for how long.
-fn left_locked(report: &MeterReport, text: &mut String) {
+fn left_locked(report: &MeterReport, width: usize, text: &mut String) {
     let locks = &report.left_locked;
     if locks.is_empty() {
         return;
@@ -121,7 +147,7 @@ fn left_locked(report: &MeterReport, text: &mut String) {
                     lock is shared between processes, release it before the process ends, or make it robust \
                     (pthread_mutexattr_setrobust).";
     text.push('\n');
-    wrap(sentence, WIDTH, text);
+    wrap(sentence, width, text);
     for held in locks.iter().take(MOST) {
         let mark = held.kind.mark().map_or(String::new(), |mark| format!(" {mark}"));
         let _ = writeln!(text, "    process {}: {}{mark}, taken by {}", held.pid, held.lock, held.caller);
@@ -179,7 +205,7 @@ fn cut(text: &str) -> String {
 }
 
 /// The time that the tables do not explain, in a sentence.
-fn blocked(report: &MeterReport, text: &mut String) {
+fn blocked(report: &MeterReport, width: usize, text: &mut String) {
     let blocked = &report.blocked;
     if blocked.threads + blocked.unknown == 0 || report.level == crate::level::Level::Counts {
         return;
@@ -224,17 +250,24 @@ fn blocked(report: &MeterReport, text: &mut String) {
         let _ = write!(sentence, " They spun and polled for {}, on the CPUs.", time(blocked.spun));
     }
     text.push('\n');
-    wrap(&sentence, WIDTH, text);
+    wrap(&sentence, width, text);
 }
 
 fn threads(n: u64) -> String {
     format!("{n} {}", if n == 1 { "thread" } else { "threads" })
 }
 
-/// Adds a paragraph to a printed report, as wide as the report's own.
-pub fn add_note(note: &str, text: &mut String) {
-    text.push('\n');
-    wrap(note, WIDTH, text);
+/// Adds a paragraph to a printed report of this width.
+pub fn add_note(note: &str, width: usize, text: &mut String) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    wrap(note, sentence_width(width), text);
+}
+
+/// The width of a sentence in a report of this width: longer lines are hard to read.
+pub(crate) fn sentence_width(width: usize) -> usize {
+    width.min(100)
 }
 
 /// Writes a sentence in lines of at most `width` characters.

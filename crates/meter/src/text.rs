@@ -7,6 +7,7 @@ use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{Line, Shown, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, LockUse};
+use crate::notes;
 use crate::report::MeterReport;
 use crate::wait_text;
 use crate::wakeup::WakeUpCost;
@@ -35,39 +36,43 @@ impl MeterReport {
             true => (("Waits", wait_text::section(self, layout)), ("Locks", self.lock_section(layout))),
             false => (("Locks", self.lock_section(layout)), ("Waits", wait_text::section(self, layout))),
         };
-        let mut text = format!(
-            "{} over {} on {} {cpus}{}{}{}{}\n{}",
+        let mut text = String::new();
+        let head = format!(
+            "{} over {} on {} {cpus}{}{}{}",
             first.0,
             time(self.seconds),
             self.cpus,
             self.level_note(),
             self.policy_note(),
             self.wake_up_note(),
-            self.disturbance_note(),
-            first.1
         );
+        let width = notes::sentence_width(layout.width);
+        notes::wrap(&head, width, &mut text);
+        if let Some(sentence) = self.disturbance_sentence() {
+            notes::wrap(&sentence, width, &mut text);
+        }
+        text += &first.1;
         if !second.1.is_empty() {
             let _ = write!(text, "\n{}\n{}", second.0, second.1);
         }
-        crate::notes::write(self, &mut text);
-        fit_sentences(&text, layout.width)
+        notes::write(self, width, &mut text);
+        text
     }
 
     /// The disturbance while the program ran, and what follows from it.
-    fn disturbance_note(&self) -> String {
-        let Some(disturbance) = &self.disturbance else { return String::new() };
-        let said = disturbance.to_string();
-        match self.is_disturbed() {
+    fn disturbance_sentence(&self) -> Option<String> {
+        let said = self.disturbance.as_ref()?.to_string();
+        Some(match self.is_disturbed() {
             true => format!(
-                "; {said}: waits contain their time, so CEIL is not given; meter again on a quiet machine"
+                "{said}: waits contain their time, so CEIL is not given; meter again on a quiet machine."
             ),
-            false => format!("; {said}"),
-        }
+            false => said + ".",
+        })
     }
 
     /// Whether waits come before locks: if polling could save more in one wait than was lost for all locks, and enough
     /// to be worth the time, or if no lock was recorded. Waits of idle threads come after the locks.
-    fn waits_cost_more(&self) -> bool {
+    pub(crate) fn waits_cost_more(&self) -> bool {
         let saving = self.waits.iter().map(|wait| wait.row.saving).fold(0.0, f64::max);
         let waited = self.waits.iter().any(|wait| wait.row.waits > 0 || wait.row.waited > 0.0);
         let worth = saving > self.total.lost && saving >= SAVING_MIN * self.seconds;
@@ -244,37 +249,4 @@ impl MeterReport {
         }
         name
     }
-}
-
-/// Length from which on a line goes on in the next one: sentences are written in lines of 100 or 110 characters.
-const GOES_ON: usize = 85;
-
-/// The text with its sentences in lines of at most `width` characters. Lines of tables and lists, which begin with a
-/// space, titles, and lines with a command are left as they are.
-pub fn fit_sentences(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut sentence: Vec<&str> = Vec::new();
-    let write = |sentence: &mut Vec<&str>, out: &mut String| {
-        match sentence.iter().any(|line| line.chars().count() > width) {
-            true => crate::notes::wrap(&sentence.join(" "), width, out),
-            false => sentence.iter().for_each(|line| _ = writeln!(out, "{line}")),
-        }
-        sentence.clear();
-    };
-    for line in text.lines() {
-        let is_sentence = !line.is_empty()
-            && !line.starts_with([' ', '…'])
-            && !line.starts_with(wait_text::TITLES.trim_end());
-        if !is_sentence || line.contains("unspin ") {
-            write(&mut sentence, &mut out);
-            let _ = writeln!(out, "{line}");
-        } else {
-            if sentence.last().is_some_and(|before| before.chars().count() < GOES_ON) {
-                write(&mut sentence, &mut out);
-            }
-            sentence.push(line);
-        }
-    }
-    write(&mut sentence, &mut out);
-    out
 }

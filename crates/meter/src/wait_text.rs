@@ -1,6 +1,5 @@
 //! The table of waits.
 
-use crate::advice;
 use crate::figures::{count, percent, time};
 use crate::layout::Layout;
 use crate::level::Level;
@@ -43,7 +42,6 @@ fn write(report: &MeterReport, layout: &Layout, text: &mut String) {
         1 => text.push_str("\nand 1 where no thread waited: --all shows it\n"),
         idle => _ = writeln!(text, "\nand {idle} where no thread waited: --all shows them"),
     }
-    advice::write(report, text);
 }
 
 /// The meaning of SHORT, or why it is a dash.

@@ -244,10 +244,10 @@ fn bound_is_withheld_if_other_programs_used_the_cpus() {
     assert!(report.to_string().contains("1.50x"));
     report.disturbance = Some(Disturbance { others: 0.02, stolen: 0.0 });
     let text = report.to_string().replace('\n', " ");
-    assert!(text.contains("; other programs used 2 % of the CPUs ") && text.contains("1.50x"), "{text}");
+    assert!(text.contains(" Other programs used 2 % of the CPUs. ") && text.contains("1.50x"), "{text}");
     report.disturbance = Some(Disturbance { others: 0.4, stolen: 0.1 });
     let text = report.to_string().replace('\n', " ");
-    assert!(text.contains("other programs used 40.0 % of the CPUs, the hypervisor took 10.0 %"), "{text}");
+    assert!(text.contains("Other programs used 40.0 % of the CPUs, the hypervisor took 10.0 %"), "{text}");
     assert!(text.contains("CEIL is not given; meter again on a quiet machine"), "{text}");
     assert!(!text.contains("1.50x"), "{text}");
 }

@@ -26,7 +26,7 @@ use report_guard::ReportGuard;
 use report_progress::ReportProgress;
 use std::path::Path;
 use std::process::ExitCode;
-use unspin_meter::{Recording, Snapshot, add_note, fit_sentences};
+use unspin_meter::{Recording, Snapshot, add_note};
 
 /// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";
@@ -50,14 +50,15 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let snapshot = running.snapshot();
     let results = results(&snapshot, &Lookup::new(), &options.view, &progress);
     let survivors = notes::survivors(&recorded);
+    let width = width(options.output.as_deref());
     let mut unseen = None;
     let mut text = match running.observer().explain(&snapshot) {
         // They may still use locks.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
-        Some(why) => format!("{why}\n"),
+        Some(why) => outputs::paragraph(&why, width),
         None => {
             unseen = Runtime::advice_on(&snapshot);
-            outputs::text(&results.report, &options.view, width(options.output.as_deref()))
+            outputs::text(&results.report, &options.view, width)
         }
     };
     drop(progress);
@@ -68,9 +69,8 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
         notes::room(&recorded, &snapshot, options.recorded.size),
     ];
     for note in notes.into_iter().flatten().chain(recorded.warnings()) {
-        add_note(&note, &mut text);
+        add_note(&note, width, &mut text);
     }
-    let text = fit_sentences(&text, width(options.output.as_deref()));
     let mut failed = Vec::new();
     let unwritten = print(&text, options.output.as_deref()).err();
     failed.extend(results.write_files(&options.view));
@@ -129,10 +129,10 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let mut text = outputs::text(&results.report, &options.view, width);
     drop(progress);
     for note in [Runtime::advice_on(&snapshot), notes::unfinished(&recording, file)].into_iter().flatten() {
-        add_note(&note, &mut text);
+        add_note(&note, width, &mut text);
     }
     let mut failed = results.write_files(&options.view);
-    failed.extend(stdout::print(&fit_sentences(&text, width)).err());
+    failed.extend(stdout::print(&text).err());
     match print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),

@@ -73,6 +73,13 @@ fn program(snapshot: &Snapshot) -> String {
     snapshot.images.first().map(|image| image.command.join(" ")).unwrap_or_default()
 }
 
+/// One paragraph in place of a report of this width.
+pub fn paragraph(sentence: &str, width: usize) -> String {
+    let mut text = String::new();
+    unspin_meter::add_note(sentence, width, &mut text);
+    text
+}
+
 /// The printed form of what passes the filters, in as many columns.
 pub fn text(report: &MeterReport, view: &ViewOptions, width: usize) -> String {
     let mut report = report.clone();

@@ -90,15 +90,15 @@ fn print_results(
         let view = ViewOptions { unfold: options.unfold, ..ViewOptions::default() };
         let snapshot = event_loop.snapshot();
         let report = Results::new(&snapshot, event_loop.reader.lookup(), &view).report;
+        let width = outputs::width(std::io::stderr());
         match event_loop.running.observer().explain(&snapshot) {
-            Some(why) => print(&format!("{why}\n")),
+            Some(why) => print(&outputs::paragraph(&why, width)),
             None => {
-                let width = outputs::width(std::io::stderr());
                 let mut text = outputs::text(&report, &view, width);
                 if let Some(unseen) = Runtime::advice_on(&snapshot) {
-                    unspin_meter::add_note(&unseen, &mut text);
+                    unspin_meter::add_note(&unseen, width, &mut text);
                 }
-                print(&unspin_meter::fit_sentences(&text, width));
+                print(&text);
             }
         }
     }
