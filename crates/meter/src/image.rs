@@ -31,6 +31,8 @@ const COMMAND_BYTES: usize = 8;
 pub(crate) const SEEN: usize = 9;
 /// When the process was found to have ended, in ticks; 0: it is not known to have ended.
 pub(crate) const ENDED: usize = 10;
+/// Inode number of the process's pid namespace; 0 if unknown.
+pub(crate) const NAMESPACE: usize = 11;
 /// The command line: arguments that end with a null byte each, truncated to the room there is.
 const COMMAND: usize = 64;
 const COMMAND_WORDS: usize = 128;
@@ -82,7 +84,8 @@ pub(crate) fn create(pages: Pages<'_>, free: &AtomicU64, images: &AtomicU64) -> 
     let page = pages::take(free, pages.len(), PAGES)?;
     pages.populate(page, PAGES).ok()?;
     let words = pages.page(page)?;
-    // Relaxed (both): published by the push.
+    // Relaxed (all): published by the push.
+    words[NAMESPACE].store(process::pid_namespace(), Relaxed);
     words[PROCESS].store(u64::from(process::pid()) << 32 | u64::from(process::parent()), Relaxed);
     words[SINCE].store(clock::ticks(), Relaxed);
     let mut command = [0; 8 * COMMAND_WORDS];

@@ -7,7 +7,8 @@ use crate::recording::Recording;
 use crate::slot;
 use crate::table;
 use unspin_sync::atomic::Ordering::*;
-use unspin_sys::{clock, process::Liveness};
+use unspin_sys::clock;
+use unspin_sys::process::{Liveness, ThreadGroup};
 
 impl Recording {
     /// Process and thread id of each thread that has a table. The list includes threads that ended without releasing
@@ -48,16 +49,18 @@ impl Recording {
     }
 
     /// Records which processes are alive now, and which have ended: the locks that an ended process held are not held
-    /// any longer. `has_ended` gets the id of a process and of its parent. It is not asked again about a process that
-    /// has ended.
-    pub fn note_ends(&self, has_ended: &dyn Fn(u32, u32) -> bool) {
+    /// any longer. `has_ended` gets the process and the id of its parent. It is not asked again about a process that has
+    /// ended.
+    pub fn note_ends(&self, has_ended: &dyn Fn(ThreadGroup, u32) -> bool) {
         for (_, words) in list::walk(self.pages(), self.images()) {
             // Relaxed (all): times and ids; no other memory depends on them.
             if words[image::ENDED].load(Relaxed) != 0 {
                 continue;
             }
-            let process = words[image::PROCESS].load(Relaxed);
-            match has_ended((process >> 32) as u32, process as u32) {
+            let (ids, namespace) =
+                (words[image::PROCESS].load(Relaxed), words[image::NAMESPACE].load(Relaxed));
+            let process = ThreadGroup { pid: (ids >> 32) as u32, start_time: 0, namespace };
+            match has_ended(process, ids as u32) {
                 true => words[image::ENDED].store(clock::ticks(), Relaxed),
                 false => image::set_seen(words),
             }
@@ -80,5 +83,79 @@ impl Recording {
                 }
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::event::Key;
+    use crate::kind::RecordKind;
+    use crate::recording::Config;
+    use crate::snapshot::Image;
+    use unspin_sys::process;
+
+    fn recording(folder: &tempfile::TempDir) -> Recording {
+        let config = Config { bytes: 4 << 20, ..Config::default() };
+        Recording::create(&folder.path().join("recording"), config).unwrap()
+    }
+
+    /// The only process that is recorded. Its only thread holds a lock since its beginning.
+    fn holder(recording: &Recording) -> Image {
+        let mut images = recording.snapshot().images;
+        assert_eq!((images.len(), images[0].threads[0].holds.len()), (1, 1));
+        images.remove(0)
+    }
+
+    fn hold(recording: &Recording) {
+        let table = recording.claim().unwrap();
+        let key = Key::new(RecordKind::Mutex, 16, 1);
+        let row = table.publish(key).unwrap();
+        table.begin_hold(key.lock, row, clock::ticks(), None);
+    }
+
+    #[test]
+    fn ended_process_has_ended_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = recording(&folder);
+        recording.start();
+        hold(&recording);
+        recording.note_ends(&|process, parent| {
+            let own = (process::pid(), process::pid_namespace());
+            assert_eq!(((process.pid, process.namespace), parent), (own, process::parent()));
+            false
+        });
+        assert_eq!((holder(&recording).ended, recording.owners().len()), (None, 1));
+        recording.note_ends(&|_, _| true);
+        recording.note_ends(&|_, _| panic!("a process that has ended is asked for"));
+        assert!(holder(&recording).ended.is_some() && recording.owners().is_empty());
+    }
+
+    /// A thread that arrives at the same time as another one leaves an image that is not used.
+    #[test]
+    fn unused_image_of_a_process_does_not_end_the_used_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = recording(&folder);
+        recording.start();
+        hold(&recording);
+        image::create(recording.pages(), recording.free(), recording.images()).unwrap();
+        assert_eq!(holder(&recording).ended, None);
+    }
+
+    /// The parent may have ended in between.
+    #[test]
+    fn image_of_an_executed_program_ends_the_one_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = recording(&folder);
+        recording.start();
+        hold(&recording);
+        let (_, before) = list::walk(recording.pages(), recording.images()).next().unwrap();
+        let executed = Recording::open(&folder.path().join("recording")).unwrap();
+        hold(&executed);
+        // Relaxed: no other thread.
+        before[image::PROCESS].fetch_xor(1, Relaxed);
+        let ended: Vec<bool> =
+            recording.snapshot().images.iter().map(|image| image.ended.is_some()).collect();
+        assert_eq!(ended, [true, false]);
     }
 }

@@ -264,7 +264,7 @@ impl Recording {
         &self.header()[IMAGES]
     }
 
-    fn free(&self) -> &AtomicU64 {
+    pub(crate) fn free(&self) -> &AtomicU64 {
         &self.map.words()[FREE]
     }
 

@@ -179,17 +179,22 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
     let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
     let images = reader.list(&words[IMAGES]);
     // Latest first. A later image of the same process is that of the program that the process has executed: the earlier
-    // image has ended. (Ids of process and parent are compared, because pid namespaces have equal process ids.)
+    // image has ended. (Pid namespaces have equal process ids. A process may get another parent.) If several threads of
+    // a new process arrive first at once, each makes an image, and one of the images is used: the others have no tables.
     let mut later = BTreeMap::new();
     let mut images: Vec<Image> = images
         .into_iter()
         .map(|page| {
-            let next = later.insert(word(page, image::PROCESS), word(page, image::SINCE));
-            reader.image(page, next, &mut unrecorded)
+            let process = (word(page, image::PROCESS) >> 32, word(page, image::NAMESPACE));
+            let next = later.get(&process).copied();
+            let image = reader.image(page, next, &mut unrecorded);
+            if !image.threads.is_empty() {
+                later.insert(process, word(page, image::SINCE));
+            }
+            image
         })
         .collect();
     images.reverse();
-    // If several threads of a new process arrive first at once, each makes an image, and one of the images is used.
     images.retain(|image| !image.threads.is_empty());
     Snapshot {
         window: header::window(words, program),

@@ -98,8 +98,7 @@ impl Threads {
 
 /// Whether a process has ended. The recording ends with the program that unspin has started, so its end is known exactly
 /// and is not noted here.
-fn has_ended(pid: u32, parent: u32) -> bool {
-    let process = ThreadGroup { pid, ..ThreadGroup::default() };
+fn has_ended(process: ThreadGroup, parent: u32) -> bool {
     parent != std::process::id() && process.liveness() == Liveness::Dead
 }
 
@@ -164,6 +163,13 @@ mod tests {
         assert_eq!(FirstAndLast { first, last }.within(2_000_000_000), (500_000_000, 200_000_000));
         let alone = FirstAndLast { first, last: first };
         assert_eq!(alone.within(7), (7, 0), "no more than it lived");
+    }
+
+    #[test]
+    fn process_of_another_pid_namespace_is_not_taken_for_an_ended_one() {
+        let here = unspin_sys::process::pid_namespace();
+        let nobody = |namespace| ThreadGroup { pid: u32::MAX >> 1, start_time: 0, namespace };
+        assert!(has_ended(nobody(here), 0) && !has_ended(nobody(here + 1), 0));
     }
 
     #[test]
