@@ -193,6 +193,22 @@ for thread in threads: thread.join()
     assert!(finding.contains(" is held long: "), "{err}");
 }
 
+/// In CPython a thread that waits for an event takes a lock twice. Another thread releases it.
+#[test]
+fn thread_of_python_that_waits_for_an_event_is_no_deadlock() {
+    const SCRIPT: &str = "
+import os, queue, signal, threading, time
+def end():
+    time.sleep(0.4)
+    os.kill(os.getpid(), signal.SIGKILL)
+threading.Thread(target=end).start()
+queue.Queue().get()
+";
+    let Some(python) = python() else { return };
+    let (_, err, _) = finish(&mut unspin(&["meter", python, "-c", SCRIPT]));
+    assert!(err.contains("[semaphore]") && !err.contains("Deadlock"), "{err}");
+}
+
 /// A semaphore whose tokens come from another thread is no lock.
 #[test]
 fn semaphore_between_producer_and_consumer_is_a_wait() {

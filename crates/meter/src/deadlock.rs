@@ -1,9 +1,11 @@
 //! Threads that wait for each other in a ring.
 //!
 //! An edge leads from a thread that waits for a lock to each thread that holds it, by the addresses in the thread's
-//! tables. The tables are not read at one instant, so every wait of a ring must have lasted for [`LASTING_S`]. A
-//! semaphore counts as held by the thread that took its token, unless its tokens do not come back to it: a thread that
-//! consumes tokens holds nothing.
+//! tables. The tables are not read at one instant, so every wait of a ring must have lasted for [`LASTING_S`]. A wait
+//! with a deadline ends by itself, and belongs to no ring. A semaphore counts as held by the thread that took its token,
+//! unless its tokens do not come back to it: a thread that consumes tokens holds nothing. If several threads have
+//! tokens, each of them can end the wait, so none of them holds the semaphore. Nor does a thread wait for itself: it
+//! waits for an event that another thread announces by posting, as in CPython's `Condition.wait`.
 
 use crate::event::Key;
 use crate::kind::{Class, RecordKind};
@@ -11,6 +13,7 @@ use crate::name::Name;
 use crate::snapshot::{Image, Snapshot, Thread};
 use crate::used_as_lock;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The minimum age of each wait, in seconds. Reading all tables takes some milliseconds.
 const LASTING_S: f64 = 0.1;
@@ -74,11 +77,13 @@ impl<'s> Graph<'s> {
         let threads: Vec<&Thread> =
             image.threads.iter().filter(|thread| lasting_wait(snapshot, thread).is_some()).collect();
         let held = used_as_lock::held_tokens(image);
-        let edges = threads.iter().map(|thread| {
+        let holders = holders(image);
+        let edges = threads.iter().enumerate().map(|(waits, thread)| {
             let Some((wanted, _)) = lasting_wait(snapshot, thread) else { return Vec::new() };
             let holds = |at: usize| {
                 let owned = threads[at].holds.iter().map(|(key, _)| key);
-                let tokens = threads[at].tokens.iter().map(|(key, _)| key).filter(|key| held(key));
+                let tokens = threads[at].tokens.iter().map(|(key, _)| key);
+                let tokens = tokens.filter(|key| at != waits && held(key) && holders[&key.lock] == 1);
                 owned.chain(tokens).find(|key| is_same_object(key, &wanted)).map(|key| (at, *key))
             };
             (0..threads.len()).filter_map(holds).collect()
@@ -136,13 +141,23 @@ fn call(name: &Name) -> String {
     }
 }
 
-/// What a thread waits for, if it is a lock, and for how many seconds, if that is long enough.
+/// The number of threads that have tokens of each semaphore, by [`Key::lock`].
+fn holders(image: &Image) -> BTreeMap<u64, usize> {
+    let mut holders = BTreeMap::new();
+    for (key, _) in image.threads.iter().flat_map(|thread| &thread.tokens) {
+        *holders.entry(key.lock).or_default() += 1;
+    }
+    holders
+}
+
+/// What a thread waits for without a deadline, if it is a lock, and for how many seconds, if that is long enough.
 fn lasting_wait(snapshot: &Snapshot, thread: &Thread) -> Option<(Key, f64)> {
     let (key, since) = thread.waits?;
     let kind = key.kind()?;
     let waited = snapshot.window.seconds - snapshot.window.to_seconds(since);
     let is_lock = kind.class() == Class::Lock || kind == RecordKind::Semaphore;
-    (is_lock && thread.tid != 0 && waited >= LASTING_S).then_some((key, waited))
+    let lasts = thread.tid != 0 && !thread.wait_may_time_out && waited >= LASTING_S;
+    (is_lock && lasts).then_some((key, waited))
 }
 
 /// Whether two keys mean one object. A semaphore and a lock never lie at one address at a time.
@@ -189,7 +204,16 @@ mod tests {
             .iter()
             .map(|&key| (key, SECOND))
             .partition(|(key, _)| key.kind() == Some(RecordKind::Semaphore));
-        Thread { tid, lived: 0, on_cpu: 0, runnable: 0, holds, tokens, waits: Some((wants, SECOND)) }
+        Thread {
+            tid,
+            lived: 0,
+            on_cpu: 0,
+            runnable: 0,
+            holds,
+            tokens,
+            waits: Some((wants, SECOND)),
+            wait_may_time_out: false,
+        }
     }
 
     fn rings(threads: Vec<Thread>, rows: &[(Key, Counts)]) -> Vec<Vec<u32>> {
@@ -220,6 +244,39 @@ mod tests {
         let mut threads = vec![thread(1, &[a], b), thread(2, &[b], a)];
         threads[0].waits = Some((b, 9_990_000_000));
         assert!(rings(threads, &[]).is_empty());
+    }
+
+    #[test]
+    fn wait_with_a_deadline_is_no_deadlock() {
+        let [a, b] = [1, 2].map(|address| key(RecordKind::Mutex, address));
+        let mut threads = vec![thread(1, &[a], b), thread(2, &[b], a)];
+        threads[1].wait_may_time_out = true;
+        assert!(rings(threads, &[]).is_empty());
+    }
+
+    /// The third thread goes on, and can post the semaphore.
+    #[test]
+    fn semaphore_with_several_holders_is_no_deadlock() {
+        let (lock, pool) = (key(RecordKind::Mutex, 1), key(RecordKind::Semaphore, 2));
+        let mut threads = vec![thread(1, &[lock], pool), thread(2, &[pool], lock)];
+        let used = [(pool, Counts { nowait: 100, slept: 1, timed: 98, ..Counts::default() })];
+        assert_eq!(rings(threads.clone(), &used), [[1, 2]]);
+        threads.push(Thread { waits: None, ..thread(3, &[pool], lock) });
+        assert!(rings(threads, &used).is_empty());
+    }
+
+    #[test]
+    fn semaphore_that_a_thread_takes_twice_is_no_deadlock() {
+        let event = key(RecordKind::Semaphore, 1);
+        let used = [(event, Counts { nowait: 100, slept: 1, timed: 99, ..Counts::default() })];
+        assert!(rings(vec![thread(1, &[event], event)], &used).is_empty());
+    }
+
+    #[test]
+    fn semaphores_of_few_uses_are_no_deadlock() {
+        let [a, b] = [1, 2].map(|address| key(RecordKind::Semaphore, address));
+        let used = [a, b].map(|key| (key, Counts { nowait: 1, slept: 1, ..Counts::default() }));
+        assert!(rings(vec![thread(1, &[a], b), thread(2, &[b], a)], &used).is_empty());
     }
 
     #[test]

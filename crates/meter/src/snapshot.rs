@@ -120,6 +120,8 @@ pub struct Thread {
     pub tokens: Vec<(Key, u64)>,
     /// The object that the owner waits for, if any, and the start of the wait in ticks since the recording began.
     pub waits: Option<(Key, u64)>,
+    /// Whether a deadline may end that wait.
+    pub wait_may_time_out: bool,
 }
 
 /// How much was not recorded, and why.
@@ -350,7 +352,7 @@ impl<'m> Reader<'m> {
             (Key { lock: token.lock, ..key }, self.since(token.since))
         });
         let tokens = tokens.collect();
-        let waits = self.wait(head);
+        let (waits, wait_may_time_out) = self.wait(head);
         if let Some((key, since)) = waits
             && let Some(record) = image.rows.get_mut(&key)
         {
@@ -367,16 +369,17 @@ impl<'m> Reader<'m> {
             tokens,
             // The wait of a process that has ended has ended, too.
             waits: waits.filter(|_| ended.is_none()).map(|(key, since)| (key, self.since(since))),
+            wait_may_time_out,
         });
     }
 
-    /// The object that the owner waits for, and the start of the wait in ticks.
-    fn wait(&self, head: &Page) -> Option<(Key, u64)> {
-        // Acquire: pairs with the Release in `Table::set_wait_start`.
+    /// The object that the owner waits for, the start of the wait in ticks, and whether a deadline may end it.
+    fn wait(&self, head: &Page) -> (Option<(Key, u64)>, bool) {
+        // Acquire: pairs with the Release in `Table::set_wait`.
         let since = head[table::WAITING_SINCE].load(Acquire);
-        let row = usize::try_from(word(head, table::WAITING_ROW)).ok()?;
-        (since != 0).then_some(())?;
-        self.pages.array(row).map(|row| (slot::key(row), since))
+        let row = usize::try_from(word(head, table::WAITING_ROW)).ok().filter(|_| since != 0);
+        let key = row.and_then(|row| self.pages.array(row)).map(slot::key);
+        (key.map(|key| (key, since & !table::HAS_DEADLINE)), since & table::HAS_DEADLINE != 0)
     }
 }
 

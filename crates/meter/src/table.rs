@@ -41,6 +41,8 @@ pub(crate) const LIVED: usize = 12;
 /// The wait that is in progress: its row, and its start in ticks; 0 if there is none.
 pub(crate) const WAITING_ROW: usize = 13;
 pub(crate) const WAITING_SINCE: usize = 14;
+/// The lowest bit of [`WAITING_SINCE`]: the wait has a deadline. The time loses one tick.
+pub(crate) const HAS_DEADLINE: u64 = 1;
 /// First of [`EVENTS`] event counters.
 pub(crate) const FIRST_EVENT: usize = 16;
 /// Room for event counters.
@@ -376,13 +378,23 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Records the start of a wait, in ticks; 0: the wait has ended.
+    /// Records the start of a wait without a deadline, in ticks; 0: the wait has ended.
     #[inline]
     pub fn set_wait_start(&self, row: RowRef, since: u64) {
+        self.set_wait(row, since & !HAS_DEADLINE);
+    }
+
+    /// Records the start of a wait that a deadline may end, in ticks. [`set_wait_start`](Table::set_wait_start) ends it.
+    #[inline]
+    pub fn set_timed_wait_start(&self, row: RowRef, since: u64) {
+        self.set_wait(row, since | HAS_DEADLINE);
+    }
+
+    fn set_wait(&self, row: RowRef, word: u64) {
         // Relaxed: published by the next store.
         self.head()[WAITING_ROW].store(row.word() as u64, Relaxed);
         // Release: pairs with the Acquire in the snapshot.
-        self.head()[WAITING_SINCE].store(since, Release);
+        self.head()[WAITING_SINCE].store(word, Release);
     }
 
     /// Adds a hold time, in ticks.

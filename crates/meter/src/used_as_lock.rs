@@ -33,6 +33,8 @@ pub(crate) struct UsedAsLocks {
 struct Use {
     acquired: u64,
     given_back: u64,
+    /// Tokens that threads have at the moment.
+    in_use: u64,
     /// Whether a thread has waited.
     is_contended: bool,
     /// Wake-ups by broadcasts: threads that wait for a state, not for a lock.
@@ -55,15 +57,17 @@ impl UsedAsLocks {
     }
 }
 
-/// Whether a token of this semaphore that a thread has taken counts as held: nearly all earlier ones were given back.
+/// Whether a token of this semaphore that a thread has taken counts as held: nearly all earlier ones were given back,
+/// and enough of them to tell.
 pub(crate) fn held_tokens(image: &Image) -> impl Fn(&Key) -> bool {
     let uses = uses(image);
-    move |key| uses.get(&key.lock).is_some_and(|used| used.comes_back())
+    let is_held = |used: &Use| used.given_back >= ACQUISITIONS_MIN && used.comes_back();
+    move |key| uses.get(&key.lock).is_some_and(is_held)
 }
 
 impl Use {
     fn comes_back(self) -> bool {
-        self.given_back as f64 >= GIVEN_BACK * self.acquired as f64
+        self.given_back.saturating_add(self.in_use) as f64 >= GIVEN_BACK * self.acquired as f64
     }
 
     fn is_lock(self) -> bool {
@@ -114,7 +118,7 @@ fn uses(image: &Image) -> BTreeMap<u64, Use> {
         }
         for (key, _) in &thread.tokens {
             if let Some(used) = uses.get_mut(&key.lock) {
-                used.given_back = used.given_back.saturating_add(1);
+                used.in_use = used.in_use.saturating_add(1);
             }
         }
     }

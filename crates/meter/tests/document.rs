@@ -49,6 +49,7 @@ fn example() -> MeterReport {
             holds: Vec::new(),
             tokens: Vec::new(),
             waits: None,
+            wait_may_time_out: false,
         }],
         ..Image::default()
     }];

@@ -75,6 +75,7 @@ fn snapshot() -> Snapshot {
         holds: Vec::new(),
         tokens: Vec::new(),
         waits: None,
+        wait_may_time_out: false,
     };
     let server = Image {
         pid: 100,

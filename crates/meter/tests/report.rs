@@ -298,6 +298,7 @@ fn note_states_that_waits_may_implement_locks() {
             holds: Vec::new(),
             tokens: Vec::new(),
             waits: None,
+            wait_may_time_out: false,
         }];
         MeterReport::new(&snapshot, &|_, _| None).to_string().contains("may be among the")
     };

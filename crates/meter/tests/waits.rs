@@ -431,6 +431,7 @@ fn polled_time_is_not_time_off_the_cpus() {
         holds: Vec::new(),
         tokens: Vec::new(),
         waits: None,
+        wait_may_time_out: false,
     };
     images[0].threads = vec![thread.clone()];
     let report = report(images.clone());

@@ -165,6 +165,26 @@ fn calls_that_are_not_counted_are_noticed() {
     assert_exact("pthread/counts", |run| run.preload_before(bypass.path()), Others::None);
 }
 
+/// A wait with a deadline ends by itself: it is no deadlock.
+#[test]
+fn waits_with_a_deadline_are_recorded_as_such() {
+    let Some(program) = build("pthread/deadlines") else { return };
+    let recorder = Recorder::create(Level::Full);
+    let outcome = Run::new(program.path(), World::Kernel).record(&recorder).output();
+    let snapshot = recorder.snapshot();
+    let threads = snapshot.images.iter().flat_map(|image| &image.threads);
+    let waits: BTreeMap<u32, bool> = threads
+        .filter(|thread| thread.waits.is_some_and(|(key, _)| key.kind() != Some(RecordKind::Join)))
+        .map(|thread| (thread.tid, thread.wait_may_time_out))
+        .collect();
+    let truth = outcome.stdout.lines().map(|line| {
+        let (id, limit) = line.split_once(' ').expect("two words");
+        (id.parse().expect("an id"), limit == "deadline")
+    });
+    assert_eq!(waits, truth.collect::<BTreeMap<u32, bool>>(), "{outcome}");
+    assert_eq!(waits.len(), 13);
+}
+
 /// Two callers of one lock are two rows, and a child's are not its parent's.
 #[test]
 fn callers_and_processes_are_apart() {

@@ -33,6 +33,7 @@ pub fn snapshot(seconds: f64, rows: &[(Key, Counts)]) -> Snapshot {
         holds: Vec::new(),
         tokens: Vec::new(),
         waits: None,
+        wait_may_time_out: false,
     };
     snapshot.images = vec![Image { pid: 7, rows, threads: vec![thread], ..Image::default() }];
     snapshot

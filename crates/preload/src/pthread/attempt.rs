@@ -89,11 +89,28 @@ impl Attempt {
     }
 
     /// The thread begins to wait for the lock.
-    pub fn begin_wait(self) -> LockWait {
+    pub fn begin_wait(self, limit: WaitLimit) -> LockWait {
         self.thread.table().reclassify_attempt(self.row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
         let begin = self.thread.now();
-        self.thread.table().set_wait_start(self.row, begin);
+        note_wait_start(self.thread, self.row, begin, limit);
         LockWait { attempt: self, begin }
+    }
+}
+
+/// What ends a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum WaitLimit {
+    /// Only the acquisition.
+    None,
+    /// The acquisition or a deadline.
+    Deadline,
+}
+
+/// Records that a wait begins now, at a time in ticks; at time 0, if no times are recorded, nothing.
+pub fn note_wait_start(thread: &Thread, row: RowRef, begin: u64, limit: WaitLimit) {
+    match limit {
+        WaitLimit::Deadline if begin != 0 => thread.table().set_timed_wait_start(row, begin),
+        WaitLimit::Deadline | WaitLimit::None => thread.table().set_wait_start(row, begin),
     }
 }
 
@@ -165,13 +182,14 @@ impl LockWait {
 pub fn acquire(
     object: Object,
     hook: Hook,
+    limit: WaitLimit,
     tried: impl FnOnce() -> c_int,
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(attempt) = Attempt::at_lock(object, hook) else { return blocked() };
     match tried() {
         EBUSY => {
-            let wait = attempt.begin_wait();
+            let wait = attempt.begin_wait(limit);
             wait.end(blocked(), HowWaited::Asleep)
         }
         code => attempt.ended(code),

@@ -1,7 +1,7 @@
 //! Mutexes. A call goes one way: from the hook to the meter, if the thread is recorded, and on to the implementation that
 //! serves the mutex.
 
-use super::attempt::{Attempt, HowWaited, Release, initialised, is_success};
+use super::attempt::{Attempt, HowWaited, Release, WaitLimit, initialised, is_success};
 use super::inversion;
 use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
@@ -203,7 +203,8 @@ fn acquire_recorded(
 #[inline(never)]
 fn acquire_contended(attempt: Attempt, mutex: Mutex<'_>, deadline: Option<Deadline>, hook: Hook) -> c_int {
     let (thread, owner) = (attempt.thread, mutex.words().owner());
-    let wait = attempt.begin_wait();
+    let limit = if deadline.is_some() { WaitLimit::Deadline } else { WaitLimit::None };
+    let wait = attempt.begin_wait(limit);
     let begin = wait.begin();
     let Acquisition { code, waited } = mutex.acquire(deadline);
     let how = match waited {

@@ -1,6 +1,6 @@
 //! Read-write locks. Holds for reading and for writing have separate rows.
 
-use super::attempt::{Attempt, acquire, initialised, is_success, release};
+use super::attempt::{Attempt, WaitLimit, acquire, initialised, is_success, release};
 use super::busy;
 use super::mutex::is_supported;
 use super::semaphore::is_time;
@@ -96,7 +96,10 @@ fn note_reader<M: Mode>(lock: &RwLockLayout, code: c_int) -> c_int {
 unsafe extern "C-unwind" fn lock<M: Mode>(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
-    note_reader::<M>(lock, acquire(object::<M>(lock), hook, || M::trylock(lock), || M::lock(lock)))
+    note_reader::<M>(
+        lock,
+        acquire(object::<M>(lock), hook, WaitLimit::None, || M::trylock(lock), || M::lock(lock)),
+    )
 }
 
 unsafe extern "C-unwind" fn trylock<M: Mode>(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
@@ -117,6 +120,11 @@ unsafe fn is_deadline(clock: clockid_t, until: *const timespec) -> bool {
     until.is_null() || is_supported(clock) && unsafe { is_time(until) }
 }
 
+/// A wait without a deadline has a null pointer.
+fn limit(until: *const timespec) -> WaitLimit {
+    if until.is_null() { WaitLimit::None } else { WaitLimit::Deadline }
+}
+
 unsafe extern "C-unwind" fn timedlock<M: Mode>(
     lock: *mut pthread_rwlock_t,
     until: *const timespec,
@@ -130,7 +138,7 @@ unsafe extern "C-unwind" fn timedlock<M: Mode>(
     let tried = || if is_valid { M::trylock(lock) } else { libc::EBUSY };
     // SAFETY: the program's time, or null.
     let blocked = || unsafe { M::timedlock(lock, until) };
-    note_reader::<M>(lock, acquire(object::<M>(lock), hook, tried, blocked))
+    note_reader::<M>(lock, acquire(object::<M>(lock), hook, limit(until), tried, blocked))
 }
 
 unsafe extern "C-unwind" fn clocklock<M: Mode>(
@@ -147,7 +155,7 @@ unsafe extern "C-unwind" fn clocklock<M: Mode>(
     let tried = || if is_valid { M::trylock(lock) } else { libc::EBUSY };
     // SAFETY: the program's time, or null.
     let blocked = || unsafe { M::clocklock(lock, clock, until) };
-    note_reader::<M>(lock, acquire(object::<M>(lock), hook, tried, blocked))
+    note_reader::<M>(lock, acquire(object::<M>(lock), hook, limit(until), tried, blocked))
 }
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {

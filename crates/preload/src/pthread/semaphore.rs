@@ -5,7 +5,7 @@
 //! These functions report errors through `errno`. So an attempt that the program has not made itself must not change
 //! it.
 
-use super::attempt::{Attempt, initialised};
+use super::attempt::{Attempt, WaitLimit, initialised, note_wait_start};
 use super::mutex::is_supported;
 use crate::errno;
 use crate::glibc::functions as real;
@@ -67,7 +67,7 @@ fn attempt_at(semaphore: &SemaphoreLayout, hook: Hook) -> Option<Attempt> {
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's semaphore; `entry` passes the registers.
     let (semaphore, hook) = unsafe { (SemaphoreLayout::of(semaphore), Hook::new(sp, bp)) };
-    take(semaphore, hook, true, Interruption::ends_restartable, || semaphore.wait())
+    take(semaphore, hook, WaitLimit::None, true, Interruption::ends_restartable, || semaphore.wait())
 }
 
 unsafe extern "C-unwind" fn timedwait(
@@ -82,7 +82,7 @@ unsafe extern "C-unwind" fn timedwait(
     let tries = unsafe { is_time(until) };
     // SAFETY: as above.
     let blocked = || unsafe { semaphore.timedwait(until) };
-    take(semaphore, hook, tries, Interruption::ends_any, blocked)
+    take(semaphore, hook, WaitLimit::Deadline, tries, Interruption::ends_any, blocked)
 }
 
 unsafe extern "C-unwind" fn clockwait(
@@ -98,7 +98,7 @@ unsafe extern "C-unwind" fn clockwait(
     let tries = is_supported(clock) && unsafe { is_time(until) };
     // SAFETY: as above.
     let blocked = || unsafe { semaphore.clockwait(clock, until) };
-    take(semaphore, hook, tries, Interruption::ends_any, blocked)
+    take(semaphore, hook, WaitLimit::Deadline, tries, Interruption::ends_any, blocked)
 }
 
 /// Whether libc accepts this as a time. libc checks it even if the semaphore is free.
@@ -116,6 +116,7 @@ pub unsafe fn is_time(until: *const timespec) -> bool {
 fn take(
     semaphore: &SemaphoreLayout,
     hook: Hook,
+    limit: WaitLimit,
     tries: bool,
     ends: impl Fn(Interruption) -> bool,
     blocked: impl FnOnce() -> c_int,
@@ -135,7 +136,7 @@ fn take(
     }
     table.reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
     let begin = thread.now();
-    table.set_wait_start(row, begin);
+    note_wait_start(thread, row, begin, limit);
     let (code, spun) = wait_for(semaphore, hook, tries, ends, blocked);
     table.set_wait_start(row, 0);
     let wait = thread.now().saturating_sub(begin);
