@@ -116,9 +116,13 @@ pub fn real_time_priority() -> u32 {
     }
 }
 
-/// How much the scheduler prefers a thread to others; the greater, the more. 0 is the calling thread.
+/// The least [`precedence`] of a thread of a real-time class.
+pub const REAL_TIME: i32 = 100;
+
+/// How much the scheduler prefers a thread to others; the greater, the more. 0 is the calling thread. Priorities that
+/// the thread has inherited do not count.
 ///
-/// Real-time classes precede all others. Among the others the nice value decides; SCHED_IDLE is below every nice value
+/// Real-time classes precede all others: [`REAL_TIME`]. Among the others the nice value decides; SCHED_IDLE is below every nice value
 /// (sched(7)). None if the thread does not exist, or where [`ThreadQueries`] are forbidden.
 pub fn precedence(tid: u32) -> Option<i32> {
     if thread_queries() == ThreadQueries::Forbidden {
@@ -132,9 +136,9 @@ pub fn precedence(tid: u32) -> Option<i32> {
             let mut parameters = libc::sched_param { sched_priority: 0 };
             // SAFETY: a live sched_param.
             unsafe { raw::call(libc::SYS_sched_getparam, [tid, &raw mut parameters as usize]) }.ok()?;
-            Some(100 + parameters.sched_priority)
+            Some(REAL_TIME + parameters.sched_priority)
         }
-        libc::SCHED_DEADLINE => Some(200),
+        libc::SCHED_DEADLINE => Some(2 * REAL_TIME),
         libc::SCHED_IDLE => Some(0),
         // The kernel returns 20 less the nice value: 1 to 40 (getpriority(2)).
         // SAFETY: no pointers.

@@ -185,6 +185,32 @@ fn waits_with_a_deadline_are_recorded_as_such() {
     assert_eq!(waits.len(), 13);
 }
 
+/// A mutex that raises its owner's priority to that of the waiting thread prevents priority inversion.
+#[test]
+fn mutex_with_a_protocol_is_not_inverted() {
+    let Some(program) = build("pthread/protocols") else { return };
+    for plan in [None, Some("pi\tall"), Some("rt-adaptive\tall")] {
+        let recorder = Recorder::create(Level::Full);
+        let run = Run::new(program.path(), World::Kernel).record(&recorder);
+        let outcome = match plan {
+            Some(plan) => run.mutexes(plan).output(),
+            None => run.output(),
+        };
+        if outcome.status.code() == Some(77) {
+            return skip("mutex_with_a_protocol_is_not_inverted", "no real-time priority: run it as root");
+        }
+        let locks = by_lock(&recorder.snapshot());
+        let inverted: Vec<u64> = locks
+            .keys()
+            .filter(|(kind, _)| *kind == RecordKind::Inverted)
+            .map(|(_, address)| *address)
+            .collect();
+        let without = u64::from_str_radix(outcome.stdout.trim().trim_start_matches("0x"), 16);
+        let without = without.expect("an address in hexadecimal");
+        assert_eq!(inverted, plan.map_or(vec![without], |_| vec![]), "{plan:?} {outcome}");
+    }
+}
+
 /// Two callers of one lock are two rows, and a child's are not its parent's.
 #[test]
 fn callers_and_processes_are_apart() {

@@ -131,6 +131,11 @@ impl MutexLayout {
         self.kind() & INHERITS != 0
     }
 
+    /// Whether libc raises the owner's priority: PTHREAD_PRIO_INHERIT or PTHREAD_PRIO_PROTECT.
+    pub fn raises_priority(&self) -> bool {
+        self.kind() & (INHERITS | HAS_CEILING) != 0
+    }
+
     /// Sets PTHREAD_PRIO_INHERIT, if it is not set.
     #[inline]
     pub fn make_inheriting(&self) {

@@ -3,9 +3,13 @@
 //! The owner's thread id is read before the wait, where it costs one load. The kernel is asked for the two priorities
 //! only after a long wait, so a call that waits shortly pays nothing. The owner may have changed meanwhile; then the
 //! wait is judged by its first owner. An owner that has ended since is not judged.
+//!
+//! A mutex that raises its owner's priority to that of a real-time thread that waits prevents priority inversion. The
+//! kernel raises no nice values (rt_mutex_adjust_prio of kernel/locking/rtmutex.c).
 
 use crate::glibc::mutex::MutexLayout;
 use crate::sandbox;
+use crate::swap::mutex_impl::raises_priority;
 use crate::watch::{Hook, Object, Thread};
 use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sys::sched;
@@ -29,7 +33,7 @@ fn compare(thread: &'static Thread, mutex: &MutexLayout, owner: u32, wait: u64, 
         return;
     }
     let (Some(own), Some(others)) = (sched::precedence(0), sched::precedence(owner)) else { return };
-    if others >= own {
+    if others >= own || own >= sched::REAL_TIME && raises_priority(mutex) {
         return;
     }
     let object = Object::new(RecordKind::Inverted, mutex.as_ptr());

@@ -66,6 +66,11 @@ impl MutexImpl {
     }
 }
 
+/// Whether the mutex raises its owner's priority to that of a real-time thread that waits.
+pub fn raises_priority(mutex: &MutexLayout) -> bool {
+    mutex.raises_priority() || Tag::of(mutex).kind().is_some_and(LockKind::inherits_priority)
+}
+
 /// Decides on a mutex that has no tag.
 #[cold]
 fn first_use(mutex: &MutexLayout, seen: Tag, hook: Hook) -> Tag {

@@ -76,6 +76,11 @@ impl Tag {
         self.0 & !(Tag::VALUES as u16 - 1) == MAGIC
     }
 
+    /// The kind that serves the mutex; none if nothing was decided.
+    pub fn kind(self) -> Option<LockKind> {
+        self.is_valid().then(|| LockKind::ALL.get(usize::from(self.0 & 15)).copied()).flatten()
+    }
+
     /// Number of different values of [`Tag::index`].
     pub const VALUES: usize = 64;
 
