@@ -33,6 +33,8 @@ pub(crate) const SEEN: usize = 9;
 pub(crate) const ENDED: usize = 10;
 /// Inode number of the process's pid namespace; 0 if unknown.
 pub(crate) const NAMESPACE: usize = 11;
+/// A number of the executed program ([`process::image`]); 0 if unknown.
+pub(crate) const PROGRAM: usize = 12;
 /// The command line: arguments that end with a null byte each, truncated to the room there is.
 const COMMAND: usize = 64;
 const COMMAND_WORDS: usize = 128;
@@ -86,6 +88,7 @@ pub(crate) fn create(pages: Pages<'_>, free: &AtomicU64, images: &AtomicU64) -> 
     let words = pages.page(page)?;
     // Relaxed (all): published by the push.
     words[NAMESPACE].store(process::pid_namespace(), Relaxed);
+    words[PROGRAM].store(process::image(), Relaxed);
     words[PROCESS].store(u64::from(process::pid()) << 32 | u64::from(process::parent()), Relaxed);
     words[SINCE].store(clock::ticks(), Relaxed);
     let mut command = [0; 8 * COMMAND_WORDS];

@@ -180,23 +180,14 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
     let refused = words[REFUSED].load(Relaxed);
     let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
     let images = reader.list(&words[IMAGES]);
-    // Latest first. A later image of the same process is that of the program that the process has executed: the earlier
-    // image has ended. (Pid namespaces have equal process ids. A process may get another parent.) If several threads of
-    // a new process arrive first at once, each makes an image, and one of the images is used: the others have no tables.
-    let mut later = BTreeMap::new();
+    // Latest first.
+    let mut later = LaterImages::default();
     let mut images: Vec<Image> = images
         .into_iter()
-        .map(|page| {
-            let process = (word(page, image::PROCESS) >> 32, word(page, image::NAMESPACE));
-            let next = later.get(&process).copied();
-            let image = reader.image(page, next, &mut unrecorded);
-            if !image.threads.is_empty() {
-                later.insert(process, word(page, image::SINCE));
-            }
-            image
-        })
+        .map(|page| reader.image(page, later.next_program(page), &mut unrecorded))
         .collect();
     images.reverse();
+    // If several threads of a new process arrive first at once, each makes an image, and one of the images is used.
     images.retain(|image| !image.threads.is_empty());
     Snapshot {
         window: header::window(words, program),
@@ -380,6 +371,28 @@ impl<'m> Reader<'m> {
         let row = usize::try_from(word(head, table::WAITING_ROW)).ok().filter(|_| since != 0);
         let key = row.and_then(|row| self.pages.array(row)).map(slot::key);
         (key.map(|key| (key, since & !table::HAS_DEADLINE)), since & table::HAS_DEADLINE != 0)
+    }
+}
+
+/// The images of each process that a walk from the latest image on has met: for each process id and pid namespace the
+/// program of the latest one, its start, and the start of the next program, in ticks.
+#[derive(Default)]
+struct LaterImages(BTreeMap<(u64, u64), (u64, u64, Option<u64>)>);
+
+impl LaterImages {
+    /// The time at which the process of an image has executed its next program. Several images of one program do not end
+    /// each other: threads that arrive at once make one each, and so does a thread after a vfork(2) whose child has used
+    /// locks.
+    fn next_program(&mut self, page: &Page) -> Option<u64> {
+        let process = (word(page, image::PROCESS) >> 32, word(page, image::NAMESPACE));
+        let (program, since) = (word(page, image::PROGRAM), word(page, image::SINCE));
+        let next = match self.0.get(&process) {
+            Some(&(same, _, next)) if same == program => next,
+            Some(&(_, later, _)) => Some(later),
+            None => None,
+        };
+        self.0.insert(process, (program, since, next));
+        next
     }
 }
 
