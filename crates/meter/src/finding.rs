@@ -24,7 +24,9 @@
 //!   some hundred nanoseconds longer while threads wait; but longer holds also attract more waiting threads, so the two
 //!   are correlated in every program.
 //! - Priority inversion behind an owner that ended before the wait did: the kernel knows its priority no more.
-//! - A real-time thread that inherits its priority is judged by its own.
+//! - A thread that inherits its priority from another mutex is judged by its own.
+//! - A deadlock over semaphores of which fewer tokens were given back than [`used_as_lock`](crate::used_as_lock) asks
+//!   for: none is named. Tokens that another process has are not seen: it could end a deadlock that is named.
 
 use crate::figures::{number, percent, spoken_percent, time};
 use crate::kind::RecordKind;

@@ -185,6 +185,18 @@ fn waits_with_a_deadline_are_recorded_as_such() {
     assert_eq!(waits.len(), 13);
 }
 
+/// A hold begins and ends at one semaphore, not at two that have lain at one address.
+#[test]
+fn token_of_a_semaphore_is_not_given_back_to_its_successor() {
+    let Some(program) = build("pthread/successors") else { return };
+    let recorder = Recorder::create(Level::Full);
+    let outcome = Run::new(program.path(), World::Kernel).record(&recorder).output();
+    let locks = by_lock(&recorder.snapshot());
+    let semaphores = locks.iter().filter(|((kind, _), _)| *kind == RecordKind::Semaphore);
+    let holds: Vec<(u64, u64)> = semaphores.map(|(_, counts)| (counts.nowait, counts.timed)).collect();
+    assert_eq!(holds, [(20, 10)], "{outcome}");
+}
+
 /// A mutex that raises its owner's priority to that of the waiting thread prevents priority inversion.
 #[test]
 fn mutex_with_a_protocol_is_not_inverted() {

@@ -55,6 +55,8 @@ unsafe extern "C-unwind" fn init(
     let (code, hook) = unsafe { (real::sem_init(semaphore, shared, value), Hook::new(sp, bp)) };
     if code == 0 {
         initialised(semaphore, hook);
+        // The token of an earlier semaphore at this address.
+        let _ = give_back(semaphore.cast());
     }
     code
 }
@@ -216,6 +218,19 @@ fn key(semaphore: *const SemaphoreLayout) -> u64 {
     Object::new(RecordKind::Semaphore, semaphore).held()
 }
 
+/// Removes the token that the thread has taken from this semaphore, if it has one. The row of its acquisition, and its
+/// time in ticks.
+fn give_back(semaphore: *const SemaphoreLayout) -> Option<(&'static Thread, RowRef, u64)> {
+    // A thread that has no table has taken no token: sem_post(3) may be called in a signal handler, which should set up
+    // nothing.
+    let (Known::Timed(thread) | Known::Planned(thread)) = Thread::known() else { return None };
+    if !thread.has_clock() {
+        return None;
+    }
+    let (row, since) = thread.table().give_back_token(key(semaphore))?;
+    Some((thread, row, since))
+}
+
 /// sem_post(3).
 ///
 /// # Safety
@@ -237,15 +252,9 @@ pub unsafe extern "C-unwind" fn sem_post(semaphore: *mut sem_t) -> c_int {
 /// As for libc's.
 #[inline(never)]
 unsafe fn post(semaphore: *mut sem_t) -> c_int {
-    // A thread that has no table has taken no token: sem_post(3) may be called in a signal handler, which should set up
-    // nothing.
-    let thread = match Thread::known() {
-        Known::Timed(thread) | Known::Planned(thread) => Some(thread),
-        Known::Counted(_) | Known::Absent | Known::Idle | Known::Unknown => None,
-    };
-    let given = thread.filter(|thread| thread.has_clock()).and_then(|thread| {
-        let (row, since) = thread.table().give_back_token(key(semaphore.cast()))?;
-        Some((thread, row, clock::ticks().saturating_sub(since)))
+    let given = give_back(semaphore.cast()).map(|(thread, row, since)| {
+        // The hold ends before another thread can take the token.
+        (thread, row, clock::ticks().saturating_sub(since))
     });
     // SAFETY: as in the caller.
     let code = unsafe { real::sem_post(semaphore) };
