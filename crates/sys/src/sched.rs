@@ -122,8 +122,8 @@ pub const REAL_TIME: i32 = 100;
 /// How much the scheduler prefers a thread to others; the greater, the more. 0 is the calling thread. Priorities that
 /// the thread has inherited do not count.
 ///
-/// Real-time classes precede all others: [`REAL_TIME`]. Among the others the nice value decides; SCHED_IDLE is below every nice value
-/// (sched(7)). None if the thread does not exist, or where [`ThreadQueries`] are forbidden.
+/// Real-time classes precede all others: [`REAL_TIME`]. Among the others the nice value decides; SCHED_IDLE is below
+/// every nice value (sched(7)). None if the thread does not exist, or where [`ThreadQueries`] are forbidden.
 pub fn precedence(tid: u32) -> Option<i32> {
     if thread_queries() == ThreadQueries::Forbidden {
         return None;

@@ -5,7 +5,7 @@
 //! wait is judged by its first owner. An owner that has ended since is not judged.
 //!
 //! A mutex that raises its owner's priority to that of a real-time thread that waits prevents priority inversion. The
-//! kernel raises no nice values (rt_mutex_adjust_prio of kernel/locking/rtmutex.c).
+//! kernel raises no nice values (`__waiter_prio` of kernel/locking/rtmutex.c).
 
 use crate::glibc::mutex::MutexLayout;
 use crate::sandbox;

@@ -46,7 +46,7 @@ int main(void)
     for (int i = 0; i < MUTEXES; i++) {
         pthread_mutex_lock(&mutexes[i]);
         pthread_barrier_wait(&barrier);
-        usleep(50000);
+        usleep(100000);
         pthread_mutex_unlock(&mutexes[i]);
     }
     pthread_join(thread, NULL);
