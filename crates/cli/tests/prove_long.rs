@@ -99,7 +99,7 @@ fn equal_candidate_is_rarely_proven_different_on_a_busy_machine() {
     let Some(program) = narrow(&folder) else { return };
     // The same kind for the candidate as for the control.
     let plan = folder.path().join("plan.toml");
-    let text = format!("program = \"{}\"\n\n[[mutex]]\nkind = \"system\"\n", program.display());
+    let text = format!("program = \"{}\"\n\n[[mutex]]\nlock = \"*\"\nkind = \"system\"\n", program.display());
     fs::write(&plan, text).unwrap();
     let turns = turns(&program, 2, 0.05).to_string();
     let _load = Load::new(2);
