@@ -8,6 +8,7 @@ mod engine;
 mod environment;
 mod error;
 mod hackbench;
+mod ignored_signals;
 mod library;
 mod meter;
 mod options;

@@ -213,6 +213,8 @@ fn interrupt_ends_the_session_and_reports_results() {
 
 /// SIGINT, by its number.
 const INTERRUPT: Signal = Signal::PassedOn(2);
+/// SIGHUP, by its number.
+const HANG_UP: Signal = Signal::PassedOn(1);
 
 /// The same key, pressed twice or held down. The program ignores SIGTERM, so the second signal comes while unspin waits
 /// for its end.
@@ -233,6 +235,19 @@ fn second_interrupt_does_not_truncate_the_report() {
     assert!(gone(pid));
     let result: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(result["interrupted"], true);
+}
+
+/// As under nohup(1): the program inherits that the signal is ignored, and the measurement goes on.
+#[test]
+fn signal_that_is_ignored_at_the_start_stays_ignored() {
+    let unspin = unspin(&["prove", "--time-budget", "1s", "--", "sh", "-c", "sleep 0.3; kill -HUP $$"]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(unspin.get_program()).args(unspin.get_args());
+    command.envs(unspin.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut run = Background::start(command);
+    run.wait_for_line("one metered run");
+    child::signal(run.pid(), HANG_UP).unwrap();
+    assert_eq!(run.wait().code(), Some(3), "{}", run.rest());
 }
 
 /// A line for each phase, on standard error. Scripts that want none say so.

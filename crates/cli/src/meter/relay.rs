@@ -5,6 +5,7 @@
 //! terminal hangs up, because the kernel sends it only to the session leader, which may be unspin.
 
 use crate::error::Error;
+use crate::ignored_signals::without_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
@@ -20,11 +21,7 @@ impl Relay {
     /// Installs the handlers. Call it directly before the program is started. An ignored signal stays ignored: the
     /// program inherits that, for example from nohup(1), and would not if unspin handled it.
     pub fn install() -> Result<Relay, Error> {
-        let ignored = ignored();
-        let caught: Vec<i32> = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
-            .into_iter()
-            .filter(|signal| ignored >> (signal - 1) & 1 == 0)
-            .collect();
+        let caught = without_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]);
         let failed = |e| Error::Environment(format!("signals cannot be caught: {e}"));
         let signals = SignalsInfo::new(caught).map_err(failed)?;
         Ok(Relay { signals })
@@ -57,11 +54,4 @@ impl Relay {
             }
         });
     }
-}
-
-/// The signals that unspin was started to ignore, bit n - 1 for signal n: proc_pid_status(5).
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

@@ -1,6 +1,7 @@
 //! SIGINT (^C), SIGTERM and SIGHUP during a measurement.
 
 use crate::error::Error;
+use crate::ignored_signals::without_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -23,10 +24,10 @@ pub struct Interrupt {
 const PRINTING: Duration = Duration::from_secs(3);
 
 impl Interrupt {
-    /// Installs the handlers.
+    /// Installs the handlers. A signal that unspin was started to ignore stays ignored.
     pub fn install() -> Result<Interrupt, Error> {
         let (pending, may_end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in without_ignored(&[SIGINT, SIGTERM, SIGHUP]) {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&may_end))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&pending)))
                 .map_err(|e| Error::Environment(format!("signal {signal} cannot be caught: {e}")))?;
