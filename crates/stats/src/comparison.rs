@@ -4,6 +4,7 @@ use crate::candidate::Role;
 use crate::cpu::CpuCost;
 use crate::interval::Ratio;
 use crate::p_value::PValue;
+use crate::permutation::rounds_for_proof;
 use crate::run::Run;
 use crate::sample::Summary;
 use crate::verdict::Verdict;
@@ -52,6 +53,12 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Whether there are enough rounds for an interval of this confidence. The interval never exceeds the range of the
+    /// rounds' ratios, and that of n rounds misses the true ratio with a probability of 2 / 2ⁿ.
+    pub fn has_interval(&self, confidence: f64) -> bool {
+        self.rounds >= rounds_for_proof(1, 1.0 - confidence)
+    }
+
     /// The ratio, if the candidate is proven faster and does not exceed the limit of CPU time.
     pub fn recommended(&self) -> Option<Ratio> {
         match self.verdict {

@@ -89,7 +89,9 @@ impl<'a> VerdictRule<'a> {
     fn verdict_of_measurements(&self, comparison: &Comparison) -> Verdict {
         let floor = self.floor.map(|floor| floor.factor).or(comparison.minimum_detectable_effect);
         let doubtful = |doubt| {
-            let could_hide = comparison.ratio.zip(floor).map(|(r, floor)| r.farthest_factor().max(floor));
+            // An interval that does not hold its confidence bounds nothing.
+            let ratio = comparison.ratio.filter(|_| comparison.has_interval(1.0 - self.alpha));
+            let could_hide = ratio.zip(floor).map(|(r, floor)| r.farthest_factor().max(floor));
             Verdict::NothingProven { could_hide, doubt }
         };
         let few = doubtful(NotProvenReason::TooFewRounds { needed: self.rounds_needed });
@@ -168,7 +170,6 @@ mod tests {
                 Comparison { ratio: Some(Ratio { value: 1.04, lower: 1.03, upper: 1.05 }), ..sound.clone() },
                 NotProvenReason::BelowFloor { floor },
             ),
-            (Comparison { rounds: 5, ..sound.clone() }, NotProvenReason::TooFewRounds { needed: 6 }),
         ];
         for (comparison, expected) in cases {
             match rule.verdict_of_measurements(&comparison) {
@@ -179,5 +180,10 @@ mod tests {
                 other => panic!("{expected:?} should prevent a proof: {other:?}"),
             }
         }
+        // The interval of five rounds does not hold its confidence, so it bounds nothing.
+        assert_eq!(
+            rule.verdict_of_measurements(&Comparison { rounds: 5, ..sound }),
+            Verdict::NothingProven { doubt: NotProvenReason::TooFewRounds { needed: 6 }, could_hide: None }
+        );
     }
 }

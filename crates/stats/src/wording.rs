@@ -177,7 +177,11 @@ impl Wording<'_> {
             (None, Some(difference)) => format!(", {}", p_value(difference.p)),
             (None, None) => String::new(),
         };
-        format!("{}{p}, {} rounds", interval(shown, self.settings.confidence), comparison.rounds)
+        let figures = match comparison.has_interval(self.settings.confidence) {
+            true => interval(shown, self.settings.confidence) + &p,
+            false => p.trim_start_matches(", ").to_owned(),
+        };
+        format!("{figures}, {}", rounds(comparison.rounds))
     }
 
     /// "times kernel's" does not tell which direction is better; "as fast as" does.
@@ -225,6 +229,11 @@ fn of_work(per: CpuCostUnit) -> &'static str {
     }
 }
 
+/// "1 round", "12 rounds".
+fn rounds(rounds: u32) -> String {
+    if rounds == 1 { "1 round".into() } else { format!("{rounds} rounds") }
+}
+
 fn hidden(could_hide: Option<f64>) -> String {
     match could_hide {
         Some(factor) => format!("a difference of up to {} either way could still hide", effect(factor)),
@@ -235,7 +244,7 @@ fn hidden(could_hide: Option<f64>) -> String {
 fn doubted(doubt: NotProvenReason, rounds: u32) -> String {
     match doubt {
         NotProvenReason::TooFewRounds { needed } => {
-            format!(" ({rounds} rounds cannot prove one, {needed} are the least that can)")
+            format!(" ({} cannot prove one, {needed} are the least that can)", self::rounds(rounds))
         }
         NotProvenReason::NotSignificant => String::new(),
         NotProvenReason::BelowFloor { floor } => {

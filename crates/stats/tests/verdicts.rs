@@ -89,6 +89,21 @@ fn nothing_proven_states_the_largest_hidden_effect() {
     );
 }
 
+/// Two rounds gave "95 % interval 2.53–2.54" and "a difference of up to a factor of 90109 could still hide".
+#[test]
+fn few_rounds_have_no_interval() {
+    let values = |mean: f64| around(mean, 0.02, 3).into_iter().take(2).collect::<Vec<_>>();
+    let samples = vec![
+        samples(Candidate::control("kernel"), &values(3.0)),
+        samples(Candidate::new("rcu"), &values(1.2)),
+    ];
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 7, samples };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    let sentence = &analysis.comparisons[0].sentence;
+    assert!(!sentence.contains("interval"), "{sentence}");
+    assert!(sentence.contains("2 rounds cannot prove one") && sentence.contains("any difference"), "{sentence}");
+}
+
 #[test]
 fn nothing_is_ranked_below_the_noise_floor() {
     // The A/A configuration differs from the control by 20 % throughout: the session was disturbed. A candidate that is

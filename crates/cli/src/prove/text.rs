@@ -14,6 +14,7 @@ use super::report::Report;
 use super::runner::Trial;
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
+use unspin_meter::shell_line;
 use unspin_stats::{Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary};
 
 /// Disturbance, in percent of the CPUs, from which on a warning is printed: more than the background of an idle
@@ -65,7 +66,7 @@ impl fmt::Display for Text<'_> {
 
 impl Text<'_> {
     fn heading(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", paragraph(&self.0.command.join(" "), 0))?;
+        write!(f, "{}", paragraph(&shell_line(&self.0.command), 0))?;
         if self.0.has_judged() {
             summary::write(f, self.0)?;
         }
@@ -175,8 +176,10 @@ impl Text<'_> {
             },
             match (comparison, ratio) {
                 (None, _) => "the control".into(),
-                (_, Some(ratio)) => interval(ratio),
-                (_, None) => "-".into(),
+                (Some(comparison), Some(ratio)) if comparison.has_interval(analysis.settings.confidence) => {
+                    interval(ratio)
+                }
+                _ => "-".into(),
             },
             match (comparison, comparison.and_then(|c| c.cpu)) {
                 (None, _) => "1".into(),

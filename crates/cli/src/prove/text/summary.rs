@@ -48,10 +48,10 @@ fn compared(report: &Report) -> String {
         _ => "",
     };
     format!(
-        "{} with {control}{explained}, by {}, {better}: {} rounds of {} candidates in random order, {:.0} s",
+        "{} with {control}{explained}, by {}, {better}: {} of {} candidates in random order, {:.0} s",
         list(&names),
         metric.name,
-        session.rounds,
+        if session.rounds == 1 { "1 round".into() } else { format!("{} rounds", session.rounds) },
         report.configurations.len(),
         session.elapsed.as_secs_f64()
     )
