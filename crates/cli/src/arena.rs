@@ -1,5 +1,6 @@
 //! The arena that is given on the command line.
 
+use crate::shell;
 use crate::engine::Engine;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ pub fn does_not_exist(arena: &Path) -> String {
     let folder = match arena.parent() {
         Some(folder) if folder == Path::new("") => " .".into(),
         Some(folder) if folder != Path::new("/dev/shm") && folder.is_dir() => {
-            format!(" {}", folder.display())
+            format!(" {}", shell::quoted(folder))
         }
         _ => String::new(),
     };

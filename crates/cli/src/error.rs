@@ -2,6 +2,7 @@
 //!
 //! Each error is one line on standard error that names the object and the remedy.
 
+use crate::shell;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -57,14 +58,14 @@ impl Error {
             ArenaError::DefaultPathTaken(path) => {
                 format!(
                     "that user, or root, removes it by `unspin arenas remove {}`; or {ANOTHER}",
-                    path.display()
+                    shell::quoted(path)
                 )
             }
             ArenaError::Corrupt(path) => {
-                format!("{ANOTHER}; `unspin arenas remove {}` removes it if it was one", path.display())
+                format!("{ANOTHER}; `unspin arenas remove {}` removes it if it was one", shell::quoted(path))
             }
             ArenaError::Version(path) | ArenaError::Truncated(path) | ArenaError::Overwritten(path) => {
-                format!("`unspin arenas remove {}` removes it when no program uses it", path.display())
+                format!("`unspin arenas remove {}` removes it when no program uses it", shell::quoted(path))
             }
             ArenaError::Engine(_, kind) => format!("use --sysv {kind}, or {ANOTHER}"),
         };

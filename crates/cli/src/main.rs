@@ -21,6 +21,7 @@ mod run;
 mod runtime;
 mod scratch;
 mod semopbench;
+mod shell;
 mod stderr;
 mod stdout;
 mod top;

@@ -1,5 +1,6 @@
 //! `unspin arenas show`.
 
+use crate::shell;
 use super::files;
 use crate::arena;
 use crate::environment::Environment;
@@ -59,7 +60,7 @@ fn refuse_other_namespace(path: &Path, made_in: u64) -> Result<(), Error> {
 
 /// What to do if the objects of an arena cannot be shown.
 fn remedy(error: &ArenaError, path: &Path) -> String {
-    let path = path.display();
+    let path = shell::quoted(path);
     match error {
         ArenaError::NotOurs(_) => "; ask its owner to open it to you".into(),
         ArenaError::DefaultPathTaken(_) => {

@@ -1,7 +1,7 @@
 //! Signals between the end of the program and the end of its report.
 
 use super::relay::Relay;
-use crate::stderr;
+use crate::{shell, stderr};
 use signal_hook::low_level::signal_name;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -95,19 +95,36 @@ impl State {
                     "{name} ended the report; the recording ({} MiB of memory) is kept: `unspin report {}` prints it, \
                      `unspin report --leftovers --remove` removes it",
                     size.div_ceil(1 << 20),
-                    recording.display()
+                    shell::quoted(recording)
                 ))
             }
             State::Saved { recording, file } => {
                 if let Some(folder) = recording.parent() {
                     let _ = fs::remove_dir_all(folder);
                 }
-                let file = file.display();
                 Some(format!(
-                    "{name} ended the report; the recording is in {file}: `unspin report {file}` prints it"
+                    "{name} ended the report; the recording is in {}: `unspin report {}` prints it",
+                    file.display(),
+                    shell::quoted(file)
                 ))
             }
             State::Complete => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_in_message_is_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = folder.path().join("gone/recording");
+        let said = State::Saved { recording, file: "my file".into() }.give_up(15).unwrap();
+        assert_eq!(
+            said,
+            "SIGTERM ended the report; the recording is in my file: `unspin report 'my file'` prints it"
+        );
     }
 }

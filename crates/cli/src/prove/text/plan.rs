@@ -6,6 +6,7 @@ use super::super::recommendation::Recommended;
 use super::super::report::Report;
 use super::super::search::{Judged, why};
 use std::fmt::{self, Formatter};
+use unspin_meter::shell_line;
 use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
 
 /// Prints the paragraph.
@@ -18,6 +19,10 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
             f,
             "No plan: every candidate that is proven faster may use more CPU time than --cpu-limit allows\n"
         );
+    }
+    // Nothing is known about the candidates then.
+    if report.control_failure().is_some() {
+        return Ok(());
     }
     match &report.search {
         Some(search) if search.shortfall.is_some() || search.unprovable.is_some() => Ok(()),
@@ -53,8 +58,10 @@ fn headline(report: &Report) -> String {
         Verdict::GivenUp { .. } => Some(format!("{} took too long to be judged", comparison.name)),
         Verdict::ProvenFaster { .. } | Verdict::NothingProven { .. } | Verdict::Failed { .. } => None,
     };
+    let has_screened = report.search.as_ref().is_some_and(|search| search.screening.is_some());
     let worse: Vec<String> = comparisons(report).filter_map(worse).collect();
     match worse.is_empty() {
+        true if !report.has_judged() && !has_screened => "No plan: there is nothing to try".into(),
         true => "No plan: no candidate is proven better".into(),
         false => {
             format!("No plan: no candidate is proven better than {control}; {}", worse.join(", "))
@@ -93,9 +100,7 @@ fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended)
     for line in text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()) {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
-    let how = format!(
-        "--plan FILE writes it to a file. To apply it: unspin run --use-plan FILE -- {}",
-        report.command.join(" ")
-    );
-    writeln!(f, "{}", paragraph(&how, 0))
+    writeln!(f, "--plan FILE writes it to a file. To apply it:")?;
+    // One line, which can be pasted into a shell.
+    writeln!(f, "  unspin run --use-plan FILE -- {}\n", shell_line(&report.command))
 }
