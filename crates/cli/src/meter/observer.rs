@@ -12,6 +12,9 @@ use super::recorded_program::maps_contain;
 
 /// Observes the program as long as no process has joined the recording.
 pub struct Observer {
+    /// As the user named it.
+    named: PathBuf,
+    /// The same without symbolic links.
     program: PathBuf,
     found: Option<ObservedImage>,
 }
@@ -26,7 +29,8 @@ struct ObservedImage {
 impl Observer {
     /// For a program that is being started.
     pub fn new(program: &Path) -> Observer {
-        Observer { program: fs::canonicalize(program).unwrap_or_else(|_| program.to_owned()), found: None }
+        let file = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
+        Observer { named: program.to_owned(), program: file, found: None }
     }
 
     /// Observes once. A zombie shows nothing: the previous observation stays.
@@ -53,16 +57,17 @@ impl Observer {
     }
 
     fn unreached(&self, found: &ObservedImage) -> String {
-        let executable = found.executable.display();
-        let became = if found.executable == self.program {
-            String::new()
-        } else {
-            format!("{} became {executable}. ", self.program.display())
+        let is_the_same = found.executable == self.program;
+        let executable = if is_the_same { &self.named } else { &found.executable };
+        let became = match is_the_same {
+            true => String::new(),
+            false => format!("{} became {}. ", self.named.display(), executable.display()),
         };
-        match reach::check(&found.executable, &Creds::current()) {
+        let shown = executable.display();
+        match reach::check(executable, &Creds::current()) {
             Err(why) => format!("Nothing was recorded: {became}{why}."),
             Ok(()) => format!(
-                "Nothing was recorded: {became}The preload library is not in {executable}: LD_PRELOAD was removed from \
+                "Nothing was recorded: {became}The preload library is not in {shown}: LD_PRELOAD was removed from \
                  the environment, or the dynamic linker refused it."
             ),
         }

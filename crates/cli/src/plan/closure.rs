@@ -11,6 +11,8 @@ use unspin_symbols::File;
 /// A program, the libraries with which it is linked, and those that are preloaded, each as an open file. libc is left
 /// out: it locks by other means, and defines what the others call.
 pub struct Closure {
+    /// The program as the user named it, and not the file to which a symbolic link leads; for a script its interpreter.
+    pub program: PathBuf,
     /// The program first; for a script its interpreter. Empty if it cannot be read.
     pub files: Vec<File>,
     /// Whether the list is complete: no file is missing, and each can be read.
@@ -25,7 +27,7 @@ impl Closure {
     pub fn of(program: &Program) -> Closure {
         let path = reach::interpreter(&program.path);
         let Some(file) = File::open(&path) else {
-            return Closure { files: Vec::new(), is_complete: false, runtime: Vec::new() };
+            return Closure { program: path, files: Vec::new(), is_complete: false, runtime: Vec::new() };
         };
         // A program without a dynamic linker has no libraries.
         let listed = file.interpreter().map_or(Some(Vec::new()), |linker| listed(&linker, file.path()));
@@ -36,13 +38,12 @@ impl Closure {
             .into_iter()
             .filter(|file| !is_libc(file))
             .partition(|file| is_library_of_system(&file.name()));
-        Closure { files: [file].into_iter().chain(libraries).collect(), is_complete, runtime }
+        Closure { program: path, files: [file].into_iter().chain(libraries).collect(), is_complete, runtime }
     }
 
     /// `/usr/bin/x and its 3 libraries`
     pub fn describe(&self) -> String {
-        let program =
-            self.files.first().map_or("the program".into(), |file| file.path().display().to_string());
+        let program = self.program.display().to_string();
         match self.files.len().saturating_sub(1) {
             0 => program,
             1 => format!("{program} and its library"),

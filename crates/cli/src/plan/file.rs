@@ -163,7 +163,9 @@ impl PlanFile {
     /// The text of the file.
     pub fn text(&self) -> String {
         let document = toml::to_string(&self.document).expect("strings and tables are TOML");
-        let comment = self.comment.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
+        // TOML allows no control character in a comment but the tab. Arguments of a program may contain any.
+        let written = self.comment.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "\u{fffd}");
+        let comment = written.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
         let comment: String = comment.collect();
         let version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMMIT"), ")");
         format!(
@@ -178,7 +180,8 @@ impl PlanFile {
         let (meant, given) = (self.document.program.as_deref(), name_of(program));
         if let Some(meant) = meant.filter(|meant| **meant != given && !is_same(meant, program)) {
             return Err(wrong(format!(
-                "is a plan for {meant}, not for {given} (its line `program` says so)"
+                "is a plan for {meant}, not for {} (its line `program` says so)",
+                shown_name(program)
             )));
         }
         for (module, known) in &self.document.modules {
@@ -372,6 +375,11 @@ fn name_of(program: &Program) -> String {
     }
 }
 
+/// The name for messages: as the user typed it.
+fn shown_name(program: &Program) -> String {
+    program.workload().map_or_else(|| program.path.display().to_string(), str::to_owned)
+}
+
 fn is_same(meant: &str, program: &Program) -> bool {
     program.workload().is_none()
         && meant.starts_with('/')
@@ -509,6 +517,15 @@ mod tests {
         fs::write(workshop.file("binary"), [0x80]).unwrap();
         let binary = PlanFile::read(&workshop.file("binary")).unwrap_err().to_string();
         assert!(binary.ends_with("binary: is not a plan: it is not text"), "{binary}");
+    }
+
+    /// The comment repeats the command of `prove`.
+    #[test]
+    fn comment_with_control_characters_is_still_toml() {
+        let workshop = Workshop::new();
+        let ourselves = program(&std::env::current_exe().unwrap());
+        let file = PlanFile::new(&Plan::all(LockKind::Fair), &ourselves, "sh -c 'a\rb\u{1}'\nnext").unwrap();
+        assert!(read(&workshop, &file.text()).is_ok(), "{}", file.text());
     }
 
     #[test]

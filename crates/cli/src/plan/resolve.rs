@@ -51,7 +51,10 @@ pub enum Found {
 struct Scope<'f> {
     files: &'f [File],
     runtime: &'f [File],
+    /// The files as messages name them.
     name: String,
+    /// The program or library of a name with a line.
+    program: String,
 }
 
 impl<'p> Resolver<'p> {
@@ -67,7 +70,7 @@ impl<'p> Resolver<'p> {
     /// Refuses a program in which there is nothing to replace: it calls no function of libc that locks a mutex, or
     /// waits, and cannot load or start code that does.
     pub fn check_reach(&self, reach: Reach) -> Result<(), Error> {
-        let Closure { files, is_complete, runtime } = self.closure();
+        let Closure { files, is_complete, runtime, .. } = self.closure();
         let calls = |function: &str| match reach {
             Reach::Mutexes => is_of_mutexes(function),
             Reach::Waits => site::is_wait(function),
@@ -92,15 +95,17 @@ impl<'p> Resolver<'p> {
 
     /// The places of the lock with this name: in one file, or in the program and its libraries.
     pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
-        let alternatives = name.alternatives();
-        if !alternatives.is_empty() {
-            let places = alternatives.iter().map(|one| self.places(one, module));
-            return Ok(places.collect::<Result<Vec<_>, Error>>()?.concat());
-        }
-        self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
+        let whole = self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
             Some(found) => Ok(found),
             None => Err(scope.nothing(name)),
-        })
+        });
+        let alternatives = name.alternatives();
+        // The name of a file may contain " or " too, so the whole name comes first.
+        if whole.is_ok() || alternatives.is_empty() {
+            return whole;
+        }
+        let places = alternatives.iter().map(|one| self.places(one, module));
+        Ok(places.collect::<Result<Vec<_>, Error>>()?.concat())
     }
 
     /// The places of the waits of a call site: in one file, or in the program and its libraries.
@@ -131,12 +136,14 @@ impl<'p> Resolver<'p> {
                 Scope {
                     files: std::slice::from_ref(&opened),
                     runtime: &self.closure().runtime,
-                    name: opened.path().display().to_string(),
+                    name: module.display().to_string(),
+                    program: module.display().to_string(),
                 }
             }
             None => {
-                let Closure { files, runtime, .. } = self.closure();
-                Scope { files, runtime, name: self.closure().describe() }
+                let Closure { program, files, runtime, .. } = self.closure();
+                let program = program.display().to_string();
+                Scope { files, runtime, name: self.closure().describe(), program }
             }
         };
         let script = module.is_none() && reach::interpreter(&self.program.path) != self.program.path;
@@ -188,17 +195,13 @@ fn several(name: &dyn Display, noun: &str, labels: &[String]) -> String {
 }
 
 impl Scope<'_> {
-    fn program(&self) -> String {
-        self.files.first().map_or(self.name.clone(), |file| file.path().display().to_string())
-    }
-
     /// The message for an unknown name, with suggestions.
     fn nothing(&self, name: &LockName) -> String {
         let ask = "`unspin meter` prints the names of a program's locks";
         match name.meaning() {
             Meaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
                 "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
-                self.program(),
+                self.program,
                 line.file
             ),
             Meaning::Line(_) => {
@@ -218,7 +221,7 @@ impl Scope<'_> {
         match name.meaning() {
             SiteMeaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
                 "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
-                self.program(),
+                self.program,
                 line.file
             ),
             SiteMeaning::Line(_) => format!("{name}: no code of {} is from that line; {ask}", self.name),
@@ -251,7 +254,7 @@ fn meant(written: &str, names: &HashSet<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::place::By;
-    use super::super::testing::{Workshop, program};
+    use super::super::testing::{self, Workshop, program};
     use super::*;
 
     fn places(program: &Program, name: &str) -> Result<Vec<Place>, String> {
@@ -329,6 +332,16 @@ mod tests {
     }
 
     #[test]
+    fn messages_name_the_program_as_the_user_did() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("static_locks.c", &["-g"]) else { return };
+        let link = workshop.file("link");
+        std::os::unix::fs::symlink(&program.path, &link).unwrap();
+        let error = places(&testing::program(&link), "nothing").unwrap_err();
+        assert!(error.contains(&format!(" in {};", link.display())), "{error}");
+    }
+
+    #[test]
     fn variable_too_small_for_a_mutex_is_refused() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("same_names.c", &["-g", "-shared", "-fPIC", "-DOTHER"]) else {
@@ -369,6 +382,17 @@ mod tests {
         let error = places(&stripped, &format!("{name}+{:#x}", call + 2)).unwrap_err();
         assert!(error.contains("it calls no function of libc that initialises a mutex"), "{error}");
         assert!(places(&stripped, "other+0x1135").unwrap_err().contains("there is no such variable"));
+    }
+
+    #[test]
+    fn file_name_that_contains_or_is_one_name() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("static_locks.c", &["-O1", "-s"]) else { return };
+        let file = workshop.file("this or that");
+        std::fs::rename(&program.path, &file).unwrap();
+        let call = File::open(&file).unwrap().calls(|name| name == "pthread_mutex_lock")[0];
+        let name = format!("mutex first used in this or that+{:#x}", call + 1);
+        assert!(places(&testing::program(&file), &name).is_ok_and(|places| !places.is_empty()));
     }
 
     #[test]
