@@ -8,7 +8,7 @@ use unspin_meter::Disturbance;
 use unspin_sys::child::Usage;
 
 /// Minimum length of a measurement. The kernel counts in ticks of 10 ms, which are a large share of a shorter run.
-const SHORTEST: Duration = Duration::from_millis(200);
+pub const SHORTEST: Duration = Duration::from_millis(200);
 
 /// Measures from its creation on.
 pub struct DisturbanceMonitor {
@@ -30,10 +30,7 @@ impl DisturbanceMonitor {
             return None;
         }
         let own_s = Usage::of_self().since(&self.own).cpu_s() + program_s;
-        let found = conditions::Disturbance::between(&self.machine, &CpuTime::since_boot(), own_s);
-        let share = |part: f64| part / found.total_s;
-        (found.total_s > 0.0)
-            .then(|| Disturbance { others: share(found.others_s), stolen: share(found.steal_s) })
+        conditions::Disturbance::between(&self.machine, &CpuTime::since_boot(), own_s).shares()
     }
 }
 

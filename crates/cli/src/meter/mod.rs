@@ -1,7 +1,7 @@
 //! `unspin meter`: runs a program and prints the locks on which it lost time. `unspin report`: prints the report of a
 //! recording.
 
-mod disturbance;
+pub mod disturbance;
 mod leftovers;
 pub mod names;
 pub mod notes;

@@ -58,6 +58,13 @@ impl Disturbance {
         }
     }
 
+    /// In the form that a recording has; none if no time has passed.
+    pub fn shares(&self) -> Option<unspin_meter::Disturbance> {
+        let share = |part: f64| part / self.total_s;
+        (self.total_s > 0.0)
+            .then(|| unspin_meter::Disturbance { others: share(self.others_s), stolen: share(self.steal_s) })
+    }
+
     /// Steal and other programs, in percent of all CPU time. Zero if no time has passed.
     pub fn percent(&self) -> (f64, f64) {
         let share = |part: f64| if self.total_s > 0.0 { 100.0 * part / self.total_s } else { 0.0 };

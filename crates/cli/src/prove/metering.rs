@@ -7,6 +7,7 @@ use super::conditions::Disturbance;
 use super::monitor::RunMonitor;
 use super::runner::{Limit, RunEnd, Runner, Trial};
 use super::setup::Setup;
+use crate::meter::disturbance::SHORTEST;
 use crate::meter::names::Lookup;
 use crate::meter::observer::Observer;
 use crate::meter::outputs::Results;
@@ -71,6 +72,9 @@ pub fn meter_until_interrupt(
     let is_partial = trial.is_none();
     let trial = trial.unwrap_or_else(|| interrupted(began.elapsed(), monitor.cpu.unwrap_or_default()));
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
+    if let Some(disturbance) = trial.disturbance.shares().filter(|_| began.elapsed() >= SHORTEST) {
+        recording.set_disturbance(disturbance);
+    }
     monitor.threads.write(&recording);
     if !is_partial {
         trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
@@ -112,6 +116,7 @@ fn interrupted(elapsed: Duration, cpu: Duration) -> Trial {
         ending: RunEnd::Killed { signal: 15 },
         value: Err("interrupted".into()),
         disturbance: Disturbance::default(),
+        cleared: Duration::ZERO,
         left_processes: 0,
         left_sets: Vec::new(),
         output_tail: String::new(),

@@ -83,6 +83,9 @@ pub struct Trial {
     pub value: Result<f64, String>,
     /// What disturbed it.
     pub disturbance: Disturbance,
+    /// Time until the processes that it left behind had ended.
+    #[serde(skip)]
+    pub cleared: Duration,
     /// Processes that it left behind, which were ended.
     pub left_processes: u32,
     /// Kernel semaphore sets that appeared during a failed run and still exist.
@@ -174,6 +177,7 @@ impl<'a> Runner<'a> {
         let returned = matches!(waited, Waited::Ended(_, RunEnd::Exited { .. }));
         let timeout = if returned { leftovers::AFTER_RETURN } else { leftovers::AFTER_DEATH };
         let leftovers = leftovers::clear(process.id(), timeout);
+        let cleared = started.elapsed().saturating_sub(elapsed);
         let cpu_after = CpuTime::since_boot();
         let engine = setup.map_or(Kind::Kernel, |setup| setup.engine);
         let joined = (engine != Kind::Kernel).then(|| times_joined(&arena));
@@ -201,6 +205,7 @@ impl<'a> Runner<'a> {
             ending,
             value,
             disturbance: Disturbance::between(&cpu_before, &cpu_after, usage.cpu_s()),
+            cleared,
             left_processes: leftovers.processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail: if failed { output.tail() } else { String::new() },

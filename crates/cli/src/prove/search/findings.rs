@@ -1,8 +1,9 @@
 //! Where a program's time goes, according to one metered run.
 
 use super::super::metering::Metering;
+use super::picks::WORTH;
 use serde::Serialize;
-use unspin_meter::{Lock, MeterReport, RecordKind};
+use unspin_meter::{Finding, Lock, MeterReport, RecordKind};
 
 /// Times in seconds; shares of wall-clock time × CPUs.
 #[derive(Clone, Debug, Serialize)]
@@ -11,6 +12,8 @@ pub struct Findings {
     pub seconds: f64,
     /// Number of CPUs that the program could use.
     pub cpus: u32,
+    /// Whether other programs took so much CPU time that the bounds on the gain mean nothing.
+    pub disturbed: bool,
     /// Share of computing.
     pub computed: f64,
     /// Time that threads waited for mutexes, summed over them.
@@ -19,6 +22,8 @@ pub struct Findings {
     pub rwlocks_s: f64,
     /// The same for spin locks, which stay libc's.
     pub spin_locks_s: f64,
+    /// The same for semaphores and conditions that are used as locks, which stay libc's.
+    pub semaphores_s: f64,
     /// Time in which threads waited for conditions, barriers and semaphores: by design, or because the signalling
     /// thread waits for a lock.
     pub by_design_s: f64,
@@ -32,6 +37,8 @@ pub struct Findings {
     pub attempts: u64,
     /// The mutex with the most lost time.
     pub worst: Option<Worst>,
+    /// What costs the time, as `unspin meter` says it.
+    pub causes: Vec<Finding>,
     /// Why nothing was recorded, if nothing was.
     pub silence: Option<String>,
     /// Which locks are not seen, if the program has a runtime with locks of its own.
@@ -64,10 +71,12 @@ impl Findings {
         Findings {
             seconds: report.seconds,
             cpus: report.cpus,
+            disturbed: report.is_disturbed(),
             computed: metering.trial.cpu_s() / capacity(report),
             mutexes_s: lost(&MUTEX),
             rwlocks_s: lost(&[RecordKind::Read, RecordKind::Write]),
             spin_locks_s: lost(&[RecordKind::Spin]),
+            semaphores_s: lost(&[RecordKind::Semaphore, RecordKind::Condition]),
             by_design_s,
             by_design_mean_s: by_design_s / waits(|row| (row.satisfied + row.gave_up) as f64).max(1.0),
             other_waits_s: report.blocked.other_waits,
@@ -79,9 +88,21 @@ impl Findings {
                 utilisation: lock.util_each(),
                 hold_mean_s: lock.row.hold_mean,
             }),
+            causes: report.findings(),
             silence: metering.silence.clone(),
             unseen: metering.unseen.clone(),
         }
+    }
+
+    /// The locks that unspin cannot replace and that cost enough time for a sentence, by kind, with the time that threads
+    /// waited for them.
+    pub fn not_replaceable(&self) -> Vec<(&'static str, f64)> {
+        let kinds = [
+            ("read-write locks", self.rwlocks_s),
+            ("spin locks", self.spin_locks_s),
+            ("semaphores and conditions that are used as locks", self.semaphores_s),
+        ];
+        kinds.into_iter().filter(|&(_, seconds)| self.share(seconds) >= WORTH).collect()
     }
 
     /// A time as a share of wall-clock time × CPUs.

@@ -21,7 +21,7 @@ pub use futility::Unprovable;
 pub use picks::{Pick, WORTH};
 pub use screen::Screened;
 pub use sites::{Polling, SitePick};
-pub use why::{Judged, why};
+pub use why::{Judged, causes, why};
 
 use super::budget::{self, Shortfall, TimeBudget};
 use super::configuration::Configuration;
@@ -102,7 +102,7 @@ fn search_in(
     let mut judged = Vec::new();
     if !metering.is_partial {
         let entrants = entrants(runner, &control, &metering, &search, budget, options)?;
-        let run = Duration::from_secs_f64(metering.trial.elapsed_s);
+        let run = Duration::from_secs_f64(metering.trial.elapsed_s) + metering.trial.cleared;
         let times = RunTimes { run, metered };
         judged = try_out(runner, &control, &mut search, entrants, times, budget, options)?;
     }

@@ -5,6 +5,7 @@ use super::findings::Findings;
 use super::picks::{Pick, WORTH};
 use super::sites::Polling;
 use unspin_meter::figures::time;
+use unspin_meter::{Cause, Finding};
 
 /// Minimum share of wall-clock time × CPUs for a sentence.
 const NOTABLE: f64 = 0.1;
@@ -35,8 +36,14 @@ pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judge
              (--time-budget), on an idle machine."
         )],
         _ if picks.is_empty() => {
-            [vec![no_contention(findings)], waits(polling, judged), elsewhere(findings), unseen(findings)]
-                .concat()
+            [
+                vec![no_contention(findings)],
+                causes(findings),
+                waits(polling, judged),
+                elsewhere(findings),
+                unseen(findings),
+            ]
+            .concat()
         }
         _ => [contention(findings), waits(polling, judged), elsewhere(findings), unseen(findings)].concat(),
     }
@@ -76,9 +83,29 @@ fn no_contention(findings: &Findings) -> String {
     }
 }
 
+/// What costs the time, each cause with what to do next.
+pub fn causes(findings: &Findings) -> Vec<String> {
+    sentences(findings, |_| true)
+}
+
+/// The same without the mutexes that threads merely wait for: other kinds have been tried for them.
+fn untried_causes(findings: &Findings) -> Vec<String> {
+    sentences(findings, |finding| {
+        finding.command.is_none() || !matches!(finding.cause, Cause::Contended | Cause::Convoy)
+    })
+}
+
+fn sentences(findings: &Findings, is_told: impl Fn(&Finding) -> bool) -> Vec<String> {
+    let told = findings.causes.iter().filter(|finding| is_told(finding));
+    told.flat_map(|finding| [finding.text.clone(), format!("Next: {}", finding.next)]).collect()
+}
+
 /// Mutexes cost time, and no kind helps.
 fn contention(findings: &Findings) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut sentences = untried_causes(findings);
+    if !sentences.is_empty() {
+        return sentences;
+    }
     if let Some(worst) = &findings.worst {
         let hold = time(worst.hold_mean_s);
         sentences.push(match (worst.utilisation >= SATURATED, worst.hold_mean_s >= LONG_HOLD_S) {
@@ -119,8 +146,7 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
     let share = |seconds| findings.share(seconds);
     let notable = |seconds| share(seconds) >= NOTABLE;
     let mut sentences = Vec::new();
-    let other_locks = [(findings.rwlocks_s, "read-write locks"), (findings.spin_locks_s, "spin locks")];
-    for (seconds, locks) in other_locks.into_iter().filter(|&(seconds, _)| share(seconds) >= WORTH) {
+    for (locks, seconds) in findings.not_replaceable() {
         sentences.push(format!(
             "Threads waited {} for {locks}, {} at any moment on average; these stay libc's.",
             time(seconds),
@@ -172,16 +198,19 @@ mod tests {
         Findings {
             seconds: 10.0,
             cpus: 2,
+            disturbed: false,
             computed: 0.5,
             mutexes_s: 0.01,
             rwlocks_s: 0.0,
             spin_locks_s: 0.0,
+            semaphores_s: 0.0,
             by_design_s: 0.0,
             by_design_mean_s: 0.0,
             other_waits_s: 0.0,
             unexplained_s: Some(0.0),
             attempts: 1000,
             worst: None,
+            causes: Vec::new(),
             silence: None,
             unseen: None,
         }
@@ -219,6 +248,22 @@ mod tests {
         assert!(text.contains("waited 8.00s for conditions"), "{text}");
         let text = said(&Findings { rwlocks_s: 4.0, ..findings() }, &[]);
         assert!(text.contains("4.00s for read-write locks, 0.40 threads at any moment"), "{text}");
+    }
+
+    #[test]
+    fn causes_of_the_meter_are_said_with_the_next_step() {
+        let finding = |cause, command: Option<&str>| Finding {
+            cause,
+            name: "table".into(),
+            text: "table is a read-write lock that is mostly written.".into(),
+            next: "use a mutex. unspin replaces no read-write locks, only mutexes.".into(),
+            command: command.map(str::to_owned),
+        };
+        let with = |finding: Finding| Findings { rwlocks_s: 4.0, causes: vec![finding], ..findings() };
+        let text = said(&with(finding(Cause::MostlyWritten, None)), &[]);
+        assert!(text.contains("mostly written. Next: use a mutex. unspin replaces no read-write"), "{text}");
+        let text = said(&with(finding(Cause::Contended, Some("unspin prove"))), &[pick()]);
+        assert!(!text.contains("Next:"), "the search has tried what it advises: {text}");
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use super::super::format::{paragraph, share_of};
 use super::super::report::Report;
-use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick};
+use super::super::search::{causes, Findings, Pick, Polling, Screened, Search, SitePick};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
 use unspin_meter::{RecordKind, WakeUpCost};
+use unspin_stats::three_digits;
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 
 /// Maximum number of call sites that are shown.
@@ -35,10 +36,19 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     for pick in &search.picks {
         write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
     }
+    if findings.disturbed && !search.picks.is_empty() {
+        let text = "Other programs used so much CPU time that no bound on the gain is known.";
+        write!(f, "{}", paragraph(text, 4))?;
+    }
     if search.polling.is_promising() {
         write!(f, "{}", paragraph(&waits(&search.polling), 2))?;
         for site in search.polling.sites.iter().take(SITES) {
             write!(f, "{}", paragraph(&describe_site(site), 4))?;
+        }
+    }
+    if report.interrupted {
+        for sentence in causes(findings) {
+            write!(f, "{}", paragraph(&sentence, 2))?;
         }
     }
     writeln!(f)?;
@@ -51,13 +61,14 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 fn mutexes(search: &Search) -> String {
     let findings = &search.findings;
     if search.picks.is_empty() {
-        return match (&search.screening, search.polling.is_promising()) {
-            (None, false) => "No mutex and no wait costs enough time to search for a better one.".into(),
-            (_, true) => "No mutex costs enough time to search for a better one, but waits do.".into(),
+        let sentence = match (&search.screening, search.polling.is_promising()) {
+            (None, false) => "No mutex and no wait costs enough time to search for a better one.",
+            (_, true) => "No mutex costs enough time to search for a better one, but waits do.",
             (Some(_), false) => {
-                "No mutex and no wait costs enough time to search for a better one; other candidates were tried.".into()
+                "No mutex and no wait costs enough time to search for a better one; other candidates were tried."
             }
         };
+        return format!("{sentence}{}", not_replaceable(findings));
     }
     format!(
         "Threads waited {} for mutexes, {} at any moment on average. Picked, as threads waited more than {} for each:",
@@ -65,6 +76,17 @@ fn mutexes(search: &Search) -> String {
         findings.waiting(findings.mutexes_s),
         time(super::super::search::WORTH * findings.capacity()),
     )
+}
+
+/// ` Threads waited 4.00s for read-write locks: unspin replaces only mutexes.`
+fn not_replaceable(findings: &Findings) -> String {
+    let kinds = findings.not_replaceable();
+    let waited: Vec<String> =
+        kinds.iter().map(|(locks, seconds)| format!("{} for {locks}", time(*seconds))).collect();
+    match waited.is_empty() {
+        true => String::new(),
+        false => format!(" Threads waited {}: unspin replaces only mutexes.", waited.join(", and ")),
+    }
 }
 
 fn waits(polling: &Polling) -> String {
@@ -99,12 +121,17 @@ fn describe(findings: &Findings, pick: &Pick) -> String {
     let origin = pick.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));
     let starved =
         if pick.starved { "; some waited so much longer than others that they starved" } else { "" };
+    let bound = match findings.disturbed {
+        true => String::new(),
+        false => {
+            format!("; without it the program would be at most {} times as fast", three_digits(pick.ceiling, 2))
+        }
+    };
     format!(
-        "{}{origin}: {}, {} at any moment; without it the program would be at most {:.2} times as fast{starved}",
+        "{}{origin}: {}, {} at any moment{bound}{starved}",
         pick.name,
         time(pick.lost_s),
-        findings.waiting(pick.lost_s),
-        pick.ceiling
+        findings.waiting(pick.lost_s)
     )
 }
 
