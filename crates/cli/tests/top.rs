@@ -209,6 +209,27 @@ fn held_lock_shows_its_holder() {
 }
 
 #[test]
+fn entry_that_replaced_nothing_is_reported_at_the_end() {
+    // Every mutex has another entry.
+    let options = [
+        "--mutex",
+        "adaptive@hot_lock",
+        "--mutex",
+        "fair@slow_lock",
+        "--mutex",
+        "steal",
+        "-i",
+        "100ms",
+    ];
+    let test = "entry_that_replaced_nothing_is_reported_at_the_end";
+    let Some(mut top) = TerminalSession::start(test, &options, &["1"]) else { return };
+    top.wait_for("ended with code 7");
+    top.press("q");
+    assert_eq!(top.end(), 7);
+    top.wait_for_rest("unspin: steal replaced nothing: ");
+}
+
+#[test]
 fn program_goes_on_after_leaving() {
     let Some(mut top) =
         TerminalSession::start("program_goes_on_after_leaving", &["-i", "200ms", "--quiet"], &[])

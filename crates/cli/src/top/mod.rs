@@ -60,6 +60,10 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     }
     let reason = reason?;
     print_results(&event_loop, options, output, reason)?;
+    // The entries of a program that goes on may still replace something.
+    if reason != ExitReason::GoesOn {
+        recorded.warnings().iter().for_each(|warning| say(format_args!("{warning}")));
+    }
     Ok(match reason {
         ExitReason::Over(end) => ExitCode::from(exit_code(end)),
         ExitReason::GoesOn | ExitReason::Ended => ExitCode::SUCCESS,
