@@ -16,6 +16,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use unspin_meter::{Lock, MeterReport, RecordKind, Row};
 
+/// A metered run after the rounds ends at this many times the candidate's longest run, and not before
+/// [`METERED_AT_LEAST`]. The meter makes a program that does nothing but lock a few times slower.
+const METERED_TIMES: f64 = 10.0;
+const METERED_AT_LEAST: Duration = Duration::from_secs(1);
 /// Maximum number of mutexes that a message names.
 const NAMED_MAX: usize = 3;
 
@@ -152,13 +156,19 @@ impl Locks {
             }
             let name = configuration.name();
             let longest_s = session.trials(index).map(|trial| trial.elapsed_s).fold(0.0, f64::max);
+            if runner.interrupt.came() {
+                self.missing.push(format!("No lock table of {name}: interrupted."));
+                continue;
+            }
             // A run that begins earlier may end after the budget.
             if budget.left().is_zero() || budget.left().as_secs_f64() < 0.5 * longest_s {
                 self.missing.push(format!("No lock table of {name}: the time budget is spent."));
                 continue;
             }
             runner.progress.phase(&format!("one metered run of {name}"));
-            match meter(runner, setup, time_limit) {
+            // A run that ends only without the meter must not take much more time than the budget.
+            let limit = METERED_AT_LEAST.max(Duration::from_secs_f64(METERED_TIMES * longest_s));
+            match meter(runner, setup, time_limit.min(limit)) {
                 Ok(metering) => self.metered.push(match &setup.plan {
                     Some(plan) => Metered::under(name, plan, metering),
                     None => Metered::new(name, metering),
