@@ -105,7 +105,9 @@ fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
 fn duration(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
-    parsed.filter(|d| !d.is_zero()).ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
+    // A clock has no moment that is much later.
+    const AT_MOST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+    parsed.filter(|d| !d.is_zero()).map(|d| d.min(AT_MOST)).ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
 }
 
 const RUN_HELP: &str = "\
@@ -230,6 +232,7 @@ mod tests {
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert!(std::time::Instant::now().checked_add(duration("1e19").unwrap()).is_some());
         for bad in ["", "0", "-1", "soon", "1e300"] {
             assert!(duration(bad).is_err(), "{bad}");
         }

@@ -260,7 +260,7 @@ fn file_that_is_not_a_recording_exits_with_1() {
     };
     let cases = [
         (folder.path().join("missing").to_str().unwrap().to_owned(), "No such file or directory"),
-        (folder.path().to_str().unwrap().to_owned(), "is not an unspin recording"),
+        (folder.path().to_str().unwrap().to_owned(), "there is no recording in this folder"),
         (file("text", b"hello\n"), "is not an unspin recording"),
         (file("empty", b""), "is not an unspin recording"),
         (file("short", &with(32, 4000)[..whole.len().min(5000)]), "is cut short"),

@@ -4,10 +4,11 @@ use super::recorded_program::{RECORDING, processes_with};
 use crate::error::Error;
 use crate::{scratch, stdout};
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use unspin_meter::Recording;
+use unspin_meter::{Recording, shell_line};
 use unspin_sys::creds::Creds;
 
 /// What to do with the recordings.
@@ -67,8 +68,13 @@ fn remove(all: &[Leftover]) -> Result<(), Error> {
         all.iter().partition(|leftover| leftover.users > 0);
     let mut bytes = 0;
     for leftover in &unused {
-        scratch::remove(&leftover.folder)
-            .map_err(|e| Error::at(&leftover.folder, "the recording cannot be removed", e))?;
+        match scratch::remove(&leftover.folder) {
+            // Another unspin has removed it meanwhile.
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::at(&leftover.folder, "the recording cannot be removed", e));
+            }
+            _ => (),
+        }
         bytes += leftover.bytes;
     }
     let count = match unused.len() {
@@ -77,10 +83,13 @@ fn remove(all: &[Leftover]) -> Result<(), Error> {
     };
     let mut text = format!("{count}: {}.\n", mebibytes(bytes));
     for leftover in used {
-        let pids: Vec<String> =
-            processes_with(&leftover.file()).iter().map(|pid| format!("process {pid}")).collect();
+        let pids: Vec<String> = processes_with(&leftover.file()).iter().map(u32::to_string).collect();
         let (file, pids) = (leftover.file(), pids.join(", "));
-        text += &format!("Not removed: {}: {pids} still records; end it first.\n", file.display());
+        let who = match leftover.users {
+            1 => format!("process {pids} still records; end it first"),
+            _ => format!("processes {pids} still record; end them first"),
+        };
+        text += &format!("Not removed: {}: {who}.\n", file.display());
     }
     stdout::print(&text)
 }
@@ -111,7 +120,7 @@ impl Leftover {
 /// The command in a recording.
 fn command(file: &Path) -> Option<String> {
     let snapshot = Recording::load(file).ok()?.invocation();
-    Some(snapshot.command.join(" ")).filter(|command| !command.is_empty())
+    Some(shell_line(&snapshot.command)).filter(|command| !command.is_empty())
 }
 
 fn mebibytes(bytes: u64) -> String {
@@ -142,6 +151,8 @@ mod tests {
         assert_eq!((leftover.command.as_str(), leftover.users), ("-", 0));
         remove(&[leftover]).unwrap();
         assert!(!folder.exists());
+        // Two users of one folder may remove the same recording.
+        remove(&[Leftover::new(folder)]).unwrap();
     }
 
     #[test]

@@ -117,6 +117,10 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
         return leftovers::run(action).map(|()| ExitCode::SUCCESS);
     };
     let within = Some(file.join(recorded_program::RECORDING)).filter(|within| within.exists());
+    if within.is_none() && file.is_dir() {
+        let text = format!("{}: there is no recording in this folder", file.display());
+        return Err(Error::Input(text));
+    }
     let file = &within.unwrap_or_else(|| file.clone());
     let files = outputs::files(&options.view);
     outfile::try_files(&files)?;

@@ -116,7 +116,8 @@ fn rounds(text: &str) -> Result<u32, String> {
     const AT_MOST: u32 = 100_000;
     match text.parse::<u32>() {
         Ok(rounds) if rounds < AT_LEAST => {
-            Err(format!("{rounds} rounds cannot prove anything: use {AT_LEAST} or more"))
+            let rounds = if rounds == 1 { "1 round" } else { &format!("{rounds} rounds") };
+            Err(format!("{rounds} cannot prove anything: use {AT_LEAST} or more"))
         }
         Ok(rounds) if rounds <= AT_MOST => Ok(rounds),
         _ => Err(format!("give a number of rounds, {AT_LEAST} to {AT_MOST}")),

@@ -74,7 +74,10 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     interrupt.allow_signals_to_exit();
     let detail = if options.verbose { Detail::Full } else { Detail::Brief };
     stdout::print(&Text(&report, detail).to_string())?;
-    json.and(plan)?;
+    if let (Err(error), Err(_)) = (&json, &plan) {
+        crate::stderr::say(format_args!("{error}"));
+    }
+    plan.and(json)?;
     Ok(report.exit_code())
 }
 
