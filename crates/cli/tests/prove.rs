@@ -211,12 +211,11 @@ fn interrupt_ends_the_session_and_reports_results() {
     assert_eq!(result["interrupted"], true);
 }
 
-/// SIGINT, by its number.
-const INTERRUPT: Signal = Signal::PassedOn(2);
 /// SIGHUP, by its number.
 const HANG_UP: Signal = Signal::PassedOn(1);
 
-/// The same key, pressed twice or held down. The program ignores SIGTERM, so the second signal comes while unspin waits
+/// The same key, pressed twice or held down: here SIGTERM, because a shell starts a test in the background with SIGINT
+/// ignored. The program ignores SIGTERM, so the second signal comes while unspin waits
 /// for its end.
 #[test]
 fn second_interrupt_does_not_truncate_the_report() {
@@ -229,7 +228,7 @@ fn second_interrupt_does_not_truncate_the_report() {
     let pid: u32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
     for pause_ms in [0, 20, 20] {
         std::thread::sleep(std::time::Duration::from_millis(pause_ms));
-        child::signal(run.pid(), INTERRUPT).unwrap();
+        child::signal(run.pid(), Signal::Terminate).unwrap();
     }
     assert_eq!(run.wait().code(), Some(130));
     assert!(gone(pid));
@@ -283,6 +282,19 @@ fn budget_too_short_for_a_proof_is_said_at_once_and_kept() {
     let text = flat(&out);
     assert!(text.contains("Proven: nothing, because ") && text.contains("A proof needs about "), "{out}");
     assert!(!text.contains(" 6 rounds of 4"), "{out}");
+}
+
+/// The run took until --time-limit, 10 minutes by default.
+#[test]
+fn candidate_that_hangs_only_with_the_meter_is_stopped_early() {
+    let script = format!("{CALL}; test -z \"$UNSPIN_RECORD\" || sleep 1000");
+    let command =
+        ["prove", "--runs", "6", "--time-limit", "100s", "--sysv", "rcu", "--", "sh", "-c", &script];
+    let (out, err, code) = finish(&mut unspin(&command));
+    assert!(matches!(code, Some(0 | 1 | 3)), "{out}{err}");
+    let text = flat(&out);
+    assert!(text.contains("No lock table of rcu: when metered, it was still running after "), "{out}");
+    assert!(!text.contains("after 100.0 s"), "{out}");
 }
 
 /// The candidate takes twenty times as long as the control: six rounds of it would take over a minute.
