@@ -1,7 +1,7 @@
 //! The arena that is given on the command line.
 
-use crate::shell;
 use crate::engine::Engine;
+use crate::shell;
 use std::path::{Path, PathBuf};
 
 /// The value of `--arena` for the default arena of user, IPC namespace and engine. A file of that name is written

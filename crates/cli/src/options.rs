@@ -107,7 +107,10 @@ fn duration(text: &str) -> Result<Duration, String> {
     let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
     // A clock has no moment that is much later.
     const AT_MOST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
-    parsed.filter(|d| !d.is_zero()).map(|d| d.min(AT_MOST)).ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
+    parsed
+        .filter(|d| !d.is_zero())
+        .map(|d| d.min(AT_MOST))
+        .ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
 }
 
 const RUN_HELP: &str = "\

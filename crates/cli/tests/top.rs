@@ -211,16 +211,8 @@ fn held_lock_shows_its_holder() {
 #[test]
 fn entry_that_replaced_nothing_is_reported_at_the_end() {
     // Every mutex has another entry.
-    let options = [
-        "--mutex",
-        "adaptive@hot_lock",
-        "--mutex",
-        "fair@slow_lock",
-        "--mutex",
-        "steal",
-        "-i",
-        "100ms",
-    ];
+    let options =
+        ["--mutex", "adaptive@hot_lock", "--mutex", "fair@slow_lock", "--mutex", "steal", "-i", "100ms"];
     let test = "entry_that_replaced_nothing_is_reported_at_the_end";
     let Some(mut top) = TerminalSession::start(test, &options, &["1"]) else { return };
     top.wait_for("ended with code 7");

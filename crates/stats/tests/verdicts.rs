@@ -101,7 +101,10 @@ fn few_rounds_have_no_interval() {
     let analysis = Analysis::of(&experiment, &Settings::default());
     let sentence = &analysis.comparisons[0].sentence;
     assert!(!sentence.contains("interval"), "{sentence}");
-    assert!(sentence.contains("2 rounds cannot prove one") && sentence.contains("any difference"), "{sentence}");
+    assert!(
+        sentence.contains("2 rounds cannot prove one") && sentence.contains("any difference"),
+        "{sentence}"
+    );
 }
 
 #[test]

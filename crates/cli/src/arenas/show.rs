@@ -1,6 +1,5 @@
 //! `unspin arenas show`.
 
-use crate::shell;
 use super::files;
 use crate::arena;
 use crate::environment::Environment;
@@ -8,6 +7,7 @@ use crate::error::Error;
 use crate::library;
 use crate::options::ArenasShow;
 use crate::program::Program;
+use crate::shell;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;

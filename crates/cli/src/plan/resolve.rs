@@ -95,10 +95,11 @@ impl<'p> Resolver<'p> {
 
     /// The places of the lock with this name: in one file, or in the program and its libraries.
     pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
-        let whole = self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
-            Some(found) => Ok(found),
-            None => Err(scope.nothing(name)),
-        });
+        let whole =
+            self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
+                Some(found) => Ok(found),
+                None => Err(scope.nothing(name)),
+            });
         let alternatives = name.alternatives();
         // The name of a file may contain " or " too, so the whole name comes first.
         if whole.is_ok() || alternatives.is_empty() {
@@ -201,8 +202,7 @@ impl Scope<'_> {
         match name.meaning() {
             Meaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
                 "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
-                self.program,
-                line.file
+                self.program, line.file
             ),
             Meaning::Line(_) => {
                 format!("{name}: no code or variable of {} is from that line; {ask}", self.name)
@@ -221,8 +221,7 @@ impl Scope<'_> {
         match name.meaning() {
             SiteMeaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
                 "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
-                self.program,
-                line.file
+                self.program, line.file
             ),
             SiteMeaning::Line(_) => format!("{name}: no code of {} is from that line; {ask}", self.name),
             SiteMeaning::Call { within, .. } if self.functions().any(|function| function == within) => {

@@ -35,16 +35,14 @@ pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judge
             "The best candidate was {factor:.2} times as good in these runs, which may be noise: allow more time \
              (--time-budget), on an idle machine."
         )],
-        _ if picks.is_empty() => {
-            [
-                vec![no_contention(findings)],
-                causes(findings),
-                waits(polling, judged),
-                elsewhere(findings),
-                unseen(findings),
-            ]
-            .concat()
-        }
+        _ if picks.is_empty() => [
+            vec![no_contention(findings)],
+            causes(findings),
+            waits(polling, judged),
+            elsewhere(findings),
+            unseen(findings),
+        ]
+        .concat(),
         _ => [contention(findings), waits(polling, judged), elsewhere(findings), unseen(findings)].concat(),
     }
 }

@@ -2,12 +2,12 @@
 
 use super::super::format::{paragraph, share_of};
 use super::super::report::Report;
-use super::super::search::{causes, Findings, Pick, Polling, Screened, Search, SitePick};
+use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, causes};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
 use unspin_meter::{RecordKind, WakeUpCost};
-use unspin_stats::three_digits;
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
+use unspin_stats::three_digits;
 
 /// Maximum number of call sites that are shown.
 const SITES: usize = 4;
@@ -124,7 +124,10 @@ fn describe(findings: &Findings, pick: &Pick) -> String {
     let bound = match findings.disturbed {
         true => String::new(),
         false => {
-            format!("; without it the program would be at most {} times as fast", three_digits(pick.ceiling, 2))
+            format!(
+                "; without it the program would be at most {} times as fast",
+                three_digits(pick.ceiling, 2)
+            )
         }
     };
     format!(
