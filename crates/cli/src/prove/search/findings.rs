@@ -1,9 +1,11 @@
 //! Where a program's time goes, according to one metered run.
 
 use super::super::metering::Metering;
-use super::picks::WORTH;
 use serde::Serialize;
 use unspin_meter::{Finding, Lock, MeterReport, RecordKind};
+
+/// Minimum share of wall-clock time × CPUs that a lock must cost: smaller gains are within the noise of most machines.
+pub const WORTH: f64 = 0.01;
 
 /// Times in seconds; shares of wall-clock time × CPUs.
 #[derive(Clone, Debug, Serialize)]

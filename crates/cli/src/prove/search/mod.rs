@@ -16,9 +16,9 @@ mod screen;
 mod sites;
 mod why;
 
-pub use findings::Findings;
+pub use findings::{Findings, WORTH};
 pub use futility::Unprovable;
-pub use picks::{Pick, WORTH};
+pub use picks::Pick;
 pub use screen::Screened;
 pub use sites::{Polling, SitePick};
 pub use why::{Judged, causes, why};

@@ -1,13 +1,11 @@
 //! The locks for which another kind is tried.
 
 use super::super::metering::Metering;
-use super::findings::{capacity, is_mutex, mutex_lost};
+use super::findings::{WORTH, capacity, is_mutex, mutex_lost};
 use crate::plan::Located;
 use serde::Serialize;
 use unspin_meter::Lock;
 
-/// Minimum share of wall-clock time × CPUs that a mutex must cost: smaller gains are within the noise of most machines.
-pub const WORTH: f64 = 0.01;
 /// Maximum number of locks that are tried one by one.
 const PICKS: usize = 3;
 /// A wait is starvation if it lasts this many times the mean, and [`STARVED_S`].

@@ -1,8 +1,8 @@
 //! Sentences about why there is nothing to gain.
 
 use super::super::format::share_of;
-use super::findings::Findings;
-use super::picks::{Pick, WORTH};
+use super::findings::{Findings, WORTH};
+use super::picks::Pick;
 use super::sites::Polling;
 use unspin_meter::figures::time;
 use unspin_meter::{Cause, Finding};
