@@ -5,7 +5,7 @@ use crate::command;
 use crate::figures::time;
 use crate::kind::RecordKind;
 use crate::level::Level;
-use crate::notes::wrap;
+use crate::paragraph::wrap;
 use crate::report::MeterReport;
 use crate::shell;
 use crate::wait::{Wait, WaitRow};

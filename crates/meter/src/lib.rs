@@ -92,6 +92,8 @@ mod notes;
 #[cfg(not(loom))]
 mod owners;
 #[cfg(not(loom))]
+mod paragraph;
+#[cfg(not(loom))]
 pub mod pprof;
 #[cfg(not(loom))]
 mod process;
@@ -139,7 +141,7 @@ pub use self::{
     layout::{COLUMNS, Layout},
     lock::{Address, Caller, Inverted, Lock, LockUse},
     name::{Name, Names},
-    notes::add_note,
+    paragraph::add_note,
     process::{Blocked, LockInUse, Process, ThreadTimes},
     recording::{Config, MAX_PAGES, Recording, VERSION},
     report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},

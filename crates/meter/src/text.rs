@@ -7,10 +7,10 @@ use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{Line, Shown, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, LockUse};
-use crate::notes;
 use crate::report::MeterReport;
 use crate::wait_text;
 use crate::wakeup::WakeUpCost;
+use crate::{notes, paragraph};
 use std::fmt::{self, Write};
 
 /// Number of locks that are shown even if no thread waited for any lock.
@@ -46,10 +46,10 @@ impl MeterReport {
             self.policy_note(),
             self.wake_up_note(),
         );
-        let width = notes::sentence_width(layout.width);
-        notes::wrap(&head, width, &mut text);
+        let width = paragraph::sentence_width(layout.width);
+        paragraph::wrap(&head, width, &mut text);
         if let Some(sentence) = self.disturbance_sentence() {
-            notes::wrap(&sentence, width, &mut text);
+            paragraph::wrap(&sentence, width, &mut text);
         }
         text += &first.1;
         if !second.1.is_empty() {
