@@ -203,7 +203,7 @@ queue.Queue().get()
 ";
     let Some(python) = python() else { return };
     let (_, err, _) = finish(&mut unspin(&["meter", python, "-c", SCRIPT]));
-    assert!(err.contains("[semaphore]") && !err.contains("Deadlock"), "{err}");
+    assert!(err.contains("semaphore") && !err.contains("Deadlock"), "{err}");
 }
 
 /// A semaphore whose tokens come from another thread is no lock.

@@ -143,7 +143,7 @@ fn search_judges_waits_together_with_mutexes() {
 fn search_prefers_candidates_within_the_cpu_limit() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
-    let options = ["--time-budget", "60s", "--cpu-limit", "100", "--plan", plan.to_str().unwrap()];
+    let options = ["--time-budget", "3m", "--cpu-limit", "100", "--plan", plan.to_str().unwrap()];
     let speeds = ["system=400", "adaptive=200", "steal=200", "poll=100", "both=80", "burn", "turns"];
     let Some((out, err, code)) = prove(&options, &speeds) else { return };
     if out.contains("No mutex costs enough time") {
