@@ -121,11 +121,12 @@ fn unwound<T>(
     return_address: usize,
     read: impl FnOnce(&UnwindTableRow<usize, Room>) -> Option<T>,
 ) -> Option<T> {
-    let object = object_of(return_address)?;
+    let object = tables_of(return_address)?;
     let slice = |from: *const u8| {
         let len = (object.end as usize).checked_sub(from as usize)?;
-        // SAFETY: the dynamic linker says that the object is mapped from `begin` to `end`. `from` lies in between: its
-        // header of unwind tables does, and `checked_sub` found that `end` is not below it. No code writes there.
+        // SAFETY: the dynamic linker says that `begin` to `end` is mapped. `from` lies in between: the header of the
+        // unwind tables does (`tables_of`), the section does (checked below), and `checked_sub` found that `end` is not
+        // below it. No code writes there.
         Some(EndianSlice::new(unsafe { core::slice::from_raw_parts(from, len) }, NativeEndian))
     };
     let header_at = object.eh_frame_header;
@@ -149,9 +150,16 @@ fn unwound<T>(
     read(entry.unwind_info_for_address(&section, &bases, &mut context, code).ok()?)
 }
 
-/// The loaded object that contains this address, if it has a header of unwind tables.
-fn object_of(address: usize) -> Option<Found> {
-    mapped_around(address).filter(|found| (found.begin..found.end).contains(&found.eh_frame_header))
+/// The mapping that contains the unwind tables of the code at this address. glibc describes an object as one mapping, but
+/// an object with gaps between its segments as one mapping for each segment: code and tables lie in different ones.
+fn tables_of(address: usize) -> Option<Found> {
+    let has_tables = |found: &Found| (found.begin..found.end).contains(&found.eh_frame_header);
+    let code = mapped_around(address)?;
+    if has_tables(&code) {
+        return Some(code);
+    }
+    let tables = mapped_around(code.eh_frame_header as usize)?;
+    (tables.link_map == code.link_map && has_tables(&tables)).then_some(tables)
 }
 
 fn mapped_around(address: usize) -> Option<Found> {
