@@ -40,6 +40,33 @@ pub(crate) fn find(elf: &Elf, code: &[Segment], is_meant: &dyn Fn(&str) -> bool)
     calls
 }
 
+/// Whether the bytes before this address are a call: direct, or through a register or memory in any addressing form.
+pub(crate) fn ends_at(elf: &Elf, code: &[Segment], address: u64) -> bool {
+    code.iter().any(|segment| {
+        let length = address.checked_sub(segment.address).and_then(|length| usize::try_from(length).ok());
+        let before = length.and_then(|length| Some(elf.bytes(segment)?.get(..length)?.to_vec()));
+        before.is_some_and(|before| ends_in_call(&before))
+    })
+}
+
+/// Whether the last bytes are a call instruction: `e8 rel32`, or `ff /2` with its operand.
+fn ends_in_call(bytes: &[u8]) -> bool {
+    let from = |length: usize| bytes.len().checked_sub(length).map(|at| &bytes[at..]);
+    // ModRM, SIB byte and displacement together are 1 to 6 bytes.
+    let indirect = (2..=7).filter_map(from).any(|call| {
+        let operand = call[1];
+        let displacement = match operand >> 6 {
+            0 if operand & 7 == 5 => 4,
+            0 | 3 => 0,
+            1 => 1,
+            _ => 4,
+        };
+        let sib = usize::from(operand >> 6 != 3 && operand & 7 == 4);
+        call[0] == 0xff && operand >> 3 & 7 == 2 && call.len() == 2 + sib + displacement
+    });
+    from(5).is_some_and(|call| call[0] == 0xe8) || indirect
+}
+
 /// The words (GOT slots) that the dynamic linker fills with the addresses of these functions.
 fn slots(elf: &Elf, is_meant: &dyn Fn(&str) -> bool) -> HashSet<u64> {
     let slots = elf.read(|headers| {
@@ -104,6 +131,26 @@ mod tests {
         // The bytes lie at 0x400; the slot lies after them.
         assert_eq!(stubs(0x400, &bytes, &slots), [0x408, 0x413, 0x412, 0x40e]);
         assert_eq!(stubs(0x401, &bytes, &slots), []);
+    }
+
+    #[test]
+    fn calls_of_all_forms_end_at_their_return_address() {
+        let calls: [&[u8]; 7] = [
+            &[0xe8, 1, 2, 3, 4],
+            &[0xff, 0x15, 1, 2, 3, 4],
+            &[0xff, 0xd0],
+            &[0x41, 0xff, 0xd4],
+            &[0xff, 0x50, 8],
+            &[0xff, 0x54, 0x24, 8],
+            &[0xff, 0x94, 0xc8, 1, 2, 3, 4],
+        ];
+        for call in calls {
+            let bytes = [&[0x90; 8], call].concat();
+            assert!(ends_in_call(&bytes), "{call:x?}");
+            assert!(!ends_in_call(&bytes[..bytes.len() - 1]), "{call:x?}");
+        }
+        assert!(!ends_in_call(&[]));
+        assert!(!ends_in_call(&[0x90; 8]));
     }
 
     #[test]

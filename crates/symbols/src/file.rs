@@ -157,6 +157,32 @@ impl File {
         large.map(|symbol| demangle(symbol.name).short).collect()
     }
 
+    /// The names of the parts of those variables that are meant: `pool.lock`, without the indices of arrays. Of a large
+    /// variable the first parts are named.
+    pub fn part_names(&self, is_meant: impl Fn(&str) -> bool) -> HashSet<String> {
+        const BYTES_MAX: u64 = 4096;
+        const ALIGNMENT: usize = 8;
+        let Some(dwarf) = self.binary.dwarf(&self.debug_root) else { return HashSet::new() };
+        let statics = self.binary.statics(&self.debug_root);
+        let mut names = HashSet::new();
+        for symbol in self.binary.table(&self.debug_root).variables() {
+            if !is_meant(&demangle(symbol.name).short) {
+                continue;
+            }
+            for offset in (0..symbol.size.min(BYTES_MAX)).step_by(ALIGNMENT) {
+                let part = statics.declaration(dwarf, symbol.address, offset);
+                let Some(part) = part.filter(|part| !part.member.is_empty()) else { continue };
+                names.insert(part.name_of(symbol.name) + &without_indices(&part.member));
+            }
+        }
+        names
+    }
+
+    /// Whether the bytes before an address look like a call, which returns there.
+    pub fn is_return_address(&self, address: u64) -> bool {
+        calls::ends_at(self.binary.elf(), &self.binary.code(), address)
+    }
+
     /// The functions with a name, as in [`Frame::short`](crate::Frame), by source file.
     pub fn functions(&self, name: &str) -> Vec<Code> {
         let mut found: Vec<Code> = Vec::new();
@@ -305,6 +331,11 @@ fn whole(symbol: Named<'_>) -> Range<u64> {
 /// Whether a path equals the written text or ends in it: `queue.c` and `src/queue.c` are ends of `/usr/src/queue.c`.
 fn is_end_of(written: &str, path: &str) -> bool {
     path.strip_suffix(written).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+/// `[3].ends[1].lock` without the indices: `.ends.lock`.
+fn without_indices(path: &str) -> String {
+    path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect()
 }
 
 /// Sorts ranges, and joins those that overlap or touch.
