@@ -30,7 +30,7 @@
 
 use crate::figures::{number, percent, spoken_percent, time};
 use crate::kind::RecordKind;
-use crate::lock::{Caller, Lock, LockUse};
+use crate::lock::{Caller, Lock, LockUse, MutexProperty};
 use crate::report::MeterReport;
 use crate::shell;
 use crate::times::Times;
@@ -252,9 +252,9 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
     let is_queue_or_lock = lock.uses.iter().any(|one| one.kind == RecordKind::Condition);
     let command = match unspin_replaces(lock) {
         _ if is_of_the_engine => None,
-        Ok(()) => kind_to_try(cause).map(|kind| prove(report, lock, kind)),
-        Err(kind) => {
-            next += &format!(" unspin replaces no {kind}, only mutexes.");
+        Ok(()) => kind_to_try(cause, lock.property).map(|kind| prove(report, lock, kind)),
+        Err(why) => {
+            next += &format!(" {why}");
             if is_queue_or_lock {
                 next += " If it is a queue of work and no lock, its threads wait for work, and lose nothing.";
             }
@@ -270,23 +270,31 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
     }
 }
 
-/// Whether the lock is a mutex; otherwise its kind.
-fn unspin_replaces(lock: &Lock) -> Result<(), &'static str> {
-    match lock.uses.first().map(|one| one.kind) {
-        Some(RecordKind::Mutex | RecordKind::Reacquired) | None => Ok(()),
-        Some(RecordKind::Read | RecordKind::Write) => Err("read-write locks"),
-        Some(RecordKind::Spin) => Err("spin locks"),
-        Some(RecordKind::Semaphore) => Err("semaphores"),
-        Some(RecordKind::Condition) => Err("conditions that are used as locks"),
-        Some(_) => Err("locks of this kind"),
-    }
+/// Whether the lock is a mutex that can be replaced; otherwise the sentence that says why not.
+fn unspin_replaces(lock: &Lock) -> Result<(), String> {
+    let kind = match lock.uses.first().map(|one| one.kind) {
+        Some(RecordKind::Mutex | RecordKind::Reacquired) | None => {
+            let property = lock.property.filter(|property| *property != MutexProperty::Inheriting);
+            return property.map_or(Ok(()), |kept| Err(format!("unspin replaces no {}.", kept.mutexes())));
+        }
+        Some(RecordKind::Read | RecordKind::Write) => "read-write locks",
+        Some(RecordKind::Spin) => "spin locks",
+        Some(RecordKind::Semaphore) => "semaphores",
+        Some(RecordKind::Condition) => "conditions that are used as locks",
+        Some(_) => "locks of this kind",
+    };
+    Err(format!("unspin replaces no {kind}, only mutexes."))
 }
 
-/// The kind of lock that could help, if one could.
-fn kind_to_try(cause: Cause) -> Option<&'static str> {
-    match cause {
-        Cause::Convoy | Cause::Contended | Cause::Saturated | Cause::SplitNeeded => Some("adaptive"),
-        Cause::PriorityInversion => Some("pi"),
+/// The kind of lock that could help a mutex with this property, if one could.
+fn kind_to_try(cause: Cause, property: Option<MutexProperty>) -> Option<&'static str> {
+    match (cause, property) {
+        (Cause::Convoy | Cause::Contended | Cause::Saturated | Cause::SplitNeeded, None) => Some("adaptive"),
+        // Only these kinds replace a mutex that inherits priorities.
+        (Cause::Convoy | Cause::Contended | Cause::Saturated | Cause::SplitNeeded, Some(_)) => {
+            Some("rt-adaptive")
+        }
+        (Cause::PriorityInversion, None) => Some("pi"),
         _ => None,
     }
 }
@@ -297,10 +305,11 @@ fn prove(report: &MeterReport, lock: &Lock, kind: &str) -> String {
     let is_ambiguous = report.locks.iter().filter(|other| other.row.name == *name).count() > 1;
     // Without a name, as `mutex 0x7f12`, it can be replaced only together with all others.
     let has_name = !name.starts_with("mutex 0x");
+    let file = lock.module.as_ref().map_or(String::new(), |module| format!(" in {module}"));
     let choice = match &lock.origin {
         _ if !has_name => kind.to_owned(),
-        Some(origin) if is_ambiguous => format!("{kind}@{name}, {origin}"),
-        _ => format!("{kind}@{name}"),
+        Some(origin) if is_ambiguous => format!("{kind}@{name}, {origin}{file}"),
+        _ => format!("{kind}@{name}{file}"),
     };
     format!("unspin prove --mutex {} -- {}", shell::quoted(&choice), command::of(report))
 }

@@ -3,7 +3,7 @@
 use crate::counts::Counts;
 use crate::event::Key;
 use crate::kind::{Class, RecordKind};
-use crate::lock::{Address, Caller, Inverted, Lock, LockUse};
+use crate::lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty};
 use crate::name::Name;
 use crate::row::Row;
 use crate::snapshot::{Image, Record};
@@ -124,8 +124,8 @@ impl Groups {
         let wait = match (section, kind.class()) {
             (Section::Locks, _) | (_, Class::Lock | Class::Init) => None,
             (_, Class::Wait) => Some(kind),
-            // The rows of a condition's wake-ups belong to the condition; those of inversions to the mutex.
-            (_, Class::Detail) => (kind != RecordKind::Inverted).then_some(RecordKind::Condition),
+            // The rows of a condition's wake-ups belong to the condition; the others to the mutex.
+            (_, Class::Detail) => (!kind.is_of_mutex()).then_some(RecordKind::Condition),
         };
         let group = GroupKey {
             name: name.lock,
@@ -206,6 +206,8 @@ impl Group {
             holds: Times::new(&sum.holds, window),
             waits: Times::new(&sum.waits, window),
             inverted: inverted(&self.details, window),
+            property: MutexProperty::first(|of| self.details.keys().any(|(kind, ..)| *kind == of)),
+            module: None,
             uses,
         }
     }

@@ -59,6 +59,14 @@ pub enum RecordKind {
     WokenByBroadcast = 0x34,
     /// Long waits for a mutex whose owner had a lower priority than the waiting thread.
     Inverted = 0x35,
+    /// Waits for a mutex that is shared between processes.
+    Shared = 0x36,
+    /// Waits for a robust mutex.
+    Robust = 0x37,
+    /// Waits for a mutex with PTHREAD_PRIO_INHERIT.
+    Inheriting = 0x38,
+    /// Waits for a mutex with PTHREAD_PRIO_PROTECT.
+    Ceiling = 0x39,
 }
 
 /// The address in the key of a wait for descriptors. The call site alone identifies the wait.
@@ -79,7 +87,7 @@ pub enum Class {
 
 impl RecordKind {
     /// Every kind.
-    pub const ALL: [RecordKind; 23] = [
+    pub const ALL: [RecordKind; 27] = [
         RecordKind::Engine,
         RecordKind::Mutex,
         RecordKind::Reacquired,
@@ -103,11 +111,29 @@ impl RecordKind {
         RecordKind::WokenBySignal,
         RecordKind::WokenByBroadcast,
         RecordKind::Inverted,
+        RecordKind::Shared,
+        RecordKind::Robust,
+        RecordKind::Inheriting,
+        RecordKind::Ceiling,
     ];
 
     /// The kind with this discriminant.
     pub fn from_byte(byte: u8) -> Option<RecordKind> {
         RecordKind::ALL.into_iter().find(|&kind| kind as u8 == byte)
+    }
+
+    /// Whether it is a use of a mutex, or a fact about one.
+    pub fn is_of_mutex(self) -> bool {
+        matches!(
+            self,
+            RecordKind::Mutex
+                | RecordKind::Reacquired
+                | RecordKind::Inverted
+                | RecordKind::Shared
+                | RecordKind::Robust
+                | RecordKind::Inheriting
+                | RecordKind::Ceiling
+        )
     }
 
     /// The part of the report that the kind belongs to.
@@ -135,7 +161,11 @@ impl RecordKind {
             | RecordKind::Broadcast
             | RecordKind::WokenBySignal
             | RecordKind::WokenByBroadcast
-            | RecordKind::Inverted => Class::Detail,
+            | RecordKind::Inverted
+            | RecordKind::Shared
+            | RecordKind::Robust
+            | RecordKind::Inheriting
+            | RecordKind::Ceiling => Class::Detail,
         }
     }
 

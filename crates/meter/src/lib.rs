@@ -139,7 +139,7 @@ pub use self::{
     fold::Fold,
     invocation::Invocation,
     layout::{COLUMNS, Layout},
-    lock::{Address, Caller, Inverted, Lock, LockUse},
+    lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty},
     name::{Name, Names},
     paragraph::add_note,
     process::{Blocked, LockInUse, Process, ThreadTimes},

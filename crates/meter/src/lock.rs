@@ -27,6 +27,13 @@ pub struct Lock {
     /// Long waits behind an owner of lower priority; none if there were none.
     #[serde(default)]
     pub inverted: Option<Inverted>,
+    /// The property of a mutex that keeps it libc's; none for most mutexes, and for those without a wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub property: Option<MutexProperty>,
+    /// The file in which `--mutex` finds the name, if it is neither the program that is started nor a library with which
+    /// that program starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
     /// The kinds of use. Most locks have one. Others have reads and writes, or first acquisitions and those at the
     /// end of a wait for a condition. The sum of the uses is the lock's row.
     pub uses: Vec<LockUse>,
@@ -41,6 +48,51 @@ pub struct Inverted {
     pub seconds: f64,
     /// The longest, in seconds.
     pub max: f64,
+}
+
+/// A property of a mutex that keeps it libc's. Of several the first one counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MutexProperty {
+    /// PTHREAD_PROCESS_SHARED.
+    Shared,
+    /// PTHREAD_MUTEX_ROBUST.
+    Robust,
+    /// PTHREAD_PRIO_PROTECT.
+    Ceiling,
+    /// PTHREAD_PRIO_INHERIT. Only kinds that inherit priorities replace it.
+    Inheriting,
+}
+
+impl MutexProperty {
+    /// Every property, in the order in which they count. glibc marks every robust mutex as shared too.
+    const ALL: [MutexProperty; 4] =
+        [MutexProperty::Robust, MutexProperty::Shared, MutexProperty::Ceiling, MutexProperty::Inheriting];
+
+    /// The property that counts, of those that a mutex has.
+    pub(crate) fn first(has: impl Fn(RecordKind) -> bool) -> Option<MutexProperty> {
+        MutexProperty::ALL.into_iter().find(|property| has(property.kind()))
+    }
+
+    /// The kind of the rows that record it.
+    fn kind(self) -> RecordKind {
+        match self {
+            MutexProperty::Shared => RecordKind::Shared,
+            MutexProperty::Robust => RecordKind::Robust,
+            MutexProperty::Ceiling => RecordKind::Ceiling,
+            MutexProperty::Inheriting => RecordKind::Inheriting,
+        }
+    }
+
+    /// The mutexes that have it.
+    pub fn mutexes(self) -> &'static str {
+        match self {
+            MutexProperty::Shared => "process-shared mutexes",
+            MutexProperty::Robust => "robust mutexes",
+            MutexProperty::Ceiling => "mutexes with a priority ceiling",
+            MutexProperty::Inheriting => "mutexes with priority inheritance",
+        }
+    }
 }
 
 /// Identity of a lock.
@@ -179,7 +231,13 @@ impl RecordKind {
     pub fn noun(self) -> &'static str {
         match self {
             RecordKind::Engine => "lock",
-            RecordKind::Mutex | RecordKind::Reacquired | RecordKind::Inverted => "mutex",
+            RecordKind::Mutex
+            | RecordKind::Reacquired
+            | RecordKind::Inverted
+            | RecordKind::Shared
+            | RecordKind::Robust
+            | RecordKind::Inheriting
+            | RecordKind::Ceiling => "mutex",
             RecordKind::Read | RecordKind::Write => "rwlock",
             RecordKind::Spin => "spin lock",
             RecordKind::Condition

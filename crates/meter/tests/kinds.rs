@@ -2,8 +2,9 @@
 //! not, filtered, at each level, and in all forms.
 
 use unspin_meter::{
-    Counts, Event, Filter, FirstUse, Fold, Histogram, Image, Invocation, Key, Layout, Level, MeterReport,
-    Name, Record, RecordKind, ReportOptions, Snapshot, Thread, ThreadTimes, TimeKind, Unrecorded, Window,
+    Counts, Event, Filter, FirstUse, Fold, Histogram, Image, Invocation, Key, Layout, Level, Lock,
+    MeterReport, MutexProperty, Name, Record, RecordKind, ReportOptions, Snapshot, Thread, ThreadTimes,
+    TimeKind, Unrecorded, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -327,4 +328,45 @@ fn json_holds_everything() {
         assert_eq!(serde_json::from_str::<MeterReport>(&text).unwrap(), report);
     }
     assert!(report.events.iter().any(|count| count.event == Event::Unmatched && count.count == 2));
+}
+
+/// The command of the finding about the queues, after a change of their row.
+fn advised(change: impl Fn(&mut Lock)) -> (Option<String>, String) {
+    let mut report = report();
+    report.locks.iter_mut().filter(|lock| lock.row.name == "queue::mutex").for_each(change);
+    let finding = report.findings().into_iter().find(|finding| finding.name == "queue::mutex").unwrap();
+    (finding.command, finding.next)
+}
+
+#[test]
+fn suggested_command_names_the_file_of_a_lock_in_another_program() {
+    let (command, _) = advised(|_| ());
+    assert_eq!(command.as_deref(), Some("unspin prove --mutex adaptive@queue::mutex -- CMD"));
+    let (command, _) = advised(|lock| lock.module = Some("/opt/queue".into()));
+    let expected = "unspin prove --mutex 'adaptive@queue::mutex in /opt/queue' -- CMD";
+    assert_eq!(command.as_deref(), Some(expected));
+}
+
+#[test]
+fn mutex_that_stays_libcs_is_not_proposed_for_replacement() {
+    let kept = |property| advised(|lock| lock.property = Some(property));
+    let (command, next) = kept(MutexProperty::Shared);
+    assert_eq!(command, None);
+    assert!(next.ends_with(" unspin replaces no process-shared mutexes."), "{next}");
+    assert_eq!(kept(MutexProperty::Robust).0, None);
+    let (command, _) = kept(MutexProperty::Inheriting);
+    assert_eq!(command.as_deref(), Some("unspin prove --mutex rt-adaptive@queue::mutex -- CMD"));
+}
+
+#[test]
+fn properties_of_a_mutex_belong_to_its_row() {
+    let mut snapshot = snapshot();
+    let rows = &mut snapshot.images[0].rows;
+    for kind in [RecordKind::Inheriting, RecordKind::Shared] {
+        rows.insert(Key::new(kind, 1, 10), record(counts(3, 0, 0, 0)));
+    }
+    let changed = MeterReport::new(&snapshot, &names);
+    let (queue, cache) = (changed.lock("queue::mutex").unwrap(), changed.lock("cache_lock").unwrap());
+    assert_eq!((queue.property, cache.property), (Some(MutexProperty::Shared), None));
+    assert_eq!(queue.row.attempts, report().lock("queue::mutex").unwrap().row.attempts);
 }

@@ -25,6 +25,7 @@ use history::{History, RecordedUse};
 use shared::Shared;
 use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::path::Path;
 use through::Through;
 use unspin_meter::{Image, Key, Name, RecordKind, Snapshot, pprof};
 use unspin_symbols::{Frame, Variable};
@@ -61,6 +62,18 @@ pub enum Trace {
         /// Mutexes that these uses do not tell apart.
         mutexes: usize,
     },
+}
+
+impl Trace {
+    /// The files that contain the variable or the calls.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let (home, calls): (_, &[Vec<FileAddress>]) = match self {
+            Trace::Variable { home, .. } => (Some(home), &[]),
+            Trace::Initialised(calls) => (None, std::slice::from_ref(calls)),
+            Trace::FirstUsed { uses, .. } => (None, uses),
+        };
+        home.into_iter().chain(calls.iter().flatten()).map(|address| &*address.module)
+    }
 }
 
 /// Names for the keys of one snapshot.
@@ -353,7 +366,13 @@ fn generation(image: &Image, key: &Key) -> u8 {
 /// Size of an object of a kind in bytes, from the headers of glibc on x86-64.
 fn size_of(kind: RecordKind) -> u64 {
     match kind {
-        RecordKind::Mutex | RecordKind::Reacquired | RecordKind::Inverted => 40,
+        RecordKind::Mutex
+        | RecordKind::Reacquired
+        | RecordKind::Inverted
+        | RecordKind::Shared
+        | RecordKind::Robust
+        | RecordKind::Inheriting
+        | RecordKind::Ceiling => 40,
         RecordKind::Read | RecordKind::Write => 56,
         RecordKind::Spin => 4,
         RecordKind::Condition

@@ -42,6 +42,8 @@ const ROBUST: u32 = 16;
 pub const INHERITS: u32 = 32;
 /// PTHREAD_MUTEX_PRIO_PROTECT_NP.
 const HAS_CEILING: u32 = 64;
+/// PTHREAD_MUTEX_PSHARED_BIT. Robust mutexes have it too (`___pthread_mutex_init` of nptl/pthread_mutex_init.c).
+const SHARED: u32 = 128;
 
 const _: () = assert!(size_of::<MutexLayout>() == size_of::<pthread_mutex_t>());
 const _: () = assert!(core::mem::offset_of!(MutexLayout, tag) == 22);
@@ -122,8 +124,24 @@ impl MutexLayout {
     #[inline(always)]
     pub fn has_owner(&self) -> bool {
         let lock = self.lock.load(Relaxed);
-        let mask = if self.kind() & HAS_CEILING == 0 { 0x3FFF_FFFF } else { 0x0007_FFFF };
+        let mask = if self.has_ceiling() { 0x0007_FFFF } else { 0x3FFF_FFFF };
         lock & mask != 0
+    }
+
+    /// Whether the mutex is shared between processes, or robust.
+    pub fn is_shared(&self) -> bool {
+        self.kind() & SHARED != 0
+    }
+
+    /// Whether the mutex has PTHREAD_PRIO_PROTECT.
+    pub fn has_ceiling(&self) -> bool {
+        self.kind() & HAS_CEILING != 0
+    }
+
+    /// Whether the mutex has a property that may keep it libc's: shared, robust, or with a priority protocol.
+    #[inline(always)]
+    pub fn is_special(&self) -> bool {
+        self.kind() & (SHARED | ROBUST | INHERITS | HAS_CEILING) != 0
     }
 
     /// Whether the mutex has PTHREAD_PRIO_INHERIT.

@@ -27,6 +27,7 @@ mod c11;
 mod cond;
 mod inversion;
 mod mutex;
+mod property;
 mod rwlock;
 mod semaphore;
 mod signalled;

@@ -2,7 +2,7 @@
 //! serves the mutex.
 
 use super::attempt::{Attempt, HowWaited, Release, WaitLimit, initialised, is_success};
-use super::inversion;
+use super::{inversion, property};
 use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
 use crate::next::forward;
@@ -217,6 +217,7 @@ fn acquire_contended(attempt: Attempt, mutex: Mutex<'_>, deadline: Option<Deadli
     let end = thread.now();
     let code = wait.end(code, how);
     inversion::note(thread, mutex.words(), owner, end.saturating_sub(begin), hook);
+    property::note(thread, mutex.words(), hook);
     code
 }
 

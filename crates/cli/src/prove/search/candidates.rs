@@ -129,6 +129,7 @@ mod tests {
             disturbed: false,
             computed: 0.5,
             mutexes_s: 1.0,
+            kept_mutexes_s: 0.0,
             rwlocks_s: 0.0,
             spin_locks_s: 0.0,
             semaphores_s: 0.0,

@@ -18,8 +18,10 @@ pub struct Findings {
     pub disturbed: bool,
     /// Share of computing.
     pub computed: f64,
-    /// Time that threads waited for mutexes, summed over them.
+    /// Time that threads waited for mutexes that can be replaced, summed over them.
     pub mutexes_s: f64,
+    /// The same for mutexes that stay libc's.
+    pub kept_mutexes_s: f64,
     /// The same for read-write locks, which stay libc's.
     pub rwlocks_s: f64,
     /// The same for spin locks, which stay libc's.
@@ -65,6 +67,7 @@ impl Findings {
     pub fn of(metering: &Metering) -> Findings {
         let report = &metering.report;
         let lost = |kinds: &[RecordKind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
+        let kept = report.locks.iter().filter(|lock| lock.property.is_some());
         let by_design = || report.waits.iter().filter(|wait| wait.is_by_design());
         let waits = |what: fn(&unspin_meter::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
         let by_design_s = waits(|row| row.waited);
@@ -75,7 +78,8 @@ impl Findings {
             cpus: report.cpus,
             disturbed: report.is_disturbed(),
             computed: metering.trial.cpu_s() / capacity(report),
-            mutexes_s: lost(&MUTEX),
+            mutexes_s: report.locks.iter().filter(|lock| is_mutex(lock)).map(mutex_lost).sum(),
+            kept_mutexes_s: kept.map(mutex_lost).sum(),
             rwlocks_s: lost(&[RecordKind::Read, RecordKind::Write]),
             spin_locks_s: lost(&[RecordKind::Spin]),
             semaphores_s: lost(&[RecordKind::Semaphore, RecordKind::Condition]),
@@ -100,6 +104,7 @@ impl Findings {
     /// waited for them.
     pub fn not_replaceable(&self) -> Vec<(&'static str, f64)> {
         let kinds = [
+            ("process-shared or robust mutexes, or mutexes with a priority protocol", self.kept_mutexes_s),
             ("read-write locks", self.rwlocks_s),
             ("spin locks", self.spin_locks_s),
             ("semaphores and conditions that are used as locks", self.semaphores_s),
@@ -154,9 +159,9 @@ pub fn capacity(report: &MeterReport) -> f64 {
 /// The uses of a mutex.
 const MUTEX: [RecordKind; 2] = [RecordKind::Mutex, RecordKind::Reacquired];
 
-/// Whether it is a mutex.
+/// Whether it is a mutex that can be replaced.
 pub fn is_mutex(lock: &Lock) -> bool {
-    lock.uses.iter().any(|one| MUTEX.contains(&one.kind))
+    lock.property.is_none() && lock.uses.iter().any(|one| MUTEX.contains(&one.kind))
 }
 
 /// The time lost on it as a mutex.

@@ -69,6 +69,7 @@ fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
 /// No mutex costs time: what costs time instead.
 fn no_contention(findings: &Findings) -> String {
     match findings.attempts {
+        0 if findings.kept_mutexes_s > 0.0 => "It locks no mutex that unspin replaces.".into(),
         0 => "It locks no mutex.".into(),
         attempts => format!(
             "Its mutexes cost no time: they were requested {attempts} times, and threads waited {} for them in total. Less \
@@ -199,6 +200,7 @@ mod tests {
             disturbed: false,
             computed: 0.5,
             mutexes_s: 0.01,
+            kept_mutexes_s: 0.0,
             rwlocks_s: 0.0,
             spin_locks_s: 0.0,
             semaphores_s: 0.0,
@@ -262,6 +264,13 @@ mod tests {
         assert!(text.contains("mostly written. Next: use a mutex. unspin replaces no read-write"), "{text}");
         let text = said(&with(finding(Cause::Contended, Some("unspin prove"))), &[pick()]);
         assert!(!text.contains("Next:"), "the search has tried what it advises: {text}");
+    }
+
+    #[test]
+    fn mutexes_that_stay_libcs_are_named() {
+        let text = said(&Findings { attempts: 0, kept_mutexes_s: 4.0, ..findings() }, &[]);
+        assert!(text.starts_with("It locks no mutex that unspin replaces."), "{text}");
+        assert!(text.contains("4.00s for process-shared or robust mutexes, or mutexes with a"), "{text}");
     }
 
     #[test]
