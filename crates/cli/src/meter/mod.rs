@@ -3,6 +3,7 @@
 
 pub mod disturbance;
 mod leftovers;
+mod lock_files;
 pub mod names;
 pub mod notes;
 pub mod observer;

@@ -1,5 +1,6 @@
 //! The requested forms of a report.
 
+use super::lock_files::LockFiles;
 use super::names::{Lookup, Names, Parts};
 use super::threads;
 use crate::error::Error;
@@ -57,11 +58,16 @@ impl Results {
 fn report(snapshot: &Snapshot, names: &Names<'_>, view: &ViewOptions, named: &dyn Fn()) -> MeterReport {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
     let options = ReportOptions { fold, threads: &threads::known(snapshot) };
+    let files = LockFiles::default();
     let name = |image: &Image, key: &Key| {
         named();
-        names.name(image, key)
+        let name = names.name(image, key)?;
+        files.note(names, image, key, &name);
+        Some(name)
     };
-    MeterReport::with(snapshot, &name, options)
+    let mut report = MeterReport::with(snapshot, &name, options);
+    files.add_to(&mut report);
+    report
 }
 
 fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &ViewOptions) -> Names<'a> {

@@ -32,7 +32,8 @@ impl FromStr for Choice {
 
 impl From<&Choice> for Entry {
     fn from(choice: &Choice) -> Entry {
-        let which = choice.lock.clone().map_or(Which::All, |name| Which::Named { name, module: None });
+        let named = |(name, module)| Which::Named { name, module };
+        let which = choice.lock.as_ref().map_or(Which::All, |lock| named(lock.split_file()));
         Entry { kind: choice.kind, which }
     }
 }
@@ -49,6 +50,20 @@ mod tests {
         assert_eq!(choice("rt-fair@cache_lock"), Ok(Choice { kind: LockKind::RtFair, lock }));
         // Names in Rust and versioned symbols may contain another @.
         assert_eq!(choice("mcs@a@b").unwrap().lock, LockName::new("a@b"));
+    }
+
+    #[test]
+    fn lock_may_be_followed_by_its_file() {
+        let entry = |text: &str| Entry::from(&text.parse::<Choice>().unwrap()).which;
+        let named = |name: &str, module: Option<&str>| Which::Named {
+            name: LockName::new(name).unwrap(),
+            module: module.map(Into::into),
+        };
+        assert_eq!(entry("steal@a in /opt/x y/z in /b"), named("a", Some("/opt/x y/z in /b")));
+        let first = "mutex first used in push or pop";
+        assert_eq!(entry(&format!("steal@{first}")), named(first, None));
+        assert_eq!(entry(&format!("steal@{first} in /bin/x")), named(first, Some("/bin/x")));
+        assert_eq!(entry("steal@a, static, a.c:3 in /bin/x"), named("a, static, a.c:3", Some("/bin/x")));
     }
 
     #[test]

@@ -25,7 +25,12 @@ impl Closure {
     /// Asks the program's own dynamic linker, which alone knows the search path. It lists the files and runs none of
     /// their code (`--list`, like ldd(1)).
     pub fn of(program: &Program) -> Closure {
-        let path = reach::interpreter(&program.path);
+        Closure::of_file(&reach::interpreter(&program.path))
+    }
+
+    /// The same for a program or library that is not a script.
+    pub fn of_file(path: &Path) -> Closure {
+        let path = path.to_path_buf();
         let Some(file) = File::open(&path) else {
             return Closure { program: path, files: Vec::new(), is_complete: false, runtime: Vec::new() };
         };

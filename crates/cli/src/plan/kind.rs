@@ -5,10 +5,12 @@ use unspin_locks::LockKind;
 /// Parses a kind, for clap and for plan files.
 pub fn parse(name: &str) -> Result<LockKind, String> {
     name.parse().map_err(|_| {
-        let names = LockKind::ALL.map(LockKind::name);
-        let meant =
-            super::nearest::of(name, names).map_or(String::new(), |near| format!(" (meant: {near}?)"));
-        format!("there is no kind {name:?}{meant}: {}", names.join(", "))
+        let meant = super::nearest::of(name, LockKind::ALL.map(LockKind::name))
+            .map_or(String::new(), |near| format!(" (meant: {near}?)"));
+        // Like the help, the message does not offer the experimental kinds.
+        let offered = LockKind::ALL.into_iter().filter(|kind| !kind.is_experimental());
+        let offered: Vec<&str> = offered.map(LockKind::name).collect();
+        format!("there is no kind {name:?}{meant}: {}", offered.join(", "))
     })
 }
 
@@ -28,10 +30,23 @@ mod tests {
 
     #[test]
     fn unknown_kind_is_refused_with_the_known_ones() {
-        let all = "system, pi, ttas, ticket, mcs, fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive";
+        let all = "system, pi, fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive";
         assert_eq!(parse("adaptiv"), Err(format!("there is no kind \"adaptiv\" (meant: adaptive?): {all}")));
         assert_eq!(parse("futex"), Err(format!("there is no kind \"futex\": {all}")));
+        assert_eq!(parse("tickt"), Err(format!("there is no kind \"tickt\" (meant: ticket?): {all}")));
         assert_eq!(parse("rt-fair"), Ok(LockKind::RtFair));
+    }
+
+    #[test]
+    fn message_and_help_offer_the_same_kinds() {
+        use clap::CommandFactory;
+        let mut command = crate::options::CommandLine::command();
+        let run = command.find_subcommand_mut("run").expect("there is `unspin run`");
+        let help = run.render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        for kind in LockKind::ALL {
+            let offers = |text: &str| text.split([' ', ',', '.', '`']).any(|word| word == kind.name());
+            assert_eq!(offers(&parse("no such").unwrap_err()), offers(&help), "{kind} {help}");
+        }
     }
 
     #[test]

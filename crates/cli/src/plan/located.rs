@@ -149,11 +149,16 @@ fn called(by: By, calls: &[FileAddress]) -> Place {
 
 #[cfg(test)]
 mod tests {
+    use super::super::choice::Choice;
     use super::super::entry::{Entry, Plan, Which};
     use super::super::lock_name::LockName;
     use super::super::resolve::Resolver;
     use super::super::testing::{Workshop, planned, program, recorded};
     use super::*;
+    use crate::meter::outputs::Results;
+    use crate::options::ViewOptions;
+    use std::os::unix::fs::PermissionsExt;
+    use unspin_meter::{MeterReport, MutexProperty};
 
     /// The rows of a recording by name.
     fn located(path: &Path, arguments: &[&str]) -> BTreeMap<String, Located> {
@@ -255,6 +260,69 @@ mod tests {
         let mut all: Vec<_> = located.values().flat_map(by).collect();
         all.sort();
         assert_eq!(all, [(By::Init, 1), (By::Init, 1), (By::Use, 1)]);
+    }
+
+    /// The report of a recording.
+    fn report(path: &Path, arguments: &[&str]) -> MeterReport {
+        Results::new(&recorded(path, arguments), &Lookup::new(), &ViewOptions::default()).report
+    }
+
+    /// The option that the report suggests for a lock is valid for the program that was started.
+    #[test]
+    fn lock_of_a_program_that_a_script_starts_is_named_with_its_file() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("static_locks.c", &["-g", "-O1"], "program") else { return };
+        assert_eq!(report(&path, &[]).lock("cache_lock").unwrap().module, None);
+        let script = workshop.file("script");
+        std::fs::write(&script, format!("#!/bin/sh\n{}\n", path.display())).unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let module = report(&script, &[]).lock("cache_lock").unwrap().module.clone();
+        assert_eq!(module.as_deref(), path.to_str());
+        let choice: Choice = format!("fair@cache_lock in {}", module.unwrap()).parse().unwrap();
+        let plan = Plan::chosen(&[choice], &[]).unwrap().compile(&program(&script)).unwrap();
+        let alone = Plan::chosen(&["fair@cache_lock".parse().unwrap()], &[]).unwrap();
+        assert_eq!(plan.to_string(), alone.compile(&program(&path)).unwrap().to_string());
+    }
+
+    #[test]
+    fn lock_of_a_plugin_is_named_with_its_file() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("loads_plugin.c", &["-g"], "program") else { return };
+        let plugin = workshop.compile("plugin.c", &["-g", "-shared", "-fPIC"], "plugin.so").unwrap();
+        let report = report(&path, &[plugin.to_str().unwrap()]);
+        for name in ["plugin_lock", "plugin_new"] {
+            assert_eq!(report.lock(name).unwrap().module.as_deref(), plugin.to_str());
+        }
+    }
+
+    #[test]
+    fn property_that_keeps_a_mutex_libcs_is_reported() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("special_mutexes.c", &["-g"], "program") else { return };
+        let of = |property: &str| report(&path, &[property]).lock("special").unwrap().property;
+        assert_eq!(of("plain"), None);
+        assert_eq!(of("shared"), Some(MutexProperty::Shared));
+        assert_eq!(of("robust"), Some(MutexProperty::Robust));
+        assert_eq!(of("inheriting"), Some(MutexProperty::Inheriting));
+    }
+
+    /// A mutex that is initialised through a wrapper, in a program with a gap between its segments: glibc describes it as
+    /// several mappings.
+    #[test]
+    fn call_chain_is_recognised_in_a_program_with_gaps() {
+        let workshop = Workshop::new();
+        let gaps = ["-O1", "-s", "-Wl,-z,separate-code", "-Wl,-z,max-page-size=0x200000"];
+        let Some(path) = workshop.compile("named_mutexes.cc", &gaps, "program") else { return };
+        let chains = located(&path, &[]).into_values().filter(|lock| lock.places[0].spans.len() > 1);
+        let chains: Vec<Located> = chains.collect();
+        assert!(!chains.is_empty());
+        for lock in chains {
+            let entry = Entry { kind: unspin_locks::LockKind::Fair, which: Which::Located(lock.clone()) };
+            let plan = Plan { mutexes: vec![entry], waits: Vec::new() };
+            let compiled = plan.compile(&program(&path)).unwrap();
+            let said = planned(&path, &[], &compiled, &workshop.file("plan"));
+            assert!(said.lines().any(|line| line.ends_with(" fair")), "{lock:?} {said}");
+        }
     }
 
     /// In each run another single lock gets another kind than the rest.

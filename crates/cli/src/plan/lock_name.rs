@@ -2,6 +2,7 @@
 
 use super::place::By;
 use std::fmt;
+use std::path::PathBuf;
 use unspin_symbols::Location;
 
 /// A lock's name, with as much of its origin as the user has given.
@@ -17,6 +18,7 @@ use unspin_symbols::Location;
 /// | `libq.so+0x1135` instead of a function | the call that returns there, in a file without names |
 /// | `queue.c:57` | the locks that this line declares, initialises, or else first uses |
 /// | each of the first three, a comma, and the rest of the line that the meter prints | this one |
+/// | each of these, ` in `, and an absolute path | the same in this file |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LockName {
     text: String,
@@ -65,6 +67,9 @@ pub enum At<'n> {
     Module(&'n str),
 }
 
+/// Separates a name from the absolute path of the file in which it is looked up.
+const IN_FILE: &str = " in /";
+
 /// Prefix of the names of locks that are named after their first use.
 pub const FIRST_USED: &str = "mutex first used in ";
 /// Separates the functions of such a name.
@@ -80,6 +85,17 @@ impl LockName {
     /// As the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The name without a file, and the file.
+    pub fn split_file(&self) -> (LockName, Option<PathBuf>) {
+        match self.text.find(IN_FILE) {
+            None => (self.clone(), None),
+            Some(at) => {
+                let (name, file) = (&self.text[..at], &self.text[at + IN_FILE.len() - 1..]);
+                (LockName { text: name.trim_end().to_owned() }, Some(file.into()))
+            }
+        }
     }
 
     /// The functions of a lock that may be first used in one of several; empty for other names. Places that the meter

@@ -43,6 +43,7 @@ mod wait_choice;
 mod wakeup;
 
 pub use choice::Choice;
+pub use closure::Closure;
 pub use compiled::Compiled;
 pub use entry::{Entry, Plan, WaitEntry, Which};
 pub use file::PlanFile;

@@ -80,7 +80,13 @@ impl<'p> Resolver<'p> {
         if !is_complete || files.iter().chain(runtime).any(|file| may_call(file, &calls)) {
             return Ok(());
         }
+        let calls_rwlocks =
+            |file: &File| file.imports().iter().any(|symbol| symbol.starts_with("pthread_rwlock_"));
         let why = match reach {
+            Reach::Mutexes if files.iter().any(calls_rwlocks) => {
+                "call a mutex function of libc; they call those of read-write locks (pthread_rwlock_t), and unspin replaces \
+                 only mutexes"
+            }
             Reach::Mutexes => {
                 "call a mutex function of libc, so there is no mutex to replace (Go and Rust have locks of their own)"
             }
@@ -125,40 +131,80 @@ impl<'p> Resolver<'p> {
         module: Option<&Path>,
         find: &dyn Fn(&Scope<'_>) -> Result<Found, String>,
     ) -> Result<Vec<Place>, Error> {
-        let opened;
-        let scope = match module {
-            Some(module) => {
-                opened = File::open(module).ok_or_else(|| {
-                    Error::Usage(format!(
-                        "{}: is not a readable program or library, in which {name} could be found",
-                        module.display()
-                    ))
-                })?;
-                Scope {
-                    files: std::slice::from_ref(&opened),
-                    runtime: &self.closure().runtime,
-                    name: module.display().to_string(),
-                    program: module.display().to_string(),
-                }
-            }
+        let found = match module {
+            Some(module) => self.find_in_module(name, module, find)?,
             None => {
                 let Closure { program, files, runtime, .. } = self.closure();
                 let program = program.display().to_string();
-                Scope { files, runtime, name: self.closure().describe(), program }
+                find(&Scope { files, runtime, name: self.closure().describe(), program })
             }
         };
-        let script = module.is_none() && reach::interpreter(&self.program.path) != self.program.path;
-        match find(&scope) {
+        match found {
             Ok(Found::Places(places)) => Ok(places),
             Ok(Found::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
             Ok(Found::Several(labels)) => Err(Error::Usage(several(name, noun, &labels))),
-            Err(_) if script => Err(Error::Usage(format!(
-                "{name}: there is no such {noun} in {}, which runs the script {}; of a program that the script starts, name the \
-                 program instead of the script, or its file as the `module` in a plan",
-                scope.name,
+            Err(nothing) if module.is_some() => Err(Error::Usage(nothing)),
+            Err(nothing) => Err(Error::Usage(self.in_no_file(name, noun, nothing))),
+        }
+    }
+
+    /// What a name means in a file; or else in the file and those that are loaded with it and with the program: one of a
+    /// chain of calls may be in another file than the lock.
+    fn find_in_module(
+        &self,
+        name: &dyn Display,
+        module: &Path,
+        find: &dyn Fn(&Scope<'_>) -> Result<Found, String>,
+    ) -> Result<Result<Found, String>, Error> {
+        let shown = module.display().to_string();
+        let Closure { mut files, mut runtime, .. } = Closure::of_file(module);
+        if files.is_empty() {
+            return Err(Error::Usage(format!(
+                "{shown}: is not a readable program or library, in which {name} could be found"
+            )));
+        }
+        let own = self.closure();
+        add_missing(&mut runtime, &own.runtime);
+        let find_in = |files: &[File]| {
+            find(&Scope { files, runtime: &runtime, name: shown.clone(), program: shown.clone() })
+        };
+        let alone = find_in(&files[..1]);
+        if !matches!(alone, Ok(Found::Unfit(_)) | Err(_)) {
+            return Ok(alone);
+        }
+        add_missing(&mut files, &own.files);
+        let around = find_in(&files);
+        Ok(if matches!(around, Ok(Found::Places(_))) { around } else { alone })
+    }
+
+    /// The message for a name that is in none of the files with which the program starts: it may be in a file that is
+    /// started or opened later.
+    fn in_no_file(&self, name: &dyn Display, noun: &str, nothing: String) -> String {
+        let closure = self.closure();
+        let of_file = format!("'{name} in /path/of/the/file'");
+        if reach::interpreter(&self.program.path) != self.program.path {
+            return format!(
+                "{name}: there is no such {noun} in {}, which runs the script {}; for a program that the script starts, add \
+                 its file to the name, {of_file}: `unspin meter` prints the whole option",
+                closure.describe(),
                 self.program.path.display()
-            ))),
-            Err(nothing) => Err(Error::Usage(nothing)),
+            );
+        }
+        let opens_others = |file: &File| file.imports().iter().any(|symbol| is_of_other_files(symbol));
+        match noun == "lock" && closure.files.iter().any(opens_others) {
+            true => format!(
+                "{nothing}; for a file that is started or opened later, add it to the name, {of_file}"
+            ),
+            false => nothing,
+        }
+    }
+}
+
+/// Opens the other files that are not among these.
+fn add_missing(files: &mut Vec<File>, others: &[File]) {
+    for other in others {
+        if !files.iter().any(|known| known.path() == other.path()) {
+            files.extend(File::open(other.path()));
         }
     }
 }
@@ -175,14 +221,14 @@ fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
 
 /// Whether a file calls one of these functions, or can load or start other code, which may.
 fn may_call(file: &File, is_meant: &dyn Fn(&str) -> bool) -> bool {
+    file.imports().iter().any(|symbol| is_meant(symbol) || is_of_other_files(symbol))
+}
+
+/// Whether a function of libc loads or starts other code.
+fn is_of_other_files(function: &str) -> bool {
     const OTHERS: [&str; 9] =
         ["dlopen", "dlmopen", "dlsym", "system", "popen", "fork", "vfork", "fexecve", "clone"];
-    let calls = |symbol: &String| {
-        is_meant(symbol)
-            || ["exec", "posix_spawn"].iter().any(|start| symbol.starts_with(start))
-            || OTHERS.contains(&symbol.as_str())
-    };
-    file.imports().iter().any(calls)
+    ["exec", "posix_spawn"].iter().any(|start| function.starts_with(start)) || OTHERS.contains(&function)
 }
 
 fn is_of_mutexes(function: &str) -> bool {
@@ -209,7 +255,11 @@ impl Scope<'_> {
             }
             Meaning::Named { name: written, .. } => {
                 let variables = self.files.iter().flat_map(|file| file.variable_names(variable::MUTEX));
-                let meant = meant(written, &self.functions().chain(variables).collect());
+                // `job.m_` may mean a part of `jobs`.
+                let whole = written.split(['.', '[']).next().unwrap_or(written);
+                let is_near = |variable: &str| nearest::of(whole, [variable]).is_some();
+                let parts = self.files.iter().flat_map(|file| file.part_names(is_near));
+                let meant = meant(written, &self.functions().chain(variables).chain(parts).collect());
                 format!("{name}: there is no such variable or function in {}{meant}; {ask}", self.name)
             }
         }
@@ -331,6 +381,21 @@ mod tests {
     }
 
     #[test]
+    fn misspelled_part_of_a_variable_is_refused_with_suggestions() {
+        let workshop = Workshop::new();
+        let source = workshop.file("jobs.cc");
+        let jobs = "#include <mutex>\nstruct Queue { int size_; std::mutex m_; } jobs;\n\
+                    int main() { jobs.m_.lock(); return jobs.size_; }";
+        std::fs::write(&source, jobs).unwrap();
+        let Some(program) = workshop.program(source.to_str().unwrap(), &["-g"]) else { return };
+        assert!(places(&program, "jobs.m_").is_ok());
+        for wrong in ["jobs.m", "job.m_", "jobs.mm_"] {
+            let error = places(&program, wrong).unwrap_err();
+            assert!(error.contains(" (meant: jobs.m_"), "{error}");
+        }
+    }
+
+    #[test]
     fn messages_name_the_program_as_the_user_did() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("static_locks.c", &["-g"]) else { return };
@@ -402,7 +467,46 @@ mod tests {
         let error = places(&program(&script), "cache_lock").unwrap_err();
         assert!(error.starts_with("cache_lock: there is no such lock in /"), "{error}");
         assert!(error.contains(&format!(", which runs the script {}; ", script.display())), "{error}");
-        assert!(error.contains("name the program instead of the script"), "{error}");
+        assert!(error.contains("'cache_lock in /path/of/the/file'"), "{error}");
+    }
+
+    #[test]
+    fn lock_of_another_file_is_found_by_its_name_and_file() {
+        let workshop = Workshop::new();
+        let Some(wrapped) = workshop.compile("wrapped_locks.cc", &["-g", "-O1"], "wrapped") else { return };
+        let shell = program(Path::new("/bin/sh"));
+        let name = "Journal::Journal ▸ port::Mutex::Mutex";
+        assert!(places(&shell, name).unwrap_err().contains(&format!("'{name} in /path/of/the/file'")));
+        let in_file = LockName::new(&format!("{name} in {}", wrapped.display())).unwrap();
+        let (name, file) = in_file.split_file();
+        assert_eq!(file.as_deref(), Some(&*wrapped));
+        let found = Resolver::new(&shell).places(&name, file.as_deref()).unwrap();
+        assert!(found.iter().any(|place| place.spans.iter().all(|span| span.module == wrapped)));
+    }
+
+    /// A library initialises its mutex for a function of the program that loads it.
+    #[test]
+    fn call_chain_through_two_files_is_found() {
+        let workshop = Workshop::new();
+        let (library, source) = (workshop.file("part.c"), workshop.file("whole.c"));
+        std::fs::write(
+            &library,
+            "#include <pthread.h>\nvoid part_new(pthread_mutex_t *m) { pthread_mutex_init(m, 0); m->__data.__lock = 0; }",
+        )
+        .unwrap();
+        let whole = "#include <pthread.h>\nvoid part_new(pthread_mutex_t *); static pthread_mutex_t m;\n\
+                     int main(void) { part_new(&m); return m.__data.__lock; }";
+        std::fs::write(&source, whole).unwrap();
+        let Some(library) = workshop.compile(library.to_str().unwrap(), &["-shared", "-fPIC"], "libpart.so")
+        else {
+            return;
+        };
+        let linked = [library.to_str().unwrap(), "-Wl,-rpath,$ORIGIN"];
+        let Some(program) = workshop.program(source.to_str().unwrap(), &linked) else { return };
+        let name = LockName::new("main ▸ part_new").unwrap();
+        let found = Resolver::new(&program).places(&name, Some(&library)).unwrap();
+        let modules: Vec<_> = found[0].spans.iter().map(|span| &span.module).collect();
+        assert_eq!(modules, [&library, &program.path]);
     }
 
     /// Like the JDK's launcher: a link to a program that finds its library in its own folder.
@@ -434,6 +538,12 @@ mod tests {
         let error = Resolver::new(&plain).check_reach(Reach::Mutexes).unwrap_err();
         assert!(matches!(error, Error::CannotRun(_)), "{error}");
         assert!(error.to_string().contains("plain") || error.to_string().contains("program"), "{error}");
+        let locks = "#include <pthread.h>\npthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;\n\
+                     int main(void) { return pthread_rwlock_rdlock(&table_lock); }";
+        std::fs::write(&source, locks).unwrap();
+        let Some(rwlocks) = workshop.program(source.to_str().unwrap(), &[]) else { return };
+        let error = Resolver::new(&rwlocks).check_reach(Reach::Mutexes).unwrap_err().to_string();
+        assert!(error.contains("read-write locks (pthread_rwlock_t), and unspin replaces only"), "{error}");
         let shell = program(Path::new("/bin/sh"));
         assert!(Resolver::new(&shell).check_reach(Reach::Mutexes).is_ok(), "a shell starts others");
     }

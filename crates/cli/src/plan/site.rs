@@ -7,6 +7,9 @@ use super::site_name::{SiteMeaning, SiteName};
 use core::ops::Range;
 use unspin_symbols::File;
 
+/// Number of call sites that are suggested for an offset at which no call returns.
+const OFFERED: usize = 3;
+
 /// The calls that a name means in these files. Runtime libraries of the language wait on behalf of the program's
 /// functions.
 pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<Found> {
@@ -43,7 +46,34 @@ fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[F
         [first, others @ ..] if others.iter().any(|other| other.module != first.module) => {
             Some(Found::Several(spans.iter().map(modules).collect()))
         }
+        _ if !spans.iter().any(|span| is_call(span, files.iter().chain(runtime))) => {
+            Some(Found::Unfit(no_call(within, files, runtime)))
+        }
         _ => Some(Found::Places(spans.into_iter().map(|span| place(vec![span])).collect())),
+    }
+}
+
+/// Whether a call ends where this span does.
+fn is_call<'f>(span: &Span, mut files: impl Iterator<Item = &'f File>) -> bool {
+    files.any(|file| file.path() == span.module && file.is_return_address(span.range.end))
+}
+
+/// Why an offset in a function names no call, with the calls of the function that wait.
+fn no_call(within: &str, files: &[File], runtime: &[File]) -> String {
+    let calls = Calls::of(By::Site, files, runtime);
+    let of_file = |file: &File| {
+        let functions = file.functions_named(within).into_iter();
+        let calls = functions.flat_map(|function| {
+            let start = function.start;
+            let places = calls.within(&Span::new(file.path(), function));
+            places.into_iter().map(move |place| format!("{within}+{:#x}", place.spans[0].range.end - start))
+        });
+        calls.collect::<Vec<String>>()
+    };
+    let waits: Vec<String> = files.iter().flat_map(of_file).take(OFFERED).collect();
+    match waits.is_empty() {
+        true => "no call returns there: `unspin meter` prints the call sites of a program's waits".into(),
+        false => format!("no call returns there (meant: {}?)", waits.join(", ")),
     }
 }
 
@@ -185,6 +215,14 @@ mod tests {
         assert!(sites(&program, "await_raedy+0x10").unwrap_err().contains("(meant: await_ready?)"));
         let beyond = sites(&program, "await_ready+0x99999").unwrap_err();
         assert!(beyond.starts_with("await_ready+0x99999: await_ready is shorter; "), "{beyond}");
+        let file = File::open(&program.path).unwrap();
+        let start = file.functions_named("await_ready")[0].start;
+        let wait = file.calls(|name| name == "pthread_cond_wait")[0] + 1 - start;
+        let beside = sites(&program, &format!("await_ready+{:#x}", wait - 1)).unwrap_err();
+        assert!(
+            beside.ends_with(&format!(" no call returns there (meant: await_ready+{wait:#x}?)")),
+            "{beside}"
+        );
         let lines = sites(&program, "waits.c:10").unwrap_err();
         assert!(lines.contains("has no debug information"), "{lines}");
     }
