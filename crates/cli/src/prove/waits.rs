@@ -33,6 +33,8 @@ pub struct SiteRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unpolled {
+    /// It waited less often, so fewer waits slept.
+    FewerWaits,
     /// A seccomp filter is in force, under which threads do not poll.
     Seccomp,
     /// The CPUs were busy, so polling threads yielded.
@@ -50,6 +52,9 @@ const SHOWN: usize = 3;
 const FEWER: f64 = 0.05;
 /// Share of the CPU time from which on the CPUs count as busy.
 const BUSY: f64 = 0.9;
+/// If fewer waits slept than this share of the control's, the number of waits fell. Runs vary by less.
+const LESS_OFTEN: f64 = 0.8;
+
 /// The judged waits: those at the call sites that the candidates name, and at the costliest ones if all waits poll.
 pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
     let judged = configurations.iter().filter(|configuration| configuration.is_judged());
@@ -120,6 +125,7 @@ fn unpolled(control: &Waits, waits: &Waits, used: f64, filtered: bool) -> Option
         return None;
     }
     Some(match waits.waits {
+        _ if (waits.slept as f64) < LESS_OFTEN * control.slept as f64 => Unpolled::FewerWaits,
         _ if filtered => Unpolled::Seccomp,
         _ if used >= BUSY => Unpolled::Busy,
         ..TRIAL => Unpolled::FewWaits,
@@ -138,6 +144,7 @@ impl Unpolled {
     /// The reason, as the end of a sentence.
     pub fn reason(self) -> &'static str {
         match self {
+            Unpolled::FewerWaits => "it waited less often",
             Unpolled::Seccomp => {
                 "unspin itself runs under a seccomp filter, which the program inherits; under a filter threads do not poll"
             }
@@ -169,8 +176,9 @@ mod tests {
         assert_eq!(reason(&waits(1000, 100), 0.5), None);
         assert_eq!(reason(&waits(1000, 990), 0.5), Some(Unpolled::DoesNotPay));
         assert_eq!(reason(&waits(1000, 990), 0.95), Some(Unpolled::Busy));
-        assert_eq!(reason(&waits(10, 10), 0.5), Some(Unpolled::FewWaits));
+        assert_eq!(unpolled(&waits(10, 10), &waits(10, 10), 0.5, false), Some(Unpolled::FewWaits));
         assert_eq!(unpolled(&control, &control, 0.5, true), Some(Unpolled::Seccomp));
         assert_eq!(unpolled(&waits(0, 0), &waits(10, 10), 0.5, false), None);
+        assert_eq!(unpolled(&control, &waits(450, 449), 0.99, false), Some(Unpolled::FewerWaits));
     }
 }

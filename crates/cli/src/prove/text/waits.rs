@@ -2,7 +2,7 @@
 
 use super::super::format::{paragraph, share_of};
 use super::super::report::Report;
-use super::super::waits::{JudgedSite, SiteRun};
+use super::super::waits::{JudgedSite, SiteRun, Unpolled};
 use super::head;
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
@@ -34,18 +34,58 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 }
 
 fn unpolled(site: &JudgedSite, run: &SiteRun) -> Option<String> {
-    let reason = run.unpolled?.reason();
+    let why = run.unpolled?;
+    let reason = why.reason();
     let SiteRun { candidate, waits, .. } = run;
     let name = match candidate.ends_with(&format!("@{}", site.name)) {
         true => candidate.clone(),
         false => format!("{candidate} at {}", site.name),
     };
     let slept = waits.slept_share().map_or(String::new(), share_of);
-    Some(match (waits.slept == waits.waits, waits.polled_s > 0.0) {
-        (true, false) => format!("{name} polled in none of {} waits: {reason}.", waits.waits),
-        _ => format!(
-            "{name} slept in {slept} of {} waits, about as often as the control: {reason}.",
+    let number = count(waits.waits);
+    if why == Unpolled::FewerWaits {
+        let before = site.runs.first().map_or(0, |control| control.waits.waits);
+        return Some(format!(
+            "{name} waited less often, {} times instead of {before}: so fewer waits slept, though {slept} of those that \
+             were left did, about the same share as under the control.",
             waits.waits
-        ),
+        ));
+    }
+    Some(match (waits.slept == waits.waits, waits.polled_s > 0.0) {
+        (true, false) => format!("{name} polled in none of {number}: {reason}."),
+        _ => format!("{name} slept in {slept} of {number}, about as often as the control: {reason}."),
     })
+}
+
+/// "1 wait", "12 waits".
+fn count(waits: u64) -> String {
+    if waits == 1 { "1 wait".into() } else { format!("{waits} waits") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::call_sites::Waits;
+    use super::*;
+
+    fn run(candidate: &str, waits: u64, unpolled: Option<Unpolled>) -> SiteRun {
+        let waits =
+            Waits { calls: waits, waits, slept: waits, median_s: 50e-6, waited_s: 1.0, polled_s: 1.0 };
+        SiteRun { candidate: candidate.into(), waits, unpolled }
+    }
+
+    /// Issue 14: "slept in 100 % of 78223 waits: the CPUs were busy", when the control had waited 198012 times.
+    #[test]
+    fn smaller_number_of_waits_is_said() {
+        let less = run("poll", 78_223, Some(Unpolled::FewerWaits));
+        let site =
+            JudgedSite { name: "pop+0x4b".into(), runs: vec![run("system", 198_012, None), less.clone()] };
+        let text = unpolled(&site, &less).unwrap();
+        assert!(
+            text.starts_with("poll at pop+0x4b waited less often, 78223 times instead of 198012: "),
+            "{text}"
+        );
+        assert!(!text.contains("busy"), "{text}");
+        let one = run("poll", 1, Some(Unpolled::FewWaits));
+        assert!(unpolled(&site, &one).unwrap().contains(" slept in 100 % of 1 wait, "));
+    }
 }
