@@ -6,7 +6,7 @@
 use crate::{Errno, raw};
 use core::ffi::CStr;
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -181,6 +181,14 @@ fn with_c_string<R>(path: &Path, f: impl FnOnce(&CStr) -> Result<R, Errno>) -> R
     f(CStr::from_bytes_until_nul(&buffer).map_err(|_| Errno(libc::ENAMETOOLONG))?)
 }
 
+/// Whether a read(2) of a descriptor would return data at once. Of a file in a file system that is always true.
+pub fn has_data(file: BorrowedFd<'_>) -> bool {
+    let mut poll = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: `poll` is one live pollfd, as stated, and the timeout is 0.
+    let ready = unsafe { raw::call(libc::SYS_poll, [&raw mut poll as usize, 1, 0]) };
+    ready == Ok(1) && poll.revents & libc::POLLIN != 0
+}
+
 /// Whether a file has an extended attribute of this name, such as `security.capability`.
 pub fn has_attribute(path: &CStr, name: &CStr) -> bool {
     // SAFETY: two C strings; length 0 asks for the size only.
@@ -191,6 +199,16 @@ pub fn has_attribute(path: &CStr, name: &CStr) -> bool {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn pipe_has_data_after_a_write() {
+        use std::io::Write;
+        use std::os::fd::AsFd;
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        assert!(!has_data(reader.as_fd()));
+        writer.write_all(b"x").unwrap();
+        assert!(has_data(reader.as_fd()));
+    }
 
     #[test]
     fn a_file_is_measured_given_a_mode_and_removed() {

@@ -23,6 +23,7 @@ mod search;
 mod session;
 mod setup;
 mod staircase;
+mod standard_input;
 mod text;
 mod waits;
 
@@ -60,6 +61,9 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     let requested = Requested::of(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
     let interrupt = Interrupt::install()?;
+    if let Some(warning) = standard_input::warning() {
+        crate::stderr::say(format_args!("{warning}"));
+    }
     let progress = Progress::new(budget, options.quiet);
     let runner = Runner::new(&program, &figure, &interrupt, &progress, library::unpack()?)?;
     let report = match requested {
