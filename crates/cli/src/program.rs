@@ -15,6 +15,10 @@ use unspin_sys::creds::Creds;
 /// unspin's own workloads, by the names of their commands.
 pub const WORKLOADS: [&str; 2] = ["semopbench", "hackbench"];
 
+/// What `prove` needs, for programs that run until they are stopped.
+pub const NEEDS_AN_END: &str = "prove compares whole runs, so it needs a program that ends by itself, such as a script \
+                                that starts a server, runs its client, and stops the server";
+
 /// A program that can be started.
 #[derive(Clone, Debug)]
 pub struct Program {

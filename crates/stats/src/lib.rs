@@ -100,4 +100,4 @@ pub use schedule::{NextStep, RunLimit, Schedule, SessionPhase, StopReason};
 pub use screening::Screening;
 pub use settings::Settings;
 pub use verdict::{NotProvenReason, Verdict};
-pub use wording::effect;
+pub use wording::{ANY_DIFFERENCE, effect};

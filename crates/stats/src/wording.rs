@@ -8,6 +8,9 @@ use crate::metric::{Direction, Metric, Quantity};
 use crate::settings::Settings;
 use crate::verdict::{NotProvenReason, Verdict};
 
+/// If a difference by this factor may be undetected, any difference may: its exact value says nothing more.
+pub const ANY_DIFFERENCE: f64 = 10.0;
+
 /// The values that all sentences of a session share.
 pub(crate) struct Wording<'a> {
     pub(crate) metric: &'a Metric,
@@ -235,7 +238,7 @@ fn rounds(rounds: u32) -> String {
 }
 
 fn hidden(could_hide: Option<f64>) -> String {
-    match could_hide {
+    match could_hide.filter(|&factor| factor < ANY_DIFFERENCE) {
         Some(factor) => format!("a difference of up to {} either way could still hide", effect(factor)),
         None => "any difference could still hide".into(),
     }
@@ -371,6 +374,9 @@ mod tests {
         assert_eq!(significant(7.5), "7.5");
         assert_eq!(effect(1.083), "8.3 %");
         assert_eq!(effect(2.345), "a factor of 2.3");
+        // Issue 14: "a difference of up to a factor of 353 either way".
+        assert_eq!(hidden(Some(353.0)), "any difference could still hide");
+        assert!(hidden(Some(3.0)).contains("up to a factor of 3 either way"));
         assert_eq!(p_value(0.000_01), "p < 0.0001");
     }
 }

@@ -44,6 +44,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let recorded = RecordedProgram::new(&options.recorded)?;
     let mut running = recorded.start(recorded.command())?;
     let ended = running.wait_until_end()?;
+    let was_asked_to_end = running.was_asked_to_end();
     let guard = running.guard_report();
     // Before the report, which may take longer and can be made again.
     let unsaved = options.record.as_deref().and_then(|file| save(&recorded, file, &guard).err());
@@ -68,6 +69,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
         notes::ending(ended.end),
         survivors,
         notes::room(&recorded, &snapshot, options.recorded.size),
+        notes::proof(was_asked_to_end, &text),
     ];
     for note in notes.into_iter().flatten().chain(recorded.warnings()) {
         add_note(&note, width, &mut text);

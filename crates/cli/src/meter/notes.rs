@@ -1,6 +1,7 @@
 //! Notes for the user beside the table.
 
 use super::recorded_program::{RecordedProgram, processes_with};
+use crate::program::NEEDS_AN_END;
 use std::fs;
 use std::path::Path;
 use unspin_meter::{Recording, Snapshot};
@@ -51,6 +52,11 @@ pub fn unfinished(recording: &Recording, file: &Path) -> Option<String> {
     })
 }
 
+/// What `prove` needs, if the text advises it for a program that did not end by itself.
+pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
+    (was_asked_to_end && text.contains("unspin prove ")).then(|| format!("{NEEDS_AN_END}."))
+}
+
 /// What to do about a recording that was too small.
 pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot, size: u64) -> Option<String> {
     let missing = snapshot.unrecorded;
@@ -70,4 +76,18 @@ pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot, size: u64) -> Optio
             recorded.path().parent().unwrap_or(&recorded.path()).display()
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 14: the meter advised `prove` for a server that only ^C ends.
+    #[test]
+    fn advice_to_prove_is_completed_for_a_program_that_was_asked_to_end() {
+        let advice = "Prove it: unspin prove --mutex adaptive@cache_lock -- ./server\n";
+        assert!(proof(true, advice).is_some_and(|note| note.contains("a program that ends by itself")));
+        assert_eq!(proof(false, advice), None);
+        assert_eq!(proof(true, "Waits over 3s\n"), None);
+    }
 }

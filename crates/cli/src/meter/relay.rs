@@ -15,6 +15,8 @@ use unspin_sys::child::{self, Signal};
 /// Relays signals to the program.
 pub struct Relay {
     signals: SignalsInfo<WithOrigin>,
+    /// Whether SIGINT (^C) or SIGTERM came.
+    pub asked_to_end: bool,
 }
 
 impl Relay {
@@ -24,7 +26,7 @@ impl Relay {
         let caught = without_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]);
         let failed = |e| Error::Environment(format!("signals cannot be caught: {e}"));
         let signals = SignalsInfo::new(caught).map_err(failed)?;
-        Ok(Relay { signals })
+        Ok(Relay { signals, asked_to_end: false })
     }
 
     /// Relays pending signals. A signal from the kernel came from the keyboard and reached the program as well, unless
@@ -32,6 +34,7 @@ impl Relay {
     /// is not relayed.
     pub fn pass_on(&mut self, program: u32) {
         for origin in self.signals.pending() {
+            self.asked_to_end |= [SIGINT, SIGTERM].contains(&origin.signal);
             let meant_for_it = match origin.process {
                 Some(sender) => sender.pid != program as i32,
                 None => origin.signal == SIGHUP,

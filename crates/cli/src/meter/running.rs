@@ -99,6 +99,11 @@ impl<'s> Running<'s> {
         owners.chain([self.pid]).collect()
     }
 
+    /// Whether a signal such as that of ^C asked the program to end.
+    pub fn was_asked_to_end(&self) -> bool {
+        self.relay.as_ref().is_some_and(|relay| relay.asked_to_end)
+    }
+
     /// After the program's end: from now on a signal ends unspin, which says what it keeps.
     pub fn guard_report(&mut self) -> ReportGuard {
         ReportGuard::new(self.relay.take(), self.recorded.path())

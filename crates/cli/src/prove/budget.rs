@@ -59,6 +59,11 @@ impl TimeBudget {
         }
     }
 
+    /// The time after which a run that begins now takes so long that the user should know why: it exceeds the budget.
+    pub fn patience(&self) -> Duration {
+        self.total.saturating_sub(self.elapsed()).max(self.total / 2)
+    }
+
     /// The time from `moment` to the end of the budget; without limit if the number of rounds is given.
     pub fn left_after(&self, moment: Instant) -> Duration {
         match self.rounds {
@@ -105,12 +110,13 @@ impl Shortfall {
     }
 }
 
-/// A duration in whole seconds, or in minutes: "34 s", "12 min".
+/// A duration in whole seconds, in minutes or in hours: "34 s", "12 min", "12 h".
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 9.95 && s.fract() >= 0.05 => format!("{s:.1} s"),
         s if s < 180.0 => format!("{s:.0} s"),
-        s => format!("{:.0} min", s / 60.0),
+        s if s < 10_800.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.0} h", s / 3600.0),
     }
 }
 

@@ -9,6 +9,8 @@ use std::process::Stdio;
 const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 /// Number of output lines that are shown for a failed run.
 const TAIL_LINES: usize = 8;
+/// Number of characters of such a line that are shown.
+const TAIL_COLUMNS: usize = 200;
 
 /// Standard output and standard error of one run.
 pub struct CapturedOutput {
@@ -42,14 +44,16 @@ impl CapturedOutput {
         text
     }
 
-    /// The last lines of standard error, or of standard output if standard error is empty.
+    /// The last lines of standard error, or of standard output if standard error is empty. What could change the state
+    /// of a terminal is escaped.
     pub fn tail(&mut self) -> String {
-        let mut text = end_of(&mut self.stderr, 1 << 16);
-        if text.trim().is_empty() {
-            text = end_of(&mut self.stdout, 1 << 16);
+        let mut bytes = bytes_at_end_of(&mut self.stderr, 1 << 16);
+        if bytes.trim_ascii().is_empty() {
+            bytes = bytes_at_end_of(&mut self.stdout, 1 << 16);
         }
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+        let lines: Vec<&[u8]> = bytes.trim_ascii_end().split(|&byte| byte == b'\n').collect();
+        let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+        last.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -57,12 +61,48 @@ fn duplicate(file: &File) -> Result<Stdio, Error> {
     file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("dup: {e}")))
 }
 
+/// A line with its control characters and its bytes that are not UTF-8 as escape sequences. A long line is cut off.
+fn escaped(line: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in line.trim_ascii_end().utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\t' => text.push(character),
+                control if control.is_control() => text.extend(control.escape_default()),
+                other => text.push(other),
+            }
+        }
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    match text.char_indices().nth(TAIL_COLUMNS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 fn end_of(file: &mut File, bytes_max: u64) -> String {
+    String::from_utf8_lossy(&bytes_at_end_of(file, bytes_max)).into_owned()
+}
+
+fn bytes_at_end_of(file: &mut File, bytes_max: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let length = file.metadata().map_or(0, |m| m.len());
     let read = file
         .seek(SeekFrom::Start(length.saturating_sub(bytes_max)))
         .and_then(|_| file.take(bytes_max).read_to_end(&mut bytes));
     // Output that cannot be read back counts as output without a figure, and is reported as such.
-    if read.is_err() { String::new() } else { String::from_utf8_lossy(&bytes).into_owned() }
+    if read.is_err() { Vec::new() } else { bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_and_invalid_bytes_are_escaped() {
+        assert_eq!(escaped(b"a\tb\x1b[2J\x07 \xff\xfe \xc3\xa4\r"), "a\tb\\u{1b}[2J\\u{7} \\xff\\xfe \u{e4}");
+        let long = escaped(&[b'x'; 5000]);
+        assert_eq!(long.chars().count(), TAIL_COLUMNS + 1);
+        assert!(long.ends_with('…'));
+    }
 }

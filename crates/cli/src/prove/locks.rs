@@ -4,7 +4,7 @@ use super::budget::TimeBudget;
 use super::call_sites::CallSites;
 use super::conditions::Disturbance;
 use super::configuration::Configuration;
-use super::metering::{Metering, meter, meter_until_interrupt};
+use super::metering::{EndedEarly, Metering, meter, meter_as_far_as_possible};
 use super::requested::Requested;
 use super::runner::Runner;
 use super::session::Session;
@@ -32,6 +32,8 @@ pub struct Metered {
     pub elapsed_s: f64,
     /// CPU time of this run, in seconds.
     pub cpu_s: f64,
+    /// Why it ended before the program did, if so; possible only for the control.
+    pub ended_early: Option<EndedEarly>,
     /// What disturbed this run.
     #[serde(skip)]
     pub disturbance: Disturbance,
@@ -58,13 +60,14 @@ impl Metered {
     /// The locks of a metered run under `candidate`.
     pub fn new(candidate: &str, metering: Metering) -> Metered {
         let call_sites = CallSites::of(&metering);
-        let Metering { trial, mut report, .. } = metering;
+        let Metering { trial, ended_early, mut report, .. } = metering;
         let cpus = (trial.cpu_s() / trial.elapsed_s).min(f64::from(report.cpus));
         report.locks.iter_mut().for_each(|lock| bound_cpus(&mut lock.row, cpus, report.cpus));
         Metered {
             candidate: candidate.to_owned(),
             elapsed_s: trial.elapsed_s,
             cpu_s: trial.cpu_s(),
+            ended_early,
             disturbance: trial.disturbance,
             call_sites,
             libcs: BTreeSet::new(),
@@ -98,6 +101,12 @@ impl Locks {
         Locks { metered: vec![metered], missing: Vec::new() }
     }
 
+    /// The control's metered run, if it ended before the program did, and why.
+    pub fn ended_early(&self) -> Option<(&Metered, EndedEarly)> {
+        let first = self.metered.first()?;
+        Some((first, first.ended_early?))
+    }
+
     /// Meters the control of plans, and completes the candidates by what was found. Refuses a program that locks no mutex if kinds of mutex are judged, one that never
     /// waits if policies are judged, a candidate that replaces only mutexes that are not used, and one that polls at call
     /// sites that never wait.
@@ -113,7 +122,7 @@ impl Locks {
         let mutexes = plan.is_some_and(|plan| !plan.mutexes.is_empty());
         let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
         runner.progress.phase(&format!("one metered run of {}", control.name()));
-        let metering = match meter_until_interrupt(runner, setup, time_limit) {
+        let metering = match meter_as_far_as_possible(runner, setup, time_limit) {
             Ok(metering) => metering,
             // If it also fails without the meter, the session reports that.
             Err(reason) => {
@@ -121,7 +130,7 @@ impl Locks {
                 return Ok(());
             }
         };
-        if metering.is_partial {
+        if metering.ended_early.is_some() {
             self.metered.push(Metered::new(control.name(), metering));
             return Ok(());
         }

@@ -16,6 +16,7 @@ use crate::meter::wakeup;
 use crate::options::ViewOptions;
 use crate::plan::Located;
 use crate::runtime::Runtime;
+use serde::Serialize;
 use std::fs;
 use std::time::{Duration, Instant};
 use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
@@ -24,8 +25,8 @@ use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
 pub struct Metering {
     /// The run.
     pub trial: Trial,
-    /// Whether ^C ended the run.
-    pub is_partial: bool,
+    /// Why the run ended before the program did, if so: then all this is what was recorded until then.
+    pub ended_early: Option<EndedEarly>,
     /// What was recorded.
     pub snapshot: Snapshot,
     /// The same as a report.
@@ -38,14 +39,28 @@ pub struct Metering {
     pub unseen: Option<String>,
 }
 
-/// Runs the program once with a setup and the meter. The error says why there is no recording.
-pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result<Metering, String> {
-    let metering = meter_until_interrupt(runner, setup, time_limit)?;
-    if metering.is_partial { Err("interrupted".into()) } else { Ok(metering) }
+/// Why a metered run ended before the program did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedEarly {
+    /// ^C came.
+    Interrupt,
+    /// The program had not ended at its time limit.
+    TimeLimit,
 }
 
-/// The same. If ^C ends the run, the result is what was recorded until then.
-pub fn meter_until_interrupt(
+/// Runs the program once with a setup and the meter. The error says why there is no recording.
+pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result<Metering, String> {
+    let metering = meter_as_far_as_possible(runner, setup, time_limit)?;
+    match (metering.ended_early, &metering.trial.value) {
+        (Some(EndedEarly::TimeLimit), Err(reason)) => Err(format!("when metered, {reason}")),
+        (Some(_), _) => Err("interrupted".into()),
+        (None, _) => Ok(metering),
+    }
+}
+
+/// The same. If ^C or the time limit ends the run, the result is what was recorded until then.
+pub fn meter_as_far_as_possible(
     runner: &Runner<'_>,
     setup: &Setup,
     time_limit: Duration,
@@ -69,14 +84,18 @@ pub fn meter_until_interrupt(
     let trial = runner
         .run(Some(setup), Limit::Timeout(time_limit), Some(&path), &mut monitor)
         .map_err(|e| e.to_string())?;
-    let is_partial = trial.is_none();
+    let ended_early = match &trial {
+        None => Some(EndedEarly::Interrupt),
+        Some(Trial { ending: RunEnd::TimedOut { .. }, .. }) => Some(EndedEarly::TimeLimit),
+        Some(_) => None,
+    };
     let trial = trial.unwrap_or_else(|| interrupted(began.elapsed(), monitor.cpu.unwrap_or_default()));
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
     if let Some(disturbance) = trial.disturbance.shares().filter(|_| began.elapsed() >= SHORTEST) {
         recording.set_disturbance(disturbance);
     }
     monitor.threads.write(&recording);
-    if !is_partial {
+    if ended_early.is_none() {
         trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
     }
     let snapshot = recording.snapshot();
@@ -84,7 +103,7 @@ pub fn meter_until_interrupt(
     let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
     let silence = monitor.observer.explain(&snapshot);
     let unseen = Runtime::advice_on(&snapshot);
-    Ok(Metering { trial, is_partial, snapshot, report, lookup, silence, unseen })
+    Ok(Metering { trial, ended_early, snapshot, report, lookup, silence, unseen })
 }
 
 impl Metering {

@@ -124,7 +124,7 @@ fn judge(
 ) -> Result<Report, Error> {
     let plan = plan(options, &configurations, runner.figure, budget)?;
     let is_judged = configurations.iter().any(Configuration::is_judged);
-    let session = match is_judged && !runner.interrupt.came() {
+    let session = match is_judged && !runner.interrupt.came() && locks.ended_early().is_none() {
         true => Session::run(runner, &configurations, plan, budget, options.time_limit)?,
         false => Session::without_runs(&configurations, plan)?,
     };

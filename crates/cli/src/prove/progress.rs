@@ -3,6 +3,7 @@
 //! The status line is redrawn twice a second: too seldom to disturb a measurement.
 
 use super::budget::{TimeBudget, duration};
+use crate::program::NEEDS_AN_END;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
@@ -16,6 +17,8 @@ pub struct Progress {
     /// Estimated time of the whole, if it is known.
     whole: Cell<Option<Duration>>,
     doing: RefCell<String>,
+    /// Whether [`Progress::still_running`] has said what a long run may mean.
+    has_explained: Cell<bool>,
 }
 
 #[derive(Debug)]
@@ -42,7 +45,7 @@ impl Progress {
             (false, false) => ProgressOutput::Lines,
         };
         let whole = Cell::new(budget.total());
-        Progress { budget, output, whole, doing: RefCell::default() }
+        Progress { budget, output, whole, doing: RefCell::default(), has_explained: Cell::default() }
     }
 
     /// A phase begins.
@@ -68,15 +71,33 @@ impl Progress {
         }
     }
 
-    /// Sets the estimated time of the whole where no time budget limits it.
+    /// The time after which [`Progress::still_running`] is due for a run that begins now.
+    pub fn patience(&self) -> Duration {
+        self.budget.patience()
+    }
+
+    /// Says that a run has taken so long already, and the first time what that may mean.
+    pub fn still_running(&self, run: Duration) {
+        let after = duration(run.as_secs_f64().round());
+        let still = format!("the program has not ended after {after}, and unspin still waits");
+        match self.has_explained.replace(true) {
+            true => self.notice(&still),
+            false => self.notice(&format!(
+                "{still}. {NEEDS_AN_END}. If the program hangs, its threads may wait for each other (a deadlock). ^C ends the \
+                 run and prints what was found"
+            )),
+        }
+    }
+
+    /// Sets the estimated time until a proof is complete.
     pub fn set_whole(&self, whole: Duration) {
-        self.whole.set(Some(self.budget.total().unwrap_or(whole)));
+        self.whole.set(Some(whole));
     }
 
     /// Redraws the status line.
     pub fn tick(&self) {
         let ProgressOutput::Status(bar) = &self.output else { return };
-        let whole = self.whole.get().unwrap_or_default().as_secs_f64();
+        let whole = self.budget.total().or(self.whole.get()).unwrap_or_default().as_secs_f64();
         let share = if whole > 0.0 { self.budget.elapsed().as_secs_f64() / whole } else { 0.0 };
         bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
         bar.set_message(format!("{}: {}", self.time(), self.doing.borrow()));
@@ -90,10 +111,18 @@ impl Progress {
         }
     }
 
-    /// "12 s of at most 40 s".
+    /// "12 s of at most 60 s".
     fn time(&self) -> String {
         let elapsed = format!("{:.0} s", self.budget.elapsed().as_secs_f64());
         match (self.budget.total(), self.whole.get()) {
+            (Some(total), _) if self.budget.elapsed() > total => {
+                format!("{elapsed}, the time budget was {}", duration(total.as_secs_f64()))
+            }
+            (Some(total), Some(whole)) if whole > total => format!(
+                "{elapsed} of at most {}, and a proof needs about {}",
+                duration(total.as_secs_f64()),
+                duration(whole.as_secs_f64().round())
+            ),
             (Some(total), _) => format!("{elapsed} of at most {}", duration(total.as_secs_f64())),
             (None, Some(whole)) => format!("{elapsed} of about {}", duration(whole.as_secs_f64())),
             (None, None) => elapsed,

@@ -4,6 +4,7 @@ use super::configuration::Configuration;
 use super::interrupt::Interrupt;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
+use super::metering::EndedEarly;
 use super::recommendation::Recommended;
 use super::runner::Trial;
 use super::search::Search;
@@ -105,6 +106,10 @@ impl Report {
     pub fn conclusion(&self) -> Conclusion {
         let tried = self.search.as_ref().and_then(|search| search.screening.as_ref());
         match tried {
+            // The control did not end.
+            _ if self.locks.ended_early().is_some_and(|(_, why)| why == EndedEarly::TimeLimit) => {
+                Conclusion::Failed
+            }
             // No candidate was left to be judged.
             Some(screened) if !self.has_judged() => screened.conclusion(),
             _ => self.session.analysis.conclusion(),

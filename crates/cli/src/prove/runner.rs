@@ -90,7 +90,7 @@ pub struct Trial {
     pub left_processes: u32,
     /// Kernel semaphore sets that appeared during a failed run and still exist.
     pub left_sets: Vec<i32>,
-    /// The end of its output, if it failed.
+    /// The end of its output, if the program itself failed.
     pub output_tail: String,
     /// Whether a call reached an engine other than the kernel.
     #[serde(skip)]
@@ -187,7 +187,10 @@ impl<'a> Runner<'a> {
         let mut usage = ended.usage;
         usage += leftovers.usage;
         let reached_engine = matches!(joined, Some(Ok(1..)));
-        let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match joined {
+        let own = self.value(ending, elapsed, &usage, &mut output);
+        // The output explains a failure of the program itself, not a plan that had no effect.
+        let output_tail = if own.is_err() { output.tail() } else { String::new() };
+        let value = own.and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
             None => Ok(value),
         });
@@ -208,7 +211,7 @@ impl<'a> Runner<'a> {
             cleared,
             left_processes: leftovers.processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
-            output_tail: if failed { output.tail() } else { String::new() },
+            output_tail,
             reached_engine,
         }))
     }
@@ -273,7 +276,9 @@ impl<'a> Runner<'a> {
         watch: &mut dyn RunMonitor,
     ) -> Result<Waited, Error> {
         let system = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
-        let limit = limit.after();
+        // Nothing is known yet about the length of a run without a limit of its own.
+        let is_first = matches!(limit, Limit::Timeout(_));
+        let (limit, mut patience) = (limit.after(), self.progress.patience());
         loop {
             let left = limit.saturating_sub(started.elapsed());
             // The kernel's timeout has milliseconds.
@@ -281,6 +286,10 @@ impl<'a> Runner<'a> {
             let over = child::ended_within(pid, slice).map_err(system)?;
             watch.check(pid);
             self.progress.tick();
+            if is_first && started.elapsed() >= patience {
+                self.progress.still_running(started.elapsed());
+                patience = 2 * started.elapsed();
+            }
             if over && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(system)? {
                 let ending = match ended.end {
                     End::Exited(code) => RunEnd::Exited { code },

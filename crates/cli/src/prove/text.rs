@@ -1,6 +1,8 @@
 //! The printed report: the verdict, the speed of each candidate, then other findings. The noise in detail and the use
 //! of the CPUs are printed on request.
 
+mod complete_runs;
+mod ended_early;
 mod locks;
 mod plan;
 mod search;
@@ -8,18 +10,21 @@ mod staircase;
 mod summary;
 mod waits;
 
+use super::budget::duration;
 use super::configuration::Configuration;
 use super::format::{Scale, count, p_value, paragraph};
 use super::report::Report;
-use super::runner::Trial;
+use super::runner::{RunEnd, Trial};
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
 use unspin_meter::shell_line;
-use unspin_stats::{Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary};
+use unspin_stats::{Advice, Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict};
 
 /// Disturbance, in percent of the CPUs, from which on a warning is printed: more than the background of an idle
 /// machine.
 const DISTURBED_PERCENT: f64 = 5.0;
+/// More rounds than these are not advised.
+const ROUNDS_PRACTICAL: u32 = 100;
 
 /// How much of a report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +40,10 @@ pub struct Text<'a>(pub &'a Report, pub Detail);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some((metered, why)) = self.0.locks.ended_early() {
+            ended_early::write(f, self.0, metered, why)?;
+            return self.place(f);
+        }
         self.heading(f)?;
         if !self.0.has_judged() {
             search::write_outcome(f, self.0)?;
@@ -43,8 +52,9 @@ impl fmt::Display for Text<'_> {
             return self.place(f);
         }
         // Empty tables would hide why nothing was measured.
-        if self.0.session.rounds > 0 {
-            self.table(f)?;
+        match self.0.session.rounds {
+            0 => complete_runs::write(f, self.0)?,
+            _ => self.table(f)?,
         }
         self.verdict(f)?;
         search::write(f, self.0)?;
@@ -198,6 +208,10 @@ impl Text<'_> {
         }
         let shown = self.0.configurations.iter().filter(|c| c.candidate.role == Role::Candidate);
         for comparison in shown.filter_map(|c| self.0.comparison(c)) {
+            // The summary says that no round is complete, so that nothing can be proven.
+            if self.0.session.rounds == 0 && matches!(comparison.verdict, Verdict::NothingProven { .. }) {
+                continue;
+            }
             write!(f, "{}", paragraph(&comparison.sentence, 2))?;
             let spread = comparison.spread.map(|s| s.verdict);
             if matches!(spread, Some(SpreadVerdict::ProvenSteadier | SpreadVerdict::ProvenMoreErratic)) {
@@ -225,18 +239,7 @@ impl Text<'_> {
             Some(StopReason::NoneLeft) => return "Stopped, because no candidate was left.".into(),
             None => "Cut short.",
         };
-        match &analysis.advice {
-            Some(advice) if advice.rounds_more > 0 => format!(
-                "{ended} For intervals of ±{:.1} % (the widest, {}'s, has ±{:.1} %) about {} more rounds are \
-                 needed, {:.0} s.",
-                100.0 * advice.half_width_target,
-                advice.widest,
-                100.0 * advice.half_width,
-                advice.rounds_more,
-                advice.time_more_s
-            ),
-            _ => ended.into(),
-        }
+        advised(ended, analysis.advice.as_ref())
     }
 
     fn cpus(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -268,10 +271,16 @@ impl Text<'_> {
         for (index, configuration) in self.0.configurations.iter().enumerate() {
             let Some(trial) = self.0.session.first_failure(index) else { continue };
             let reason = trial.value.as_ref().err().map_or("", String::as_str);
-            writeln!(f, "First failure of {}: {reason}. The end of its output:", configuration.name())?;
-            let tail = if trial.output_tail.trim().is_empty() { "(nothing)" } else { &trial.output_tail };
-            for line in tail.lines() {
-                writeln!(f, "  | {line}")?;
+            let first = format!("First failure of {}: {reason}.", configuration.name());
+            let has_output = !trial.output_tail.trim().is_empty();
+            if !has_output && matches!(trial.ending, RunEnd::Exited { code: 0 }) {
+                write!(f, "{}", paragraph(&first, 0))?;
+            } else {
+                writeln!(f, "{first} The end of its output:")?;
+                let tail = if has_output { &trial.output_tail } else { "(nothing)" };
+                for line in tail.lines() {
+                    writeln!(f, "  | {line}")?;
+                }
             }
             writeln!(f)?;
         }
@@ -314,6 +323,30 @@ impl Text<'_> {
     }
 }
 
+/// How many more rounds a proof takes, after the reason for the end.
+fn advised(ended: &str, advice: Option<&Advice>) -> String {
+    match advice {
+        Some(advice) if advice.rounds_more > ROUNDS_PRACTICAL => format!(
+            "{ended} No practical number of rounds makes the intervals as narrow as ±{:.1} % (the widest, {}'s, has \
+             ±{:.1} %): measure on a quieter machine, or let the program run longer.",
+            100.0 * advice.half_width_target,
+            advice.widest,
+            100.0 * advice.half_width,
+        ),
+        Some(advice) if advice.rounds_more > 0 => format!(
+            "{ended} For intervals of ±{:.1} % (the widest, {}'s, has ±{:.1} %) about {} more {} \
+             needed, {}.",
+            100.0 * advice.half_width_target,
+            advice.widest,
+            100.0 * advice.half_width,
+            advice.rounds_more,
+            if advice.rounds_more == 1 { "round is" } else { "rounds are" },
+            duration(advice.time_more_s)
+        ),
+        _ => ended.into(),
+    }
+}
+
 /// The name in the first column of a table; a longer name gets its own line.
 fn head(name: &str) -> String {
     const COLUMN: usize = 15;
@@ -340,4 +373,28 @@ fn p_of_difference(comparison: &Comparison) -> Option<f64> {
 fn p_of_spread(comparison: &Comparison) -> Option<f64> {
     let spread = comparison.spread?;
     Some(spread.difference_p_corrected.unwrap_or(spread.difference.p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 14: "11542 more rounds are needed, 45002 s".
+    #[test]
+    fn unpractical_numbers_of_rounds_are_not_advised() {
+        let said = |rounds_more, time_more_s| {
+            let (half_width, half_width_target) = (0.4, 0.025);
+            let advice =
+                Advice { widest: "fair".into(), half_width, half_width_target, rounds_more, time_more_s };
+            advised("The time budget is spent.", Some(&advice))
+        };
+        assert!(
+            said(90, 1200.0).ends_with("about 90 more rounds are needed, 20 min."),
+            "{}",
+            said(90, 1200.0)
+        );
+        assert!(said(1, 4.0).ends_with("about 1 more round is needed, 4 s."), "{}", said(1, 4.0));
+        let many = said(11_542, 45_002.0);
+        assert!(many.contains("No practical number of rounds") && !many.contains("11542"), "{many}");
+    }
 }

@@ -26,7 +26,7 @@ pub use why::{Judged, causes, why};
 use super::budget::{self, Shortfall, TimeBudget};
 use super::configuration::Configuration;
 use super::locks::{Locks, Metered};
-use super::metering::{Metering, meter_until_interrupt};
+use super::metering::{Metering, meter_as_far_as_possible};
 use super::requested::{Requested, engines_beside};
 use super::runner::Runner;
 use super::setup::{Prepared, Setup};
@@ -80,7 +80,7 @@ pub fn search(
     let setup = control.setup.as_ref().expect("the control goes through the interposition");
     runner.progress.phase("one metered run of the program, to find the locks and waits that cost time");
     let began = Instant::now();
-    match meter_until_interrupt(runner, setup, options.time_limit) {
+    match meter_as_far_as_possible(runner, setup, options.time_limit) {
         Ok(metering) => search_in(runner, control, metering, began.elapsed(), budget, options),
         Err(reason) => unmetered(runner, control, &reason),
     }
@@ -100,7 +100,7 @@ fn search_in(
     let polling = Polling::of(&metering);
     let mut search = Search { findings, picks, polling, screening: None, shortfall: None, unprovable: None };
     let mut judged = Vec::new();
-    if !metering.is_partial {
+    if metering.ended_early.is_none() {
         let entrants = entrants(runner, &control, &metering, &search, budget, options)?;
         let run = Duration::from_secs_f64(metering.trial.elapsed_s) + metering.trial.cleared;
         let times = RunTimes { run, metered };

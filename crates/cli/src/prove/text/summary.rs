@@ -1,12 +1,13 @@
 //! The first lines of the report: what was compared, what is proven, how certain that is.
 
+use super::super::budget::duration;
 use super::super::configuration::Configuration;
 use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
 use crate::engine::Engine;
 use std::fmt::{self, Formatter};
 use unspin_locks::LockKind;
-use unspin_stats::{Comparison, Direction, Quantity, Ratio, Verdict, effect, three_digits};
+use unspin_stats::{ANY_DIFFERENCE, Comparison, Direction, Quantity, Ratio, Verdict, effect, three_digits};
 
 /// Prints the lines. If the control failed, that replaces the second and third.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
@@ -48,12 +49,16 @@ fn compared(report: &Report) -> String {
         _ => "",
     };
     format!(
-        "{} with {control}{explained}, by {}, {better}: {} of {} candidates in random order, {:.0} s",
+        "{} with {control}{explained}, by {}, {better}: {} of {} candidates in random order, {}",
         list(&names),
         metric.name,
-        if session.rounds == 1 { "1 round".into() } else { format!("{} rounds", session.rounds) },
+        match session.rounds {
+            0 => "no complete round".into(),
+            1 => "1 round".into(),
+            rounds => format!("{rounds} rounds"),
+        },
         report.configurations.len(),
-        session.elapsed.as_secs_f64()
+        duration(session.elapsed.as_secs_f64().round())
     )
 }
 
@@ -148,11 +153,13 @@ fn certainty(report: &Report) -> String {
     });
     match hidden.max_by(f64::total_cmp) {
         // One figure: the undetected difference is never below the noise floor.
-        Some(factor) => format!("a difference of up to {} may be undetected.", effect(factor)),
+        Some(factor) if factor < ANY_DIFFERENCE => {
+            format!("a difference of up to {} may be undetected.", effect(factor))
+        }
         None if judged(report).any(|comparison| comparison.verdict.is_slower()) => {
             "the verdict below says by which rule.".into()
         }
-        None => "any difference may be undetected.".into(),
+        _ => "any difference may be undetected.".into(),
     }
 }
 

@@ -1,0 +1,38 @@
+//! The report if the control's metered run ended before the program did: what the meter found until then.
+
+use super::super::budget::duration;
+use super::super::format::paragraph;
+use super::super::locks::Metered;
+use super::super::metering::EndedEarly;
+use super::super::report::Report;
+use super::search;
+use crate::program::NEEDS_AN_END;
+use std::fmt::{self, Formatter};
+use unspin_meter::Cause;
+
+/// Prints why nothing was compared, the findings, and what to do next.
+pub fn write(f: &mut Formatter<'_>, report: &Report, metered: &Metered, why: EndedEarly) -> fmt::Result {
+    let after = duration(metered.elapsed_s);
+    let what = match why {
+        EndedEarly::Interrupt => format!("the metered run was interrupted after {after}"),
+        EndedEarly::TimeLimit => format!("the program did not end within {after} (--time-limit)"),
+    };
+    write!(f, "{}", paragraph(&report.command.join(" "), 0))?;
+    writeln!(f, "{}", paragraph(&format!("Proven: nothing, because {what}."), 0))?;
+    let findings = metered.report.findings();
+    for finding in &findings {
+        write!(f, "{}", paragraph(&finding.text, 0))?;
+        writeln!(f, "{}", paragraph(&format!("Next: {}", finding.next), 0))?;
+    }
+    if findings.is_empty() {
+        match report.search.as_ref().map(|search| &search.findings.silence) {
+            Some(Some(silence)) => writeln!(f, "{}", paragraph(silence, 0))?,
+            Some(None) => search::write(f, report)?,
+            None => writeln!(f, "The meter found no lock that is worth the time until then.\n")?,
+        }
+    }
+    if findings.iter().any(|finding| finding.cause == Cause::Deadlock) {
+        return Ok(());
+    }
+    writeln!(f, "{}", paragraph(&format!("{NEEDS_AN_END}."), 0))
+}
