@@ -147,3 +147,20 @@ fn output_of_a_failed_run_is_escaped() {
     assert!(out.contains("no System V call reached the engine rcu"), "{out}");
     assert!(!out.contains("The end of its output") && !out.contains("fine\n"), "{out}");
 }
+
+/// Issue 14: the time of the metered run was taken for that of a run, and no proof fitted.
+#[test]
+fn estimate_is_that_of_a_run_without_the_meter() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("planned.c", folder.path()) else { return };
+    let script = format!(
+        "n=1; [ -n \"$UNSPIN_RECORD\" ] && n=100; while [ $n -gt 0 ]; do {} system=100 adaptive=200; n=$((n-1)); done",
+        program.display()
+    );
+    // Some 30 runs and two metered ones are needed: with the time of the metered run for all of them they do not fit.
+    let options = ["--time-budget", "90s", "--metric", "tps", "--higher-is-better"];
+    let command = [&["prove"], &options[..], &["--", "sh", "-c", &script]].concat();
+    let (out, err, code) = finish_with_progress(&mut unspin(&command));
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(!err.contains("a proof needs about"), "{err}");
+}

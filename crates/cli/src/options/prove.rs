@@ -85,7 +85,7 @@ pub struct ProveOptions {
 
     /// Start no run after this time, such as 90s or 5m: the search, the rounds and the metered runs together. If a proof
     /// does not fit, prove says how much time it needs
-    #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration)]
     pub time_budget: Duration,
 
     /// End a run that takes longer; it counts as failed

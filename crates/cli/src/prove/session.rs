@@ -1,6 +1,6 @@
 //! The measurement: all runs, in the order that the statistics determine.
 
-use super::budget::{Shortfall, TimeBudget};
+use super::budget::{HasWarmedUp, Shortfall, TimeBudget};
 use super::conditions::{CpuTime, Disturbance};
 use super::configuration::Configuration;
 use super::monitor::NoMonitor;
@@ -65,7 +65,7 @@ impl Session {
         let rounds_min = plan.rounds_min_effective();
         let mut schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
         announce(runner, configurations, rounds_min);
-        let mut shortfall = None;
+        let mut announced = None;
         let (mut runs, mut aborted) = (Vec::new(), None);
         let (cpu_before, own_before) = (CpuTime::since_boot(), Usage::of_self());
         let began = Instant::now();
@@ -93,9 +93,12 @@ impl Session {
             schedule.set_budget(budget.left_after(began).saturating_sub(locks));
             let more = schedule.time_for_proof().map(|time| time.saturating_add(locks));
             runner.progress.set_whole(budget.elapsed().saturating_add(more.unwrap_or_default()));
-            if shortfall.is_none() && schedule.rounds() < rounds_min {
-                shortfall = more.and_then(|more| budget.shortfall(more));
-                if let Some(shortfall) = &shortfall {
+            if announced.is_none() && schedule.rounds() < rounds_min {
+                let has_warmed_up =
+                    if runs.len() < configurations.len() { HasWarmedUp::No } else { HasWarmedUp::Yes };
+                let shortfall = more.and_then(|more| budget.shortfall(more));
+                announced = shortfall.filter(|shortfall| shortfall.is_certain(has_warmed_up));
+                if let Some(shortfall) = &announced {
                     runner
                         .progress
                         .notice(&format!("{}. As many rounds as fit are run", shortfall.sentence()));
@@ -108,8 +111,9 @@ impl Session {
         let elapsed = began.elapsed();
         let is_short = schedule.rounds() < rounds_min && schedule.is_out_of_time();
         let more = schedule.time_for_proof().filter(|_| is_short);
-        let shortfall =
-            more.and_then(|more| budget.shortfall(more.saturating_add(time_of_locks(&runs, configurations))));
+        let shortfall = more
+            .and_then(|more| budget.shortfall(more.saturating_add(time_of_locks(&runs, configurations))))
+            .map(|shortfall| shortfall.after(announced));
         let own_s =
             Usage::of_self().since(&own_before).cpu_s() + runs.iter().map(|e| e.trial.cpu_s()).sum::<f64>();
         let experiment = schedule.experiment().clone();

@@ -27,8 +27,9 @@ use super::budget::{self, Shortfall, TimeBudget};
 use super::configuration::Configuration;
 use super::locks::{Locks, Metered};
 use super::metering::{Metering, meter_as_far_as_possible};
+use super::monitor::NoMonitor;
 use super::requested::{Requested, engines_beside};
-use super::runner::Runner;
+use super::runner::{Limit, Runner, Trial};
 use super::setup::{Prepared, Setup};
 use crate::error::Error;
 use crate::options;
@@ -102,8 +103,7 @@ fn search_in(
     let mut judged = Vec::new();
     if metering.ended_early.is_none() {
         let entrants = entrants(runner, &control, &metering, &search, budget, options)?;
-        let run = Duration::from_secs_f64(metering.trial.elapsed_s) + metering.trial.cleared;
-        let times = RunTimes { run, metered };
+        let times = RunTimes { run: length(&metering.trial), metered };
         judged = try_out(runner, &control, &mut search, entrants, times, budget, options)?;
     }
     if runner.interrupt.came() {
@@ -116,10 +116,31 @@ fn search_in(
 /// How long a run takes.
 #[derive(Clone, Copy)]
 struct RunTimes {
-    /// A run of the control.
+    /// A run of the control, as far as known: it is shorter without the meter.
     run: Duration,
     /// A metered run, with the evaluation of its recording.
     metered: Duration,
+}
+
+/// The time from the start of a run to the end of the processes that it left behind.
+fn length(trial: &Trial) -> Duration {
+    Duration::from_secs_f64(trial.elapsed_s) + trial.cleared
+}
+
+/// How long a run of the control takes; none if the time budget is over, or the run failed or was interrupted.
+fn run_of_control(
+    runner: &Runner<'_>,
+    control: &Configuration,
+    budget: &TimeBudget,
+    options: &options::ProveOptions,
+) -> Result<Option<Duration>, Error> {
+    if budget.left().is_zero() {
+        return Ok(None);
+    }
+    runner.progress.phase("one run without the meter, to see whether a proof fits in the time budget");
+    let limit = Limit::Timeout(options.time_limit);
+    let trial = runner.run(control.setup.as_ref(), limit, None, &mut NoMonitor)?;
+    Ok(trial.filter(|trial| trial.value.is_ok()).map(|trial| length(&trial)))
 }
 
 /// Everything that could be tried, the most promising first.
@@ -146,7 +167,7 @@ fn try_out(
     control: &Configuration,
     search: &mut Search,
     mut entrants: Vec<Configuration>,
-    RunTimes { run, metered }: RunTimes,
+    RunTimes { mut run, metered }: RunTimes,
     budget: &TimeBudget,
     options: &options::ProveOptions,
 ) -> Result<Vec<Configuration>, Error> {
@@ -157,6 +178,13 @@ fn try_out(
     if entrants.iter().all(|entrant| entrant.judged_plan().is_some()) {
         search.unprovable = Unprovable::of(runner, control, search, run, budget, options)?;
         if search.unprovable.is_some() {
+            return Ok(Vec::new());
+        }
+    }
+    // The meter makes runs longer; where that decides, a run without it shows how long they are.
+    if budget.left() < budget::screening(entrants.len(), run) + budget::proof(FINALISTS + 1, run, metered) {
+        run = run.min(run_of_control(runner, control, budget, options)?.unwrap_or(run));
+        if runner.interrupt.came() {
             return Ok(Vec::new());
         }
     }
