@@ -164,3 +164,17 @@ fn estimate_is_that_of_a_run_without_the_meter() {
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(!err.contains("a proof needs about"), "{err}");
 }
+
+/// Issue 14: the meter said that no kind of lock helps, and prove tried one.
+#[test]
+fn no_kind_is_tried_where_holds_are_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("cause_long_hold.c", folder.path()) else { return };
+    let (out, err, code) =
+        finish_with_progress(&mut unspin(&["prove", "--time-budget", "20s", program.to_str().unwrap()]));
+    assert_eq!(code, Some(3), "{out}{err}");
+    let text = flat(&out);
+    assert!(text.contains("No kind of lock is tried where holds are long"), "{out}");
+    assert!(text.contains("Next: hold it shorter there:"), "{out}");
+    assert!(!text.contains("adaptive") && !text.contains("--time-budget"), "{out}");
+}

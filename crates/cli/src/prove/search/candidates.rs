@@ -32,6 +32,7 @@ pub fn candidates(picks: &[Pick], polling: &Polling, findings: &Findings) -> Vec
 }
 
 fn for_mutexes(picks: &[Pick]) -> Vec<Named> {
+    let picks: Vec<&Pick> = picks.iter().filter(|pick| !pick.held_long).collect();
     if picks.is_empty() {
         return Vec::new();
     }
@@ -154,6 +155,7 @@ mod tests {
             lost: 0.05,
             ceiling: 1.1,
             starved,
+            held_long: false,
             located: Some(located),
         }
     }
@@ -201,6 +203,16 @@ mod tests {
         assert_eq!(names(&candidates(&[], &polling(&["f"]), &still)), ["poll"], "one site is all there is");
         let sites = polling(&["f", "g", "h"]);
         assert_eq!(names(&candidates(&[], &sites, &still)), ["poll", "poll@f", "poll@g"]);
+    }
+
+    /// Issue 14: the meter said that no kind of lock helps, and prove tried one.
+    #[test]
+    fn no_kind_is_tried_for_a_lock_that_is_held_long() {
+        let (still, quiet) = (findings(), polling(&[]));
+        let long = Pick { held_long: true, ..pick("a", false) };
+        assert!(candidates(std::slice::from_ref(&long), &quiet, &still).is_empty());
+        let both = [long, pick("b", false)];
+        assert_eq!(names(&candidates(&both, &quiet, &still)), ["adaptive", "steal", "adaptive@b", "steal@b"]);
     }
 
     #[test]

@@ -9,9 +9,11 @@ use crate::error::Error;
 use crate::options;
 use serde::Serialize;
 use std::time::Duration;
-use unspin_stats::effect;
 use unspin_stats::precision::least_detectable_effect;
+use unspin_stats::{Quantity, effect};
 
+/// A smaller gain is not searched for: `unspin meter` says of locks with a lower bound that they are not worth the time.
+const WORTH_IT: f64 = 1.05;
 /// A greater gain is not compared with the noise before the search.
 const SMALL: f64 = 1.3;
 /// Number of runs that show the noise.
@@ -46,7 +48,7 @@ impl Unprovable {
         budget: &TimeBudget,
         options: &options::ProveOptions,
     ) -> Result<Option<Unprovable>, Error> {
-        let bound = bound(&search.picks, &search.polling, search.findings.seconds);
+        let Some(bound) = search.bound() else { return Ok(None) };
         // The bound is one on the time; and the noise must not cost more than a part of the budget.
         if bound >= SMALL || runner.figure.metric.is_cpu_time() || budget.left() < run * RUNS * 5 {
             return Ok(None);
@@ -93,10 +95,18 @@ impl Unprovable {
 }
 
 /// The upper bound on the gain of all candidates together. The shares of the time that they could save are added.
-fn bound(picks: &[Pick], polling: &Polling, seconds: f64) -> f64 {
+pub fn bound(picks: &[Pick], polling: &Polling, seconds: f64) -> f64 {
     let locks: f64 = picks.iter().map(|pick| 1.0 - 1.0 / pick.ceiling.max(1.0)).sum();
     let waits = if polling.is_promising() { polling.saving_s / seconds } else { 0.0 };
     1.0 / (1.0 - (locks + waits).min(0.99))
+}
+
+/// The upper bound on the gain, if it is known and too small to search for. It is one on the time.
+pub fn not_worth(search: &Search, judged: Quantity) -> Option<f64> {
+    let bound = search.bound()?;
+    // Waits are tried for smaller gains, see `WORTH_POLLING`.
+    let is_small = bound < WORTH_IT && !search.polling.is_promising();
+    (is_small && judged == Quantity::WallTime).then_some(bound)
 }
 
 fn judge(bound: f64, values: &[f64], rounds: u32, time_s: impl Fn(u32) -> f64) -> Option<Unprovable> {
@@ -155,6 +165,7 @@ mod tests {
             lost: 0.05,
             ceiling,
             starved: false,
+            held_long: false,
             located: None,
         };
         let none = Polling::default();

@@ -55,8 +55,23 @@ pub struct Search {
     pub screening: Option<Screened>,
     /// The time that a proof needs, if it does not fit in the time budget. Then no candidate is judged.
     pub shortfall: Option<Shortfall>,
+    /// The upper bound on the gain, if it is too small to search for.
+    pub not_worth: Option<f64>,
     /// Why no gain can be proven, whatever is tried.
     pub unprovable: Option<Unprovable>,
+}
+
+impl Search {
+    /// The upper bound on the gain of all candidates for locks and waits; none if the metered run was so disturbed that it
+    /// is unknown.
+    pub fn bound(&self) -> Option<f64> {
+        (!self.findings.disturbed).then(|| futility::bound(&self.picks, &self.polling, self.findings.seconds))
+    }
+
+    /// Whether it ended without candidates for a reason that is printed first.
+    pub fn is_given_up(&self) -> bool {
+        self.shortfall.is_some() || self.not_worth.is_some() || self.unprovable.is_some()
+    }
 }
 
 /// The result of a search.
@@ -97,9 +112,10 @@ fn search_in(
     options: &options::ProveOptions,
 ) -> Result<SearchResult, Error> {
     let findings = Findings::of(&metering);
-    let picks = picks::picks(&metering);
+    let picks = picks::picks(&metering, runner.figure.metric.quantity);
     let polling = Polling::of(&metering);
-    let mut search = Search { findings, picks, polling, screening: None, shortfall: None, unprovable: None };
+    let (screening, shortfall, not_worth, unprovable) = (None, None, None, None);
+    let mut search = Search { findings, picks, polling, screening, shortfall, not_worth, unprovable };
     let mut judged = Vec::new();
     if metering.ended_early.is_none() {
         let entrants = entrants(runner, &control, &metering, &search, budget, options)?;
@@ -176,8 +192,11 @@ fn try_out(
     }
     // An engine has no bound on its gain.
     if entrants.iter().all(|entrant| entrant.judged_plan().is_some()) {
-        search.unprovable = Unprovable::of(runner, control, search, run, budget, options)?;
-        if search.unprovable.is_some() {
+        search.not_worth = futility::not_worth(search, runner.figure.metric.quantity);
+        if search.not_worth.is_none() {
+            search.unprovable = Unprovable::of(runner, control, search, run, budget, options)?;
+        }
+        if search.is_given_up() {
             return Ok(Vec::new());
         }
     }

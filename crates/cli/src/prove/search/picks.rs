@@ -4,7 +4,8 @@ use super::super::metering::Metering;
 use super::findings::{WORTH, capacity, is_mutex, mutex_lost};
 use crate::plan::Located;
 use serde::Serialize;
-use unspin_meter::Lock;
+use unspin_meter::{Cause, Lock};
+use unspin_stats::Quantity;
 
 /// Maximum number of locks that are tried one by one.
 const PICKS: usize = 3;
@@ -28,20 +29,29 @@ pub struct Pick {
     pub ceiling: f64,
     /// Whether a thread waited for it so much longer than the others that strict order is worth a try.
     pub starved: bool,
+    /// Whether it is held so long at a time that no kind of lock makes the program faster; then none is tried for it.
+    pub held_long: bool,
     /// The places by which the preload library identifies it; none if it can be replaced only together with all others.
     #[serde(skip)]
     pub located: Option<Located>,
 }
 
 /// The mutexes that cost enough time, most first.
-pub fn picks(metering: &Metering) -> Vec<Pick> {
+pub fn picks(metering: &Metering, judged: Quantity) -> Vec<Pick> {
     let (report, located) = (&metering.report, metering.located());
+    // Another figure may depend on more than the time that a lock costs.
+    let long = report
+        .findings()
+        .into_iter()
+        .filter(|finding| finding.cause == Cause::LongHold && judged == Quantity::WallTime);
+    let held_long: Vec<String> = long.map(|finding| finding.name).collect();
     let pick = |lock: &Lock| Pick {
         name: lock.row.name.clone(),
         origin: lock.origin.clone(),
         lost_s: mutex_lost(lock),
         lost: mutex_lost(lock) / capacity(report),
         ceiling: lock.row.ceiling,
+        held_long: held_long.contains(&lock.row.name),
         starved: lock.row.wait_max >= STARVED_S && lock.row.wait_max >= STARVED_TIMES * lock.row.wait_mean,
         located: located.iter().find(|located| located.is(lock)).cloned(),
     };

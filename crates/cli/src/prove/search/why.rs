@@ -218,7 +218,16 @@ mod tests {
 
     fn pick() -> Pick {
         let name = "cache_lock".to_owned();
-        Pick { name, origin: None, lost_s: 5.0, lost: 0.25, ceiling: 1.5, starved: false, located: None }
+        Pick {
+            name,
+            origin: None,
+            lost_s: 5.0,
+            lost: 0.25,
+            ceiling: 1.5,
+            starved: false,
+            held_long: false,
+            located: None,
+        }
     }
 
     fn said(findings: &Findings, picks: &[Pick]) -> String {

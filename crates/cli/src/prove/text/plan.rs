@@ -25,7 +25,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         return Ok(());
     }
     match &report.search {
-        Some(search) if search.shortfall.is_some() || search.unprovable.is_some() => Ok(()),
+        Some(search) if search.is_given_up() => Ok(()),
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
             write!(f, "{}", paragraph(&headline(report), 0))?;
             for sentence in why(&search.findings, &search.picks, &search.polling, judged(report)) {

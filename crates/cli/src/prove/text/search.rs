@@ -3,11 +3,12 @@
 use super::super::format::{paragraph, share_of};
 use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, causes};
+use crate::engine::Engine;
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
 use unspin_meter::{RecordKind, WakeUpCost};
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
-use unspin_stats::three_digits;
+use unspin_stats::{Quantity, three_digits};
 
 /// Maximum number of call sites that are shown.
 const SITES: usize = 4;
@@ -17,6 +18,13 @@ pub fn write_outcome(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let Some(search) = report.search.as_ref().filter(|_| !report.interrupted) else { return Ok(()) };
     if let Some(shortfall) = &search.shortfall {
         let text = format!("Proven: nothing, because {}.", shortfall.sentence());
+        writeln!(f, "{}", paragraph(&text, 0))?;
+    }
+    if let Some(bound) = search.not_worth {
+        let text = format!(
+            "Not searched: without these locks the program would be at most {bound:.2} times as fast. To judge a \
+             candidate all the same, name it with --mutex or --waits."
+        );
         writeln!(f, "{}", paragraph(&text, 0))?;
     }
     if let Some(unprovable) = &search.unprovable {
@@ -39,6 +47,13 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if findings.disturbed && !search.picks.is_empty() {
         let text = "Other programs used so much CPU time that no bound on the gain is known.";
         write!(f, "{}", paragraph(text, 4))?;
+    }
+    if search.picks.iter().any(|pick| pick.held_long) {
+        write!(
+            f,
+            "{}",
+            paragraph("No kind of lock is tried where holds are long: none can make them shorter.", 4)
+        )?;
     }
     if search.polling.is_promising() {
         write!(f, "{}", paragraph(&waits(&search.polling), 2))?;
@@ -119,6 +134,7 @@ fn describe_site(site: &SitePick) -> String {
 
 fn describe(findings: &Findings, pick: &Pick) -> String {
     let origin = pick.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));
+    let held_long = if pick.held_long { "; it is held long at a time" } else { "" };
     let starved =
         if pick.starved { "; some waited so much longer than others that they starved" } else { "" };
     let bound = match findings.disturbed {
@@ -131,7 +147,7 @@ fn describe(findings: &Findings, pick: &Pick) -> String {
         }
     };
     format!(
-        "{}{origin}: {}, {} at any moment{bound}{starved}",
+        "{}{origin}: {}, {} at any moment{held_long}{bound}{starved}",
         pick.name,
         time(pick.lost_s),
         findings.waiting(pick.lost_s)
@@ -146,22 +162,88 @@ fn write_screening(f: &mut Formatter<'_>, report: &Report, screened: &Screened) 
         report.session.analysis.control
     );
     write!(f, "{}", paragraph(&text, 0))?;
-    for standing in &screened.standings {
+    let unrun = if report.interrupted { "^C came before it had run" } else { "there was no time to run it" };
+    for standing in in_order(&screened.standings) {
         let judged = report.configurations.iter().any(|c| c.name() == standing.name);
-        writeln!(f, "  {:>5}  {}{}", ratio(standing), standing.name, fate(standing, judged))?;
+        writeln!(f, "  {:>5}  {}{}", ratio(standing), standing.name, fate(standing, judged, unrun))?;
+    }
+    if let Some(bound) = bound_that_was_exceeded(report, screened) {
+        let text = format!(
+            "A ratio above {} is more than these locks and waits cost in the metered run: that is noise, or an effect that \
+             the bound does not know.",
+            three_digits(bound, 2)
+        );
+        write!(f, "{}", paragraph(&text, 2))?;
     }
     writeln!(f)
+}
+
+/// The best first; those without a ratio, or that failed, last.
+fn in_order(standings: &[ScreeningResult]) -> Vec<&ScreeningResult> {
+    let is_ranked =
+        |standing: &ScreeningResult| matches!(standing.end, ScreeningEnd::Kept | ScreeningEnd::Dropped);
+    let key = |standing: &ScreeningResult| (is_ranked(standing), standing.ratio.unwrap_or(0.0));
+    let mut standings: Vec<&ScreeningResult> = standings.iter().collect();
+    standings.sort_by(|a, b| {
+        let ((a_ranked, a), (b_ranked, b)) = (key(a), key(b));
+        b_ranked.cmp(&a_ranked).then(b.total_cmp(&a))
+    });
+    standings
+}
+
+/// The upper bound on the gain, if a candidate for locks and waits was better than that in the short runs.
+fn bound_that_was_exceeded(report: &Report, screened: &Screened) -> Option<f64> {
+    let is_about_time = report.session.analysis.metric.quantity == Quantity::WallTime;
+    let bound = report.search.as_ref()?.bound().filter(|_| is_about_time)?;
+    // Engines are no part of the bound.
+    let is_engine =
+        |standing: &ScreeningResult| Engine::ALL.iter().any(|engine| engine.name() == standing.name);
+    let exceeds = |standing: &&ScreeningResult| {
+        !is_engine(standing) && standing.ratio.is_some_and(|ratio| ratio > bound)
+    };
+    screened.standings.iter().find(exceeds).map(|_| bound)
 }
 
 fn ratio(standing: &ScreeningResult) -> String {
     standing.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"))
 }
 
-fn fate(standing: &ScreeningResult, judged: bool) -> String {
+fn fate(standing: &ScreeningResult, judged: bool, unrun: &str) -> String {
     match &standing.end {
         ScreeningEnd::Collapsed { limit_s } => format!(": too slow, stopped after {limit_s:.1} s"),
         ScreeningEnd::Failed { reason } => format!(": {reason}"),
         ScreeningEnd::Kept | ScreeningEnd::Dropped if judged => ": is judged".into(),
+        _ if standing.ratio.is_none() => format!(": {unrun}"),
         ScreeningEnd::Kept | ScreeningEnd::Dropped => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(name: &str, ratio: Option<f64>, end: ScreeningEnd) -> ScreeningResult {
+        ScreeningResult { index: 1, name: name.into(), ratio, rounds: 2, end }
+    }
+
+    /// Issue 14: those that were kept came first, whatever their ratio.
+    #[test]
+    fn candidates_are_sorted_by_their_ratios() {
+        let stuck = ScreeningEnd::Collapsed { limit_s: 5.0 };
+        let standings = [
+            standing("kept", Some(1.1), ScreeningEnd::Kept),
+            standing("new", None, ScreeningEnd::Kept),
+            standing("dropped", Some(1.4), ScreeningEnd::Dropped),
+            standing("stuck", Some(2.0), stuck),
+        ];
+        let names: Vec<&str> = in_order(&standings).iter().map(|standing| standing.name.as_str()).collect();
+        assert_eq!(names, ["dropped", "kept", "new", "stuck"]);
+    }
+
+    /// Issue 14: a row `-  adaptive` without a reason.
+    #[test]
+    fn row_without_a_ratio_has_a_reason() {
+        let new = standing("new", None, ScreeningEnd::Kept);
+        assert_eq!(fate(&new, false, "there was no time to run it"), ": there was no time to run it");
     }
 }
