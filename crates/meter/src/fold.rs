@@ -174,8 +174,20 @@ impl Group {
         }
     }
 
+    /// The number of locks. A mutex that processes share has the same address in all processes that fork made.
+    fn locks(&self, property: Option<MutexProperty>) -> u64 {
+        match property {
+            Some(MutexProperty::Shared) => {
+                self.objects.iter().map(|(.., address)| address).collect::<BTreeSet<_>>().len() as u64
+            }
+            _ => self.objects.len() as u64,
+        }
+    }
+
     fn lock(self, key: GroupKey, window: &Window) -> Lock {
         let address = self.address();
+        let property = MutexProperty::first(|of| self.details.keys().any(|(kind, ..)| *kind == of));
+        let locks = self.locks(property);
         let mut sum = Sum::default();
         let mut uses: Vec<LockUse> = Vec::new();
         for (kind, callers) in self.uses {
@@ -198,7 +210,7 @@ impl Group {
             });
         }
         Lock {
-            locks: self.objects.len() as u64,
+            locks,
             origin: key.origin,
             address,
             first_used: window.to_seconds(self.first_used),
@@ -206,7 +218,7 @@ impl Group {
             holds: Times::new(&sum.holds, window),
             waits: Times::new(&sum.waits, window),
             inverted: inverted(&self.details, window),
-            property: MutexProperty::first(|of| self.details.keys().any(|(kind, ..)| *kind == of)),
+            property,
             module: None,
             uses,
         }

@@ -368,5 +368,7 @@ fn properties_of_a_mutex_belong_to_its_row() {
     let changed = MeterReport::new(&snapshot, &names);
     let (queue, cache) = (changed.lock("queue::mutex").unwrap(), changed.lock("cache_lock").unwrap());
     assert_eq!((queue.property, cache.property), (Some(MutexProperty::Shared), None));
+    let unchanged = report().lock("queue::mutex").unwrap().locks;
+    assert_eq!((queue.locks, unchanged), (2, 3), "the child shares one with its parent");
     assert_eq!(queue.row.attempts, report().lock("queue::mutex").unwrap().row.attempts);
 }

@@ -11,10 +11,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use unspin_meter::{Image, Key, MeterReport, Name, RecordKind};
 
+/// The name of a lock, and its origin.
+type NameAndOrigin = (String, Option<String>);
+
 /// The files of the mutexes of a report, by name and origin.
 #[derive(Default)]
 pub struct LockFiles {
-    files: RefCell<BTreeMap<(String, Option<String>), Vec<PathBuf>>>,
+    files: RefCell<BTreeMap<NameAndOrigin, Vec<PathBuf>>>,
 }
 
 impl LockFiles {
