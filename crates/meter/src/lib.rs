@@ -135,7 +135,7 @@ pub use self::{
     disturbance::Disturbance,
     error::{Reason, RecordingError},
     filter::{Filter, LeftOut, Pattern},
-    finding::{Cause, Finding},
+    finding::{Cause, Finding, WORTH_IT},
     fold::Fold,
     invocation::Invocation,
     layout::{COLUMNS, Layout},

@@ -9,11 +9,10 @@ use crate::error::Error;
 use crate::options;
 use serde::Serialize;
 use std::time::Duration;
+use unspin_meter::WORTH_IT;
 use unspin_stats::precision::least_detectable_effect;
 use unspin_stats::{Quantity, effect};
 
-/// A smaller gain is not searched for: `unspin meter` says of locks with a lower bound that they are not worth the time.
-const WORTH_IT: f64 = 1.05;
 /// A greater gain is not compared with the noise before the search.
 const SMALL: f64 = 1.3;
 /// Number of runs that show the noise.
