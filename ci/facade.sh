@@ -59,17 +59,21 @@ sysv_raw+='|^crates/sysv/src/engine/inner\.rs:|^crates/sysv/src/thread/(mod|join
 sysv_raw+='|^crates/sysv/src/recovery/process_table\.rs:|^crates/sysv/src/inspect/objects\.rs:'
 sysv_raw+='|^crates/sysv/src/sem/calls/(semop|semctl)\.rs:'
 
+# Files of runqueue that reach tasks by pointer, or protect a value by a lock.
+runqueue_raw='^crates/runqueue/src/task/(header|join|listed|raw|runnable|waker)\.rs:|^crates/runqueue/src/lock/queue_lock\.rs:'
+runqueue_raw+='|^crates/runqueue/src/executor/(context|shared)\.rs:'
+
 check() {
     forbid "atomics and threads are named through unspin-sync" '(core|std)::(sync::atomic|thread)\b' \
-        < <(source_of crates/{locks,rcu,sysv,meter,preload,waiting}/src)
+        < <(source_of crates/{locks,rcu,sysv,meter,preload,trace,waiting,runqueue}/src)
     forbid "libc is named in sys (and for C types in preload and c) only" '\blibc::|use libc\b' \
         < <(source_of crates/*/src | grep -v -E '^crates/(sys|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:')
     forbid "system calls are made in sys only" '\b(asm|global_asm|naked_asm)!|libc::syscall\(' \
         < <(source_of crates/*/src | grep -v '^crates/sys/src/')
-    forbid "unsafe stays in sync, sys, locks, rcu, preload, c and sysv's shared-memory layer" '\bunsafe\b[^_]' \
-        < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw")
+    forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
+        < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols,waiting}/src/lib.rs crates/cli/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols,trace,waiting,dbt1}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '^[^:]*:[0-9]+:\s*#!?\[allow\(' \
@@ -85,14 +89,17 @@ check() {
     may_depend waiting
     may_depend locks waiting
     may_depend rcu
+    may_depend runqueue locks meter waiting
     may_depend meter
     may_depend stats
     may_depend symbols
-    may_depend workloads
+    may_depend trace
+    may_depend workloads runqueue
+    may_depend dbt1 workloads
     may_depend sysv rcu meter waiting
     may_depend preload locks meter sysv waiting
     may_depend c sysv
-    may_depend cli waiting locks stats meter symbols workloads sysv
+    may_depend cli waiting locks stats meter symbols trace workloads sysv runqueue dbt1
     forbid "files of one crate use each other in no circle but those of ci/circles/list.txt" . < <("${circles[@]}" . 2>&1)
     [ "$violations" -eq 0 ] || fail "$violations rules are broken"
     echo "facade: all rules hold"
@@ -121,6 +128,7 @@ selftest() {
     plant "libc is named in sys" crates/meter/src/row.rs 'fn pid() -> i32 { libc::getpid() }'
     plant "system calls are made in sys" crates/rcu/src/slot.rs 'fn f() { core::arch::asm!("syscall") }'
     plant "unsafe stays in" crates/sysv/src/waiting/wake.rs 'unsafe fn f() {}'
+    plant "unsafe stays in" crates/runqueue/src/queue/summary.rs 'unsafe fn f() {}'
     plant "no #[allow]" crates/stats/src/plan.rs '#[allow(dead_code)]'
     plant "nothing is left to do" crates/cli/src/run.rs 'fn f() { todo!() }'
     plant "examples are compiled" crates/cli/src/run.rs '//! ```ignore'

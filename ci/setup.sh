@@ -7,7 +7,7 @@ command -v apt-get >/dev/null || skip "this is no Debian: install a C compiler, 
 packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-dev valgrind util-linux pkg-config)
 packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools sysbench rt-tests)
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
-packages+=(buffer bonnie++ dmsetup)
+packages+=(buffer bonnie++ dmsetup linux-perf)
 # What the benchmark of waits runs.
 packages+=(redis-server redis-tools nodejs ruby pigz ffmpeg make default-jdk-headless)
 # Its name has Debian's version of Python in it.

@@ -13,15 +13,17 @@ reports=$CARGO_TARGET_DIR/reports
 export TSAN_OPTIONS="log_path=$reports/report exitcode=0 die_after_fork=0 history_size=4"
 
 # Reports whose accesses all have a line below `$1` on top of their stacks, once the frames of core are taken off, which
-# are inlined there. Where a stack could not be restored, the other one decides.
+# are inlined there. Where a stack could not be restored, the other one decides. What the last owner of an Arc drops is left
+# out: a fence in the standard library orders it after all uses by other owners, and the sanitizer does not see fences.
 ours() {
     awk -v ours="$1" '
         function verdict() {
-            if (mine && !others) { printf "%s", report; found = 1 }
-            report = ""; mine = others = top = 0
+            if (mine && !others && !last_owner) { printf "%s", report; found = 1 }
+            report = ""; mine = others = top = last_owner = 0
         }
         /^WARNING: ThreadSanitizer/ { verdict() }
         { report = report $0 "\n" }
+        /^    #[0-9]+ .*alloc::sync::Arc<.*>::drop_slow/ { last_owner = 1 }
         /^  .*([Rr]ead|[Ww]rite) of size/ { top = 1 }
         top && /^    #[0-9]+ / && !/\/library\/core\/src\// { top = 0; if (index($0, ours)) mine++; else others++ }
         END { verdict(); exit !found }
@@ -47,9 +49,9 @@ selftest() {
 selftest
 fresh
 # One build of all test programs: packages that are built one by one differ in the features of what they depend on.
-packages=(meter rcu sysv locks workloads)
+packages=(meter rcu sysv locks workloads runqueue)
 built=$(RUSTFLAGS="$flags" cargo +nightly test --locked --release --target "$host" --no-run \
-    "${packages[@]/#/--package=unspin-}" --lib --test suite --test recording --test processes --test smoke 2>&1) ||
+    "${packages[@]/#/--package=unspin-}" --lib --test suite --test recording --test processes --test smoke --test stress 2>&1) ||
     { printf '%s\n' "$built"; fail "the tests do not build"; }
 
 # tests CRATE SOURCE [FILTER...]: runs the test program that was built from this source of the crate.
@@ -69,6 +71,8 @@ tests recording tests/recording.rs
 tests processes tests/processes/main.rs oracle
 tests smoke tests/smoke.rs
 tests unspin_workloads src/lib.rs
+tests unspin_runqueue src/lib.rs
+tests stress tests/stress.rs
 if ours "$PWD/crates/"; then
     fail "data races in this workspace"
 fi

@@ -22,6 +22,7 @@ mod plan;
 mod program;
 mod quantity;
 mod recording_file;
+mod runqueue;
 mod session;
 mod start;
 mod table;
@@ -55,17 +56,19 @@ fn measure(options: &Options) -> Result<(), String> {
     let extent = options.extent();
     let (mut plan, mut meter) = (plan::rows(&tools, &extent), meter::rows(&tools, &extent));
     let (mut locks, mut waits) = (locks::rows(&extent), waits::rows(&tools, &extent));
+    let mut queues = runqueue::rows(&extent);
     if let Some(only) = &options.only {
         plan.retain(|row| only.includes(row.name));
-        for rows in [&mut meter, &mut locks, &mut waits] {
+        for rows in [&mut meter, &mut locks, &mut waits, &mut queues] {
             rows.retain(|row| only.includes(&row.name));
         }
-        if plan.is_empty() && meter.is_empty() && locks.is_empty() && waits.is_empty() {
+        if plan.is_empty() && [&meter, &locks, &waits, &queues].iter().all(|rows| rows.is_empty()) {
             return Err(format!("--only {only}: no row has such a name"));
         }
     }
     let measurements = plan.iter().flat_map(plan::Row::measurements);
-    let quantities = meter.iter().chain(&locks).chain(&waits).flat_map(quantity::QuantityRow::measurements);
+    let quantities = [&meter, &locks, &waits, &queues].into_iter().flatten();
+    let quantities = quantities.flat_map(quantity::QuantityRow::measurements);
     let measurements: Vec<_> = measurements.chain(quantities).collect();
     let session = session::run(&measurements, &tools, &extent)?;
     let document = table::Document {
@@ -74,6 +77,7 @@ fn measure(options: &Options) -> Result<(), String> {
         meter: &quantity::evaluate(&meter, &session),
         locks: &quantity::evaluate(&locks, &session),
         waits: &quantity::evaluate(&waits, &session),
+        runqueue: &quantity::evaluate(&queues, &session),
     };
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&document);

@@ -194,6 +194,18 @@ fn arguments(task: &Task) -> Vec<String> {
         Task::Waits { program, ms, kit } => {
             words(&[&"waits", &value_name(*program), &"--ms", ms, &"--kit", &kit.display()])
         }
+        Task::Tasks { runtime, program, workers, count } => words(&[
+            &"tasks",
+            &value_name(*runtime),
+            &value_name(*program),
+            &"--workers",
+            workers,
+            &"--count",
+            count,
+        ]),
+        Task::Volano { model, workers, messages } => {
+            words(&[&"volano", &value_name(*model), &"--workers", workers, &"--messages", messages])
+        }
         Task::Preloaded => words(&[&"preloaded"]),
     }
 }
@@ -207,7 +219,7 @@ mod tests {
     use super::*;
     use crate::inner::{
         Call, Company, Contended, EffortOptions, LockKind, Placement, Protocol, Section, Share, Stressor,
-        WaitProgram,
+        TaskProgram, TaskRuntime, VolanoModel, WaitProgram,
     };
     use crate::options::{self, Options};
     use clap::Parser;
@@ -237,6 +249,13 @@ mod tests {
             Task::Hackbench { groups: 6 },
             Task::Inversion { protocol: Protocol::Inherit },
             Task::Waits { program: WaitProgram::Node, ms: 5, kit: "/tmp/somewhere".into() },
+            Task::Tasks {
+                runtime: TaskRuntime::AsyncExecutor,
+                program: TaskProgram::SpawnInside,
+                workers: 2,
+                count: 3,
+            },
+            Task::Volano { model: VolanoModel::Tokio, workers: 8, messages: 100 },
             Task::Preloaded,
         ];
         for task in tasks {

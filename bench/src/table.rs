@@ -4,7 +4,7 @@ use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
 use crate::plan::Wanted;
 use crate::quantity;
 use crate::session::{Session, Validity};
-use crate::{locks, meter, waits};
+use crate::{locks, meter, runqueue, waits};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -21,6 +21,8 @@ pub struct Document<'a> {
     pub locks: &'a [quantity::QuantityFigure],
     /// The waits' rows.
     pub waits: &'a [quantity::QuantityFigure],
+    /// The run queues' rows.
+    pub runqueue: &'a [quantity::QuantityFigure],
 }
 
 /// Columns of the widest line.
@@ -40,6 +42,9 @@ pub fn text(document: &Document<'_>) -> String {
     }
     if !document.waits.is_empty() {
         text += &quantity::table::text(waits::HEADING, waits::LEGEND, document.waits);
+    }
+    if !document.runqueue.is_empty() {
+        text += &quantity::table::text(runqueue::HEADING, runqueue::LEGEND, document.runqueue);
     }
     text
 }

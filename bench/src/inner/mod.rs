@@ -20,7 +20,9 @@ mod pair;
 mod postgres;
 mod section;
 mod stress;
+mod tasks;
 mod timing;
+mod volano;
 mod waits;
 
 pub use contend::Contended;
@@ -30,6 +32,8 @@ pub use lock::LockKind;
 pub use messages::Placement;
 pub use postgres::{Cluster, commands as postgres_commands};
 pub use stress::Stressor;
+pub use tasks::{TaskProgram, TaskRuntime};
+pub use volano::VolanoModel;
 pub use waits::Program as WaitProgram;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -228,6 +232,33 @@ pub enum Task {
         #[arg(long)]
         kit: PathBuf,
     },
+    /// Async tasks on an executor; prints one or two figures
+    Tasks {
+        /// Whose
+        #[arg(value_enum)]
+        runtime: TaskRuntime,
+        /// What they do
+        #[arg(value_enum)]
+        program: TaskProgram,
+        /// Threads that run them
+        #[arg(long)]
+        workers: usize,
+        /// How much
+        #[arg(long)]
+        count: u64,
+    },
+    /// volano with 10 rooms of 20 users; prints messages a second
+    Volano {
+        /// What serves the connections
+        #[arg(value_enum)]
+        model: VolanoModel,
+        /// Threads in each process that run tasks; without effect with threads
+        #[arg(long)]
+        workers: usize,
+        /// Messages that each user sends
+        #[arg(long)]
+        messages: usize,
+    },
     /// Prints the libraries that were loaded before this program's own
     Preloaded,
 }
@@ -345,6 +376,8 @@ pub fn run(task: &Task) -> Result<(), String> {
             json(&[])?
         }
         Task::Waits { program, ms, ref kit } => waits::run(program, ms, kit)?.to_string(),
+        Task::Tasks { runtime, program, workers, count } => tasks::run(runtime, program, workers, count)?,
+        Task::Volano { model, workers, messages } => volano::rate(model, workers, messages)?.to_string(),
         Task::Preloaded => std::env::var("LD_PRELOAD").unwrap_or_default(),
     };
     println!("{figure}");

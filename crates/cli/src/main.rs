@@ -4,20 +4,26 @@
 mod arena;
 mod arenas;
 mod cache;
+mod dbt1;
 mod engine;
 mod environment;
 mod error;
 mod hackbench;
 mod ignored_signals;
+mod lens;
 mod library;
 mod meter;
+mod observed;
 mod options;
 mod outfile;
 mod plan;
+mod profile;
 mod program;
 mod prove;
 mod reach;
 mod run;
+mod run_queue;
+mod run_queue_program;
 mod runtime;
 mod scratch;
 mod semopbench;
@@ -25,6 +31,7 @@ mod shell;
 mod stderr;
 mod stdout;
 mod top;
+mod volano;
 mod wakeup;
 
 use options::{Command, CommandLine};
@@ -36,9 +43,12 @@ fn main() -> ExitCode {
         Command::Meter(options) => meter::run(&options),
         Command::Report(options) => meter::replay(&options),
         Command::Top(options) => top::run(&options),
+        Command::Profile(options) => profile::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
         Command::Hackbench(options) => hackbench::run(&options),
+        Command::Volano(options) => volano::run(&options),
+        Command::Dbt1(options) => dbt1::run(&options),
         Command::Arenas(options) => arenas::run(&options.action),
     };
     outcome.unwrap_or_else(|error| {

@@ -1,22 +1,32 @@
 //! The command line.
 
 mod arenas;
+mod dbt1;
 mod hackbench;
 mod list;
 mod meter;
+mod observe;
+mod profile;
 mod prove;
 mod replace;
+mod size;
 mod top;
+mod volano;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use dbt1::{Dbt1Mix, Dbt1Options};
 pub use hackbench::{HackbenchOptions, Transport};
 use meter::percent;
-pub use meter::{Format, MeterOptions, RecordOptions, ReportOptions, ViewOptions};
+pub use meter::{Format, Lens, MeterOptions, RecordOptions, ReportOptions, ViewOptions};
+pub use observe::ObserveOptions;
+pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 pub use replace::Replace;
 pub use top::TopOptions;
+pub use volano::{VolanoModel, VolanoOptions};
 
 use crate::engine::{self, Engine};
+use crate::run_queue;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -53,16 +63,19 @@ pub enum Command {
     Meter(MeterOptions),
     Report(ReportOptions),
     Top(TopOptions),
+    Profile(ProfileOptions),
     Run(RunOptions),
     Arenas(ArenasOptions),
     Semopbench(SemopbenchOptions),
     Hackbench(HackbenchOptions),
+    Volano(VolanoOptions),
+    Dbt1(Dbt1Options),
 }
 
 impl CommandLine {
     /// Reads the command line. Prints help or an error and ends the process if there is nothing to run.
     pub fn read() -> CommandLine {
-        CommandLine::try_parse().unwrap_or_else(|mut error| {
+        CommandLine::parse_words(std::env::args_os().collect()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
             match misplaced(&error, std::env::args().nth(1).as_deref()) {
                 Some(line) => _ = writeln!(io::stderr(), "unspin: {line}"),
@@ -78,6 +91,22 @@ impl CommandLine {
             }
             std::process::exit(error.exit_code())
         })
+    }
+}
+
+impl CommandLine {
+    /// Parses a command line. A list of run queues behind the workload volano, which itself has one run queue, belongs to
+    /// `prove`: `unspin prove volano --runqueue global,percpu`.
+    fn parse_words(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
+        let parsed = CommandLine::try_parse_from(&words)?;
+        let Command::Prove(options) = &parsed.command else { return Ok(parsed) };
+        let Some((list, command)) = run_queue::list_behind_workload(&options.command) else {
+            return Ok(parsed);
+        };
+        let Some(before) = words.strip_suffix(&options.command[..]) else { return Ok(parsed) };
+        let (name, rest) = before.split_at(2);
+        let list = ["--runqueue".into(), list];
+        CommandLine::try_parse_from(name.iter().chain(&list).chain(rest).chain(&command))
     }
 }
 
@@ -128,12 +157,12 @@ Examples:
 /// Run a program with its locks and waits replaced
 ///
 /// --mutex replaces pthread mutexes and --waits replaces wait policies: all of them, or single ones by the names that
-/// `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory). Nothing is
-/// measured. Output and exit code are those of the program. If an entry replaced nothing, a line on standard error says so
+/// `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory).
+/// --runqueue chooses the run queue of a program that is built on the crate unspin-runqueue. Nothing is measured. Output and exit code are those of the program. If an entry replaced nothing, a line on standard error says so
 /// when the program has ended, with the reason.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--waits|--use-plan|--sysv> [OPTIONS] <COMMAND>...",
-          group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan"]).required(true).multiple(true)))]
+#[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--waits|--use-plan|--runqueue|--sysv> [OPTIONS] <COMMAND>...",
+          group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan", "runqueue"]).required(true).multiple(true)))]
 pub struct RunOptions {
     #[command(flatten)]
     pub replace: Replace,
@@ -153,7 +182,7 @@ pub struct RunOptions {
     #[arg(long, short)]
     pub verbose: bool,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench
+    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

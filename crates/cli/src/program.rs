@@ -3,6 +3,7 @@
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::reach;
+use crate::run_queue::{self, RunQueue};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +14,7 @@ use std::process::Command;
 use unspin_sys::creds::Creds;
 
 /// unspin's own workloads, by the names of their commands.
-pub const WORKLOADS: [&str; 2] = ["semopbench", "hackbench"];
+pub const WORKLOADS: [&str; 4] = ["semopbench", "hackbench", "volano", "dbt1"];
 
 /// What `prove` needs, for programs that run until they are stopped.
 pub const NEEDS_AN_END: &str = "prove compares whole runs, so it needs a program that ends by itself, such as a script \
@@ -28,25 +29,55 @@ pub struct Program {
     pub name: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// The run queue of its executors; none if they choose it themselves.
+    pub run_queue: Option<RunQueue>,
 }
 
 impl Program {
     /// Finds the program that a command line names, and checks that the preload library can reach it. The name of a
     /// workload means the workload; a path means another program of the same name.
     pub fn find(command: &[OsString]) -> Result<Program, Error> {
+        let program = Program::find_any(command)?;
+        if !is_workload(&command[0]) {
+            reach::check(&program.path, &Creds::current())?;
+        }
+        Ok(program)
+    }
+
+    /// Finds the program, which the preload library need not reach.
+    pub fn find_any(command: &[OsString]) -> Result<Program, Error> {
         let (name, arguments) = command.split_first().expect("clap wants a command");
         if is_workload(name) {
-            return Ok(Program { path: ourselves(), name: "unspin".into(), arguments: command.to_vec() });
+            let arguments = command.to_vec();
+            return Ok(Program { path: ourselves(), name: "unspin".into(), arguments, run_queue: None });
         }
         let path = search(name, std::env::var_os("PATH"))?;
-        reach::check(&path, &Creds::current())?;
-        Ok(Program { path, name: name.clone(), arguments: arguments.to_vec() })
+        if !reach::executable(&path) {
+            let why = if path.is_dir() {
+                "is a folder, not a program"
+            } else {
+                "is not executable (chmod +x makes it so)"
+            };
+            return Err(Error::CannotRun(format!("{}: {why}", path.display())));
+        }
+        Ok(Program { path, name: name.clone(), arguments: arguments.to_vec(), run_queue: None })
+    }
+
+    /// The command line that finds it.
+    pub fn command_line(&self) -> Vec<OsString> {
+        match self.workload() {
+            Some(_) => self.arguments.clone(),
+            None => [&self.name].into_iter().chain(&self.arguments).cloned().collect(),
+        }
     }
 
     /// A command that starts it.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(&self.arguments);
+        if let Some(run_queue) = self.run_queue {
+            command.env(run_queue::VARIABLE, run_queue.name());
+        }
         command
     }
 

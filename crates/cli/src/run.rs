@@ -12,6 +12,7 @@ use crate::library;
 use crate::options;
 use crate::plan::{Compiled, NamesFrom, RunTally};
 use crate::program::Program;
+use crate::run_queue_program;
 use crate::runtime::Runtime;
 use crate::scratch::{self, Scratch};
 use std::fs;
@@ -26,7 +27,7 @@ use unspin_sys::process;
 pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let inherited = inherited_descriptors();
     let arena = arena::of(options.sysv, options.arena.as_deref()).map_err(Error::Usage)?;
-    let program = Program::find(&options.command)?;
+    let program = run_queue_program::find(&options.command, options.replace.runqueue)?;
     let plan = options.replace.compile(&program)?;
     let library = library::unpack()?;
     let engine = options.sysv.unwrap_or(Engine::Kernel);
@@ -34,9 +35,8 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let kept = plan.as_ref().map(Compiled::keep).transpose()?;
     // Without an observer the program runs all the same. A program that adopts orphans has none: it would be the program's
     // child, and the program may wait for all of its children.
-    let observed = plan
-        .filter(|_| !child::adopts_orphans())
-        .and_then(|plan| Observed::new(plan, options, &program.path).ok());
+    let is_observed = (plan.is_some() || program.run_queue.is_some()) && !child::adopts_orphans();
+    let observed = is_observed.then(|| Observed::new(plan, options, &program).ok()).flatten();
     if let Some(observed) = &observed {
         observed.start_observer(&inherited);
     }
@@ -60,13 +60,13 @@ pub fn try_arena(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
 
 /// A program whose replacements are counted. Dropping it removes the tally; becoming the program does not drop it.
 struct Observed<'o> {
-    plan: Compiled,
+    plan: Option<Compiled>,
     // Before its folder.
     tally: RunTally,
     scratch: Scratch,
     options: &'o options::RunOptions,
-    /// The file that is executed.
-    program: &'o Path,
+    /// The program that is executed.
+    program: &'o Program,
 }
 
 /// Maximum time of one wait for the program's end.
@@ -76,9 +76,9 @@ const BRIEF_SLICE: Duration = Duration::from_millis(500);
 
 impl<'o> Observed<'o> {
     fn new(
-        plan: Compiled,
+        plan: Option<Compiled>,
         options: &'o options::RunOptions,
-        program: &'o Path,
+        program: &'o Program,
     ) -> Result<Observed<'o>, Error> {
         let scratch = Scratch::new(scratch::RUN, Creds::current().uid)?;
         let tally = RunTally::create(scratch.folder())?;
@@ -114,19 +114,37 @@ impl<'o> Observed<'o> {
         if !self.tally.path().exists() {
             return;
         }
-        let replacements = self.tally.replacements(&self.plan);
+        for line in self.lines_of_plan().into_iter().chain(self.line_of_run_queue()) {
+            // The reader may be gone.
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("unspin: {line}\n").as_bytes());
+        }
+    }
+}
+
+impl Observed<'_> {
+    fn lines_of_plan(&self) -> Vec<String> {
+        let Some(plan) = &self.plan else { return Vec::new() };
+        let replacements = self.tally.replacements(plan);
         let mut lines = replacements.warnings(&NamesFrom::Meter(&self.options.command));
         if self.options.verbose {
             lines.insert(0, format!("replaced: {replacements}"));
         }
         if replacements.has_few_mutexes() {
-            lines.extend(
-                Runtime::of_file(self.program).into_iter().map(|runtime| runtime.advice().to_owned()),
-            );
+            let runtimes = Runtime::of_file(&self.program.path);
+            lines.extend(runtimes.into_iter().map(|runtime| runtime.advice().to_owned()));
         }
-        for line in lines {
-            // The reader may be gone.
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("unspin: {line}\n").as_bytes());
+        lines
+    }
+
+    fn line_of_run_queue(&self) -> Option<String> {
+        let run_queue = self.program.run_queue?;
+        let executors = self.tally.executors(run_queue);
+        let name = run_queue.name();
+        match executors {
+            0 => self.tally.run_queue_warning(run_queue),
+            _ if !self.options.verbose => None,
+            1 => Some(format!("run queue {name}: 1 executor")),
+            executors => Some(format!("run queue {name}: {executors} executors")),
         }
     }
 }

@@ -61,7 +61,8 @@ impl Runtime {
         match self {
             Runtime::Go => {
                 "Not seen are Go's locks (sync.Mutex, channels): they are not libc's. Only C code that is called through cgo \
-                 is seen. Go measures its own: runtime.SetMutexProfileFraction(1) and go tool pprof, or go test \
+                 is seen. unspin meter --lens futex,off-cpu shows where its threads wait, also of a running program (-p PID). Go \
+                 measures its own locks: runtime.SetMutexProfileFraction(1) and go tool pprof, or go test \
                  -mutexprofile."
             }
             Runtime::Rust => {

@@ -32,6 +32,12 @@ pub const METER: Owner = Owner { prefix: "unspin-meter-", kept: Duration::from_s
 /// The tally of a killed `run` is useless.
 pub const RUN: Owner = Owner { prefix: "unspin-run-", kept: Duration::ZERO };
 
+/// So is what a killed `profile` has left.
+pub const PROFILE: Owner = Owner { prefix: "unspin-profile-", kept: Duration::ZERO };
+
+/// The database of a killed `dbt1` is useless.
+pub const DBT1: Owner = Owner { prefix: "unspin-dbt1-", kept: Duration::ZERO };
+
 /// A folder of this process.
 #[derive(Debug)]
 pub struct Scratch {
@@ -50,13 +56,16 @@ impl Scratch {
         }
         let disk = std::env::temp_dir();
         remove_abandoned(&disk, owner, uid);
-        Scratch::in_folder(&disk, owner).map_err(|e| {
-            Error::at(
-                &disk,
-                "no folder can be created here, nor in /dev/shm: set TMPDIR to another folder",
-                e,
-            )
-        })
+        let failed = "no folder can be created here, nor in /dev/shm: set TMPDIR to another folder";
+        Scratch::in_folder(&disk, owner).map_err(|e| Error::at(&disk, failed, e))
+    }
+
+    /// Creates a folder below that of temporary files, for what may need more space than memory has.
+    pub fn on_disk(owner: Owner, uid: u32) -> Result<Scratch, Error> {
+        let disk = std::env::temp_dir();
+        remove_abandoned(&disk, owner, uid);
+        let failed = "no folder can be created here: set TMPDIR to another folder";
+        Scratch::in_folder(&disk, owner).map_err(|e| Error::at(&disk, failed, e))
     }
 
     fn in_folder(parent: &Path, owner: Owner) -> std::io::Result<Scratch> {

@@ -24,13 +24,26 @@ fn unwrapped(report: &str) -> String {
 /// Whether the first finding begins with `first` and names `place`, and the report says `next`.
 fn check(source: &str, first: &str, place: &str, next: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let Some(report) = report(source, folder.path()) else { return };
-    let text = unwrapped(&report);
-    let finding = first_finding(&report);
-    assert!(finding.starts_with(first), "{first}\n{report}");
-    assert!(finding.contains(place), "{place}\n{report}");
-    assert!(text.contains(next), "{next}\n{report}");
+    for _ in 0..ATTEMPTS {
+        let Some(report) = report(source, folder.path()) else { return };
+        let text = unwrapped(&report);
+        let finding = first_finding(&report);
+        if text.contains(DISTURBED) && !finding.starts_with(first) {
+            continue;
+        }
+        assert!(finding.starts_with(first), "{first}\n{report}");
+        assert!(finding.contains(place), "{place}\n{report}");
+        assert!(text.contains(next), "{next}\n{report}");
+        return;
+    }
+    skip(source, "other programs disturbed every run");
 }
+
+/// How often a cause is looked for while other programs disturb the run: a thread that loses its CPU within a hold is
+/// another cause.
+const ATTEMPTS: usize = 10;
+/// What the report then says.
+const DISTURBED: &str = "CEIL is not given";
 
 /// The paragraph before the first line `Next:`.
 fn first_finding(report: &str) -> String {

@@ -35,7 +35,7 @@ mod kind;
 mod mcs;
 #[cfg(all(test, loom))]
 mod models;
-mod park;
+pub mod park;
 mod raw;
 mod rt;
 #[cfg(all(test, shuttle))]

@@ -1,5 +1,5 @@
-//! Sleeping on a word private to the process: a futex. Models use a replacement in which a thread that is never woken
-//! shows as a deadlock.
+//! Sleeping on a word private to the process: a futex, for the locks and for what is built on them. Models use a
+//! replacement in which a thread that is never woken shows as a deadlock.
 //!
 //! Spurious wake-ups happen. Sleepers of one word are woken in order of arrival (real-time threads before others). A
 //! sleeper has a bit mask of *sorts*; [`wake_as`] skips sleepers of other sorts (FUTEX_WAKE_BITSET).
@@ -8,10 +8,14 @@
 pub(crate) mod model;
 
 #[cfg(any(loom, shuttle))]
-pub(crate) use model::{wait, wait_as, wait_shared, wake, wake_as, wake_shared};
-pub(crate) use unspin_sys::futex::Wake;
+pub use model::{wait, wake};
+#[cfg(any(loom, shuttle))]
+pub(crate) use model::{wait_as, wait_shared, wake_as, wake_shared};
+pub use unspin_sys::futex::Wake;
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use unspin_sys::futex::private::{wait, wait_as, wake, wake_as};
+pub use unspin_sys::futex::private::{wait, wake};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use unspin_sys::futex::private::{wait_as, wake_as};
 
 /// Sleeps on a word that other processes may share.
 #[cfg(not(any(loom, shuttle)))]

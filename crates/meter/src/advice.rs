@@ -32,9 +32,12 @@ pub(crate) fn write(report: &MeterReport, explained: &[&str], width: usize, text
     let polls = |wait: &Wait| wait.callers.iter().all(|caller| report.invocation.polls_at(&caller.row.name));
     let mut worth = worth_polling(report);
     worth.retain(|wait| !polls(wait) && !explained.contains(&wait.row.name.as_str()));
-    let Some(first) = worth.first() else { return };
+    worth.truncate(SENTENCES_MAX);
+    if worth.is_empty() {
+        return;
+    }
     text.push('\n');
-    for wait in worth.iter().take(SENTENCES_MAX) {
+    for wait in &worth {
         let row = &wait.row;
         let sentence = format!(
             "{} {}{} ({}), median {}; a wake-up {}: {}.",
@@ -48,6 +51,7 @@ pub(crate) fn write(report: &MeterReport, explained: &[&str], width: usize, text
         );
         wrap(&sentence, width, text);
     }
+    let Some(first) = worth.into_iter().find(|wait| !finds_cpus_awake(cost, wait)) else { return };
     let command = command::of(report);
     let _ = writeln!(text, "Try:      unspin run --waits poll {command}");
     let _ = writeln!(text, "Prove it: unspin prove --waits poll {command}");
@@ -126,9 +130,14 @@ fn price(cost: WakeUpCost, kind: RecordKind) -> String {
     }
 }
 
-/// What polling could save. If a whole sleep was shorter than a wake-up from an idle CPU, its CPU was not idle.
+/// Whether most sleeps were shorter than a wake-up from an idle CPU: then their CPUs were not idle.
+fn finds_cpus_awake(cost: WakeUpCost, wait: &Wait) -> bool {
+    wait.row.median < cost.seconds(wait.kind)
+}
+
+/// What polling could save.
 fn prospect(cost: WakeUpCost, wait: &Wait) -> String {
-    if wait.row.median < cost.seconds(wait.kind) {
+    if finds_cpus_awake(cost, wait) {
         return String::from(
             "most of these waits found the CPUs awake, so polling first saves little; measure on a machine that does \
              nothing else",

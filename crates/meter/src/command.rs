@@ -18,6 +18,21 @@ pub(crate) fn of(report: &MeterReport) -> String {
     }
 }
 
+/// The same for a program whose run queue another option chooses: without the option by which the workload volano chooses
+/// one itself.
+pub(crate) fn without_run_queue(report: &MeterReport) -> String {
+    const OPTION: &str = "--runqueue";
+    let given = &report.invocation.command;
+    if given.first().is_none_or(|name| name != "volano") {
+        return of(report);
+    }
+    let is_value = |at: usize| at > 0 && given[at - 1] == OPTION;
+    let is_kept =
+        |at: usize| given[at] != OPTION && !is_value(at) && !given[at].starts_with(&format!("{OPTION}="));
+    let kept: Vec<String> = (0..given.len()).filter(|&at| is_kept(at)).map(|at| given[at].clone()).collect();
+    shell::line(&kept)
+}
+
 /// Whether a process's command line may have been truncated in the recording.
 fn is_cut(command: &[String]) -> bool {
     command.iter().map(|word| word.len() + 1).sum::<usize>() >= COMMAND_MAX

@@ -88,7 +88,7 @@ pub fn count(n: u64) -> String {
 }
 
 /// A share as the headline of Hartner 2001 has it: `76.3 %`, `6.85 %`.
-pub(crate) fn spoken_percent(share: f64) -> String {
+pub fn spoken_percent(share: f64) -> String {
     format!("{} %", number(share * 100.0).trim_end_matches(".00"))
 }
 

@@ -20,6 +20,8 @@ pub enum RecordKind {
     Write = 0x13,
     /// `pthread_spinlock_t`.
     Spin = 0x14,
+    /// A lock of a run queue of the crate `unspin-runqueue`. The address is a number of the queue in its process.
+    RunQueue = 0x15,
     /// A wait for a condition, `pthread_cond_t`.
     Condition = 0x20,
     /// A wait for the other threads of a `pthread_barrier_t`.
@@ -87,13 +89,14 @@ pub enum Class {
 
 impl RecordKind {
     /// Every kind.
-    pub const ALL: [RecordKind; 27] = [
+    pub const ALL: [RecordKind; 28] = [
         RecordKind::Engine,
         RecordKind::Mutex,
         RecordKind::Reacquired,
         RecordKind::Read,
         RecordKind::Write,
         RecordKind::Spin,
+        RecordKind::RunQueue,
         RecordKind::Condition,
         RecordKind::Barrier,
         RecordKind::Semaphore,
@@ -144,7 +147,8 @@ impl RecordKind {
             | RecordKind::Reacquired
             | RecordKind::Read
             | RecordKind::Write
-            | RecordKind::Spin => Class::Lock,
+            | RecordKind::Spin
+            | RecordKind::RunQueue => Class::Lock,
             RecordKind::Condition
             | RecordKind::Barrier
             | RecordKind::Semaphore

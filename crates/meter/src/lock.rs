@@ -240,6 +240,7 @@ impl RecordKind {
             | RecordKind::Ceiling => "mutex",
             RecordKind::Read | RecordKind::Write => "rwlock",
             RecordKind::Spin => "spin lock",
+            RecordKind::RunQueue => "run-queue lock",
             RecordKind::Condition
             | RecordKind::Signal
             | RecordKind::Broadcast

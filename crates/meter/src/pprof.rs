@@ -19,6 +19,9 @@
 //! ```
 
 mod profile;
+mod samples;
+
+pub use self::samples::{Sampled, encode_samples};
 
 use self::profile::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 use crate::event::Key;
@@ -91,8 +94,11 @@ pub fn contentions(snapshot: &Snapshot, names: &Names<'_>, frames: &Frames<'_>) 
 /// The profile as a file: protocol buffers, compressed with gzip. `program` is the program that was run; `started` is
 /// in nanoseconds since the epoch. Contentions that differ only in their numbers are added up.
 pub fn encode(program: &str, contentions: &[Contention], started: u64, seconds: f64) -> Vec<u8> {
+    compressed(&Builder::new(program).build(contentions, started, seconds))
+}
+
+fn compressed(profile: &Profile) -> Vec<u8> {
     let mut file = GzEncoder::new(Vec::new(), Compression::default());
-    let profile = Builder::new(program).build(contentions, started, seconds);
     let written = file.write_all(&profile.encode_to_vec()).and_then(|()| file.finish());
     written.expect("memory takes everything")
 }

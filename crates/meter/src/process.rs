@@ -61,7 +61,12 @@ pub(crate) fn processes(snapshot: &Snapshot) -> Vec<Process> {
         since: snapshot.window.to_seconds(image.since),
         threads: image.threads.len() as u64,
     };
-    snapshot.images.iter().map(process).collect()
+    // A second recorder in a process has an image of its own, without threads.
+    let has_another = |image: &Image| {
+        snapshot.images.iter().any(|other| other.pid == image.pid && !other.threads.is_empty())
+    };
+    let shown = snapshot.images.iter().filter(|image| !image.threads.is_empty() || !has_another(image));
+    shown.map(process).collect()
 }
 
 /// Returns the names of lock and caller.

@@ -64,6 +64,13 @@ pub struct Recording {
     current: AtomicU64,
 }
 
+/// Whether a table stands for its thread. The discriminants are part of the file's format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TableRole {
+    OfThread = 0,
+    Second = 1,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Access {
     Write,
@@ -327,10 +334,25 @@ impl Recording {
     /// process. None if there is no memory for another table; the thread is then counted as not recorded. Also none
     /// if the recording is only read.
     pub fn claim(&self) -> Option<Table<'_>> {
+        self.claim_as(TableRole::OfThread)
+    }
+
+    /// As [`claim`](Recording::claim), for a thread that may already have a table in this file, which another recorder
+    /// in its process has claimed through a mapping of its own. The rows count; the thread and its times are those of
+    /// its other table.
+    pub fn claim_second(&self) -> Option<Table<'_>> {
+        self.claim_as(TableRole::Second)
+    }
+
+    fn claim_as(&self, role: TableRole) -> Option<Table<'_>> {
         let table = self.image().and_then(|image| self.reused(&image).or_else(|| self.fresh(&image)));
         if table.is_none() && self.access == Access::Write {
             // Relaxed: a count.
             self.map.words()[REFUSED].fetch_add(1, Relaxed);
+        }
+        if let Some(table) = &table {
+            // Relaxed: a reader that does not see it yet counts the thread for a moment.
+            table.head()[table::IS_SECOND].store(role as u64, Relaxed);
         }
         table
     }

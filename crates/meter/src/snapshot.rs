@@ -188,7 +188,7 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
         .collect();
     images.reverse();
     // If several threads of a new process arrive first at once, each makes an image, and one of the images is used.
-    images.retain(|image| !image.threads.is_empty());
+    images.retain(|image| !image.threads.is_empty() || !image.rows.is_empty());
     Snapshot {
         window: header::window(words, program),
         started: header::started(words),
@@ -348,6 +348,9 @@ impl<'m> Reader<'m> {
             && let Some(record) = image.rows.get_mut(&key)
         {
             record.counts.merge(&waiting(key, end.saturating_sub(since)));
+        }
+        if word(head, table::IS_SECOND) != 0 {
+            return;
         }
         let (owner, until) = (word(head, table::OWNER), word(head, table::UNTIL));
         let until = if until == 0 { end } else { until };

@@ -43,6 +43,8 @@ pub(crate) const WAITING_ROW: usize = 13;
 pub(crate) const WAITING_SINCE: usize = 14;
 /// The lowest bit of [`WAITING_SINCE`]: the wait has a deadline. The time loses one tick.
 pub(crate) const HAS_DEADLINE: u64 = 1;
+/// 1 if the table is a second one of its thread: see [`Recording::claim_second`](crate::Recording::claim_second).
+pub(crate) const IS_SECOND: usize = 15;
 /// First of [`EVENTS`] event counters.
 pub(crate) const FIRST_EVENT: usize = 16;
 /// Room for event counters.

@@ -43,6 +43,10 @@ pub enum TallyCount {
     OtherMutexes,
     /// Call sites of waits to which no rule applies, once for each thread.
     OtherSites,
+    /// Executors of the crate `unspin-runqueue` with one run queue for all workers. The executors count themselves.
+    GlobalRunQueues,
+    /// The same with a run queue for each worker.
+    PerCpuRunQueues,
     /// Mutexes that the rule replaced.
     Replaced(TallyRow),
     /// Mutexes to which the rule applies, and which stay libc's because of their kind: shared, robust and so on.
@@ -62,6 +66,8 @@ impl TallyCount {
             TallyCount::Programs => 1,
             TallyCount::OtherMutexes => 2,
             TallyCount::OtherSites => 3,
+            TallyCount::GlobalRunQueues => 4,
+            TallyCount::PerCpuRunQueues => 5,
             TallyCount::Replaced(rule) => HEAD + row(rule, RULES)?,
             TallyCount::Kept(rule) => HEAD + (1 + RULES) + row(rule, RULES)?,
             TallyCount::Sites(rule) => HEAD + 2 * (1 + RULES) + row(rule, SITES)?,
@@ -133,7 +139,14 @@ mod tests {
     #[test]
     fn counts_have_words_of_their_own() {
         let rows = |limit| [TallyRow::All].into_iter().chain((0..limit).map(TallyRow::Rule));
-        let words: Vec<usize> = [TallyCount::Programs, TallyCount::OtherMutexes, TallyCount::OtherSites]
+        let single = [
+            TallyCount::Programs,
+            TallyCount::OtherMutexes,
+            TallyCount::OtherSites,
+            TallyCount::GlobalRunQueues,
+            TallyCount::PerCpuRunQueues,
+        ];
+        let words: Vec<usize> = single
             .into_iter()
             .chain(rows(RULES).flat_map(|row| [TallyCount::Replaced(row), TallyCount::Kept(row)]))
             .chain(rows(SITES).map(TallyCount::Sites))

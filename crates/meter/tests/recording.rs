@@ -5,8 +5,8 @@ use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
 use unspin_meter::{
-    AttemptOutcome, Config, Counts, Event, FirstUse, Image, Key, Level, Record, RecordKind, Recording,
-    Registers, Sample, Snapshot, Table,
+    AttemptOutcome, Config, Counts, Event, FirstUse, Image, Key, Level, MeterReport, Record, RecordKind,
+    Recording, Registers, Sample, Snapshot, Table,
 };
 
 const SPUN: Sample = Sample { outcome: AttemptOutcome::Spun, hold: 3, spun: 2, slept: 0 };
@@ -534,4 +534,33 @@ fn process_without_threads_is_not_shown() {
     assert_eq!(recording.snapshot().images, []);
     assert!(recording.claim().is_some());
     assert_eq!(recording.snapshot().images.len(), 1);
+}
+
+/// The preload library and an executor record in one process, each through a mapping of its own.
+#[test]
+fn second_table_of_a_thread_adds_rows_and_no_thread() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let other = Recording::open(&scratch.path()).unwrap();
+    let (table, second) = (recording.claim().unwrap(), other.claim_second().unwrap());
+    table.record(key(1), &SPUN);
+    second.record(Key::new(RecordKind::RunQueue, 2, 1), &SPUN);
+    other.release(second, None);
+    recording.release(table, Some((1, 0)));
+    let snapshot = recording.snapshot();
+    assert_eq!(attempts(&snapshot), 2);
+    assert_eq!(snapshot.images.iter().map(|image| image.threads.len()).sum::<usize>(), 1);
+    let report = MeterReport::new(&snapshot, &|_, _| None);
+    assert_eq!((report.processes.len(), report.blocked.threads, report.blocked.unknown), (1, 1, 0));
+}
+
+/// As of a program whose only locks are those of its executor.
+#[test]
+fn process_with_second_tables_only_is_listed() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Counts));
+    let second = recording.claim_second().unwrap();
+    second.record(key(1), &SPUN);
+    let report = MeterReport::from_recording(&recording, &|_, _| None);
+    assert_eq!((report.processes.len(), report.processes[0].threads, report.locks.len()), (1, 0, 1));
 }

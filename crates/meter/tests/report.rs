@@ -158,6 +158,33 @@ fn text_matches_the_stored_example() {
     assert!(text == expected, "printed:\n{text}\nexpected:\n{expected}");
 }
 
+/// The run queue that volano chooses itself gives way to those that are compared.
+#[test]
+fn contended_lock_of_a_run_queue_leads_to_a_comparison() {
+    let counts = Counts {
+        nowait: 50_000,
+        spun: 50_000,
+        timed: 100_000,
+        hold: 200_000_000,
+        spin: 900_000_000,
+        ..Counts::default()
+    };
+    let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
+    let mut snapshot = Snapshot::of_rows(window, [(Key::new(RecordKind::RunQueue, 1, 1), counts)]);
+    let next = |command: &str, snapshot: &mut Snapshot| {
+        snapshot.invocation.command = command.split_whitespace().map(str::to_owned).collect();
+        let report =
+            MeterReport::new(snapshot, &|_, _| Some(("runqueue_lock".to_owned(), "pop".to_owned()).into()));
+        report.findings().remove(0).command.unwrap()
+    };
+    let prove = "unspin prove --runqueue global,percpu -- ";
+    for own in ["--runqueue global", "--runqueue=percpu"] {
+        let command = format!("volano {own} --model tasks");
+        assert_eq!(next(&command, &mut snapshot), format!("{prove}volano --model tasks"));
+    }
+    assert_eq!(next("./server --runqueue x", &mut snapshot), format!("{prove}./server --runqueue x"));
+}
+
 #[test]
 fn destroyed_lock_is_marked() {
     let before = example(15, 5_000_000);

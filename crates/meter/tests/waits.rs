@@ -281,7 +281,7 @@ fn calls_that_never_waited_share_a_line() {
 
 #[test]
 fn advised_command_is_the_program_or_a_placeholder() {
-    let rows = [(call_site(RecordKind::Epoll, 10), slept(&[(20_000, 48 * US)]))];
+    let rows = [(call_site(RecordKind::Epoll, 10), slept(&[(20_000, 100 * US)]))];
     let with = |command: &[&str]| {
         let command = command.iter().map(|word| word.to_string()).collect();
         report(vec![Image { command, ..image(7, &rows) }]).to_string()
@@ -380,7 +380,7 @@ fn polling_that_is_on_is_not_advised() {
         !others.contains("at uv__io_poll+0xa (") && others.contains("at uv__async_io+0x14 ("),
         "{others}"
     );
-    assert!(others.contains("--waits poll@uv__async_io+0x14 node bench.js\n"), "{others}");
+    assert!(!others.contains("Try:"), "polling saves little there: {others}");
 }
 
 #[test]

@@ -114,13 +114,36 @@ fn after_parameters(rest: &str) -> &str {
     rest
 }
 
+/// Words after a dot that compilers add to the names of parts and copies of functions: GCC's, LLVM's, and Go's for its
+/// two calling conventions.
+const MARKS: [&str; 15] = [
+    "part",
+    "cold",
+    "constprop",
+    "isra",
+    "lto_priv",
+    "localalias",
+    "clone",
+    "llvm",
+    "resume",
+    "destroy",
+    "cleanup",
+    "actor",
+    "warm",
+    "abi0",
+    "abiinternal",
+];
+
 /// Removes the suffixes of parts and copies of a function that compilers make: `.part.0`, `.cold`, `.constprop.1`,
-/// `.llvm.77`. Names of C and C++ contain no dots.
+/// `.llvm.77`. Other dots belong to the name: Go's names have one after the package, as in `sync.(*Mutex).Lock`.
 fn without_marks(symbol: &str) -> &str {
-    match symbol.find('.') {
-        Some(dot) if dot > 0 => &symbol[..dot],
-        _ => symbol,
-    }
+    let is_mark = |text: &str| {
+        let word = text.split('.').next().unwrap_or_default();
+        word.bytes().all(|byte| byte.is_ascii_digit()) || MARKS.contains(&word)
+    };
+    let mut dots = symbol.match_indices('.').map(|(dot, _)| dot);
+    let first = dots.find(|&dot| dot > 0 && is_mark(&symbol[dot + 1..]));
+    &symbol[..first.unwrap_or(symbol.len())]
 }
 
 #[cfg(test)]
@@ -161,6 +184,10 @@ mod tests {
                 "Box<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::get()",
                 "Box<std::string >::get",
             ),
+            ("main.work", "main.work", "main.work"),
+            ("runtime.futex.abi0", "runtime.futex.abi0", "runtime.futex"),
+            ("main.main.func1", "main.main.func1", "main.main.func1"),
+            ("counter.0", "counter.0", "counter"),
             ("_Znonsense", "_Znonsense", "_Znonsense"),
             ("", "", ""),
             (".", ".", "."),

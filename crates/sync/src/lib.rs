@@ -51,11 +51,11 @@ pub mod machine {
 /// Threads and yielding.
 pub mod thread {
     #[cfg(loom)]
-    pub use loom::thread::{JoinHandle, spawn, yield_now};
+    pub use loom::thread::{Builder, JoinHandle, spawn, yield_now};
     #[cfg(shuttle)]
-    pub use shuttle::thread::{JoinHandle, spawn, yield_now};
+    pub use shuttle::thread::{Builder, JoinHandle, spawn, yield_now};
     #[cfg(not(any(loom, shuttle)))]
-    pub use std::thread::{JoinHandle, spawn, yield_now};
+    pub use std::thread::{Builder, JoinHandle, spawn, yield_now};
 }
 
 /// Primitives of the checker, from which models of the system are built: for code that replaces the kernel under a

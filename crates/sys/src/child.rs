@@ -227,7 +227,11 @@ pub fn signal_group(group: u32, signal: Signal) -> Result<(), Errno> {
 /// From now on the calling process gets SIGKILL when the *thread* that forked it ends. `ESRCH` if that has already
 /// happened.
 pub fn die_with_parent(parent: u32) -> Result<(), Errno> {
-    prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as usize)?;
+    get_on_parent_death(parent, Signal::Kill)
+}
+
+fn get_on_parent_death(parent: u32, signal: Signal) -> Result<(), Errno> {
+    prctl(libc::PR_SET_PDEATHSIG, signal.number())?;
     if crate::process::parent() == parent { Ok(()) } else { Err(Errno::ESRCH) }
 }
 
@@ -268,12 +272,19 @@ pub fn new_session() -> Result<(), Errno> {
 /// Makes the command's process the leader of its own process group, and has it killed when the calling thread ends, by
 /// whatever cause, so that nothing that was started stays behind.
 pub fn kill_on_parent_death(command: &mut Command) -> &mut Command {
+    signal_on_parent_death(command, Signal::Kill)
+}
+
+/// The same with another signal, for a process that ends by itself when it gets it.
+pub fn signal_on_parent_death(command: &mut Command, signal: Signal) -> &mut Command {
     let parent = crate::process::pid();
     command.process_group(0);
     // SAFETY: the closure makes two system calls and uses neither memory nor locks: that is permitted between fork and
     // exec.
     unsafe {
-        command.pre_exec(move || die_with_parent(parent).map_err(|e| std::io::Error::from_raw_os_error(e.0)))
+        command.pre_exec(move || {
+            get_on_parent_death(parent, signal).map_err(|e| std::io::Error::from_raw_os_error(e.0))
+        })
     }
 }
 

@@ -7,7 +7,7 @@
 //! One subject per module:
 //!
 //! - synchronisation: [`futex`], [`robust`] (words that the kernel marks when a thread ends), [`membarrier`], [`event`]
-//!   (eventfd and epoll), [`local`] (words with one writer);
+//!   (eventfd and epoll), [`timer`] (timerfd), [`local`] (words with one writer);
 //! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
 //!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`];
 //! - processes and threads: [`process`] (identity and life), [`child`] (child processes), [`generation`] (detects a
@@ -51,6 +51,7 @@ pub mod sched;
 pub mod signal;
 pub mod thread_exit;
 pub mod tid;
+pub mod timer;
 pub mod tls;
 mod view;
 

@@ -106,6 +106,13 @@ pub fn exists(pid: u32) -> bool {
     pid != 0 && unsafe { raw::call(libc::SYS_kill, [pid as usize, 0]) } != Err(Errno::ESRCH)
 }
 
+/// Whether the program has more privileges than its caller: it is set-uid or set-gid, or has capabilities of its file
+/// (getauxval(3), `AT_SECURE`). Then its environment must not decide which files it writes.
+pub fn is_secure_execution() -> bool {
+    // SAFETY: takes no address.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// The id of the calling process.
 pub fn pid() -> u32 {
     // SAFETY: no arguments, cannot fail.

@@ -94,6 +94,16 @@ pub fn thread_queries() -> ThreadQueries {
     if FORBIDDEN.load(Ordering::Relaxed) { ThreadQueries::Forbidden } else { ThreadQueries::Allowed }
 }
 
+/// Makes the calling thread a real-time thread of the lowest priority (SCHED_FIFO 1), if that is permitted: it runs
+/// before all threads that are none. Threads and processes that it creates are none.
+pub fn become_real_time() {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    let arguments = [0, policy as usize, &raw const parameters as usize];
+    // SAFETY: the kernel reads the live `sched_param`. 0 is the calling thread.
+    let _ = unsafe { raw::call(libc::SYS_sched_setscheduler, arguments) };
+}
+
 /// The calling thread's current real-time priority: 1 to 99 for SCHED_FIFO and SCHED_RR, 100 for SCHED_DEADLINE, which
 /// precedes them, and 0 for all other classes. Its own priority, not an inherited one.
 ///

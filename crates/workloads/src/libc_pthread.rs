@@ -87,6 +87,13 @@ impl<T> MonitorGuard<'_, T> {
         let result = unsafe { libc::pthread_cond_signal(self.monitor.conditions[condition].get()) };
         check("pthread_cond_signal", result);
     }
+
+    /// Wakes all threads that wait for the condition.
+    pub fn broadcast(&self, condition: usize) {
+        // SAFETY: initialised by `new` and not moved since.
+        let result = unsafe { libc::pthread_cond_broadcast(self.monitor.conditions[condition].get()) };
+        check("pthread_cond_broadcast", result);
+    }
 }
 
 impl<T> Deref for MonitorGuard<'_, T> {

@@ -48,7 +48,7 @@ fn blind_polling_is_a_loss() {
     );
 }
 
-/// By how many microseconds the median wait with a limit of a millisecond is late, by call.
+/// By how many microseconds the least late of some waits with a limit of a millisecond is late, by call.
 fn lateness(program: &Program, prepare: impl Fn(Run) -> Run, world: World) -> Vec<(String, f64)> {
     let outcome = prepare(Run::new(program.path(), world).args(["late"])).output();
     assert!(outcome.status.success(), "{outcome}");
@@ -59,8 +59,9 @@ fn lateness(program: &Program, prepare: impl Fn(Run) -> Run, world: World) -> Ve
     outcome.stdout.lines().map(parse).collect()
 }
 
-/// A limit that ends during a poll must not be followed by another whole wait. The threshold allows for a tick of the
-/// kernel and a busy machine: a wrong wait is late by the limit itself or more.
+/// A limit that ends during a poll must not be followed by another whole wait. Such a wait is late by the
+/// limit itself and more, every time; on a busy machine a right one is late by more, but not every time. (One that the
+/// kernel counts in ticks may be late by a tick, as the poll moves its begin.)
 #[test]
 fn limits_end_as_soon_as_without_polling() {
     let Some(program) = build("waits/limits") else { return };

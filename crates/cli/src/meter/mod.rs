@@ -9,7 +9,7 @@ pub mod notes;
 pub mod observer;
 pub mod outputs;
 pub mod recorded_program;
-mod relay;
+pub mod relay;
 mod report_guard;
 mod report_progress;
 pub mod running;
@@ -17,9 +17,11 @@ pub mod threads;
 pub mod wakeup;
 
 use crate::error::Error;
+use crate::lens;
+use crate::lens::beside::LensesBeside;
 use crate::options::{self, ViewOptions};
 use crate::runtime::Runtime;
-use crate::{outfile, stderr, stdout};
+use crate::{outfile, stdout};
 use names::Lookup;
 use outputs::Results;
 use recorded_program::RecordedProgram;
@@ -34,6 +36,7 @@ const RECORDING: &str = "the recording";
 
 /// Runs the program, reports on its locks, and returns its exit code.
 pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
+    lens::check(options)?;
     let [json, pprof] = outputs::files(&options.view);
     outfile::try_files(&[
         ("--output", options.output.as_deref()),
@@ -41,18 +44,25 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
         json,
         pprof,
     ])?;
+    if !lens::has_pthread(options) {
+        return lens::run(options);
+    }
     let recorded = RecordedProgram::new(&options.recorded)?;
+    let lenses = LensesBeside::start(options);
     let mut running = recorded.start(recorded.command())?;
     let ended = running.wait_until_end()?;
+    let lenses = lenses.stop(options);
     let was_asked_to_end = running.was_asked_to_end();
     let guard = running.guard_report();
     // Before the report, which may take longer and can be made again.
     let unsaved = options.record.as_deref().and_then(|file| save(&recorded, file, &guard).err());
     let progress = ReportProgress::start("; ^C ends this and keeps the recording");
     let snapshot = running.snapshot();
-    let results = results(&snapshot, &Lookup::new(), &options.view, &progress);
+    let mut results = results(&snapshot, &Lookup::new(), &options.view, &progress);
+    results.lenses = lenses;
+    results.lenses.explain(&results.report);
     let survivors = notes::survivors(&recorded);
-    let width = width(options.output.as_deref());
+    let width = outputs::report_width(options.output.as_deref());
     let mut unseen = None;
     let mut text = match running.observer().explain(&snapshot) {
         // They may still use locks.
@@ -74,8 +84,12 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     for note in notes.into_iter().flatten().chain(recorded.warnings()) {
         add_note(&note, width, &mut text);
     }
+    for section in results.lenses.sections(&options.view, &outputs::layout(&options.view, width)) {
+        text += "\n";
+        text += &section;
+    }
     let mut failed = Vec::new();
-    let unwritten = print(&text, options.output.as_deref()).err();
+    let unwritten = outputs::print(&text, options.output.as_deref()).err();
     failed.extend(results.write_files(&options.view));
     guard.complete();
     match (&options.record, unsaved, unwritten) {
@@ -94,7 +108,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
         }
         (None, _, None) => (),
     }
-    match print_all_but_the_last(failed) {
+    match outputs::print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::from(running::exit_code(ended.end))),
     }
@@ -140,32 +154,8 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     }
     let mut failed = results.write_files(&options.view);
     failed.extend(stdout::print(&text).err());
-    match print_all_but_the_last(failed) {
+    match outputs::print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),
     }
-}
-
-/// Columns of the table.
-fn width(output: Option<&Path>) -> usize {
-    output.map_or_else(|| outputs::width(std::io::stderr()), |_| outputs::file_width())
-}
-
-/// Writes to the file. Without one, or if it cannot be written, writes to standard error. Closing that is the user's
-/// choice.
-fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
-    let written = file.map(|file| outfile::write(file, text.as_bytes()));
-    if !matches!(written, Some(Ok(()))) {
-        stderr::print(text);
-    }
-    written.unwrap_or(Ok(()))
-}
-
-/// Prints all errors except the last, which main prints.
-fn print_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
-    let last = errors.pop()?;
-    for error in errors {
-        stderr::say(format_args!("{error}"));
-    }
-    Some(last)
 }

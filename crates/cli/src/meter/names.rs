@@ -105,8 +105,8 @@ impl<'a> Names<'a> {
 
     /// The name of a key of a process.
     pub fn name(&self, image: &Image, key: &Key) -> Option<Name> {
-        if let Some((lock, caller)) = unspin_sysv::describe(key) {
-            return Some((lock, caller).into());
+        if let Some(names) = names_of_own_lock(key) {
+            return Some(names.into());
         }
         let kind = key.kind()?;
         let (lock, origin) = self.lock(image, key, kind);
@@ -125,7 +125,7 @@ impl<'a> Names<'a> {
     /// The function of a key's caller, and those into which it was inlined. The outer callers are known only for first
     /// uses, so they are left out.
     pub fn frames(&self, image: &Image, key: &Key) -> Vec<pprof::Frame> {
-        if unspin_sysv::describe(key).is_some() {
+        if names_of_own_lock(key).is_some() {
             return Vec::new();
         }
         let frames = self.lookup.code(image, generation(image, key), key.caller);
@@ -358,6 +358,11 @@ impl CallerPlace {
     }
 }
 
+/// The names of a lock of unspin's own, and of its caller.
+fn names_of_own_lock(key: &Key) -> Option<(String, String)> {
+    unspin_sysv::describe(key).or_else(|| unspin_runqueue::lock::describe(key))
+}
+
 /// The list of modules that applies to a row.
 fn generation(image: &Image, key: &Key) -> u8 {
     image.rows.get(key).map_or(1, |record| record.first_use.generation)
@@ -382,7 +387,7 @@ fn size_of(kind: RecordKind) -> u64 {
         | RecordKind::WokenByBroadcast => 48,
         RecordKind::Barrier | RecordKind::Semaphore => 32,
         RecordKind::Futex => 4,
-        RecordKind::Engine | RecordKind::Init => 1,
+        RecordKind::Engine | RecordKind::RunQueue | RecordKind::Init => 1,
         RecordKind::Join
         | RecordKind::Poll
         | RecordKind::Select

@@ -4,9 +4,11 @@ use super::lock_files::LockFiles;
 use super::names::{Lookup, Names, Parts};
 use super::threads;
 use crate::error::Error;
+use crate::lens::reports::Reports;
 use crate::options::{Format, ViewOptions};
-use crate::outfile;
+use crate::{outfile, stderr};
 use regex::Regex;
+use serde::Serialize;
 use std::os::fd::AsFd;
 use std::path::Path;
 use unspin_meter::{Filter, Fold, Image, Key, Layout, MeterReport, Pattern, ReportOptions, Snapshot, pprof};
@@ -22,6 +24,8 @@ pub struct Results {
     pub report: MeterReport,
     /// The profile for `--pprof`, if it is requested.
     profile: Option<Vec<u8>>,
+    /// What other lenses have seen.
+    pub lenses: Reports,
 }
 
 impl Results {
@@ -43,12 +47,12 @@ impl Results {
             let contentions = pprof::contentions(snapshot, &name, &|image, key| names.frames(image, key));
             pprof::encode(&program(snapshot), &contentions, snapshot.started, snapshot.window.seconds)
         });
-        Results { report: report(snapshot, &names, view, named), profile }
+        Results { report: report(snapshot, &names, view, named), profile, lenses: Reports::default() }
     }
 
     /// Writes the requested files.
     pub fn write_files(&self, view: &ViewOptions) -> Vec<Error> {
-        let json = view.json.as_deref().map(|file| json(&self.report, file));
+        let json = view.json.as_deref().map(|file| json(&Document::of(self), file));
         let profile = view.pprof.as_deref().zip(self.profile.as_ref());
         let profile = profile.map(|(file, profile)| outfile::write(file, profile));
         [json, profile].into_iter().flatten().filter_map(Result::err).collect()
@@ -99,11 +103,16 @@ pub fn text(report: &MeterReport, view: &ViewOptions, width: usize) -> String {
         lock: lock.as_ref().map(|matches| matches as Pattern<'_>),
         caller: caller.as_ref().map(|matches| matches as Pattern<'_>),
     });
-    let layout = if view.all { Layout::all(width) } else { Layout { width, ..Layout::default() } };
+    let layout = layout(view, width);
     match view.format {
         Format::Table => report.text(&layout),
         Format::Lockmeter => report.lockmeter(),
     }
+}
+
+/// The size of the printed tables.
+pub fn layout(view: &ViewOptions, width: usize) -> Layout {
+    if view.all { Layout::all(width) } else { Layout { width, ..Layout::default() } }
 }
 
 /// Columns for the table: those of the terminal, if the output goes to one; else those that the variable `COLUMNS`
@@ -126,9 +135,49 @@ const FILE_WIDTH: usize = 200;
 /// In fewer columns not even one number and a short name fit.
 const WIDTH_MIN: usize = 40;
 
-fn json(report: &MeterReport, file: &Path) -> Result<(), Error> {
-    let mut text = serde_json::to_string_pretty(report)
+/// The JSON document: the report of the pthread lens, and beside its fields those of the other lenses.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a MeterReport,
+    #[serde(flatten)]
+    lenses: &'a Reports,
+}
+
+impl<'a> Document<'a> {
+    fn of(results: &'a Results) -> Document<'a> {
+        Document { report: &results.report, lenses: &results.lenses }
+    }
+}
+
+/// Writes a document as JSON.
+pub fn json(document: &impl Serialize, file: &Path) -> Result<(), Error> {
+    let mut text = serde_json::to_string_pretty(document)
         .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
     text.push('\n');
     outfile::write(file, text.as_bytes())
+}
+
+/// Columns of a table that is printed to this file, or to standard error.
+pub fn report_width(output: Option<&Path>) -> usize {
+    output.map_or_else(|| width(std::io::stderr()), |_| file_width())
+}
+
+/// Writes to the file. Without one, or if it cannot be written, writes to standard error. Closing that is the user's
+/// choice.
+pub fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
+    let written = file.map(|file| outfile::write(file, text.as_bytes()));
+    if !matches!(written, Some(Ok(()))) {
+        stderr::print(text);
+    }
+    written.unwrap_or(Ok(()))
+}
+
+/// Prints all errors except the last, which main prints.
+pub fn print_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
+    let last = errors.pop()?;
+    for error in errors {
+        stderr::say(format_args!("{error}"));
+    }
+    Some(last)
 }

@@ -12,6 +12,7 @@ use crate::options;
 use crate::plan::{Compiled, NamesFrom, RunTally};
 use crate::program::Program;
 use crate::run;
+use crate::run_queue_program;
 use crate::scratch::{self, Scratch};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -33,8 +34,10 @@ pub struct RecordedProgram {
     arena: Option<PathBuf>,
     /// The compiled plan, if mutexes or waits are replaced.
     plan: Option<PathBuf>,
-    /// The plan, and the tally of what it replaces.
-    tallied: Option<(Compiled, RunTally)>,
+    /// The same plan, to be compared with the tally.
+    compiled: Option<Compiled>,
+    /// What the plan replaces, and the executors that use the run queue.
+    tally: Option<RunTally>,
     scratch: Scratch,
 }
 
@@ -42,7 +45,7 @@ impl RecordedProgram {
     /// Finds the program and creates the recording, in memory.
     pub fn new(options: &options::RecordOptions) -> Result<RecordedProgram, Error> {
         let arena = arena::of(Some(options.sysv), options.arena.as_deref()).map_err(Error::Usage)?;
-        let program = Program::find(&options.command)?;
+        let program = run_queue_program::find(&options.command, options.replace.runqueue)?;
         let plan = options.replace.compile(&program)?;
         let library = library::unpack()?;
         run::try_arena(options.sysv, arena.as_deref())?;
@@ -58,13 +61,12 @@ impl RecordedProgram {
         })?;
         wakeup::store(&recording);
         recording.set_invocation(&Invocation {
-            command: words(&options.command),
+            command: words(&program.command_line()),
             waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),
         });
-        let tallied = match &plan {
-            Some(plan) => Some((plan.clone(), RunTally::create(scratch.folder())?)),
-            None => None,
-        };
+        let is_tallied = plan.is_some() || program.run_queue.is_some();
+        let tally = is_tallied.then(|| RunTally::create(scratch.folder())).transpose()?;
+        let compiled = plan.clone();
         // In the cache, not in the temporary folder: processes that outlive unspin may start others, which read the
         // plan.
         let plan = plan.map(|plan| plan.keep()).transpose()?;
@@ -75,7 +77,8 @@ impl RecordedProgram {
             engine: options.sysv,
             arena,
             plan,
-            tallied,
+            compiled,
+            tally,
             scratch,
         })
     }
@@ -90,7 +93,7 @@ impl RecordedProgram {
             arena: self.arena.as_deref(),
             recording: Some(&recording),
             plan: self.plan.as_deref(),
-            tally: self.tallied.as_ref().map(|(_, tally)| tally.path()),
+            tally: self.tally.as_ref().map(RunTally::path),
         };
         environment.apply(&mut command);
         command
@@ -106,10 +109,15 @@ impl RecordedProgram {
         Running::start(self, command, None)
     }
 
-    /// Why entries of the plan have replaced nothing so far, with the next step.
+    /// Why entries of the plan, and the run queue, have replaced nothing so far, with the next step.
     pub fn warnings(&self) -> Vec<String> {
-        let tallied = self.tallied.as_ref();
-        tallied.map_or(Vec::new(), |(plan, tally)| tally.replacements(plan).warnings(&NamesFrom::Above))
+        let Some(tally) = &self.tally else { return Vec::new() };
+        let plan = self.compiled.as_ref();
+        let mut warnings =
+            plan.map_or(Vec::new(), |plan| tally.replacements(plan).warnings(&NamesFrom::Above));
+        let run_queue = self.program.run_queue;
+        warnings.extend(run_queue.and_then(|run_queue| tally.run_queue_warning(run_queue)));
+        warnings
     }
 
     /// The recording's file.

@@ -1,8 +1,9 @@
 //! The options of `unspin meter` and `unspin report`.
 
-use super::Replace;
+use super::size::bytes;
+use super::{ObserveOptions, Replace};
 use crate::engine::{self, Engine};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use unspin_meter::{COLUMNS, Level};
 
 const METER_HELP: &str = "\
-Exit code: that of the program; 128 + n if signal n killed it; or
+Exit code: that of the program; 128 + n if signal n killed it; 0 with -p, or with -a and no program; or
     2  the command line is wrong, or a requested file cannot be written
   125  unspin itself failed; the results have been printed, or are kept in a file that the message names
   126  the program cannot be executed, or cannot be preloaded
@@ -19,7 +20,7 @@ Exit code: that of the program; 128 + n if signal n killed it; or
 Examples:
   unspin meter ./server --selftest
   unspin meter --record server.rec ./server   # for `unspin report server.rec`
-  unspin meter --lock cache --all ./server    # only locks whose names contain `cache`";
+  unspin meter -p 4711                        # a running program in any language";
 
 /// Run a program and print the locks on which it lost time
 ///
@@ -27,8 +28,19 @@ Examples:
 /// standard error the locks and waits of all its processes: pthread mutexes, read-write locks, spin locks, conditions, barriers,
 /// POSIX semaphores, and other waits of libc. The most costly ones come first, with their callers.
 #[derive(Args, Debug)]
-#[command(after_help = METER_HELP, after_long_help = [COLUMNS, "\n", METER_HELP].concat())]
+#[command(after_help = METER_HELP, after_long_help = [COLUMNS, "\n", METER_HELP].concat(),
+          override_usage = "unspin meter [OPTIONS] <COMMAND>...\n       unspin meter [OPTIONS] <-a|-p <PID>>",
+          group(ArgGroup::new("which").args(["all_processes", "pid", "command"]).required(true).multiple(true)))]
 pub struct MeterOptions {
+    /// What is observed: `pthread`, the locks and waits of libc, by the preload library; `futex`, the waits of any code in futex(2);
+    /// `kernel`, the kernel's own locks; `off-cpu`, where the threads' time goes. Several are separated by commas
+    /// [default: pthread; with -a or -p: futex,kernel,off-cpu]
+    #[arg(long, value_name = "LENS", value_delimiter = ',')]
+    lens: Vec<Lens>,
+
+    #[command(flatten)]
+    pub observe: ObserveOptions,
+
     /// Write the report to this file instead of standard error
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -42,6 +54,20 @@ pub struct MeterOptions {
 
     #[command(flatten)]
     pub recorded: RecordOptions,
+}
+
+impl MeterOptions {
+    /// The lenses that are requested, or those that suit what is observed: the preload library cannot reach a program
+    /// that runs already.
+    pub fn lenses(&self) -> &[Lens] {
+        match &self.lens[..] {
+            [] if self.observe.pid.is_some() || self.observe.all_processes => {
+                &[Lens::Futex, Lens::Kernel, Lens::OffCpu]
+            }
+            [] => &[Lens::Pthread],
+            given => given,
+        }
+    }
 }
 
 const REPORT_HELP: &str = "\
@@ -79,6 +105,31 @@ pub struct ReportOptions {
     pub file: Option<PathBuf>,
 }
 
+/// What is observed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Lens {
+    /// Locks and waits of libc, by the preload library.
+    Pthread,
+    /// The kernel's own locks, by its tracepoints.
+    Kernel,
+    /// Waits in futex(2) by any code, by the system call's tracepoints.
+    Futex,
+    /// Where the threads' time goes when they are not on a CPU, by context switches.
+    OffCpu,
+}
+
+impl Lens {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lens::Pthread => "pthread",
+            Lens::Kernel => "kernel",
+            Lens::Futex => "futex",
+            Lens::OffCpu => "off-cpu",
+        }
+    }
+}
+
 /// Which program is recorded, and how.
 #[derive(Args, Debug)]
 pub struct RecordOptions {
@@ -101,8 +152,8 @@ pub struct RecordOptions {
     #[command(flatten)]
     pub replace: Replace,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -176,36 +227,9 @@ pub fn percent(text: &str) -> Result<f64, String> {
     percent.map(|p| p / 100.0).ok_or_else(|| "give a percentage such as 5 or 0.5".into())
 }
 
-/// A number of bytes, with K, M, G or T for powers of 1024.
-fn bytes(text: &str) -> Result<u64, String> {
-    let upper = text.to_ascii_uppercase();
-    let plain = upper.trim_end_matches('B').trim_end_matches('I');
-    let (digits, shift) = match plain.chars().last() {
-        Some('K') => (&plain[..plain.len() - 1], 10),
-        Some('M') => (&plain[..plain.len() - 1], 20),
-        Some('G') => (&plain[..plain.len() - 1], 30),
-        Some('T') => (&plain[..plain.len() - 1], 40),
-        _ => (plain, 0),
-    };
-    let parsed = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
-    parsed.ok_or_else(|| "give a number of bytes such as 512M or 8G".into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_parsed_with_units() {
-        for (text, expected) in
-            [("4096", 4096), ("64k", 64 << 10), ("512M", 512 << 20), ("8GiB", 8 << 30), ("1tb", 1 << 40)]
-        {
-            assert_eq!(bytes(text), Ok(expected), "{text}");
-        }
-        for bad in ["", "G", "-1", "many", "8.5G", "99999999999T", "é"] {
-            assert!(bytes(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn percentages_become_shares() {

@@ -3,6 +3,7 @@
 use super::list::split;
 use crate::engine::{self, Engine};
 use crate::plan::{Choice, WaitChoice, WaitPolicy};
+use crate::run_queue::RunQueue;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ Examples:
 /// when the intervals are narrow or the time budget is used up. Standard input is empty and output is not shown. Processes that
 /// a run leaves behind are ended before the next run.
 ///
-/// Without --mutex, --waits, --use-plan and --sysv, prove finds the candidates itself: it meters the program, picks the mutexes
+/// Without --mutex, --waits, --use-plan, --sysv and --runqueue, prove finds the candidates itself: it meters the program, picks the mutexes
 /// and waits that cost most time, and tries kinds and policies in short runs. It then judges the best ones by new runs, and
 /// prints the plan that won. `unspin run --use-plan` applies a plan.
 #[derive(Args, Debug)]
@@ -58,6 +59,12 @@ pub struct ProveOptions {
     /// System V engines to judge: `global`, `rcu`
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine::judged_parser())]
     pub sysv: Vec<Engine>,
+
+    /// Run queues to compare, `global,percpu`, of a program that is built on the crate unspin-runqueue; the first is the
+    /// control. One alone is compared with the program's own
+    #[arg(long, value_name = "KINDS", value_delimiter = ',',
+          conflicts_with_all = ["mutex", "waits", "use_plan", "sysv", "plan"])]
+    pub runqueue: Vec<RunQueue>,
 
     /// Write the plan that won to this file, for `unspin run --use-plan`
     #[arg(long, value_name = "FILE")]
@@ -84,9 +91,9 @@ pub struct ProveOptions {
     pub cpu_limit: Option<f64>,
 
     /// Start no run after this time, such as 90s or 5m: the search, the rounds and the metered runs together. If a proof
-    /// does not fit, prove says how much time it needs
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration)]
-    pub time_budget: Duration,
+    /// does not fit, prove says how much time it needs [default: 60s; 5m for volano]
+    #[arg(long, value_name = "DURATION", value_parser = super::duration)]
+    pub time_budget: Option<Duration>,
 
     /// End a run that takes longer; it counts as failed
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
@@ -104,9 +111,17 @@ pub struct ProveOptions {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench
+    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+impl ProveOptions {
+    /// The time budget. A run of volano consists of several; within a minute there is no proof.
+    pub fn time_budget(&self) -> Duration {
+        let is_volano = self.command.first().is_some_and(|name| name == "volano");
+        self.time_budget.unwrap_or(Duration::from_secs(if is_volano { 300 } else { 60 }))
+    }
 }
 
 /// A number of rounds.

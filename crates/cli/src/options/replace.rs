@@ -4,6 +4,7 @@ use super::list::split;
 use crate::error::Error;
 use crate::plan::{Choice, Compiled, Plan, PlanFile, WaitChoice, WaitPolicy};
 use crate::program::Program;
+use crate::run_queue::RunQueue;
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -22,6 +23,10 @@ pub struct Replace {
     /// `unspin meter` prints it: `poll`, `poll@worker_loop+0x2d`, `system@queue.c:88`. Separated by commas, or given several times
     #[arg(long, value_name = "POLICY[@SITE]")]
     pub waits: Vec<WaitChoices>,
+
+    /// The run queue of a program that is built on the crate unspin-runqueue, whatever the program chooses
+    #[arg(long, value_name = "KIND")]
+    pub runqueue: Option<RunQueue>,
 
     /// A plan file for mutexes and waits, as `unspin prove --plan` writes it. --mutex and --waits take precedence over it
     #[arg(long, value_name = "FILE", alias = "mutex-plan")]

@@ -1,7 +1,7 @@
 //! The options of `unspin top`.
 
 use super::{RecordOptions, duration};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ Examples:
 /// or ends. The program has no terminal and an empty standard input, and its output goes to a file. On leaving, unspin prints
 /// the last lines of that output and the table of the whole time.
 #[derive(Args, Debug)]
-#[command(after_help = TOP_HELP)]
+#[command(after_help = TOP_HELP, group(ArgGroup::new("program").args(["command"]).required(true)))]
 pub struct TopOptions {
     /// Time between two updates, such as 500ms or 5s; + and - change it
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = duration)]

@@ -99,8 +99,12 @@ mod tests {
     #[test]
     fn closure_of_this_program_contains_its_libraries() {
         let path = std::env::current_exe().unwrap();
-        let program =
-            Program { name: path.clone().into_os_string(), path: path.clone(), arguments: Vec::new() };
+        let program = Program {
+            name: path.clone().into_os_string(),
+            path: path.clone(),
+            arguments: Vec::new(),
+            run_queue: None,
+        };
         let closure = Closure::of(&program);
         assert_eq!(closure.files[0].path(), path.canonicalize().unwrap());
         assert!(closure.runtime.iter().any(|file| file.name().starts_with("libgcc_s")));

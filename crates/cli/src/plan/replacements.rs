@@ -2,6 +2,7 @@
 
 use super::compiled::{Compiled, Subject};
 use crate::error::Error;
+use crate::run_queue::{self, RunQueue};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
@@ -39,6 +40,41 @@ impl RunTally {
     /// The file, for `UNSPIN_TALLY`.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Executors of the crate `unspin-runqueue` that have started with this run queue so far.
+    pub fn executors(&self, run_queue: RunQueue) -> u64 {
+        self.tally.get(match run_queue {
+            RunQueue::Global => TallyCount::GlobalRunQueues,
+            RunQueue::Percpu => TallyCount::PerCpuRunQueues,
+        })
+    }
+
+    /// The run queue of all executors that have started so far, if there are some and they have the same one.
+    pub fn run_queue(&self) -> Option<RunQueue> {
+        match [RunQueue::Global, RunQueue::Percpu].map(|run_queue| self.executors(run_queue) > 0) {
+            [true, false] => Some(RunQueue::Global),
+            [false, true] => Some(RunQueue::Percpu),
+            _ => None,
+        }
+    }
+
+    /// Why a run under this run queue says nothing about it: no executor used it. None if one did.
+    pub fn without_run_queue(&self, run_queue: RunQueue) -> Option<String> {
+        let name = run_queue.name();
+        (self.executors(run_queue) == 0).then(|| {
+            format!(
+                "no executor of unspin-runqueue used the run queue {name}: the program started none that reads {}",
+                run_queue::VARIABLE
+            )
+        })
+    }
+
+    /// The same for the user who wanted it to be used.
+    pub fn run_queue_warning(&self, run_queue: RunQueue) -> Option<String> {
+        let why = self.without_run_queue(run_queue)?;
+        let name = run_queue.name();
+        Some(format!("--runqueue {name} replaced nothing: {why}; {}", run_queue::NEEDS_THE_CRATE))
     }
 
     /// What the plan has replaced so far.

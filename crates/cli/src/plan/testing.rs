@@ -58,7 +58,12 @@ pub fn skip(test: &str, reason: &str) {
 
 /// A program without arguments.
 pub fn program(path: &Path) -> Program {
-    Program { path: path.to_path_buf(), name: path.as_os_str().to_owned(), arguments: Vec::new() }
+    Program {
+        path: path.to_path_buf(),
+        name: path.as_os_str().to_owned(),
+        arguments: Vec::new(),
+        run_queue: None,
+    }
 }
 
 /// The output of a program with its mutexes replaced by a plan, which is first written to a file.

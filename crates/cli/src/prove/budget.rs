@@ -213,7 +213,7 @@ mod tests {
         let crate::options::Command::Prove(options) = command else { panic!("not prove") };
         // A metered run that takes twice as long, five runs that show the noise, the search, and the proof.
         let before = 2 * SECOND + 5 * SECOND + screening(5, SECOND);
-        assert!(before + proof(1, SECOND, 2 * SECOND) <= options.time_budget);
+        assert!(before + proof(1, SECOND, 2 * SECOND) <= options.time_budget());
     }
 
     #[test]

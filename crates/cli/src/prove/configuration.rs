@@ -5,23 +5,32 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::plan::{Plan, WaitPolicy};
 use crate::program::Program;
+use crate::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::{Candidate, Role};
+
+/// The name of the run queue that the program chooses.
+pub const OWN_RUN_QUEUE: &str = "default";
 
 /// One way to run the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// Its name in tables and sentences, and its role.
     pub candidate: Candidate,
-    /// Engine and plan; none for the program without the preload library.
+    /// Engine, plan and run queue; none for the program without the preload library.
     pub setup: Option<Setup>,
 }
 
 impl Configuration {
     /// The control of engines: the kernel's System V IPC, and no plan.
     pub fn kernel() -> Configuration {
-        let setup = Setup { engine: Engine::Kernel, plan: None };
-        Configuration { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(setup) }
+        Configuration { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(Setup::default()) }
+    }
+
+    /// The control of run queues: this one, or the one that the program chooses. [`Program::run_queue`] sets it.
+    pub fn of_run_queue(run_queue: Option<RunQueue>) -> Configuration {
+        let name = run_queue.map_or(OWN_RUN_QUEUE, RunQueue::name);
+        Configuration { candidate: Candidate::control(name), setup: Some(Setup::default()) }
     }
 
     /// The control of plans: libc's mutexes, and waits that sleep at once, through the same hooks. Its plan is for
@@ -60,6 +69,11 @@ impl Configuration {
     pub fn judged_engine(&self) -> Option<Engine> {
         let engine = self.setup.as_ref()?.engine;
         (self.is_judged() && engine != Engine::Kernel).then_some(engine)
+    }
+
+    /// The run queue, if a run queue is judged.
+    pub fn judged_run_queue(&self) -> Option<RunQueue> {
+        self.setup.as_ref().filter(|_| self.is_judged())?.run_queue
     }
 
     /// The plan, if a plan is judged.

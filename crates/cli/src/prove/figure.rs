@@ -28,9 +28,14 @@ const CPU_TIME: &str = "cpu-time";
 /// A number in a program's output. Commas count only as separators of thousands.
 const NUMBER: &str = r"([-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)";
 
-/// The figures that the workloads print: name of the workload, expression, unit.
-const WORKLOAD_FIGURES: [(&str, &str, &str); 2] =
-    [("semopbench", "seconds per repetition", "s"), ("hackbench", "Time", "s")];
+/// The figures that the workloads print: name of the workload, expression, unit. A time is better if it is lower, a rate
+/// if it is higher.
+const WORKLOAD_FIGURES: [(&str, &str, &str); 4] = [
+    ("semopbench", "seconds per repetition", "s"),
+    ("hackbench", "Time", "s"),
+    ("volano", "messages per second", ""),
+    ("dbt1", "bogotransactions per second", ""),
+];
 
 impl Figure {
     /// The figure that `--metric` names. By default a workload's own figure, and wall-clock time for other programs.
@@ -44,12 +49,17 @@ impl Figure {
             (Some(CPU_TIME), _) => (Source::CpuTime, Metric::cpu_time()),
             (Some(WALL_TIME), _) | (None, None) => (Source::WallTime, Metric::wall_time()),
             (Some(expression), _) => {
-                let name = expression.to_owned();
+                // Sentences name the figure without what separates it from its number.
+                let name = expression.trim_end_matches([':', '=', ' ']);
+                let name = if name.is_empty() { expression } else { name };
                 (Source::Output(compile(expression)?), Metric::custom(name, "", direction))
             }
             (None, Some((_, expression, unit))) => {
-                // For a time, sentences may say "as fast as".
-                let metric = Metric { name: expression.into(), unit: unit.into(), ..Metric::wall_time() };
+                let metric = match unit {
+                    // For a time, sentences may say "as fast as".
+                    "s" => Metric { name: expression.into(), unit: unit.into(), ..Metric::wall_time() },
+                    _ => Metric::custom(expression, unit, Direction::HigherIsBetter),
+                };
                 (Source::Output(compile(expression)?), metric)
             }
         };
@@ -147,9 +157,19 @@ mod tests {
         let default = |workload| Figure::new(None, Direction::LowerIsBetter, workload).unwrap().metric.name;
         assert_eq!(default(Some("semopbench")), "seconds per repetition");
         assert_eq!(default(Some("hackbench")), "Time");
+        assert_eq!(default(Some("volano")), "messages per second");
         assert_eq!(default(None), "wall time");
         let cpu = Figure::new(Some("cpu-time"), Direction::LowerIsBetter, Some("semopbench")).unwrap();
         let usage = Usage { user_us: 1_000_000, system_us: 500_000, ..Usage::default() };
         assert_eq!(cpu.of(Duration::ZERO, &usage, ""), Ok(1.5));
+    }
+
+    #[test]
+    fn rate_of_volano_is_better_if_it_is_higher() {
+        let figure = Figure::new(None, Direction::LowerIsBetter, Some("volano")).unwrap();
+        assert_eq!(figure.metric.direction, Direction::HigherIsBetter);
+        let output = "run 4: 100 sent, 400 received in 0.005 s, 99000 messages per second\n\
+                      messages per second: 98765 (mean of 3 runs, 97000 to 99500)\n";
+        assert_eq!(figure.of(Duration::ZERO, &Usage::default(), output), Ok(98765.0));
     }
 }

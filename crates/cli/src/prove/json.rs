@@ -5,12 +5,14 @@ use super::conditions::Disturbance;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
 use super::report::{CpuShares, Report};
+use super::run_queues::{self, JudgedRunQueue};
 use super::search::Search;
 use super::session::SessionRun;
 use super::staircase::Staircase;
 use super::waits::JudgedSite;
 use crate::error::Error;
 use crate::outfile;
+use crate::run_queue::RunQueue;
 use serde::Serialize;
 use std::path::Path;
 use unspin_stats::{Analysis, Comparison, Conclusion};
@@ -40,6 +42,7 @@ struct ProveDocument<'a> {
     search: Option<&'a Search>,
     plan: Option<String>,
     waits: &'a [JudgedSite],
+    run_queues: Vec<JudgedRunQueue<'a>>,
     locks: &'a Locks,
     runs: &'a [SessionRun],
 }
@@ -49,6 +52,7 @@ struct ConfigurationEntry<'a> {
     name: &'a str,
     engine: Option<&'static str>,
     plan: Option<String>,
+    run_queue: Option<&'static str>,
     cpu: CpuShares,
 }
 
@@ -63,6 +67,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
                 .as_ref()
                 .and_then(|setup| setup.plan.as_ref())
                 .map(|prepared| prepared.compiled.to_string()),
+            run_queue: report.run_queue_of(configuration).map(RunQueue::name),
             cpu,
         });
     let document = ProveDocument {
@@ -85,6 +90,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         search: report.search.as_ref(),
         plan: report.recommended.as_ref().map(|recommended| recommended.file.text()),
         waits: &report.waits,
+        run_queues: run_queues::judged(report),
         locks: &report.locks,
         runs: &report.session.runs,
     };

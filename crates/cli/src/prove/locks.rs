@@ -11,10 +11,12 @@ use super::session::Session;
 use super::setup::Prepared;
 use crate::error::Error;
 use crate::plan::Located;
+use crate::run_queue;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use unspin_meter::{Lock, MeterReport, RecordKind, Row};
+use unspin_runqueue::lock::LOCK_NAME;
 
 /// A metered run after the rounds ends at this many times the candidate's longest run, and not before
 /// [`METERED_AT_LEAST`]. The meter makes a program that does nothing but lock a few times slower.
@@ -149,7 +151,58 @@ impl Locks {
         Ok(())
     }
 
-    /// Meters every candidate whose runs succeeded. Failures here do not change the results so far.
+    /// Meters the control and the candidate of run queues, before the rounds: the report has both tables, however long the
+    /// rounds take. Refuses a program whose executors recorded no use of a run queue's lock.
+    pub fn meter_run_queues(
+        &mut self,
+        runner: &Runner<'_>,
+        requested: &Requested,
+        time_limit: Duration,
+    ) -> Result<(), Error> {
+        for configuration in [&requested.control].into_iter().chain(&requested.judged) {
+            let name = configuration.name();
+            let setup = configuration.setup.as_ref().expect("all of them go through the interposition");
+            runner.progress.phase(&format!("one metered run of {name}"));
+            let metering = match meter_as_far_as_possible(runner, setup, time_limit) {
+                Ok(metering) => metering,
+                // If it also fails without the meter, the session reports that.
+                Err(reason) => {
+                    self.missing.push(format!("No lock table of {name}: {reason}."));
+                    continue;
+                }
+            };
+            let ended_early = metering.ended_early;
+            if let Some(own) = metering.trial.run_queue.filter(|_| setup.run_queue.is_none())
+                && requested.judged.iter().any(|judged| judged.judged_run_queue() == Some(own))
+            {
+                return Err(Error::Unjudged(format!(
+                    "{}: the program uses the run queue {own} by itself: give --runqueue {other},{own}",
+                    runner.program.path.display(),
+                    own = own.name(),
+                    other = own.other().name(),
+                )));
+            }
+            if ended_early.is_none() && metering.report.lock(LOCK_NAME).is_none() {
+                return Err(Error::Unjudged(format!(
+                    "{}: a metered run under {name} used no run queue of unspin: {}",
+                    runner.program.path.display(),
+                    run_queue::NEEDS_THE_CRATE
+                )));
+            }
+            if ended_early.is_some() && !self.metered.is_empty() {
+                self.missing.push(format!("No lock table of {name}: its metered run did not end."));
+                break;
+            }
+            self.metered.push(Metered::new(name, metering));
+            if ended_early.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Meters every candidate whose runs succeeded, except run queues, which have been metered. Failures here do not change
+    /// the results so far.
     pub fn meter(
         &mut self,
         runner: &Runner<'_>,
@@ -158,7 +211,10 @@ impl Locks {
         budget: &TimeBudget,
         time_limit: Duration,
     ) {
-        for (index, configuration) in configurations.iter().enumerate().filter(|(_, c)| c.is_judged()) {
+        let has_no_table = |configuration: &Configuration| {
+            configuration.is_judged() && configuration.judged_run_queue().is_none()
+        };
+        for (index, configuration) in configurations.iter().enumerate().filter(|(_, c)| has_no_table(c)) {
             let Some(setup) = &configuration.setup else { continue };
             if session.first_failure(index).is_some() || session.trials(index).next().is_none() {
                 continue; // The verdict reports the failure.

@@ -140,6 +140,7 @@ fn interrupted(elapsed: Duration, cpu: Duration) -> Trial {
         left_sets: Vec::new(),
         output_tail: String::new(),
         reached_engine: false,
+        run_queue: None,
     }
 }
 

@@ -18,6 +18,7 @@ mod progress;
 mod recommendation;
 mod report;
 mod requested;
+mod run_queues;
 mod runner;
 mod search;
 mod session;
@@ -32,6 +33,7 @@ use crate::library;
 use crate::options;
 use crate::outfile;
 use crate::program::Program;
+use crate::run_queue_program;
 use crate::stdout;
 use budget::TimeBudget;
 use configuration::Configuration;
@@ -41,7 +43,7 @@ use locks::Locks;
 use progress::Progress;
 use recommendation::Recommended;
 use report::Report;
-use requested::Requested;
+use requested::{Requested, run_queues};
 use runner::Runner;
 use search::{Search, SearchResult};
 use session::Session;
@@ -53,8 +55,8 @@ use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
-    let budget = TimeBudget::begin(options.time_budget, options.runs);
-    let program = Program::find(&options.command)?;
+    let budget = TimeBudget::begin(options.time_budget(), options.runs);
+    let program = program(options)?;
     let direction =
         if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
     let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
@@ -85,6 +87,13 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     Ok(report.exit_code())
 }
 
+/// The program under the run queue of the control.
+fn program(options: &options::ProveOptions) -> Result<Program, Error> {
+    let Some(compared) = run_queues(&options.runqueue)? else { return Program::find(&options.command) };
+    let program = run_queue_program::find(&options.command, Some(compared.judged))?;
+    Ok(Program { run_queue: compared.control, ..program })
+}
+
 /// Judges the candidates that the command line names.
 fn judge_requested(
     runner: &Runner<'_>,
@@ -99,6 +108,9 @@ fn judge_requested(
     let mut locks = Locks::default();
     if requested.is_about_plans() || requested.names_call_sites() {
         locks.meter_control(runner, requested, options.time_limit)?;
+    }
+    if requested.is_about_run_queues() {
+        locks.meter_run_queues(runner, requested, options.time_limit)?;
     }
     // The metered run has completed the candidates.
     judge(runner, requested.configurations(), locks, None, budget, options)
@@ -129,7 +141,7 @@ fn judge(
         false => Session::without_runs(&configurations, plan)?,
     };
     locks.meter(runner, &configurations, &session, budget, options.time_limit);
-    let mut report = Report::new(&options.command, configurations, session, locks, search, runner.interrupt);
+    let mut report = Report::new(runner.program, configurations, session, locks, search, runner.interrupt);
     report.recommended = Recommended::of(&report, runner.program)?;
     Ok(report)
 }

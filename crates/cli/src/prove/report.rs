@@ -12,8 +12,9 @@ use super::session::Session;
 use super::staircase::Staircase;
 use super::waits::{self, JudgedSite};
 use crate::engine::Engine;
+use crate::program::Program;
+use crate::run_queue::RunQueue;
 use serde::Serialize;
-use std::ffi::OsString;
 use std::process::ExitCode;
 use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Verdict};
 
@@ -32,6 +33,8 @@ pub struct Report {
     pub session: Session,
     /// The engine `rcu` against the engine `global`: the figure of the reports, which compared two kernels.
     pub reports_figure: Option<Comparison>,
+    /// The run queue of the control, if `--runqueue` names it.
+    pub run_queue: Option<RunQueue>,
     /// How the candidates were found, if the command line named none.
     pub search: Option<Search>,
     /// Kinds of mutex step by step: the figures of Rostedt 2008.
@@ -70,7 +73,7 @@ pub struct CpuShares {
 impl Report {
     /// Sums up a session.
     pub fn new(
-        command: &[OsString],
+        program: &Program,
         configurations: Vec<Configuration>,
         session: Session,
         locks: Locks,
@@ -80,7 +83,8 @@ impl Report {
         let machine = Machine::this();
         let shares = |candidate| CpuShares::of(session.trials(candidate), machine.cpus);
         Report {
-            command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            command: program.command_line().iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            run_queue: program.run_queue,
             build: Build::THIS,
             cpu: (0..configurations.len()).map(shares).collect(),
             reports_figure: against_global(&configurations, &session),
@@ -132,6 +136,16 @@ impl Report {
             )),
             _ => None,
         })
+    }
+
+    /// The run queue that `--runqueue` gives a configuration; none if the program chooses it.
+    pub fn run_queue_of(&self, configuration: &Configuration) -> Option<RunQueue> {
+        configuration.setup.as_ref().and_then(|setup| setup.run_queue).or(self.run_queue)
+    }
+
+    /// Whether run queues are judged.
+    pub fn is_about_run_queues(&self) -> bool {
+        self.configurations.iter().any(|configuration| configuration.judged_run_queue().is_some())
     }
 
     /// Whether only waits are judged.

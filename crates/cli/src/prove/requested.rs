@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::options;
 use crate::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry};
 use crate::program::Program;
+use crate::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::Candidate;
 
@@ -15,7 +16,7 @@ use unspin_stats::Candidate;
 pub struct Requested {
     /// The system's own locks through the same hooks as the candidates, so that a gain is due to the candidate.
     pub control: Configuration,
-    /// System V engines, and plans for mutexes and waits.
+    /// System V engines, plans for mutexes and waits, or run queues.
     pub judged: Vec<Configuration>,
 }
 
@@ -29,6 +30,13 @@ impl Requested {
     /// The candidates that the command line names, or the default ones of its workload; none if they must be searched
     /// for.
     pub fn of(options: &options::ProveOptions, program: &Program) -> Result<Option<Requested>, Error> {
+        if let Some(ComparedRunQueues { control, judged }) = run_queues(&options.runqueue)? {
+            let setup = Setup { run_queue: Some(judged), ..Setup::default() };
+            return Ok(Some(Requested {
+                control: Configuration::of_run_queue(control),
+                judged: vec![Configuration::judged(judged.name(), setup)],
+            }));
+        }
         let waits: Vec<WaitChoice> = options.waits.iter().flat_map(|choices| choices.0.clone()).collect();
         let choices = options.mutex.iter().flat_map(|choices| choices.0.iter().cloned());
         let (mut engines, mut choices) = (options.sysv.clone(), choices.collect::<Vec<Choice>>());
@@ -75,6 +83,11 @@ impl Requested {
             && self.judged.iter().all(|configuration| configuration.judged_plan().is_some())
     }
 
+    /// Whether run queues are judged.
+    pub fn is_about_run_queues(&self) -> bool {
+        self.judged.iter().any(|configuration| configuration.judged_run_queue().is_some())
+    }
+
     /// Whether a candidate polls at named call sites.
     pub fn names_call_sites(&self) -> bool {
         let plans =
@@ -107,9 +120,36 @@ impl Requested {
 /// Configurations for engines, with the control's plan.
 pub fn engines_beside(control: &Configuration, engines: &[Engine]) -> Vec<Configuration> {
     let plan = control.setup.as_ref().and_then(|setup| setup.plan.clone());
-    let judged =
-        |&engine: &Engine| Configuration::judged(engine.name(), Setup { engine, plan: plan.clone() });
+    let judged = |&engine: &Engine| {
+        Configuration::judged(engine.name(), Setup { engine, plan: plan.clone(), run_queue: None })
+    };
     engines.iter().map(judged).collect()
+}
+
+/// The run queues of a session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ComparedRunQueues {
+    /// The control's; none if the program chooses it.
+    pub control: Option<RunQueue>,
+    /// The candidate's.
+    pub judged: RunQueue,
+}
+
+/// The run queues that the command line names, if it names any. The first of two is the control's; one alone is compared
+/// with the program's own.
+pub fn run_queues(named: &[RunQueue]) -> Result<Option<ComparedRunQueues>, Error> {
+    match *named {
+        [] => Ok(None),
+        [judged] => Ok(Some(ComparedRunQueues { control: None, judged })),
+        [control, judged] if control != judged => {
+            Ok(Some(ComparedRunQueues { control: Some(control), judged }))
+        }
+        // There are two, so that one of them is repeated.
+        [first, ..] => Err(Error::Usage(format!(
+            "--runqueue names a run queue twice: give {}, or one of the two",
+            format_args!("{},{}", first.name(), first.other().name())
+        ))),
+    }
 }
 
 /// In the form of the command line.
@@ -194,6 +234,17 @@ mod tests {
     fn workloads_have_default_candidates() {
         assert_eq!(names(&parsed(&["semopbench", "-g", "1"]).unwrap())[3..], ["global", "rcu"]);
         assert_eq!(parsed(&["sh", "-c", "true"]), None);
+    }
+
+    #[test]
+    fn first_of_two_run_queues_is_the_control() {
+        let two = parsed(&["--runqueue", "percpu,global", "sh"]).unwrap();
+        assert_eq!(names(&two), ["percpu", "percpu (again)", NO_PRELOAD, "global"]);
+        assert_eq!(two.judged[0].judged_run_queue(), Some(RunQueue::Global));
+        let one = parsed(&["--runqueue", "percpu", "sh"]).unwrap();
+        assert_eq!(names(&one), ["default", "default (again)", NO_PRELOAD, "percpu"]);
+        let twice = run_queues(&[RunQueue::Global, RunQueue::Global]).unwrap_err();
+        assert!(twice.to_string().starts_with("--runqueue names a run queue twice: give global,percpu"));
     }
 
     #[test]

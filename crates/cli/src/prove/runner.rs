@@ -12,6 +12,7 @@ use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::plan::RunTally;
 use crate::program::Program;
+use crate::run_queue::{self, RunQueue};
 use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
 use std::cell::RefCell;
@@ -95,6 +96,9 @@ pub struct Trial {
     /// Whether a call reached an engine other than the kernel.
     #[serde(skip)]
     pub reached_engine: bool,
+    /// The run queue of all its executors, if it had some and they had the same one.
+    #[serde(skip)]
+    pub run_queue: Option<RunQueue>,
 }
 
 /// The limit of a run, and the meaning of exceeding it.
@@ -198,6 +202,12 @@ impl<'a> Runner<'a> {
             Some(prepared) => self.check_effect(prepared, &tally).map(|()| value),
             None => Ok(value),
         });
+        // A metered run shows the locks of the run queues instead.
+        let run_queue = self.run_queue(setup).filter(|_| recording.is_none());
+        let value = value.and_then(|value| match run_queue {
+            Some(run_queue) => tally.without_run_queue(run_queue).map_or(Ok(value), Err),
+            None => Ok(value),
+        });
         let (failed, uid) = (value.is_err(), self.uid);
         Ok(Some(Trial {
             elapsed_s: elapsed.as_secs_f64(),
@@ -213,6 +223,7 @@ impl<'a> Runner<'a> {
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail,
             reached_engine,
+            run_queue: tally.run_queue(),
         }))
     }
 
@@ -225,10 +236,13 @@ impl<'a> Runner<'a> {
         recording: Option<&Path>,
         tally: &RunTally,
     ) -> Result<(), Error> {
-        let Some(Setup { engine, plan }) = setup else {
+        let Some(Setup { engine, plan, run_queue }) = setup else {
             environment::clear(command);
             return Ok(());
         };
+        if let Some(run_queue) = run_queue {
+            command.env(run_queue::VARIABLE, run_queue.name());
+        }
         let file = self.scratch("plan");
         if let Some(prepared) = plan {
             prepared.compiled.write(&file)?;
@@ -239,10 +253,16 @@ impl<'a> Runner<'a> {
             arena: Some(arena),
             recording,
             plan: plan.as_ref().map(|_| &*file),
-            tally: plan.as_ref().map(|_| tally.path()),
+            tally: Some(tally.path()),
         }
         .apply(command);
         Ok(())
+    }
+
+    /// The run queue that the executors of a run must have; none if the program chooses it, or without the preload
+    /// library: no verdict uses that run.
+    fn run_queue(&self, setup: Option<&Setup>) -> Option<RunQueue> {
+        setup?.run_queue.or(self.program.run_queue)
     }
 
     /// Whether the plan was in effect: otherwise the run says nothing about it. It must replace a mutex, and by the same

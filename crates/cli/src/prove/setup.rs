@@ -1,17 +1,20 @@
-//! The setup of a run: engine and plan.
+//! The setup of a run: engine, plan and run queue.
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::plan::{Compiled, Plan};
 use crate::program::Program;
+use crate::run_queue::RunQueue;
 
-/// An engine for System V IPC, and a plan for mutexes and waits.
+/// An engine for System V IPC, a plan for mutexes and waits, and a run queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// The engine.
     pub engine: Engine,
     /// The replacements of mutexes and waits. Without a plan the hooks pass everything on to libc.
     pub plan: Option<Prepared>,
+    /// The run queue of the program's executors, if it is another one than the control's.
+    pub run_queue: Option<RunQueue>,
 }
 
 /// A plan in both forms.
@@ -23,10 +26,17 @@ pub struct Prepared {
     pub compiled: Compiled,
 }
 
+impl Default for Setup {
+    /// The kernel's System V IPC, libc's mutexes and waits, the run queue of the control.
+    fn default() -> Setup {
+        Setup { engine: Engine::Kernel, plan: None, run_queue: None }
+    }
+}
+
 impl Setup {
     /// The kernel's System V IPC with this plan.
     pub fn of(plan: Prepared) -> Setup {
-        Setup { engine: Engine::Kernel, plan: Some(plan) }
+        Setup { plan: Some(plan), ..Setup::default() }
     }
 }
 

@@ -5,6 +5,7 @@ mod complete_runs;
 mod ended_early;
 mod locks;
 mod plan;
+mod run_queues;
 mod search;
 mod staircase;
 mod summary;
@@ -62,6 +63,7 @@ impl fmt::Display for Text<'_> {
             staircase::write(f, self.0)?;
         }
         waits::write(f, self.0)?;
+        run_queues::write(f, self.0)?;
         locks::write(f, self.0, self.1)?;
         plan::write(f, self.0)?;
         self.failures(f)?;

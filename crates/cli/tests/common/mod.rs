@@ -13,8 +13,15 @@ use std::time::{Duration, Instant};
 pub fn unspin(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unspin"));
     command.args(arguments).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    for name in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN", "UNSPIN_TALLY"]
-    {
+    for name in [
+        "LD_PRELOAD",
+        "UNSPIN_SYSV",
+        "UNSPIN_ARENA",
+        "UNSPIN_RECORD",
+        "UNSPIN_PLAN",
+        "UNSPIN_TALLY",
+        "UNSPIN_RUNQUEUE",
+    ] {
         command.env_remove(name);
     }
     command

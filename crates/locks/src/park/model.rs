@@ -35,7 +35,7 @@ lazy_static! {
 }
 
 /// Sleeps while `*word == expected`.
-pub(crate) fn wait(word: &AtomicU32, expected: u32, until: Option<Until>) -> Wake {
+pub fn wait(word: &AtomicU32, expected: u32, until: Option<Until>) -> Wake {
     wait_as(u32::MAX, word, expected, until)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn wait_as(sort: u32, word: &AtomicU32, expected: u32, until: Option<
 }
 
 /// Wakes the first `count` sleepers of `word` and returns how many it woke.
-pub(crate) fn wake(word: *const AtomicU32, count: u32) -> u32 {
+pub fn wake(word: *const AtomicU32, count: u32) -> u32 {
     wake_as(u32::MAX, word, count)
 }
 

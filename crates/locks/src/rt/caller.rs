@@ -4,11 +4,13 @@
 #[path = "caller/model.rs"]
 mod system;
 
+#[cfg(all(test, loom))]
+pub(super) use system::be_real_time;
 #[cfg(not(any(loom, shuttle)))]
 use system::real_time_priority;
-pub(super) use system::tid;
 #[cfg(any(loom, shuttle))]
-pub(super) use system::{be_real_time, real_time_priority};
+pub(super) use system::real_time_priority;
+pub(super) use system::tid;
 use system::{set_status, status};
 
 /// In a thread's status: it was a real-time thread at the last check.

@@ -33,7 +33,7 @@ mod replacement;
 mod storm;
 
 pub use self::cause::Cause;
-use self::replacement::{prove, unspin_replaces};
+use self::replacement::{prove, prove_run_queues, unspin_replaces};
 use self::storm::{is_mutex_of, is_storm, woken_share};
 use crate::figures::time;
 use crate::kind::RecordKind;
@@ -135,10 +135,16 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
             "the lock belongs to unspin's System V engine, not to the program: compare the engines (--sysv)."
                 .into();
     }
+    let is_of_a_run_queue = lock.uses.iter().any(|one| one.kind == RecordKind::RunQueue);
+    if is_of_a_run_queue {
+        next = "the lock belongs to a run queue of unspin-runqueue: compare one queue for all workers with one for each."
+            .into();
+    }
     // Threads that take and add work look like threads that take and release a lock.
     let is_queue_or_lock = lock.uses.iter().any(|one| one.kind == RecordKind::Condition);
     let command = match unspin_replaces(lock) {
         _ if is_of_the_engine => None,
+        _ if is_of_a_run_queue => Some(prove_run_queues(report)),
         Ok(()) => cause.kind_to_try(lock.property).map(|kind| prove(report, lock, kind)),
         Err(why) => {
             next += &format!(" {why}");

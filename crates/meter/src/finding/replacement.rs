@@ -14,11 +14,17 @@ pub(super) fn unspin_replaces(lock: &Lock) -> Result<(), String> {
         }
         Some(RecordKind::Read | RecordKind::Write) => "read-write locks",
         Some(RecordKind::Spin) => "spin locks",
+        Some(RecordKind::RunQueue) => "locks of run queues",
         Some(RecordKind::Semaphore) => "semaphores",
         Some(RecordKind::Condition) => "conditions that are used as locks",
         Some(_) => "locks of this kind",
     };
     Err(format!("unspin replaces no {kind}, only mutexes."))
+}
+
+/// `unspin prove --runqueue global,percpu -- ./server -t2`
+pub(super) fn prove_run_queues(report: &MeterReport) -> String {
+    format!("unspin prove --runqueue global,percpu -- {}", command::without_run_queue(report))
 }
 
 /// `unspin prove --mutex adaptive@cache_lock -- ./server -t2`

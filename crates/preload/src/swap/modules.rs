@@ -106,6 +106,7 @@ mod tests {
 
     #[test]
     fn the_bias_is_the_dynamic_linkers() {
+        frames::prepare();
         let here = the_bias_is_the_dynamic_linkers as fn() as usize;
         let begin = frames::module(here);
         let mut found = None;

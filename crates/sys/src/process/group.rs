@@ -25,6 +25,12 @@ impl ThreadGroup {
         ThreadGroup { pid, start_time, namespace: pid_namespace() }
     }
 
+    /// The process with this id now; none if there is no such process.
+    pub fn of(pid: u32) -> Option<ThreadGroup> {
+        let start_time = Stat::of(pid)?.start_time;
+        Some(ThreadGroup { pid, start_time, namespace: pid_namespace() })
+    }
+
     /// Whether a thread of the process can still execute an instruction of a program. A zombie cannot, nor can a
     /// process with one thread that has begun to exit.
     ///

@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::worker::Load;
+use crate::machine_limits::{self, MachineLimits};
 
 /// The options of rt-tests' hackbench.
 #[derive(Clone, Debug)]
@@ -74,23 +75,6 @@ impl Default for Options {
     }
 }
 
-/// The limits of the machine for workers.
-#[derive(Clone, Copy, Debug)]
-struct Room {
-    /// Number of threads that the kernel allows (`kernel.threads-max`, `kernel.pid_max`), and the name of the setting.
-    tasks: (usize, &'static str),
-    /// Maximum number of mappings of a process: `vm.max_map_count`.
-    mappings: usize,
-    /// Available memory in bytes.
-    memory: u128,
-}
-
-/// Mappings per thread of Rust's standard library: its stack and its signal stack, each with an inaccessible guard
-/// page, which is a mapping of its own.
-const MAPPINGS_PER_THREAD: u128 = 4;
-/// Mappings of everything else: program, libraries, malloc arenas.
-const OTHER_MAPPINGS: u128 = 1000;
-
 impl Options {
     /// Number of senders and receivers of all groups.
     pub fn tasks(&self) -> usize {
@@ -153,10 +137,10 @@ impl Options {
 
     /// Checks the options against the kernel's current limits; [`Error::Option`] if they are exceeded.
     pub fn check(&self) -> Result<(), Error> {
-        self.check_against(&Room::read())
+        self.check_against(&MachineLimits::read())
     }
 
-    fn check_against(&self, room: &Room) -> Result<(), Error> {
+    fn check_against(&self, machine: &MachineLimits) -> Result<(), Error> {
         let refuse = |text: String| Err(Error::Option(text));
         let zero =
             [(self.groups, "-g"), (self.fds, "-f"), (self.loops as usize, "-l"), (self.datasize, "-s")]
@@ -173,17 +157,17 @@ impl Options {
         }
         let (groups, fds) = (self.groups, self.fds);
         let tasks = (groups as u128).saturating_mul(fds as u128).saturating_mul(2);
-        let (tasks_max, setting) = room.tasks;
+        let (tasks_max, setting) = machine.tasks;
         if tasks >= tasks_max as u128 {
             return refuse(format!(
                 "-g {groups} -f {fds}: that is {tasks} tasks, and {setting} is {tasks_max}"
             ));
         }
-        let mappings = tasks * MAPPINGS_PER_THREAD + OTHER_MAPPINGS;
-        if self.workers == Workers::Threads && mappings > room.mappings as u128 {
+        let mappings = machine_limits::mappings(tasks);
+        if self.workers == Workers::Threads && mappings > machine.mappings as u128 {
             return refuse(format!(
                 "-g {groups} -f {fds}: the stacks of {tasks} threads need {mappings} mappings, and vm.max_map_count is {}",
-                room.mappings
+                machine.mappings
             ));
         }
         let buffers = match self.transport {
@@ -191,50 +175,29 @@ impl Options {
             _ => tasks,
         };
         let memory = buffers.saturating_mul(self.datasize as u128);
-        if memory > room.memory {
+        if memory > machine.memory {
             return refuse(format!(
                 "-s {}: {buffers} messages of that size are {} MB, and {} MB of memory are available",
                 self.datasize,
                 memory / 1_000_000,
-                room.memory / 1_000_000
+                machine.memory / 1_000_000
             ));
         }
         Ok(())
     }
 }
 
-impl Room {
-    /// The current limits. A value that cannot be read imposes no limit; the kernel's own error is reported then.
-    fn read() -> Room {
-        let number = |file: &str| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
-        let setting = |file: &str| number(file).unwrap_or(usize::MAX);
-        let threads = (setting("/proc/sys/kernel/threads-max"), "kernel.threads-max");
-        let pids = (setting("/proc/sys/kernel/pid_max"), "kernel.pid_max");
-        Room {
-            tasks: threads.min(pids),
-            mappings: setting("/proc/sys/vm/max_map_count"),
-            memory: available(&std::fs::read_to_string("/proc/meminfo").unwrap_or_default()),
-        }
-    }
-}
-
-/// Bytes that the kernel considers available without swapping; no limit if it does not report them.
-fn available(meminfo: &str) -> u128 {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u128>().ok());
-    kilobytes.map_or(u128::MAX, |kilobytes| kilobytes * 1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room { tasks: (4000, "kernel.pid_max"), mappings: 9000, memory: 1_000_000_000 };
+    const MACHINE: MachineLimits =
+        MachineLimits { tasks: (4000, "kernel.pid_max"), mappings: 9000, memory: 1_000_000_000 };
 
     fn refusal(change: impl FnOnce(&mut Options)) -> String {
         let mut options = Options::default();
         change(&mut options);
-        options.check_against(&ROOM).unwrap_err().to_string()
+        options.check_against(&MACHINE).unwrap_err().to_string()
     }
 
     #[test]
@@ -267,8 +230,10 @@ mod tests {
 
     #[test]
     fn possible_options_are_accepted() {
-        Options::default().check_against(&ROOM).unwrap();
-        Options { workers: Workers::Threads, groups: 50, ..Options::default() }.check_against(&ROOM).unwrap();
+        Options::default().check_against(&MACHINE).unwrap();
+        Options { workers: Workers::Threads, groups: 50, ..Options::default() }
+            .check_against(&MACHINE)
+            .unwrap();
         Options::default().check().unwrap();
     }
 
@@ -280,11 +245,5 @@ mod tests {
             "Running in process mode with 50 groups using 40 file descriptors each (== 2000 tasks)\n\
              Each sender will pass 100 messages of 100 bytes\n"
         );
-    }
-
-    #[test]
-    fn memory_is_read_from_proc() {
-        assert_eq!(available("MemTotal:  9 kB\nMemAvailable:    2000 kB\n"), 2_048_000);
-        assert_eq!(available(""), u128::MAX);
     }
 }

@@ -3,9 +3,17 @@
 use super::worker::{Worker, WorkerId};
 use super::{Error, WorkerSet};
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::time::Duration;
 use unspin_sys::child::{self, End, Ended, Signal};
 use unspin_sys::process;
+
+/// The exit code of a worker whose channel broke because another worker has ended. That one is the cause.
+const PEER_ENDED: i32 = 2;
+
+fn is_consequence(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
+}
 
 /// The processes that have not been waited for, by pid.
 #[derive(Debug, Default)]
@@ -24,6 +32,7 @@ impl WorkerSet for Processes {
             }
             match worker.run() {
                 Ok(()) => 0,
+                Err(error) if is_consequence(&error) => PEER_ENDED,
                 Err(error) => {
                     eprintln!("hackbench: {id}: {error}");
                     1
@@ -36,7 +45,7 @@ impl WorkerSet for Processes {
 
     fn check_workers(&mut self) -> Result<(), Error> {
         match child::try_wait_any() {
-            Ok(Some(ended)) => Err(self.early_end(&ended)),
+            Ok(Some(ended)) => Err(self.early_end(ended)),
             Ok(None) => Ok(()),
             Err(e) => Err(Error::System("cannot wait for the processes".into(), e.into())),
         }
@@ -47,7 +56,7 @@ impl WorkerSet for Processes {
             let ended = child::wait_any()
                 .map_err(|e| Error::System("cannot wait for the processes".into(), e.into()))?;
             if ended.end != End::Exited(0) {
-                return Err(self.early_end(&ended));
+                return Err(self.early_end(ended));
             }
             self.running.remove(&ended.pid);
         }
@@ -56,7 +65,14 @@ impl WorkerSet for Processes {
 }
 
 impl Processes {
-    fn early_end(&mut self, ended: &Ended) -> Error {
+    /// The error for a worker that has ended too early, or for the one that broke its channel: that one has ended before.
+    fn early_end(&mut self, mut ended: Ended) -> Error {
+        while ended.end == End::Exited(PEER_ENDED)
+            && let Ok(Some(other)) = child::try_wait_any()
+        {
+            self.running.remove(&ended.pid);
+            ended = other;
+        }
         let how = match ended.end {
             End::Exited(code) => format!("ended with code {code}"),
             End::Killed(signal) => format!("was killed by signal {signal}"),

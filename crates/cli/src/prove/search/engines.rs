@@ -19,7 +19,7 @@ pub fn used(runner: &Runner<'_>, metering: &Metering, time_limit: Duration) -> R
     if !could_call(metering) {
         return Ok(Vec::new());
     }
-    let setup = Setup { engine: Engine::Rcu, plan: None };
+    let setup = Setup { engine: Engine::Rcu, ..Setup::default() };
     let trial = runner.run(Some(&setup), Limit::Timeout(time_limit), None, &mut NoMonitor)?;
     let reached = trial.is_some_and(|trial| trial.reached_engine);
     Ok(if reached { vec![Engine::Global, Engine::Rcu] } else { Vec::new() })

@@ -14,8 +14,8 @@ const SHOWN: usize = 6;
 /// Prints the tables, and the reasons for missing ones.
 pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Result {
     let metered = &report.locks.metered;
-    // If only waits are judged, the figures of locks decide nothing.
-    let is_shown = detail == Detail::Full || !report.is_about_waits();
+    // If only waits are judged, the figures of locks decide nothing. Run queues have tables of their own.
+    let is_shown = detail == Detail::Full || !(report.is_about_waits() || report.is_about_run_queues());
     if is_shown && metered.iter().any(|metered| !metered.report.locks.is_empty()) {
         writeln!(f, "The locks, in one metered run each")?;
         let reports: Vec<LockReport> = metered.iter().map(|m| m.report.clone()).collect();

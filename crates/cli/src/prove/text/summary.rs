@@ -1,10 +1,11 @@
 //! The first lines of the report: what was compared, what is proven, how certain that is.
 
 use super::super::budget::duration;
-use super::super::configuration::Configuration;
+use super::super::configuration::{Configuration, OWN_RUN_QUEUE};
 use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
 use crate::engine::Engine;
+use crate::run_queue::RunQueue;
 use std::fmt::{self, Formatter};
 use unspin_locks::LockKind;
 use unspin_stats::{ANY_DIFFERENCE, Comparison, Direction, Quantity, Ratio, Verdict, effect, three_digits};
@@ -46,6 +47,9 @@ fn compared(report: &Report) -> String {
     let explained = match control.as_str() {
         name if name == Engine::Kernel.name() => " (the kernel's own System V IPC)",
         name if name == LockKind::System.name() => " (libc's own mutexes and waits)",
+        OWN_RUN_QUEUE => " (the run queue that the program chooses)",
+        _ if report.run_queue == Some(RunQueue::Global) => " (one run queue for all workers)",
+        _ if report.run_queue == Some(RunQueue::Percpu) => " (a run queue for each worker)",
         _ => "",
     };
     format!(

@@ -36,6 +36,7 @@ pub(in crate::rt) fn tid() -> u32 {
     with(|at, _| at as u32 + 1)
 }
 
+#[cfg(all(test, loom))]
 pub(in crate::rt) fn be_real_time(priority: u32) {
     with(|_, me| me.priority = priority);
 }

@@ -1,0 +1,319 @@
+//! Joins the beginnings and ends of futex calls.
+
+use super::call::{self, Action, Outcome, Scope};
+use super::sums::{Waits, Wakes};
+use crate::error::Error;
+use crate::lens::spaces::{SharedPlace, SpaceId, Spaces, shared_place};
+use crate::observed::{Sink, failed};
+use std::collections::HashMap;
+use unspin_trace::{CallChain, Event, Payload, Record, RunningThread, Session, StackId, Stacks, Tracefs};
+
+/// A futex: what threads wait at.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Futex {
+    /// At an address of one address space.
+    Private(SpaceId, u64),
+    /// In memory that processes share.
+    Shared(SharedPlace),
+    /// One of several (futex_waitv), whose list is at the address.
+    Several(SpaceId, u64),
+}
+
+/// A use of a futex, by the stack that made the call.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Use {
+    pub futex: Futex,
+    pub space: SpaceId,
+    pub stack: StackId,
+}
+
+/// Joins the calls, and adds them up.
+#[derive(Debug, Default)]
+pub struct FutexLens {
+    /// What each event is.
+    events: Vec<Point>,
+    threads: HashMap<u32, Thread>,
+    pub(super) spaces: Spaces,
+    /// The shared places that were looked up, by process and address.
+    shared: HashMap<(SpaceId, u64), Option<SharedPlace>>,
+    pub(super) waits: HashMap<Use, Waits>,
+    pub(super) wakes: HashMap<Use, Wakes>,
+    /// Ends without a beginning, and beginnings without an end.
+    pub(super) unpaired: u64,
+}
+
+/// A tracepoint: the beginning of one of the calls, or the end of any.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Point {
+    /// futex(2): address and operation.
+    Futex,
+    /// A call that always does the same: address and flags.
+    Enter(Action),
+    Exit,
+}
+
+/// What a thread does.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    call: Option<Call>,
+    /// The wait that was woken last, and when it was: the thread has made no other futex call since.
+    woken: Option<(Use, u64)>,
+}
+
+/// A call that has not returned.
+#[derive(Clone, Debug)]
+struct Call {
+    what: Use,
+    action: Action,
+    since: u64,
+}
+
+/// A thread that waits again within this time has found nothing to do: it costs less than a wake-up, so nothing
+/// worth a wake-up was done.
+const AT_ONCE_NS: u64 = 20_000;
+
+/// Each call's tracepoint, with its address and its operation or flags.
+const CALLS: [(&str, [&str; 2], Point); 4] = [
+    ("futex", ["uaddr", "op"], Point::Futex),
+    ("futex_wait", ["uaddr", "flags"], Point::Enter(Action::Wait)),
+    ("futex_waitv", ["waiters", "flags"], Point::Enter(Action::WaitForSeveral)),
+    ("futex_wake", ["uaddr", "flags"], Point::Enter(Action::Wake)),
+];
+
+impl FutexLens {
+    /// The lens with its events. Kernels before 6.7 have only futex(2), and since 5.16 futex_waitv(2).
+    pub fn with_events() -> Result<(FutexLens, Vec<Event>), Error> {
+        let tracefs = Tracefs::find().map_err(failed)?;
+        let (mut points, mut events) = (Vec::new(), Vec::new());
+        for (name, fields, point) in CALLS {
+            let enter = tracefs.tracepoint(&format!("syscalls:sys_enter_{name}"), &fields);
+            let exit = tracefs.tracepoint(&format!("syscalls:sys_exit_{name}"), &["ret"]);
+            match (enter, exit) {
+                (Ok(enter), Ok(exit)) => {
+                    points.extend([point, Point::Exit]);
+                    events.push(Event::tracepoint(enter, CallChain::User));
+                    events.push(Event::tracepoint(exit, CallChain::None));
+                }
+                (Err(e), _) | (_, Err(e)) if point == Point::Futex => return Err(failed(e)),
+                _ => {}
+            }
+        }
+        Ok((FutexLens { events: points, ..FutexLens::default() }, events))
+    }
+
+    fn enter(&mut self, record: &Record, action: Action, address: u64, scope: Scope, stack: StackId) {
+        let space = self.spaces.of(record.pid);
+        let futex = match action {
+            Action::WaitForSeveral => Futex::Several(space, address),
+            _ => self.futex(record.pid, space, address, scope),
+        };
+        let what = Use { futex, space, stack };
+        let thread = self.threads.entry(record.tid).or_default();
+        if let Some((before, at)) = thread.woken.take()
+            && action == Action::Wait
+            && before.futex == what.futex
+            && record.time.saturating_sub(at) <= AT_ONCE_NS
+        {
+            self.waits.entry(before).or_default().waited_again += 1;
+        }
+        // Its end was lost.
+        self.unpaired += u64::from(thread.call.is_some());
+        thread.call = Some(Call { what, action, since: record.time });
+    }
+
+    fn exit(&mut self, record: &Record, returned: i64) {
+        let Some(call) = self.threads.get_mut(&record.tid).and_then(|thread| thread.call.take()) else {
+            self.unpaired += 1;
+            return;
+        };
+        let Call { what, action, since } = call;
+        match action {
+            Action::Wait | Action::WaitForSeveral => {}
+            Action::Wake => return self.wakes.entry(what).or_default().merge(&Wakes::one(returned)),
+            Action::Other => return,
+        }
+        let outcome = Outcome::of(returned);
+        let wait = Waits::one(Some(outcome), record.time.saturating_sub(since));
+        self.waits.entry(what.clone()).or_default().merge(&wait);
+        let thread = self.threads.entry(record.tid).or_default();
+        thread.woken = (outcome == Outcome::Woken).then_some((what, record.time));
+    }
+
+    fn futex(&mut self, pid: u32, space: SpaceId, address: u64, scope: Scope) -> Futex {
+        let shared = match scope {
+            Scope::Private => None,
+            Scope::Shared => {
+                let known = self.shared.entry((space, address));
+                known.or_insert_with(|| shared_place(pid, address)).clone()
+            }
+        };
+        shared.map_or(Futex::Private(space, address), Futex::Shared)
+    }
+
+    /// A wait that had begun before the observation counts from its beginning.
+    fn waits_already(&mut self, thread: &RunningThread, now: u64) {
+        let Some(call) = thread.call.filter(|call| call.number == FUTEX) else { return };
+        let [address, operation, ..] = call.arguments;
+        if call::action(operation as u32) == Action::Wait {
+            let space = self.spaces.of(thread.pid);
+            let futex = self.futex(thread.pid, space, address, Scope::of(operation as u32));
+            let what = Use { futex, space, stack: StackId::EMPTY };
+            let call = Call { what, action: Action::Wait, since: now };
+            self.threads.insert(thread.tid, Thread { call: Some(call), woken: None });
+        }
+    }
+
+    /// The thread has ended within a call.
+    fn end_call(&mut self, tid: u32, now: u64) {
+        let Some(Call { what, action, since }) = self.threads.remove(&tid).and_then(|thread| thread.call)
+        else {
+            return;
+        };
+        if matches!(action, Action::Wait | Action::WaitForSeveral) {
+            let wait = Waits::one(None, now.saturating_sub(since));
+            self.waits.entry(what).or_default().merge(&wait);
+        }
+    }
+}
+
+/// The number of futex(2).
+#[cfg(target_arch = "x86_64")]
+const FUTEX: u64 = 202;
+#[cfg(not(target_arch = "x86_64"))]
+const FUTEX: u64 = 98;
+
+impl Sink for FutexLens {
+    fn note(&mut self, record: &Record, _: &Stacks) {
+        let sample = match &record.payload {
+            Payload::Sample(sample) => sample,
+            payload => {
+                let executes = matches!(payload, Payload::Comm { exec: true, .. });
+                if *payload == Payload::Exit || executes {
+                    self.end_call(record.tid, record.time);
+                }
+                return self.spaces.note(record);
+            }
+        };
+        let [first, second, ..] = sample.values;
+        match self.events.get(sample.event) {
+            Some(Point::Futex) => {
+                let operation = second as u32;
+                self.enter(record, call::action(operation), first, Scope::of(operation), sample.stack);
+            }
+            Some(&Point::Enter(action)) => {
+                self.enter(record, action, first, Scope::of(second as u32), sample.stack);
+            }
+            Some(Point::Exit) => self.exit(record, first.cast_signed()),
+            None => {}
+        }
+    }
+
+    fn begin(&mut self, session: &Session, now: u64) {
+        for thread in session.running_threads() {
+            self.waits_already(&thread, now);
+        }
+    }
+
+    fn end(&mut self, now: u64) {
+        let tids: Vec<u32> = self.threads.keys().copied().collect();
+        tids.into_iter().for_each(|tid| self.end_call(tid, now));
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use unspin_trace::{Sample, VALUES};
+
+    /// Passes calls to a lens.
+    pub struct Calls {
+        pub lens: FutexLens,
+        pub stacks: Stacks,
+    }
+
+    impl Calls {
+        pub fn new() -> Calls {
+            let events = vec![Point::Futex, Point::Exit];
+            Calls { lens: FutexLens { events, ..FutexLens::default() }, stacks: Stacks::default() }
+        }
+
+        fn sample(&mut self, event: usize, tid: u32, time: u64, first: u64, second: u64, stack: StackId) {
+            let mut values = [0; VALUES];
+            values[..2].copy_from_slice(&[first, second]);
+            let sample = Sample { event, cpu: 0, ip: 0, in_kernel: true, values, stack };
+            let record = Record { time, pid: PID, tid, payload: Payload::Sample(sample) };
+            self.lens.note(&record, &Stacks::default());
+        }
+
+        /// A call from one time to another, with what it returns.
+        pub fn call(&mut self, tid: u32, operation: u64, address: u64, times: [u64; 2], returned: i64) {
+            let stack = self.stacks.number(&[(-512_i64).cast_unsigned(), 0x1000 + operation]);
+            self.sample(0, tid, times[0], address, operation, stack);
+            self.sample(1, tid, times[1], returned.cast_unsigned(), 0, StackId::EMPTY);
+        }
+    }
+
+    /// A process that does not exist.
+    pub const PID: u32 = u32::MAX - 1;
+    pub const WAIT: u64 = 128;
+    pub const WAKE: u64 = 129;
+
+    fn sum(lens: &FutexLens) -> Waits {
+        let mut all = Waits::default();
+        lens.waits.values().for_each(|waits| all.merge(waits));
+        all
+    }
+
+    #[test]
+    fn waits_are_counted_by_how_they_end() {
+        let mut calls = Calls::new();
+        for (n, returned) in [0, -11, -4, -110, -14].into_iter().enumerate() {
+            let start = n as u64 * 1_000_000;
+            calls.call(1, WAIT, 0x10, [start, start + 500], returned);
+        }
+        let all = sum(&calls.lens);
+        assert_eq!((all.waits, all.woken, all.value_changed, all.interrupted), (5, 1, 1, 1));
+        assert_eq!((all.timed_out, all.failed, all.wait_ns, all.waited_again), (1, 1, 2500, 0));
+        assert_eq!(calls.lens.waits.len(), 1, "of one stack");
+    }
+
+    #[test]
+    fn thread_that_waits_again_at_once_was_woken_in_vain() {
+        let mut calls = Calls::new();
+        calls.call(1, WAIT, 0x10, [0, 100], 0);
+        calls.call(1, WAIT, 0x10, [200, 300], 0);
+        calls.call(1, WAIT, 0x20, [400, 500], 0);
+        calls.call(1, WAIT, 0x20, [1_000_000, 1_000_100], 0);
+        assert_eq!(sum(&calls.lens).waited_again, 1);
+    }
+
+    #[test]
+    fn wakes_are_counted_with_the_threads_they_woke() {
+        let mut calls = Calls::new();
+        calls.call(2, WAKE, 0x10, [0, 1], 3);
+        calls.call(2, WAKE, 0x10, [2, 3], 0);
+        assert_eq!(calls.lens.wakes.values().next(), Some(&Wakes { calls: 2, woken: 3, none: 1 }));
+    }
+
+    #[test]
+    fn waits_that_do_not_end_count_until_the_end() {
+        let mut calls = Calls::new();
+        calls.sample(0, 1, 1000, 0x10, WAIT, StackId::EMPTY);
+        calls.sample(0, 2, 1000, 0x10, WAIT, StackId::EMPTY);
+        let exit = Record { time: 1400, pid: PID, tid: 2, payload: Payload::Exit };
+        calls.lens.note(&exit, &Stacks::default());
+        calls.lens.end(1900);
+        let all = sum(&calls.lens);
+        assert_eq!((all.waits, all.unfinished, all.wait_ns), (2, 2, 900 + 400));
+    }
+
+    #[test]
+    fn calls_with_a_lost_record_are_counted() {
+        let mut calls = Calls::new();
+        calls.sample(1, 1, 10, 0, 0, StackId::EMPTY);
+        calls.sample(0, 1, 20, 0x10, WAIT, StackId::EMPTY);
+        calls.sample(0, 1, 30, 0x10, WAIT, StackId::EMPTY);
+        calls.sample(1, 1, 40, 0, 0, StackId::EMPTY);
+        assert_eq!((calls.lens.unpaired, sum(&calls.lens).waits), (2, 1));
+    }
+}

@@ -1,0 +1,13 @@
+//! Waits in futex(2) and its variants, which all libraries and runtimes use that put threads to sleep in user space.
+//!
+//! `call` decodes the system calls, `lens` joins their beginnings and ends, `sums` adds them up, `report` has the result as
+//! data, `table` as text.
+
+mod call;
+mod lens;
+mod report;
+mod sums;
+mod table;
+
+pub use lens::FutexLens;
+pub use report::FutexReport;

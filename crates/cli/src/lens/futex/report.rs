@@ -1,0 +1,427 @@
+//! The futex waits, as data.
+
+use super::lens::{Futex, FutexLens};
+use super::sums::{Waits, Wakes};
+use crate::lens::callers::{Callers, UserFrame, from_caller};
+use crate::lens::conditions::Conditions;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use unspin_trace::Stacks;
+
+/// The futexes at which threads waited or that threads woke.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FutexReport {
+    /// The processes that waited: `system`, `command`, or `process`.
+    pub target: &'static str,
+    /// Seconds observed.
+    pub seconds: f64,
+    /// Records that the kernel could not pass on, because a ring buffer was full.
+    pub lost_records: u64,
+    /// Calls of which the beginning or the end is unknown: a record was lost, or they began before the observation.
+    pub unpaired: u64,
+    /// What the pthread lens explains of the waits; none if only one of the lenses ran.
+    pub explained: Option<Explained>,
+    /// All futexes together.
+    pub total: FutexRow,
+    /// All wakes together.
+    pub wakes: FutexWakes,
+    /// Most time waited first.
+    pub futexes: Vec<FutexEntry>,
+}
+
+/// What the pthread lens explains of the futex waits.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Explained {
+    /// Seconds that threads slept in libc's waits that use futexes, by the pthread lens.
+    pub pthread_sleep: f64,
+    /// Seconds of the futex waits that these do not explain; at least 0.
+    pub unexplained: f64,
+}
+
+/// Waits at a futex, or of a caller. Times are in seconds.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FutexRow {
+    /// The futex's or the caller's name.
+    pub name: String,
+    /// All waits.
+    pub waits: u64,
+    /// Of the waits, those whose thread was woken.
+    pub woken: u64,
+    /// Of the waits, those that did not sleep, because the value had changed (EAGAIN).
+    pub value_changed: u64,
+    /// Of the waits, those that a signal ended (EINTR).
+    pub interrupted: u64,
+    /// Of the waits, those whose time was over (ETIMEDOUT).
+    pub timed_out: u64,
+    /// Of the waits, those that failed otherwise.
+    pub failed: u64,
+    /// Of the waits, those that had not ended. They count until the end of the observation, or of their thread.
+    pub unfinished: u64,
+    /// Of the woken, those whose thread waited at the same futex again at once.
+    pub waited_again: u64,
+    /// Time waited.
+    pub waited: f64,
+    /// Mean wait.
+    pub wait_mean: f64,
+    /// Longest wait.
+    pub wait_max: f64,
+}
+
+/// Calls that wake threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct FutexWakes {
+    /// All calls.
+    pub calls: u64,
+    /// Threads that they woke, or moved to another futex.
+    pub woken: u64,
+    /// Calls that woke no thread.
+    pub none: u64,
+}
+
+/// A futex.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FutexEntry {
+    /// Its waits.
+    #[serde(flatten)]
+    pub row: FutexRow,
+    /// `private`, `shared`, or `several` (futex_waitv, whose list is at the address).
+    pub scope: &'static str,
+    /// The process; none if processes share the futex.
+    pub pid: Option<u32>,
+    /// The process's name.
+    pub process: Option<String>,
+    /// The address as a hexadecimal number: in the process, or in the shared file.
+    pub address: String,
+    /// The code that waits.
+    pub origin: Origin,
+    /// The calls that woke threads here.
+    pub wakes: FutexWakes,
+    /// Most time waited first.
+    pub callers: Vec<FutexCaller>,
+    /// Most calls first.
+    pub wakers: Vec<FutexWaker>,
+    /// What to do next.
+    pub next: &'static str,
+}
+
+/// The code that waits at a futex, by the stack of the longest waits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// libc: a mutex, a condition, a join.
+    Libc,
+    /// Go's runtime.
+    Go,
+    /// Rust's standard library.
+    Rust,
+    /// The crate `parking_lot`.
+    ParkingLot,
+    /// Other code, or unknown.
+    Other,
+}
+
+/// The waits of one caller.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FutexCaller {
+    /// Its waits; the name is function and offset.
+    #[serde(flatten)]
+    pub row: FutexRow,
+    /// The stacks, most time waited first.
+    pub stacks: Vec<FutexStack>,
+}
+
+/// The waits with one stack.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FutexStack {
+    /// Function and offset of each frame, innermost first.
+    pub frames: Vec<String>,
+    /// Waits.
+    pub waits: u64,
+    /// Time waited.
+    pub waited: f64,
+}
+
+/// The wakes of one caller.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FutexWaker {
+    /// Function and offset of the caller.
+    pub name: String,
+    /// Its calls.
+    #[serde(flatten)]
+    pub wakes: FutexWakes,
+    /// Function and offset of each frame of its first stack, innermost first.
+    pub frames: Vec<String>,
+}
+
+/// What is known of one futex.
+#[derive(Default)]
+struct Folded {
+    waits: BTreeMap<Vec<UserFrame>, Waits>,
+    wakes: BTreeMap<Vec<UserFrame>, Wakes>,
+}
+
+impl FutexReport {
+    /// Of what the lens has seen, with names.
+    pub fn new(lens: &FutexLens, stacks: &Stacks, conditions: &Conditions) -> FutexReport {
+        let callers = Callers::new(&lens.spaces);
+        let mut folded = BTreeMap::<&Futex, Folded>::new();
+        let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
+        for (one, waits) in &lens.waits {
+            let frames = callers.frames(one.space, stacks.get(one.stack).user);
+            folded.entry(&one.futex).or_default().waits.entry(frames).or_default().merge(waits);
+            all.merge(waits);
+        }
+        for (one, wakes) in &lens.wakes {
+            let frames = callers.frames(one.space, stacks.get(one.stack).user);
+            folded.entry(&one.futex).or_default().wakes.entry(frames).or_default().merge(wakes);
+            all_wakes.merge(wakes);
+        }
+        let mut futexes: Vec<FutexEntry> =
+            folded.into_iter().map(|(futex, folded)| entry(futex, folded, &callers)).collect();
+        let rank = |entry: &FutexEntry| (entry.row.waited, entry.wakes.calls as f64);
+        futexes.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).expect("these are sums"));
+        FutexReport {
+            target: conditions.target(),
+            seconds: conditions.seconds,
+            lost_records: conditions.losses.records,
+            unpaired: lens.unpaired,
+            explained: None,
+            total: row("*TOTAL*".into(), &all),
+            wakes: wakes_row(&all_wakes),
+            futexes,
+        }
+    }
+
+    /// Compares with the seconds that the pthread lens has seen threads sleep in waits that use futexes.
+    pub fn explain(&mut self, pthread_sleep: f64) {
+        let unexplained = (self.total.waited - pthread_sleep).max(0.0);
+        self.explained = Some(Explained { pthread_sleep, unexplained });
+    }
+
+    /// Keeps the futexes at which threads waited at least so many seconds and whose names fit, with the callers that
+    /// fit.
+    pub fn keep(
+        &mut self,
+        min_waited: f64,
+        futex_fits: &dyn Fn(&str) -> bool,
+        caller_fits: &dyn Fn(&str) -> bool,
+    ) {
+        self.futexes.retain_mut(|futex| {
+            let had_callers = !futex.callers.is_empty();
+            futex.callers.retain(|caller| caller_fits(&caller.row.name));
+            futex.wakers.retain(|waker| caller_fits(&waker.name));
+            let has_fitting = !had_callers && !futex.wakers.is_empty() || !futex.callers.is_empty();
+            futex.row.waited >= min_waited && futex_fits(&futex.row.name) && has_fitting
+        });
+    }
+}
+
+fn entry(futex: &Futex, folded: Folded, callers: &Callers) -> FutexEntry {
+    let (scope, space, address) = match futex {
+        Futex::Private(space, address) => ("private", Some(*space), *address),
+        Futex::Several(space, address) => ("several", Some(*space), *address),
+        Futex::Shared(place) => ("shared", None, place.offset),
+    };
+    let address = format!("{address:#x}");
+    let process = space.map(|space| callers.space(space));
+    let name = match futex {
+        Futex::Private(space, at) => callers.variable(*space, *at).unwrap_or_else(|| address.clone()),
+        Futex::Several(..) => format!("one of several ({address})"),
+        Futex::Shared(place) => format!("{}+{address}", place.path),
+    };
+    let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
+    folded.waits.values().for_each(|waits| all.merge(waits));
+    folded.wakes.values().for_each(|wakes| all_wakes.merge(wakes));
+    let longest = folded.waits.iter().max_by_key(|(_, waits)| waits.wait_ns).map(|(frames, _)| &**frames);
+    let origin = origin(longest.unwrap_or_default());
+    FutexEntry {
+        row: row(name, &all),
+        scope,
+        pid: process.map(|process| process.pid),
+        process: process.map(|process| process.name.clone()),
+        address,
+        origin,
+        wakes: wakes_row(&all_wakes),
+        callers: waiting(folded.waits),
+        wakers: waking(folded.wakes),
+        next: next(&all, origin),
+    }
+}
+
+fn waiting(stacks: BTreeMap<Vec<UserFrame>, Waits>) -> Vec<FutexCaller> {
+    let mut callers = BTreeMap::<String, (Waits, Vec<FutexStack>)>::new();
+    for (frames, waits) in stacks {
+        let caller = callers.entry(name(&frames)).or_default();
+        caller.0.merge(&waits);
+        let waited = seconds(waits.wait_ns);
+        caller.1.push(FutexStack { frames: places(frames), waits: waits.waits, waited });
+    }
+    let caller = |(name, (waits, mut stacks)): (String, (Waits, Vec<FutexStack>))| {
+        stacks.sort_by(|a, b| b.waited.total_cmp(&a.waited));
+        FutexCaller { row: row(name, &waits), stacks }
+    };
+    let mut callers: Vec<FutexCaller> = callers.into_iter().map(caller).collect();
+    callers.sort_by(|a, b| b.row.waited.total_cmp(&a.row.waited));
+    callers
+}
+
+fn waking(stacks: BTreeMap<Vec<UserFrame>, Wakes>) -> Vec<FutexWaker> {
+    let mut callers = BTreeMap::<String, (Wakes, Vec<String>)>::new();
+    for (frames, wakes) in stacks {
+        let caller = callers.entry(name(&frames)).or_insert_with(|| (Wakes::default(), places(frames)));
+        caller.0.merge(&wakes);
+    }
+    let waker = |(name, (wakes, frames))| FutexWaker { name, wakes: wakes_row(&wakes), frames };
+    let mut wakers: Vec<FutexWaker> = callers.into_iter().map(waker).collect();
+    wakers.sort_by_key(|waker| std::cmp::Reverse(waker.wakes.calls));
+    wakers
+}
+
+/// The caller's name, with the function that called it.
+fn name(frames: &[UserFrame]) -> String {
+    match from_caller(frames) {
+        [] => "(no stack, or it waited already)".into(),
+        [caller] => caller.place.clone(),
+        [caller, outer, ..] => format!("{}  from {}", caller.place, outer.place),
+    }
+}
+
+fn places(frames: Vec<UserFrame>) -> Vec<String> {
+    frames.into_iter().map(|frame| frame.place).collect()
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+fn row(name: String, waits: &Waits) -> FutexRow {
+    let waited = seconds(waits.wait_ns);
+    FutexRow {
+        name,
+        waits: waits.waits,
+        woken: waits.woken,
+        value_changed: waits.value_changed,
+        interrupted: waits.interrupted,
+        timed_out: waits.timed_out,
+        failed: waits.failed,
+        unfinished: waits.unfinished,
+        waited_again: waits.waited_again,
+        waited,
+        wait_mean: if waits.waits == 0 { 0.0 } else { waited / waits.waits as f64 },
+        wait_max: seconds(waits.max_ns),
+    }
+}
+
+fn wakes_row(wakes: &Wakes) -> FutexWakes {
+    FutexWakes { calls: wakes.calls, woken: wakes.woken, none: wakes.none }
+}
+
+/// The code that made a call, by its stack.
+fn origin(frames: &[UserFrame]) -> Origin {
+    let own = |frame: &&UserFrame| frame.function != "syscall" && !frame.function.starts_with('[');
+    let Some(first) = frames.iter().find(own) else { return Origin::Other };
+    let begins = |words: &[&str]| words.iter().any(|word| first.function.starts_with(word));
+    if begins(&["runtime.", "runtime/", "internal/runtime"]) {
+        Origin::Go
+    } else if begins(&["parking_lot", "<parking_lot"]) {
+        Origin::ParkingLot
+    } else if begins(&["std::", "<std::", "core::"]) {
+        Origin::Rust
+    } else if first.module.starts_with("libc.so") || first.module.starts_with("libpthread") {
+        Origin::Libc
+    } else {
+        Origin::Other
+    }
+}
+
+/// What to do next about a futex.
+fn next(waits: &Waits, origin: Origin) -> &'static str {
+    if waits.waits == 0 {
+        return "no thread waited here: these wakes were needless system calls";
+    }
+    if waits.unfinished == waits.waits {
+        return "no wait ended: an idle thread, or a lock that is not released";
+    }
+    if waits.value_changed * 2 > waits.waits {
+        return "the lock was released before most threads slept: spin before sleeping, or hold it for less time";
+    }
+    if waits.waited_again * 4 > waits.woken {
+        return "many woken threads wait again at once: wake fewer threads";
+    }
+    if waits.timed_out * 2 > waits.waits {
+        return "most waits end by their timeouts: timers rather than locks";
+    }
+    match origin {
+        Origin::Libc => "libc waits: --lens pthread names the lock, its holders and its callers",
+        Origin::Go => {
+            "Go's runtime waits: runtime.SetMutexProfileFraction(1) and go tool pprof name Go's locks; idle threads of its \
+             scheduler wait here too"
+        }
+        Origin::Rust | Origin::ParkingLot => {
+            "a lock or a parked thread of Rust: look at its callers; --waits poll lets it poll before it sleeps"
+        }
+        Origin::Other => "look at its callers and wakers",
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::super::lens::tests::{Calls, WAIT, WAKE};
+    use super::*;
+    use unspin_trace::{Losses, Target};
+
+    /// Waits at three futexes, and wakes at two.
+    pub fn example() -> FutexReport {
+        let mut calls = Calls::new();
+        calls.call(1, WAIT, 0x10, [0, 1_000_000], 0);
+        calls.call(1, WAIT, 0x10, [1_001_000, 3_001_000], 0);
+        calls.call(1, WAIT, 0x20, [4_000_000, 4_010_000], -110);
+        calls.call(2, WAKE, 0x10, [1_000_000, 1_000_100], 1);
+        calls.call(2, WAKE, 0x10, [3_000_000, 3_000_100], 1);
+        calls.call(2, WAKE, 0x30, [3_000_200, 3_000_300], 0);
+        let conditions = Conditions {
+            target: Target::Tree(7),
+            seconds: 0.005,
+            cpus: 2,
+            losses: Losses { records: 2, throttled: 0 },
+        };
+        FutexReport::new(&calls.lens, &calls.stacks, &conditions)
+    }
+
+    #[test]
+    fn futexes_have_their_waits_wakes_and_next_steps() {
+        let report = example();
+        let rows: Vec<(&str, u64, u64)> =
+            report.futexes.iter().map(|one| (&*one.address, one.row.waits, one.wakes.calls)).collect();
+        assert_eq!(rows, [("0x10", 2, 2), ("0x20", 1, 0), ("0x30", 0, 1)]);
+        assert!((report.total.waited - 0.003_01).abs() < 1e-9, "{:?}", report.total);
+        assert_eq!((report.wakes.woken, report.wakes.none), (2, 1));
+        assert_eq!(report.futexes[0].row.waited_again, 1);
+        for (futex, next) in report.futexes.iter().zip(["wait again at once", "timers", "needless"]) {
+            assert!(futex.next.contains(next), "{}", futex.next);
+        }
+        let callers: f64 = report.futexes[0].callers.iter().map(|caller| caller.row.waited).sum();
+        assert!((callers - report.futexes[0].row.waited).abs() < 1e-12);
+    }
+
+    #[test]
+    fn origin_is_found_behind_the_system_call() {
+        let frame = |function: &str, module: &str| UserFrame {
+            place: function.into(),
+            function: function.into(),
+            module: module.into(),
+        };
+        let syscall = frame("syscall", "libc.so.6");
+        assert_eq!(origin(&[syscall.clone(), frame("std::sys::futex", "prog")]), Origin::Rust);
+        assert_eq!(origin(&[frame("pthread_mutex_lock", "libc.so.6")]), Origin::Libc);
+        assert_eq!(origin(&[frame("runtime.futex", "prog")]), Origin::Go);
+        assert_eq!(origin(&[syscall]), Origin::Other);
+    }
+
+    #[test]
+    fn pthread_lens_explains_at_most_all() {
+        let mut report = example();
+        report.explain(1.0);
+        assert_eq!(report.explained, Some(Explained { pthread_sleep: 1.0, unexplained: 0.0 }));
+    }
+}

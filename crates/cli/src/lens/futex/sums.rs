@@ -1,0 +1,84 @@
+//! Sums of waits and of wakes.
+
+use super::call::Outcome;
+
+/// Sums of waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Waits {
+    /// All waits.
+    pub waits: u64,
+    /// Of these, those whose thread was woken.
+    pub woken: u64,
+    /// Of these, those that did not sleep, because the value had changed.
+    pub value_changed: u64,
+    /// Of these, those that a signal ended.
+    pub interrupted: u64,
+    /// Of these, those whose time was over.
+    pub timed_out: u64,
+    /// Of these, those that failed.
+    pub failed: u64,
+    /// Of these, those that had not ended.
+    pub unfinished: u64,
+    /// Of the woken, those whose thread waited at the same address again at once.
+    pub waited_again: u64,
+    /// Nanoseconds waited.
+    pub wait_ns: u64,
+    /// The longest wait.
+    pub max_ns: u64,
+}
+
+impl Waits {
+    /// One wait that has ended, or none of which only the time until now is known.
+    pub fn one(outcome: Option<Outcome>, wait_ns: u64) -> Waits {
+        let mut one = Waits { waits: 1, wait_ns, max_ns: wait_ns, ..Waits::default() };
+        match outcome {
+            Some(Outcome::Woken) => one.woken = 1,
+            Some(Outcome::ValueChanged) => one.value_changed = 1,
+            Some(Outcome::Interrupted) => one.interrupted = 1,
+            Some(Outcome::TimedOut) => one.timed_out = 1,
+            Some(Outcome::Failed) => one.failed = 1,
+            None => one.unfinished = 1,
+        }
+        one
+    }
+
+    /// Adds other waits.
+    pub fn merge(&mut self, other: &Waits) {
+        self.waits += other.waits;
+        self.woken += other.woken;
+        self.value_changed += other.value_changed;
+        self.interrupted += other.interrupted;
+        self.timed_out += other.timed_out;
+        self.failed += other.failed;
+        self.unfinished += other.unfinished;
+        self.waited_again += other.waited_again;
+        self.wait_ns += other.wait_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}
+
+/// Sums of wakes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wakes {
+    /// All calls.
+    pub calls: u64,
+    /// Threads that they woke, or moved to another futex.
+    pub woken: u64,
+    /// Calls that woke no thread.
+    pub none: u64,
+}
+
+impl Wakes {
+    /// One call that returned this.
+    pub fn one(returned: i64) -> Wakes {
+        let woken = returned.max(0) as u64;
+        Wakes { calls: 1, woken, none: u64::from(woken == 0) }
+    }
+
+    /// Adds other calls.
+    pub fn merge(&mut self, other: &Wakes) {
+        self.calls += other.calls;
+        self.woken += other.woken;
+        self.none += other.none;
+    }
+}

@@ -1,0 +1,15 @@
+//! The kernel's own locks: waits for spin locks, mutexes, semaphores and read-write locks inside the kernel.
+//!
+//! `lens` takes in the events, `contention` pairs them, `naming` names locks and callers, `report` has the result as data,
+//! `table` as text.
+
+mod contention;
+mod flags;
+mod lens;
+mod naming;
+mod report;
+mod sums;
+mod table;
+
+pub use lens::KernelLens;
+pub use report::KernelReport;

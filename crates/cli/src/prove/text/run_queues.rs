@@ -1,0 +1,135 @@
+//! The lock tables of the run queues: those of Hartner 2001, and his conclusion.
+
+use super::super::format::paragraph;
+use super::super::locks::Metered;
+use super::super::report::Report;
+use super::super::run_queues::{JudgedRunQueue, judged};
+use std::fmt::{self, Formatter};
+use unspin_meter::figures::{number, spoken_percent};
+use unspin_meter::{MeterReport, shell_line};
+use unspin_runqueue::lock::LOCK_NAME;
+use unspin_stats::Verdict;
+
+/// The control's run-queue lock costs too little for a gain by another run queue: this share of the CPUs.
+const LITTLE: f64 = 0.02;
+
+/// Prints a table for each run queue, the comparison of their costs, and what to do next.
+pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
+    if !report.is_about_run_queues() {
+        return Ok(());
+    }
+    let run_queues = judged(report);
+    if !run_queues.is_empty() {
+        writeln!(f, "The locks of the run queues, in one metered run each\n")?;
+    }
+    for run_queue in &run_queues {
+        let metered = report.locks.metered.iter().find(|metered| metered.candidate == run_queue.candidate);
+        let Some(metered) = metered else { continue };
+        writeln!(f, "{}\n{}", run_queue.candidate, table(&metered.report))?;
+        writeln!(f, "{}", paragraph(&conclusion(run_queue, metered), 0))?;
+    }
+    if let [_, _, ..] = &run_queues[..] {
+        let cpus = report.locks.metered.first().map_or(0, |metered| metered.report.cpus);
+        write!(f, "{}", paragraph(&comparison(&run_queues, cpus), 0))?;
+    }
+    if let Some(next) = next(report, &run_queues) {
+        write!(f, "{}", paragraph(&format!("Next: {next}"), 0))?;
+    }
+    writeln!(f)
+}
+
+/// Lockmeter's table with the totals of all locks, and the lock of the run queues.
+fn table(report: &MeterReport) -> String {
+    let mut report = report.clone();
+    report.locks.retain(|lock| lock.row.name == LOCK_NAME);
+    report.lockmeter()
+}
+
+/// Hartner's sentence. The columns add up to more if threads were preempted while they held the lock or spun for it.
+fn conclusion(run_queue: &JudgedRunQueue<'_>, metered: &Metered) -> String {
+    let sentence = run_queue.lock.headline(metered.report.cpus);
+    let columns: f64 = run_queue.lock.uses.iter().map(|one| one.row.cpus).sum();
+    match number(columns) == number(run_queue.cpus) {
+        true => sentence,
+        false => format!(
+            "{sentence} (UTIL + %CPU x {} is {}: threads were preempted while they held the lock or spun for it. The \
+             program used {} CPUs.)",
+            metered.report.cpus,
+            number(columns),
+            number(metered.cpu_s / metered.elapsed_s)
+        ),
+    }
+}
+
+/// Costs of less than this share of the CPUs have no ratio: it would be that of the noise.
+const TOO_LITTLE: f64 = 0.005;
+
+/// "runqueue_lock: utilized 76.3 %, spun 47.4 %, 4.56 of the 8 CPUs with global; … with percpu: 1/7.9 of it."
+fn comparison(run_queues: &[JudgedRunQueue<'_>], cpus: u32) -> String {
+    let least = TOO_LITTLE * f64::from(cpus);
+    let can_compare = run_queues.iter().any(|run_queue| run_queue.cpus >= least);
+    let parts = run_queues.iter().map(|run_queue| {
+        let each = if run_queue.locks == 1 { "" } else { " each" };
+        let of_control = match run_queue.of_control.filter(|_| can_compare) {
+            Some(share) if share > 0.0 && share < 1.0 => format!(": 1/{} of it", number(1.0 / share)),
+            Some(share) => format!(": {} times that", number(share)),
+            None => String::new(),
+        };
+        format!(
+            "utilized {}{each}, spun {}, {} of the {cpus} CPUs with {}{of_control}",
+            spoken_percent(run_queue.util_each),
+            spoken_percent(run_queue.spin_cpu),
+            number(run_queue.cpus),
+            run_queue.candidate
+        )
+    });
+    let reason = if can_compare { "" } else { " Too little to compare." };
+    format!("{LOCK_NAME}: {}.{reason}", parts.collect::<Vec<_>>().join("; "))
+}
+
+/// What to do with the result; none if nothing is known.
+fn next(report: &Report, run_queues: &[JudgedRunQueue<'_>]) -> Option<String> {
+    let command = shell_line(&report.command);
+    let judged =
+        report.configurations.iter().find(|configuration| configuration.judged_run_queue().is_some())?;
+    let control = report.configurations.first()?;
+    let comparison = report.comparison(judged)?;
+    let winner = match &comparison.verdict {
+        Verdict::ProvenFaster { .. } if comparison.recommended().is_some() => judged,
+        verdict if verdict.is_slower() => control,
+        Verdict::ProvenFaster { .. } => return None,
+        Verdict::NothingProven { .. } => {
+            let cpus = report.locks.metered.first().map_or(1, |metered| metered.report.cpus);
+            let costs_little =
+                run_queues.first().is_some_and(|control| control.cpus < LITTLE * f64::from(cpus));
+            return Some(match costs_little {
+                true => format!(
+                    "the lock of the control's run queue costs little, so that another run queue gains little; see where \
+                     the time goes: unspin meter -- {command}"
+                ),
+                false => format!(
+                    "give it more rounds: unspin prove --time-budget 5m --runqueue {} -- {command}",
+                    names(report)
+                ),
+            });
+        }
+        _ => return None,
+    };
+    Some(match report.run_queue_of(winner) {
+        Some(run_queue) => format!(
+            "unspin run --runqueue {name} -- {command}; or set UNSPIN_RUNQUEUE={name}; or in the program \
+             Builder::policy(Policy::{:?})",
+            run_queue.policy(),
+            name = run_queue.name(),
+        ),
+        None => "keep the run queue that the program chooses".into(),
+    })
+}
+
+/// The run queues as on the command line.
+fn names(report: &Report) -> String {
+    let judged = report.configurations.iter().filter_map(|configuration| configuration.judged_run_queue());
+    let names: Vec<&str> =
+        report.run_queue.into_iter().chain(judged).map(|run_queue| run_queue.name()).collect();
+    names.join(",")
+}

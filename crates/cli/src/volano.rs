@@ -1,0 +1,63 @@
+//! `unspin volano`: the workload, under its own options.
+
+use crate::error::Error;
+use crate::options;
+use crate::run_queue::RunQueue;
+use crate::stdout;
+use std::process::ExitCode;
+use unspin_runqueue::environment_policy;
+use unspin_workloads::volano::{self, Model, Options, Pace};
+
+/// Runs the benchmark. Prints its parameters, the figures of each run when it has ended, and the result.
+pub fn run(options: &options::VolanoOptions) -> Result<ExitCode, Error> {
+    let options = translated(options)?;
+    options.check().map_err(reported)?;
+    stdout::print(&options.header())?;
+    let mut printed = Ok(());
+    let figures = volano::run(&options, |run| {
+        printed = stdout::print(&run.to_string());
+    });
+    let figures = figures.map_err(reported)?;
+    printed?;
+    stdout::print(&figures.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn translated(options: &options::VolanoOptions) -> Result<Options, Error> {
+    Ok(Options {
+        rooms: options.rooms,
+        users: options.users,
+        messages: options.messages,
+        size: options.size,
+        runs: options.runs,
+        pace: if options.free_running { Pace::FreeRunning } else { Pace::Turns },
+        model: model(options)?,
+        workers: options.workers,
+        port: options.port,
+        timeout: options.timeout,
+    })
+}
+
+fn model(options: &options::VolanoOptions) -> Result<Model, Error> {
+    let model = options.model.unwrap_or(match options.runqueue {
+        Some(_) => options::VolanoModel::Tasks,
+        None => options::VolanoModel::Threads,
+    });
+    match (model, options.runqueue.map(RunQueue::policy)) {
+        (options::VolanoModel::Tasks, policy) => {
+            // The executors would use it in any case. Here the header says so.
+            let named = environment_policy().map_err(|error| Error::Usage(format!("volano: {error}")))?;
+            Ok(Model::Tasks(named.or(policy).unwrap_or_default()))
+        }
+        (_, Some(_)) => Err(Error::Usage("volano: --runqueue requires --model tasks".into())),
+        (options::VolanoModel::Threads, None) => Ok(Model::Threads),
+        (options::VolanoModel::Tokio, None) => Ok(Model::Tokio),
+    }
+}
+
+fn reported(error: volano::Error) -> Error {
+    match error {
+        volano::Error::Option(text) => Error::Usage(format!("volano: {text}")),
+        error => Error::Benchmark(format!("volano: {error}")),
+    }
+}

@@ -1,0 +1,267 @@
+//! A PostgreSQL server of our own: a new cluster in a folder, reached by a Unix socket in it, that ends with the benchmark.
+//!
+//! It ends in any case: `Drop` stops it, and if this process is killed the kernel sends it SIGINT, which is a fast shutdown.
+
+use crate::Error;
+use crate::options::{Durability, Options};
+use crate::postgres::Postgres;
+use nix::unistd::{Uid, User};
+use postgres::Config;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use unspin_sys::child::{self, Signal};
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    /// None once it has been stopped.
+    process: Option<Child>,
+    /// Its socket, its log and the cluster.
+    home: PathBuf,
+}
+
+/// The superuser of the cluster. It has no password: only root and the server's own user can reach the socket.
+const USER: &str = "unspin";
+/// Longest path of a socket, unix(7), without `/.s.PGSQL.5432`.
+const SOCKET_FOLDER_MAX: usize = 107 - 14;
+/// Time that the server has for its start. It takes a second; a full disk or a busy machine may need more.
+const START: Duration = Duration::from_secs(60);
+/// Time between two looks whether the server is ready or has ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// What is sent to stop the server, and the time that it then has: a fast shutdown, an immediate one, the end.
+const STOPS: [(Signal, Duration); 3] = [
+    (Signal::PassedOn(SIGINT), Duration::from_secs(30)),
+    (Signal::PassedOn(SIGQUIT), Duration::from_secs(10)),
+    (Signal::Kill, Duration::from_secs(10)),
+];
+/// From signal(7).
+const SIGINT: i32 = 2;
+const SIGQUIT: i32 = 3;
+/// Connections besides those of the browsers: ours for checks, and those that the server reserves.
+const OTHER_CONNECTIONS: usize = 8;
+
+impl Server {
+    /// Makes a cluster in `folder` and starts a server on it.
+    pub fn start(folder: &Path, options: &Options, stop: &AtomicBool) -> Result<Server, Error> {
+        let programs = find_programs()?;
+        let account = account()?;
+        let home = folder.join("postgres");
+        if home.as_os_str().len() > SOCKET_FOLDER_MAX {
+            return Err(Error::Run(format!(
+                "{}: too long for the path of a socket: set TMPDIR to another folder",
+                home.display()
+            )));
+        }
+        let at_home = |error| Error::Run(format!("{}: {error}", home.display()));
+        fs::create_dir(&home).map_err(at_home)?;
+        fs::set_permissions(&home, Permissions::from_mode(0o700)).map_err(at_home)?;
+        if let Some(account) = &account {
+            // The server's user has to pass through the folder, and owns the cluster.
+            fs::set_permissions(folder, Permissions::from_mode(0o711)).map_err(at_home)?;
+            chown(&home, Some(account.uid.as_raw()), Some(account.gid.as_raw())).map_err(at_home)?;
+        }
+        let launcher = Launcher { programs, account, home: home.clone() };
+        launcher.make_cluster()?;
+        let process = launcher.server(options).spawn().map_err(at_home)?;
+        let mut server = Server { process: Some(process), home };
+        server.wait_until_ready(stop)?;
+        Ok(server)
+    }
+
+    /// How to connect to it.
+    pub fn config(&self) -> Config {
+        let mut config = Config::new();
+        config.host_path(&self.home).user(USER).dbname("postgres");
+        config
+    }
+
+    fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+        let began = Instant::now();
+        loop {
+            let Err(failure) = Postgres::reach(self.config(), Durability::Relaxed) else { return Ok(()) };
+            // Relaxed: the flag guards no other data.
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let has_ended = self.process.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
+            if has_ended || began.elapsed() > START {
+                return Err(Error::Run(format!(
+                    "the PostgreSQL server does not start: {}",
+                    last_words(&self.home).unwrap_or_else(|| failure.to_string())
+                )));
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Adds to an error why the server is gone, if it has said so.
+    pub fn explain(&self, error: Error) -> Error {
+        let words = last_line(&self.home, &["PANIC: ", "FATAL: ", "was terminated by signal"]);
+        match (error, words) {
+            (Error::Run(text), Some(words)) => Error::Run(format!("{text} (the server's log: {words})")),
+            (error, _) => error,
+        }
+    }
+
+    /// Stops it, and waits until it has ended.
+    fn stop(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        for (signal, time) in STOPS {
+            // Once it has been waited for, its pid may be that of another process.
+            if !matches!(process.try_wait(), Ok(None)) {
+                return;
+            }
+            // It cannot be gone: it has not been waited for.
+            let _ = child::signal(process.id(), signal);
+            let began = Instant::now();
+            while began.elapsed() < time {
+                if !matches!(process.try_wait(), Ok(None)) {
+                    return;
+                }
+                thread::sleep(LOOK);
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What starts a server.
+struct Launcher {
+    /// The folder of its programs.
+    programs: PathBuf,
+    /// The user that it runs as; none for ours.
+    account: Option<User>,
+    home: PathBuf,
+}
+
+impl Launcher {
+    fn make_cluster(&self) -> Result<(), Error> {
+        let mut command = self.command("initdb");
+        command.args(["--username", USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+        match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(Error::Run(format!(
+                "initdb cannot make a cluster in {}: {}",
+                self.home.display(),
+                last_words(&self.home).unwrap_or_else(|| status.to_string())
+            ))),
+            Err(error) => Err(Error::Run(format!("{}: {error}", self.programs.join("initdb").display()))),
+        }
+    }
+
+    fn server(&self, options: &Options) -> Command {
+        let mut command = self.command("postgres");
+        command.arg("-k").arg(&self.home);
+        for setting in [
+            "listen_addresses=",
+            &format!("max_connections={}", options.connections() + OTHER_CONNECTIONS),
+            // A quarter of a gibibyte holds the default population.
+            "shared_buffers=256MB",
+        ] {
+            command.args(["-c", setting]);
+        }
+        command
+    }
+
+    /// A program of PostgreSQL: as the server's user, in its own process group, so that the terminal's signals do not reach it.
+    /// It gets SIGINT when this thread ends. What a preloaded library does is meant for this process, not for the server.
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.programs.join(name));
+        command.arg("-D").arg(self.home.join("data")).current_dir(&self.home).stdin(Stdio::null());
+        match (open_log(&self.home), open_log(&self.home)) {
+            (Ok(stdout), Ok(stderr)) => command.stdout(stdout).stderr(stderr),
+            _ => command.stdout(Stdio::null()).stderr(Stdio::null()),
+        };
+        command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"UNSPIN_") || name.as_encoded_bytes().starts_with(b"PG") {
+                command.env_remove(name);
+            }
+        }
+        if let Some(account) = &self.account {
+            command.uid(account.uid.as_raw()).gid(account.gid.as_raw());
+        }
+        child::signal_on_parent_death(&mut command, Signal::PassedOn(SIGINT));
+        command
+    }
+}
+
+fn log_of(home: &Path) -> PathBuf {
+    home.join("log")
+}
+
+fn open_log(home: &Path) -> io::Result<File> {
+    File::options().append(true).create(true).open(log_of(home))
+}
+
+/// The last line of the log that says that something is wrong.
+fn last_words(home: &Path) -> Option<String> {
+    last_line(home, &["PANIC: ", "FATAL: ", "ERROR: ", "error: "])
+}
+
+/// The last line of the log with one of these words. That the server is still starting is not wrong: we ask until it is ready.
+fn last_line(home: &Path, words: &[&str]) -> Option<String> {
+    let log = fs::read(log_of(home)).ok()?;
+    let log = String::from_utf8_lossy(&log);
+    let has_word =
+        |line: &&str| words.iter().any(|word| line.contains(word)) && !line.contains("is starting up");
+    Some(log.lines().rev().find(has_word)?.trim().to_owned())
+}
+
+/// PostgreSQL refuses to run as root. Then it runs as the first of these users that exists.
+const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
+
+fn account() -> Result<Option<User>, Error> {
+    if !Uid::effective().is_root() {
+        return Ok(None);
+    }
+    let found = ACCOUNTS.iter().find_map(|name| User::from_name(name).ok().flatten());
+    found.map(Some).ok_or_else(|| {
+        Error::NoServer("PostgreSQL does not run as root, and there is no user postgres or nobody".into())
+    })
+}
+
+/// The folder with the programs of the newest server: in PATH, or where Debian and Red Hat install them.
+fn find_programs() -> Result<PathBuf, Error> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path)
+        .chain(versions("/usr/lib/postgresql", ""))
+        .chain(versions("/usr", "pgsql-"));
+    let found = folders
+        .into_iter()
+        .find(|folder| ["initdb", "postgres"].iter().all(|name| folder.join(name).is_file()));
+    // initdb looks for its own files beside the program that it really is.
+    found.map(|folder| folder.join("initdb").canonicalize().ok().and_then(|file| Some(file.parent()?.into())).unwrap_or(folder))
+        .ok_or_else(|| {
+            Error::NoServer(
+                "there is no PostgreSQL server in PATH or /usr/lib/postgresql: install one (Debian: apt-get install postgresql), \
+                 or name a running one with --db postgres://USER@HOST/DATABASE"
+                    .into(),
+            )
+        })
+}
+
+/// The folders `bin` of all versions below a folder, newest first.
+fn versions(below: &str, prefix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(below).into_iter().flatten().flatten();
+    let version = |entry: fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let version: u32 = name.strip_prefix(prefix)?.parse().ok()?;
+        Some((version, entry.path().join("bin")))
+    };
+    let mut found: Vec<(u32, PathBuf)> = entries.filter_map(version).collect();
+    found.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    found.into_iter().map(|(_, folder)| folder).collect()
+}

@@ -1,0 +1,119 @@
+//! The shop on a private PostgreSQL server: runs, a server that is killed, nothing left behind.
+
+mod common;
+
+use common::small;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use unspin_dbt1::{DatabaseChoice, Error, Event, Figures, Options, benchmark};
+use unspin_sys::child::{self, Signal};
+
+fn on_postgres(
+    options: &Options,
+    folder: &Path,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(Event<'_>),
+) -> Option<Result<Figures, Error>> {
+    let options = Options { database: DatabaseChoice::PrivatePostgres, ..options.clone() };
+    match benchmark(&options, folder, stop, observer) {
+        Err(Error::NoServer(reason)) => {
+            println!("SKIPPED {reason}");
+            None
+        }
+        outcome => Some(outcome),
+    }
+}
+
+/// The pid of the server whose cluster is in this folder.
+fn server_in(folder: &Path) -> u32 {
+    let file = fs::read_to_string(folder.join("postgres/data/postmaster.pid")).unwrap();
+    file.lines().next().unwrap().trim().parse().unwrap()
+}
+
+/// Processes that work in the folder: those of a server work in its cluster.
+fn processes_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    entries
+        .filter(|process| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder)))
+        .collect()
+}
+
+/// The processes of a server that was killed notice that by themselves.
+fn expect_nothing_left(folder: &Path) {
+    let began = Instant::now();
+    while !processes_in(folder).is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(60), "still there: {:?}", processes_in(folder));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn runs_end_and_no_server_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut was_running = false;
+    let figures = on_postgres(&small(), folder.path(), &AtomicBool::new(false), &mut |event| {
+        if let Event::Running { .. } = event {
+            was_running |= !processes_in(folder.path()).is_empty();
+        }
+    });
+    let Some(figures) = figures.map(Result::unwrap) else { return };
+    assert!(figures.rates().iter().all(|&rate| rate > 0.0), "{figures}");
+    assert!(was_running);
+    expect_nothing_left(folder.path());
+}
+
+#[test]
+fn killed_server_fails_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut is_killed = false;
+    let options = Options { duration: Duration::from_secs(60), ..small() };
+    let outcome = on_postgres(&options, folder.path(), &AtomicBool::new(false), &mut |event| {
+        if let (Event::Running { .. }, false) = (event, is_killed) {
+            is_killed = true;
+            child::signal(server_in(folder.path()), Signal::Kill).unwrap();
+        }
+    });
+    let Some(outcome) = outcome else { return };
+    let error = outcome.unwrap_err().to_string();
+    assert!(
+        error.starts_with("run 1, ") && error.contains(": the connection to the database is lost: "),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1, "{error}");
+    expect_nothing_left(folder.path());
+}
+
+#[test]
+fn interrupted_run_stops_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let options = Options { duration: Duration::from_secs(60), ..small() };
+    let outcome = on_postgres(&options, folder.path(), &stop, &mut |event| {
+        if let Event::Running { .. } = event {
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    let Some(outcome) = outcome else { return };
+    assert!(matches!(outcome, Err(Error::Interrupted)), "{outcome:?}");
+    expect_nothing_left(folder.path());
+}
+
+#[test]
+fn url_without_server_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (url, expected) in [
+        (
+            "postgres://unspin@127.0.0.1:1/shop",
+            "--db postgres://unspin@127.0.0.1:1/shop: no server answers: ",
+        ),
+        ("postgres://:port", "--db postgres://:port: "),
+    ] {
+        let options = Options { database: DatabaseChoice::Postgres(url.into()), ..small() };
+        let error =
+            benchmark(&options, folder.path(), &AtomicBool::new(false), &mut |_| ()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}

@@ -1,0 +1,46 @@
+//! The loop of a worker.
+
+use crate::executor::blocking_on::hand_over;
+use crate::executor::context::Context;
+use crate::executor::reactor_check::ReactorCheck;
+use crate::executor::shared::Shared;
+use crate::pool::Worker;
+use crate::queue::Requeue;
+use crate::schedule::WorkerId;
+use crate::task::{Ran, Runnable};
+use std::sync::Arc;
+
+/// Runs tasks until the executor stops.
+pub(crate) fn work(shared: Arc<Shared>, id: WorkerId) {
+    let context = Context::new(shared, Worker::new(id));
+    context.enter(|| {
+        let pool = &context.shared.pool;
+        let mut check = ReactorCheck::new(pool.sleeper().check_interval());
+        while let Some(mut task) = pool.next(&context.worker) {
+            while let Some(again) = run(&context, task, &mut check) {
+                task = again;
+            }
+        }
+    });
+    hand_over();
+}
+
+/// Runs a task. Returns the one to run next if the task was put back into the queue.
+#[inline(always)]
+fn run(context: &Context, task: Runnable, check: &mut ReactorCheck) -> Option<Runnable> {
+    let ran = task.run();
+    // Before the next task is chosen: a task that an event wakes may be better.
+    check.after_run(context);
+    let Ran::Again(task) = ran else {
+        // It may have yielded and ended all the same. The next task has not.
+        context.take_yielded();
+        return None;
+    };
+    let how = if context.take_yielded() { Requeue::Yielded } else { Requeue::Woken };
+    let next = context.shared.pool.requeue(task, &context.worker, how);
+    if context.shared.pool.is_stopped() {
+        // Dropping it cancels it, as all that are left.
+        return None;
+    }
+    Some(next)
+}

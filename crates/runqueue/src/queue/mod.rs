@@ -1,0 +1,90 @@
+//! Run queues behind one trait, in two policies that a program chooses at run time.
+
+mod counters;
+mod global;
+mod options;
+mod padded;
+mod per_cpu;
+mod policy;
+mod statistics;
+mod stealing;
+pub(crate) mod summary;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
+pub use global::Global;
+pub use options::{QueueOptions, UnsupportedLock};
+pub(crate) use padded::Padded;
+pub use per_cpu::PerCpu;
+pub use policy::{Policy, UnknownPolicy};
+pub use statistics::{LockTimes, QueueStatistics};
+
+use crate::lock::Operation;
+use crate::schedule::{Goodness, Schedulable, WorkerId};
+
+/// The thread that pushes a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A worker of the queue.
+    Worker(WorkerId),
+    /// Any other thread.
+    Outside,
+}
+
+/// How a task that has just run came to be runnable again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Requeue {
+    /// It yields: all others go first, for this once.
+    Yielded,
+    /// It was woken while it ran: it goes on if it is the best.
+    Woken,
+}
+
+/// The tasks that wait for a worker. Every task that is pushed is popped once.
+///
+/// A queue only orders tasks. Which worker gets a task that is woken, and when workers sleep, is up to
+/// [`Pool`](crate::pool::Pool).
+pub trait RunQueue<T: Schedulable>: Send + Sync {
+    /// The policy.
+    fn policy(&self) -> Policy;
+
+    /// Number of workers.
+    fn workers(&self) -> usize;
+
+    /// Adds a task, preferably to the queue of the worker `to`. Returns the worker to whose queue it was added.
+    ///
+    /// A thread never waits for the lock of a queue that belongs to another worker, unless it is no worker itself and
+    /// the locks of all queues are taken.
+    fn push(&self, task: T, to: WorkerId, origin: Origin, operation: Operation) -> WorkerId;
+
+    /// Takes the best task for a worker. None if there is none, or if other threads hold the locks of all queues that
+    /// have one. Only the worker itself calls this.
+    fn pop(&self, worker: WorkerId) -> Option<T>;
+
+    /// Adds a task that the worker has just run, and takes the best one, which may be the same. Only the worker itself
+    /// calls this.
+    fn requeue(&self, task: T, worker: WorkerId, how: Requeue) -> T;
+
+    /// Takes any task, for a thread that ends all tasks. It waits for the locks of the queues.
+    fn take_any(&self) -> Option<T>;
+
+    /// The goodness of the best task in the queue from which the worker pops, without the affinity bonus. One load,
+    /// without a lock.
+    fn best(&self, worker: WorkerId) -> Option<Goodness>;
+
+    /// Number of recalculations of the queue from which the worker pops.
+    fn epoch(&self, worker: WorkerId) -> u32;
+
+    /// Number of tasks. One load for each queue, without a lock.
+    fn len(&self) -> usize;
+
+    /// Whether there is no task. One load for each queue, without a lock.
+    ///
+    /// Sequentially consistent with pushes to an empty queue: a thread that stores a word, then finds no task, and a
+    /// thread that pushes, then loads that word, do not both miss the other's store, if all four are sequentially
+    /// consistent.
+    fn is_empty(&self) -> bool;
+
+    /// The counts of each queue.
+    fn statistics(&self) -> Vec<QueueStatistics>;
+}

@@ -1,0 +1,185 @@
+//! How a worker takes tasks from the queues of others.
+
+use crate::lock::Operation;
+use crate::queue::PerCpu;
+use crate::ready::{Batch, ReadyList};
+use crate::schedule::{Schedulable, WorkerId};
+use unspin_locks::RawLock;
+use unspin_sync::hint;
+#[cfg(not(any(loom, shuttle)))]
+use unspin_sys::clock::ticks;
+
+/// How often a worker that has missed locks looks again before it gives up. Then it goes idle by a protocol that
+/// notices tasks (`Pool`), so more would only be spinning.
+const LOOKS: u32 = 4;
+/// Pauses before a worker looks again: about as long as a lock is held.
+const PAUSES: u32 = 16;
+
+/// Tasks that take less than this many ticks each (some 0.4 us at 2.6 GHz) are tiny: to steal one costs more than to run it.
+const TINY: u64 = 1_000;
+/// Ticks from one steal of tiny tasks to the next (some 12 us): then there are more of them to be taken at once. A wake-up
+/// takes longer.
+const INTERVAL: u64 = 32_000;
+
+#[cfg(any(loom, shuttle))]
+fn ticks() -> u64 {
+    0
+}
+
+/// The result of a look at all queues.
+enum Look<R> {
+    Found(R),
+    /// No queue has a task that is good enough.
+    Nothing,
+    /// A queue has, but another thread holds its lock.
+    Missed,
+}
+
+/// Queues that a worker has already tried.
+struct Tried([u64; WorkerId::MAX / 64]);
+
+impl Tried {
+    fn has(&self, queue: usize) -> bool {
+        self.0[queue / 64] >> (queue % 64) & 1 == 1
+    }
+
+    fn insert(&mut self, queue: usize) {
+        self.0[queue / 64] |= 1 << (queue % 64);
+    }
+}
+
+impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
+    /// Takes one task whose summary is above a word, if there is one.
+    pub(super) fn steal_one(&self, worker: WorkerId, above: u32) -> Option<T> {
+        match self.look(worker, above, |_| (), |list, ()| list.take(worker)) {
+            Look::Found(task) => {
+                self.count_steal(worker, 1);
+                Some(self.ran_on(task, worker))
+            }
+            Look::Nothing | Look::Missed => None,
+        }
+    }
+
+    /// Takes the best task of one other queue, if its lock is free.
+    pub(super) fn steal_from(&self, worker: WorkerId, victim: usize) -> Option<T> {
+        match self.try_with(victim, Operation::Steal, (), |list, ()| list.take(worker)) {
+            Ok(task) => {
+                let task = task?;
+                self.count_steal(worker, 1);
+                Some(self.ran_on(task, worker))
+            }
+            Err(()) => {
+                self.count_missed(worker, 1);
+                None
+            }
+        }
+    }
+
+    /// Takes the best task of all other queues, and moves some more from there to the worker's own queue, which is
+    /// empty.
+    #[cold]
+    pub(super) fn steal_batch(&self, worker: WorkerId) -> Option<T> {
+        self.space_out_steals(worker);
+        // Before the victim's lock is taken: an allocation can take longer than the steal.
+        let room = |victim: usize| Batch::with_room_for(self.queues()[victim].summary.len() / 2);
+        for _ in 0..LOOKS {
+            match self.look(worker, 0, room, |list, room| Some((list.take(worker)?, list.take_batch(room)))) {
+                Look::Found((best, batch)) => {
+                    let tasks = 1 + batch.len() as u64;
+                    self.count_steal(worker, tasks);
+                    if batch.len() > 0 {
+                        self.with(worker.index(), Operation::Steal, |own| own.push_batch(batch));
+                    }
+                    let counters = &self.queues()[worker.index()].counters;
+                    counters.stole_at.set(ticks());
+                    counters.stolen_last.set(tasks);
+                    return Some(self.ran_on(best, worker));
+                }
+                Look::Nothing => return None,
+                Look::Missed => {
+                    self.queues()[worker.index()].counters.premature_idles.add(1);
+                    (0..PAUSES).for_each(|_| hint::spin_loop());
+                }
+            }
+        }
+        None
+    }
+
+    /// If the tasks of the worker's last steal were tiny: lets some time pass since then, unless its own queue gets a task.
+    /// A worker that starts tiny tasks is slowed down by each steal, because the cache lines of its queue change the CPU.
+    fn space_out_steals(&self, worker: WorkerId) {
+        let own = &self.queues()[worker.index()];
+        let (last, tasks) = (own.counters.stole_at.get(), own.counters.stolen_last.get());
+        // 0: it has not stolen yet, or the clock is a model's, which stands still.
+        if last == 0 || ticks().wrapping_sub(last) >= tasks * TINY {
+            return;
+        }
+        while ticks().wrapping_sub(last) < INTERVAL && own.summary.best_word() == 0 {
+            hint::spin_loop();
+        }
+    }
+
+    /// Looks at the summaries of all other queues, in descending order, and lets `take` take from the first whose lock
+    /// is free and which still has a task above the word. `prepare` makes what `take` needs, without the lock.
+    fn look<A, R>(
+        &self,
+        worker: WorkerId,
+        above: u32,
+        prepare: impl Fn(usize) -> A,
+        take: impl Fn(&mut ReadyList<T>, A) -> Option<R>,
+    ) -> Look<R> {
+        let mut tried = Tried([0; WorkerId::MAX / 64]);
+        let mut missed = 0;
+        while let Some(victim) = self.best_of_others(worker, above, &tried) {
+            tried.insert(victim);
+            let is_above = |list: &ReadyList<T>| crate::queue::summary::encode(list.best()) > above;
+            let taken = self.try_with(victim, Operation::Steal, prepare(victim), |list, prepared| {
+                // The summary was read without the lock.
+                if is_above(list) { take(list, prepared) } else { None }
+            });
+            match taken {
+                Ok(Some(found)) => {
+                    self.count_missed(worker, missed);
+                    return Look::Found(found);
+                }
+                Ok(None) => {}
+                Err(_) => missed += 1,
+            }
+        }
+        self.count_missed(worker, missed);
+        if missed > 0 { Look::Missed } else { Look::Nothing }
+    }
+
+    /// The queue, of those that have not been tried, with the best summary. The search begins behind the worker, so
+    /// that workers prefer different ones of equals.
+    fn best_of_others(&self, worker: WorkerId, above: u32, tried: &Tried) -> Option<usize> {
+        let count = self.queues().len();
+        let (mut best, mut found) = (above, None);
+        for queue in (worker.index() + 1..count).chain(0..worker.index()) {
+            let word = self.queues()[queue].summary.best_word();
+            if word > best && !tried.has(queue) {
+                (best, found) = (word, Some(queue));
+            }
+        }
+        found
+    }
+
+    /// The task as it begins to run on this worker.
+    fn ran_on(&self, mut task: T, worker: WorkerId) -> T {
+        let epoch = self.queues()[worker.index()].summary.epoch();
+        task.set_schedule(task.schedule().ran_on(worker, epoch));
+        task
+    }
+
+    fn count_steal(&self, worker: WorkerId, tasks: u64) {
+        let counters = &self.queues()[worker.index()].counters;
+        counters.steals.add(1);
+        counters.stolen.add(tasks);
+    }
+
+    fn count_missed(&self, worker: WorkerId, missed: u64) {
+        if missed > 0 {
+            self.queues()[worker.index()].counters.missed.add(missed);
+        }
+    }
+}
