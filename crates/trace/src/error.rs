@@ -13,8 +13,10 @@ pub enum Error {
         /// The setting or the capability, and the remedy.
         needs: String,
     },
-    /// No tracefs is mounted, or it may not be read.
-    NoTracefs {
+    /// No tracefs is mounted, and the caller may not mount one.
+    NoTracefs,
+    /// The mounted tracefs may not be read.
+    HiddenTracefs {
         /// The remedy.
         remedy: String,
     },
@@ -80,7 +82,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Forbidden { what, needs } => write!(f, "{what}: not permitted: {needs}"),
-            Error::NoTracefs { remedy } => write!(f, "tracepoints cannot be found: {remedy}"),
+            Error::NoTracefs => f.write_str(
+                "tracepoints cannot be found: no tracefs is mounted: as root, `mount -t tracefs tracefs \
+                 /sys/kernel/tracing`; in a container, mount the host's",
+            ),
+            Error::HiddenTracefs { remedy } => write!(f, "tracepoints cannot be found: {remedy}"),
             Error::NoTracepoint(name) => write!(
                 f,
                 "this kernel has no tracepoint {name}: it needs Linux 5.19 or later, with CONFIG_TRACEPOINTS and \

@@ -3,18 +3,23 @@
 use crate::error::Error;
 use crate::format::Field;
 use crate::record::VALUES;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::mount::{self, FsMountFlags, FsOpenFlags, MountAttrFlags};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use unspin_sys::creds::Creds;
 
 /// Where tracefs is mounted, by convention: Documentation/trace/ftrace.rst.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The mounted tracefs.
+/// A mounted tracefs.
 #[derive(Clone, Debug)]
 pub struct Tracefs {
     folder: PathBuf,
+    /// The mount that only this process has, which ends with its last descriptor.
+    _own: Option<Arc<OwnedFd>>,
 }
 
 /// A tracepoint of this kernel.
@@ -29,21 +34,34 @@ pub struct Tracepoint {
 }
 
 impl Tracefs {
-    /// Finds it.
+    /// Finds it where it is mounted. Where it is not, mounts one that no other process sees, if the caller may.
     pub fn find() -> Result<Tracefs, Error> {
-        Tracefs::find_in(&MOUNTS.map(PathBuf::from))
+        match Tracefs::find_in(&MOUNTS.map(PathBuf::from)) {
+            Err(Error::NoTracefs) => Tracefs::mount().map_err(|_| Error::NoTracefs),
+            found => found,
+        }
+    }
+
+    /// A detached mount: in no folder, and gone with its descriptor (fsmount(2), Linux 5.2). It needs CAP_SYS_ADMIN.
+    fn mount() -> rustix::io::Result<Tracefs> {
+        let context = mount::fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        mount::fsconfig_create(&context)?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY;
+        let mount = mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+        let folder = format!("/proc/self/fd/{}", mount.as_raw_fd()).into();
+        Ok(Tracefs { folder, _own: Some(Arc::new(mount)) })
     }
 
     fn find_in(mounts: &[PathBuf]) -> Result<Tracefs, Error> {
         let mut hidden = None;
         for folder in mounts {
             match fs::read_dir(folder.join("events")) {
-                Ok(_) => return Ok(Tracefs { folder: folder.clone() }),
+                Ok(_) => return Ok(Tracefs { folder: folder.clone(), _own: None }),
                 Err(e) if e.kind() == ErrorKind::PermissionDenied => hidden = Some(folder),
                 Err(_) => {}
             }
         }
-        Err(hidden.map_or_else(not_mounted, |folder| hidden_from_caller(folder)))
+        Err(hidden.map_or(Error::NoTracefs, |folder| hidden_from_caller(folder)))
     }
 
     /// A tracepoint, by its name `group:event`, with these fields; `args[1]` is an element of an array.
@@ -70,14 +88,6 @@ impl Tracefs {
     }
 }
 
-fn not_mounted() -> Error {
-    let remedy = format!(
-        "no tracefs is mounted: as root, `mount -t tracefs tracefs {}`; in a container, mount the host's",
-        MOUNTS[0]
-    );
-    Error::NoTracefs { remedy }
-}
-
 /// Its files are root's and readable by their group. `mode=755` would open the folders only.
 fn hidden_from_caller(folder: &Path) -> Error {
     let group = Creds::current().gid;
@@ -86,7 +96,7 @@ fn hidden_from_caller(folder: &Path) -> Error {
          remount,mode=750,gid={group} {0}`, and tracepoints by `sysctl kernel.perf_event_paranoid=-1`",
         folder.display()
     );
-    Error::NoTracefs { remedy }
+    Error::HiddenTracefs { remedy }
 }
 
 /// A field by its name, or an element of an array.
@@ -130,6 +140,22 @@ mod tests {
         let error = tracefs.tracepoint("lock:gone", &[]).unwrap_err().to_string();
         assert!(error.contains("no tracepoint lock:gone"), "{error}");
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn own_mount_is_seen_by_this_process_only() {
+        let before = fs::read_to_string("/proc/self/mounts").unwrap();
+        let Ok(tracefs) = Tracefs::mount() else {
+            return eprintln!(
+                "own_mount_is_seen_by_this_process_only: skipped, because only CAP_SYS_ADMIN may mount"
+            );
+        };
+        assert_eq!(fs::read_to_string("/proc/self/mounts").unwrap(), before);
+        let switch = tracefs.tracepoint("sched:sched_switch", &["prev_pid"]).unwrap();
+        assert!(switch.id > 0);
+        let folder = tracefs.folder.clone();
+        drop(tracefs);
+        assert!(fs::read_dir(folder.join("events")).is_err(), "the mount ends with its descriptor");
     }
 
     #[test]

@@ -27,11 +27,13 @@ pub fn unspin(arguments: &[&str]) -> Command {
     command
 }
 
-/// Standard output, standard error and exit code of a command. The lines in which `prove` shows its progress are left
+/// Standard output, standard error and exit code of a command. Lines that show progress, as a slow machine has them, are left
 /// out.
 pub fn finish(command: &mut Command) -> (String, String, Option<i32>) {
     let (stdout, stderr, code) = finish_with_progress(command);
-    let lines = stderr.split_inclusive('\n').filter(|line| !line.starts_with("unspin prove: "));
+    const PROGRESS: [&str; 3] = ["unspin prove: ", "unspin: report: ", "unspin: the recording is being read"];
+    let is_progress = |line: &&str| PROGRESS.iter().any(|prefix| line.starts_with(prefix));
+    let lines = stderr.split_inclusive('\n').filter(|line| !is_progress(line));
     (stdout, lines.collect(), code)
 }
 
