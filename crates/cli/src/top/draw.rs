@@ -163,6 +163,9 @@ fn bottom(state: &State, palette: Palette) -> Paragraph<'static> {
         (Some(super::state::Dialog::Filter(_)), _) => {
             format!("filter: {}_   Enter keep  Esc undo", state.filter)
         }
+        (_, Screen::Table) if state.lens.is_some() => {
+            "q leave  ? help  t lately/since opened  Tab next  / filter  p pause".into()
+        }
         (_, Screen::Table) => {
             "q leave  ? help  t lately/since start  Tab next  Enter open  / filter  p pause".into()
         }

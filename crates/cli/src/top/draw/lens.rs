@@ -17,7 +17,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
             Some(Content::Failed(why)) => Line::styled(why.clone(), palette.alarm()),
             _ => Line::styled(" It observes from now on; the first reading follows.", palette.quiet()),
         };
-        frame.render_widget(Paragraph::new(line).wrap(Wrap { trim: true }), area);
+        frame.render_widget(Paragraph::new(line).wrap(Wrap { trim: false }), area);
         return;
     };
     let notes = state.lens_notes();

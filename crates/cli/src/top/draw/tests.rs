@@ -243,12 +243,12 @@ unspin top /bin/server -t 4
 pid 7  running  10.0s  LOST 1.20s (120ms/s)  2 CPUs  1 process  1 thread  level full
  Locks  Waits  futex [kernel] off-cpu   the last 1.0ms, every 1.00s, 10 lines
 LOST/s   WAIT   MAX  %CPU    WAITS/s  SPIN SLEPT RJECT  NAME
- 101ms   17us  90us 0.53%       6000 83.3% 16.7%    0%  *TOTAL*
+ 100ms   17us  90us 0.53%       6000 83.3% 16.7%    0%  *TOTAL*
   90ms   90us  90us    0%       1000    0%  100%    0%  rwsem in other, rwsem
   90ms   90us  90us    0%       1000    0%  100%    0%    other+0x10
  7.0ms  2.3us 4.0us 0.35%       3000  100%    0%    0%  run-queue lock (2), spinlock
  6.0ms  3.0us 4.0us 0.30%       2000  100%    0%    0%    __schedule+0x10
-q leave  ? help  t lately/since start  Tab next  Enter open  / filter  p pause
+q leave  ? help  t lately/since opened  Tab next  / filter  p pause
 ";
     assert_eq!(picture(&mut with_lens(1, testing::kernel()), 100, 10), expected);
 }
@@ -286,7 +286,7 @@ pid 4711  observed
 [futex] kernel  off-cpu   the first reading comes after 1.00s, every 1.00s, 0 lines
  It observes from now on; the first reading follows.
 
-q leave  ? help  t lately/since start  Tab next  Enter open  / filter  p pause
+q leave  ? help  t lately/since opened  Tab next  / filter  p pause
 ";
     assert_eq!(picture(&mut state, 90, 6), expected);
     assert_eq!(state.press(key(KeyCode::BackTab)), Some(Action::OpenLens(2)));
