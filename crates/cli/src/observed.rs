@@ -28,6 +28,9 @@ pub trait Sink {
     /// Called before each reading.
     fn before_reading(&mut self) {}
 
+    /// Called after each reading. The time is in nanoseconds of CLOCK_MONOTONIC.
+    fn after_reading(&mut self, _session: &Session, _now: u64) {}
+
     /// Called once, before the first reading. The time is in nanoseconds of CLOCK_MONOTONIC, as that of records.
     fn begin(&mut self, _session: &Session, _now: u64) {}
 
@@ -105,6 +108,7 @@ impl<S: Sink + Send + 'static> Reader<S> {
             while stopped.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {
                 sink.before_reading();
                 let fullness = session.read(&mut |record, stacks| sink.note(record, stacks));
+                sink.after_reading(&session, clock::monotonic_ns());
                 pause = if fullness > FULL { Duration::ZERO } else { INTERVAL };
             }
             sink.before_reading();

@@ -57,13 +57,22 @@ impl TerminalSession {
     fn start(test: &str, options: &[&str], arguments: &[&str]) -> Option<TerminalSession> {
         let folder = tempfile::tempdir().unwrap();
         let program = compiled("busy_lock.c", folder.path())?;
+        let mut command = top(folder.path(), options, &program);
+        command.args(arguments);
+        TerminalSession::at_terminal(test, command, folder)
+    }
+
+    /// Starts a command at a pseudo-terminal. None if there is none.
+    fn at_terminal(
+        test: &str,
+        command: CommandBuilder,
+        folder: tempfile::TempDir,
+    ) -> Option<TerminalSession> {
         let pty = native_pty_system()
             .openpty(SIZE)
             .map_err(|e| skip(test, &format!("no pseudo-terminal ({e}): mount devpts")))
             .ok()?;
         let before = settings(&*pty.master);
-        let mut command = top(folder.path(), options, &program);
-        command.args(arguments);
         let child = pty.slave.spawn_command(command).unwrap();
         let keys = pty.master.take_writer().unwrap();
         let screen = Arc::new(Mutex::new(screen()));
@@ -418,4 +427,96 @@ fn missing_terminal_is_reported_in_one_line() {
     let (out, err, code) = finish(&mut unspin(&["top", "true"]));
     let line = "unspin: top: standard input and output must be a terminal; `unspin meter` needs none\n";
     assert_eq!((out.as_str(), err.as_str(), code), ("", line, Some(2)));
+}
+
+/// Whether the lenses work here; if not, prints why the test is skipped.
+fn may_observe(test: &str) -> bool {
+    let (_, err, code) = finish(&mut unspin(&[
+        "meter",
+        "--lens",
+        "futex",
+        "-p",
+        &std::process::id().to_string(),
+        "--seconds",
+        "10ms",
+    ]));
+    if code != Some(0) {
+        skip(test, err.trim());
+    }
+    code == Some(0)
+}
+
+impl TerminalSession {
+    /// `unspin top` without a program, at its own terminal.
+    fn observing(test: &str, options: &[&str]) -> Option<TerminalSession> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = top(folder.path(), options, Path::new("--quiet"));
+        command.arg("-i");
+        command.arg("200ms");
+        TerminalSession::at_terminal(test, command, folder)
+    }
+}
+
+#[test]
+fn lenses_of_the_program_are_tabs() {
+    let test = "lenses_of_the_program_are_tabs";
+    if !may_observe(test) {
+        return;
+    }
+    let Some(mut top) = TerminalSession::start(test, &["-i", "200ms"], &[]) else { return };
+    top.wait_for("hot_lock");
+    let program = top.program();
+    top.press("3");
+    top.wait_for("[futex]");
+    top.wait_for(&format!("({program})"));
+    top.press("\t");
+    top.wait_for("[kernel]");
+    top.press("\t");
+    top.wait_for("[off-cpu]");
+    top.wait_for("runnable, without a CPU");
+    top.press("t");
+    top.wait_for("since it was opened");
+    top.press("q");
+    top.wait_for("is still running");
+    top.press("e");
+    assert_eq!(top.end(), 0);
+    assert!(gone(program));
+    top.wait_for_rest("Time of ");
+}
+
+#[test]
+fn running_process_is_observed_until_it_has_ended() {
+    let test = "running_process_is_observed_until_it_has_ended";
+    if !may_observe(test) {
+        return;
+    }
+    let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let pid = sleeper.id().to_string();
+    let Some(mut top) = TerminalSession::observing(test, &["-p", &pid]) else {
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        return;
+    };
+    top.wait_for("[futex]");
+    assert!(!top.text().contains("Locks"), "the preload library is not there: {}", top.text());
+    top.press("3");
+    top.wait_for("nanosleep");
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    top.wait_for("has ended");
+    top.press("q");
+    assert_eq!(top.end(), 0);
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    for (options, message) in [
+        (&["-p", "1", "true"][..], "-p observes a running process"),
+        (&["-a", "--seconds", "3s"], "leave out --seconds"),
+        (&["-p", "1", "--output", "x"], "--output is for the output of a program"),
+        (&["-p", "1", "--mutex", "fair"], "--mutex requires a program that top starts"),
+    ] {
+        let (_, err, code) = finish(&mut unspin(&[&["top"], options].concat()));
+        assert!(code == Some(2) && err.contains(message) && err.lines().count() == 1, "{err}");
+    }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::Arc;
 
 /// The processes and threads that records have named, and those that run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Processes {
     names: HashMap<u32, String>,
     /// The text of each process's maps, as of `/proc/PID/maps`. A child shares it until one of them maps something.

@@ -126,6 +126,11 @@ impl Session {
         self.losses
     }
 
+    /// The stacks of the samples so far.
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
     fn fetch(&mut self) -> Fullness {
         let Session { rings, events, stacks, pending, losses, capacity, .. } = self;
         let mut fullest = 0;

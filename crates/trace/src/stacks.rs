@@ -27,7 +27,7 @@ const CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
 const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
 
 /// All stacks of a session. The same call chain has the same number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stacks {
     numbers: HashMap<Box<[u64]>, StackId>,
     /// Each chain without its marks, and the number of its frames in the kernel.

@@ -34,6 +34,7 @@ impl LensesBeside {
         let Some((reader, started)) = self.reader else { return Reports::default() };
         let seconds = started.elapsed().as_secs_f64();
         let (lenses, stacks, losses) = reader.stop();
-        lenses.reports(&stacks, &Conditions::new(&options.observe, seconds, losses))
+        let command = &options.recorded.command;
+        lenses.reports(&stacks, &Conditions::new(&options.observe, command, seconds, losses))
     }
 }

@@ -17,8 +17,8 @@ pub struct UserFrame {
 }
 
 /// Finds the functions of addresses.
-pub struct Callers {
-    symbols: Symbols,
+pub struct Callers<'s> {
+    symbols: &'s Symbols,
     spaces: Vec<(Space, AddressSpace)>,
     known: RefCell<HashMap<(SpaceId, u64), Vec<UserFrame>>>,
 }
@@ -44,10 +44,10 @@ const WAITING_FUNCTIONS: [&str; 14] = [
     "__rust",
 ];
 
-impl Callers {
+impl<'s> Callers<'s> {
     /// For these address spaces.
-    pub fn new(spaces: &Spaces) -> Callers {
-        Callers { symbols: Symbols::new(), spaces: spaces.all(), known: RefCell::default() }
+    pub fn new(spaces: &Spaces, symbols: &'s Symbols) -> Callers<'s> {
+        Callers { symbols, spaces: spaces.all(), known: RefCell::default() }
     }
 
     /// The process of an address space.

@@ -1,14 +1,18 @@
 //! What a report says of how it was made.
 
+use super::subject::Subject;
 use crate::observed;
 use crate::options::ObserveOptions;
+use std::ffi::OsString;
 use unspin_trace::{Losses, Target};
 
 /// How a report was made.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Conditions {
     /// The processes that were observed.
     pub target: Target,
+    /// The same in the commands that the report suggests.
+    pub subject: Subject,
     /// Seconds observed.
     pub seconds: f64,
     /// Number of CPUs of the machine.
@@ -18,9 +22,11 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Of an observation with these options.
-    pub fn new(options: &ObserveOptions, seconds: f64, losses: Losses) -> Conditions {
-        Conditions { target: observed::target(options), seconds, cpus: unspin_trace::cpus(), losses }
+    /// Of an observation with these options, of a program if there is one.
+    pub fn new(options: &ObserveOptions, command: &[OsString], seconds: f64, losses: Losses) -> Conditions {
+        let target = observed::target(options);
+        let subject = Subject::new(options, command);
+        Conditions { target, subject, seconds, cpus: unspin_trace::cpus(), losses }
     }
 
     /// The word for the target in reports.

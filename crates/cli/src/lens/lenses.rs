@@ -7,9 +7,10 @@ use super::off_cpu::{OffCpuLens, OffCpuReport};
 use super::reports::Reports;
 use crate::error::Error;
 use crate::observed::{self, Sink, failed};
-use crate::options::{Lens, MeterOptions};
+use crate::options::{Lens, MeterOptions, ObserveOptions};
 use crate::stderr;
 use std::ops::Range;
+use unspin_symbols::Symbols;
 use unspin_trace::{Config, Event, KernelSymbols, Payload, Record, RingSize, Sample, Session, Stacks};
 
 /// Bytes of the ring of each event and CPU: some 20 000 waits with their stacks, half a second of waits each 25 µs.
@@ -31,6 +32,21 @@ struct Placed<L> {
     lens: L,
 }
 
+impl<L> Placed<L> {
+    /// Another lens with the same events, made of this one.
+    fn with(&mut self, make: impl FnOnce(&mut L) -> L) -> Placed<L> {
+        Placed { events: self.events.clone(), lens: make(&mut self.lens) }
+    }
+}
+
+/// Where names come from. Keeps what was read, for the next report.
+pub struct Naming {
+    /// The kernel's.
+    pub kernel: KernelSymbols,
+    /// Those of programs and libraries.
+    pub programs: Symbols,
+}
+
 /// A lens that does not work here.
 pub struct LeftOut {
     lens: Lens,
@@ -49,13 +65,7 @@ pub struct Chosen {
 impl Chosen {
     /// Finds out which of the requested lenses work.
     pub fn of(options: &MeterOptions) -> Chosen {
-        let size = |bytes| RingSize::Exactly(bytes as usize);
-        let mut config = Config {
-            target: observed::target(&options.observe),
-            events: Vec::new(),
-            ring: options.observe.buffer.map_or(RingSize::AtMost(RING), size),
-            processes: true,
-        };
+        let mut config = no_events(&options.observe);
         let (mut lenses, mut left_out) = (Lenses::default(), Vec::new());
         for &lens in options.lenses() {
             if let Err(error) = lenses.add(lens, &mut config) {
@@ -70,6 +80,17 @@ impl LeftOut {
     /// Says why the lens is left out.
     pub fn say(&self) {
         stderr::say(format_args!("the {} lens is left out: {}", self.lens.name(), self.error));
+    }
+}
+
+/// A session for these processes, without events.
+fn no_events(observe: &ObserveOptions) -> Config {
+    let size = |bytes| RingSize::Exactly(bytes as usize);
+    Config {
+        target: observed::target(observe),
+        events: Vec::new(),
+        ring: observe.buffer.map_or(RingSize::AtMost(RING), size),
+        processes: true,
     }
 }
 
@@ -97,15 +118,51 @@ impl Lenses {
         Ok(())
     }
 
-    /// The reports, with names.
+    /// One lens, with the configuration of a session of its own.
+    pub fn of(lens: Lens, observe: &ObserveOptions) -> Result<(Lenses, Config), Error> {
+        let (mut lenses, mut config) = (Lenses::default(), no_events(observe));
+        lenses.add(lens, &mut config)?;
+        Ok((lenses, config))
+    }
+
+    /// What was added up since the last call. Times are in nanoseconds of CLOCK_MONOTONIC.
+    pub fn drain(&mut self, now: u64) -> Lenses {
+        Lenses {
+            kernel: self.kernel.as_mut().map(|placed| placed.with(KernelLens::drain)),
+            futex: self.futex.as_mut().map(|placed| placed.with(FutexLens::drain)),
+            off_cpu: self.off_cpu.as_mut().map(|placed| placed.with(|lens| lens.drain(now))),
+        }
+    }
+
+    /// Adds what was drained earlier.
+    pub fn absorb(&mut self, earlier: &Lenses) {
+        if let (Some(lens), Some(earlier)) = (&mut self.kernel, &earlier.kernel) {
+            lens.lens.absorb(&earlier.lens);
+        }
+        if let (Some(lens), Some(earlier)) = (&mut self.futex, &earlier.futex) {
+            lens.lens.absorb(&earlier.lens);
+        }
+        if let (Some(lens), Some(earlier)) = (&mut self.off_cpu, &earlier.off_cpu) {
+            lens.lens.absorb(&earlier.lens);
+        }
+    }
+
+    /// The reports, with names. If the kernel's symbols are hidden, says so.
     pub fn reports(&self, stacks: &Stacks, conditions: &Conditions) -> Reports {
         let needs_symbols = self.kernel.is_some() || self.off_cpu.is_some();
         let symbols = if needs_symbols { kernel_symbols() } else { KernelSymbols::none() };
+        self.reports_with(stacks, &Naming { kernel: symbols, programs: Symbols::new() }, conditions)
+    }
+
+    /// The reports, with these names.
+    pub fn reports_with(&self, stacks: &Stacks, naming: &Naming, conditions: &Conditions) -> Reports {
+        let Naming { kernel: symbols, programs } = naming;
         let kernel =
-            |placed: &Placed<KernelLens>| KernelReport::new(&placed.lens, stacks, &symbols, conditions);
-        let futex = |placed: &Placed<FutexLens>| FutexReport::new(&placed.lens, stacks, conditions);
-        let off_cpu =
-            |placed: &Placed<OffCpuLens>| OffCpuReport::new(&placed.lens, stacks, &symbols, conditions);
+            |placed: &Placed<KernelLens>| KernelReport::new(&placed.lens, stacks, symbols, conditions);
+        let futex = |placed: &Placed<FutexLens>| FutexReport::new(&placed.lens, stacks, programs, conditions);
+        let off_cpu = |placed: &Placed<OffCpuLens>| {
+            OffCpuReport::new(&placed.lens, stacks, symbols, programs, conditions)
+        };
         let mut reports = Reports {
             futex: self.futex.as_ref().map(futex),
             kernel: self.kernel.as_ref().map(kernel),

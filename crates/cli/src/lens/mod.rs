@@ -10,11 +10,19 @@ mod conditions;
 mod futex;
 mod kernel;
 mod lenses;
+pub mod live;
+mod next;
 mod off_cpu;
 pub mod reports;
 mod spaces;
+pub mod subject;
+#[cfg(test)]
+pub mod testing;
 mod text;
 mod thread_time;
+
+pub use futex::FutexRow;
+pub use kernel::KernelRow;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -111,7 +119,7 @@ pub fn run(options: &MeterOptions) -> Result<ExitCode, Error> {
     let command = program.as_ref().map(|program| (program, program.command()));
     let observation = observed::observe(&config, command, options.observe.seconds, lenses)?;
     let Observation { sink, started, seconds, end, losses, stacks } = observation;
-    let conditions = Conditions::new(&options.observe, seconds, losses);
+    let conditions = Conditions::new(&options.observe, &options.recorded.command, seconds, losses);
     let reports = sink.reports(&stacks, &conditions);
     let layout = outputs::layout(&options.view, outputs::report_width(options.output.as_deref()));
     let text = reports.sections(&options.view, &layout).join("\n");

@@ -21,7 +21,7 @@ pub struct Space {
 }
 
 /// Tells the address spaces apart, and keeps their maps when they end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Spaces {
     processes: Processes,
     current: HashMap<u32, SpaceId>,

@@ -6,7 +6,7 @@ use clap::Args;
 use std::time::Duration;
 
 /// Which processes, for how long, and with how much memory.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct ObserveOptions {
     /// Observe all processes on all CPUs, and the kernel: while COMMAND runs, for --seconds, or until ^C
     #[arg(short = 'a', long = "all-processes", conflicts_with = "pid")]

@@ -1,10 +1,12 @@
 //! Draws the screen.
 
 mod dialog;
+mod lens;
 mod lock;
 mod style;
 mod table;
 
+use super::lens_rows::LensTable;
 use super::reading::{Period, Section};
 use super::state::{ProgramState, Screen, State};
 use ratatui::Frame;
@@ -28,6 +30,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
     frame.render_widget(Paragraph::new(about(state, palette)), header);
     frame.render_widget(tab_line(state, palette), tabs);
     match state.screen {
+        Screen::Table if state.lens.is_some() => lens::draw(frame, body, state, palette),
         Screen::Table => table::draw(frame, body, state, palette),
         Screen::Lock(_) => lock::draw(frame, body, state, palette),
     }
@@ -41,7 +44,8 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
         Span::styled("unspin top ", palette.quiet()),
         Span::styled(state.command.clone(), palette.strong()),
     ]);
-    let mut second = vec![Span::raw(format!("pid {}  ", state.pid)), program(state.program, palette)];
+    let pid = if state.pid > 0 { format!("pid {}  ", state.pid) } else { String::new() };
+    let mut second = vec![Span::raw(pid), program(state.program, palette)];
     if state.survivors > 0 {
         let survivors = plural(state.survivors as u64, "process");
         second.push(Span::styled(format!(", {survivors} still running"), palette.alarm()));
@@ -90,6 +94,8 @@ fn plural(n: u64, what: &str) -> String {
 fn program(program: ProgramState, palette: Palette) -> Span<'static> {
     match program {
         ProgramState::Running => Span::styled("running", palette.good()),
+        ProgramState::Observed => Span::styled("observed", palette.good()),
+        ProgramState::Gone => Span::styled("has ended", palette.strong()),
         ProgramState::Ending => Span::styled("being ended", palette.alarm()),
         ProgramState::Ended(End::Exited(code)) => {
             Span::styled(format!("ended with code {code}"), palette.strong())
@@ -102,12 +108,19 @@ fn program(program: ProgramState, palette: Palette) -> Span<'static> {
 
 /// Which table is shown, for which period, in which order.
 fn tab_line(state: &State, palette: Palette) -> Line<'static> {
-    let tab = |section, name: &str| match section == state.section {
+    let tab = |is_open: bool, name: &str| match is_open {
         true => Span::styled(format!("[{name}]"), palette.strong()),
         false => Span::styled(format!(" {name} "), palette.quiet()),
     };
-    let seconds = state.report().map(|report| report.seconds);
+    let table = state.lens_table();
+    let seconds = match state.lens {
+        Some(_) => table.as_ref().map(LensTable::seconds),
+        None => state.report().map(|report| report.seconds),
+    };
     let period = match (state.period, seconds) {
+        (Period::SinceStart, Some(seconds)) if state.lens.is_some() => {
+            format!("since it was opened, {}", time(seconds))
+        }
         (Period::SinceStart, _) => "since the start".to_owned(),
         (Period::Lately, Some(seconds)) => format!("the last {}", time(seconds)),
         (Period::Lately, None) => {
@@ -115,13 +128,25 @@ fn tab_line(state: &State, palette: Palette) -> Line<'static> {
         }
     };
     let (shown, all) = state.size();
-    let mut spans = vec![tab(Section::Locks, "Locks"), tab(Section::Waits, "Waits")];
-    spans.push(Span::raw(format!(
-        "  {period}, every {}, by {}, ",
-        time(state.interval.as_secs_f64()),
-        state.sort.title(state.section)
-    )));
-    spans.push(Span::raw(if state.filter.is_empty() {
+    let mut spans = Vec::new();
+    for &section in state.sections() {
+        let name = if section == Section::Locks { "Locks" } else { "Waits" };
+        spans.push(tab(state.lens.is_none() && section == state.section, name));
+    }
+    for (number, lens) in state.lenses.iter().enumerate() {
+        spans.push(tab(state.lens == Some(number), lens.lens.name()));
+    }
+    let interval = time(state.interval.as_secs_f64());
+    let order = match state.lens {
+        Some(_) => String::new(),
+        None => format!(", by {}, ", state.sort.title(state.section)),
+    };
+    spans.push(Span::raw(format!("  {period}, every {interval}{order}")));
+    spans.push(Span::raw(if state.lens.is_some() {
+        let lines = plural(table.map_or(0, |table| table.len()) as u64, "line");
+        let with = if state.filter.is_empty() { "" } else { " with " };
+        format!(", {lines}{with}{}", state.filter)
+    } else if state.filter.is_empty() {
         plural(all as u64, "row")
     } else {
         format!("{shown} of {} with \"{}\"", plural(all as u64, "row"), state.filter)
@@ -138,8 +163,11 @@ fn bottom(state: &State, palette: Palette) -> Paragraph<'static> {
         (Some(super::state::Dialog::Filter(_)), _) => {
             format!("filter: {}_   Enter keep  Esc undo", state.filter)
         }
+        (_, Screen::Table) if state.lens.is_some() => {
+            "q leave  ? help  t lately/since opened  Tab next  / filter  p pause".into()
+        }
         (_, Screen::Table) => {
-            "q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause".into()
+            "q leave  ? help  t lately/since start  Tab next  Enter open  / filter  p pause".into()
         }
         (_, Screen::Lock(_)) => "Esc back  q leave  ? help  t lately/since start  p pause".into(),
     };

@@ -1,5 +1,6 @@
 //! The loop that reads the recording, draws the screen, handles keys and waits for the program.
 
+use super::lens_tabs::LiveLenses;
 use super::reading::Reader;
 use super::signals::Signals;
 use super::state::{Action, ProgramState, State};
@@ -34,6 +35,7 @@ pub enum ExitReason {
 pub struct EventLoop<'s> {
     pub running: Running<'s>,
     pub reader: Reader,
+    pub lenses: LiveLenses,
     state: State,
     signals: Signals,
     ending: Option<Termination>,
@@ -50,11 +52,18 @@ pub struct EventLoop<'s> {
 }
 
 impl<'s> EventLoop<'s> {
-    pub fn new(running: Running<'s>, reader: Reader, state: State, signals: Signals) -> EventLoop<'s> {
+    pub fn new(
+        running: Running<'s>,
+        reader: Reader,
+        lenses: LiveLenses,
+        state: State,
+        signals: Signals,
+    ) -> EventLoop<'s> {
         let due = Instant::now();
         EventLoop {
             running,
             reader,
+            lenses,
             state,
             signals,
             ending: None,
@@ -135,6 +144,7 @@ impl<'s> EventLoop<'s> {
         let began = Instant::now();
         let reading = self.reader.read(self.running.snapshot());
         self.state.show(reading);
+        self.lenses.read(&mut self.state.lenses);
         let interval = self.state.interval.max(SHARE * began.elapsed());
         self.due = began + interval;
         self.changed = true;
@@ -165,6 +175,9 @@ impl<'s> EventLoop<'s> {
             Action::End => self.ending = Some(Termination::begin(self.state.pid)),
             Action::Kill => self.ending.iter_mut().for_each(Termination::kill),
             Action::Read => self.due = Instant::now(),
+            Action::OpenLens(number) => {
+                self.lenses.open(number, &mut self.state.lenses[number]);
+            }
         }
         None
     }
@@ -190,6 +203,7 @@ impl<'s> EventLoop<'s> {
         let Some(ended) = self.running.wait(Duration::ZERO)? else { return Ok(None) };
         let last = self.running.snapshot();
         self.state.survivors = self.running.surviving();
+        self.lenses.read(&mut self.state.lenses);
         self.state.end(ended.end, self.reader.read(last.clone()));
         self.last = Some(last);
         self.changed = true;

@@ -10,6 +10,9 @@ mod columns;
 mod draw;
 mod event_loop;
 mod interval;
+mod lens_rows;
+mod lens_tabs;
+mod observe_loop;
 mod order;
 mod program_output;
 mod reading;
@@ -20,27 +23,37 @@ mod termination;
 #[cfg(test)]
 mod testing;
 
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::lens::subject::Subject;
 use crate::meter::outputs::{self, Results};
 use crate::meter::recorded_program::RecordedProgram;
 use crate::meter::running::exit_code;
-use crate::options::{self, ViewOptions};
+use crate::observed::failed;
+use crate::options::{self, ObserveOptions, ViewOptions};
 use crate::runtime::Runtime;
 use crate::stderr::{print, say};
 use event_loop::{EventLoop, ExitReason};
+use lens_tabs::{LensTab, LiveLenses};
+use observe_loop::{Left, ObserveLoop};
 use program_output::ProgramOutput;
 use reading::Reader;
 use signals::Signals;
-use state::State;
+use state::{ProgramState, State};
 use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
 use unspin_meter::Fold;
 use unspin_sys::child;
+use unspin_sys::process::ThreadGroup;
 
 /// Runs the program, shows its locks until the user leaves, and prints them.
 pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
+    check(options)?;
     Terminal::check()?;
+    if options.recorded.command.is_empty() {
+        return observe(options);
+    }
     let output = ProgramOutput::new(options.output.as_deref())?;
     let recorded = RecordedProgram::new(&options.recorded)?;
     let fold = if options.unfold { Fold::Apart } else { Fold::ByName };
@@ -51,8 +64,13 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     // Before the program starts: if this fails, no program has to be ended.
     let mut terminal = Terminal::enter()?;
     let running = recorded.start_without_relay(command)?;
-    let state = State::new(shown(&options.recorded.command), running.pid, options.interval);
-    let mut event_loop = EventLoop::new(running, Reader::new(fold), state, signals);
+    let mut state = State::new(shown(&options.recorded.command), running.pid, options.interval);
+    state.lenses = LensTab::all();
+    // The lenses attach to the program when their tabs are opened.
+    let subject = Subject::new(&options.observe, &options.recorded.command);
+    let pid = (!options.observe.all_processes).then_some(running.pid);
+    let lenses = LiveLenses::new(ObserveOptions { pid, ..options.observe.clone() }, subject);
+    let mut event_loop = EventLoop::new(running, Reader::new(fold), lenses, state, signals);
     let reason = event_loop.run(&mut terminal);
     drop(terminal);
     if reason.is_err() {
@@ -60,6 +78,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     }
     let reason = reason?;
     print_results(&event_loop, options, output, reason)?;
+    print_lenses(&mut event_loop.lenses, options);
     // The entries of a program that goes on may still replace something.
     if reason != ExitReason::GoesOn {
         recorded.warnings().iter().for_each(|warning| say(format_args!("{warning}")));
@@ -69,6 +88,85 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
         ExitReason::GoesOn | ExitReason::Ended => ExitCode::SUCCESS,
         ExitReason::Signalled => ExitCode::from(130),
     })
+}
+
+/// Refuses options of which one would be without effect.
+fn check(options: &options::TopOptions) -> Result<(), Error> {
+    let refuse = |text: &str| Err(Error::Usage(text.into()));
+    let observe = &options.observe;
+    let has_program = !options.recorded.command.is_empty();
+    if observe.pid.is_some() && has_program {
+        return refuse("-p observes a running process: leave out the program, or -p");
+    }
+    if observe.seconds.is_some() {
+        return refuse("top observes until you leave it: leave out --seconds, or use unspin meter");
+    }
+    if !has_program && options.output.is_some() {
+        return refuse(
+            "--output is for the output of a program that top starts: leave it out, or name a program",
+        );
+    }
+    let replace = &options.recorded.replace;
+    let unused = [
+        ("--sysv", options.recorded.sysv != Engine::Kernel),
+        ("--mutex", !replace.mutex.is_empty()),
+        ("--waits", !replace.waits.is_empty()),
+        ("--use-plan", replace.use_plan.is_some()),
+        ("--runqueue", replace.runqueue.is_some()),
+    ];
+    match unused.into_iter().find(|(_, given)| *given && !has_program) {
+        Some((option, _)) => Err(Error::Usage(format!("{option} requires a program that top starts"))),
+        None => Ok(()),
+    }
+}
+
+/// Shows the lenses of a running process, or of all, until the user leaves.
+fn observe(options: &options::TopOptions) -> Result<ExitCode, Error> {
+    let observe = &options.observe;
+    let process = match observe.pid {
+        Some(pid) => Some(
+            unspin_trace::process_of(pid)
+                .and_then(ThreadGroup::of)
+                .ok_or_else(|| failed(unspin_trace::Error::NoProcess(pid)))?,
+        ),
+        None => None,
+    };
+    let name = match observe.pid {
+        Some(pid) => format!("-p {pid}"),
+        None => "-a".to_owned(),
+    };
+    let mut state = State::new(name, observe.pid.unwrap_or(0), options.interval);
+    state.program = ProgramState::Observed;
+    state.lenses = LensTab::all();
+    state.open_tab(0);
+    let mut lenses = LiveLenses::new(observe.clone(), Subject::new(observe, &[]));
+    lenses.open(0, &mut state.lenses[0]);
+    let signals = Signals::install()?;
+    let mut terminal = Terminal::enter()?;
+    let mut observing = ObserveLoop::new(lenses, state, signals, process);
+    let left = observing.run(&mut terminal);
+    drop(terminal);
+    let left = left?;
+    print_lenses(&mut observing.lenses, options);
+    Ok(match left {
+        Left::ByUser => ExitCode::SUCCESS,
+        Left::BySignal => ExitCode::from(130),
+    })
+}
+
+/// Prints the tables of the lenses whose tabs were opened, since then.
+fn print_lenses(lenses: &mut LiveLenses, options: &options::TopOptions) {
+    let reports = lenses.stop();
+    if options.quiet {
+        return;
+    }
+    let view = ViewOptions::default();
+    let layout = outputs::layout(&view, outputs::width(std::io::stderr()));
+    for report in reports {
+        for section in report.sections(&view, &layout) {
+            print(&format!("\n{section}"));
+        }
+    }
 }
 
 fn shown(command: &[OsString]) -> String {

@@ -1,5 +1,6 @@
 //! What is shown, and what keys change. Independent of the terminal.
 
+use super::lens_tabs::LensTab;
 use super::order::{self, Id, Item, Sort};
 use super::reading::{Period, Reading, Section};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -18,6 +19,8 @@ pub enum Action {
     Kill,
     /// Make a reading now.
     Read,
+    /// Start the lens of this tab, unless it observes already.
+    OpenLens(usize),
 }
 
 /// The state of the program.
@@ -29,6 +32,10 @@ pub enum ProgramState {
     Ending,
     /// It has ended.
     Ended(End),
+    /// It was not started by unspin, and runs.
+    Observed,
+    /// It was not started by unspin, and has ended.
+    Gone,
 }
 
 /// What fills the screen.
@@ -70,6 +77,10 @@ pub struct State {
     pub dialog: Option<Dialog>,
     /// The part of the table.
     pub section: Section,
+    /// The tabs of the lenses.
+    pub lenses: Vec<LensTab>,
+    /// The lens that is shown in place of the section.
+    pub lens: Option<usize>,
     /// The period.
     pub period: Period,
     /// The sort order.
@@ -105,6 +116,8 @@ impl State {
             screen: Screen::Table,
             dialog: None,
             section: Section::Locks,
+            lenses: Vec::new(),
+            lens: None,
             period: Period::Lately,
             sort: Sort::Lost,
             filter: String::new(),
@@ -121,7 +134,7 @@ impl State {
 
     /// Whether a new reading would be shown.
     pub fn wants_readings(&self) -> bool {
-        !self.paused && !matches!(self.program, ProgramState::Ended(_))
+        !self.paused && !matches!(self.program, ProgramState::Ended(_) | ProgramState::Gone)
     }
 
     /// Shows a reading.
@@ -220,7 +233,7 @@ impl State {
     /// `q` or ^C. A second ^C leaves without a question.
     fn leave(&mut self) -> Option<Action> {
         match self.program {
-            ProgramState::Ended(_) => Some(Action::Leave),
+            ProgramState::Ended(_) | ProgramState::Observed | ProgramState::Gone => Some(Action::Leave),
             ProgramState::Ending => Some(Action::Kill),
             ProgramState::Running if self.dialog == Some(Dialog::Leave) => self.answer(KeyCode::Char('e')),
             ProgramState::Running => {
@@ -275,7 +288,11 @@ impl State {
                 };
                 self.arrange();
             }
+            KeyCode::Tab | KeyCode::BackTab | KeyCode::Char('1'..='9') if self.screen == Screen::Table => {
+                return self.change_tab(key);
+            }
             _ => match self.screen {
+                Screen::Table if self.lens.is_some() => self.command_lens(key),
                 Screen::Table => self.command_table(key),
                 Screen::Lock(_) => self.command_lock(key),
             },
@@ -285,7 +302,6 @@ impl State {
 
     fn command_table(&mut self, key: KeyCode) {
         match key {
-            KeyCode::Tab | KeyCode::BackTab => self.change_section(),
             KeyCode::Char('/') => self.dialog = Some(Dialog::Filter(self.filter.clone())),
             KeyCode::Esc => {
                 self.filter.clear();
@@ -324,13 +340,13 @@ impl State {
         }
     }
 
-    fn change_section(&mut self) {
-        self.section = match self.section {
-            Section::Locks => Section::Waits,
-            Section::Waits => Section::Locks,
-        };
-        (self.cursor, self.chosen) = (0, None);
-        self.arrange();
+    fn command_lens(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Char('/') => self.dialog = Some(Dialog::Filter(self.filter.clone())),
+            KeyCode::Esc => self.filter.clear(),
+            // The number of lines is unknown here: `fit_lines` limits it.
+            _ => self.top = moved(key, self.top, self.page, usize::MAX).unwrap_or(self.top),
+        }
     }
 
     fn sort_by(&mut self, sort: Sort) {
@@ -339,7 +355,7 @@ impl State {
     }
 
     fn pause(&mut self) -> Option<Action> {
-        if matches!(self.program, ProgramState::Ended(_)) {
+        if matches!(self.program, ProgramState::Ended(_) | ProgramState::Gone) {
             return None;
         }
         self.paused = !self.paused;
@@ -367,5 +383,6 @@ fn moved(key: KeyCode, at: usize, page: usize, count: usize) -> Option<usize> {
     })
 }
 
+mod tabs;
 #[cfg(test)]
 mod tests;

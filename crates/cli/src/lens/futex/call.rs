@@ -9,6 +9,8 @@ pub enum Action {
     WaitForSeveral,
     /// Wakes threads that wait at the address, or moves them to another one.
     Wake,
+    /// Wakes threads that wait at the first futex of a list, or moves them to the second (futex_requeue).
+    WakeSeveral,
     /// Neither.
     Other,
 }

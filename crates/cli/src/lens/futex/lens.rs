@@ -15,7 +15,7 @@ pub enum Futex {
     Private(SpaceId, u64),
     /// In memory that processes share.
     Shared(SharedPlace),
-    /// One of several (futex_waitv), whose list is at the address.
+    /// One of several (futex_waitv, futex_requeue), whose list is at the address.
     Several(SpaceId, u64),
 }
 
@@ -73,11 +73,12 @@ struct Call {
 const AT_ONCE_NS: u64 = 20_000;
 
 /// Each call's tracepoint, with its address and its operation or flags.
-const CALLS: [(&str, [&str; 2], Point); 4] = [
+const CALLS: [(&str, [&str; 2], Point); 5] = [
     ("futex", ["uaddr", "op"], Point::Futex),
     ("futex_wait", ["uaddr", "flags"], Point::Enter(Action::Wait)),
     ("futex_waitv", ["waiters", "flags"], Point::Enter(Action::WaitForSeveral)),
     ("futex_wake", ["uaddr", "flags"], Point::Enter(Action::Wake)),
+    ("futex_requeue", ["waiters", "flags"], Point::Enter(Action::WakeSeveral)),
 ];
 
 impl FutexLens {
@@ -101,10 +102,30 @@ impl FutexLens {
         Ok((FutexLens { events: points, ..FutexLens::default() }, events))
     }
 
+    /// What was added up since the last call, as a lens of its own.
+    pub fn drain(&mut self) -> FutexLens {
+        FutexLens {
+            waits: std::mem::take(&mut self.waits),
+            wakes: std::mem::take(&mut self.wakes),
+            spaces: self.spaces.clone(),
+            ..FutexLens::default()
+        }
+    }
+
+    /// Adds what was drained earlier.
+    pub fn absorb(&mut self, earlier: &FutexLens) {
+        for (one, waits) in &earlier.waits {
+            self.waits.entry(one.clone()).or_default().merge(waits);
+        }
+        for (one, wakes) in &earlier.wakes {
+            self.wakes.entry(one.clone()).or_default().merge(wakes);
+        }
+    }
+
     fn enter(&mut self, record: &Record, action: Action, address: u64, scope: Scope, stack: StackId) {
         let space = self.spaces.of(record.pid);
         let futex = match action {
-            Action::WaitForSeveral => Futex::Several(space, address),
+            Action::WaitForSeveral | Action::WakeSeveral => Futex::Several(space, address),
             _ => self.futex(record.pid, space, address, scope),
         };
         let what = Use { futex, space, stack };
@@ -129,7 +150,9 @@ impl FutexLens {
         let Call { what, action, since } = call;
         match action {
             Action::Wait | Action::WaitForSeveral => {}
-            Action::Wake => return self.wakes.entry(what).or_default().merge(&Wakes::one(returned)),
+            Action::Wake | Action::WakeSeveral => {
+                return self.wakes.entry(what).or_default().merge(&Wakes::one(returned));
+            }
             Action::Other => return,
         }
         let outcome = Outcome::of(returned);
@@ -233,7 +256,7 @@ pub mod tests {
 
     impl Calls {
         pub fn new() -> Calls {
-            let events = vec![Point::Futex, Point::Exit];
+            let events = vec![Point::Futex, Point::Exit, Point::Enter(Action::WakeSeveral), Point::Exit];
             Calls { lens: FutexLens { events, ..FutexLens::default() }, stacks: Stacks::default() }
         }
 
@@ -293,6 +316,17 @@ pub mod tests {
         calls.call(2, WAKE, 0x10, [0, 1], 3);
         calls.call(2, WAKE, 0x10, [2, 3], 0);
         assert_eq!(calls.lens.wakes.values().next(), Some(&Wakes { calls: 2, woken: 3, none: 1 }));
+    }
+
+    /// Its addresses are in a list in the program's memory, which the event does not hold.
+    #[test]
+    fn requeue_counts_the_threads_that_it_moves_at_its_list() {
+        let mut calls = Calls::new();
+        calls.sample(2, 2, 10, 0x40, 0, StackId::EMPTY);
+        calls.sample(3, 2, 11, 5, 0, StackId::EMPTY);
+        let (what, wakes) = calls.lens.wakes.iter().next().unwrap();
+        assert_eq!((wakes, calls.lens.unpaired), (&Wakes { calls: 1, woken: 5, none: 0 }, 0));
+        assert!(matches!(what.futex, Futex::Several(_, 0x40)), "{what:?}");
     }
 
     #[test]

@@ -3,11 +3,15 @@
 //! `call` decodes the system calls, `lens` joins their beginnings and ends, `sums` adds them up, `report` has the result as
 //! data, `table` as text.
 
+mod advice;
 mod call;
 mod lens;
+mod origin;
 mod report;
 mod sums;
 mod table;
 
 pub use lens::FutexLens;
-pub use report::FutexReport;
+#[cfg(test)]
+pub use report::tests::example;
+pub use report::{FutexReport, FutexRow};

@@ -1,11 +1,16 @@
 //! The futex waits, as data.
 
+use super::advice;
 use super::lens::{Futex, FutexLens};
+use super::origin::Origin;
 use super::sums::{Waits, Wakes};
 use crate::lens::callers::{Callers, UserFrame, from_caller};
 use crate::lens::conditions::Conditions;
+use crate::lens::next::Next;
+use crate::lens::subject::Subject;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unspin_symbols::Symbols;
 use unspin_trace::Stacks;
 
 /// The futexes at which threads waited or that threads woke.
@@ -101,23 +106,8 @@ pub struct FutexEntry {
     /// Most calls first.
     pub wakers: Vec<FutexWaker>,
     /// What to do next.
-    pub next: &'static str,
-}
-
-/// The code that waits at a futex, by the stack of the longest waits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Origin {
-    /// libc: a mutex, a condition, a join.
-    Libc,
-    /// Go's runtime.
-    Go,
-    /// Rust's standard library.
-    Rust,
-    /// The crate `parking_lot`.
-    ParkingLot,
-    /// Other code, or unknown.
-    Other,
+    #[serde(flatten)]
+    pub next: Next,
 }
 
 /// The waits of one caller.
@@ -162,8 +152,8 @@ struct Folded {
 
 impl FutexReport {
     /// Of what the lens has seen, with names.
-    pub fn new(lens: &FutexLens, stacks: &Stacks, conditions: &Conditions) -> FutexReport {
-        let callers = Callers::new(&lens.spaces);
+    pub fn new(lens: &FutexLens, stacks: &Stacks, symbols: &Symbols, conditions: &Conditions) -> FutexReport {
+        let callers = Callers::new(&lens.spaces, symbols);
         let mut folded = BTreeMap::<&Futex, Folded>::new();
         let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
         for (one, waits) in &lens.waits {
@@ -176,8 +166,10 @@ impl FutexReport {
             folded.entry(&one.futex).or_default().wakes.entry(frames).or_default().merge(wakes);
             all_wakes.merge(wakes);
         }
-        let mut futexes: Vec<FutexEntry> =
-            folded.into_iter().map(|(futex, folded)| entry(futex, folded, &callers)).collect();
+        let mut futexes: Vec<FutexEntry> = folded
+            .into_iter()
+            .map(|(futex, folded)| entry(futex, folded, &callers, &conditions.subject))
+            .collect();
         let rank = |entry: &FutexEntry| (entry.row.waited, entry.wakes.calls as f64);
         futexes.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).expect("these are sums"));
         FutexReport {
@@ -216,7 +208,7 @@ impl FutexReport {
     }
 }
 
-fn entry(futex: &Futex, folded: Folded, callers: &Callers) -> FutexEntry {
+fn entry(futex: &Futex, folded: Folded, callers: &Callers<'_>, subject: &Subject) -> FutexEntry {
     let (scope, space, address) = match futex {
         Futex::Private(space, address) => ("private", Some(*space), *address),
         Futex::Several(space, address) => ("several", Some(*space), *address),
@@ -233,7 +225,7 @@ fn entry(futex: &Futex, folded: Folded, callers: &Callers) -> FutexEntry {
     folded.waits.values().for_each(|waits| all.merge(waits));
     folded.wakes.values().for_each(|wakes| all_wakes.merge(wakes));
     let longest = folded.waits.iter().max_by_key(|(_, waits)| waits.wait_ns).map(|(frames, _)| &**frames);
-    let origin = origin(longest.unwrap_or_default());
+    let origin = Origin::of(longest.unwrap_or_default());
     FutexEntry {
         row: row(name, &all),
         scope,
@@ -244,7 +236,7 @@ fn entry(futex: &Futex, folded: Folded, callers: &Callers) -> FutexEntry {
         wakes: wakes_row(&all_wakes),
         callers: waiting(folded.waits),
         wakers: waking(folded.wakes),
-        next: next(&all, origin),
+        next: advice::next(&all, origin, subject),
     }
 }
 
@@ -316,54 +308,6 @@ fn wakes_row(wakes: &Wakes) -> FutexWakes {
     FutexWakes { calls: wakes.calls, woken: wakes.woken, none: wakes.none }
 }
 
-/// The code that made a call, by its stack.
-fn origin(frames: &[UserFrame]) -> Origin {
-    let own = |frame: &&UserFrame| frame.function != "syscall" && !frame.function.starts_with('[');
-    let Some(first) = frames.iter().find(own) else { return Origin::Other };
-    let begins = |words: &[&str]| words.iter().any(|word| first.function.starts_with(word));
-    if begins(&["runtime.", "runtime/", "internal/runtime"]) {
-        Origin::Go
-    } else if begins(&["parking_lot", "<parking_lot"]) {
-        Origin::ParkingLot
-    } else if begins(&["std::", "<std::", "core::"]) {
-        Origin::Rust
-    } else if first.module.starts_with("libc.so") || first.module.starts_with("libpthread") {
-        Origin::Libc
-    } else {
-        Origin::Other
-    }
-}
-
-/// What to do next about a futex.
-fn next(waits: &Waits, origin: Origin) -> &'static str {
-    if waits.waits == 0 {
-        return "no thread waited here: these wakes were needless system calls";
-    }
-    if waits.unfinished == waits.waits {
-        return "no wait ended: an idle thread, or a lock that is not released";
-    }
-    if waits.value_changed * 2 > waits.waits {
-        return "the lock was released before most threads slept: spin before sleeping, or hold it for less time";
-    }
-    if waits.waited_again * 4 > waits.woken {
-        return "many woken threads wait again at once: wake fewer threads";
-    }
-    if waits.timed_out * 2 > waits.waits {
-        return "most waits end by their timeouts: timers rather than locks";
-    }
-    match origin {
-        Origin::Libc => "libc waits: --lens pthread names the lock, its holders and its callers",
-        Origin::Go => {
-            "Go's runtime waits: runtime.SetMutexProfileFraction(1) and go tool pprof name Go's locks; idle threads of its \
-             scheduler wait here too"
-        }
-        Origin::Rust | Origin::ParkingLot => {
-            "a lock or a parked thread of Rust: look at its callers; --waits poll lets it poll before it sleeps"
-        }
-        Origin::Other => "look at its callers and wakers",
-    }
-}
-
 #[cfg(test)]
 pub mod tests {
     use super::super::lens::tests::{Calls, WAIT, WAKE};
@@ -381,11 +325,12 @@ pub mod tests {
         calls.call(2, WAKE, 0x30, [3_000_200, 3_000_300], 0);
         let conditions = Conditions {
             target: Target::Tree(7),
+            subject: Subject::Process(7),
             seconds: 0.005,
             cpus: 2,
             losses: Losses { records: 2, throttled: 0 },
         };
-        FutexReport::new(&calls.lens, &calls.stacks, &conditions)
+        FutexReport::new(&calls.lens, &calls.stacks, &Symbols::new(), &conditions)
     }
 
     #[test]
@@ -398,24 +343,10 @@ pub mod tests {
         assert_eq!((report.wakes.woken, report.wakes.none), (2, 1));
         assert_eq!(report.futexes[0].row.waited_again, 1);
         for (futex, next) in report.futexes.iter().zip(["wait again at once", "timers", "needless"]) {
-            assert!(futex.next.contains(next), "{}", futex.next);
+            assert!(futex.next.next.contains(next), "{:?}", futex.next);
         }
         let callers: f64 = report.futexes[0].callers.iter().map(|caller| caller.row.waited).sum();
         assert!((callers - report.futexes[0].row.waited).abs() < 1e-12);
-    }
-
-    #[test]
-    fn origin_is_found_behind_the_system_call() {
-        let frame = |function: &str, module: &str| UserFrame {
-            place: function.into(),
-            function: function.into(),
-            module: module.into(),
-        };
-        let syscall = frame("syscall", "libc.so.6");
-        assert_eq!(origin(&[syscall.clone(), frame("std::sys::futex", "prog")]), Origin::Rust);
-        assert_eq!(origin(&[frame("pthread_mutex_lock", "libc.so.6")]), Origin::Libc);
-        assert_eq!(origin(&[frame("runtime.futex", "prog")]), Origin::Go);
-        assert_eq!(origin(&[syscall]), Origin::Other);
     }
 
     #[test]

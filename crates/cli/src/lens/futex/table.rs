@@ -1,6 +1,7 @@
 //! The table of futex waits.
 
 use super::report::{FutexEntry, FutexReport, FutexRow, FutexWakes};
+use crate::lens::next;
 use crate::lens::text::{counted, cut, losses, of_whom};
 use std::fmt::Write;
 use unspin_meter::figures::{count, percent, spoken_percent, time};
@@ -94,7 +95,7 @@ fn futex_lines(text: &mut String, futex: &FutexEntry, layout: &Layout) {
         let by = format!("{} by {}", wakes_line(&waker.wakes, 2), waker.name);
         let _ = writeln!(text, "{}", cut(&by, layout.width.max(NAME_AT + NAME_MIN)));
     }
-    let _ = writeln!(text, "{:NAME_AT$}  -> {}", "", futex.next);
+    next::write(&futex.next, layout.width, text);
 }
 
 fn wakes_line(wakes: &FutexWakes, indent: usize) -> String {

@@ -40,6 +40,18 @@ impl KernelLens {
         ])
     }
 
+    /// What was added up since the last call, as a lens of its own.
+    pub fn drain(&mut self) -> KernelLens {
+        KernelLens { sums: std::mem::take(&mut self.sums), contention: Contention::default() }
+    }
+
+    /// Adds what was drained earlier.
+    pub fn absorb(&mut self, earlier: &KernelLens) {
+        for (one, sums) in &earlier.sums {
+            self.sums.entry(*one).or_default().merge(sums);
+        }
+    }
+
     /// What could not be paired.
     pub(super) fn unpaired(&self) -> Unpaired {
         self.contention.unpaired()

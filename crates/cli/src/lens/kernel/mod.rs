@@ -3,6 +3,7 @@
 //! `lens` takes in the events, `contention` pairs them, `naming` names locks and callers, `report` has the result as data,
 //! `table` as text.
 
+mod advice;
 mod contention;
 mod flags;
 mod lens;
@@ -12,4 +13,6 @@ mod sums;
 mod table;
 
 pub use lens::KernelLens;
-pub use report::KernelReport;
+#[cfg(test)]
+pub use report::tests::example;
+pub use report::{KernelReport, KernelRow};

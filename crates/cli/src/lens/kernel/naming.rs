@@ -52,7 +52,7 @@ const TAKE: [&str; 29] = [
 /// Functions that take one sort of lock only: the kind of lock, what it is, and the functions or their beginnings (`*`).
 /// `down_write < dup_mmap` is dup_mmap where it calls down_write: by another function it takes another lock. A function that
 /// takes several sorts in one way, such as vma_prepare, is in no list. Linux 5.19 to 6.18.
-const TAKEN_IN: [(&str, &str, &[&str]); 20] = [
+pub(super) const TAKEN_IN: [(&str, &str, &[&str]); 20] = [
     (
         "spinlock",
         "run-queue lock",

@@ -1,10 +1,12 @@
 //! The table of the kernel's locks, as data.
 
+use super::advice;
 use super::contention::Unpaired;
 use super::lens::KernelLens;
 use super::naming::{self, Class, KernelFrame};
 use super::sums::Sums;
 use crate::lens::conditions::Conditions;
+use crate::lens::next::{Next, is_worth_it};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use unspin_trace::{KernelSymbols, Stacks};
@@ -75,6 +77,9 @@ pub struct KernelLock {
     pub address: Option<String>,
     /// By kind of use: `rwsem:R` and `rwsem:W` of an rwsem; else one.
     pub uses: Vec<KernelUse>,
+    /// What to do next; none if too little time is lost.
+    #[serde(flatten)]
+    pub next: Option<Next>,
 }
 
 /// Where the name of a lock comes from.
@@ -164,6 +169,10 @@ impl KernelReport {
         let mut locks: Vec<KernelLock> =
             rows.into_iter().map(|(identity, folded)| scale.lock(identity, folded)).collect();
         locks.sort_by(|a, b| b.row.lost.total_cmp(&a.row.lost));
+        for lock in &mut locks {
+            lock.next = is_worth_it(lock.row.lost, conditions.seconds)
+                .then(|| advice::next(&lock.row.name, &conditions.subject));
+        }
         let mut all = Sums::default();
         lens.sums.values().for_each(|sums| all.merge(sums));
         let Unpaired { ends, beginnings, unfinished } = lens.unpaired();
@@ -272,6 +281,7 @@ impl Scale {
             locks: folded.addresses.len(),
             address: only.map(|address| format!("{address:#x}")),
             uses,
+            next: None,
         }
     }
 
@@ -303,6 +313,7 @@ pub mod tests {
     use super::super::flags::{LockFlags, SPIN, WRITE};
     use super::super::lens::Use;
     use super::*;
+    use crate::lens::subject::Subject;
     use unspin_trace::{Losses, Target};
 
     const SYMBOLS: &[u8] = b"\
@@ -338,6 +349,7 @@ ffffffff82000040 d next
         wait(0xffff_ffff_8200_0000, SPIN | WRITE, &[0x10, 0x510], 500, 0);
         let conditions = Conditions {
             target: Target::System,
+            subject: Subject::System(Vec::new()),
             seconds: 0.001,
             cpus: 2,
             losses: Losses { records: 3, throttled: 0 },

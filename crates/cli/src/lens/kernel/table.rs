@@ -1,6 +1,7 @@
 //! The table of the kernel's locks, in the style of that of the pthread locks.
 
 use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, Origin};
+use crate::lens::next;
 use crate::lens::text::{counted, losses, of_whom};
 use std::fmt::Write;
 use unspin_meter::figures::{count, percent, time};
@@ -91,6 +92,9 @@ fn lock_lines(text: &mut String, lock: &KernelLock, layout: &Layout) {
             let _ = writeln!(text, "{:name_at$}{:indent$}and {} more", "", "", rest.len(), name_at = NAME_AT);
         }
     }
+    if let Some(next) = &lock.next {
+        next::write(next, layout.width, text);
+    }
 }
 
 /// A caller with the function that called it, in its stack that lost most.
@@ -149,6 +153,8 @@ mod tests {
             "rwsem in other\n",
             "3 events were lost because a ring buffer was full",
             "1 wait had not ended",
+            "    -> the functions above want the lock",
+            "       unspin profile -a --seconds 10\n",
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }

@@ -53,17 +53,52 @@ impl OffCpuLens {
         ])
     }
 
+    /// Adds a state that has ended.
     fn add(&mut self, pid: u32, interval: Interval) {
+        if let Some(sum) = self.add_time(pid, interval) {
+            sum.count += 1;
+        }
+    }
+
+    /// Adds the time only. Returns the sum, if the thread was blocked.
+    fn add_time(&mut self, pid: u32, interval: Interval) -> Option<&mut Sum> {
         match interval.state {
             State::OnCpu => self.on_cpu_ns += interval.ns,
             State::Runnable => self.runnable_ns += interval.ns,
             State::Blocked(blocked) => {
                 let space = self.spaces.of(pid);
                 let sum = self.blocked.entry((space, blocked)).or_default();
-                sum.count += 1;
                 sum.ns += interval.ns;
                 sum.max_ns = sum.max_ns.max(interval.ns);
+                return Some(sum);
             }
+        }
+        None
+    }
+
+    /// What was added up since the last call, as a lens of its own. The states that go on are divided at this time.
+    pub fn drain(&mut self, now: u64) -> OffCpuLens {
+        let cut = |thread: &mut Thread| (thread.pid, thread.states.cut(now));
+        let parts: Vec<(u32, Interval)> = self.threads.values_mut().map(cut).collect();
+        for (pid, part) in parts {
+            self.add_time(pid, part);
+        }
+        OffCpuLens {
+            threads: HashMap::new(),
+            spaces: self.spaces.clone(),
+            on_cpu_ns: std::mem::take(&mut self.on_cpu_ns),
+            runnable_ns: std::mem::take(&mut self.runnable_ns),
+            blocked: std::mem::take(&mut self.blocked),
+            seen: self.seen,
+        }
+    }
+
+    /// Adds what was drained earlier.
+    pub fn absorb(&mut self, earlier: &OffCpuLens) {
+        self.on_cpu_ns += earlier.on_cpu_ns;
+        self.runnable_ns += earlier.runnable_ns;
+        for (one, sum) in &earlier.blocked {
+            self.blocked.entry(*one).or_default().merge(sum);
         }
     }
 
@@ -218,6 +253,23 @@ pub mod tests {
         let blocked: u64 = lens.blocked.values().map(|sum| sum.ns).sum();
         assert_eq!((lens.on_cpu_ns, lens.runnable_ns, blocked), (20_000, 20_000, 1_000_000));
         assert_eq!(lens.seen, 1, "the waker is not observed");
+    }
+
+    #[test]
+    fn drained_parts_add_up_to_the_whole() {
+        let mut lens = OffCpuLens::default();
+        note(&mut lens, 0, 5, Payload::Comm { name: "a".into(), exec: true });
+        note(&mut lens, 10, 5, sample(SWITCH, &[5, 1], StackId::EMPTY));
+        let first = lens.drain(40);
+        note(&mut lens, 100, 7, sample(WAKEUP, &[5], StackId::EMPTY));
+        let blocked = |lens: &OffCpuLens| {
+            lens.blocked.values().fold((0, 0), |(n, ns), sum| (n + sum.count, ns + sum.ns))
+        };
+        assert_eq!((first.on_cpu_ns, blocked(&first)), (10, (0, 30)), "it has not ended");
+        let mut second = lens.drain(105);
+        assert_eq!((second.runnable_ns, blocked(&second)), (5, (1, 60)));
+        second.absorb(&first);
+        assert_eq!((second.on_cpu_ns, second.runnable_ns, blocked(&second)), (10, 5, (1, 90)));
     }
 
     #[test]

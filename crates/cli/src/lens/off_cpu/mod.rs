@@ -3,6 +3,7 @@
 //! `lens` follows the states of threads, `states` has the states of one, `reason` says for what a thread blocked, `report`
 //! has the result as data, `table` as text.
 
+mod advice;
 mod lens;
 mod reason;
 mod report;

@@ -1,12 +1,16 @@
 //! Where the threads' time went, as data.
 
+use super::advice;
 use super::lens::{OffCpuLens, Sum};
 use super::reason::Reason;
 use super::states::Blocked;
 use crate::lens::callers::{Callers, from_caller};
 use crate::lens::conditions::Conditions;
+use crate::lens::next::{Next, is_worth_share};
+use crate::lens::subject::Subject;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unspin_symbols::Symbols;
 use unspin_trace::{KernelSymbols, Stacks};
 
 /// The time of all threads, by what they did. Times are in seconds, summed over the threads.
@@ -32,6 +36,12 @@ pub struct OffCpuReport {
     pub locks: f64,
     /// By reason, most time first.
     pub reasons: Vec<BlockedReason>,
+    /// What to do next about the time on CPUs, if that is most of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_cpu_next: Option<Next>,
+    /// What to do next about the time runnable, if that is worth it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runnable_next: Option<Next>,
 }
 
 /// The time blocked for one reason.
@@ -44,6 +54,9 @@ pub struct BlockedReason {
     pub row: BlockedRow,
     /// By caller, most time first.
     pub callers: Vec<BlockedCaller>,
+    /// What to do next; none if it is too small a share of the threads' time.
+    #[serde(flatten)]
+    pub next: Option<Next>,
 }
 
 /// Sums of the times that threads were blocked.
@@ -80,9 +93,10 @@ impl OffCpuReport {
         lens: &OffCpuLens,
         stacks: &Stacks,
         symbols: &KernelSymbols,
+        names: &Symbols,
         conditions: &Conditions,
     ) -> OffCpuReport {
-        let names = Callers::new(&lens.spaces);
+        let names = Callers::new(&lens.spaces, names);
         let mut reasons = BTreeMap::<Reason, Folded>::new();
         for (&(space, blocked), sum) in &lens.blocked {
             let (reason, call) = Reason::of(blocked, stacks, symbols);
@@ -120,9 +134,23 @@ impl OffCpuReport {
             blocked,
             locks: 0.0,
             reasons,
+            on_cpu_next: None,
+            runnable_next: None,
         };
+        report.advise(&conditions.subject);
         report.locks = report.blocked_for(Reason::Futex) + report.blocked_for(Reason::KernelLock);
         report
+    }
+
+    /// Says what to do next about the parts that are worth it.
+    fn advise(&mut self, subject: &Subject) {
+        let all = self.thread_seconds;
+        for reason in &mut self.reasons {
+            reason.next =
+                is_worth_share(reason.row.blocked, all).then(|| advice::about(reason.reason, subject));
+        }
+        self.runnable_next = is_worth_share(self.runnable, all).then(|| advice::about_runnable(subject));
+        self.on_cpu_next = (2.0 * self.on_cpu > all).then(|| advice::about_on_cpu(subject));
     }
 
     /// Seconds blocked for a reason.
@@ -140,7 +168,7 @@ impl OffCpuReport {
 }
 
 impl Sum {
-    fn merge(&mut self, other: &Sum) {
+    pub(super) fn merge(&mut self, other: &Sum) {
         self.count += other.count;
         self.ns += other.ns;
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -166,7 +194,7 @@ fn blocked_reason((reason, folded): (Reason, Folded)) -> BlockedReason {
     });
     let mut callers: Vec<BlockedCaller> = callers.collect();
     callers.sort_by(|a, b| b.row.blocked.total_cmp(&a.row.blocked));
-    BlockedReason { reason, row: all.row(), callers }
+    BlockedReason { reason, row: all.row(), callers, next: None }
 }
 
 #[cfg(test)]
@@ -191,8 +219,14 @@ ffffffff81000400 T end
         let pipe = stacks.number(&[text + 0x10, text + 0x310]);
         let lens = blocked_at(&[futex, pipe, futex]);
         let losses = Losses { records: 1, throttled: 0 };
-        let conditions = Conditions { target: Target::Children, seconds: 0.0031, cpus: 2, losses };
-        OffCpuReport::new(&lens, &stacks, &KernelSymbols::parse(SYMBOLS), &conditions)
+        let conditions = Conditions {
+            target: Target::Children,
+            subject: Subject::Program(vec!["./server".into()]),
+            seconds: 0.0031,
+            cpus: 2,
+            losses,
+        };
+        OffCpuReport::new(&lens, &stacks, &KernelSymbols::parse(SYMBOLS), &Symbols::new(), &conditions)
     }
 
     #[test]

@@ -86,6 +86,13 @@ impl States {
         Interval { state: self.state, ns: now.saturating_sub(self.since) }
     }
 
+    /// Divides the time in the present state: returns the part until now. The rest goes on.
+    pub fn cut(&mut self, now: u64) -> Interval {
+        let interval = self.end(now);
+        self.since = now.max(self.since);
+        interval
+    }
+
     fn change(&mut self, next: State, now: u64) -> Interval {
         let interval = self.end(now);
         *self = States::new(next, now.max(self.since));

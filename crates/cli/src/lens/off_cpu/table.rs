@@ -1,6 +1,7 @@
 //! The table of where the threads' time went.
 
 use super::report::{BlockedCaller, BlockedReason, OffCpuReport};
+use crate::lens::next;
 use crate::lens::text::{cut, losses, of_whom};
 use std::fmt::Write;
 use unspin_meter::figures::{count, spoken_percent, time};
@@ -19,13 +20,18 @@ impl OffCpuReport {
             return text;
         }
         text += TITLES;
-        let mut state = |seconds: f64, name: &str| {
+        let states = [
+            (self.thread_seconds, "*TOTAL*", &None),
+            (self.on_cpu, "on a CPU", &self.on_cpu_next),
+            (self.runnable, "runnable, without a CPU", &self.runnable_next),
+            (self.blocked, "blocked", &None),
+        ];
+        for (seconds, name, next) in states {
             let _ = writeln!(text, "\n{}", self.line(seconds, None, 0, name, layout));
-        };
-        state(self.thread_seconds, "*TOTAL*");
-        state(self.on_cpu, "on a CPU");
-        state(self.runnable, "runnable, without a CPU");
-        state(self.blocked, "blocked");
+            if let Some(next) = next {
+                next::write(next, layout.width, &mut text);
+            }
+        }
         for reason in &self.reasons {
             self.reason_lines(&mut text, reason, layout);
         }
@@ -57,6 +63,9 @@ impl OffCpuReport {
             let blocked: f64 = rest.iter().map(|caller| caller.row.blocked).sum();
             let name = format!("and {} more", rest.len());
             let _ = writeln!(text, "{}", self.line(blocked, None, 4, &name, layout));
+        }
+        if let Some(next) = &reason.next {
+            next::write(next, layout.width, text);
         }
     }
 
@@ -102,6 +111,8 @@ mod tests {
             "runnable, without a CPU",
             "futex: (no stack)",
             "Of 3.1ms of thread time, 64.9 % were locks",
+            "unspin meter --lens futex ./server",
+            "unspin meter ./server",
             "1 event was lost",
         ] {
             assert!(text.replace('\n', " ").contains(expected), "{expected}: {text}");

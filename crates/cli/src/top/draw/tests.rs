@@ -1,5 +1,10 @@
 use super::super::testing::{key, reading, state};
 use super::*;
+use crate::lens::live::LensReading;
+use crate::lens::reports::Reports;
+use crate::lens::testing;
+use crate::top::lens_tabs::{Content, LensTab};
+use crate::top::state::Action;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
@@ -32,7 +37,7 @@ LOST/s  CEIL  CPUS  UTIL   CON  HOLD   MAX  WAIT   MAX  %CPU    TOTAL/s NOWAIT  
   20ms 1.02x  0.00 0.10% 10.0% 1.0us  40us 200us 900us    0%       1000  90.0%    0% 10.0%  lock1
 
 
-q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause
+q leave  ? help  t lately/since start  Tab next  Enter open  / filter  p pause
 ";
     assert_eq!(picture(&mut state(3), 120, 10), expected);
 }
@@ -50,7 +55,7 @@ pid 7  running  10.0s  LOST 1.20s (120ms/s)  2 CPUs  1 process  1 thread  level
  400ms 1.04x 0.20% 10.0% 1.0us 200us    0%      20000  lock2
  200ms 1.02x 0.10% 10.0% 1.0us 200us    0%      10000  lock1
 
-q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause
+q leave  ? help  t lately/since start  Tab next  Enter open  / filter  p pause
 ";
     assert_eq!(picture(&mut state, 80, 9), expected);
 }
@@ -66,7 +71,7 @@ pid 7  running  10.0s  LOST 1.20s (120ms/s)  2 CPUs  1 process  1 thread  level
 WAIT/s MEDIAN   MAX    CALLS/s    WAITS/s SHORT RJECT  NAME
  500ms  393us 300ms          3          3    0%    0%  idle_cond [condition]
 
-q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause
+q leave  ? help  t lately/since start  Tab next  Enter open  / filter  p pause
 ";
     assert_eq!(picture(&mut state, 80, 7), expected);
 }
@@ -160,7 +165,7 @@ LOST/s│ Process 7 is still running.                            │
       └────────────────────────────────────────────────────────┘
 
 
-q leave  ? help  t lately/since start  Tab waits  Enter open  / filter
+q leave  ? help  t lately/since start  Tab next  Enter open  / filter
 ";
     assert_eq!(picture(&mut state, 70, 12), expected);
 }
@@ -194,8 +199,10 @@ fn unmeasured_times_are_dashes() {
 /// Every size, every screen, every dialog.
 #[test]
 fn window_of_every_size_is_drawn() {
-    for keys in ["", "\n", "q", "?", "/x", "qe", "t\n"] {
-        let mut state = state(30);
+    for keys in ["", "\n", "q", "?", "/x", "qe", "t\n", "3", "4", "5"] {
+        let mut state = with_lens(1, testing::kernel());
+        state.show(reading(10, 30));
+        press(&mut state, "1");
         press(&mut state, keys);
         for (width, height) in [(0, 0), (1, 1), (2, 3), (7, 2), (20, 5), (80, 4), (500, 200)] {
             picture(&mut state, width, height);
@@ -217,4 +224,94 @@ fn no_color_uses_only_bold_and_reversed_text() {
             && buffer[(99, 4)].modifier.contains(Modifier::REVERSED)
     );
     assert!(!buffer[(0, 5)].modifier.contains(Modifier::REVERSED));
+}
+
+/// A state with the tabs of the lenses, of which this one is open.
+fn with_lens(number: usize, reports: Reports) -> State {
+    let mut state = state(3);
+    state.lenses = LensTab::all();
+    let reading = LensReading { lately: reports.clone(), since_start: reports, notes: Vec::new() };
+    state.lenses[number].content = Content::Reading(Box::new(reading));
+    assert_eq!(state.press(key(KeyCode::Char(['3', '4', '5'][number]))), Some(Action::OpenLens(number)));
+    state
+}
+
+#[test]
+fn table_of_the_kernel_lens_is_drawn() {
+    let expected = "\
+unspin top /bin/server -t 4
+pid 7  running  10.0s  LOST 1.20s (120ms/s)  2 CPUs  1 process  1 thread  level full
+ Locks  Waits  futex [kernel] off-cpu   the last 1.0ms, every 1.00s, 10 lines
+LOST/s   WAIT   MAX  %CPU    WAITS/s  SPIN SLEPT RJECT  NAME
+ 100ms   17us  90us 0.53%       6000 83.3% 16.7%    0%  *TOTAL*
+  90ms   90us  90us    0%       1000    0%  100%    0%  rwsem in other, rwsem
+  90ms   90us  90us    0%       1000    0%  100%    0%    other+0x10
+ 7.0ms  2.3us 4.0us 0.35%       3000  100%    0%    0%  run-queue lock (2), spinlock
+ 6.0ms  3.0us 4.0us 0.30%       2000  100%    0%    0%    __schedule+0x10
+q leave  ? help  t lately/since opened  Tab next  / filter  p pause
+";
+    assert_eq!(picture(&mut with_lens(1, testing::kernel()), 100, 10), expected);
+}
+
+#[test]
+fn narrow_window_drops_columns_of_the_lenses() {
+    let kernel = picture(&mut with_lens(1, testing::kernel()), 60, 8);
+    assert!(kernel.contains("\nLOST/s   WAIT  %CPU    WAITS/s  NAME\n"), "{kernel}");
+    let futex = picture(&mut with_lens(0, testing::futex()), 60, 8);
+    assert!(futex.contains("\nWAIT/s   MEAN   MAX    WAITS/s  NAME\n"), "{futex}");
+    let off_cpu = picture(&mut with_lens(2, testing::off_cpu()), 50, 12);
+    assert!(off_cpu.contains("\nTIME/s    SHARE   MAX  NAME\n"), "{off_cpu}");
+    assert!(off_cpu.contains("runnable, without a CPU\n"), "{off_cpu}");
+}
+
+#[test]
+fn lens_without_permission_shows_its_line_in_its_tab() {
+    let mut state = with_lens(1, testing::kernel());
+    state.lenses[1].content = Content::Failed("no permission: sysctl kernel.perf_event_paranoid=-1".into());
+    let shown = picture(&mut state, 100, 8);
+    assert!(shown.contains("\nno permission: sysctl kernel.perf_event_paranoid=-1\n"), "{shown}");
+    state.press(key(KeyCode::BackTab));
+    assert!(!picture(&mut state, 100, 8).contains("no permission"));
+}
+
+#[test]
+fn observed_process_has_only_the_lenses() {
+    let mut state = State::new("-p 4711".into(), 4711, std::time::Duration::from_secs(1));
+    state.program = ProgramState::Observed;
+    state.lenses = LensTab::all();
+    assert_eq!(state.open_tab(0), Some(Action::OpenLens(0)));
+    let expected = "\
+unspin top -p 4711
+pid 4711  observed
+[futex] kernel  off-cpu   the first reading comes after 1.00s, every 1.00s, 0 lines
+ It observes from now on; the first reading follows.
+
+q leave  ? help  t lately/since opened  Tab next  / filter  p pause
+";
+    assert_eq!(picture(&mut state, 90, 6), expected);
+    assert_eq!(state.press(key(KeyCode::BackTab)), Some(Action::OpenLens(2)));
+    assert_eq!(state.press(key(KeyCode::Tab)), Some(Action::OpenLens(0)));
+    assert_eq!(state.press(key(KeyCode::Char('4'))), None, "there are three tabs");
+    assert_eq!(state.press(key(KeyCode::Char('q'))), Some(Action::Leave), "nothing is ended");
+}
+
+#[test]
+fn lost_events_are_reported_in_the_tab() {
+    let mut state = with_lens(1, testing::kernel());
+    let Content::Reading(reading) = &mut state.lenses[1].content else { unreachable!() };
+    reading.notes.push("3 events were lost".into());
+    let shown = picture(&mut state, 100, 10);
+    assert!(shown.contains("\n 3 events were lost\nq leave"), "{shown}");
+}
+
+#[test]
+fn lens_tabs_scroll_and_filter() {
+    let mut state = with_lens(1, testing::kernel());
+    press(&mut state, "/tasklist\n");
+    let shown = picture(&mut state, 100, 10);
+    assert!(shown.contains(" tasklist_lock, rwlock\n") && !shown.contains("run-queue"), "{shown}");
+    state.press(key(KeyCode::Esc));
+    state.press(key(KeyCode::End));
+    let shown = picture(&mut state, 100, 8);
+    assert!(shown.contains("tasklist_lock") && !shown.contains("*TOTAL*"), "{shown}");
 }

@@ -1,0 +1,51 @@
+//! What to do next about a futex.
+
+use super::origin::Origin;
+use super::sums::Waits;
+use crate::lens::next::{Next, Step};
+use crate::lens::subject::Subject;
+
+/// What to do next about a futex.
+pub fn next(waits: &Waits, origin: Origin, subject: &Subject) -> Next {
+    let (text, step) = if waits.waits == 0 {
+        ("no thread waited here: these wakes were needless system calls", Step::None)
+    } else if waits.unfinished == waits.waits {
+        ("no wait ended: an idle thread, or a lock that is not released", Step::None)
+    } else if waits.value_changed * 2 > waits.waits {
+        (
+            "the lock was released before most threads slept: spin before sleeping, or hold it for less time",
+            Step::None,
+        )
+    } else if waits.waited_again * 4 > waits.woken {
+        ("many woken threads wait again at once: wake fewer threads", Step::None)
+    } else if waits.timed_out * 2 > waits.waits {
+        ("most waits end by their timeouts: timers rather than locks", Step::None)
+    } else {
+        of_origin(origin, subject)
+    };
+    Next::new(text, step, subject)
+}
+
+/// About waits of which only the code that waits is known.
+fn of_origin(origin: Origin, subject: &Subject) -> (&'static str, Step) {
+    let is_started = !subject.words().is_empty();
+    match origin {
+        Origin::Libc if is_started => {
+            ("libc waits: the pthread lens names the lock, its holders and its callers:", Step::Pthread)
+        }
+        Origin::Libc => (
+            "libc waits: unspin meter names the lock, its holders and its callers, if it starts the program",
+            Step::None,
+        ),
+        Origin::Go => (
+            "Go's runtime waits: runtime.SetMutexProfileFraction(1) and go tool pprof name Go's locks; idle threads of its \
+             scheduler wait here too",
+            Step::None,
+        ),
+        Origin::Rust | Origin::ParkingLot => (
+            "a lock or a parked thread of Rust: look at its callers; --waits poll lets it poll before it sleeps",
+            Step::None,
+        ),
+        Origin::Other => ("look at its callers and wakers", Step::None),
+    }
+}

@@ -1,0 +1,229 @@
+//! The rows of a lens's tab: the total, and below it the rows with their callers, most time first.
+
+use super::columns::{self, Column, Units};
+use super::reading::Period;
+use crate::lens::reports::Reports;
+use crate::lens::{FutexRow, KernelRow};
+use unspin_meter::figures::{percent, spoken_percent};
+
+/// Callers shown of each row.
+const CALLERS: usize = 3;
+
+/// The table of one lens and period.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LensTable {
+    rows: Rows,
+    seconds: f64,
+    period: Period,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Rows {
+    Futex(Vec<(LensLine, FutexRow)>),
+    Kernel(Vec<(LensLine, KernelRow)>),
+    OffCpu(Vec<(LensLine, OffCpuRow)>),
+}
+
+/// The part of a line that is no figure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LensLine {
+    /// The name, indented for a caller.
+    pub label: String,
+    /// The name of the row that the line belongs to: filters compare it.
+    pub name: String,
+}
+
+/// A state of the threads, a reason, or a caller.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct OffCpuRow {
+    seconds: f64,
+    /// Of the time of all threads.
+    share: f64,
+    count: Option<u64>,
+    max: Option<f64>,
+}
+
+fn share(part: u64, of: u64) -> String {
+    percent(part as f64 / of.max(1) as f64)
+}
+
+#[rustfmt::skip]
+const FUTEX: [Column<FutexRow>; 9] = [
+    Column::new(("WAITED", "WAIT/s"), 6, 0, |row, s| s.sum(row.waited)),
+    Column::new(("MEAN", "MEAN"), 6, 2, |row, s| s.time(row.wait_mean)),
+    Column::new(("MAX", "MAX"), 5, 3, |row, s| s.time(row.wait_max)),
+    Column::new(("WAITS", "WAITS/s"), 10, 1, |row, s| s.count(row.waits)),
+    Column::new(("WOKEN", "WOKEN"), 6, 4, |row, _| share(row.woken, row.waits)),
+    Column::new(("AGAIN", "AGAIN"), 6, 5, |row, _| share(row.waited_again, row.woken)),
+    Column::new(("EAGAIN", "EAGAIN"), 6, 6, |row, _| share(row.value_changed, row.waits)),
+    Column::new(("EINTR", "EINTR"), 6, 8, |row, _| share(row.interrupted, row.waits)),
+    Column::new(("TMOUT", "TMOUT"), 6, 7, |row, _| share(row.timed_out, row.waits)),
+];
+
+#[rustfmt::skip]
+const KERNEL: [Column<KernelRow>; 8] = [
+    Column::new(("LOST", "LOST/s"), 6, 0, |row, s| s.sum(row.lost)),
+    Column::new(("WAIT", "WAIT"), 6, 2, |row, s| s.time(row.wait_mean)),
+    Column::new(("MAX", "MAX"), 5, 4, |row, s| s.time(row.wait_max)),
+    Column::new(("%CPU", "%CPU"), 5, 3, |row, _| percent(row.spin_cpu)),
+    Column::new(("WAITS", "WAITS/s"), 10, 1, |row, s| s.count(row.waits)),
+    Column::new(("SPIN", "SPIN"), 5, 5, |row, _| share(row.spun, row.waits)),
+    Column::new(("SLEPT", "SLEPT"), 5, 6, |row, _| share(row.slept, row.waits)),
+    Column::new(("RJECT", "RJECT"), 5, 7, |row, _| share(row.rejected, row.waits)),
+];
+
+#[rustfmt::skip]
+const OFF_CPU: [Column<OffCpuRow>; 4] = [
+    Column::new(("TIME", "TIME/s"), 6, 0, |row, s| s.sum(row.seconds)),
+    Column::new(("SHARE", "SHARE"), 8, 1, |row, _| spoken_percent(row.share)),
+    Column::new(("COUNT", "COUNT/s"), 10, 3, |row, s| row.count.map_or(String::new(), |count| s.count(count))),
+    Column::new(("MAX", "MAX"), 5, 2, |row, s| row.max.map_or(String::new(), |max| s.time(max))),
+];
+
+impl LensTable {
+    /// Of the one report that there is.
+    pub fn of(reports: &Reports, period: Period) -> Option<LensTable> {
+        let (rows, seconds) = if let Some(report) = &reports.futex {
+            let mut rows = vec![(line(0, "*TOTAL*", "*TOTAL*"), report.total.clone())];
+            for futex in &report.futexes {
+                let name = match (&futex.process, futex.pid) {
+                    (Some(process), Some(pid)) => format!("{} in {process} ({pid})", futex.row.name),
+                    _ => futex.row.name.clone(),
+                };
+                rows.push((line(0, &name, &name), futex.row.clone()));
+                let callers = futex.callers.iter().take(CALLERS);
+                rows.extend(callers.map(|one| (line(2, &one.row.name, &name), one.row.clone())));
+            }
+            (Rows::Futex(rows), report.seconds)
+        } else if let Some(report) = &reports.kernel {
+            let mut rows = vec![(line(0, "*TOTAL*", "*TOTAL*"), report.total.clone())];
+            for lock in &report.locks {
+                let name = &lock.row.name;
+                let many = if lock.locks > 1 { format!(" ({})", lock.locks) } else { String::new() };
+                rows.push((line(0, &format!("{name}{many}, {}", lock.kind), name), lock.row.clone()));
+                let callers = lock.uses.iter().flat_map(|one| &one.callers).take(CALLERS);
+                rows.extend(callers.map(|one| (line(2, &one.row.name, name), one.row.clone())));
+            }
+            (Rows::Kernel(rows), report.seconds)
+        } else {
+            let report = reports.off_cpu.as_ref()?;
+            let all = report.thread_seconds;
+            let row = |seconds: f64, count, max| OffCpuRow {
+                seconds,
+                share: if all > 0.0 { seconds / all } else { 0.0 },
+                count,
+                max,
+            };
+            let state = |name: &str, seconds| (line(0, name, name), row(seconds, None, None));
+            let mut rows = vec![
+                state("*TOTAL*", all),
+                state("on a CPU", report.on_cpu),
+                state("runnable, without a CPU", report.runnable),
+                state("blocked", report.blocked),
+            ];
+            for reason in &report.reasons {
+                let (name, sums) = (reason.reason.name(), &reason.row);
+                rows.push((line(2, name, name), row(sums.blocked, Some(sums.count), Some(sums.max))));
+                for caller in reason.callers.iter().take(CALLERS) {
+                    let call = caller.system_call.as_ref().map_or(String::new(), |call| format!("{call}: "));
+                    let sums = &caller.row;
+                    let label = line(4, &format!("{call}{}", caller.name), name);
+                    rows.push((label, row(sums.blocked, Some(sums.count), Some(sums.max))));
+                }
+            }
+            (Rows::OffCpu(rows), report.seconds)
+        };
+        Some(LensTable { rows, seconds, period })
+    }
+
+    /// Keeps the lines that fit, and the total.
+    pub fn retain(&mut self, fits: impl Fn(&LensLine) -> bool) {
+        let keep = |line: &LensLine| line.name == "*TOTAL*" || fits(line);
+        match &mut self.rows {
+            Rows::Futex(rows) => rows.retain(|(line, _)| keep(line)),
+            Rows::Kernel(rows) => rows.retain(|(line, _)| keep(line)),
+            Rows::OffCpu(rows) => rows.retain(|(line, _)| keep(line)),
+        }
+    }
+
+    /// Seconds that it covers.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Number of lines.
+    pub fn len(&self) -> usize {
+        match &self.rows {
+            Rows::Futex(rows) => rows.len(),
+            Rows::Kernel(rows) => rows.len(),
+            Rows::OffCpu(rows) => rows.len(),
+        }
+    }
+
+    /// The line of titles, and all others, with the columns that fit into this width.
+    pub fn lines(&self, width: u16) -> (String, Vec<String>) {
+        match &self.rows {
+            Rows::Futex(rows) => self.formatted(&FUTEX, rows, width),
+            Rows::Kernel(rows) => self.formatted(&KERNEL, rows, width),
+            Rows::OffCpu(rows) => self.formatted(&OFF_CPU, rows, width),
+        }
+    }
+
+    fn formatted<R>(
+        &self,
+        all: &'static [Column<R>],
+        rows: &[(LensLine, R)],
+        width: u16,
+    ) -> (String, Vec<String>) {
+        let columns = columns::that_fit(all, width);
+        let units = Units::timed(self.seconds, self.period);
+        let mut titles = String::new();
+        for column in &columns {
+            titles += &format!("{:>1$} ", column.title(self.period), column.width as usize);
+        }
+        titles += " NAME";
+        let text = |(line, row): &(LensLine, R)| columns::line(&columns, row, &line.label, &units);
+        (titles, rows.iter().map(text).collect())
+    }
+}
+
+fn line(indent: usize, label: &str, name: &str) -> LensLine {
+    LensLine { label: format!("{:indent$}{label}", ""), name: name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lens::testing;
+
+    fn lines(reports: &Reports, width: u16) -> Vec<String> {
+        let (titles, lines) = LensTable::of(reports, Period::Lately).unwrap().lines(width);
+        [vec![titles], lines].concat()
+    }
+
+    #[test]
+    fn kernel_locks_are_rates_with_callers() {
+        let lines = lines(&testing::kernel(), 100);
+        assert_eq!(lines[0], "LOST/s   WAIT   MAX  %CPU    WAITS/s  SPIN SLEPT RJECT  NAME");
+        assert!(lines[1].ends_with(" *TOTAL*"), "{lines:?}");
+        assert!(lines.iter().any(|line| line.ends_with("  run-queue lock (2), spinlock")), "{lines:?}");
+        assert!(lines.iter().any(|line| line.ends_with("    __schedule+0x10")), "{lines:?}");
+    }
+
+    #[test]
+    fn narrow_windows_keep_the_time_and_the_count() {
+        assert!(lines(&testing::kernel(), 48)[0].starts_with("LOST/s    WAITS/s  NAME"));
+        assert!(lines(&testing::futex(), 48)[0].starts_with("WAIT/s    WAITS/s  NAME"));
+        assert!(lines(&testing::off_cpu(), 45)[0].starts_with("TIME/s    SHARE  NAME"));
+        assert!(lines(&testing::off_cpu(), 0)[0].starts_with(" NAME"));
+    }
+
+    #[test]
+    fn filter_keeps_the_total_and_the_callers() {
+        let mut table = LensTable::of(&testing::kernel(), Period::SinceStart).unwrap();
+        let all = table.len();
+        table.retain(|line| line.name.contains("run-queue"));
+        let (_, lines) = table.lines(100);
+        assert!(lines.len() < all && lines.len() == 4, "total, lock, two callers: {lines:?}");
+    }
+}

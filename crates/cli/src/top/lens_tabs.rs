@@ -1,0 +1,94 @@
+//! The tabs of the lenses that read the kernel's events.
+//!
+//! A lens begins to observe when its tab is opened for the first time, so that those that are not looked at cost nothing. From
+//! then on it goes on until the end.
+
+use super::lens_rows::{LensLine, LensTable};
+use super::reading::Period;
+use crate::lens::live::{LensReading, LiveLens};
+use crate::lens::reports::Reports;
+use crate::lens::subject::Subject;
+use crate::options::{Lens, ObserveOptions};
+
+/// The lenses, in the order of their tabs.
+pub const LENSES: [Lens; 3] = [Lens::Futex, Lens::Kernel, Lens::OffCpu];
+
+/// What a tab shows.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Content {
+    /// It has not been opened, or its first reading is still to come.
+    Nothing,
+    /// Why the lens does not work here.
+    Failed(String),
+    /// The latest reading.
+    Reading(Box<LensReading>),
+}
+
+/// A tab.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LensTab {
+    /// Its lens.
+    pub lens: Lens,
+    /// What it shows.
+    pub content: Content,
+}
+
+impl LensTab {
+    /// A tab for each lens.
+    pub fn all() -> Vec<LensTab> {
+        LENSES.into_iter().map(|lens| LensTab { lens, content: Content::Nothing }).collect()
+    }
+
+    /// The table of a period, with the rows whose names contain a lower-case text.
+    pub fn table(&self, period: Period, filter: &str) -> Option<LensTable> {
+        let Content::Reading(reading) = &self.content else { return None };
+        let reports = match period {
+            Period::Lately => &reading.lately,
+            Period::SinceStart => &reading.since_start,
+        };
+        let mut table = LensTable::of(reports, period)?;
+        if !filter.is_empty() {
+            table.retain(|line: &LensLine| line.name.to_lowercase().contains(filter));
+        }
+        Some(table)
+    }
+}
+
+/// The lenses that observe.
+pub struct LiveLenses {
+    observe: ObserveOptions,
+    subject: Subject,
+    open: Vec<(usize, LiveLens)>,
+}
+
+impl LiveLenses {
+    /// None observes yet. The subject is for suggested commands.
+    pub fn new(observe: ObserveOptions, subject: Subject) -> LiveLenses {
+        LiveLenses { observe, subject, open: Vec::new() }
+    }
+
+    /// Starts the lens of a tab. If it does not work, the tab says why.
+    pub fn open(&mut self, number: usize, tab: &mut LensTab) {
+        if self.open.iter().any(|(open, _)| *open == number) || matches!(tab.content, Content::Failed(_)) {
+            return;
+        }
+        match LiveLens::start(tab.lens, &self.observe, &self.subject) {
+            Ok(lens) => self.open.push((number, lens)),
+            Err(e) => tab.content = Content::Failed(e.to_string()),
+        }
+    }
+
+    /// Makes a reading of each open lens.
+    pub fn read(&mut self, tabs: &mut [LensTab]) {
+        for (number, lens) in &mut self.open {
+            if let Some(reading) = lens.read() {
+                tabs[*number].content = Content::Reading(Box::new(reading));
+            }
+        }
+    }
+
+    /// Stops all. Returns their reports since they were opened.
+    pub fn stop(&mut self) -> Vec<Reports> {
+        std::mem::take(&mut self.open).into_iter().map(|(_, lens)| lens.stop()).collect()
+    }
+}
