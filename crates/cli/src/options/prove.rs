@@ -1,6 +1,7 @@
 //! The options of `unspin prove`.
 
 use super::list::split;
+use super::server::ServerOptions;
 use crate::engine::{self, Engine};
 use crate::plan::{Choice, WaitChoice, WaitPolicy};
 use crate::run_queue::RunQueue;
@@ -81,9 +82,13 @@ pub struct ProveOptions {
     #[arg(long, value_name = "REGEX")]
     pub metric: Option<String>,
 
-    /// Higher values of the --metric figure are better
+    /// Higher values of the --metric figure are better, as is the default with --server
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
+
+    /// Lower values of the --metric figure are better, as is the default without --server
+    #[arg(long, requires = "metric", conflicts_with = "higher_is_better")]
+    pub lower_is_better: bool,
 
     /// Do not recommend a candidate that may use this many percent more CPU time than the control for the same work [default: no
     /// limit]
@@ -112,15 +117,24 @@ pub struct ProveOptions {
     pub quiet: bool,
 
     /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(required_unless_present = "server", trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+
+    /// A server instead of a program.
+    #[command(flatten)]
+    pub server: ServerOptions,
 }
 
 impl ProveOptions {
-    /// The time budget. A run of volano consists of several; within a minute there is no proof.
+    /// The time budget. A run of volano consists of several, and a server has to be started and stopped; within a minute there is
+    /// no proof.
     pub fn time_budget(&self) -> Duration {
-        let is_volano = self.command.first().is_some_and(|name| name == "volano");
-        self.time_budget.unwrap_or(Duration::from_secs(if is_volano { 300 } else { 60 }))
+        let is_named = |workload: &str| self.command.first().is_some_and(|name| name == workload);
+        let seconds = match self.server.server.is_some() || is_named("volano") {
+            true => 300,
+            false => 60,
+        };
+        self.time_budget.unwrap_or(Duration::from_secs(seconds))
     }
 }
 

@@ -1,10 +1,12 @@
 //! `unspin prove`: measures a program with other locks and reports which differences are proven.
 
+mod attended;
 mod budget;
 mod call_sites;
 mod captured_output;
 pub mod conditions;
 mod configuration;
+mod ending;
 mod figure;
 mod format;
 mod interrupt;
@@ -14,6 +16,8 @@ mod locks;
 mod machine;
 mod metering;
 mod monitor;
+mod performance;
+mod process_tree;
 mod progress;
 mod recommendation;
 mod report;
@@ -21,6 +25,8 @@ mod requested;
 mod run_queues;
 mod runner;
 mod search;
+mod served;
+mod service;
 mod session;
 mod setup;
 mod staircase;
@@ -32,21 +38,25 @@ use crate::error::Error;
 use crate::library;
 use crate::options;
 use crate::outfile;
-use crate::program::Program;
+use crate::program::{Account, Program};
 use crate::run_queue_program;
+use crate::server_line;
 use crate::stdout;
 use budget::TimeBudget;
 use configuration::Configuration;
 use figure::Figure;
 use interrupt::Interrupt;
 use locks::Locks;
+use monitor::NoMonitor;
 use progress::Progress;
 use recommendation::Recommended;
 use report::Report;
 use requested::{Requested, run_queues};
-use runner::Runner;
+use runner::{Limit, Runner};
 use search::{Search, SearchResult};
+use service::Service;
 use session::Session;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -57,8 +67,8 @@ use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     let budget = TimeBudget::begin(options.time_budget(), options.runs);
     let program = program(options)?;
-    let direction =
-        if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+    let service = Service::of(&options.server)?;
+    let direction = direction(options);
     let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
     let requested = Requested::of(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
@@ -67,7 +77,10 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
         crate::stderr::say(format_args!("{warning}"));
     }
     let progress = Progress::new(budget, options.quiet);
-    let runner = Runner::new(&program, &figure, &interrupt, &progress, library::unpack()?)?;
+    let runner = Runner::new(&program, &figure, &interrupt, &progress, service.as_ref(), library::unpack()?)?;
+    if service.is_some() && !try_service(&runner, options.time_limit)? {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     let report = match requested {
         Some(mut requested) => judge_requested(&runner, &mut requested, &budget, options),
         None => judge_found(&runner, &budget, options),
@@ -87,10 +100,53 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     Ok(report.exit_code())
 }
 
+/// Exit code after SIGINT, SIGTERM or SIGHUP before anything was measured.
+const INTERRUPTED: u8 = 130;
+
+/// Which values of the figure are better. What a load prints is most often a rate.
+fn direction(options: &options::ProveOptions) -> Direction {
+    let of_load =
+        options.server.server.is_some() && options.metric.as_deref().is_some_and(figure::is_in_output);
+    match options.higher_is_better || of_load && !options.lower_is_better {
+        true => Direction::HigherIsBetter,
+        false => Direction::LowerIsBetter,
+    }
+}
+
+/// Runs a server once without the preload library, so that what is wrong with its commands is said at once. Returns whether all is
+/// well; not if ^C came.
+fn try_service(runner: &Runner<'_>, time_limit: Duration) -> Result<bool, Error> {
+    runner
+        .progress
+        .phase("one run of the server as it is, to see that it starts, answers, is loaded and stops");
+    let Some(trial) = runner.run(None, Limit::Timeout(time_limit), None, &mut NoMonitor)? else {
+        runner.progress.finish();
+        crate::stderr::say(format_args!("interrupted before anything was measured"));
+        return Ok(false);
+    };
+    let Err(reason) = trial.value else { return Ok(true) };
+    runner.progress.finish();
+    let mut text = format!("{}: {reason}", runner.program.shown());
+    if !trial.output_tail.trim().is_empty() {
+        text.push_str("; the end of its output:");
+        trial.output_tail.lines().for_each(|line| text.push_str(&format!("\n  | {line}")));
+    }
+    Err(Error::Unjudged(text))
+}
+
 /// The program under the run queue of the control.
 fn program(options: &options::ProveOptions) -> Result<Program, Error> {
-    let Some(compared) = run_queues(&options.runqueue)? else { return Program::find(&options.command) };
-    let program = run_queue_program::find(&options.command, Some(compared.judged))?;
+    if let Some(line) = &options.server.server {
+        let account = options.server.server_user.as_deref().map(Account::of).transpose()?;
+        let program = program_of(options, &server_line::words(line)?)?;
+        return Ok(Program { account, ..program });
+    }
+    program_of(options, &options.command)
+}
+
+fn program_of(options: &options::ProveOptions, command: &[OsString]) -> Result<Program, Error> {
+    let Some(compared) = run_queues(&options.runqueue)? else { return Program::find(command) };
+    let program = run_queue_program::find(command, Some(compared.judged))?;
     Ok(Program { run_queue: compared.control, ..program })
 }
 
