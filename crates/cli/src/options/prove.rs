@@ -96,7 +96,7 @@ pub struct ProveOptions {
     pub cpu_limit: Option<f64>,
 
     /// Start no run after this time, such as 90s or 5m: the search, the rounds and the metered runs together. If a proof
-    /// does not fit, prove says how much time it needs [default: 60s; 5m for volano]
+    /// does not fit, prove says how much time it needs [default: 60s; 5m for volano and servers, 10m for dbt1]
     #[arg(long, value_name = "DURATION", value_parser = super::duration)]
     pub time_budget: Option<Duration>,
 
@@ -130,9 +130,11 @@ impl ProveOptions {
     /// no proof.
     pub fn time_budget(&self) -> Duration {
         let is_named = |workload: &str| self.command.first().is_some_and(|name| name == workload);
-        let seconds = match self.server.server.is_some() || is_named("volano") {
-            true => 300,
-            false => 60,
+        let seconds = match self.server.server.is_some() {
+            // A run takes 12 s.
+            _ if is_named("dbt1") => 600,
+            is_server if is_server || is_named("volano") => 300,
+            _ => 60,
         };
         self.time_budget.unwrap_or(Duration::from_secs(seconds))
     }

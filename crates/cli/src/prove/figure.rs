@@ -30,6 +30,9 @@ pub fn is_in_output(metric: &str) -> bool {
     ![WALL_TIME, CPU_TIME].contains(&metric)
 }
 
+/// The figure of dbt1.
+pub const BOGOTRANSACTIONS: &str = "bogotransactions per second";
+
 /// A number in a program's output. Commas count only as separators of thousands.
 const NUMBER: &str = r"([-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)";
 
@@ -39,7 +42,7 @@ const WORKLOAD_FIGURES: [(&str, &str, &str); 4] = [
     ("semopbench", "seconds per repetition", "s"),
     ("hackbench", "Time", "s"),
     ("volano", "messages per second", ""),
-    ("dbt1", "bogotransactions per second", ""),
+    ("dbt1", BOGOTRANSACTIONS, ""),
 ];
 
 impl Figure {

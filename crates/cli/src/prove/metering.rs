@@ -72,6 +72,7 @@ pub fn meter_as_far_as_possible(
     // Removes the recording of the previous metered run.
     let _ = std::fs::remove_file(&path);
     let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
+    runner.give(&path).map_err(|e| e.to_string())?;
     wakeup::store(&recording);
     let mut monitor = MeteringMonitor {
         recording: &recording,

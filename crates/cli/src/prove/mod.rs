@@ -33,6 +33,7 @@ mod staircase;
 mod standard_input;
 mod text;
 mod waits;
+mod web_shop;
 
 use crate::error::Error;
 use crate::library;
@@ -62,24 +63,39 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use text::{Detail, Text};
 use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
+use web_shop::WebShop;
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     let budget = TimeBudget::begin(options.time_budget(), options.runs);
-    let program = program(options)?;
-    let service = Service::of(&options.server)?;
+    let interrupt = Interrupt::install()?;
+    let progress = Progress::new(budget, options.quiet);
+    let mut service = Service::of(&options.server)?;
+    let shop_options = web_shop::requested(&options.command);
+    let shop = match &shop_options {
+        None => None,
+        Some(shop) => {
+            progress.phase("populating the database, once for all runs");
+            let Some(shop) = WebShop::prepare(shop, &interrupt)? else { return Ok(interrupted(&progress)) };
+            service.clone_from(&shop.service);
+            Some(shop)
+        }
+    };
+    let program = match &shop {
+        Some(shop) => shop.program.clone(),
+        None => program(options)?,
+    };
     let direction = direction(options);
-    let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
+    let workload = if shop.is_some() { Some("dbt1") } else { program.workload() };
+    let figure = Figure::new(options.metric.as_deref(), direction, workload)?;
     let requested = Requested::of(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
-    let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         crate::stderr::say(format_args!("{warning}"));
     }
-    let progress = Progress::new(budget, options.quiet);
     let runner = Runner::new(&program, &figure, &interrupt, &progress, service.as_ref(), library::unpack()?)?;
     if service.is_some() && !try_service(&runner, options.time_limit)? {
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(interrupted(&progress));
     }
     let report = match requested {
         Some(mut requested) => judge_requested(&runner, &mut requested, &budget, options),
@@ -103,6 +119,13 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
 /// Exit code after SIGINT, SIGTERM or SIGHUP before anything was measured.
 const INTERRUPTED: u8 = 130;
 
+/// Nothing can be reported yet.
+fn interrupted(progress: &Progress) -> ExitCode {
+    progress.finish();
+    crate::stderr::say(format_args!("interrupted before anything was measured"));
+    ExitCode::from(INTERRUPTED)
+}
+
 /// Which values of the figure are better. What a load prints is most often a rate.
 fn direction(options: &options::ProveOptions) -> Direction {
     let of_load =
@@ -120,8 +143,6 @@ fn try_service(runner: &Runner<'_>, time_limit: Duration) -> Result<bool, Error>
         .progress
         .phase("one run of the server as it is, to see that it starts, answers, is loaded and stops");
     let Some(trial) = runner.run(None, Limit::Timeout(time_limit), None, &mut NoMonitor)? else {
-        runner.progress.finish();
-        crate::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(false);
     };
     let Err(reason) = trial.value else { return Ok(true) };
@@ -197,7 +218,7 @@ fn judge(
         false => Session::without_runs(&configurations, plan)?,
     };
     locks.meter(runner, &configurations, &session, budget, options.time_limit);
-    let mut report = Report::new(runner.program, configurations, session, locks, search, runner.interrupt);
+    let mut report = Report::new(runner, configurations, session, locks, search);
     report.recommended = Recommended::of(&report, runner.program)?;
     Ok(report)
 }

@@ -13,12 +13,13 @@ use super::setup::{Prepared, Setup};
 use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::plan::RunTally;
-use crate::program::Program;
+use crate::program::{Account, Program};
 use crate::run_queue::{self, RunQueue};
 use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -103,6 +104,7 @@ impl<'a> Runner<'a> {
         child::become_subreaper().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
         let scratch = Scratch::new(scratch::PROVE, uid)?;
+        give(program, scratch.folder())?;
         Ok(Runner {
             program,
             figure,
@@ -114,6 +116,11 @@ impl<'a> Runner<'a> {
             uid,
             in_effect: RefCell::default(),
         })
+    }
+
+    /// Lets the program write to a file of the runner's folder that unspin has created.
+    pub fn give(&self, file: &Path) -> Result<(), Error> {
+        give(self.program, file)
     }
 
     /// A file name in the runner's folder.
@@ -268,6 +275,13 @@ impl<'a> Runner<'a> {
             }
         }
     }
+}
+
+/// Makes the user that the program runs as the owner of a file or folder, if that is another user than ours.
+fn give(program: &Program, path: &Path) -> Result<(), Error> {
+    let Some(Account { uid, gid }) = program.account else { return Ok(()) };
+    chown(path, Some(uid), Some(gid))
+        .map_err(|e| Error::at(path, "it cannot be given to the server's user", e))
 }
 
 /// Whether the program used `engine` at all: otherwise the run says nothing about the engine.
