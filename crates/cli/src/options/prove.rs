@@ -18,7 +18,8 @@ Exit code:
     1  no candidate is proven faster, and at least one is proven slower or has collapsed
     2  the command line is wrong; or a plan, lock or call site that it names was not found
     3  no difference is proven; or no lock and no wait costs enough time to search for a better one
-    4  the control failed, or all candidates failed, or the program does not use what was to be judged
+    4  the control failed, or all candidates failed, or the program does not use what was to be judged; or a server did not
+       start, answer, bear its load or stop
     5  every candidate that is proven faster may use more CPU time than --cpu-limit allows
   125  unspin itself failed
   126  the program cannot be executed, cannot be preloaded, or has nothing to replace
@@ -27,7 +28,7 @@ Exit code:
 
 Examples:
   unspin prove ./server --selftest               # find what makes it faster, and prove it
-  unspin prove --mutex adaptive,fair ./server    # compare two kinds of mutex with libc's
+  unspin prove --server './server -p 7777' --ready 'nc -z localhost 7777' --load './client -p 7777'    # a server
   unspin prove --waits poll --cpu-limit 50 --metric 'TPS: ' --higher-is-better ./bench.sh";
 
 /// Measure a program with other locks and waits, and report which differences are proven
