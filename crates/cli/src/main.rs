@@ -27,6 +27,7 @@ mod run_queue_program;
 mod runtime;
 mod scratch;
 mod semopbench;
+mod server_line;
 mod shell;
 mod stderr;
 mod stdout;

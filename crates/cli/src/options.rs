@@ -9,6 +9,7 @@ mod observe;
 mod profile;
 mod prove;
 mod replace;
+mod server;
 mod size;
 mod top;
 mod volano;
@@ -22,6 +23,7 @@ pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 pub use replace::Replace;
+pub use server::ServerOptions;
 pub use top::TopOptions;
 pub use volano::{VolanoModel, VolanoOptions};
 

@@ -4,6 +4,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::reach;
 use crate::run_queue::{self, RunQueue};
+use nix::unistd::User;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
@@ -11,14 +12,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+use unspin_meter::shell_line;
 use unspin_sys::creds::Creds;
 
 /// unspin's own workloads, by the names of their commands.
 pub const WORKLOADS: [&str; 4] = ["semopbench", "hackbench", "volano", "dbt1"];
 
 /// What `prove` needs, for programs that run until they are stopped.
-pub const NEEDS_AN_END: &str = "prove compares whole runs, so it needs a program that ends by itself, such as a script \
-                                that starts a server, runs its client, and stops the server";
+pub const NEEDS_AN_END: &str = "prove compares whole runs, so it needs a program that ends by itself; for a server give \
+                                --server, --ready and --load";
 
 /// A program that can be started.
 #[derive(Clone, Debug)]
@@ -31,6 +33,33 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// The run queue of its executors; none if they choose it themselves.
     pub run_queue: Option<RunQueue>,
+    /// The user that it runs as; none for ours.
+    pub account: Option<Account>,
+}
+
+/// A user that a program runs as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The user's number.
+    pub uid: u32,
+    /// The number of the user's group.
+    pub gid: u32,
+}
+
+impl Account {
+    /// The account of a user, by its name. Only root may start programs of other users.
+    pub fn of(name: &str) -> Result<Account, Error> {
+        let refuse = |why: &str| Err(Error::Usage(format!("--server-user {name}: {why}")));
+        let Ok(Some(user)) = User::from_name(name) else { return refuse("there is no such user") };
+        let account = Account { uid: user.uid.as_raw(), gid: user.gid.as_raw() };
+        let own = Creds::current().uid;
+        if own != 0 && own != account.uid {
+            return refuse(
+                "only root may start a server of another user: leave it out, or run unspin as root",
+            );
+        }
+        Ok(account)
+    }
 }
 
 impl Program {
@@ -49,7 +78,13 @@ impl Program {
         let (name, arguments) = command.split_first().expect("clap wants a command");
         if is_workload(name) {
             let arguments = command.to_vec();
-            return Ok(Program { path: ourselves(), name: "unspin".into(), arguments, run_queue: None });
+            return Ok(Program {
+                path: ourselves(),
+                name: "unspin".into(),
+                arguments,
+                run_queue: None,
+                account: None,
+            });
         }
         let path = search(name, std::env::var_os("PATH"))?;
         if !reach::executable(&path) {
@@ -60,7 +95,13 @@ impl Program {
             };
             return Err(Error::CannotRun(format!("{}: {why}", path.display())));
         }
-        Ok(Program { path, name: name.clone(), arguments: arguments.to_vec(), run_queue: None })
+        Ok(Program {
+            path,
+            name: name.clone(),
+            arguments: arguments.to_vec(),
+            run_queue: None,
+            account: None,
+        })
     }
 
     /// The command line that finds it.
@@ -71,12 +112,21 @@ impl Program {
         }
     }
 
+    /// The command line, for messages.
+    pub fn shown(&self) -> String {
+        let words = self.command_line();
+        shell_line(&words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>())
+    }
+
     /// A command that starts it.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(&self.arguments);
         if let Some(run_queue) = self.run_queue {
             command.env(run_queue::VARIABLE, run_queue.name());
+        }
+        if let Some(Account { uid, gid }) = self.account {
+            command.uid(uid).gid(gid);
         }
         command
     }

@@ -6,12 +6,53 @@ use crate::figures::Figures;
 use crate::options::{DatabaseChoice, Options};
 use crate::postgres::Postgres;
 use crate::runs::{self, Event};
-use crate::server::Server;
+use crate::server::Cluster;
 use crate::sqlite::Sqlite;
 use postgres::Config;
 use std::error::Error as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+
+/// The name of an SQLite database in its folder.
+const SQLITE_FILE: &str = "dbt1.sqlite";
+
+/// A populated database, for several benchmarks.
+#[derive(Debug)]
+pub enum Prepared {
+    /// The file of SQLite.
+    Sqlite(PathBuf),
+    /// A PostgreSQL cluster, on which no server runs.
+    Postgres(Cluster),
+}
+
+/// Makes and populates the database that the options name, in `folder` unless they name a file. A running server cannot be
+/// prepared. Returns when nothing runs any more. When `stop` is set, it ends soon.
+pub fn prepare(options: &Options, folder: &Path, stop: &AtomicBool) -> Result<Prepared, Error> {
+    options.check().map_err(Error::Option)?;
+    match &options.database {
+        DatabaseChoice::Sqlite(file) => {
+            let file = file.clone().unwrap_or_else(|| folder.join(SQLITE_FILE));
+            runs::populated(options, &Sqlite::new(&file, options.durability), stop, &mut |_| ())?;
+            Ok(Prepared::Sqlite(file))
+        }
+        DatabaseChoice::PrivatePostgres => {
+            let cluster = Cluster::make(folder)?;
+            let server = cluster.start(options, stop)?;
+            let database = Postgres::reach(server.config(), options.durability).map_err(Error::database);
+            let populated = database.and_then(|database| {
+                runs::populated(options, &database, stop, &mut |_| ())?;
+                // The server would do it during the first runs.
+                let mut session = database.connect().map_err(Error::database)?;
+                session.run_script("CHECKPOINT").map_err(Error::database)
+            });
+            populated.map_err(|error| server.explain(error))?;
+            Ok(Prepared::Postgres(cluster))
+        }
+        DatabaseChoice::Postgres(url) => {
+            Err(Error::Option(format!("--db {url}: a server that runs already cannot be prepared")))
+        }
+    }
+}
 
 /// Runs the benchmark. A database of its own is made in `folder`, which is empty. When `stop` is set, it ends soon.
 pub fn benchmark(
@@ -24,7 +65,7 @@ pub fn benchmark(
     let mut run = |database: &dyn Database| runs::run(options, database, stop, observer);
     match &options.database {
         DatabaseChoice::Sqlite(file) => {
-            let file = file.clone().unwrap_or_else(|| folder.join("dbt1.sqlite"));
+            let file = file.clone().unwrap_or_else(|| folder.join(SQLITE_FILE));
             run(&Sqlite::new(&file, options.durability))
         }
         DatabaseChoice::Postgres(url) => {
@@ -39,7 +80,7 @@ pub fn benchmark(
             run(&database)
         }
         DatabaseChoice::PrivatePostgres => {
-            let server = Server::start(folder, options, stop)?;
+            let server = Cluster::make(folder)?.start(options, stop)?;
             let database = Postgres::reach(server.config(), options.durability).map_err(Error::database);
             let figures = database.and_then(|database| run(&database));
             figures.map_err(|error| server.explain(error))

@@ -24,6 +24,12 @@ pub trait Session: Send {
     /// Runs a statement and returns its rows.
     fn query(&mut self, statement: &'static str, parameters: &[Value]) -> Result<Vec<Row>, Failure>;
 
+    /// Runs a statement whose result does not matter. It may be sent later, with the next statement or the commit, which then
+    /// returns its failure.
+    fn execute(&mut self, statement: &'static str, parameters: &[Value]) -> Result<(), Failure> {
+        self.query(statement, parameters).map(drop)
+    }
+
     /// Ends the transaction. After a failure it has not happened, unless the failure is [`Failure::Lost`]: then that is unknown.
     fn commit(&mut self) -> Result<(), Failure>;
 

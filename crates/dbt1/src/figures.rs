@@ -122,10 +122,20 @@ impl fmt::Display for Figures {
         if rates.len() < 2 {
             return Ok(());
         }
+        write!(f, "{}", RateTable(&rates))
+    }
+}
+
+/// The rows that the report of 2002 prints for the rates of some runs, at least two.
+pub struct RateTable<'a>(pub &'a [f64]);
+
+impl fmt::Display for RateTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rates = self.0;
         let raw: Vec<String> = rates.iter().map(|rate| format!("{rate:.1}")).collect();
         writeln!(f, "{:<22} {} BT", format!("Raw {} runs", rates.len()), raw.join(" "))?;
-        report(f, &format!("over {} runs", rates.len()), &format!("{} runs", rates.len()), &rates)?;
-        let kept = without_worst(&rates);
+        report(f, &format!("over {} runs", rates.len()), &format!("{} runs", rates.len()), rates)?;
+        let kept = without_worst(rates);
         match kept.len() {
             ..2 => Ok(()),
             count => report(f, &format!("over {count} best"), &format!("{count} best"), &kept),

@@ -62,7 +62,7 @@ pub fn run(
 }
 
 /// The scale of the population that is there, or that is made now.
-fn populated(
+pub fn populated(
     options: &Options,
     database: &dyn Database,
     stop: &AtomicBool,

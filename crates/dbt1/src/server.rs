@@ -7,6 +7,7 @@ use crate::options::{Durability, Options};
 use crate::postgres::Postgres;
 use nix::unistd::{Uid, User};
 use postgres::Config;
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -47,9 +48,13 @@ const SIGQUIT: i32 = 3;
 /// Connections besides those of the browsers: ours for checks, and those that the server reserves.
 const OTHER_CONNECTIONS: usize = 8;
 
-impl Server {
-    /// Makes a cluster in `folder` and starts a server on it.
-    pub fn start(folder: &Path, options: &Options, stop: &AtomicBool) -> Result<Server, Error> {
+/// A cluster, on which a server can be started.
+#[derive(Debug)]
+pub struct Cluster(Launcher);
+
+impl Cluster {
+    /// Makes one in `folder`.
+    pub fn make(folder: &Path) -> Result<Cluster, Error> {
         let programs = find_programs()?;
         let account = account()?;
         let home = folder.join("postgres");
@@ -67,14 +72,52 @@ impl Server {
             fs::set_permissions(folder, Permissions::from_mode(0o711)).map_err(at_home)?;
             chown(&home, Some(account.uid.as_raw()), Some(account.gid.as_raw())).map_err(at_home)?;
         }
-        let launcher = Launcher { programs, account, home: home.clone() };
+        let launcher = Launcher { programs, account, home };
         launcher.make_cluster()?;
-        let process = launcher.server(options).spawn().map_err(at_home)?;
+        Ok(Cluster(launcher))
+    }
+
+    /// Starts a server on it.
+    pub fn start(&self, options: &Options, stop: &AtomicBool) -> Result<Server, Error> {
+        let home = self.0.home.clone();
+        let at_home = |error| Error::Run(format!("{}: {error}", home.display()));
+        let process = self.0.server(options).spawn().map_err(at_home)?;
         let mut server = Server { process: Some(process), home };
         server.wait_until_ready(stop)?;
         Ok(server)
     }
 
+    /// The words that start a server on it.
+    pub fn command_line(&self, options: &Options) -> Vec<OsString> {
+        let program = self.0.programs.join("postgres").into();
+        [program, "-D".into(), self.0.data().into()].into_iter().chain(self.0.arguments(options)).collect()
+    }
+
+    /// The words of a command that succeeds once a server answers.
+    pub fn ready(&self) -> Vec<OsString> {
+        let program = self.0.programs.join("pg_isready").into();
+        vec![program, "-q".into(), "-h".into(), self.0.home.clone().into()]
+    }
+
+    /// Where a server on it can be reached.
+    pub fn url(&self) -> String {
+        let mut host = String::new();
+        for byte in self.0.home.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => host.push(char::from(*byte)),
+                other => host.push_str(&format!("%{other:02X}")),
+            }
+        }
+        format!("postgres://{USER}@{host}/postgres")
+    }
+
+    /// User and group that a server must run as; none for ours.
+    pub fn account(&self) -> Option<(u32, u32)> {
+        self.0.account.as_ref().map(|user| (user.uid.as_raw(), user.gid.as_raw()))
+    }
+}
+
+impl Server {
     /// How to connect to it.
     pub fn config(&self) -> Config {
         let mut config = Config::new();
@@ -138,6 +181,7 @@ impl Drop for Server {
 }
 
 /// What starts a server.
+#[derive(Debug)]
 struct Launcher {
     /// The folder of its programs.
     programs: PathBuf,
@@ -163,23 +207,33 @@ impl Launcher {
 
     fn server(&self, options: &Options) -> Command {
         let mut command = self.command("postgres");
-        command.arg("-k").arg(&self.home);
+        command.args(self.arguments(options));
+        command
+    }
+
+    fn data(&self) -> PathBuf {
+        self.home.join("data")
+    }
+
+    /// The arguments of a server, after the folder of its data.
+    fn arguments(&self, options: &Options) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["-k".into(), self.home.clone().into()];
         for setting in [
             "listen_addresses=",
             &format!("max_connections={}", options.connections() + OTHER_CONNECTIONS),
             // A quarter of a gibibyte holds the default population.
             "shared_buffers=256MB",
         ] {
-            command.args(["-c", setting]);
+            arguments.extend(["-c".into(), setting.into()]);
         }
-        command
+        arguments
     }
 
     /// A program of PostgreSQL: as the server's user, in its own process group, so that the terminal's signals do not reach it.
     /// It gets SIGINT when this thread ends. What a preloaded library does is meant for this process, not for the server.
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
-        command.arg("-D").arg(self.home.join("data")).current_dir(&self.home).stdin(Stdio::null());
+        command.arg("-D").arg(self.data()).current_dir(&self.home).stdin(Stdio::null());
         match (open_log(&self.home), open_log(&self.home)) {
             (Ok(stdout), Ok(stderr)) => command.stdout(stdout).stderr(stderr),
             _ => command.stdout(Stdio::null()).stderr(Stdio::null()),

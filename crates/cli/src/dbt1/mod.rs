@@ -56,7 +56,8 @@ pub fn run(options: &options::Dbt1Options) -> Result<ExitCode, Error> {
     }
 }
 
-fn translated(options: &options::Dbt1Options) -> Result<Options, Error> {
+/// The options in the form of the benchmark.
+pub fn translated(options: &options::Dbt1Options) -> Result<Options, Error> {
     Ok(Options {
         database: database(options)?,
         items: options.items,
@@ -96,7 +97,8 @@ fn database(options: &options::Dbt1Options) -> Result<DatabaseChoice, Error> {
     }
 }
 
-fn reported(error: unspin_dbt1::Error) -> Error {
+/// An error of the benchmark in one line.
+pub fn reported(error: unspin_dbt1::Error) -> Error {
     match error {
         unspin_dbt1::Error::Option(text) => Error::Usage(format!("dbt1: {text}")),
         unspin_dbt1::Error::NoServer(text) => Error::NotFound(format!("dbt1: {text}")),

@@ -1,6 +1,7 @@
 //! The options of `unspin prove`.
 
 use super::list::split;
+use super::server::ServerOptions;
 use crate::engine::{self, Engine};
 use crate::plan::{Choice, WaitChoice, WaitPolicy};
 use crate::run_queue::RunQueue;
@@ -17,7 +18,8 @@ Exit code:
     1  no candidate is proven faster, and at least one is proven slower or has collapsed
     2  the command line is wrong; or a plan, lock or call site that it names was not found
     3  no difference is proven; or no lock and no wait costs enough time to search for a better one
-    4  the control failed, or all candidates failed, or the program does not use what was to be judged
+    4  the control failed, or all candidates failed, or the program does not use what was to be judged; or a server did not
+       start, answer, bear its load or stop
     5  every candidate that is proven faster may use more CPU time than --cpu-limit allows
   125  unspin itself failed
   126  the program cannot be executed, cannot be preloaded, or has nothing to replace
@@ -26,7 +28,7 @@ Exit code:
 
 Examples:
   unspin prove ./server --selftest               # find what makes it faster, and prove it
-  unspin prove --mutex adaptive,fair ./server    # compare two kinds of mutex with libc's
+  unspin prove --server './server -p 7777' --ready 'nc -z localhost 7777' --load './client -p 7777'    # a server
   unspin prove --waits poll --cpu-limit 50 --metric 'TPS: ' --higher-is-better ./bench.sh";
 
 /// Measure a program with other locks and waits, and report which differences are proven
@@ -81,9 +83,13 @@ pub struct ProveOptions {
     #[arg(long, value_name = "REGEX")]
     pub metric: Option<String>,
 
-    /// Higher values of the --metric figure are better
+    /// Higher values of the --metric figure are better, as is the default with --server
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
+
+    /// Lower values of the --metric figure are better, as is the default without --server
+    #[arg(long, requires = "metric", conflicts_with = "higher_is_better")]
+    pub lower_is_better: bool,
 
     /// Do not recommend a candidate that may use this many percent more CPU time than the control for the same work [default: no
     /// limit]
@@ -91,7 +97,7 @@ pub struct ProveOptions {
     pub cpu_limit: Option<f64>,
 
     /// Start no run after this time, such as 90s or 5m: the search, the rounds and the metered runs together. If a proof
-    /// does not fit, prove says how much time it needs [default: 60s; 5m for volano]
+    /// does not fit, prove says how much time it needs [default: 60s; 5m for volano and servers, 10m for dbt1]
     #[arg(long, value_name = "DURATION", value_parser = super::duration)]
     pub time_budget: Option<Duration>,
 
@@ -112,15 +118,26 @@ pub struct ProveOptions {
     pub quiet: bool,
 
     /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(required_unless_present = "server", trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+
+    /// A server instead of a program.
+    #[command(flatten)]
+    pub server: ServerOptions,
 }
 
 impl ProveOptions {
-    /// The time budget. A run of volano consists of several; within a minute there is no proof.
+    /// The time budget. A run of volano consists of several, and a server has to be started and stopped; within a minute there is
+    /// no proof.
     pub fn time_budget(&self) -> Duration {
-        let is_volano = self.command.first().is_some_and(|name| name == "volano");
-        self.time_budget.unwrap_or(Duration::from_secs(if is_volano { 300 } else { 60 }))
+        let is_named = |workload: &str| self.command.first().is_some_and(|name| name == workload);
+        let seconds = match self.server.server.is_some() {
+            // A run takes 12 s.
+            _ if is_named("dbt1") => 600,
+            is_server if is_server || is_named("volano") => 300,
+            _ => 60,
+        };
+        self.time_budget.unwrap_or(Duration::from_secs(seconds))
     }
 }
 

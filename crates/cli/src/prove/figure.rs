@@ -25,6 +25,14 @@ enum Source {
 const WALL_TIME: &str = "wall-time";
 const CPU_TIME: &str = "cpu-time";
 
+/// Whether `--metric` names a figure in the program's output.
+pub fn is_in_output(metric: &str) -> bool {
+    ![WALL_TIME, CPU_TIME].contains(&metric)
+}
+
+/// The figure of dbt1.
+pub const BOGOTRANSACTIONS: &str = "bogotransactions per second";
+
 /// A number in a program's output. Commas count only as separators of thousands.
 const NUMBER: &str = r"([-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)";
 
@@ -34,7 +42,7 @@ const WORKLOAD_FIGURES: [(&str, &str, &str); 4] = [
     ("semopbench", "seconds per repetition", "s"),
     ("hackbench", "Time", "s"),
     ("volano", "messages per second", ""),
-    ("dbt1", "bogotransactions per second", ""),
+    ("dbt1", BOGOTRANSACTIONS, ""),
 ];
 
 impl Figure {
@@ -51,6 +59,11 @@ impl Figure {
             (Some(expression), _) => {
                 // Sentences name the figure without what separates it from its number.
                 let name = expression.trim_end_matches([':', '=', ' ']);
+                // Nor with a group at its end: "tps" of 'tps = ([0-9.]+)'.
+                let name = match name.split_once('(') {
+                    Some((before, _)) if is_plain(before) => before.trim_end_matches([':', '=', ' ']),
+                    _ => name,
+                };
                 let name = if name.is_empty() { expression } else { name };
                 (Source::Output(compile(expression)?), Metric::custom(name, "", direction))
             }
@@ -80,6 +93,12 @@ impl Figure {
                 .ok_or_else(|| format!("no number for --metric '{}' in its output", self.metric.name)),
         }
     }
+}
+
+/// Whether a part of an expression stands for itself, and says something.
+fn is_plain(text: &str) -> bool {
+    let is_word = |character: char| character.is_alphanumeric() || " _:=,-/%".contains(character);
+    text.chars().any(char::is_alphabetic) && text.chars().all(is_word)
 }
 
 /// The expression itself if it marks the number by a group; otherwise with a number appended.

@@ -45,6 +45,11 @@ impl Interrupt {
         self.count() >= 2
     }
 
+    /// Set when a signal has come that was not counted yet, for code that has no other means to ask.
+    pub fn pending(&self) -> &AtomicBool {
+        &self.pending
+    }
+
     fn count(&self) -> u32 {
         if self.pending.swap(false, Ordering::SeqCst) {
             self.count.set(self.count.get().saturating_add(1));

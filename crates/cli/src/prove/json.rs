@@ -7,6 +7,7 @@ use super::machine::{Build, Machine};
 use super::report::{CpuShares, Report};
 use super::run_queues::{self, JudgedRunQueue};
 use super::search::Search;
+use super::service::Service;
 use super::session::SessionRun;
 use super::staircase::Staircase;
 use super::waits::JudgedSite;
@@ -27,6 +28,7 @@ struct ProveDocument<'a> {
     unspin: Build,
     machine: &'a Machine,
     command: &'a [String],
+    service: Option<&'a Service>,
     conclusion: Conclusion,
     interrupted: bool,
     aborted: Option<String>,
@@ -75,6 +77,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         unspin: report.build,
         machine: &report.machine,
         command: &report.command,
+        service: report.service.as_ref(),
         conclusion: report.conclusion(),
         interrupted: report.interrupted,
         aborted: report.session.aborted.as_ref().map(ToString::to_string),

@@ -72,12 +72,14 @@ pub fn meter_as_far_as_possible(
     // Removes the recording of the previous metered run.
     let _ = std::fs::remove_file(&path);
     let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
+    runner.give(&path).map_err(|e| e.to_string())?;
     wakeup::store(&recording);
     let mut monitor = MeteringMonitor {
         recording: &recording,
         threads: Threads::new(),
         observer: Observer::new(&runner.program.path),
         cpu: None,
+        has_finished: false,
     };
     recording.start();
     let began = Instant::now();
@@ -90,7 +92,9 @@ pub fn meter_as_far_as_possible(
         Some(_) => None,
     };
     let trial = trial.unwrap_or_else(|| interrupted(began.elapsed(), monitor.cpu.unwrap_or_default()));
-    recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
+    if !monitor.has_finished {
+        recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
+    }
     if let Some(disturbance) = trial.disturbance.shares().filter(|_| began.elapsed() >= SHORTEST) {
         recording.set_disturbance(disturbance);
     }
@@ -128,6 +132,7 @@ impl Metering {
 fn interrupted(elapsed: Duration, cpu: Duration) -> Trial {
     Trial {
         elapsed_s: elapsed.as_secs_f64(),
+        whole: elapsed,
         user_s: cpu.as_secs_f64(),
         system_s: 0.0,
         voluntary_switches: 0,
@@ -135,6 +140,7 @@ fn interrupted(elapsed: Duration, cpu: Duration) -> Trial {
         ending: RunEnd::Killed { signal: 15 },
         value: Err("interrupted".into()),
         disturbance: Disturbance::default(),
+        all_cpu_s: cpu.as_secs_f64(),
         cleared: Duration::ZERO,
         left_processes: 0,
         left_sets: Vec::new(),
@@ -159,6 +165,8 @@ struct MeteringMonitor<'r> {
     observer: Observer,
     /// The program's CPU time at the last check.
     cpu: Option<Duration>,
+    /// Whether the recording's clock has been stopped.
+    has_finished: bool,
 }
 
 impl RunMonitor for MeteringMonitor<'_> {
@@ -172,6 +180,16 @@ impl RunMonitor for MeteringMonitor<'_> {
         self.observer.check(pid, self.recording);
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
         self.cpu = stat.ok().and_then(|stat| cpu_time(&stat)).or(self.cpu);
+    }
+
+    // What is reported are shares of the time of the load. A server's start and stop are not contended.
+    fn load_begins(&mut self) {
+        self.recording.start();
+    }
+
+    fn load_ends(&mut self, cpu_time: Duration) {
+        self.recording.finish(Some(cpu_time));
+        self.has_finished = true;
     }
 }
 

@@ -1,10 +1,12 @@
 //! `unspin prove`: measures a program with other locks and reports which differences are proven.
 
+mod attended;
 mod budget;
 mod call_sites;
 mod captured_output;
 pub mod conditions;
 mod configuration;
+mod ending;
 mod figure;
 mod format;
 mod interrupt;
@@ -14,6 +16,8 @@ mod locks;
 mod machine;
 mod metering;
 mod monitor;
+mod performance;
+mod process_tree;
 mod progress;
 mod recommendation;
 mod report;
@@ -21,53 +25,78 @@ mod requested;
 mod run_queues;
 mod runner;
 mod search;
+mod served;
+mod service;
 mod session;
 mod setup;
 mod staircase;
 mod standard_input;
 mod text;
 mod waits;
+mod web_shop;
 
 use crate::error::Error;
 use crate::library;
 use crate::options;
 use crate::outfile;
-use crate::program::Program;
+use crate::program::{Account, Program};
 use crate::run_queue_program;
+use crate::server_line;
 use crate::stdout;
 use budget::TimeBudget;
 use configuration::Configuration;
 use figure::Figure;
 use interrupt::Interrupt;
 use locks::Locks;
+use monitor::NoMonitor;
 use progress::Progress;
 use recommendation::Recommended;
 use report::Report;
 use requested::{Requested, run_queues};
-use runner::Runner;
+use runner::{Limit, Runner};
 use search::{Search, SearchResult};
+use service::Service;
 use session::Session;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use text::{Detail, Text};
 use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
+use web_shop::WebShop;
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     let budget = TimeBudget::begin(options.time_budget(), options.runs);
-    let program = program(options)?;
-    let direction =
-        if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
-    let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
+    let interrupt = Interrupt::install()?;
+    let progress = Progress::new(budget, options.quiet);
+    let mut service = Service::of(&options.server)?;
+    let shop_options = web_shop::requested(&options.command);
+    let shop = match &shop_options {
+        None => None,
+        Some(shop) => {
+            progress.phase("populating the database, once for all runs");
+            let Some(shop) = WebShop::prepare(shop, &interrupt)? else { return Ok(interrupted(&progress)) };
+            service.clone_from(&shop.service);
+            Some(shop)
+        }
+    };
+    let program = match &shop {
+        Some(shop) => shop.program.clone(),
+        None => program(options)?,
+    };
+    let direction = direction(options);
+    let workload = if shop.is_some() { Some("dbt1") } else { program.workload() };
+    let figure = Figure::new(options.metric.as_deref(), direction, workload)?;
     let requested = Requested::of(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
-    let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         crate::stderr::say(format_args!("{warning}"));
     }
-    let progress = Progress::new(budget, options.quiet);
-    let runner = Runner::new(&program, &figure, &interrupt, &progress, library::unpack()?)?;
+    let runner = Runner::new(&program, &figure, &interrupt, &progress, service.as_ref(), library::unpack()?)?;
+    if service.is_some() && !try_service(&runner, options.time_limit)? {
+        return Ok(interrupted(&progress));
+    }
     let report = match requested {
         Some(mut requested) => judge_requested(&runner, &mut requested, &budget, options),
         None => judge_found(&runner, &budget, options),
@@ -87,10 +116,58 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     Ok(report.exit_code())
 }
 
+/// Exit code after SIGINT, SIGTERM or SIGHUP before anything was measured.
+const INTERRUPTED: u8 = 130;
+
+/// Nothing can be reported yet.
+fn interrupted(progress: &Progress) -> ExitCode {
+    progress.finish();
+    crate::stderr::say(format_args!("interrupted before anything was measured"));
+    ExitCode::from(INTERRUPTED)
+}
+
+/// Which values of the figure are better. What a load prints is most often a rate.
+fn direction(options: &options::ProveOptions) -> Direction {
+    let of_load =
+        options.server.server.is_some() && options.metric.as_deref().is_some_and(figure::is_in_output);
+    match options.higher_is_better || of_load && !options.lower_is_better {
+        true => Direction::HigherIsBetter,
+        false => Direction::LowerIsBetter,
+    }
+}
+
+/// Runs a server once without the preload library, so that what is wrong with its commands is said at once. Returns whether all is
+/// well; not if ^C came.
+fn try_service(runner: &Runner<'_>, time_limit: Duration) -> Result<bool, Error> {
+    runner
+        .progress
+        .phase("one run of the server as it is, to see that it starts, answers, is loaded and stops");
+    let Some(trial) = runner.run(None, Limit::Timeout(time_limit), None, &mut NoMonitor)? else {
+        return Ok(false);
+    };
+    let Err(reason) = trial.value else { return Ok(true) };
+    runner.progress.finish();
+    let mut text = format!("{}: {reason}", runner.program.shown());
+    if !trial.output_tail.trim().is_empty() {
+        text.push_str("; the end of its output:");
+        trial.output_tail.lines().for_each(|line| text.push_str(&format!("\n  | {line}")));
+    }
+    Err(Error::Unjudged(text))
+}
+
 /// The program under the run queue of the control.
 fn program(options: &options::ProveOptions) -> Result<Program, Error> {
-    let Some(compared) = run_queues(&options.runqueue)? else { return Program::find(&options.command) };
-    let program = run_queue_program::find(&options.command, Some(compared.judged))?;
+    if let Some(line) = &options.server.server {
+        let account = options.server.server_user.as_deref().map(Account::of).transpose()?;
+        let program = program_of(options, &server_line::words(line)?)?;
+        return Ok(Program { account, ..program });
+    }
+    program_of(options, &options.command)
+}
+
+fn program_of(options: &options::ProveOptions, command: &[OsString]) -> Result<Program, Error> {
+    let Some(compared) = run_queues(&options.runqueue)? else { return Program::find(command) };
+    let program = run_queue_program::find(command, Some(compared.judged))?;
     Ok(Program { run_queue: compared.control, ..program })
 }
 
@@ -141,7 +218,7 @@ fn judge(
         false => Session::without_runs(&configurations, plan)?,
     };
     locks.meter(runner, &configurations, &session, budget, options.time_limit);
-    let mut report = Report::new(runner.program, configurations, session, locks, search, runner.interrupt);
+    let mut report = Report::new(runner, configurations, session, locks, search);
     report.recommended = Recommended::of(&report, runner.program)?;
     Ok(report)
 }

@@ -12,6 +12,12 @@ pub trait RunMonitor {
 
     /// Checks once. At the last check the program is a zombie.
     fn check(&mut self, pid: u32);
+
+    /// The load of a server begins now.
+    fn load_begins(&mut self) {}
+
+    /// The load of a server has ended. `cpu_time` is the server's in the time of the load.
+    fn load_ends(&mut self, _cpu_time: Duration) {}
 }
 
 /// Observes nothing.

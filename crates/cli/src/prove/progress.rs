@@ -89,6 +89,18 @@ impl Progress {
         }
     }
 
+    /// Says that the load of a server has taken so long already, and the first time what that may mean.
+    pub fn load_still_running(&self, run: Duration) {
+        let after = duration(run.as_secs_f64().round());
+        let still = format!("the load has not ended after {after}, and unspin still waits");
+        match self.has_explained.replace(true) {
+            true => self.notice(&still),
+            false => self.notice(&format!(
+                "{still}. --load needs a command that ends by itself. ^C ends the run and prints what was found"
+            )),
+        }
+    }
+
     /// Sets the estimated time until a proof is complete.
     pub fn set_whole(&self, whole: Duration) {
         self.whole.set(Some(whole));

@@ -1,18 +1,17 @@
 //! The whole result, before it is printed or written.
 
 use super::configuration::Configuration;
-use super::interrupt::Interrupt;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
 use super::metering::EndedEarly;
 use super::recommendation::Recommended;
-use super::runner::Trial;
+use super::runner::{Runner, Trial};
 use super::search::Search;
+use super::service::Service;
 use super::session::Session;
 use super::staircase::Staircase;
 use super::waits::{self, JudgedSite};
 use crate::engine::Engine;
-use crate::program::Program;
 use crate::run_queue::RunQueue;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -23,6 +22,8 @@ use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Verdict};
 pub struct Report {
     /// The command that was measured, as the user wrote it.
     pub command: Vec<String>,
+    /// The commands around the server, if the command is a server.
+    pub service: Option<Service>,
     /// The machine.
     pub machine: Machine,
     /// The build of unspin.
@@ -73,13 +74,13 @@ pub struct CpuShares {
 impl Report {
     /// Sums up a session.
     pub fn new(
-        program: &Program,
+        runner: &Runner<'_>,
         configurations: Vec<Configuration>,
         session: Session,
         locks: Locks,
         search: Option<Search>,
-        interrupt: &Interrupt,
     ) -> Report {
+        let program = runner.program;
         let machine = Machine::this();
         let shares = |candidate| CpuShares::of(session.trials(candidate), machine.cpus);
         Report {
@@ -89,7 +90,8 @@ impl Report {
             cpu: (0..configurations.len()).map(shares).collect(),
             reports_figure: against_global(&configurations, &session),
             staircase: Staircase::of(&configurations, &session),
-            interrupted: interrupt.came(),
+            interrupted: runner.interrupt.came(),
+            service: runner.service.cloned(),
             waits: waits::judged(&configurations, &locks.metered, machine.cpus),
             machine,
             configurations,

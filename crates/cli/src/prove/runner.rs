@@ -1,27 +1,30 @@
 //! One run of the program: starts it, waits for it or ends it, and measures what it used.
 
-use super::captured_output::CapturedOutput;
 use super::conditions::{CpuTime, Disturbance, kernel_sets};
+pub use super::ending::{Limit, RunEnd};
 use super::figure::Figure;
 use super::interrupt::Interrupt;
-use super::leftovers;
 use super::monitor::RunMonitor;
+use super::performance::{self, Performance, Surroundings};
 use super::progress::Progress;
+use super::served;
+use super::service::Service;
 use super::setup::{Prepared, Setup};
 use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::plan::RunTally;
-use crate::program::Program;
+use crate::program::{Account, Program};
 use crate::run_queue::{self, RunQueue};
 use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use unspin_stats::{RunLimit, RunOutcome};
-use unspin_sys::child::{self, End, Ended, Signal, Usage};
+use std::process::Command;
+use std::time::Duration;
+use unspin_stats::RunOutcome;
+use unspin_sys::child;
 use unspin_sys::creds::Creds;
 use unspin_sysv::{Kind, times_joined};
 
@@ -35,6 +38,8 @@ pub struct Runner<'a> {
     pub interrupt: &'a Interrupt,
     /// Shows what is being done.
     pub progress: &'a Progress,
+    /// The commands around a server, if the program is one.
+    pub service: Option<&'a Service>,
     library: PathBuf,
     scratch: Scratch,
     uid: u32,
@@ -42,33 +47,15 @@ pub struct Runner<'a> {
     in_effect: RefCell<HashMap<String, BTreeSet<String>>>,
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "end")]
-pub enum RunEnd {
-    /// The program exited.
-    Exited {
-        /// Its exit code.
-        code: i32,
-    },
-    /// A signal killed it.
-    Killed {
-        /// The signal.
-        signal: i32,
-    },
-    /// It was ended at its time limit.
-    TimedOut {
-        /// The limit, in seconds.
-        limit_s: f64,
-    },
-}
-
 /// The result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// Wall-clock time in seconds, from before its start to its end.
+    /// Wall-clock time in seconds, from before its start to its end; of a server, that of the load.
     pub elapsed_s: f64,
-    /// CPU time in user mode, in seconds, including its children.
+    /// The same, with the start and the stop of a server.
+    #[serde(skip)]
+    pub whole: Duration,
+    /// CPU time in user mode, in seconds, including its children; of a server, in the time of the load.
     pub user_s: f64,
     /// CPU time in the kernel, in seconds, including its children.
     pub system_s: f64,
@@ -84,6 +71,9 @@ pub struct Trial {
     pub value: Result<f64, String>,
     /// What disturbed it.
     pub disturbance: Disturbance,
+    /// CPU time of everything that the run started, in seconds.
+    #[serde(skip)]
+    pub all_cpu_s: f64,
     /// Time until the processes that it left behind had ended.
     #[serde(skip)]
     pub cleared: Duration,
@@ -101,31 +91,6 @@ pub struct Trial {
     pub run_queue: Option<RunQueue>,
 }
 
-/// The limit of a run, and the meaning of exceeding it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Limit {
-    /// What a longer run of a candidate shows, the statistics say.
-    Candidate(RunLimit),
-    /// A run that takes longer has failed.
-    Timeout(Duration),
-}
-
-impl Limit {
-    fn after(self) -> Duration {
-        match self {
-            Limit::Candidate(limit) => limit.after(),
-            Limit::Timeout(limit) => limit,
-        }
-    }
-}
-
-/// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
-/// Maximum time until ^C is checked again, if the signal did not interrupt the wait.
-const SLICE: Duration = Duration::from_millis(500);
-/// The same for a second ^C.
-const BRIEF_SLICE: Duration = Duration::from_millis(50);
-
 impl<'a> Runner<'a> {
     /// Creates the folder for arenas and recordings. Dropping the runner removes it.
     pub fn new(
@@ -133,21 +98,29 @@ impl<'a> Runner<'a> {
         figure: &'a Figure,
         interrupt: &'a Interrupt,
         progress: &'a Progress,
+        service: Option<&'a Service>,
         library: PathBuf,
     ) -> Result<Runner<'a>, Error> {
         child::become_subreaper().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
         let scratch = Scratch::new(scratch::PROVE, uid)?;
+        give(program, scratch.folder())?;
         Ok(Runner {
             program,
             figure,
             interrupt,
             progress,
+            service,
             library,
             scratch,
             uid,
             in_effect: RefCell::default(),
         })
+    }
+
+    /// Lets the program write to a file of the runner's folder that unspin has created.
+    pub fn give(&self, file: &Path) -> Result<(), Error> {
+        give(self.program, file)
     }
 
     /// A file name in the runner's folder.
@@ -164,36 +137,29 @@ impl<'a> Runner<'a> {
         recording: Option<&Path>,
         watch: &mut dyn RunMonitor,
     ) -> Result<Option<Trial>, Error> {
-        let mut output = CapturedOutput::new()?;
         let arena = self.scratch(scratch::ARENA);
         let mut command = self.program.command();
-        command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
         let tally = RunTally::create(self.scratch.folder())?;
         self.prepare(&mut command, setup, &arena, recording, &tally)?;
         let sets_before = kernel_sets(self.uid);
         let cpu_before = CpuTime::since_boot();
-        let started = Instant::now();
-        let process = child::kill_on_parent_death(&mut command)
-            .spawn()
-            .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
-        let waited = self.wait(process.id(), started, limit, watch)?;
-        let elapsed = started.elapsed();
-        let returned = matches!(waited, Waited::Ended(_, RunEnd::Exited { .. }));
-        let timeout = if returned { leftovers::AFTER_RETURN } else { leftovers::AFTER_DEATH };
-        let leftovers = leftovers::clear(process.id(), timeout);
-        let cleared = started.elapsed().saturating_sub(elapsed);
+        let performance = self.perform(&mut command, limit, watch);
         let cpu_after = CpuTime::since_boot();
         let engine = setup.map_or(Kind::Kernel, |setup| setup.engine);
         let joined = (engine != Kind::Kernel).then(|| times_joined(&arena));
         // The next run gets a new arena. The old one is removed with its segments, whatever its state.
         let _ = unspin_sysv::remove_arena(&arena);
-        let Waited::Ended(ended, ending) = waited else { return Ok(None) };
-        let mut usage = ended.usage;
-        usage += leftovers.usage;
+        let Some(mut performance) = performance? else { return Ok(None) };
         let reached_engine = matches!(joined, Some(Ok(1..)));
-        let own = self.value(ending, elapsed, &usage, &mut output);
+        let own = self.value(&mut performance);
         // The output explains a failure of the program itself, not a plan that had no effect.
-        let output_tail = if own.is_err() { output.tail() } else { String::new() };
+        let output_tail = match (&own, &mut performance) {
+            (Ok(_), _) => String::new(),
+            (Err(_), Performance { explanation: Some(output), .. }) => output.tail(),
+            (Err(_), Performance { figures, .. }) => figures.tail(),
+        };
+        let Performance { elapsed, whole, ending, usage, all_cpu_s, cleared, left_processes, .. } =
+            performance;
         let value = own.and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
             None => Ok(value),
@@ -211,20 +177,43 @@ impl<'a> Runner<'a> {
         let (failed, uid) = (value.is_err(), self.uid);
         Ok(Some(Trial {
             elapsed_s: elapsed.as_secs_f64(),
+            whole,
             user_s: usage.user_us as f64 / 1e6,
             system_s: usage.system_us as f64 / 1e6,
             voluntary_switches: usage.voluntary,
             involuntary_switches: usage.involuntary,
             ending,
             value,
-            disturbance: Disturbance::between(&cpu_before, &cpu_after, usage.cpu_s()),
+            disturbance: Disturbance::between(&cpu_before, &cpu_after, all_cpu_s),
+            all_cpu_s,
             cleared,
-            left_processes: leftovers.processes,
+            left_processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail,
             reached_engine,
             run_queue: tally.run_queue(),
         }))
+    }
+
+    fn perform(
+        &self,
+        command: &mut Command,
+        limit: Limit,
+        watch: &mut dyn RunMonitor,
+    ) -> Result<Option<Performance>, Error> {
+        let around = Surroundings { interrupt: self.interrupt, progress: self.progress };
+        match &self.service {
+            None => performance::of_program(command, limit, watch, around),
+            Some(service) => served::of_load(service, command, limit, watch, around),
+        }
+    }
+
+    /// The figure, or the reason why there is none.
+    fn value(&self, performance: &mut Performance) -> Result<f64, String> {
+        match &performance.failure {
+            Some(failure) => Err(failure.clone()),
+            None => self.figure.of(performance.elapsed, &performance.usage, &performance.figures.text()),
+        }
     }
 
     /// The environment of a run.
@@ -286,62 +275,13 @@ impl<'a> Runner<'a> {
             }
         }
     }
+}
 
-    /// Waits until the program has ended, or ends its process group at its limit or at ^C.
-    fn wait(
-        &self,
-        pid: u32,
-        started: Instant,
-        limit: Limit,
-        watch: &mut dyn RunMonitor,
-    ) -> Result<Waited, Error> {
-        let system = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
-        // Nothing is known yet about the length of a run without a limit of its own.
-        let is_first = matches!(limit, Limit::Timeout(_));
-        let (limit, mut patience) = (limit.after(), self.progress.patience());
-        loop {
-            let left = limit.saturating_sub(started.elapsed());
-            // The kernel's timeout has milliseconds.
-            let slice = left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1));
-            let over = child::ended_within(pid, slice).map_err(system)?;
-            watch.check(pid);
-            self.progress.tick();
-            if is_first && started.elapsed() >= patience {
-                self.progress.still_running(started.elapsed());
-                patience = 2 * started.elapsed();
-            }
-            if over && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(system)? {
-                let ending = match ended.end {
-                    End::Exited(code) => RunEnd::Exited { code },
-                    End::Killed(signal) => RunEnd::Killed { signal },
-                };
-                return Ok(Waited::Ended(ended, ending));
-            }
-            if self.interrupt.came() {
-                stop(pid, self.interrupt).map_err(system)?;
-                return Ok(Waited::Interrupted);
-            }
-            if started.elapsed() >= limit {
-                let ended = stop(pid, self.interrupt).map_err(system)?;
-                return Ok(Waited::Ended(ended, RunEnd::TimedOut { limit_s: limit.as_secs_f64() }));
-            }
-        }
-    }
-
-    fn value(
-        &self,
-        ending: RunEnd,
-        elapsed: Duration,
-        usage: &Usage,
-        output: &mut CapturedOutput,
-    ) -> Result<f64, String> {
-        match ending {
-            RunEnd::Exited { code: 0 } => self.figure.of(elapsed, usage, &output.text()),
-            RunEnd::Exited { code } => Err(format!("it ended with exit code {code}")),
-            RunEnd::Killed { signal } => Err(format!("signal {signal} killed it")),
-            RunEnd::TimedOut { limit_s } => Err(format!("it was still running after {limit_s:.1} s")),
-        }
-    }
+/// Makes the user that the program runs as the owner of a file or folder, if that is another user than ours.
+fn give(program: &Program, path: &Path) -> Result<(), Error> {
+    let Some(Account { uid, gid }) = program.account else { return Ok(()) };
+    chown(path, Some(uid), Some(gid))
+        .map_err(|e| Error::at(path, "it cannot be given to the server's user", e))
 }
 
 /// Whether the program used `engine` at all: otherwise the run says nothing about the engine.
@@ -353,30 +293,6 @@ fn same_work(engine: Kind, joined: std::io::Result<u64>) -> Result<(), String> {
              not reach the process that does"
         )),
         Ok(_) => Ok(()),
-    }
-}
-
-enum Waited {
-    Ended(Ended, RunEnd),
-    Interrupted,
-}
-
-/// Sends SIGTERM to the process group, and SIGKILL after [`GRACE`] or at a second ^C.
-fn stop(pid: u32, interrupt: &Interrupt) -> Result<Ended, unspin_sys::Errno> {
-    // The leader is still a zombie, so the number of the group cannot have been reused.
-    let _ = child::signal_group(pid, Signal::Terminate);
-    let requested = Instant::now();
-    while requested.elapsed() < GRACE && !interrupt.came_again() {
-        if let Some(ended) = child::wait_for(pid, GRACE.saturating_sub(requested.elapsed()).min(BRIEF_SLICE))?
-        {
-            return Ok(ended);
-        }
-    }
-    let _ = child::signal_group(pid, Signal::Kill);
-    loop {
-        if let Some(ended) = child::wait_for(pid, SLICE)? {
-            return Ok(ended);
-        }
     }
 }
 

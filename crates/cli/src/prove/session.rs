@@ -86,7 +86,7 @@ impl Session {
                     break;
                 }
             };
-            let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
+            let run = Run::new(trial.whole, trial.outcome(limit));
             schedule.record(candidate, run.with_cpu_s(trial.cpu_s()));
             runs.push(SessionRun { candidate, round: round(phase), started_s, trial });
             let locks = time_of_locks(&runs, configurations);
@@ -115,7 +115,7 @@ impl Session {
             .and_then(|more| budget.shortfall(more.saturating_add(time_of_locks(&runs, configurations))))
             .map(|shortfall| shortfall.after(announced));
         let own_s =
-            Usage::of_self().since(&own_before).cpu_s() + runs.iter().map(|e| e.trial.cpu_s()).sum::<f64>();
+            Usage::of_self().since(&own_before).cpu_s() + runs.iter().map(|e| e.trial.all_cpu_s).sum::<f64>();
         let experiment = schedule.experiment().clone();
         let (analysis, no_preload) = analyse(&schedule, configurations);
         Ok(Session {
@@ -190,7 +190,7 @@ fn round(phase: SessionPhase) -> u32 {
 fn time_of_locks(runs: &[SessionRun], configurations: &[Configuration]) -> Duration {
     let of =
         |candidate: usize| runs.iter().filter(move |run| run.candidate == candidate).map(|run| &run.trial);
-    let longest = |candidate| of(candidate).map(|trial| trial.elapsed_s).fold(0.0, f64::max);
+    let longest = |candidate| of(candidate).map(|trial| trial.whole.as_secs_f64()).fold(0.0, f64::max);
     // Run queues have been metered before the rounds.
     let is_to_be_metered = |of: &Configuration| of.is_judged() && of.judged_run_queue().is_none();
     let judged = (0..configurations.len()).filter(|&candidate| is_to_be_metered(&configurations[candidate]));

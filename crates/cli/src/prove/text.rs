@@ -5,6 +5,7 @@ mod complete_runs;
 mod ended_early;
 mod locks;
 mod plan;
+mod rates;
 mod run_queues;
 mod search;
 mod staircase;
@@ -61,6 +62,7 @@ impl fmt::Display for Text<'_> {
         search::write(f, self.0)?;
         if self.0.session.rounds > 0 {
             staircase::write(f, self.0)?;
+            rates::write(f, self.0)?;
         }
         waits::write(f, self.0)?;
         run_queues::write(f, self.0)?;
@@ -79,6 +81,9 @@ impl fmt::Display for Text<'_> {
 impl Text<'_> {
     fn heading(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}", paragraph(&shell_line(&self.0.command), 0))?;
+        if let Some(service) = &self.0.service {
+            write!(f, "{}", paragraph(&format!("Loaded by: {}", service.load), 0))?;
+        }
         if self.0.has_judged() {
             summary::write(f, self.0)?;
         }

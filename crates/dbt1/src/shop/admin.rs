@@ -38,8 +38,7 @@ impl Visitor {
             let mut row: Vec<Value> = values![cost, image, thumbnail, now() / 86_400].into();
             row.extend(related.into_iter().map(Value::Int));
             row.push(Value::Int(item));
-            session.query(CHANGE, &row)?;
-            Ok(())
+            session.execute(CHANGE, &row)
         })
     }
 }

@@ -96,7 +96,7 @@ impl Entered {
             *done.stock.entry(line.int(0)).or_default() += change;
         }
         self.add_payment(session, &customer, amounts.total, ship_to)?;
-        session.query("DELETE FROM shopping_cart_line WHERE scl_sc_id = $1", &values![self.cart])?;
+        session.execute("DELETE FROM shopping_cart_line WHERE scl_sc_id = $1", &values![self.cart])?;
         Ok(done)
     }
 
@@ -121,7 +121,7 @@ impl Entered {
             bill_to,
             ship_to
         ];
-        session.query(ORDER, &row).map(drop)
+        session.execute(ORDER, &row)
     }
 
     fn add_line(
@@ -132,7 +132,7 @@ impl Entered {
         discount: i64,
     ) -> Result<(), Failure> {
         let row = values![self.order, number, line.int(0), line.int(1), discount, self.comment.as_str()];
-        session.query(LINE, &row).map(drop)
+        session.execute(LINE, &row)
     }
 
     fn add_payment(
@@ -155,7 +155,7 @@ impl Entered {
             now(),
             ship_to
         ];
-        session.query(PAYMENT, &row).map(drop)
+        session.execute(PAYMENT, &row)
     }
 }
 

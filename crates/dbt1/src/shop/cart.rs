@@ -32,9 +32,9 @@ impl Visitor {
         let (item, offered) = (self.any_item(shop), self.any_item(shop));
         self.links = transact(session, Access::Write, &mut self.conflicts, |session| {
             match is_new {
-                true => session.query("INSERT INTO shopping_cart VALUES ($1, $2)", &values![cart, now()]),
+                true => session.execute("INSERT INTO shopping_cart VALUES ($1, $2)", &values![cart, now()]),
                 false => session
-                    .query("UPDATE shopping_cart SET sc_time = $1 WHERE sc_id = $2", &values![now(), cart]),
+                    .execute("UPDATE shopping_cart SET sc_time = $1 WHERE sc_id = $2", &values![now(), cart]),
             }?;
             match action.clone() {
                 Action::Show => {}
@@ -72,7 +72,7 @@ fn add(session: &mut dyn Session, cart: i64, item: i64) -> Result<(), Failure> {
     const ADD: &str = "\
         INSERT INTO shopping_cart_line SELECT CAST($1 AS BIGINT), i_id, 1, i_cost FROM item WHERE i_id = $2 \
         ON CONFLICT (scl_sc_id, scl_i_id) DO UPDATE SET scl_qty = shopping_cart_line.scl_qty + 1";
-    session.query(ADD, &values![cart, item]).map(drop)
+    session.execute(ADD, &values![cart, item])
 }
 
 /// Changes quantities (clause 2.4.5.1): that of the only book to 1 to 10; of several books, those of some to another number from
@@ -98,8 +98,7 @@ fn set(session: &mut dyn Session, cart: i64, item: i64, quantity: i64) -> Result
     const SET: &str = "UPDATE shopping_cart_line SET scl_qty = $1 WHERE scl_sc_id = $2 AND scl_i_id = $3";
     const REMOVE: &str = "DELETE FROM shopping_cart_line WHERE scl_sc_id = $1 AND scl_i_id = $2";
     match quantity {
-        0 => session.query(REMOVE, &values![cart, item]),
-        _ => session.query(SET, &values![quantity, cart, item]),
+        0 => session.execute(REMOVE, &values![cart, item]),
+        _ => session.execute(SET, &values![quantity, cart, item]),
     }
-    .map(drop)
 }

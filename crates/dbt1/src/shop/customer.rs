@@ -46,7 +46,7 @@ impl Visitor {
                     let address = find_or_add_address(session, number, &columns)?;
                     added = address == number;
                     row[5] = Value::Int(address);
-                    session.query(ADDED, &row)?;
+                    session.execute(ADDED, &row)?;
                 }
             }
             if let Some(cart) = cart {
@@ -71,7 +71,7 @@ fn log_in(session: &mut dyn Session, customer: i64) -> Result<(), Failure> {
             row.int(0)
         )));
     }
-    session.query(LOGGED_IN, &values![now(), now() + 2 * 3600, customer]).map(drop)
+    session.execute(LOGGED_IN, &values![now(), now() + 2 * 3600, customer])
 }
 
 /// The number of an address: that of an equal one, or `number`, under which it is added.
@@ -88,6 +88,6 @@ pub(super) fn find_or_add_address(
         return Ok(row.int(0));
     }
     let row: Vec<Value> = [Value::Int(number)].into_iter().chain(columns.iter().cloned()).collect();
-    session.query(ADD, &row)?;
+    session.execute(ADD, &row)?;
     Ok(number)
 }

@@ -140,7 +140,7 @@ struct RunTimes {
 
 /// The time from the start of a run to the end of the processes that it left behind.
 fn length(trial: &Trial) -> Duration {
-    Duration::from_secs_f64(trial.elapsed_s) + trial.cleared
+    trial.whole + trial.cleared
 }
 
 /// How long a run of the control takes; none if the time budget is over, or the run failed or was interrupted.

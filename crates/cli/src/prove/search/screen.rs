@@ -58,7 +58,7 @@ pub fn screen(
         let Some(trial) = runner.run(configuration.setup.as_ref(), limit, None, &mut NoMonitor)? else {
             break;
         };
-        let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
+        let run = Run::new(trial.whole, trial.outcome(limit));
         screening.record(run.with_cpu_s(trial.cpu_s()));
         if runner.interrupt.came() {
             break;

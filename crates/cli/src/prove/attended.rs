@@ -1,0 +1,115 @@
+//! A process that a run starts: in a process group of its own, with captured output, ended in any case.
+
+use super::captured_output::CapturedOutput;
+use super::interrupt::Interrupt;
+use crate::error::Error;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use unspin_sys::child::{self, Ended, Signal};
+
+/// A process and its output.
+pub struct Attended {
+    /// Its pid, which is also the number of its process group. No other process gets it before [`Attended::ended`] is some.
+    pub pid: u32,
+    /// When it was started.
+    pub began: Instant,
+    /// What it has printed.
+    pub output: CapturedOutput,
+    /// How it ended; none while it runs.
+    pub ended: Option<Ended>,
+}
+
+/// Maximum time until ^C is checked again, if the signal did not interrupt the wait.
+pub const SLICE: Duration = Duration::from_millis(500);
+/// The same for a second ^C.
+const BRIEF_SLICE: Duration = Duration::from_millis(50);
+
+impl Attended {
+    /// Starts it. Standard input is empty. The kernel kills it if unspin is killed.
+    pub fn start(command: &mut Command) -> Result<Attended, Error> {
+        let output = CapturedOutput::new()?;
+        command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
+        let began = Instant::now();
+        let process = child::kill_on_parent_death(command)
+            .spawn()
+            .map_err(|e| Error::CannotRun(format!("{}: {e}", command.get_program().display())))?;
+        Ok(Attended { pid: process.id(), began, output, ended: None })
+    }
+
+    /// Whether it has ended, which is waited for at most so long. It stays a zombie until [`Attended::reap`].
+    pub fn ends_within(&self, time: Duration) -> Result<bool, Error> {
+        if self.ended.is_some() {
+            return Ok(true);
+        }
+        // The kernel's timeout has milliseconds.
+        let time = if time.is_zero() { time } else { time.max(Duration::from_millis(1)) };
+        child::ended_within(self.pid, time).map_err(|e| self.failed(e))
+    }
+
+    /// How it ended; none while it runs.
+    pub fn reap(&mut self) -> Result<Option<Ended>, Error> {
+        if self.ended.is_none() {
+            self.ended = child::wait_for(self.pid, Duration::ZERO).map_err(|e| self.failed(e))?;
+        }
+        Ok(self.ended)
+    }
+
+    /// Waits until it has ended, at most so long, and no longer than the interrupt allows. Returns how it ended.
+    pub fn wait(&mut self, time: Duration, interrupt: &Patience<'_>) -> Result<Option<Ended>, Error> {
+        let began = Instant::now();
+        loop {
+            let left = time.saturating_sub(began.elapsed());
+            self.ends_within(left.min(BRIEF_SLICE))?;
+            if self.reap()?.is_some() || left.is_zero() || interrupt.is_over() {
+                return Ok(self.ended);
+            }
+        }
+    }
+
+    /// Sends SIGTERM to its process group, and SIGKILL after `grace` or at a second ^C. Waits until it has ended.
+    pub fn end(&mut self, grace: Duration, interrupt: &Interrupt) -> Result<Ended, Error> {
+        if let Some(ended) = self.ended {
+            return Ok(ended);
+        }
+        // The leader is still a zombie, so the number of the group cannot have been reused.
+        let _ = child::signal_group(self.pid, Signal::Terminate);
+        match self.wait(grace, &Patience::UntilSecond(interrupt))? {
+            Some(ended) => Ok(ended),
+            None => self.kill(),
+        }
+    }
+
+    /// Sends SIGKILL to its process group, and waits until it has ended.
+    pub fn kill(&mut self) -> Result<Ended, Error> {
+        loop {
+            if let Some(ended) = self.ended {
+                return Ok(ended);
+            }
+            let _ = child::signal_group(self.pid, Signal::Kill);
+            self.ends_within(SLICE)?;
+            self.reap()?;
+        }
+    }
+
+    fn failed(&self, error: unspin_sys::Errno) -> Error {
+        Error::Environment(format!("cannot wait for process {}: {error}", self.pid))
+    }
+}
+
+/// Which ^C ends a wait.
+#[derive(Clone, Copy, Debug)]
+pub enum Patience<'a> {
+    /// The first.
+    UntilFirst(&'a Interrupt),
+    /// The second.
+    UntilSecond(&'a Interrupt),
+}
+
+impl Patience<'_> {
+    fn is_over(&self) -> bool {
+        match self {
+            Patience::UntilFirst(interrupt) => interrupt.came(),
+            Patience::UntilSecond(interrupt) => interrupt.came_again(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What one run of a program shows, before it is judged.
+
+use super::attended::{Attended, SLICE};
+use super::captured_output::CapturedOutput;
+use super::ending::{Limit, RunEnd};
+use super::interrupt::Interrupt;
+use super::leftovers::{self, Leftovers};
+use super::monitor::RunMonitor;
+use super::progress::Progress;
+use crate::error::Error;
+use std::process::Command;
+use std::time::Duration;
+use unspin_sys::child::Usage;
+
+/// What was measured in a run.
+pub struct Performance {
+    /// How long what is timed took: the program, or the load of a server.
+    pub elapsed: Duration,
+    /// How long all took, with the start and the stop of a server.
+    pub whole: Duration,
+    /// How it ended.
+    pub ending: RunEnd,
+    /// Why it has no figure, if it failed.
+    pub failure: Option<String>,
+    /// Usage of the program and its children; of a server, that in the time of the load.
+    pub usage: Usage,
+    /// CPU time of everything that the run started, in seconds.
+    pub all_cpu_s: f64,
+    /// The output in which the figure is searched for.
+    pub figures: CapturedOutput,
+    /// The output that explains a failure, if it is another one.
+    pub explanation: Option<CapturedOutput>,
+    /// The time until the processes that it left behind had ended.
+    pub cleared: Duration,
+    /// Processes that it left behind, which were ended.
+    pub left_processes: u32,
+}
+
+/// What a run reports to, and what can end it.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Set by ^C.
+    pub interrupt: &'a Interrupt,
+    /// Shows what is being done.
+    pub progress: &'a Progress,
+}
+
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs a program to its end. Returns `None` if ^C ended it.
+pub fn of_program(
+    command: &mut Command,
+    limit: Limit,
+    watch: &mut dyn RunMonitor,
+    around: Surroundings<'_>,
+) -> Result<Option<Performance>, Error> {
+    let mut process = Attended::start(command)?;
+    let ending = attend(&mut process, limit, watch, around)?;
+    let elapsed = process.began.elapsed();
+    let leftovers = clear(process.pid, ending);
+    let cleared = process.began.elapsed().saturating_sub(elapsed);
+    let Some(ending) = ending else { return Ok(None) };
+    let mut usage = process.ended.map(|ended| ended.usage).unwrap_or_default();
+    usage += leftovers.usage;
+    Ok(Some(Performance {
+        elapsed,
+        whole: elapsed,
+        ending,
+        failure: failure(ending),
+        usage,
+        all_cpu_s: usage.cpu_s(),
+        figures: process.output,
+        explanation: None,
+        cleared,
+        left_processes: leftovers.processes,
+    }))
+}
+
+/// "it ended with exit code 7".
+fn failure(ending: RunEnd) -> Option<String> {
+    match ending {
+        RunEnd::Killed { signal } => Some(format!("signal {signal} killed it")),
+        ending => ending.failure().map(|failure| format!("it {failure}")),
+    }
+}
+
+/// Waits until the processes have ended that a run has left, and ends those that do not.
+pub fn clear(group: u32, ending: Option<RunEnd>) -> Leftovers {
+    let returned = matches!(ending, Some(RunEnd::Exited { .. }));
+    leftovers::clear(group, if returned { leftovers::AFTER_RETURN } else { leftovers::AFTER_DEATH })
+}
+
+/// Waits until the process has ended, or ends its process group at its limit or at ^C: then `None`.
+fn attend(
+    process: &mut Attended,
+    limit: Limit,
+    watch: &mut dyn RunMonitor,
+    Surroundings { interrupt, progress }: Surroundings<'_>,
+) -> Result<Option<RunEnd>, Error> {
+    // Nothing is known yet about the length of a run without a limit of its own.
+    let is_first = matches!(limit, Limit::Timeout(_));
+    let (limit, mut patience) = (limit.after(), progress.patience());
+    loop {
+        let left = limit.saturating_sub(process.began.elapsed());
+        let over = process.ends_within(left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1)))?;
+        watch.check(process.pid);
+        progress.tick();
+        let elapsed = process.began.elapsed();
+        if is_first && elapsed >= patience {
+            progress.still_running(elapsed);
+            patience = 2 * elapsed;
+        }
+        if over && let Some(ended) = process.reap()? {
+            return Ok(Some(ended.end.into()));
+        }
+        if interrupt.came() {
+            process.end(GRACE, interrupt)?;
+            return Ok(None);
+        }
+        if elapsed >= limit {
+            process.end(GRACE, interrupt)?;
+            return Ok(Some(RunEnd::TimedOut { limit_s: limit.as_secs_f64() }));
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! One run of a server: it is started, waited for, loaded, and stopped.
+//!
+//! ```text
+//! ready? no ─► start ─► ready? no … yes ─► load (timed) ─► stop ─► ended
+//!   yes: another server answers    └── ended, or too late ──┴── ended, or too late: the run has failed, and the server is stopped
+//! ```
+//!
+//! Only the server runs under the preload library.
+
+use super::attended::{Attended, Patience, SLICE};
+use super::captured_output::CapturedOutput;
+use super::ending::{Limit, RunEnd};
+use super::monitor::RunMonitor;
+use super::performance::{Performance, Surroundings, clear};
+use super::process_tree::cpu_of_descendants;
+use super::service::{Service, remedy, shell};
+use crate::error::Error;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use unspin_sys::child::{self, End, Ended, Signal, Usage};
+
+/// Time between two questions whether the server is ready.
+const LOOK: Duration = Duration::from_millis(50);
+/// Maximum time from the end of the server to the notice of it, while it is loaded.
+const NOTICE: Duration = Duration::from_millis(100);
+/// Time between SIGTERM and SIGKILL for the commands around the server.
+const GRACE: Duration = Duration::from_secs(2);
+/// The signals by which a server may end when it is stopped: SIGHUP, SIGINT, SIGQUIT, SIGTERM of signal(7).
+const STOPPED_BY: [i32; 4] = [1, 2, 3, 15];
+/// SIGKILL, which only `--stop` may send.
+const SIGKILL: i32 = 9;
+
+/// Why a run of a server is over.
+enum Over {
+    /// ^C.
+    Interrupted,
+    /// It has failed.
+    Failed(Failure),
+    /// Unspin has failed.
+    Broken(Error),
+}
+
+struct Failure {
+    ending: RunEnd,
+    reason: String,
+    /// What explains it, if that is not the output of the server.
+    output: Option<CapturedOutput>,
+}
+
+impl From<Error> for Over {
+    fn from(error: Error) -> Over {
+        Over::Broken(error)
+    }
+}
+
+/// What the load showed.
+struct Loaded {
+    elapsed: Duration,
+    output: CapturedOutput,
+    /// Of the server, in the time of the load.
+    usage: Usage,
+}
+
+/// Runs a server and its load. Returns `None` if ^C ended the run.
+pub fn of_load(
+    service: &Service,
+    server: &mut Command,
+    limit: Limit,
+    watch: &mut dyn RunMonitor,
+    around: Surroundings<'_>,
+) -> Result<Option<Performance>, Error> {
+    let mut run = ServedRun { service, around, others: Usage::default() };
+    let began = Instant::now();
+    if let Err(over) = run.expect_no_other() {
+        // Nothing runs under unspin.
+        return run.performance(Err(over), None, began);
+    }
+    let mut server = Attended::start(server)?;
+    let loaded = match run.wait_until_ready(&mut server) {
+        Ok(()) => run.load(&mut server, limit, watch),
+        Err(over) => Err(over),
+    };
+    let stopped = run.stop(&mut server);
+    let loaded = loaded.and_then(|loaded| stopped.map(|()| loaded));
+    watch.check(server.pid);
+    run.performance(loaded, Some(server), began)
+}
+
+struct ServedRun<'a> {
+    service: &'a Service,
+    around: Surroundings<'a>,
+    /// Usage of the commands around the server.
+    others: Usage,
+}
+
+impl ServedRun<'_> {
+    /// Fails if the server that answers is not ours: then ours could not be told from it.
+    fn expect_no_other(&mut self) -> Result<(), Over> {
+        let ready = &self.service.ready;
+        let ended = self.ask(self.service.ready_limit, None)?;
+        match ended.map(|ended| ended.end) {
+            Some(End::Exited(0)) => Err(failed(
+                RunEnd::Exited { code: 0 },
+                format!(
+                    "--ready '{ready}' succeeds before the server is started: if another server answers, stop it or use another \
+                     port; otherwise give a command that fails until the server answers"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs `--ready` once. None if it was ended, because it took too long or the server has ended.
+    fn ask(&mut self, limit: Duration, server: Option<&Attended>) -> Result<Option<Ended>, Over> {
+        let mut question = Attended::start(&mut shell(&self.service.ready))?;
+        let over = loop {
+            if question.wait(NOTICE, &Patience::UntilFirst(self.around.interrupt))?.is_some() {
+                break false;
+            }
+            let has_server_ended = match server {
+                Some(server) => server.ends_within(Duration::ZERO)?,
+                None => false,
+            };
+            if self.around.interrupt.came() || has_server_ended || question.began.elapsed() >= limit {
+                break true;
+            }
+        };
+        let ended = question.end(GRACE, self.around.interrupt)?;
+        self.others += ended.usage;
+        if self.around.interrupt.came() {
+            return Err(Over::Interrupted);
+        }
+        Ok((!over).then_some(ended))
+    }
+
+    fn wait_until_ready(&mut self, server: &mut Attended) -> Result<(), Over> {
+        let limit = self.service.ready_limit;
+        let mut last = String::from("--ready did not answer");
+        loop {
+            let left = limit.saturating_sub(server.began.elapsed());
+            let answer = self.ask(left, Some(server))?;
+            // A server that has ended has not answered: another one has.
+            if let Some(ended) = server.reap()? {
+                return Err(ended_before_ready(ended, server));
+            }
+            match answer.map(|ended| RunEnd::from(ended.end).failure()) {
+                Some(None) => return Ok(()),
+                Some(Some(failure)) => last = format!("the last --ready {failure}"),
+                None => {}
+            }
+            if server.began.elapsed() >= limit {
+                let limit_s = limit.as_secs_f64();
+                let reason = format!(
+                    "the server was not ready after {limit_s} s: {last} (--ready-limit allows more time; `{}` must succeed)",
+                    self.service.ready
+                );
+                return Err(failed(RunEnd::TimedOut { limit_s }, reason));
+            }
+            self.around.progress.tick();
+            server.ends_within(LOOK)?;
+        }
+    }
+
+    fn load(
+        &mut self,
+        server: &mut Attended,
+        limit: Limit,
+        watch: &mut dyn RunMonitor,
+    ) -> Result<Loaded, Over> {
+        let before = cpu_of_descendants();
+        watch.load_begins();
+        let mut load = Attended::start(&mut shell(&self.service.load))?;
+        let attended = self.attend(&mut load, server, limit, watch);
+        let elapsed = load.began.elapsed();
+        let usage = cpu_of_descendants().since(&before);
+        watch.load_ends(Duration::from_micros(usage.user_us + usage.system_us));
+        // What the load has left in its group must not load the server while it stops.
+        let ended = load.end(GRACE, self.around.interrupt)?;
+        let _ = child::signal_group(load.pid, Signal::Kill);
+        self.others += ended.usage;
+        let ending = attended?;
+        if let Some(server_ended) = server.reap()? {
+            let ending = RunEnd::from(server_ended.end);
+            let how = ending.failure().unwrap_or_else(|| "ended by itself".into());
+            let why = remedy(&mut server.output).map_or(String::new(), |why| format!(" ({why})"));
+            return Err(failed(ending, format!("the server {how} while it was loaded{why}")));
+        }
+        match ending.failure() {
+            None => Ok(Loaded { elapsed, output: load.output, usage }),
+            Some(failure) => Err(Over::Failed(Failure {
+                ending,
+                reason: format!("the load {failure}"),
+                output: Some(load.output),
+            })),
+        }
+    }
+
+    /// Waits until the load has ended, or ends it at its limit, at ^C, or when the server has ended.
+    fn attend(
+        &self,
+        load: &mut Attended,
+        server: &Attended,
+        limit: Limit,
+        watch: &mut dyn RunMonitor,
+    ) -> Result<RunEnd, Over> {
+        let Surroundings { interrupt, progress } = self.around;
+        let is_first = matches!(limit, Limit::Timeout(_));
+        let (limit, mut patience) = (limit.after(), progress.patience());
+        loop {
+            let left = limit.saturating_sub(load.began.elapsed());
+            let over = load.ends_within(left.min(SLICE).min(NOTICE).min(watch.pause()))?;
+            watch.check(server.pid);
+            progress.tick();
+            let elapsed = load.began.elapsed();
+            if is_first && elapsed >= patience {
+                progress.load_still_running(elapsed);
+                patience = 2 * elapsed;
+            }
+            if over && let Some(ended) = load.reap()? {
+                return Ok(ended.end.into());
+            }
+            if interrupt.came() {
+                return Err(Over::Interrupted);
+            }
+            if elapsed >= limit {
+                return Ok(RunEnd::TimedOut { limit_s: limit.as_secs_f64() });
+            }
+            if server.ends_within(Duration::ZERO)? {
+                // The caller says how it ended.
+                return Ok(RunEnd::Exited { code: 0 });
+            }
+        }
+    }
+
+    /// Stops the server by `--stop` or SIGTERM, and kills its process group if it has not ended in time.
+    fn stop(&mut self, server: &mut Attended) -> Result<(), Over> {
+        if server.reap()?.is_some() {
+            return Ok(());
+        }
+        let Service { stop, stop_limit, .. } = self.service;
+        let patience = Patience::UntilSecond(self.around.interrupt);
+        let (began, mut by) = (Instant::now(), String::from("SIGTERM"));
+        match stop {
+            None => {
+                let _ = child::signal(server.pid, Signal::Terminate);
+            }
+            Some(line) => {
+                let mut command = Attended::start(&mut shell(line))?;
+                command.wait(*stop_limit, &patience)?;
+                let ended = command.end(GRACE, self.around.interrupt)?;
+                self.others += ended.usage;
+                by = match RunEnd::from(ended.end).failure() {
+                    None => format!("--stop '{line}'"),
+                    Some(failure) => format!("--stop '{line}', which {failure}"),
+                };
+            }
+        }
+        let ended = server.wait(stop_limit.saturating_sub(began.elapsed()), &patience)?;
+        let Some(Ended { end, .. }) = ended else {
+            server.kill()?;
+            let limit_s = stop_limit.as_secs_f64();
+            return Err(failed(
+                RunEnd::TimedOut { limit_s },
+                format!(
+                    "the server did not end within {limit_s} s of {by}, and was killed (--stop-limit allows more time, --stop names \
+                     another way)"
+                ),
+            ));
+        };
+        match end {
+            End::Killed(signal)
+                if !STOPPED_BY.contains(&signal) && !(signal == SIGKILL && stop.is_some()) =>
+            {
+                Err(failed(
+                    RunEnd::Killed { signal },
+                    format!("the server was killed by signal {signal} when it was stopped"),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends what is left of the run, and sums it up.
+    fn performance(
+        self,
+        loaded: Result<Loaded, Over>,
+        server: Option<Attended>,
+        began: Instant,
+    ) -> Result<Option<Performance>, Error> {
+        let whole = began.elapsed();
+        // The server has ended; what it has left in time belongs to its end.
+        let group = server.as_ref().map(|server| (server.pid, server.ended));
+        let mut all = self.others;
+        let (mut cleared, mut left_processes) = (Duration::ZERO, 0);
+        if let Some((pid, ended)) = group {
+            let leftovers = clear(pid, ended.map(|ended| ended.end.into()));
+            (cleared, left_processes) = (began.elapsed().saturating_sub(whole), leftovers.processes);
+            all += leftovers.usage;
+            all += ended.map(|ended| ended.usage).unwrap_or_default();
+        }
+        let output = match server {
+            Some(server) => server.output,
+            None => CapturedOutput::new()?,
+        };
+        let (elapsed, usage, ending, failure, figures, explanation) = match loaded {
+            Err(Over::Interrupted) => return Ok(None),
+            Err(Over::Broken(error)) => return Err(error),
+            Ok(Loaded { elapsed, output, usage }) => {
+                (elapsed, usage, RunEnd::Exited { code: 0 }, None, output, None)
+            }
+            Err(Over::Failed(Failure { ending, reason, output: explanation })) => {
+                (whole, Usage::default(), ending, Some(reason), output, explanation)
+            }
+        };
+        Ok(Some(Performance {
+            elapsed,
+            whole,
+            ending,
+            failure,
+            usage,
+            all_cpu_s: all.cpu_s(),
+            figures,
+            explanation,
+            cleared,
+            left_processes,
+        }))
+    }
+}
+
+fn failed(ending: RunEnd, reason: String) -> Over {
+    Over::Failed(Failure { ending, reason, output: None })
+}
+
+fn ended_before_ready(ended: Ended, server: &mut Attended) -> Over {
+    let ending = RunEnd::from(ended.end);
+    let how = ending.failure().unwrap_or_else(|| "ended with exit code 0".into());
+    let remedy = match (ending, remedy(&mut server.output)) {
+        (_, Some(remedy)) => format!(" ({remedy})"),
+        (RunEnd::Exited { code: 0 }, None) => {
+            " (it must stay in the foreground, for example by --daemonize no or -g 'daemon off;')".into()
+        }
+        (_, None) => String::new(),
+    };
+    failed(ending, format!("the server {how} before it was ready{remedy}"))
+}

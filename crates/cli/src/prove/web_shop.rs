@@ -1,0 +1,144 @@
+//! `unspin prove dbt1`: the database is populated once, and each run is one run of the benchmark on it.
+//!
+//! With SQLite the benchmark is the program, because the database is part of it. With PostgreSQL the program is the server, and the
+//! benchmark is its load.
+
+use super::interrupt::Interrupt;
+use super::service::Service;
+use crate::dbt1::{reported, translated};
+use crate::error::Error;
+use crate::options::{Command, CommandLine, Dbt1Mix, Dbt1Options};
+use crate::program::{Account, Program};
+use crate::scratch::{DBT1, Scratch};
+use clap::Parser;
+use std::ffi::OsString;
+use std::time::Duration;
+use unspin_dbt1::{DatabaseChoice, Prepared, prepare};
+use unspin_meter::shell_line;
+use unspin_sys::creds::Creds;
+
+/// What is judged, on a populated database.
+pub struct WebShop {
+    /// The benchmark, or the server.
+    pub program: Program,
+    /// The benchmark as the load of the server; none with SQLite.
+    pub service: Option<Service>,
+    /// Has the database, until this is dropped.
+    _scratch: Scratch,
+}
+
+/// Time for the start and the stop of the server. Its start may have to recover what a killed one has left.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Parses the command line of `dbt1` behind `prove`. None if it is another program, a server that runs already (then the benchmark
+/// itself is judged), or wrong, which the benchmark says itself.
+pub fn requested(command: &[OsString]) -> Option<Dbt1Options> {
+    if command.first()? != "dbt1" {
+        return None;
+    }
+    let words = [OsString::from("unspin")].into_iter().chain(command.iter().cloned());
+    match CommandLine::try_parse_from(words) {
+        Ok(CommandLine { command: Command::Dbt1(options) }) if !options.db.contains("://") => Some(options),
+        _ => None,
+    }
+}
+
+impl WebShop {
+    /// Populates the database. None if ^C came.
+    pub fn prepare(options: &Dbt1Options, interrupt: &Interrupt) -> Result<Option<WebShop>, Error> {
+        let translated = translated(options)?;
+        let is_private = translated.database == DatabaseChoice::PrivatePostgres;
+        let scratch = Scratch::on_disk(DBT1, Creds::current().uid)?;
+        let prepared = match prepare(&translated, scratch.folder(), interrupt.pending()) {
+            Ok(prepared) => prepared,
+            Err(unspin_dbt1::Error::Interrupted) => return Ok(None),
+            Err(error) => return Err(reported(error)),
+        };
+        debug_assert_eq!(is_private, matches!(prepared, Prepared::Postgres(_)));
+        let (program, service) = match prepared {
+            Prepared::Sqlite(file) => {
+                let database = [OsString::from("--database"), file.into()];
+                (Program::find(&run(options, database))?, None)
+            }
+            Prepared::Postgres(cluster) => {
+                let account = cluster.account().map(|(uid, gid)| Account { uid, gid });
+                let server = Program::find(&cluster.command_line(&translated))?;
+                let load = Program::find(&run(options, ["--db".into(), cluster.url().into()]))?;
+                let load = [load.path.into_os_string()].into_iter().chain(load.arguments).collect::<Vec<_>>();
+                let service = Service {
+                    ready: line(&cluster.ready()),
+                    load: line(&load),
+                    stop: None,
+                    ready_limit: LIMIT,
+                    stop_limit: LIMIT,
+                };
+                (Program { account, ..server }, Some(service))
+            }
+        };
+        Ok(Some(WebShop { program, service, _scratch: scratch }))
+    }
+}
+
+/// The command line of one run on this database.
+fn run(options: &Dbt1Options, database: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let Dbt1Options { seed, mix, browsers, connections, think_time, warm_up, duration, durable, .. } =
+        options;
+    let mix = match mix {
+        Dbt1Mix::Browsing => "browsing",
+        Dbt1Mix::Shopping => "shopping",
+        Dbt1Mix::Ordering => "ordering",
+    };
+    let ms = |time: &Duration| format!("{}ms", time.as_millis());
+    let mut words: Vec<OsString> = vec!["dbt1".into()];
+    words.extend(database);
+    for (option, value) in [
+        ("--runs", "1".to_owned()),
+        ("--mix", mix.to_owned()),
+        ("--seed", seed.to_string()),
+        ("--browsers", browsers.to_string()),
+        ("--think-time", ms(think_time)),
+        ("--warm-up", ms(warm_up)),
+        ("--duration", ms(duration)),
+    ] {
+        words.extend([option.into(), value.into()]);
+    }
+    if let Some(connections) = connections {
+        words.extend(["--connections".into(), connections.to_string().into()]);
+    }
+    if *durable {
+        words.push("--durable".into());
+    }
+    words
+}
+
+fn line(words: &[OsString]) -> String {
+    shell_line(&words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requested_by(line: &str) -> Option<Dbt1Options> {
+        requested(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn only_databases_that_can_be_prepared_are_prepared() {
+        assert!(requested_by("dbt1 --db postgres").is_some() && requested_by("dbt1").is_some());
+        for other in ["./dbt1", "semopbench", "dbt1 --db postgres://a@b/c", "dbt1 --no-such"] {
+            assert!(requested_by(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn options_are_passed_on_to_each_run() {
+        let line = "dbt1 --mix ordering --browsers 3 --connections 2 --think-time 0 --duration 1s --durable";
+        let options = requested_by(line).unwrap();
+        let words = run(&options, ["--database".into(), "shop".into()]);
+        let again = requested(&words).expect("it can be parsed");
+        assert_eq!((again.mix, again.browsers, again.connections), (Dbt1Mix::Ordering, 3, Some(2)));
+        assert_eq!((again.runs, again.durable, again.duration), (1, true, Duration::from_secs(1)));
+        assert_eq!((again.think_time, again.warm_up), (Duration::ZERO, options.warm_up));
+    }
+}

@@ -1,0 +1,113 @@
+//! The command line of a server, as one argument: `--server 'redis-server --port 7777 --save ""'`.
+//!
+//! The process that unspin starts must be the server itself: SIGTERM stops it, and its end is noticed. So no shell comes between the
+//! two where none is needed, and where one is needed it becomes the server by `exec`.
+
+use crate::error::Error;
+use std::ffi::OsString;
+
+/// Characters that only a shell understands, outside single quotes.
+const EXPANDED: &str = "$`";
+/// The same outside all quotes: expansions and redirections.
+const EXPANDED_BARE: &str = "*?[{~<>#";
+/// Between commands, outside all quotes.
+const CONTROL: &str = ";&|()\n";
+
+/// What a command line needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Needs {
+    /// Words, with quotes.
+    Words,
+    /// A shell that expands or redirects, and then becomes the server.
+    Shell,
+    /// A shell that runs several commands; the last should be `exec server`.
+    Script,
+}
+
+/// The words that start a server.
+pub fn words(line: &str) -> Result<Vec<OsString>, Error> {
+    let shell = |script: String| vec!["/bin/sh".into(), "-c".into(), script.into()];
+    let words = match needs(line) {
+        Needs::Words => match shell_words::split(line) {
+            Ok(words) => words.into_iter().map(OsString::from).collect(),
+            Err(_) => {
+                return Err(Error::Usage(format!("--server '{line}': a quote is not closed: close it")));
+            }
+        },
+        Needs::Shell => shell(format!("exec {line}")),
+        Needs::Script => shell(line.to_owned()),
+    };
+    if line.trim().is_empty() || words.is_empty() {
+        return Err(Error::Usage("--server is empty: give the command that starts the server".into()));
+    }
+    Ok(words)
+}
+
+fn needs(line: &str) -> Needs {
+    let mut needs = Needs::Words;
+    let (mut quote, mut is_escaped) = (None, false);
+    for character in line.chars() {
+        let least = match quote {
+            _ if is_escaped => {
+                is_escaped = false;
+                continue;
+            }
+            Some('\'') if character != '\'' => continue,
+            Some(mark) if character == mark => {
+                quote = None;
+                continue;
+            }
+            None if matches!(character, '\'' | '"') => {
+                quote = Some(character);
+                continue;
+            }
+            _ if character == '\\' => {
+                is_escaped = true;
+                continue;
+            }
+            None if CONTROL.contains(character) => Needs::Script,
+            None if EXPANDED_BARE.contains(character) => Needs::Shell,
+            _ if EXPANDED.contains(character) => Needs::Shell,
+            _ => Needs::Words,
+        };
+        needs = needs.max(least);
+    }
+    // A variable for the server's environment is no program that a shell could become.
+    let assigns = line.split_whitespace().next().is_some_and(|first| first.contains('='));
+    if assigns { Needs::Script } else { needs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(line: &str) -> Vec<String> {
+        words(line).unwrap().into_iter().map(|word| word.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn plain_line_needs_no_shell() {
+        assert_eq!(
+            split("redis-server --port 7777 --save ''"),
+            ["redis-server", "--port", "7777", "--save", ""]
+        );
+        assert_eq!(split(r#"nginx -g "daemon off;""#), ["nginx", "-g", "daemon off;"]);
+        assert_eq!(split(r"a\ b 'c $d'"), ["a b", "c $d"]);
+    }
+
+    #[test]
+    fn shell_becomes_the_server() {
+        assert_eq!(split("postgres -D $HOME/db"), ["/bin/sh", "-c", "exec postgres -D $HOME/db"]);
+        assert_eq!(split("server \"$X\" > log"), ["/bin/sh", "-c", "exec server \"$X\" > log"]);
+        assert_eq!(split("cd /srv && exec ./server"), ["/bin/sh", "-c", "cd /srv && exec ./server"]);
+        assert_eq!(split("THREADS=4 ./server"), ["/bin/sh", "-c", "THREADS=4 ./server"]);
+    }
+
+    #[test]
+    fn unusable_line_is_one_line() {
+        for (line, said) in [("", "is empty"), ("  ", "is empty"), ("server 'x", "a quote is not closed")] {
+            let Err(Error::Usage(text)) = words(line) else { panic!("{line}") };
+            assert!(text.contains(said) && text.lines().count() == 1, "{text}");
+        }
+    }
+}
