@@ -9,6 +9,7 @@ mod observe;
 mod profile;
 mod prove;
 mod replace;
+mod reproduce;
 mod size;
 mod top;
 mod volano;
@@ -22,6 +23,7 @@ pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 pub use replace::Replace;
+pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use top::TopOptions;
 pub use volano::{VolanoModel, VolanoOptions};
 
@@ -70,6 +72,7 @@ pub enum Command {
     Hackbench(HackbenchOptions),
     Volano(VolanoOptions),
     Dbt1(Dbt1Options),
+    Reproduce(ReproduceOptions),
 }
 
 impl CommandLine {

@@ -47,6 +47,14 @@ const SIGQUIT: i32 = 3;
 /// Connections besides those of the browsers: ours for checks, and those that the server reserves.
 const OTHER_CONNECTIONS: usize = 8;
 
+/// Whether [`Server::start`] finds an installed server, and a user under which it can run.
+///
+/// # Errors
+/// [`Error::NoServer`], with what to install.
+pub fn installed() -> Result<(), Error> {
+    find_programs().and(account()).map(drop)
+}
+
 impl Server {
     /// Makes a cluster in `folder` and starts a server on it.
     pub fn start(folder: &Path, options: &Options, stop: &AtomicBool) -> Result<Server, Error> {

@@ -6,26 +6,26 @@ mod captured_output;
 pub mod conditions;
 mod configuration;
 mod figure;
-mod format;
-mod interrupt;
-mod json;
+pub mod format;
+pub mod interrupt;
+pub mod json;
 mod leftovers;
 mod locks;
-mod machine;
+pub mod machine;
 mod metering;
 mod monitor;
 mod progress;
 mod recommendation;
-mod report;
+pub mod report;
 mod requested;
-mod run_queues;
+pub mod run_queues;
 mod runner;
 mod search;
 mod session;
 mod setup;
 mod staircase;
 mod standard_input;
-mod text;
+pub mod text;
 mod waits;
 
 use crate::error::Error;
@@ -36,10 +36,12 @@ use crate::program::Program;
 use crate::run_queue_program;
 use crate::stdout;
 use budget::TimeBudget;
+pub use budget::duration;
 use configuration::Configuration;
 use figure::Figure;
 use interrupt::Interrupt;
 use locks::Locks;
+pub use progress::PartOfCommand;
 use progress::Progress;
 use recommendation::Recommended;
 use report::Report;
@@ -55,23 +57,14 @@ use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
-    let budget = TimeBudget::begin(options.time_budget(), options.runs);
-    let program = program(options)?;
-    let direction =
-        if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
-    let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
-    let requested = Requested::of(options, &program)?;
+    let request = CheckedRequest::of(options)?;
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         crate::stderr::say(format_args!("{warning}"));
     }
-    let progress = Progress::new(budget, options.quiet);
-    let runner = Runner::new(&program, &figure, &interrupt, &progress, library::unpack()?)?;
-    let report = match requested {
-        Some(mut requested) => judge_requested(&runner, &mut requested, &budget, options),
-        None => judge_found(&runner, &budget, options),
-    };
+    let progress = Progress::new(request.budget, options.quiet);
+    let report = request.measure(&interrupt, &progress);
     progress.finish();
     let report = report?;
     // Files first: the reader of the report may close the pipe.
@@ -85,6 +78,57 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     }
     plan.and(json)?;
     Ok(report.exit_code())
+}
+
+/// Measures for another command, which has installed `interrupt` and prints the report. The lines of progress begin with the
+/// words of `part`.
+pub fn measure(
+    options: &options::ProveOptions,
+    interrupt: &Interrupt,
+    part: PartOfCommand,
+) -> Result<Report, Error> {
+    let request = CheckedRequest::of(options)?;
+    let progress = Progress::of_part(part, request.budget, options.quiet);
+    let report = request.measure(interrupt, &progress);
+    progress.finish();
+    report
+}
+
+/// What a command line asks for. It has been checked, and nothing has been run.
+struct CheckedRequest<'o> {
+    options: &'o options::ProveOptions,
+    budget: TimeBudget,
+    program: Program,
+    figure: Figure,
+    requested: Option<Requested>,
+}
+
+impl<'o> CheckedRequest<'o> {
+    fn of(options: &'o options::ProveOptions) -> Result<CheckedRequest<'o>, Error> {
+        let budget = TimeBudget::begin(options.time_budget(), options.runs);
+        let program = program(options)?;
+        let direction =
+            if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+        let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
+        let requested = Requested::of(options, &program)?;
+        Ok(CheckedRequest { options, budget, program, figure, requested })
+    }
+
+    fn measure(self, interrupt: &Interrupt, progress: &Progress) -> Result<Report, Error> {
+        let runner = Runner::new(&self.program, &self.figure, interrupt, progress, library::unpack()?)?;
+        match self.requested {
+            Some(mut requested) => judge_requested(&runner, &mut requested, &self.budget, self.options),
+            None => judge_found(&runner, &self.budget, self.options),
+        }
+    }
+}
+
+/// The names of the configurations that a command line compares; none if they must be searched for.
+#[cfg(test)]
+pub fn names(options: &options::ProveOptions) -> Result<Vec<String>, Error> {
+    let request = CheckedRequest::of(options)?;
+    let configurations = request.requested.iter().flat_map(Requested::configurations);
+    Ok(configurations.map(|configuration| configuration.name().to_owned()).collect())
 }
 
 /// The program under the run queue of the control.
