@@ -21,6 +21,7 @@ mod profile;
 mod program;
 mod prove;
 mod reach;
+mod reproduce;
 mod run;
 mod run_queue;
 mod run_queue_program;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Hackbench(options) => hackbench::run(&options),
         Command::Volano(options) => volano::run(&options),
         Command::Dbt1(options) => dbt1::run(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
         Command::Arenas(options) => arenas::run(&options.action),
     };
     outcome.unwrap_or_else(|error| {

@@ -9,6 +9,7 @@ mod observe;
 mod profile;
 mod prove;
 mod replace;
+mod reproduce;
 mod server;
 mod size;
 mod top;
@@ -23,6 +24,7 @@ pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 pub use replace::Replace;
+pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use server::ServerOptions;
 pub use top::TopOptions;
 pub use volano::{VolanoModel, VolanoOptions};
@@ -72,6 +74,7 @@ pub enum Command {
     Hackbench(HackbenchOptions),
     Volano(VolanoOptions),
     Dbt1(Dbt1Options),
+    Reproduce(ReproduceOptions),
 }
 
 impl CommandLine {

@@ -48,6 +48,14 @@ const SIGQUIT: i32 = 3;
 /// Connections besides those of the browsers: ours for checks, and those that the server reserves.
 const OTHER_CONNECTIONS: usize = 8;
 
+/// Whether [`Cluster::make`] finds an installed server, and a user under which it can run.
+///
+/// # Errors
+/// [`Error::NoServer`], with what to install.
+pub fn installed() -> Result<(), Error> {
+    find_programs().and(account()).map(drop)
+}
+
 /// A cluster, on which a server can be started.
 #[derive(Debug)]
 pub struct Cluster(Launcher);

@@ -21,6 +21,8 @@
 //!    recommendation, not the verdict.
 //! 7. [`Verdict`]: difference proven, or no difference proven and the largest effect that could be hidden.
 //!
+//! Published tables have no rounds, and often only moments: [`welch()`] and [`variance_ratio()`] judge [`Moments`].
+//!
 //! Ratios always mean "times as good as the control": above 1 is better, for either [`Direction`] of the metric.
 //!
 //! A proof needs [`rounds_for_proof`] rounds. With five rounds, the smallest p of a paired permutation test is 2/2⁵ =
@@ -40,6 +42,8 @@
 //! - M. B. Brown, A. B. Forsythe: *Robust tests for the equality of variances*, J. Am. Stat. Assoc. 69, 1974.
 //! - W. G. S. Hines, R. J. O'Hara Hines: *Increased power with modified forms of the Levene (Med) test for
 //!   heterogeneity of variance*, Biometrics 56(2), 2000.
+//! - B. L. Welch: *The generalization of "Student's" problem when several different population variances are involved*,
+//!   Biometrika 34, 1947.
 //! - S. Holm: *A simple sequentially rejective multiple test procedure*, Scand. J. Statist. 6, 1979.
 //! - T. Kalibera, R. Jones: *Rigorous benchmarking in reasonable time*, ISMM 2013.
 //! - H. S. Bloom: *Minimum detectable effects*, Evaluation Review 19(5), 1995.
@@ -62,6 +66,7 @@ mod floor;
 mod holm;
 mod interval;
 mod metric;
+mod moments;
 pub mod much_slower;
 mod p_value;
 mod pairs;
@@ -75,7 +80,9 @@ mod schedule;
 pub mod screening;
 mod settings;
 pub mod spread;
+mod variance_ratio;
 mod verdict;
+mod welch;
 mod wording;
 
 pub use advice::Advice;
@@ -88,6 +95,7 @@ pub use floor::NoiseFloor;
 pub use holm::holm;
 pub use interval::{Ratio, three_digits};
 pub use metric::{Direction, Metric, Quantity};
+pub use moments::Moments;
 pub use much_slower::MuchSlower;
 pub use p_value::{Enumeration, PValue};
 pub use pairs::{Pair, Pairs};
@@ -99,5 +107,7 @@ pub use sample::{SampleSet, Summary};
 pub use schedule::{NextStep, RunLimit, Schedule, SessionPhase, StopReason};
 pub use screening::Screening;
 pub use settings::Settings;
+pub use variance_ratio::{VarianceRatio, variance_ratio};
 pub use verdict::{NotProvenReason, Verdict};
+pub use welch::{WelchTest, welch, welch_ratio};
 pub use wording::{ANY_DIFFERENCE, effect};

@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 use std::time::Duration;
 use unspin_stats::bootstrap::ratio_of_means;
+use unspin_stats::distribution::student_cdf;
 use unspin_stats::permutation::sign_flip;
 use unspin_stats::random::{Purpose, stream};
 use unspin_stats::spread::brown_forsythe;
 use unspin_stats::{
-    Analysis, Candidate, Direction, Experiment, Metric, PValue, Ratio, Run, RunOutcome, SampleSet, Settings,
-    Summary, Verdict, holm,
+    Analysis, Candidate, Direction, Experiment, Metric, Moments, PValue, Ratio, Run, RunOutcome, SampleSet,
+    Settings, Summary, Verdict, holm, variance_ratio, welch, welch_ratio,
 };
 
 const LOWER: Direction = Direction::LowerIsBetter;
@@ -174,5 +175,63 @@ proptest! {
         // The result is unchanged after storing and loading.
         let json = serde_json::to_string(&analysis).unwrap();
         prop_assert_eq!(serde_json::from_str::<Analysis>(&json).unwrap(), analysis);
+    }
+}
+
+fn moments() -> impl Strategy<Value = Moments> {
+    (2u32..40, 0.01f64..1000.0, 0.0001f64..0.5).prop_map(|(count, mean, relative)| Moments {
+        count,
+        mean,
+        standard_deviation: relative * mean,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Which side is called the first, and the unit, do not matter.
+    #[test]
+    fn tests_of_moments_do_not_depend_on_order_or_unit(a in moments(), b in moments(), unit in 0.001f64..1000.0) {
+        let scaled = |m: &Moments| Moments {
+            mean: unit * m.mean,
+            standard_deviation: unit * m.standard_deviation,
+            ..*m
+        };
+        let test = welch(&a, &b).unwrap();
+        let swapped = welch(&b, &a).unwrap();
+        prop_assert!(close(test.t, -swapped.t) && close(test.p, swapped.p) && close(test.freedom, swapped.freedom));
+        let same = welch(&scaled(&a), &scaled(&b)).unwrap();
+        prop_assert!((test.t - same.t).abs() <= 1e-6 * test.t.abs().max(1e-6));
+        let f = variance_ratio(&a, &b).unwrap();
+        prop_assert!((f.p - variance_ratio(&b, &a).unwrap().p).abs() < 1e-9);
+        prop_assert!((f.p - variance_ratio(&scaled(&a), &scaled(&b)).unwrap().p).abs() < 1e-6);
+    }
+
+    /// Welch and Satterthwaite's degrees of freedom lie between those of the smaller side and those of both.
+    #[test]
+    fn degrees_of_freedom_are_bounded(a in moments(), b in moments()) {
+        let test = welch(&a, &b).unwrap();
+        let (small, all) = (a.count.min(b.count) - 1, a.count + b.count - 2);
+        prop_assert!(test.freedom >= f64::from(small) - 1e-9 && test.freedom <= f64::from(all) + 1e-9);
+        prop_assert!((0.0..=1.0).contains(&test.p));
+    }
+
+    /// The p value of Student's t is that of the crate's own sums, where those apply: equal sides.
+    #[test]
+    fn whole_degrees_of_freedom_agree_with_the_finite_sums(count in 2u32..20, difference in 0.0f64..8.0) {
+        let a = Moments { count, mean: 10.0, standard_deviation: 1.0 };
+        let b = Moments { mean: 10.0 + difference, ..a };
+        let test = welch(&a, &b).unwrap();
+        let sum = 2.0 * (1.0 - student_cdf(test.t, 2 * (count - 1)));
+        prop_assert!((test.p - sum).abs() < 1e-9, "{} {sum}", test.p);
+    }
+
+    #[test]
+    fn ratio_has_its_value_inside_and_inverts_with_the_direction(a in moments(), b in moments()) {
+        let higher = welch_ratio(&a, &b, Direction::HigherIsBetter, 0.95).unwrap();
+        let lower = welch_ratio(&a, &b, LOWER, 0.95).unwrap();
+        prop_assert!(higher.lower <= higher.value && higher.value <= higher.upper);
+        prop_assert!((higher.lower * lower.upper - 1.0).abs() < 1e-9);
+        prop_assert!(welch_ratio(&a, &b, LOWER, 0.99).unwrap().upper >= lower.upper);
     }
 }

@@ -79,21 +79,24 @@ pub fn translated(options: &options::Dbt1Options) -> Result<Options, Error> {
 }
 
 fn database(options: &options::Dbt1Options) -> Result<DatabaseChoice, Error> {
-    let choice = match &options.db[..] {
-        "sqlite" => return Ok(DatabaseChoice::Sqlite(options.database.clone())),
-        "postgres" => DatabaseChoice::PrivatePostgres,
+    match (named(&options.db)?, &options.database) {
+        (DatabaseChoice::Sqlite(_), file) => Ok(DatabaseChoice::Sqlite(file.clone())),
+        (choice, None) => Ok(choice),
+        (_, Some(_)) => Err(Error::Usage("dbt1: --database requires --db sqlite".into())),
+    }
+}
+
+/// The database that `--db` names, for SQLite in a temporary folder.
+pub fn named(db: &str) -> Result<DatabaseChoice, Error> {
+    match db {
+        "sqlite" => Ok(DatabaseChoice::Sqlite(None)),
+        "postgres" => Ok(DatabaseChoice::PrivatePostgres),
         url if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-            DatabaseChoice::Postgres(url.to_owned())
+            Ok(DatabaseChoice::Postgres(url.to_owned()))
         }
-        other => {
-            return Err(Error::Usage(format!(
-                "dbt1: --db {other}: give sqlite, postgres, or the URL of a running server, postgres://USER@HOST/DATABASE"
-            )));
-        }
-    };
-    match &options.database {
-        None => Ok(choice),
-        Some(_) => Err(Error::Usage("dbt1: --database requires --db sqlite".into())),
+        other => Err(Error::Usage(format!(
+            "dbt1: --db {other}: give sqlite, postgres, or the URL of a running server, postgres://USER@HOST/DATABASE"
+        ))),
     }
 }
 

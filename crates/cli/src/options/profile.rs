@@ -47,6 +47,11 @@ pub struct ProfileOptions {
     #[arg(short, long)]
     pub verbose: bool,
 
+    /// Print also the share of the ticks in which CPUs did not spin for a lock, and the functions in which they spun; with --user
+    /// also for the locks of programs
+    #[arg(long)]
+    pub spin: bool,
+
     /// Begin with all ticks at zero, as `readprofile -r` does; that is always so here. (`-r` of semopbench, after its name,
     /// sets the ticks to zero when its test starts)
     #[arg(short, long)]

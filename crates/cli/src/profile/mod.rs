@@ -3,6 +3,7 @@
 mod folded;
 mod frames;
 mod samples;
+mod spin;
 mod table;
 
 use crate::error::Error;
@@ -101,6 +102,20 @@ fn permitted(options: &ProfileOptions) -> Result<Config, Error> {
     }
 }
 
+/// Why the kernel does not permit to sample a program and the kernel under it, if it does not.
+pub fn obstacle() -> Option<Error> {
+    let source = Source::CpuClock(Frequency(1));
+    let event = Event { source, call_chain: CallChain::None, kernel: true, user: true };
+    let config = Config {
+        target: Target::Children,
+        events: vec![event],
+        ring: RingSize::AtMost(RING),
+        processes: false,
+    };
+    let symbols = || KernelSymbols::read().err();
+    Session::open(&config).err().or_else(symbols).map(observed::failed)
+}
+
 /// The kernel's symbols. If they are hidden, the functions of programs can still be shown; a message says what is missing.
 fn kernel_symbols(options: &ProfileOptions, config: &Config) -> Result<KernelSymbols, Error> {
     match KernelSymbols::read() {
@@ -149,6 +164,9 @@ fn report(
             Ok(())
         }
     };
+    if options.spin {
+        stderr::say(format_args!("{}", table.spin_share()));
+    }
     if let Some(note) = losses(options, observation.losses, samples.ticks()) {
         stderr::say(format_args!("{note}"));
     }

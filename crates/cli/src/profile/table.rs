@@ -2,6 +2,7 @@
 
 use super::frames::{Frames, Function};
 use super::samples::Samples;
+use super::spin::SpinShare;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use unspin_trace::KernelSymbols;
@@ -56,6 +57,11 @@ impl Table {
         // As `sort -r`, which compares whole lines where the numbers are equal.
         rows.sort_by(|a, b| (b.ticks, &b.name).cmp(&(a.ticks, &a.name)));
         Table { rows, total: samples.ticks(), code_bytes: symbols.code_bytes() }
+    }
+
+    /// The share of the ticks in which CPUs spun for a lock.
+    pub fn spin_share(&self) -> SpinShare {
+        SpinShare::of(self.rows.iter().map(|row| (row.name.as_str(), row.ticks)))
     }
 
     /// The text. Its lines without options are in the order of `sort -n -r`.

@@ -22,8 +22,9 @@ use unspin_stats::{Analysis, Comparison, Conclusion};
 /// without that.
 const SCHEMA: &str = "unspin.prove/3";
 
+/// The document.
 #[derive(Serialize)]
-struct ProveDocument<'a> {
+pub struct ProveDocument<'a> {
     schema: &'static str,
     unspin: Build,
     machine: &'a Machine,
@@ -60,6 +61,14 @@ struct ConfigurationEntry<'a> {
 
 /// Writes all results, including every run.
 pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
+    let mut text = serde_json::to_string_pretty(&document(report))
+        .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
+    text.push('\n');
+    outfile::write(file, text.as_bytes())
+}
+
+/// All results, including every run.
+pub fn document(report: &Report) -> ProveDocument<'_> {
     let candidates =
         report.configurations.iter().zip(&report.cpu).map(|(configuration, &cpu)| ConfigurationEntry {
             name: configuration.name(),
@@ -72,7 +81,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
             run_queue: report.run_queue_of(configuration).map(RunQueue::name),
             cpu,
         });
-    let document = ProveDocument {
+    ProveDocument {
         schema: SCHEMA,
         unspin: report.build,
         machine: &report.machine,
@@ -96,9 +105,5 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         run_queues: run_queues::judged(report),
         locks: &report.locks,
         runs: &report.session.runs,
-    };
-    let mut text = serde_json::to_string_pretty(&document)
-        .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
-    text.push('\n');
-    outfile::write(file, text.as_bytes())
+    }
 }

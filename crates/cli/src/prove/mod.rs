@@ -8,21 +8,21 @@ pub mod conditions;
 mod configuration;
 mod ending;
 mod figure;
-mod format;
-mod interrupt;
-mod json;
+pub mod format;
+pub mod interrupt;
+pub mod json;
 mod leftovers;
 mod locks;
-mod machine;
+pub mod machine;
 mod metering;
 mod monitor;
 mod performance;
 mod process_tree;
 mod progress;
 mod recommendation;
-mod report;
+pub mod report;
 mod requested;
-mod run_queues;
+pub mod run_queues;
 mod runner;
 mod search;
 mod served;
@@ -31,7 +31,7 @@ mod session;
 mod setup;
 mod staircase;
 mod standard_input;
-mod text;
+pub mod text;
 mod waits;
 mod web_shop;
 
@@ -44,11 +44,13 @@ use crate::run_queue_program;
 use crate::server_line;
 use crate::stdout;
 use budget::TimeBudget;
+pub use budget::duration;
 use configuration::Configuration;
 use figure::Figure;
 use interrupt::Interrupt;
 use locks::Locks;
 use monitor::NoMonitor;
+pub use progress::PartOfCommand;
 use progress::Progress;
 use recommendation::Recommended;
 use report::Report;
@@ -67,42 +69,19 @@ use web_shop::WebShop;
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
-    let budget = TimeBudget::begin(options.time_budget(), options.runs);
-    let interrupt = Interrupt::install()?;
-    let progress = Progress::new(budget, options.quiet);
-    let mut service = Service::of(&options.server)?;
-    let shop_options = web_shop::requested(&options.command);
-    let shop = match &shop_options {
-        None => None,
-        Some(shop) => {
-            progress.phase("populating the database, once for all runs");
-            let Some(shop) = WebShop::prepare(shop, &interrupt)? else { return Ok(interrupted(&progress)) };
-            service.clone_from(&shop.service);
-            Some(shop)
-        }
-    };
-    let program = match &shop {
-        Some(shop) => shop.program.clone(),
-        None => program(options)?,
-    };
-    let direction = direction(options);
-    let workload = if shop.is_some() { Some("dbt1") } else { program.workload() };
-    let figure = Figure::new(options.metric.as_deref(), direction, workload)?;
-    let requested = Requested::of(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
+    let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         crate::stderr::say(format_args!("{warning}"));
     }
-    let runner = Runner::new(&program, &figure, &interrupt, &progress, service.as_ref(), library::unpack()?)?;
-    if service.is_some() && !try_service(&runner, options.time_limit)? {
-        return Ok(interrupted(&progress));
-    }
-    let report = match requested {
-        Some(mut requested) => judge_requested(&runner, &mut requested, &budget, options),
-        None => judge_found(&runner, &budget, options),
-    };
+    let budget = TimeBudget::begin(options.time_budget(), options.runs);
+    let progress = Progress::new(budget, options.quiet);
+    let report = measure_under(options, budget, &interrupt, &progress);
     progress.finish();
-    let report = report?;
+    let Some(report) = report? else {
+        crate::stderr::say(format_args!("interrupted before anything was measured"));
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
     // Files first: the reader of the report may close the pipe.
     let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
     let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
@@ -119,11 +98,88 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
 /// Exit code after SIGINT, SIGTERM or SIGHUP before anything was measured.
 const INTERRUPTED: u8 = 130;
 
-/// Nothing can be reported yet.
-fn interrupted(progress: &Progress) -> ExitCode {
+/// Measures for another command, which has installed `interrupt` and prints the report. The lines of progress begin with the
+/// words of `part`. None if ^C came before anything was measured.
+pub fn measure(
+    options: &options::ProveOptions,
+    interrupt: &Interrupt,
+    part: PartOfCommand,
+) -> Result<Option<Report>, Error> {
+    let budget = TimeBudget::begin(options.time_budget(), options.runs);
+    let progress = Progress::of_part(part, budget, options.quiet);
+    let report = measure_under(options, budget, interrupt, &progress);
     progress.finish();
-    crate::stderr::say(format_args!("interrupted before anything was measured"));
-    ExitCode::from(INTERRUPTED)
+    report
+}
+
+fn measure_under(
+    options: &options::ProveOptions,
+    budget: TimeBudget,
+    interrupt: &Interrupt,
+    progress: &Progress,
+) -> Result<Option<Report>, Error> {
+    let shop = match web_shop::requested(&options.command) {
+        None => None,
+        Some(shop) => {
+            progress.phase("populating the database, once for all runs");
+            let Some(shop) = WebShop::prepare(&shop, interrupt)? else { return Ok(None) };
+            Some(shop)
+        }
+    };
+    CheckedRequest::of(options, shop)?.measure(&budget, interrupt, progress)
+}
+
+/// What a command line asks for. It has been checked, and nothing has been run.
+struct CheckedRequest<'o> {
+    options: &'o options::ProveOptions,
+    program: Program,
+    service: Option<Service>,
+    figure: Figure,
+    requested: Option<Requested>,
+    /// The database that the runs need.
+    _shop: Option<WebShop>,
+}
+
+impl<'o> CheckedRequest<'o> {
+    fn of(options: &'o options::ProveOptions, shop: Option<WebShop>) -> Result<CheckedRequest<'o>, Error> {
+        let (program, service, workload) = match &shop {
+            Some(shop) => (shop.program.clone(), shop.service.clone(), Some("dbt1")),
+            None => {
+                let program = program(options)?;
+                let workload = program.workload();
+                (program, Service::of(&options.server)?, workload)
+            }
+        };
+        let figure = Figure::new(options.metric.as_deref(), direction(options), workload)?;
+        let requested = Requested::of(options, &program)?;
+        Ok(CheckedRequest { options, program, service, figure, requested, _shop: shop })
+    }
+
+    fn measure(
+        self,
+        budget: &TimeBudget,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<Option<Report>, Error> {
+        let (service, library) = (self.service.as_ref(), library::unpack()?);
+        let runner = Runner::new(&self.program, &self.figure, interrupt, progress, service, library)?;
+        if service.is_some() && !try_service(&runner, self.options.time_limit)? {
+            return Ok(None);
+        }
+        match self.requested {
+            Some(mut requested) => judge_requested(&runner, &mut requested, budget, self.options),
+            None => judge_found(&runner, budget, self.options),
+        }
+        .map(Some)
+    }
+}
+
+/// The names of the configurations that a command line compares; none if they must be searched for.
+#[cfg(test)]
+pub fn names(options: &options::ProveOptions) -> Result<Vec<String>, Error> {
+    let request = CheckedRequest::of(options, None)?;
+    let configurations = request.requested.iter().flat_map(Requested::configurations);
+    Ok(configurations.map(|configuration| configuration.name().to_owned()).collect())
 }
 
 /// Which values of the figure are better. What a load prints is most often a rate.

@@ -19,6 +19,16 @@ pub struct Progress {
     doing: RefCell<String>,
     /// Whether [`Progress::still_running`] has said what a long run may mean.
     has_explained: Cell<bool>,
+    part: PartOfCommand,
+}
+
+/// The command that measures, and the part of it that the present session is.
+#[derive(Clone, Debug)]
+pub struct PartOfCommand {
+    /// The name of the command.
+    pub command: &'static str,
+    /// The part and the time left for the whole: "hackbench, report 5 of 5, at most 35 s left"; empty if the session is the whole.
+    pub part: String,
 }
 
 #[derive(Debug)]
@@ -31,28 +41,31 @@ enum ProgressOutput {
     Quiet,
 }
 
-/// What begins every line.
-const HEAD: &str = "unspin prove:";
 /// Length of the bar in steps.
 const STEPS: u64 = 1000;
 
 impl Progress {
     /// No phase has begun.
     pub fn new(budget: TimeBudget, is_quiet: bool) -> Progress {
+        Progress::of_part(PartOfCommand { command: "prove", part: String::new() }, budget, is_quiet)
+    }
+
+    /// The same for a session that is a part of another command.
+    pub fn of_part(part: PartOfCommand, budget: TimeBudget, is_quiet: bool) -> Progress {
         let output = match (is_quiet, std::io::stderr().is_terminal()) {
             (true, _) => ProgressOutput::Quiet,
             (false, true) => ProgressOutput::Status(bar()),
             (false, false) => ProgressOutput::Lines,
         };
         let whole = Cell::new(budget.total());
-        Progress { budget, output, whole, doing: RefCell::default(), has_explained: Cell::default() }
+        Progress { budget, output, whole, doing: RefCell::default(), has_explained: Cell::default(), part }
     }
 
     /// A phase begins.
     pub fn phase(&self, what: &str) {
         self.detail(what);
         if matches!(self.output, ProgressOutput::Lines) {
-            self.line(&format!("{}: {what}", self.time()));
+            self.line(&format!("{}{}: {what}", self.part(), self.time()));
         }
     }
 
@@ -112,7 +125,7 @@ impl Progress {
         let whole = self.budget.total().or(self.whole.get()).unwrap_or_default().as_secs_f64();
         let share = if whole > 0.0 { self.budget.elapsed().as_secs_f64() / whole } else { 0.0 };
         bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
-        bar.set_message(format!("{}: {}", self.time(), self.doing.borrow()));
+        bar.set_message(format!("{}{}: {}", self.part(), self.time(), self.doing.borrow()));
         bar.tick();
     }
 
@@ -143,7 +156,12 @@ impl Progress {
 
     /// Standard error may be closed or full; the measurement goes on.
     fn line(&self, text: &str) {
-        let _ = writeln!(std::io::stderr(), "{HEAD} {text}");
+        let _ = writeln!(std::io::stderr(), "unspin {}: {text}", self.part.command);
+    }
+
+    /// The part, as the beginning of a sentence.
+    fn part(&self) -> String {
+        if self.part.part.is_empty() { String::new() } else { format!("{}; ", self.part.part) }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::run_queue::RunQueue;
 use serde::Serialize;
 use std::process::ExitCode;
-use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Verdict};
+use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, Verdict};
 
 /// The whole result of `unspin prove`.
 #[derive(Debug)]
@@ -140,6 +140,19 @@ impl Report {
         })
     }
 
+    /// The same runs, with the configuration named `before` as the control and `after` as the only candidate. None if there are
+    /// no such configurations, or if `before` failed.
+    pub fn between(&self, before: &str, after: &str) -> Option<Comparison> {
+        let index = |name: &str| self.configurations.iter().position(|c| c.name() == name);
+        between(&self.session, index(before)?, index(after)?)
+    }
+
+    /// The summary of a configuration's runs.
+    pub fn summary(&self, name: &str) -> Option<Summary> {
+        let index = self.configurations.iter().position(|c| c.name() == name)?;
+        self.session.experiment.samples[index].summary(self.session.experiment.metric.direction)
+    }
+
     /// The run queue that `--runqueue` gives a configuration; none if the program chooses it.
     pub fn run_queue_of(&self, configuration: &Configuration) -> Option<RunQueue> {
         configuration.setup.as_ref().and_then(|setup| setup.run_queue).or(self.run_queue)
@@ -178,16 +191,18 @@ impl Report {
 
 /// The same runs, with `global` as the control and `rcu` as the only candidate.
 fn against_global(configurations: &[Configuration], session: &Session) -> Option<Comparison> {
-    let samples = |engine| {
-        let index = configurations.iter().position(|c| c.judged_engine() == Some(engine))?;
-        Some(session.experiment.samples[index].clone())
-    };
-    let (mut global, rcu) = (samples(Engine::Global)?, samples(Engine::Rcu)?);
-    if global.failures().0 > 0 || global.collapsed_at().is_some() {
+    let index = |engine| configurations.iter().position(|c| c.judged_engine() == Some(engine));
+    between(session, index(Engine::Global)?, index(Engine::Rcu)?)
+}
+
+/// The same runs, with one configuration as the control and another as the only candidate.
+fn between(session: &Session, before: usize, after: usize) -> Option<Comparison> {
+    let [mut before, mut after] = [before, after].map(|index| session.experiment.samples[index].clone());
+    if before.failures().0 > 0 || before.collapsed_at().is_some() {
         return None;
     }
-    global.candidate.role = unspin_stats::Role::Control;
-    let experiment = Experiment { samples: vec![global, rcu], ..session.experiment.clone() };
+    (before.candidate.role, after.candidate.role) = (Role::Control, Role::Candidate);
+    let experiment = Experiment { samples: vec![before, after], ..session.experiment.clone() };
     let Analysis { settings, noise_floor, .. } = &session.analysis;
     Analysis::above_floor(&experiment, settings, *noise_floor).comparisons.pop()
 }

@@ -78,6 +78,16 @@ impl fmt::Display for Text<'_> {
     }
 }
 
+/// Prints only the lock tables of a report.
+pub struct LockTables<'a>(pub &'a Report);
+
+impl fmt::Display for LockTables<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        run_queues::write_tables(f, self.0)?;
+        locks::write(f, self.0, Detail::Brief)
+    }
+}
+
 impl Text<'_> {
     fn heading(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}", paragraph(&shell_line(&self.0.command), 0))?;

@@ -18,6 +18,15 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if !report.is_about_run_queues() {
         return Ok(());
     }
+    write_tables(f, report)?;
+    if let Some(next) = next(report, &judged(report)) {
+        write!(f, "{}", paragraph(&format!("Next: {next}"), 0))?;
+    }
+    writeln!(f)
+}
+
+/// Prints a table for each run queue, and the comparison of their costs.
+pub fn write_tables(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let run_queues = judged(report);
     if !run_queues.is_empty() {
         writeln!(f, "The locks of the run queues, in one metered run each\n")?;
@@ -32,10 +41,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         let cpus = report.locks.metered.first().map_or(0, |metered| metered.report.cpus);
         write!(f, "{}", paragraph(&comparison(&run_queues, cpus), 0))?;
     }
-    if let Some(next) = next(report, &run_queues) {
-        write!(f, "{}", paragraph(&format!("Next: {next}"), 0))?;
-    }
-    writeln!(f)
+    Ok(())
 }
 
 /// Lockmeter's table with the totals of all locks, and the lock of the run queues.

@@ -1,0 +1,53 @@
+//! The experiments of a report: command lines of `unspin prove`.
+
+use std::time::Duration;
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Few and short runs.
+    Quick,
+    /// The parameters of the report.
+    Full,
+}
+
+/// One session of `unspin prove`, and which of its configurations stand for the sides of the report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// What it compares, in a few words.
+    pub what: &'static str,
+    /// The time budget of the session.
+    pub budget: Duration,
+    /// The arguments of `unspin prove`, without the time budget.
+    pub arguments: Vec<String>,
+    /// The pairs to be compared: those of the report first.
+    pub pairs: Vec<Pair>,
+}
+
+/// Two configurations of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// What the pair stands for.
+    pub what: &'static str,
+    /// The name of the first configuration.
+    pub before: &'static str,
+    /// The name of the second one.
+    pub after: &'static str,
+}
+
+impl Experiment {
+    /// The command line, as the user would give it.
+    pub fn command_line(&self) -> Vec<String> {
+        let budget = format!("{}s", self.budget.as_secs());
+        ["unspin", "prove", "--time-budget", &budget]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(self.arguments.clone())
+            .collect()
+    }
+}
+
+/// The words of a command line.
+pub fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}

@@ -1,0 +1,208 @@
+//! `unspin reproduce`: the five historical reports on this machine.
+//!
+//! Each report is one file that states its published figures, its experiments as command lines of `unspin prove`, and what is
+//! not the same ([`historical_report`]). [`evidence`] tests the published figures, [`measured`] runs the experiments.
+
+mod dbt1;
+mod evidence;
+mod experiment;
+mod figure;
+mod hackbench;
+mod historical_report;
+mod json;
+mod measured;
+mod outcome;
+mod profile;
+mod published;
+mod row;
+mod semopbench;
+mod summary;
+mod text;
+mod time_plan;
+mod volano;
+
+use crate::error::Error;
+use crate::options::{ReportChoice, ReproduceOptions};
+use crate::prove::interrupt::Interrupt;
+use crate::prove::machine::{Build, Machine};
+use crate::prove::{PartOfCommand, duration, format};
+use crate::{outfile, stdout};
+use experiment::Size;
+use historical_report::HistoricalReport;
+use measured::Measured;
+use outcome::{Outcome, Shortcoming};
+use std::process::ExitCode;
+use std::time::Duration;
+use text::OutcomeText;
+use time_plan::TimePlan;
+
+/// The reports, in the order in which `all` measures them.
+const ALL: [&dyn HistoricalReport; 5] =
+    [&semopbench::Semopbench, &dbt1::Dbt1, &profile::Profile, &volano::Volano, &hackbench::Hackbench];
+
+/// At least one report was not measured: docs/exit-codes.md.
+const INCOMPLETE: u8 = 4;
+const INTERRUPTED: u8 = 130;
+
+/// Measures the reports that the command line names. Prints each when it has been measured, and a table of all.
+pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
+    crate::dbt1::named(&options.db)?;
+    outfile::try_files(&[("--json", options.json.as_deref())])?;
+    let is_wanted = |report: &&dyn HistoricalReport| {
+        options.report == ReportChoice::All || report.choice() == options.report
+    };
+    let reports: Vec<&dyn HistoricalReport> = ALL.into_iter().filter(is_wanted).collect();
+    let size = if options.quick { Size::Quick } else { Size::Full };
+    let plan = TimePlan::of(&reports, size, &options.db);
+    let interrupt = Interrupt::install()?;
+    stdout::print(&heading(&plan, size))?;
+    let session = Session { options, size, plan, interrupt };
+    let mut outcomes = Vec::new();
+    for (index, &report) in reports.iter().enumerate() {
+        let outcome = session.measure(index, report)?;
+        // The rest is named in the table.
+        if !session.interrupt.came() || !outcome.measured.is_empty() || reports.len() == 1 {
+            stdout::print(&format!("{}\n", OutcomeText(&outcome)))?;
+        }
+        outcomes.push(outcome);
+    }
+    let written = options.json.as_ref().map_or(Ok(()), |file| json::write(&outcomes, options.quick, file));
+    session.interrupt.allow_signals_to_exit();
+    if let ReportChoice::All = options.report {
+        stdout::print(&summary::Summary(&outcomes).to_string())?;
+    }
+    written?;
+    Ok(match (session.interrupt.came(), outcomes.iter().all(Outcome::is_complete)) {
+        (true, _) => ExitCode::from(INTERRUPTED),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::from(INCOMPLETE),
+    })
+}
+
+/// What is common to all reports of one command.
+struct Session<'o> {
+    options: &'o ReproduceOptions,
+    size: Size,
+    plan: TimePlan,
+    interrupt: Interrupt,
+}
+
+impl Session<'_> {
+    /// Measures one report. Errors are those of unspin itself; what concerns only this report is part of the outcome.
+    fn measure<'r>(&self, index: usize, report: &'r dyn HistoricalReport) -> Result<Outcome<'r>, Error> {
+        let mut outcome = Outcome::of(report);
+        if self.interrupt.came() {
+            return Ok(Outcome { shortcoming: Some(Shortcoming::Interrupted), ..outcome });
+        }
+        if let Some(obstacle) = report.obstacle(&self.options.db) {
+            return Ok(Outcome { shortcoming: Some(Shortcoming::Missing(obstacle.to_string())), ..outcome });
+        }
+        let mut spent = Duration::ZERO;
+        for experiment in report.experiments(self.size, &self.options.db) {
+            let part = self.part(index, report.name(), spent);
+            spent += experiment.budget;
+            match Measured::run(experiment, &self.interrupt, part, self.options.quiet) {
+                Ok(None) => {}
+                Ok(Some(measured)) => {
+                    outcome.shortcoming = measured.failure().map(Shortcoming::Failed);
+                    outcome.measured.push(measured);
+                }
+                Err(error @ (Error::Environment(_) | Error::Usage(_))) => return Err(error),
+                Err(error) => outcome.shortcoming = Some(Shortcoming::Failed(error.to_string())),
+            }
+            if self.interrupt.came() {
+                outcome.shortcoming = Some(Shortcoming::Interrupted);
+            }
+            if outcome.shortcoming.is_some() {
+                break;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// "hackbench, report 5 of 5, at most 38 s left for all".
+    fn part(&self, index: usize, name: &str, spent: Duration) -> PartOfCommand {
+        let left = duration(self.plan.left(index, spent).as_secs_f64());
+        let part = match self.options.report {
+            ReportChoice::All => {
+                format!("{name}, report {} of {}, at most {left} left for all", index + 1, ALL.len())
+            }
+            _ => format!("{name}, at most {left} left"),
+        };
+        PartOfCommand { command: "reproduce", part }
+    }
+}
+
+/// What is going to be measured, on which machine, and how long it takes.
+fn heading(plan: &TimePlan, size: Size) -> String {
+    let machine = Machine::this();
+    let build = Build::THIS;
+    let place = format!(
+        "{} CPUs ({}), Linux {}, unspin {} ({})",
+        machine.cpus, machine.processor, machine.kernel, build.version, build.commit
+    );
+    let total = duration(plan.total().as_secs_f64());
+    let time = format!("At most some {total}: {}.", plan.parts());
+    let rough = match size {
+        Size::Quick => {
+            "Quick figures are rough: runs are short, and as many as fit in the time. Differences by a factor are provable with \
+             them, differences of a few per cent are not."
+        }
+        Size::Full => {
+            "The parameters are those of the reports. --quick takes under three minutes for all five."
+        }
+    };
+    let paragraphs = [place, time, rough.to_owned()].map(|text| format::paragraph(&text, 0));
+    format!("{}\n", paragraphs.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Command, CommandLine};
+    use clap::Parser;
+
+    /// A session may exceed its budget by a run and by the end of its processes; there are six.
+    #[test]
+    fn quick_fits_in_three_minutes_with_a_margin() {
+        let plan = TimePlan::of(&ALL, Size::Quick, "sqlite");
+        assert!(plan.total() <= Duration::from_secs(160), "{}", plan.parts());
+        assert_eq!(plan.left(0, Duration::ZERO), plan.total());
+        assert_eq!(plan.left(ALL.len(), Duration::ZERO), Duration::ZERO);
+        assert_eq!(plan.left(0, Duration::from_secs(1)) + Duration::from_secs(1), plan.total());
+    }
+
+    /// The names of the pairs are those of configurations: otherwise no row would be measured.
+    #[test]
+    fn experiments_are_command_lines_that_measure_their_pairs() {
+        for size in [Size::Quick, Size::Full] {
+            for experiment in ALL.iter().flat_map(|report| report.experiments(size, "sqlite")) {
+                let line = experiment.command_line();
+                let parsed = CommandLine::try_parse_from(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"));
+                let Command::Prove(options) = parsed.command else { panic!("{line:?}") };
+                assert_eq!(options.time_budget, Some(experiment.budget));
+                let names = crate::prove::names(&options).unwrap();
+                assert!(!experiment.pairs.is_empty());
+                for pair in &experiment.pairs {
+                    for name in [pair.before, pair.after] {
+                        assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_report_has_its_name_and_its_figures() {
+        for report in ALL {
+            let parsed = CommandLine::try_parse_from(["unspin", "reproduce", report.name()]).unwrap();
+            let Command::Reproduce(options) = parsed.command else { panic!("{}", report.name()) };
+            assert_eq!(options.report, report.choice());
+            let published = report.published();
+            assert!(!published.is_empty());
+            for text in [report.same(), report.not_the_same(), report.next()] {
+                assert!(!text.ends_with('.') && !text.is_empty(), "a full stop follows: {text}");
+            }
+        }
+    }
+}

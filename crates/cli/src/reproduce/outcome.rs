@@ -1,0 +1,65 @@
+//! What became of a report here: measured, missing, failed, or not begun.
+
+use super::evidence::{self, Evidence};
+use super::historical_report::HistoricalReport;
+use super::measured::Measured;
+use super::published::Published;
+use super::row::Row;
+
+/// A report with its published figures, and what became of its experiments.
+pub struct Outcome<'r> {
+    /// The report.
+    pub report: &'r dyn HistoricalReport,
+    /// Its published comparisons.
+    pub published: Vec<Published>,
+    /// What they prove.
+    pub evidence: Vec<Evidence>,
+    /// The sessions that ended, or were interrupted.
+    pub measured: Vec<Measured>,
+    /// Why not everything was measured, if so.
+    pub shortcoming: Option<Shortcoming>,
+}
+
+/// Why a report was not measured, or not completely.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shortcoming {
+    /// This machine lacks something. The text names the remedy.
+    Missing(String),
+    /// A program failed.
+    Failed(String),
+    /// ^C came.
+    Interrupted,
+}
+
+impl<'r> Outcome<'r> {
+    /// Nothing has been measured yet.
+    pub fn of(report: &'r dyn HistoricalReport) -> Outcome<'r> {
+        let published = report.published();
+        let evidence = evidence::of_all(&published);
+        Outcome { report, published, evidence, measured: Vec::new(), shortcoming: None }
+    }
+
+    /// The rows that were measured here: those of one metered run each, then those that are judged.
+    pub fn rows(&self) -> Vec<Row> {
+        let metered = self.measured.iter().flat_map(|measured| self.report.metered_rows(&measured.report));
+        let judged =
+            self.measured.iter().flat_map(|measured| measured.pairs.iter().map(|pair| pair.row.clone()));
+        metered.chain(judged).collect()
+    }
+
+    /// Whether `--quick` or not, everything was measured.
+    pub fn is_complete(&self) -> bool {
+        self.shortcoming.is_none()
+    }
+
+    /// One word or two: what the runs here prove.
+    pub fn in_brief(&self) -> &'static str {
+        match (&self.shortcoming, self.measured.first().and_then(|measured| measured.pairs.first())) {
+            (Some(Shortcoming::Missing(_)), _) => "missing",
+            (Some(Shortcoming::Failed(_)), _) => "failed",
+            (Some(Shortcoming::Interrupted), _) => "interrupted",
+            (None, Some(pair)) => pair.in_brief(),
+            (None, None) => "nothing",
+        }
+    }
+}

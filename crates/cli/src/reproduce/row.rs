@@ -1,0 +1,106 @@
+//! A row of a report's table: both sides, the ratio, and the runs.
+
+use super::figure::{Figure, Improvement};
+use super::published::Published;
+use crate::prove::format::Scale;
+use serde::Serialize;
+use unspin_stats::{Direction, Moments, Summary, three_digits};
+
+/// A row. Its figures are in the unit that it names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Whose figures they are, and of what.
+    pub label: String,
+    /// The unit.
+    pub unit: String,
+    /// The first side.
+    pub before: Figure,
+    /// The second side.
+    pub after: Figure,
+    /// How many times as good the second side is.
+    pub improvement: Option<Improvement>,
+}
+
+impl Row {
+    /// The row of published figures.
+    pub fn published(published: &Published) -> Row {
+        Row {
+            label: format!("published, {} CPUs: {}", published.cpus, published.what),
+            unit: published.unit.to_owned(),
+            before: published.before.figure.clone(),
+            after: published.after.figure.clone(),
+            improvement: published.improvement(),
+        }
+    }
+
+    /// The row of single figures that were measured here.
+    pub fn single(label: String, unit: &str, direction: Direction, [before, after]: [f64; 2]) -> Row {
+        let [before, after] = [before, after].map(Figure::Single);
+        let improvement = Improvement::of(&before, &after, direction);
+        Row { label, unit: unit.to_owned(), before, after, improvement }
+    }
+
+    /// The unit in which the figures are shown.
+    fn scale(&self) -> Scale {
+        let typical = self.before.mean().or(self.after.mean()).unwrap_or(1.0);
+        Scale::new(typical, &self.unit)
+    }
+
+    /// The cells of the table: both sides, the ratio, its interval, the numbers of runs.
+    pub fn cells(&self) -> [String; 5] {
+        let scale = self.scale();
+        let runs = |figure: &Figure| figure.count().map_or("1".to_owned(), |count| count.to_string());
+        let runs = match (&self.before, &self.after) {
+            (Figure::Words(_), _) | (_, Figure::Words(_)) => "-".to_owned(),
+            (before, after) if before.count() == after.count() => runs(before),
+            (before, after) => format!("{}, {}", runs(before), runs(after)),
+        };
+        let (ratio, interval) = self.shown_improvement();
+        [side(&self.before, &scale), side(&self.after, &scale), ratio, interval, runs]
+    }
+
+    /// The ratio and its interval, for tables.
+    pub fn shown_improvement(&self) -> (String, String) {
+        match self.improvement {
+            None => ("-".into(), "-".into()),
+            Some(Improvement { interval: Some(ratio), .. }) => {
+                let (value, [lower, upper]) = ratio.shown();
+                (value, format!("{lower} – {upper}"))
+            }
+            Some(Improvement { value, interval: None }) => (three_digits(value, 2), "-".into()),
+        }
+    }
+
+    /// The unit, as the tables show it.
+    pub fn shown_unit(&self) -> String {
+        self.scale().unit
+    }
+
+    /// "515.2 → 46.70 s".
+    pub fn in_brief(&self) -> String {
+        let scale = self.scale();
+        let mean = |figure: &Figure| match (figure, figure.mean()) {
+            (Figure::Words(words), _) => (*words).to_owned(),
+            (_, mean) => mean.map_or("-".into(), |mean| scale.show(mean)),
+        };
+        format!("{} → {} {}", mean(&self.before), mean(&self.after), scale.unit).trim_end().to_owned()
+    }
+}
+
+/// The figure of measured runs. Moments need two.
+pub fn measured(summary: &Summary) -> Figure {
+    match summary.standard_deviation {
+        Some(standard_deviation) => {
+            Figure::Moments(Moments { count: summary.count, mean: summary.mean, standard_deviation })
+        }
+        None => Figure::Single(summary.mean),
+    }
+}
+
+fn side(figure: &Figure, scale: &Scale) -> String {
+    match (figure, figure.moments()) {
+        (_, Some(moments)) => scale.show_with_deviation(moments.mean, moments.standard_deviation),
+        (Figure::Words(words), None) => (*words).to_owned(),
+        (_, None) => figure.mean().map_or("-".into(), |mean| scale.show(mean)),
+    }
+}
