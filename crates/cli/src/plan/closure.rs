@@ -104,6 +104,7 @@ mod tests {
             path: path.clone(),
             arguments: Vec::new(),
             run_queue: None,
+            account: None,
         };
         let closure = Closure::of(&program);
         assert_eq!(closure.files[0].path(), path.canonicalize().unwrap());

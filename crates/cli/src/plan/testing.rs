@@ -63,6 +63,7 @@ pub fn program(path: &Path) -> Program {
         name: path.as_os_str().to_owned(),
         arguments: Vec::new(),
         run_queue: None,
+        account: None,
     }
 }
 

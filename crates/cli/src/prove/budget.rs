@@ -19,6 +19,8 @@ pub struct TimeBudget {
     total: Duration,
     /// The number of rounds, if that is given: then it limits only the search.
     rounds: Option<u32>,
+    /// The last part of the budget, in which no round begins.
+    reserve: Duration,
 }
 
 /// A proof did not fit in the time budget.
@@ -47,7 +49,12 @@ const MARGIN: f64 = 1.15;
 impl TimeBudget {
     /// Begins now.
     pub fn begin(total: Duration, rounds: Option<u32>) -> TimeBudget {
-        TimeBudget { began: Instant::now(), total, rounds }
+        TimeBudget { began: Instant::now(), total, rounds, reserve: Duration::ZERO }
+    }
+
+    /// The same, with a part at its end in which no round begins.
+    pub fn with_reserve(self, reserve: Duration) -> TimeBudget {
+        TimeBudget { reserve, ..self }
     }
 
     /// The time since the beginning.
@@ -73,11 +80,11 @@ impl TimeBudget {
         self.total.saturating_sub(self.elapsed()).max(self.total / 2)
     }
 
-    /// The time from `moment` to the end of the budget; without limit if the number of rounds is given.
+    /// The time from `moment` to the end of the budget, less the reserve; without limit if the number of rounds is given.
     pub fn left_after(&self, moment: Instant) -> Duration {
         match self.rounds {
             Some(_) => Duration::MAX,
-            None => (self.began + self.total).saturating_duration_since(moment),
+            None => (self.began + self.total.saturating_sub(self.reserve)).saturating_duration_since(moment),
         }
     }
 

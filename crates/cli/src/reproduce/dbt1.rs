@@ -71,7 +71,7 @@ impl HistoricalReport for Dbt1 {
 
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("--items 1000 --scale 1 --browsers 16 --warm-up 100ms --duration 400ms", 38),
+            Size::Quick => ("--items 1000 --scale 1 --browsers 16 --warm-up 100ms --duration 400ms", 36),
             Size::Full => ("--warm-up 2s --duration 10s", 1200),
         };
         let mut arguments = words(&format!("--mutex adaptive dbt1 --runs 1 {load} --db"));
@@ -80,6 +80,7 @@ impl HistoricalReport for Dbt1 {
             what: "the shop's mutexes: libc's, and adaptive ones",
             budget: Duration::from_secs(seconds),
             arguments,
+            unit: "BT/s",
             pairs: vec![Pair {
                 what: "libc's mutexes (the control) → adaptive",
                 before: "system",
@@ -147,6 +148,7 @@ mod tests {
     fn claims_of_the_text_are_refuted_by_the_table() {
         let distance = (RCU.mean - STOCK.mean) / STOCK.standard_deviation;
         assert_eq!(format!("{distance:.1}"), "0.6");
-        assert!(90.4 > RCU.mean);
+        let smallest = 90.4;
+        assert!(smallest - RCU.mean > 0.5, "no run is smaller, so that the mean cannot be");
     }
 }

@@ -152,11 +152,16 @@ impl Evidence {
     fn means(&self) -> String {
         match &self.means {
             MeansEvidence::Welch { figures, p_corrected } => format!(
-                "the means {} (Welch's t test: t = {}, {:.1} degrees of freedom, p {})",
+                "the means {} (Welch's t test: t = {}, {:.1} degrees of freedom, p {}{})",
                 if *p_corrected <= ALPHA { "differ" } else { "do not differ provably" },
                 three_digits(figures.t.abs(), 2),
                 figures.freedom,
-                p(*p_corrected)
+                p(figures.p),
+                if *p_corrected > figures.p {
+                    format!(", corrected {}", p_value(*p_corrected))
+                } else {
+                    String::new()
+                }
             ),
             MeansEvidence::CannotBeJudged { why } => format!("the means cannot be judged: {why}"),
         }

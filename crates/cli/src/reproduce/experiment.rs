@@ -20,6 +20,8 @@ pub struct Experiment {
     pub budget: Duration,
     /// The arguments of `unspin prove`, without the time budget.
     pub arguments: Vec<String>,
+    /// The unit of the figure, if the session does not know it.
+    pub unit: &'static str,
     /// The pairs to be compared: those of the report first.
     pub pairs: Vec<Pair>,
 }

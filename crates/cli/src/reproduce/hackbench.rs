@@ -68,13 +68,14 @@ impl HistoricalReport for Hackbench {
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("hackbench 5 -l 25 --transport queue", 38),
+            Size::Quick => ("hackbench 5 -l 20 --transport queue", 34),
             Size::Full => ("hackbench 50 --transport queue", 1800),
         };
         vec![Experiment {
             what: "the mutexes of the queues",
             budget: Duration::from_secs(seconds),
             arguments: words(&format!("--mutex rt-fair,rt-steal,rt-adaptive {load}")),
+            unit: "s",
             pairs: vec![
                 Pair { what: "strict → adaptive, all steps", before: "rt-fair", after: "rt-adaptive" },
                 Pair { what: "strict → stealing", before: "rt-fair", after: "rt-steal" },
@@ -92,7 +93,7 @@ impl HistoricalReport for Hackbench {
     fn not_the_same(&self) -> &'static str {
         "the locks are pthread mutexes of the benchmark's own queues; Rostedt's were the kernel's, under sockets, which no preload \
          library can replace. All of a group's threads meet in one mutex, so strict order costs more here than 4.4 times. The step \
-         \"one exchange fewer\" has no counterpart: the kinds here have one exchange from the start. --quick has 5 groups and 25 \
+         \"one exchange fewer\" has no counterpart: the kinds here have one exchange from the start. --quick has 5 groups and 20 \
          messages; the full size 50 groups and 100"
     }
 

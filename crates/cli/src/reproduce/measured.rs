@@ -47,7 +47,11 @@ impl Measured {
         };
         options.quiet = is_quiet;
         let Some(report) = prove::measure(&options, interrupt, part)? else { return Ok(None) };
-        let pairs = experiment.pairs.iter().filter_map(|&pair| MeasuredPair::of(pair, &report)).collect();
+        let pairs = experiment
+            .pairs
+            .iter()
+            .filter_map(|&pair| MeasuredPair::of(pair, &report, experiment.unit))
+            .collect();
         Ok(Some(Measured { experiment, report, pairs }))
     }
 
@@ -74,9 +78,8 @@ impl Measured {
 }
 
 impl MeasuredPair {
-    fn of(pair: Pair, report: &Report) -> Option<MeasuredPair> {
+    fn of(pair: Pair, report: &Report, unit: &str) -> Option<MeasuredPair> {
         let comparison = report.between(pair.before, pair.after)?;
-        let metric = &report.session.analysis.metric;
         let before = row::measured(&report.summary(pair.before)?);
         let after = comparison.summary.as_ref().map_or(Figure::Words("failed"), row::measured);
         let confidence = report.session.analysis.settings.confidence;
@@ -87,7 +90,7 @@ impl MeasuredPair {
         let label = format!("here, {} CPUs: {}", report.machine.cpus, pair.what);
         Some(MeasuredPair {
             pair,
-            row: Row { label, unit: metric.unit.clone(), before, after, improvement },
+            row: Row { label, unit: unit.to_owned(), before, after, improvement },
             comparison,
         })
     }

@@ -59,19 +59,23 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     let session = Session { options, size, plan, interrupt };
     let mut outcomes = Vec::new();
     for (index, &report) in reports.iter().enumerate() {
-        let outcome = session.measure(index, report)?;
-        // The rest is named in the table.
-        if !session.interrupt.came() || !outcome.measured.is_empty() || reports.len() == 1 {
-            stdout::print(&format!("{}\n", OutcomeText(&outcome)))?;
-        }
+        let outcome = session.measure(index, report);
+        // The table names the reports that an interrupt left out.
+        let text = match session.interrupt.came() && outcome.measured.is_empty() && reports.len() > 1 {
+            true => String::new(),
+            false => format!("{}\n", OutcomeText(&outcome)),
+        };
         outcomes.push(outcome);
+        // The file first, and after each report: what was measured is kept however the command ends.
+        if let Some(file) = &options.json {
+            json::write(&outcomes, options.quick, file)?;
+        }
+        stdout::print(&text)?;
     }
-    let written = options.json.as_ref().map_or(Ok(()), |file| json::write(&outcomes, options.quick, file));
     session.interrupt.allow_signals_to_exit();
     if let ReportChoice::All = options.report {
         stdout::print(&summary::Summary(&outcomes).to_string())?;
     }
-    written?;
     Ok(match (session.interrupt.came(), outcomes.iter().all(Outcome::is_complete)) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, true) => ExitCode::SUCCESS,
@@ -88,14 +92,14 @@ struct Session<'o> {
 }
 
 impl Session<'_> {
-    /// Measures one report. Errors are those of unspin itself; what concerns only this report is part of the outcome.
-    fn measure<'r>(&self, index: usize, report: &'r dyn HistoricalReport) -> Result<Outcome<'r>, Error> {
+    /// Measures one report. An error is part of the outcome: the other reports go on.
+    fn measure<'r>(&self, index: usize, report: &'r dyn HistoricalReport) -> Outcome<'r> {
         let mut outcome = Outcome::of(report);
         if self.interrupt.came() {
-            return Ok(Outcome { shortcoming: Some(Shortcoming::Interrupted), ..outcome });
+            return Outcome { shortcoming: Some(Shortcoming::Interrupted), ..outcome };
         }
         if let Some(obstacle) = report.obstacle(&self.options.db) {
-            return Ok(Outcome { shortcoming: Some(Shortcoming::Missing(obstacle.to_string())), ..outcome });
+            return Outcome { shortcoming: Some(Shortcoming::Missing(obstacle.to_string())), ..outcome };
         }
         let mut spent = Duration::ZERO;
         for experiment in report.experiments(self.size, &self.options.db) {
@@ -107,7 +111,6 @@ impl Session<'_> {
                     outcome.shortcoming = measured.failure().map(Shortcoming::Failed);
                     outcome.measured.push(measured);
                 }
-                Err(error @ (Error::Environment(_) | Error::Usage(_))) => return Err(error),
                 Err(error) => outcome.shortcoming = Some(Shortcoming::Failed(error.to_string())),
             }
             if self.interrupt.came() {
@@ -117,7 +120,7 @@ impl Session<'_> {
                 break;
             }
         }
-        Ok(outcome)
+        outcome
     }
 
     /// "hackbench, report 5 of 5, at most 38 s left for all".

@@ -51,7 +51,7 @@ impl HistoricalReport for Profile {
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("-g 8 -s 1 -n 20000", 22),
+            Size::Quick => ("-g 8 -s 1 -n 5000", 32),
             Size::Full => ("-g 64 -s 16 -n 500", 900),
         };
         // The name of a workload means the workload. The profiler has none, so its file is named.
@@ -65,6 +65,7 @@ impl HistoricalReport for Profile {
             what: "ticks of semopbench outside the loops that spin for a lock",
             budget: Duration::from_secs(seconds),
             arguments,
+            unit: "%",
             pairs: vec![
                 Pair { what: "one lock → RCU", before: "global", after: "rcu" },
                 Pair { what: "this kernel (the control) → RCU", before: "kernel", after: "rcu" },

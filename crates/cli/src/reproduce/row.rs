@@ -64,8 +64,8 @@ impl Row {
         match self.improvement {
             None => ("-".into(), "-".into()),
             Some(Improvement { interval: Some(ratio), .. }) => {
-                let (value, [lower, upper]) = ratio.shown();
-                (value, format!("{lower} – {upper}"))
+                let (_, [lower, upper]) = ratio.shown();
+                (three_digits(ratio.value, 2), format!("{lower} – {upper}"))
             }
             Some(Improvement { value, interval: None }) => (three_digits(value, 2), "-".into()),
         }

@@ -66,3 +66,34 @@ impl fmt::Display for Summary<'_, '_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::hackbench::Hackbench;
+    use super::super::profile::Profile;
+    use super::*;
+
+    #[test]
+    fn table_has_a_row_for_each_report_and_names_what_is_missing() {
+        let missing = Some(Shortcoming::Missing("perf events: sysctl".into()));
+        let outcomes = [
+            Outcome { shortcoming: missing, ..Outcome::of(&Profile) },
+            Outcome { shortcoming: Some(Shortcoming::Interrupted), ..Outcome::of(&Hackbench) },
+        ];
+        let text = Summary(&outcomes).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[..5],
+            [
+                "== all reports",
+                "",
+                "            published              ratio proven       here                     ratio proven",
+                "profile     30.00 → \"gone\" %           - one run      -                            - missing",
+                "hackbench   17.29 → 4.846 s         3.57 yes          -                            - interrupted",
+            ]
+        );
+        assert!(text.contains("\nprofile: missing on this machine: perf events: sysctl\n"), "{text}");
+        assert!(text.ends_with("\nhackbench: interrupted\n"), "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -66,13 +66,14 @@ impl HistoricalReport for Volano {
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("--rooms 5 --users 10 --messages 40 --runs 1", 25),
+            Size::Quick => ("--rooms 5 --users 10 --messages 40 --runs 1", 20),
             Size::Full => ("", 900),
         };
         vec![Experiment {
             what: "messages per second on each run queue",
             budget: Duration::from_secs(seconds),
             arguments: words(&format!("--runqueue global,percpu volano {load}")),
+            unit: "messages/s",
             pairs: vec![Pair {
                 what: "messages/s, one queue (the control) → one each",
                 before: "global",

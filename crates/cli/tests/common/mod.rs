@@ -68,6 +68,14 @@ impl Background {
         Background { child, stderr }
     }
 
+    /// The same, with standard output in a file.
+    pub fn start_with_output(mut command: Command, output: &Path) -> Background {
+        let file = std::fs::File::create(output).unwrap();
+        let mut child = command.process_group(0).stdout(file).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Background { child, stderr }
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
