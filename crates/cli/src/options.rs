@@ -9,6 +9,7 @@ mod observe;
 mod profile;
 mod prove;
 mod replace;
+mod scale;
 mod size;
 mod top;
 mod volano;
@@ -22,6 +23,7 @@ pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 pub use replace::Replace;
+pub use scale::ScaleOptions;
 pub use top::TopOptions;
 pub use volano::{VolanoModel, VolanoOptions};
 
@@ -60,6 +62,7 @@ pub struct CommandLine {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Prove(ProveOptions),
+    Scale(ScaleOptions),
     Meter(MeterOptions),
     Report(ReportOptions),
     Top(TopOptions),

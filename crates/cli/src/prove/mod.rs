@@ -1,30 +1,30 @@
 //! `unspin prove`: measures a program with other locks and reports which differences are proven.
 
-mod budget;
+pub mod budget;
 mod call_sites;
 mod captured_output;
 pub mod conditions;
-mod configuration;
-mod figure;
-mod format;
-mod interrupt;
+pub mod configuration;
+pub mod figure;
+pub mod format;
+pub mod interrupt;
 mod json;
 mod leftovers;
 mod locks;
-mod machine;
-mod metering;
-mod monitor;
-mod progress;
+pub mod machine;
+pub mod metering;
+pub mod monitor;
+pub mod progress;
 mod recommendation;
 mod report;
-mod requested;
+pub mod requested;
 mod run_queues;
-mod runner;
+pub mod runner;
 mod search;
 mod session;
-mod setup;
+pub mod setup;
 mod staircase;
-mod standard_input;
+pub mod standard_input;
 mod text;
 mod waits;
 
@@ -66,7 +66,7 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     if let Some(warning) = standard_input::warning() {
         crate::stderr::say(format_args!("{warning}"));
     }
-    let progress = Progress::new(budget, options.quiet);
+    let progress = Progress::new("prove", budget, options.quiet);
     let runner = Runner::new(&program, &figure, &interrupt, &progress, library::unpack()?)?;
     let report = match requested {
         Some(mut requested) => judge_requested(&runner, &mut requested, &budget, options),

@@ -12,6 +12,8 @@ use std::time::Duration;
 /// The progress of `prove`.
 #[derive(Debug)]
 pub struct Progress {
+    /// What begins every line: `unspin prove:`.
+    head: String,
     budget: TimeBudget,
     output: ProgressOutput,
     /// Estimated time of the whole, if it is known.
@@ -31,21 +33,26 @@ enum ProgressOutput {
     Quiet,
 }
 
-/// What begins every line.
-const HEAD: &str = "unspin prove:";
 /// Length of the bar in steps.
 const STEPS: u64 = 1000;
 
 impl Progress {
-    /// No phase has begun.
-    pub fn new(budget: TimeBudget, is_quiet: bool) -> Progress {
+    /// No phase of this command has begun.
+    pub fn new(command: &str, budget: TimeBudget, is_quiet: bool) -> Progress {
         let output = match (is_quiet, std::io::stderr().is_terminal()) {
             (true, _) => ProgressOutput::Quiet,
             (false, true) => ProgressOutput::Status(bar()),
             (false, false) => ProgressOutput::Lines,
         };
         let whole = Cell::new(budget.total());
-        Progress { budget, output, whole, doing: RefCell::default(), has_explained: Cell::default() }
+        Progress {
+            head: format!("unspin {command}:"),
+            budget,
+            output,
+            whole,
+            doing: RefCell::default(),
+            has_explained: Cell::default(),
+        }
     }
 
     /// A phase begins.
@@ -131,7 +138,7 @@ impl Progress {
 
     /// Standard error may be closed or full; the measurement goes on.
     fn line(&self, text: &str) {
-        let _ = writeln!(std::io::stderr(), "{HEAD} {text}");
+        let _ = writeln!(std::io::stderr(), "{} {text}", self.head);
     }
 }
 
