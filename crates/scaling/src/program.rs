@@ -23,8 +23,10 @@ pub struct MachineCost {
     pub transfer_s: f64,
     /// CPU time of one sleep and wake-up where waker and sleeper share a CPU, in seconds.
     pub sleep_here_s: f64,
-    /// The same on two busy CPUs, where the scheduler places the threads, in seconds.
+    /// The same on two busy CPUs if waker and sleeper share a CPU as often as not, in seconds.
     pub sleep_across_s: f64,
+    /// The same on two busy CPUs if the scheduler places the threads, in seconds.
+    pub sleep_placed_s: f64,
 }
 
 /// What runs on one CPU tell about a program under one configuration.
@@ -80,7 +82,7 @@ impl ProgramModel {
             profile,
             one,
             cost_s,
-            remote_s: (machine.sleep_across_s - machine.sleep_here_s).max(0.0),
+            remote_s: (machine.sleep_placed_s - machine.sleep_here_s).max(0.0),
             per_waiter_s: 0.5 * machine.transfer_s,
         }
     }
@@ -138,7 +140,8 @@ impl ProgramProfile {
 mod tests {
     use super::*;
 
-    const MACHINE: MachineCost = MachineCost { transfer_s: 1e-7, sleep_here_s: 2e-6, sleep_across_s: 5e-6 };
+    const MACHINE: MachineCost =
+        MachineCost { transfer_s: 1e-7, sleep_here_s: 2e-6, sleep_across_s: 6e-6, sleep_placed_s: 5e-6 };
     const PROFILE: ProgramProfile = ProgramProfile {
         threads: 8,
         style: WaitStyle::Spin,

@@ -107,7 +107,8 @@ fn fit_on_simulated_runs_finds_the_hand_over_and_predicts_more_cpus() {
         sleeps: 0.0,
     };
     // The probe is wrong: it says that nothing costs anything on several CPUs.
-    let machine = MachineCost { transfer_s: 0.0, sleep_here_s: 0.0, sleep_across_s: 0.0 };
+    let machine =
+        MachineCost { transfer_s: 0.0, sleep_here_s: 0.0, sleep_across_s: 0.0, sleep_placed_s: 0.0 };
     let fit =
         ScalingFit::new(&[measure(1), measure(2), measure(4)], profile, &machine, &[8, 16, 32], 5).unwrap();
     let (low, high) = fit.cost_interval_s.unwrap();
@@ -133,7 +134,8 @@ fn one_cpu_alone_gives_a_prediction_without_interval() {
         hold_s: 1e-6,
         sleeps: 0.0,
     };
-    let machine = MachineCost { transfer_s: 1e-7, sleep_here_s: 2e-6, sleep_across_s: 5e-6 };
+    let machine =
+        MachineCost { transfer_s: 1e-7, sleep_here_s: 2e-6, sleep_across_s: 5e-6, sleep_placed_s: 5e-6 };
     let one = CpuMeasurement { cpus: 1, throughputs: vec![1e5, 1.1e5, 0.9e5] };
     let fit = ScalingFit::new(std::slice::from_ref(&one), profile, &machine, &[2], 1).unwrap();
     assert!(fit.predictions[0].interval.is_some() && fit.predictions[1].interval.is_none());

@@ -5,7 +5,7 @@
 //! - *Sleep*: rings of threads that pass a token on by futex: wake the next thread, sleep until woken. Several rings keep
 //!   each CPU busy, so no CPU has to leave an idle state. The cost is CPU time, which other programs do not lengthen.
 //!   All threads on one CPU yield the cost where waker and sleeper share it; neighbours on different CPUs that where they
-//!   do not. On two busy CPUs a wake-up is of one sort as often as of the other.
+//!   do not; threads that may run on both that of the scheduler's choice, which keeps most wake-ups on one CPU.
 
 use super::cpu_sets::CpuSets;
 use crate::error::Error;
@@ -23,26 +23,37 @@ const CHANGES: u32 = 2000;
 const BATCHES: usize = 40;
 /// Rings, and rounds of each ring's token.
 const RINGS: usize = 4;
-const ROUNDS: u32 = 4000;
+const ROUNDS: u32 = 1000;
+/// Batches of the sleep's probe.
+const SLEEP_BATCHES: usize = 5;
 /// Threads of a ring.
 const MEMBERS: usize = 2;
 
-/// Measures all costs; about a tenth of a second. With one CPU all costs between CPUs are 0.
+/// Measures all costs; about half a second. With one CPU all costs between CPUs are 0.
 pub fn measure(cpu_sets: &CpuSets) -> Result<MachineCost, Error> {
     let failed = |e: std::io::Error| {
         Error::Environment(format!("cannot start a thread that measures the machine: {e} (ulimit -u)"))
     };
-    let (here, across) = match *cpu_sets.allowed {
-        [] => return Ok(MachineCost { transfer_s: 0.0, sleep_here_s: 0.0, sleep_across_s: 0.0 }),
-        [one] => ([one, one], None),
-        [one, two, ..] => ([one, one], Some([one, two])),
+    let (one, two) = match *cpu_sets.allowed {
+        [] => {
+            let costs = [0.0; 4];
+            return Ok(cost(costs));
+        }
+        [one] => {
+            let here = sleep_s(&|_| vec![one]).map_err(failed)?;
+            return Ok(cost([0.0, here, here, here]));
+        }
+        [one, two, ..] => (one, two),
     };
-    let sleep_here_s = sleep_s(here).map_err(failed)?;
-    let Some(across) = across else {
-        return Ok(MachineCost { transfer_s: 0.0, sleep_here_s, sleep_across_s: sleep_here_s });
-    };
-    let sleep_across_s = 0.5 * (sleep_here_s + sleep_s(across).map_err(failed)?);
-    Ok(MachineCost { transfer_s: transfer_s(across).map_err(failed)?, sleep_here_s, sleep_across_s })
+    let here = sleep_s(&|_| vec![one]).map_err(failed)?;
+    let between = sleep_s(&|place| vec![if place % 2 == 0 { one } else { two }]).map_err(failed)?;
+    let placed = sleep_s(&|_| vec![one, two]).map_err(failed)?;
+    let transfer = transfer_s([one, two]).map_err(failed)?;
+    Ok(cost([transfer, here, 0.5 * (here + between), placed]))
+}
+
+fn cost([transfer_s, sleep_here_s, sleep_across_s, sleep_placed_s]: [f64; 4]) -> MachineCost {
+    MachineCost { transfer_s, sleep_here_s, sleep_across_s, sleep_placed_s }
 }
 
 /// Seconds of one transfer.
@@ -88,16 +99,26 @@ fn change(word: &AtomicU32, expected: u32) {
     word.store(expected + 1, Ordering::Release);
 }
 
-/// CPU seconds of one sleep with its wake-up. Members of a ring are on the CPUs in turn.
-fn sleep_s(cpus: [usize; 2]) -> std::io::Result<f64> {
+/// CPU seconds of one sleep with its wake-up. `cpus_of` has the CPUs for each place in a ring. The smallest of some
+/// batches: other programs evict caches, and make a batch costlier, never cheaper.
+fn sleep_s(cpus_of: &dyn Fn(usize) -> Vec<usize>) -> std::io::Result<f64> {
+    let mut least = f64::INFINITY;
+    for _ in 0..SLEEP_BATCHES {
+        least = least.min(sleep_batch_s(cpus_of)?);
+    }
+    Ok(least)
+}
+
+fn sleep_batch_s(cpus_of: &dyn Fn(usize) -> Vec<usize>) -> std::io::Result<f64> {
     let mut threads = Vec::new();
     let before = Usage::of_self();
     for ring in 0..RINGS {
         let tokens: Arc<Vec<AtomicU32>> = Arc::new((0..MEMBERS).map(|_| AtomicU32::new(0)).collect());
         for member in 0..MEMBERS {
-            let tokens = Arc::clone(&tokens);
+            let (tokens, cpus) = (Arc::clone(&tokens), cpus_of(ring + member));
             threads.push(thread::Builder::new().spawn(move || {
-                sched::stay_on(cpus[(ring + member) % 2]);
+                // A thread that cannot be bound runs where the scheduler places it, which costs something as well.
+                let _ = sched::stay_on_all(&cpus);
                 for round in 0..ROUNDS {
                     // The first member starts with the token.
                     if round > 0 || member > 0 {

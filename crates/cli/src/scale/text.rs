@@ -32,13 +32,14 @@ impl fmt::Display for Text<'_> {
         let cost = &report.machine_cost;
         let measured = format!(
             "Measured on {} CPUs, {} rounds in random order, {:.0} s. All other rows are predictions. Between this machine's \
-             CPUs a cache line takes {}, a sleep with its wake-up {} of CPU time ({} within one CPU).",
+             CPUs a cache line takes {}, a sleep with its wake-up {} of CPU time ({} within one CPU, {} where the scheduler places the threads).",
             cpus.join(" and "),
             report.rounds,
             report.elapsed_s,
             time(cost.transfer_s),
             time(cost.sleep_across_s),
             time(cost.sleep_here_s),
+            time(cost.sleep_placed_s),
         );
         writeln!(f, "{}", paragraph(&measured, 0))?;
         let most = report.configurations.iter().flat_map(|c| &c.fit.predictions).map(|p| p.throughput);
