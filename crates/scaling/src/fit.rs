@@ -114,6 +114,9 @@ impl fmt::Display for FitError {
 
 impl std::error::Error for FitError {}
 
+/// A figure of some points (CPUs, throughput).
+type Statistic<'a> = &'a dyn Fn(&[(u32, f64)]) -> f64;
+
 const CONFIDENCE: f64 = 0.95;
 /// Resamples of the rounds. The interval is made of their standard deviation, which 200 give to some 5 %.
 const RESAMPLES: usize = 200;
@@ -146,7 +149,7 @@ impl ScalingFit {
                 draws.push(points_of(measurements, &drawn));
             }
         }
-        let spread = |statistic: &dyn Fn(&[(u32, f64)]) -> f64| half_width(&draws, rounds, statistic);
+        let spread = |statistic: Statistic<'_>| half_width(&draws, rounds, statistic);
         let validations: Vec<Validation> = (1..points.len())
             .map(|n| {
                 let ratio =
@@ -280,11 +283,7 @@ fn doublings(cpus: u32, from: u32) -> f64 {
 
 /// Half the width of the 95 % interval of a logarithm: the standard deviation of the resamples, corrected for the few
 /// rounds as in `unspin_stats::bootstrap` (t for the normal quantile, n − 1 for n).
-fn half_width(
-    draws: &[Vec<(u32, f64)>],
-    rounds: usize,
-    statistic: &dyn Fn(&[(u32, f64)]) -> f64,
-) -> Option<f64> {
+fn half_width(draws: &[Vec<(u32, f64)>], rounds: usize, statistic: Statistic<'_>) -> Option<f64> {
     if draws.is_empty() {
         return None;
     }

@@ -2,7 +2,7 @@
 //!
 //! VolanoMark 10/100 on 8 CPUs. The report has no throughput, only rows of locks.
 
-use super::Check;
+use super::check::Check;
 use crate::lock_chain::{LockChain, LockState, WaitingCost};
 use crate::lock_set;
 

@@ -2,7 +2,7 @@
 //!
 //! `semopbench -g 64 -s 16 -n 16384` on 8 CPUs (Pentium III, 700 MHz), 2.5.44-mm2 without and with the RCU patch.
 
-use super::Check;
+use super::check::Check;
 use crate::lock_chain::{LockChain, WaitingCost};
 
 /// CPUs of the machine.
