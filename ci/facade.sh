@@ -73,7 +73,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols,trace,waiting,dbt1}/src/lib.rs crates/cli/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,meter,sync,symbols,trace,waiting,dbt1}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '^[^:]*:[0-9]+:\s*#!?\[allow\(' \
@@ -92,6 +92,7 @@ check() {
     may_depend runqueue locks meter waiting
     may_depend meter
     may_depend stats
+    may_depend scaling stats
     may_depend symbols
     may_depend trace
     may_depend workloads runqueue
@@ -99,7 +100,7 @@ check() {
     may_depend sysv rcu meter waiting
     may_depend preload locks meter sysv waiting
     may_depend c sysv
-    may_depend cli waiting locks stats meter symbols trace workloads sysv runqueue dbt1
+    may_depend cli waiting locks stats scaling meter symbols trace workloads sysv runqueue dbt1
     forbid "files of one crate use each other in no circle but those of ci/circles/list.txt" . < <("${circles[@]}" . 2>&1)
     [ "$violations" -eq 0 ] || fail "$violations rules are broken"
     echo "facade: all rules hold"

@@ -26,6 +26,7 @@ mod run;
 mod run_queue;
 mod run_queue_program;
 mod runtime;
+mod scale;
 mod scratch;
 mod semopbench;
 mod server_line;
@@ -42,6 +43,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let outcome = match CommandLine::read().command {
         Command::Prove(options) => prove::run(&options),
+        Command::Scale(options) => scale::run(&options),
         Command::Meter(options) => meter::run(&options),
         Command::Report(options) => meter::replay(&options),
         Command::Top(options) => top::run(&options),

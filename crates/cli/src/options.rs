@@ -10,6 +10,7 @@ mod profile;
 mod prove;
 mod replace;
 mod reproduce;
+mod scale;
 mod server;
 mod size;
 mod top;
@@ -25,6 +26,7 @@ pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 pub use replace::Replace;
 pub use reproduce::{ReportChoice, ReproduceOptions};
+pub use scale::ScaleOptions;
 pub use server::ServerOptions;
 pub use top::TopOptions;
 pub use volano::{VolanoModel, VolanoOptions};
@@ -64,6 +66,7 @@ pub struct CommandLine {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Prove(ProveOptions),
+    Scale(ScaleOptions),
     Meter(MeterOptions),
     Report(ReportOptions),
     Top(TopOptions),

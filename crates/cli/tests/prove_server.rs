@@ -14,6 +14,9 @@ fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// No processes.
+const NONE: [u32; 0] = [];
+
 /// The server of `tests/c/server.c`, on an address that no other test has.
 struct Server {
     program: PathBuf,
@@ -81,7 +84,7 @@ fn server_is_judged_by_its_load() {
     let runs = result["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 7 * 4, "the warm-up and six rounds of four");
     assert!(runs.iter().all(|run| run["value"] == 500.0 && run["left_processes"] == 0), "{runs:?}");
-    assert_eq!(server.running(), []);
+    assert_eq!(server.running(), NONE);
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn misbehaving_commands_are_one_line() {
         let (out, err, code) = finish(&mut server.prove("serve", &[&["--mutex", "fair"], options].concat()));
         assert_eq!((out.as_str(), code), ("", Some(4)), "{options:?}: {err}");
         assert!(err.contains(said), "{options:?}: {err}");
-        assert_eq!(server.running(), [], "{options:?}");
+        assert_eq!(server.running(), NONE, "{options:?}");
     }
 }
 
@@ -209,7 +212,7 @@ fn failure_in_a_later_run_keeps_what_was_measured() {
     let (out, err, code) = finish(&mut server.prove("serve", &options));
     assert_eq!(code, Some(4), "{out}{err}");
     assert!(flat(&out).contains("the load ended with exit code 1"), "{out}");
-    assert_eq!(server.running(), []);
+    assert_eq!(server.running(), NONE);
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn interrupt_stops_server_and_load() {
     child::signal(prove.pid(), Signal::PassedOn(2)).unwrap();
     assert_eq!(prove.wait().code(), Some(130), "{}", prove.rest());
     assert!(gone(load));
-    assert_eq!(server.running(), []);
+    assert_eq!(server.running(), NONE);
 }
 
 #[test]

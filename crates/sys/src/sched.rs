@@ -1,6 +1,6 @@
 //! CPUs and the scheduler.
 
-use crate::{file, futex, raw};
+use crate::{Errno, file, futex, raw};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 
@@ -36,6 +36,23 @@ pub fn stay_on(cpu: usize) {
     // SAFETY: a live mask; 0 is the calling thread.
     let _ =
         unsafe { raw::call(libc::SYS_sched_setaffinity, [0, size_of_val(&mask), mask.as_ptr() as usize]) };
+}
+
+/// Binds the calling thread, and what it starts from now on, to these CPUs.
+///
+/// # Errors
+/// If the thread may run on none of them, or the kernel does not permit it.
+pub fn stay_on_all(cpus: &[usize]) -> Result<(), Errno> {
+    let mut mask: Cpus = [0; 128];
+    for &cpu in cpus {
+        if let Some(word) = mask.get_mut(cpu / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+    // SAFETY: a live mask; 0 is the calling thread.
+    let set =
+        unsafe { raw::call(libc::SYS_sched_setaffinity, [0, size_of_val(&mask), mask.as_ptr() as usize]) };
+    set.map(|_| ())
 }
 
 /// Number of threads of this machine that run or are ready to run now, including the calling one: proc(5),

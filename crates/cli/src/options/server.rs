@@ -4,7 +4,7 @@ use clap::Args;
 use std::time::Duration;
 
 /// A server, and the commands that wait for it, load it and stop it.
-#[derive(Args, Debug)]
+#[derive(Args, Default, Debug)]
 #[command(next_help_heading = "Servers")]
 pub struct ServerOptions {
     /// Judge a server: each run starts it, waits until --ready succeeds, times --load, and stops it. The server must stay in the

@@ -1,36 +1,36 @@
 //! `unspin prove`: measures a program with other locks and reports which differences are proven.
 
 mod attended;
-mod budget;
+pub mod budget;
 mod call_sites;
 mod captured_output;
 pub mod conditions;
-mod configuration;
+pub mod configuration;
 mod ending;
-mod figure;
+pub mod figure;
 pub mod format;
 pub mod interrupt;
 pub mod json;
 mod leftovers;
 mod locks;
 pub mod machine;
-mod metering;
-mod monitor;
+pub mod metering;
+pub mod monitor;
 mod performance;
 mod process_tree;
-mod progress;
+pub mod progress;
 mod recommendation;
 pub mod report;
-mod requested;
+pub mod requested;
 pub mod run_queues;
-mod runner;
+pub mod runner;
 mod search;
 mod served;
 mod service;
 mod session;
-mod setup;
+pub mod setup;
 mod staircase;
-mod standard_input;
+pub mod standard_input;
 pub mod text;
 mod waits;
 mod web_shop;
@@ -75,7 +75,7 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
         crate::stderr::say(format_args!("{warning}"));
     }
     let budget = TimeBudget::begin(options.time_budget(), options.runs);
-    let progress = Progress::new(budget, options.quiet);
+    let progress = Progress::new("prove", budget, options.quiet);
     let report = measure_under(options, budget, &interrupt, &progress);
     progress.finish();
     let Some(report) = report? else {

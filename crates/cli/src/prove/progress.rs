@@ -45,9 +45,9 @@ enum ProgressOutput {
 const STEPS: u64 = 1000;
 
 impl Progress {
-    /// No phase has begun.
-    pub fn new(budget: TimeBudget, is_quiet: bool) -> Progress {
-        Progress::of_part(PartOfCommand { command: "prove", part: String::new() }, budget, is_quiet)
+    /// No phase of this command has begun.
+    pub fn new(command: &'static str, budget: TimeBudget, is_quiet: bool) -> Progress {
+        Progress::of_part(PartOfCommand { command, part: String::new() }, budget, is_quiet)
     }
 
     /// The same for a session that is a part of another command.

@@ -1,0 +1,90 @@
+//! The options of `unspin scale`.
+
+use super::prove::Choices;
+use crate::engine::{self, Engine};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const SCALE_HELP: &str = "\
+Exit code:
+    0  the table has been printed
+    2  the command line is wrong; or a plan or lock that it names was not found; or --cpus exceeds the CPUs of this machine
+    4  the control failed, or no run of it yielded a figure
+  125  unspin itself failed
+  126  the program cannot be executed, cannot be preloaded, or has nothing to replace
+  127  the program does not exist
+  130  interrupted; the complete rounds until then have been reported
+
+Examples:
+  unspin scale ./bench.sh                                          # as it is: 1, 2, … CPUs here, 4, 8, 16 predicted
+  unspin scale --mutex adaptive --predict 8 ./bench.sh             # libc's mutexes and adaptive ones
+  unspin scale --cpus 1 --predict 2 hackbench 5 --transport queue  # what one CPU tells about two";
+
+/// Predict what more CPUs would show, for a program as it is and with other locks
+///
+/// The program runs on 1, 2, … of this machine's CPUs, with its own locks through the preload library (the control) and with
+/// each candidate, in rounds of random order. One metered run of each on one CPU yields the lock that is held most, and a probe
+/// yields what a cache line's transfer and a wake-up cost between this machine's CPUs. A queueing model of the lock and the
+/// CPUs is fitted on these, checked against the measurements that it does not use, and predicts more CPUs. Predictions are
+/// marked, with their interval.
+#[derive(Args, Debug)]
+#[command(after_help = SCALE_HELP)]
+pub struct ScaleOptions {
+    /// Kinds of mutex to compare with the control, separated by commas: KIND replaces all mutexes, KIND@LOCK one. Kinds: pi, fair,
+    /// steal, adaptive, rt-fair, rt-steal, rt-adaptive [default: those of a workload, else none]
+    #[arg(long, value_name = "KINDS")]
+    pub mutex: Vec<Choices>,
+
+    /// A plan file to compare with the control, in the form that `unspin prove --plan` writes
+    #[arg(long, value_name = "FILE")]
+    pub use_plan: Vec<PathBuf>,
+
+    /// System V engines to compare with the kernel's: `global`, `rcu`
+    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine::judged_parser())]
+    pub sysv: Vec<Engine>,
+
+    /// Numbers of CPUs to measure on, with 1 among them [default: 1, 2, 4, … as far as this machine has them]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cpus: Vec<u32>,
+
+    /// Numbers of CPUs to predict
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "4,8,16",
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub predict: Vec<u32>,
+
+    /// Threads that can run at the same time, if they are fewer than the threads of the program: with tokens that go round in
+    /// rings of processes it is the number of tokens [default: the threads that the meter counts; without a lock as many as there are CPUs]
+    #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub parallel: Option<u32>,
+
+    /// Number of rounds. In each, every configuration runs once on each number of CPUs
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub runs: u32,
+
+    /// The figure of a run: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression
+    /// [default: the figure of a workload, else wall-time]
+    #[arg(long, value_name = "REGEX")]
+    pub metric: Option<String>,
+
+    /// Higher values of the --metric figure are better: it is a rate
+    #[arg(long, requires = "metric")]
+    pub higher_is_better: bool,
+
+    /// End a run that takes longer; it counts as failed
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
+    pub time_limit: Duration,
+
+    /// Write all results, including each run, to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Print no progress on standard error
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}

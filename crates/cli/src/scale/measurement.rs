@@ -1,0 +1,232 @@
+//! The runs: one metered run of each configuration on one CPU, then rounds in random order.
+
+use super::cpu_sets::CpuSets;
+use super::profile::{MeteredLock, throughput, units};
+use crate::error::Error;
+use crate::options::ScaleOptions;
+use crate::prove::configuration::Configuration;
+use crate::prove::metering::{Metering, meter};
+use crate::prove::monitor::NoMonitor;
+use crate::prove::requested::Requested;
+use crate::prove::runner::{Limit, Runner, Trial};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use unspin_scaling::round_order::RoundOrder;
+use unspin_sys::sched;
+
+/// All runs of a session.
+pub struct Measurement {
+    /// The control, then the candidates.
+    pub configurations: Vec<Configuration>,
+    /// The lock of each; none if its metered run failed, or no round is complete.
+    pub locks: Vec<Option<MeteredLock>>,
+    /// Complete runs, in their order.
+    pub runs: Vec<ScaleRun>,
+    /// Number of complete rounds.
+    pub rounds: u32,
+    /// Why a configuration is not judged, by its name.
+    pub failures: Vec<String>,
+    /// Whether ^C ended the session.
+    pub interrupted: bool,
+    /// Wall-clock time of the rounds, in seconds.
+    pub elapsed_s: f64,
+}
+
+/// One run.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScaleRun {
+    /// Index of the configuration.
+    pub configuration: usize,
+    /// CPUs.
+    pub cpus: u32,
+    /// Round, counted from 0.
+    pub round: u32,
+    /// Units of work a second.
+    pub throughput: f64,
+    /// Voluntary context switches for each unit.
+    pub sleeps: f64,
+    /// CPU time of each unit, in seconds.
+    pub cpu_s: f64,
+    /// The run.
+    #[serde(flatten)]
+    pub trial: Trial,
+}
+
+impl Measurement {
+    /// Runs everything. ^C ends it after the complete rounds. `seed` determines the order.
+    pub fn take(
+        runner: &Runner<'_>,
+        requested: Requested,
+        cpu_sets: &CpuSets,
+        options: &ScaleOptions,
+        seed: u64,
+    ) -> Result<Measurement, Error> {
+        let result = Measurement::on_sets(runner, requested, cpu_sets, options, seed);
+        // unspin itself may use all CPUs again.
+        bind(&cpu_sets.allowed)?;
+        result
+    }
+
+    fn on_sets(
+        runner: &Runner<'_>,
+        mut requested: Requested,
+        cpu_sets: &CpuSets,
+        options: &ScaleOptions,
+        seed: u64,
+    ) -> Result<Measurement, Error> {
+        bind(cpu_sets.first(1))?;
+        let mut failures = Vec::new();
+        let control = requested.control.clone();
+        runner.progress.phase(&format!("one metered run of {} on one CPU", control.name()));
+        let mut meterings = vec![metered(runner, &control, options.time_limit, &mut failures)];
+        if let Some(metering) = &meterings[0] {
+            requested.complete_first_uses(&metering.located(), runner.program)?;
+        }
+        for candidate in &requested.judged {
+            runner.progress.phase(&format!("one metered run of {} on one CPU", candidate.name()));
+            meterings.push(metered(runner, candidate, options.time_limit, &mut failures));
+        }
+        let configurations = [vec![control], requested.judged].concat();
+        let mut measurement = Measurement {
+            locks: vec![None; configurations.len()],
+            configurations,
+            runs: Vec::new(),
+            rounds: 0,
+            failures,
+            interrupted: runner.interrupt.came(),
+            elapsed_s: 0.0,
+        };
+        measurement.run_rounds(runner, cpu_sets, options, seed)?;
+        for (n, metering) in meterings.iter().enumerate() {
+            let own = measurement.runs.iter().filter(|run| run.configuration == n && run.cpus == 1);
+            let (count, cpu_s) = own.fold((0.0, 0.0), |sum, run| (sum.0 + 1.0, sum.1 + run.cpu_s));
+            if let Some(metering) = metering.as_ref().filter(|_| count > 0.0) {
+                let configuration = &measurement.configurations[n];
+                let lock = MeteredLock::of(metering, configuration, runner.figure, cpu_s / count);
+                measurement.locks[n] = Some(lock);
+            }
+        }
+        Ok(measurement)
+    }
+
+    /// Runs each configuration on each number of CPUs in each round. A candidate that fails is left out from then on.
+    fn run_rounds(
+        &mut self,
+        runner: &Runner<'_>,
+        cpu_sets: &CpuSets,
+        options: &ScaleOptions,
+        seed: u64,
+    ) -> Result<(), Error> {
+        let began = Instant::now();
+        let mut orders = RoundOrder::new(seed);
+        let mut failed = vec![false; self.configurations.len()];
+        for round in 0..options.runs {
+            let mut complete = Vec::new();
+            let places = cpu_sets.measured.len();
+            for place in orders.next(self.configurations.len() * places) {
+                let (configuration, cpus) = (place / places, cpu_sets.measured[place % places]);
+                if failed[configuration] || self.interrupted {
+                    continue;
+                }
+                let name = self.configurations[configuration].name().to_owned();
+                runner.progress.detail(&format!(
+                    "round {} of {}: {name}, {cpus} CPUs",
+                    round + 1,
+                    options.runs
+                ));
+                bind(cpu_sets.first(cpus))?;
+                let setup = self.configurations[configuration].setup.as_ref();
+                let limit = Limit::Timeout(options.time_limit);
+                let Some(trial) = runner.run(setup, limit, None, &mut NoMonitor)? else {
+                    self.interrupted = true;
+                    continue;
+                };
+                match &trial.value {
+                    Ok(value) if *value > 0.0 => {
+                        let units = units(runner.figure, *value, trial.elapsed_s);
+                        complete.push(ScaleRun {
+                            configuration,
+                            cpus,
+                            round,
+                            throughput: throughput(runner.figure, *value),
+                            sleeps: trial.voluntary_switches as f64 / units,
+                            cpu_s: trial.cpu_s() / units,
+                            trial,
+                        });
+                    }
+                    other => {
+                        let reason = match other {
+                            Ok(value) => {
+                                format!("its figure is {value}, and a throughput needs a positive one")
+                            }
+                            Err(reason) => reason.clone(),
+                        };
+                        let cpus = if cpus == 1 { "1 CPU".into() } else { format!("{cpus} CPUs") };
+                        let text = format!("{name} on {cpus}, round {}: {reason}", round + 1);
+                        if configuration == 0 && self.rounds == 0 {
+                            let tail = trial.output_tail.trim();
+                            let output = if tail.is_empty() {
+                                String::new()
+                            } else {
+                                format!("; its output ends: {tail}")
+                            };
+                            return Err(Error::Unjudged(format!(
+                                "the control failed, so there is nothing to fit: {text}{output}"
+                            )));
+                        }
+                        self.failures.push(format!("{text}. It is not run again."));
+                        failed[configuration] = true;
+                    }
+                }
+            }
+            if self.interrupted || failed[0] {
+                break;
+            }
+            self.runs.append(&mut complete);
+            self.rounds = round + 1;
+            if round == 0 {
+                let whole = began.elapsed() * options.runs;
+                runner.progress.phase(&format!(
+                    "{} rounds, about {:.0} s",
+                    options.runs,
+                    whole.as_secs_f64()
+                ));
+            }
+        }
+        self.elapsed_s = began.elapsed().as_secs_f64();
+        // A candidate that failed in a later round has no figures of all rounds.
+        self.runs.retain(|run| !failed[run.configuration] || run.configuration == 0);
+        Ok(())
+    }
+
+    /// The runs of a configuration on some CPUs, in the order of the rounds.
+    pub fn runs_of(&self, configuration: usize, cpus: u32) -> impl Iterator<Item = &ScaleRun> {
+        self.runs.iter().filter(move |run| run.configuration == configuration && run.cpus == cpus)
+    }
+}
+
+fn metered(
+    runner: &Runner<'_>,
+    configuration: &Configuration,
+    time_limit: Duration,
+    failures: &mut Vec<String>,
+) -> Option<Metering> {
+    let setup = configuration.setup.as_ref().expect("all of them go through the interposition");
+    match meter(runner, setup, time_limit) {
+        Ok(metering) => Some(metering),
+        Err(reason) => {
+            failures.push(format!(
+                "{}: no lock is known, so its model has none: {reason}.",
+                configuration.name()
+            ));
+            None
+        }
+    }
+}
+
+/// Binds this thread, and so the programs that it starts.
+fn bind(cpus: &[usize]) -> Result<(), Error> {
+    sched::stay_on_all(cpus).map_err(|e| {
+        Error::Environment(format!("cannot bind to the CPUs {cpus:?}: {e} (taskset(1), cpuset(7))"))
+    })
+}

@@ -1,0 +1,76 @@
+//! `unspin scale`: measures a program on 1..n CPUs, and predicts what more would show.
+
+mod configurations;
+mod cpu_sets;
+mod measurement;
+mod probe;
+mod profile;
+mod report;
+mod text;
+
+use crate::error::Error;
+use crate::library;
+use crate::options::ScaleOptions;
+use crate::outfile;
+use crate::program::Program;
+use crate::prove::budget::TimeBudget;
+use crate::prove::figure::Figure;
+use crate::prove::interrupt::Interrupt;
+use crate::prove::progress::Progress;
+use crate::prove::runner::Runner;
+use crate::prove::standard_input;
+use crate::stdout;
+use cpu_sets::CpuSets;
+use measurement::Measurement;
+use report::ScaleReport;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use text::Text;
+use unspin_stats::Direction;
+
+/// Measures, fits, prints, and returns the exit code.
+pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
+    let cpu_sets = CpuSets::of(&options.cpus, &options.predict)?;
+    let program = Program::find(&options.command)?;
+    let direction =
+        if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+    let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
+    let requested = configurations::requested(options, &program)?;
+    outfile::try_files(&[("--json", options.json.as_deref())])?;
+    let interrupt = Interrupt::install()?;
+    if let Some(warning) = standard_input::warning() {
+        crate::stderr::say(format_args!("{warning}"));
+    }
+    let progress =
+        Progress::new("scale", TimeBudget::begin(Duration::MAX, Some(options.runs)), options.quiet);
+    progress.phase("the costs between this machine's CPUs");
+    let machine = probe::measure(&cpu_sets)?;
+    let runner = Runner::new(&program, &figure, &interrupt, &progress, None, library::unpack()?)?;
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
+    let measured = Measurement::take(&runner, requested, &cpu_sets, options, seed);
+    progress.finish();
+    let measured = measured?;
+    if measured.rounds < ROUNDS_MIN {
+        return too_few(&measured);
+    }
+    let report = ScaleReport::new(&runner, measured, machine, &cpu_sets, options.parallel, seed)?;
+    let json = options.json.as_ref().map_or(Ok(()), |file| report.write(file));
+    interrupt.allow_signals_to_exit();
+    stdout::print(&Text(&report).to_string())?;
+    json?;
+    Ok(if report.interrupted { ExitCode::from(130) } else { ExitCode::SUCCESS })
+}
+
+/// One round has no spread.
+const ROUNDS_MIN: u32 = 2;
+
+/// There is nothing to fit.
+fn too_few(measured: &Measurement) -> Result<ExitCode, Error> {
+    let rounds = format!("{} complete rounds, and a fit needs {ROUNDS_MIN}", measured.rounds);
+    if measured.interrupted {
+        crate::stderr::say(format_args!("interrupted after {rounds}: nothing is predicted"));
+        return Ok(ExitCode::from(130));
+    }
+    let why = measured.failures.last().map_or("", String::as_str);
+    Err(Error::Unjudged(format!("{rounds}: {why}")))
+}

@@ -1,0 +1,132 @@
+//! What one metered run on one CPU tells about the contended lock.
+
+use crate::engine::Engine;
+use crate::prove::configuration::Configuration;
+use crate::prove::figure::Figure;
+use crate::prove::metering::Metering;
+use serde::Serialize;
+use unspin_locks::LockKind;
+use unspin_meter::{Lock, TimeRange};
+use unspin_scaling::program::WaitStyle;
+use unspin_stats::Direction;
+
+/// The lock that is held most, and the threads.
+#[derive(Clone, Debug, Serialize)]
+pub struct MeteredLock {
+    /// Its name; none if the program holds no lock that the meter sees.
+    pub name: Option<String>,
+    /// Number of locks that share the name.
+    pub locks: u32,
+    /// Acquisitions for each unit of the throughput.
+    pub acquisitions: f64,
+    /// Mean hold in seconds.
+    pub hold_s: f64,
+    /// Share of the run's CPU time in which one of them was held.
+    pub share: f64,
+    /// Threads that the meter counted.
+    pub threads: u32,
+    /// How a thread waits for it.
+    pub style: WaitStyle,
+}
+
+/// Throughput of a figure: itself if it is a rate, else runs a second.
+pub fn throughput(figure: &Figure, value: f64) -> f64 {
+    match figure.metric.direction {
+        Direction::HigherIsBetter => value,
+        Direction::LowerIsBetter => 1.0 / value,
+    }
+}
+
+/// Units of work in one run. A figure need not be about the whole run: semopbench prints the time of one repetition.
+pub fn units(figure: &Figure, value: f64, elapsed_s: f64) -> f64 {
+    throughput(figure, value) * elapsed_s
+}
+
+impl MeteredLock {
+    /// From a metered run on one CPU. `unmetered_cpu_s` is the CPU time of a unit of work without the meter: a hold is
+    /// lengthened by the meter as the run is.
+    pub fn of(
+        metering: &Metering,
+        configuration: &Configuration,
+        figure: &Figure,
+        unmetered_cpu_s: f64,
+    ) -> MeteredLock {
+        let report = &metering.report;
+        let threads = report.processes.iter().map(|process| process.threads).sum::<u64>().clamp(1, 1 << 20);
+        let held_s = |lock: &Lock| mean_hold_s(lock) * acquired(lock);
+        let most = report.locks.iter().max_by(|a, b| held_s(a).total_cmp(&held_s(b)));
+        let style = style(configuration);
+        let value = metering.trial.value.clone().unwrap_or(f64::NAN);
+        let units = units(figure, value, metering.trial.elapsed_s);
+        let metered_cpu_s = metering.trial.cpu_s() / units;
+        let slower = (metered_cpu_s / unmetered_cpu_s).max(1.0);
+        // Each id has a lock of its own under rcu, and ids are found without one.
+        let has_locks = configuration.judged_engine() != Some(Engine::Rcu);
+        let used = |lock: &&Lock| has_locks && held_s(lock) > 0.0 && units.is_finite() && units > 0.0;
+        match most.filter(used) {
+            None => MeteredLock {
+                name: None,
+                locks: 1,
+                acquisitions: 0.0,
+                hold_s: 0.0,
+                share: 0.0,
+                threads: threads as u32,
+                style,
+            },
+            Some(lock) => {
+                let row = &lock.row;
+                MeteredLock {
+                    name: Some(row.name.clone()),
+                    locks: lock.locks.clamp(1, 1 << 20) as u32,
+                    acquisitions: acquired(lock) / units,
+                    hold_s: mean_hold_s(lock) / slower,
+                    share: (held_s(lock) / metering.trial.cpu_s()).min(1.0),
+                    threads: threads as u32,
+                    style,
+                }
+            }
+        }
+    }
+}
+
+/// Acquisitions of a lock.
+fn acquired(lock: &Lock) -> f64 {
+    (lock.row.attempts - lock.row.rejected) as f64
+}
+
+/// Holds from here on may be those of owners that lost the CPU: a time slice takes milliseconds.
+const SLICE_S: f64 = 0.5e-3;
+/// If more of the holds than this are so long, it is the program that holds the lock for so long.
+const PREEMPTED_MAX: f64 = 0.02;
+
+/// Mean hold in seconds. On one CPU an owner that loses the CPU holds its lock for slices of other threads. With a CPU for
+/// each thread it would not, so the few holds of that length are left out.
+fn mean_hold_s(lock: &Lock) -> f64 {
+    let (long, short): (Vec<&TimeRange>, Vec<&TimeRange>) =
+        lock.holds.ranges().iter().partition(|range| range.from >= SLICE_S);
+    let count = |ranges: &[&TimeRange]| ranges.iter().map(|range| range.count as f64).sum::<f64>();
+    let (long, all) = (count(&long), count(&long) + count(&short));
+    if long == 0.0 || long > PREEMPTED_MAX * all {
+        return lock.row.hold_mean;
+    }
+    // Times are evenly distributed within a range, as in the estimate of short waits.
+    let sum: f64 = short.iter().map(|r| r.count as f64 * 0.5 * (r.from + r.below.unwrap_or(r.from))).sum();
+    (sum / count(&short)).min(lock.row.hold_mean)
+}
+
+/// How threads wait for mutexes under a configuration. A plan with several kinds counts as its first.
+fn style(configuration: &Configuration) -> WaitStyle {
+    // A thread polls for the lock of an engine.
+    if configuration.judged_engine().is_some() {
+        return WaitStyle::Spin;
+    }
+    let kind = configuration
+        .judged_plan()
+        .and_then(|plan| plan.mutexes.first())
+        .map_or(LockKind::System, |entry| entry.kind);
+    match kind {
+        LockKind::System | LockKind::Steal | LockKind::RtSteal => WaitStyle::Barging,
+        LockKind::Fair | LockKind::RtFair | LockKind::Pi => WaitStyle::HandOff,
+        _ => WaitStyle::Spin,
+    }
+}

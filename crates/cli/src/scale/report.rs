@@ -1,0 +1,186 @@
+//! The findings of a session, for the text and as JSON.
+
+use super::cpu_sets::CpuSets;
+use super::measurement::{Measurement, ScaleRun};
+use super::profile::MeteredLock;
+use crate::error::Error;
+use crate::outfile;
+use crate::prove::conditions::Disturbance;
+use crate::prove::machine::{Build, Machine};
+use crate::prove::runner::Runner;
+use serde::Serialize;
+use std::path::Path;
+use unspin_scaling::program::{ProgramProfile, WaitStyle};
+use unspin_scaling::{CpuMeasurement, MachineCost, ScalingFit};
+use unspin_stats::{Direction, Metric};
+
+/// The number after the slash is increased when a field changes its meaning or is removed.
+const SCHEMA: &str = "unspin.scale/1";
+
+/// Everything that is printed.
+#[derive(Debug, Serialize)]
+pub struct ScaleReport {
+    schema: &'static str,
+    /// The build of unspin.
+    pub unspin: Build,
+    /// The machine.
+    pub machine: Machine,
+    /// Its costs, by the probe.
+    pub machine_cost: MachineCost,
+    /// The command that was measured.
+    pub command: Vec<String>,
+    /// The figure of a run.
+    pub metric: Metric,
+    /// Numbers of CPUs on which the program ran.
+    pub measured_cpus: Vec<u32>,
+    /// Complete rounds.
+    pub rounds: u32,
+    /// Wall-clock time of the rounds, in seconds.
+    pub elapsed_s: f64,
+    /// The control, then the candidates that did not fail.
+    pub configurations: Vec<ScaledConfiguration>,
+    /// What failed, one sentence each.
+    pub failures: Vec<String>,
+    /// Whether ^C ended the session.
+    pub interrupted: bool,
+    /// What disturbed the runs, summed.
+    pub disturbance: Disturbance,
+    /// The seed of order and resampling.
+    pub seed: u64,
+    /// All runs of the complete rounds.
+    pub runs: Vec<ScaleRun>,
+}
+
+/// One configuration.
+#[derive(Debug, Serialize)]
+pub struct ScaledConfiguration {
+    /// Its name.
+    pub name: String,
+    /// Its lock; none if the meter saw none.
+    pub lock: Option<MeteredLock>,
+    /// Voluntary context switches for each unit of work, by number of CPUs.
+    pub sleeps: Vec<(u32, f64)>,
+    /// CPUs kept busy, by number of CPUs.
+    pub busy: Vec<(u32, f64)>,
+    /// The fit.
+    pub fit: ScalingFit,
+}
+
+impl ScaleReport {
+    /// Fits each configuration.
+    pub fn new(
+        runner: &Runner<'_>,
+        measured: Measurement,
+        machine_cost: MachineCost,
+        cpu_sets: &CpuSets,
+        parallel: Option<u32>,
+        seed: u64,
+    ) -> Result<ScaleReport, Error> {
+        let mut configurations = Vec::new();
+        for (n, configuration) in measured.configurations.iter().enumerate() {
+            if measured.runs_of(n, 1).next().is_none() {
+                continue;
+            }
+            let lock = measured.locks[n].clone();
+            let mean = |cpus: u32, value: &dyn Fn(&ScaleRun) -> f64| {
+                let (count, sum) = measured
+                    .runs_of(n, cpus)
+                    .fold((0.0, 0.0), |(count, sum), run| (count + 1.0, sum + value(run)));
+                sum / count
+            };
+            let by_cpus = |value: &dyn Fn(&ScaleRun) -> f64| -> Vec<(u32, f64)> {
+                cpu_sets.measured.iter().map(|&cpus| (cpus, mean(cpus, value))).collect()
+            };
+            let sleeps = by_cpus(&|run| run.sleeps);
+            let points: Vec<CpuMeasurement> = cpu_sets
+                .measured
+                .iter()
+                .map(|&cpus| CpuMeasurement {
+                    cpus,
+                    throughputs: measured.runs_of(n, cpus).map(|run| run.throughput).collect(),
+                })
+                .collect();
+            let profile = profile(lock.as_ref(), parallel, sleeps[0].1);
+            let fit = ScalingFit::new(&points, profile, &machine_cost, &cpu_sets.predicted, seed)
+                .map_err(|e| Error::Unjudged(format!("{}: {e}", configuration.name())))?;
+            let busy = by_cpus(&|run| run.trial.cpu_s() / run.trial.elapsed_s);
+            configurations.push(ScaledConfiguration {
+                name: configuration.name().to_owned(),
+                lock,
+                sleeps,
+                busy,
+                fit,
+            });
+        }
+        let mut disturbance = Disturbance::default();
+        for run in &measured.runs {
+            disturbance.total_s += run.trial.disturbance.total_s;
+            disturbance.steal_s += run.trial.disturbance.steal_s;
+            disturbance.others_s += run.trial.disturbance.others_s;
+        }
+        Ok(ScaleReport {
+            schema: SCHEMA,
+            unspin: Build::THIS,
+            machine: Machine::this(),
+            machine_cost,
+            command: runner
+                .program
+                .command_line()
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            metric: runner.figure.metric.clone(),
+            measured_cpus: cpu_sets.measured.clone(),
+            rounds: measured.rounds,
+            elapsed_s: measured.elapsed_s,
+            configurations,
+            failures: measured.failures,
+            interrupted: measured.interrupted,
+            disturbance,
+            seed,
+            runs: measured.runs,
+        })
+    }
+
+    /// Writes it as JSON.
+    pub fn write(&self, file: &Path) -> Result<(), Error> {
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
+        text.push('\n');
+        outfile::write(file, text.as_bytes())
+    }
+
+    /// What a throughput of 1 is.
+    pub fn unit(&self) -> String {
+        match self.metric.direction {
+            Direction::LowerIsBetter => format!("1/{}", self.metric.name),
+            Direction::HigherIsBetter => self.metric.name.clone(),
+        }
+    }
+}
+
+fn profile(lock: Option<&MeteredLock>, parallel: Option<u32>, sleeps: f64) -> ProgramProfile {
+    /// More threads than this change no prediction for the CPUs that can be asked for, and take time to compute.
+    const THREADS_MAX: u32 = 512;
+    // The meter counts threads that use locks; without a lock it may see next to none.
+    let metered = lock.filter(|lock| lock.name.is_some()).map_or(THREADS_MAX, |lock| lock.threads);
+    let threads = parallel.unwrap_or(metered).min(THREADS_MAX);
+    match lock {
+        Some(lock) => ProgramProfile {
+            threads,
+            style: lock.style,
+            locks: lock.locks,
+            acquisitions: lock.acquisitions,
+            hold_s: lock.hold_s,
+            sleeps,
+        },
+        None => ProgramProfile {
+            threads,
+            style: WaitStyle::Barging,
+            locks: 1,
+            acquisitions: 0.0,
+            hold_s: 0.0,
+            sleeps,
+        },
+    }
+}

@@ -1,0 +1,246 @@
+//! The printed report.
+
+use super::report::{ScaleReport, ScaledConfiguration};
+use crate::prove::format::{paragraph, share_of, significant};
+use std::fmt::{self, Formatter};
+use unspin_meter::shell_line;
+use unspin_scaling::fit::{REACH, Source, Validation};
+use unspin_scaling::program::WaitStyle;
+
+/// Prints a report within 100 columns.
+pub struct Text<'a>(pub &'a ScaleReport);
+
+/// The width of the longest bar.
+const BAR: f64 = 30.0;
+/// A validation that misses by more than this is no base for a prediction.
+const MISS: f64 = 0.15;
+/// So many times as many sleeps as on one CPU are a change of the program's behaviour.
+const MORE_SLEEPS: f64 = 1.5;
+/// A program that keeps less than this of one CPU busy waits for something that the model does not have.
+const BUSY: f64 = 0.9;
+/// Disturbance in percent from which on a warning is printed.
+const DISTURBED_PERCENT: f64 = 5.0;
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let report = self.0;
+        write!(f, "{}", paragraph(&shell_line(&report.command), 0))?;
+        if report.interrupted {
+            writeln!(f, "Interrupted: the results are those of the complete rounds.")?;
+        }
+        let cpus: Vec<String> = report.measured_cpus.iter().map(u32::to_string).collect();
+        let cost = &report.machine_cost;
+        let measured = format!(
+            "Measured on {} CPUs, {} rounds in random order, {:.0} s. All other rows are predictions. Between this machine's \
+             CPUs a cache line takes {}, a sleep with its wake-up {} of CPU time ({} within one CPU, {} where the scheduler places the threads).",
+            cpus.join(" and "),
+            report.rounds,
+            report.elapsed_s,
+            time(cost.transfer_s),
+            time(cost.sleep_across_s),
+            time(cost.sleep_here_s),
+            time(cost.sleep_placed_s),
+        );
+        writeln!(f, "{}", paragraph(&measured, 0))?;
+        let most = report.configurations.iter().flat_map(|c| &c.fit.predictions).map(|p| p.throughput);
+        let most = most.fold(0.0, f64::max);
+        for (n, configuration) in report.configurations.iter().enumerate() {
+            let role = if n == 0 { " (the control)" } else { "" };
+            writeln!(f, "{}{role}: throughput, {}", configuration.name, report.unit())?;
+            table(f, configuration, most)?;
+            write!(f, "{}", paragraph(&lock(configuration), 2))?;
+            for validation in &configuration.fit.validations {
+                write!(f, "{}", paragraph(&checked(validation), 2))?;
+            }
+            if let Some(text) = cost_of(configuration) {
+                write!(f, "{}", paragraph(&text, 2))?;
+            }
+            for text in misses(configuration) {
+                write!(f, "{}", paragraph(&text, 2))?;
+            }
+            writeln!(f)?;
+        }
+        compared(f, report)?;
+        for failure in &report.failures {
+            write!(f, "{}", paragraph(failure, 0))?;
+        }
+        let (stolen, others) = report.disturbance.percent();
+        if stolen + others >= DISTURBED_PERCENT {
+            let text = format!(
+                "Other programs took {others:.0} % of the CPUs during the runs, the hypervisor {stolen:.0} %: all figures \
+                 contain that. Repeat on a quiet machine before you rely on them."
+            );
+            write!(f, "{}", paragraph(&text, 0))?;
+        }
+        write!(f, "{}", paragraph(&next(report), 0))?;
+        let place = format!(
+            "{} CPUs ({}), Linux {}, unspin {} ({})",
+            report.machine.cpus,
+            report.machine.processor,
+            report.machine.kernel,
+            report.unspin.version,
+            report.unspin.commit
+        );
+        write!(f, "{}", paragraph(&place, 0))
+    }
+}
+
+fn table(f: &mut Formatter<'_>, configuration: &ScaledConfiguration, most: f64) -> fmt::Result {
+    let one = configuration.fit.predictions[0].throughput;
+    writeln!(f, "  CPUs  throughput  95 % interval         of one CPU    USL")?;
+    for prediction in &configuration.fit.predictions {
+        let interval = prediction
+            .interval
+            .map_or("unknown".into(), |(low, high)| format!("{} – {}", significant(low), significant(high)));
+        let (bar, source) = match prediction.source {
+            Source::Measured => ('█', "measured"),
+            Source::Predicted => ('▒', "predicted"),
+            Source::FarBeyond => ('░', "predicted, far beyond"),
+        };
+        let law = prediction.by_law.map_or("-".into(), |law| format!("{:.2}", law / one));
+        let length = (BAR * prediction.throughput / most).round().max(1.0) as usize;
+        writeln!(
+            f,
+            "{:>6}  {:>10}  {interval:<20}  {:>10.2}  {law:>5}  {} {source}",
+            prediction.cpus,
+            significant(prediction.throughput),
+            prediction.throughput / one,
+            bar.to_string().repeat(length),
+        )?;
+    }
+    Ok(())
+}
+
+/// What the model knows of the lock.
+fn lock(configuration: &ScaledConfiguration) -> String {
+    let profile = &configuration.fit.model.profile;
+    let threads = format!("{} threads can run at once", profile.threads);
+    let Some((lock, name)) = configuration.lock.as_ref().and_then(|l| Some((l, l.name.as_ref()?))) else {
+        return format!(
+            "No lock is contended, so the model has none: CPU time for each unit, more of it for sleeps across CPUs ({} \
+             sleeps a unit); {threads}.",
+            significant(profile.sleeps)
+        );
+    };
+    let several = if lock.locks > 1 { format!("{} locks ", lock.locks) } else { "the lock ".into() };
+    let how = match lock.style {
+        WaitStyle::Spin => "waiters spin",
+        WaitStyle::Barging => "waiters sleep, running threads may overtake them",
+        WaitStyle::HandOff => "waiters sleep, in strict order",
+    };
+    format!(
+        "The model: {several}{name}, held for {} of the CPU time on one CPU, {} each time, {} acquisitions a unit; {how}; \
+         {threads}.",
+        share_of(lock.share),
+        time(lock.hold_s),
+        significant(lock.acquisitions),
+    )
+}
+
+fn checked(validation: &Validation) -> String {
+    let interval = validation.error_interval.map_or(String::new(), |(low, high)| {
+        format!(" (95 % interval {:+.0} to {:+.0} %)", 100.0 * low, 100.0 * high)
+    });
+    let from = if validation.from == 1 { "1 CPU".into() } else { format!("up to {} CPUs", validation.from) };
+    format!(
+        "Checked: the fit on {from} predicts {} for {}; measured {}: an error of {:+.0} %{interval}.",
+        significant(validation.predicted),
+        validation.cpus,
+        significant(validation.measured),
+        100.0 * validation.error
+    )
+}
+
+/// The fitted cost.
+fn cost_of(configuration: &ScaledConfiguration) -> Option<String> {
+    let fit = &configuration.fit;
+    let (low, high) = fit.cost_interval_s?;
+    let what = match (fit.model.profile.has_lock(), fit.model.profile.style) {
+        (false, _) => "What a unit costs more on two CPUs".to_owned(),
+        (true, WaitStyle::Spin | WaitStyle::HandOff) => "A hand-over of the contended lock".to_owned(),
+        (true, WaitStyle::Barging) => "A contended acquisition (sleep and wake-up)".to_owned(),
+    };
+    Some(format!(
+        "{what}: {} by the probe alone, {} as fitted ({} to {}).",
+        time(fit.probed_cost_s),
+        time(fit.model.cost_s),
+        time(low),
+        time(high)
+    ))
+}
+
+/// What the model does not have, as far as the runs show it.
+fn misses(configuration: &ScaledConfiguration) -> Vec<String> {
+    let mut texts = Vec::new();
+    let (one, most) = (configuration.sleeps.first(), configuration.sleeps.last());
+    if let (Some((_, one)), Some((cpus, most))) = (one, most)
+        && *most > MORE_SLEEPS * one
+        && *most > 1.0
+    {
+        texts.push(format!(
+            "On {cpus} CPUs threads sleep {:.1} times as often for the same work as on one. Runs on one CPU cannot show \
+             these waits, and the model takes them for a cost of the lock.",
+            most / one.max(f64::MIN_POSITIVE)
+        ));
+    }
+    if let Some((_, busy)) = configuration.busy.first().filter(|(_, busy)| *busy < BUSY) {
+        texts.push(format!(
+            "On one CPU the program used {} of it. The model has no other waits than those for locks and CPUs, so it \
+             expects too much of more CPUs.",
+            share_of(*busy)
+        ));
+    }
+    texts
+}
+
+/// Candidates against the control on the predicted CPUs within reach.
+fn compared(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
+    let Some((control, candidates)) = report.configurations.split_first() else { return Ok(()) };
+    for candidate in candidates {
+        let pairs = control.fit.predictions.iter().zip(&candidate.fit.predictions);
+        let ratios: Vec<String> = pairs
+            .filter(|(a, _)| a.source != Source::FarBeyond)
+            .map(|(a, b)| {
+                let is_prediction = if a.source == Source::Measured { "" } else { " (predicted)" };
+                format!("{:.2} on {}{is_prediction}", b.throughput / a.throughput, a.cpus)
+            })
+            .collect();
+        let text = format!("{} against {}: {} CPUs.", candidate.name, control.name, ratios.join(", "));
+        write!(f, "{}", paragraph(&text, 0))?;
+    }
+    Ok(())
+}
+
+/// What to do with it.
+fn next(report: &ScaleReport) -> String {
+    let validations = || report.configurations.iter().flat_map(|c| c.fit.validations.last());
+    let worst = validations().map(|v| v.error.abs()).fold(0.0, f64::max);
+    let most = report.measured_cpus.last().copied().unwrap_or(1);
+    if validations().next().is_none() {
+        return "Next: nothing checks these predictions, because only one CPU was measured. Leave out --cpus 1 on a \
+                machine with more, and compare."
+            .into();
+    }
+    if worst > MISS {
+        return format!(
+            "Next: the model misses what was measured by up to {}. Take the predictions as a direction, and measure on a \
+             machine with more than {most} CPUs: `unspin scale` there checks them.",
+            share_of(worst)
+        );
+    }
+    format!(
+        "Next: the model is within {} of what was measured. It bears predictions up to {} CPUs; beyond that measure on a \
+         larger machine. `unspin prove` tells whether a difference on this one is real.",
+        share_of(worst),
+        REACH * most
+    )
+}
+
+/// A short time with its unit.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1e-3 => format!("{:.1} ms", 1e3 * s),
+        s if s >= 1e-6 => format!("{:.1} us", 1e6 * s),
+        s => format!("{:.0} ns", 1e9 * s),
+    }
+}

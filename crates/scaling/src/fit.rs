@@ -1,0 +1,317 @@
+//! Parameters from measurements on 1..n CPUs, validation, and prediction.
+//!
+//! 1. The runs on one CPU give the program's CPU time; the meter gives acquisitions and holds; the machine's probe gives
+//!    the costs that appear on several CPUs only. That is a complete model ([`ProgramModel::from_one_cpu`]).
+//! 2. *Validation*: each measured number of CPUs is predicted by the fit on those below it.
+//! 3. The fit on all of them adjusts one parameter, the cost of a contended acquisition, by least squares of the
+//!    logarithms. One parameter, because two numbers of CPUs cannot determine more.
+//! 4. A prediction's interval has two parts. Resampling of the rounds tells how far the measurement is off. The error of
+//!    the largest validation tells how far the model is off; it counts once for each doubling of the CPUs beyond the
+//!    measured ones. Without a validation there is no interval.
+
+use crate::program::{MachineCost, ProgramModel, ProgramProfile};
+use crate::usl::ScalabilityLaw;
+use rand::RngExt;
+use serde::Serialize;
+use std::fmt;
+use unspin_stats::distribution::student_quantile;
+use unspin_stats::random::{Purpose, stream};
+
+/// Throughputs on one number of CPUs, one for each round.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CpuMeasurement {
+    /// CPUs.
+    pub cpus: u32,
+    /// Throughput in each round, in units of work a second.
+    pub throughputs: Vec<f64>,
+}
+
+/// A fit, and what follows from it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ScalingFit {
+    /// The model after the fit on all measurements.
+    pub model: ProgramModel,
+    /// The cost of a contended acquisition by the machine's probe alone, in seconds.
+    pub probed_cost_s: f64,
+    /// 95 % interval of the fitted cost in seconds, by resampling of the rounds; none with fewer than two rounds or
+    /// where only one CPU was measured.
+    pub cost_interval_s: Option<(f64, f64)>,
+    /// The universal scalability law through the same measurements; none if there is no other than that of one CPU.
+    pub law: Option<ScalabilityLaw>,
+    /// Predictions of what was measured, from fewer CPUs.
+    pub validations: Vec<Validation>,
+    /// The measured and the requested numbers of CPUs.
+    pub predictions: Vec<Prediction>,
+}
+
+/// A measured number of CPUs, predicted by the fit on fewer.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Validation {
+    /// CPUs that are predicted.
+    pub cpus: u32,
+    /// The most CPUs of the fit.
+    pub from: u32,
+    /// Predicted throughput.
+    pub predicted: f64,
+    /// Measured mean.
+    pub measured: f64,
+    /// Predicted/measured − 1.
+    pub error: f64,
+    /// 95 % interval of that error, by resampling of the rounds; none with fewer than two rounds.
+    pub error_interval: Option<(f64, f64)>,
+}
+
+/// A throughput that was measured or is predicted.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Prediction {
+    /// CPUs.
+    pub cpus: u32,
+    /// Which of the two it is.
+    pub source: Source,
+    /// The measured mean, or what the model predicts.
+    pub throughput: f64,
+    /// 95 % interval; none if there is nothing from which to tell it.
+    pub interval: Option<(f64, f64)>,
+    /// The universal scalability law's value.
+    pub by_law: Option<f64>,
+}
+
+/// Where a figure comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Runs on this machine.
+    Measured,
+    /// The model, for up to [`REACH`] times the measured CPUs.
+    Predicted,
+    /// The model, for more CPUs than that: the data do not bear it, and it shows a direction only.
+    FarBeyond,
+}
+
+/// Up to this many times the measured CPUs the data bear a prediction: a validation from 1 to 2 CPUs is one doubling, and
+/// an error that counts for each doubling is a guess after two more.
+pub const REACH: u32 = 4;
+
+/// Why there is no fit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FitError {
+    /// Nothing was measured on one CPU.
+    NoSingleCpu,
+    /// A number of CPUs has no runs, other rounds than another has, or a throughput that is not positive.
+    Throughputs(u32),
+}
+
+impl fmt::Display for FitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FitError::NoSingleCpu => f.write_str("the fit needs runs on one CPU"),
+            FitError::Throughputs(cpus) => {
+                write!(f, "the runs on {cpus} CPUs have no usable throughput in every round")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FitError {}
+
+/// A figure of some points (CPUs, throughput).
+type Statistic<'a> = &'a dyn Fn(&[(u32, f64)]) -> f64;
+
+const CONFIDENCE: f64 = 0.95;
+/// Resamples of the rounds. The interval is made of their standard deviation, which 200 give to some 5 %.
+const RESAMPLES: usize = 200;
+/// Steps of the golden-section search: the bracket of nine decades of cost shrinks to 10⁻⁷ of itself.
+const STEPS: usize = 34;
+
+impl ScalingFit {
+    /// Fits, validates and predicts for `cpus`, which the measured numbers of CPUs need not be part of.
+    ///
+    /// # Errors
+    /// If the measurements lack runs on one CPU, or a round.
+    pub fn new(
+        measurements: &[CpuMeasurement],
+        profile: ProgramProfile,
+        machine: &MachineCost,
+        cpus: &[u32],
+        seed: u64,
+    ) -> Result<ScalingFit, FitError> {
+        let measurements = &check(measurements)?;
+        let points = mean_points(measurements);
+        let most = points.last().map_or(1, |point| point.0);
+        let law = ScalabilityLaw::fit(&points);
+        let model = fitted(&points, profile, machine);
+        let mut draws = Vec::new();
+        let rounds = measurements[0].throughputs.len();
+        if rounds > 1 {
+            let mut random = stream(seed, Purpose::Bootstrap);
+            for _ in 0..RESAMPLES {
+                let drawn: Vec<usize> = (0..rounds).map(|_| random.random_range(0..rounds)).collect();
+                draws.push(points_of(measurements, &drawn));
+            }
+        }
+        let spread = |statistic: Statistic<'_>| half_width(&draws, rounds, statistic);
+        let validations: Vec<Validation> = (1..points.len())
+            .map(|n| {
+                let ratio =
+                    |points: &[(u32, f64)]| predicted_from_below(points, n, profile, machine) / points[n].1;
+                let error = ratio(&points) - 1.0;
+                let half = spread(&|points| ratio(points).ln());
+                Validation {
+                    cpus: points[n].0,
+                    from: points[n - 1].0,
+                    predicted: predicted_from_below(&points, n, profile, machine),
+                    measured: points[n].1,
+                    error,
+                    error_interval: half
+                        .map(|half| around(1.0 + error, half))
+                        .map(|(a, b)| (a - 1.0, b - 1.0)),
+                }
+            })
+            .collect();
+        let cost_interval_s = draws_of_cost(&draws, &points, profile, machine);
+        let model_error = validations.last().map(|v| (1.0 + v.error).ln().abs() / doublings(v.cpus, v.from));
+        let mut wanted: Vec<u32> = points.iter().map(|point| point.0).chain(cpus.iter().copied()).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let predictions = wanted
+            .into_iter()
+            .map(|cpus| {
+                let measured = points.iter().position(|point| point.0 == cpus);
+                let (throughput, interval) = match measured {
+                    Some(n) => (points[n].1, spread(&|points| points[n].1.ln())),
+                    None => {
+                        let by_rounds =
+                            spread(&|points| fitted(points, profile, machine).throughput(cpus).ln());
+                        let by_model = model_error.map(|error| error * doublings(cpus, most).max(1.0));
+                        let both = by_rounds.zip(by_model).map(|(a, b)| a.hypot(b));
+                        (model.throughput(cpus), both)
+                    }
+                };
+                Prediction {
+                    cpus,
+                    source: match measured {
+                        Some(_) => Source::Measured,
+                        None if cpus <= REACH * most => Source::Predicted,
+                        None => Source::FarBeyond,
+                    },
+                    throughput,
+                    interval: interval.map(|half| around(throughput, half)),
+                    by_law: law.map(|law| law.throughput(cpus)),
+                }
+            })
+            .collect();
+        let probed_cost_s = ProgramModel::from_one_cpu(profile, points[0].1, machine).cost_s;
+        Ok(ScalingFit { model, probed_cost_s, cost_interval_s, law, validations, predictions })
+    }
+}
+
+/// Sorted by CPUs, if they are complete.
+fn check(measurements: &[CpuMeasurement]) -> Result<Vec<CpuMeasurement>, FitError> {
+    let mut sorted = measurements.to_vec();
+    sorted.sort_by_key(|m| m.cpus);
+    let first = sorted.first().filter(|first| first.cpus == 1).ok_or(FitError::NoSingleCpu)?;
+    let rounds = first.throughputs.len();
+    let is_usable = |x: &f64| x.is_finite() && *x > 0.0;
+    let bad = |m: &&CpuMeasurement| {
+        m.throughputs.len() != rounds || rounds == 0 || !m.throughputs.iter().all(is_usable)
+    };
+    match sorted.iter().find(bad) {
+        Some(m) => Err(FitError::Throughputs(m.cpus)),
+        None => Ok(sorted),
+    }
+}
+
+fn mean_points(measurements: &[CpuMeasurement]) -> Vec<(u32, f64)> {
+    let all: Vec<usize> = (0..measurements[0].throughputs.len()).collect();
+    points_of(measurements, &all)
+}
+
+/// The means of some rounds. The rounds of all numbers of CPUs stay together, because a disturbance affects them all.
+fn points_of(measurements: &[CpuMeasurement], rounds: &[usize]) -> Vec<(u32, f64)> {
+    let mean = |m: &CpuMeasurement| {
+        rounds.iter().map(|&round| m.throughputs[round]).sum::<f64>() / rounds.len() as f64
+    };
+    measurements.iter().map(|m| (m.cpus, mean(m))).collect()
+}
+
+/// The prediction of point `n` by the fit on those before it.
+fn predicted_from_below(
+    points: &[(u32, f64)],
+    n: usize,
+    profile: ProgramProfile,
+    machine: &MachineCost,
+) -> f64 {
+    fitted(&points[..n], profile, machine).throughput(points[n].0)
+}
+
+/// The model whose cost fits the points best. One point leaves the machine's cost.
+fn fitted(points: &[(u32, f64)], profile: ProgramProfile, machine: &MachineCost) -> ProgramModel {
+    let base = ProgramModel::from_one_cpu(profile, points[0].1, machine);
+    if points.len() < 2 {
+        return base;
+    }
+    let with = |cost_s: f64| ProgramModel { cost_s, ..base };
+    let loss = |cost_s: f64| {
+        let miss =
+            |&(cpus, throughput): &(u32, f64)| (with(cost_s).throughput(cpus) / throughput).ln().powi(2);
+        points[1..].iter().map(miss).sum::<f64>()
+    };
+    // From a thousandth of a nanosecond to a millisecond, in logarithms; and no cost at all.
+    let (mut low, mut high) = (1e-12_f64.ln(), 1e-3_f64.ln());
+    let golden = 0.5 * (5.0_f64.sqrt() - 1.0);
+    let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
+    let (mut at_a, mut at_b) = (loss(a.exp()), loss(b.exp()));
+    for _ in 0..STEPS {
+        if at_a <= at_b {
+            (high, b, at_b) = (b, a, at_a);
+            a = high - golden * (high - low);
+            at_a = loss(a.exp());
+        } else {
+            (low, a, at_a) = (a, b, at_b);
+            b = low + golden * (high - low);
+            at_b = loss(b.exp());
+        }
+    }
+    let best = (0.5 * (low + high)).exp();
+    if loss(0.0) <= loss(best) { with(0.0) } else { with(best) }
+}
+
+/// How often the CPUs double.
+fn doublings(cpus: u32, from: u32) -> f64 {
+    (f64::from(cpus) / f64::from(from)).log2()
+}
+
+/// Half the width of the 95 % interval of a logarithm: the standard deviation of the resamples, corrected for the few
+/// rounds as in `unspin_stats::bootstrap` (t for the normal quantile, n − 1 for n).
+fn half_width(draws: &[Vec<(u32, f64)>], rounds: usize, statistic: Statistic<'_>) -> Option<f64> {
+    if draws.is_empty() {
+        return None;
+    }
+    let values: Vec<f64> = draws.iter().map(|points| statistic(points)).collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let freedom = rounds as f64 - 1.0;
+    let t = student_quantile(0.5 + 0.5 * CONFIDENCE, rounds as u32 - 1);
+    Some(t * (variance * rounds as f64 / freedom).sqrt())
+}
+
+/// The central 95 % of the fitted costs.
+fn draws_of_cost(
+    draws: &[Vec<(u32, f64)>],
+    points: &[(u32, f64)],
+    profile: ProgramProfile,
+    machine: &MachineCost,
+) -> Option<(f64, f64)> {
+    if draws.is_empty() || points.len() < 2 {
+        return None;
+    }
+    let mut costs: Vec<f64> = draws.iter().map(|points| fitted(points, profile, machine).cost_s).collect();
+    costs.sort_by(f64::total_cmp);
+    let at = |share: f64| costs[((costs.len() - 1) as f64 * share).round() as usize];
+    Some((at(0.025), at(0.975)))
+}
+
+fn around(value: f64, half: f64) -> (f64, f64) {
+    (value * (-half).exp(), value * half.exp())
+}
