@@ -268,9 +268,7 @@ impl ServedRun<'_> {
             ));
         };
         match end {
-            End::Killed(signal)
-                if !STOPPED_BY.contains(&signal) && !(signal == SIGKILL && stop.is_some()) =>
-            {
+            End::Killed(signal) if !(STOPPED_BY.contains(&signal) || signal == SIGKILL && stop.is_some()) => {
                 Err(failed(
                     RunEnd::Killed { signal },
                     format!("the server was killed by signal {signal} when it was stopped"),

@@ -163,7 +163,7 @@ pub fn next(name: &str, subject: &Subject) -> Next {
         (_, Some(start)) => name.starts_with(start),
         _ => name == *pattern,
     };
-    let found = ADVICE.iter().find(|(names, ..)| names.iter().any(|pattern| fits(pattern)));
+    let found = ADVICE.iter().find(|(names, ..)| names.iter().any(fits));
     match found {
         Some((_, text, step)) => Next::new(text, *step, subject),
         None => Next::new(UNKNOWN, Step::Profile, subject),
