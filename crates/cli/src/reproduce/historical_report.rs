@@ -1,5 +1,5 @@
 //! What each of the five reports states. To add a report: one file that implements the trait, a variant of
-//! [`ReportChoice`](crate::options::ReportChoice), and an entry of the list in the module above.
+//! [`ReportChoice`], and an entry of the list in the module above.
 
 use super::experiment::{Experiment, Size};
 use super::measured::Measured;

@@ -1,4 +1,4 @@
-//! Bill Hartner, "Re: [PATCH] updated ipc lock patch [PERFORMANCE RESULTS]", linux-kernel, 31 October 2002.
+//! Bill Hartner, "Re: PATCH: updated ipc lock patch [PERFORMANCE RESULTS]", linux-kernel, 31 October 2002.
 //!
 //! `semopbench -g 64 -s 16 -n 16384` on 8 CPUs (Pentium III, 700 MHz), 2.5.44-mm2 without and with the RCU patch.
 

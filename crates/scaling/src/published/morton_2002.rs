@@ -1,4 +1,4 @@
-//! Andrew Morton, "[PATCH] use RCU for IPC locking", Linux 2.5.46, November 2002: DBT1 by Cliff White on 2 CPUs.
+//! Andrew Morton, "PATCH: use RCU for IPC locking", Linux 2.5.46, November 2002: DBT1 by Cliff White on 2 CPUs.
 //!
 //! The report has no figure of a lock, so no model of a lock predicts any of these.
 
