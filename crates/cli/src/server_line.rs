@@ -28,6 +28,7 @@ enum Needs {
 pub fn words(line: &str) -> Result<Vec<OsString>, Error> {
     let shell = |script: String| vec!["/bin/sh".into(), "-c".into(), script.into()];
     let words = match needs(line) {
+        Needs::Words | Needs::Shell if assigns(line) => shell(format!("exec env {line}")),
         Needs::Words => match shell_words::split(line) {
             Ok(words) => words.into_iter().map(OsString::from).collect(),
             Err(_) => {
@@ -46,7 +47,10 @@ pub fn words(line: &str) -> Result<Vec<OsString>, Error> {
 fn needs(line: &str) -> Needs {
     let mut needs = Needs::Words;
     let (mut quote, mut is_escaped) = (None, false);
-    for character in line.chars() {
+    let mut characters = line.chars().peekable();
+    let mut last = ' ';
+    while let Some(character) = characters.next() {
+        let before = std::mem::replace(&mut last, character);
         let least = match quote {
             _ if is_escaped => {
                 is_escaped = false;
@@ -65,6 +69,10 @@ fn needs(line: &str) -> Needs {
                 is_escaped = true;
                 continue;
             }
+            // `2>&1`, `<&3`, `&>log`.
+            None if character == '&' && (matches!(before, '<' | '>') || characters.peek() == Some(&'>')) => {
+                Needs::Shell
+            }
             None if CONTROL.contains(character) => Needs::Script,
             None if EXPANDED_BARE.contains(character) => Needs::Shell,
             _ if EXPANDED.contains(character) => Needs::Shell,
@@ -72,9 +80,16 @@ fn needs(line: &str) -> Needs {
         };
         needs = needs.max(least);
     }
-    // A variable for the server's environment is no program that a shell could become.
-    let assigns = line.split_whitespace().next().is_some_and(|first| first.contains('='));
-    if assigns { Needs::Script } else { needs }
+    needs
+}
+
+/// Whether the line begins with a variable for the server's environment: that is no program which a shell could become.
+fn assigns(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    first.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 #[cfg(test)]
@@ -100,7 +115,10 @@ mod tests {
         assert_eq!(split("postgres -D $HOME/db"), ["/bin/sh", "-c", "exec postgres -D $HOME/db"]);
         assert_eq!(split("server \"$X\" > log"), ["/bin/sh", "-c", "exec server \"$X\" > log"]);
         assert_eq!(split("cd /srv && exec ./server"), ["/bin/sh", "-c", "cd /srv && exec ./server"]);
-        assert_eq!(split("THREADS=4 ./server"), ["/bin/sh", "-c", "THREADS=4 ./server"]);
+        assert_eq!(split("THREADS=4 ./server"), ["/bin/sh", "-c", "exec env THREADS=4 ./server"]);
+        assert_eq!(split("./server >log 2>&1"), ["/bin/sh", "-c", "exec ./server >log 2>&1"]);
+        assert_eq!(split("./server & exec ./other"), ["/bin/sh", "-c", "./server & exec ./other"]);
+        assert_eq!(split("'./a=b' 7"), ["./a=b", "7"]);
     }
 
     #[test]

@@ -40,11 +40,7 @@ fn one_cpu_gives_predictions_that_nothing_checks() {
     }
     assert!(out.contains("nothing checks these predictions"), "{out}");
     let rows = |what: &str| out.lines().filter(|line| line.ends_with(what)).count();
-    assert_eq!(
-        [rows(" measured"), rows(" predicted"), rows(" predicted, far beyond")],
-        [2, 2, 2],
-        "{out}"
-    );
+    assert_eq!([rows(" measured"), rows(" predicted"), rows(" predicted, far beyond")], [2, 2, 2], "{out}");
     assert!(out.contains("adaptive against system: "), "{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
 }
