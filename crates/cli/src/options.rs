@@ -257,8 +257,9 @@ mod tests {
             let examples: Vec<&str> = examples.lines().filter(|line| line.starts_with("  unspin ")).collect();
             assert!((2..=3).contains(&examples.len()), "{help}");
             for example in &examples {
-                let line = example.split(" # ").next().unwrap_or_default().replace("'TPS: '", "TPS:");
-                let parsed = CommandLine::try_parse_from(line.split_whitespace());
+                let line = example.split(" # ").next().unwrap_or_default();
+                let parsed =
+                    CommandLine::try_parse_from(shell_words::split(line).expect("quotes are closed"));
                 assert!(parsed.is_ok(), "{line}: {parsed:?}");
             }
             examples.len()

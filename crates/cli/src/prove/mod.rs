@@ -150,9 +150,10 @@ impl<'o> CheckedRequest<'o> {
         let (program, service, workload) = match &shop {
             Some(shop) => (shop.program.clone(), shop.service.clone(), Some("dbt1")),
             None => {
+                let service = Service::of(&options.server)?;
                 let program = program(options)?;
                 let workload = program.workload();
-                (program, Service::of(&options.server)?, workload)
+                (program, service, workload)
             }
         };
         let figure = Figure::new(options.metric.as_deref(), direction(options), workload)?;
