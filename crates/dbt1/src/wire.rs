@@ -21,9 +21,10 @@ pub struct Wire {
     socket: Box<dyn Socket>,
     /// Messages that have not been sent.
     pub out: BytesMut,
-    /// What has been read and not been decoded begins at `at`.
+    /// What has been read and not been decoded is at `at..end`; the rest is room.
     input: Vec<u8>,
     at: usize,
+    end: usize,
 }
 
 trait Socket: Read + Write + Send {}
@@ -45,7 +46,7 @@ pub enum Answer<'a> {
 
 /// Port if the URL names none.
 const PORT: u16 = 5432;
-/// Bytes that are read at once.
+/// Least number of bytes for which there is room at each read.
 const CHUNK: usize = 32 << 10;
 /// Tag and length of a message.
 const HEADER: usize = 5;
@@ -53,7 +54,8 @@ const HEADER: usize = 5;
 impl Wire {
     /// Connects and authenticates. The session has the encoding UTF-8.
     pub fn connect(config: &Config) -> Result<Wire, Failure> {
-        let mut wire = Wire { socket: socket(config)?, out: BytesMut::new(), input: Vec::new(), at: 0 };
+        let mut wire =
+            Wire { socket: socket(config)?, out: BytesMut::new(), input: Vec::new(), at: 0, end: 0 };
         let user = config.get_user().unwrap_or("postgres");
         let parameters =
             [("client_encoding", "UTF8"), ("user", user), ("database", config.get_dbname().unwrap_or(user))];
@@ -171,7 +173,7 @@ impl Wire {
     /// Tag of the next message, and where its body is in `input`.
     fn next(&mut self) -> Result<(u8, std::ops::Range<usize>), Failure> {
         loop {
-            let unread = &self.input[self.at..];
+            let unread = &self.input[self.at..self.end];
             if let Some(header) = unread.first_chunk::<HEADER>() {
                 let [tag, length @ ..] = *header;
                 // The length includes itself.
@@ -190,20 +192,24 @@ impl Wire {
     }
 
     fn read(&mut self) -> Result<(), Failure> {
-        self.input.drain(..self.at);
-        self.at = 0;
-        let length = self.input.len();
-        self.input.resize(length + CHUNK, 0);
+        self.input.copy_within(self.at..self.end, 0);
+        (self.at, self.end) = (0, self.end - self.at);
+        // Room is made and zeroed only for a message that is longer than all before.
+        if self.input.len() - self.end < CHUNK {
+            self.input.resize(self.end + 2 * CHUNK, 0);
+        }
         let outcome = loop {
-            match self.socket.read(&mut self.input[length..]) {
+            match self.socket.read(&mut self.input[self.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => break other,
             }
         };
-        self.input.truncate(length + *outcome.as_ref().unwrap_or(&0));
         match outcome {
             Ok(0) => Err(Failure::Lost("connection closed".into())),
-            Ok(_) => Ok(()),
+            Ok(count) => {
+                self.end += count;
+                Ok(())
+            }
             Err(error) => Err(lost(error)),
         }
     }
@@ -269,5 +275,91 @@ fn refused(body: &ErrorResponseBody) -> Failure {
         // disk_full
         "53100" => Failure::Full(text),
         _ => Failure::Refused(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that has said all it will say, and of which each read returns so many bytes at most.
+    struct Script {
+        said: Vec<u8>,
+        each: usize,
+    }
+
+    impl Read for Script {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            let count = self.each.min(to.len()).min(self.said.len());
+            to[..count].copy_from_slice(&self.said[..count]);
+            self.said.drain(..count);
+            Ok(count)
+        }
+    }
+
+    impl Write for Script {
+        fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+            Ok(from.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn wire(messages: &[(u8, &[u8])], each: usize) -> Wire {
+        let mut said = Vec::new();
+        for (tag, body) in messages {
+            said.push(*tag);
+            said.extend((body.len() as u32 + 4).to_be_bytes());
+            said.extend(*body);
+        }
+        let socket = Box::new(Script { said, each });
+        Wire { socket, out: BytesMut::new(), input: Vec::new(), at: 0, end: 0 }
+    }
+
+    fn rows(wire: &mut Wire) -> Result<(Vec<Vec<u8>>, String), Failure> {
+        let mut rows = Vec::new();
+        let tag = wire.each(&mut |row| {
+            rows.push(row.to_vec());
+            Ok(())
+        })?;
+        Ok((rows, tag))
+    }
+
+    #[test]
+    fn messages_are_read_whole_however_they_arrive() {
+        let long = vec![b'x'; 3 * CHUNK];
+        let messages: [(u8, &[u8]); 6] = [
+            (b'2', b""),
+            (b'D', b"one"),
+            (b'N', b"SNOTICE\0\0"),
+            (b'D', &long),
+            (b'C', b"SELECT 2\0"),
+            (b'Z', b"I"),
+        ];
+        for each in [1, 2, 7, CHUNK, usize::MAX] {
+            let expected = (vec![b"one".to_vec(), long.clone()], "SELECT 2".to_owned());
+            assert_eq!(rows(&mut wire(&messages, each)), Ok(expected), "{each}");
+        }
+    }
+
+    #[test]
+    fn first_failure_counts_and_the_connection_stays_in_step() {
+        let error: &[u8] = b"C40P01\0Mdeadlock\0\0";
+        let messages: [(u8, &[u8]); 5] =
+            [(b'E', error), (b'Z', b"E"), (b'D', b"row"), (b'C', b"SELECT 1\0"), (b'Z', b"I")];
+        let mut wire = wire(&messages, usize::MAX);
+        assert_eq!(rows(&mut wire), Err(Failure::Conflict("deadlock".into())));
+        assert_eq!(rows(&mut wire), Ok((vec![b"row".to_vec()], "SELECT 1".into())));
+        assert_eq!(rows(&mut wire), Err(Failure::Lost("connection closed".into())));
+    }
+
+    /// A server that is shut down says so, and closes the connection.
+    #[test]
+    fn last_words_of_the_server_are_the_failure() {
+        let error: &[u8] = b"C57P01\0Mterminating connection\0\0";
+        let mut wire = wire(&[(b'E', error)], usize::MAX);
+        assert_eq!(rows(&mut wire), Err(Failure::Lost("terminating connection".into())));
     }
 }

@@ -11,7 +11,7 @@ use unspin_scaling::program::WaitStyle;
 pub struct Text<'a>(pub &'a ScaleReport);
 
 /// The width of the longest bar.
-const BAR: f64 = 30.0;
+const BAR: f64 = 16.0;
 /// A validation that misses by more than this is no base for a prediction.
 const MISS: f64 = 0.15;
 /// So many times as many sleeps as on one CPU are a change of the program's behaviour.
