@@ -114,7 +114,8 @@ fn waits_of_c_program_are_the_truth_and_both_lenses_agree() {
     let futex =
         document["off_cpu"]["reasons"].as_array().unwrap().iter().find(|one| one["reason"] == "futex");
     assert_within_5_percent(futex.unwrap()["blocked"].as_f64().unwrap(), truth[0] + truth[1], &tables);
-    for expected in ["Where the threads' time went", "of thread time", "-> libc waits: --lens pthread names"]
+    for expected in
+        ["Where the threads' time went", "of thread time", "-> libc waits: the pthread lens names the lock"]
     {
         assert!(tables.contains(expected), "{expected}: {tables}");
     }
