@@ -85,7 +85,7 @@ fn server_without_an_end_is_explained() {
     for options in [&[][..], &["--waits", "poll"]] {
         let out = interrupted_report(options, &["sh", "-c", "sleep 1000; :"]);
         let text = flat(&out);
-        let next = "such as a script that starts a server, runs its client, and stops the server.";
+        let next = "for a server give --server, --ready and --load";
         assert!(text.contains(next), "{out}");
     }
 }
