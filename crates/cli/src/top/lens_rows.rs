@@ -3,7 +3,7 @@
 use super::columns::{self, Column, Units};
 use super::reading::Period;
 use crate::lens::reports::Reports;
-use crate::lens::{FutexRow, KernelRow};
+use crate::lens::{FutexRow, KernelRow, OffCpuReport};
 use unspin_meter::figures::{percent, spoken_percent};
 
 /// Callers shown of each row.
@@ -86,10 +86,7 @@ impl LensTable {
         let (rows, seconds) = if let Some(report) = &reports.futex {
             let mut rows = vec![(line(0, "*TOTAL*", "*TOTAL*"), report.total.clone())];
             for futex in &report.futexes {
-                let name = match (&futex.process, futex.pid) {
-                    (Some(process), Some(pid)) => format!("{} in {process} ({pid})", futex.row.name),
-                    _ => futex.row.name.clone(),
-                };
+                let name = futex.label();
                 rows.push((line(0, &name, &name), futex.row.clone()));
                 let callers = futex.callers.iter().take(CALLERS);
                 rows.extend(callers.map(|one| (line(2, &one.row.name, &name), one.row.clone())));
@@ -117,8 +114,8 @@ impl LensTable {
             let state = |name: &str, seconds| (line(0, name, name), row(seconds, None, None));
             let mut rows = vec![
                 state("*TOTAL*", all),
-                state("on a CPU", report.on_cpu),
-                state("runnable, without a CPU", report.runnable),
+                state(OffCpuReport::ON_CPU, report.on_cpu),
+                state(OffCpuReport::RUNNABLE, report.runnable),
                 state("blocked", report.blocked),
             ];
             for reason in &report.reasons {
@@ -143,6 +140,15 @@ impl LensTable {
             Rows::Futex(rows) => rows.retain(|(line, _)| keep(line)),
             Rows::Kernel(rows) => rows.retain(|(line, _)| keep(line)),
             Rows::OffCpu(rows) => rows.retain(|(line, _)| keep(line)),
+        }
+    }
+
+    /// The line at a position.
+    pub fn line(&self, at: usize) -> Option<&LensLine> {
+        match &self.rows {
+            Rows::Futex(rows) => rows.get(at).map(|(line, _)| line),
+            Rows::Kernel(rows) => rows.get(at).map(|(line, _)| line),
+            Rows::OffCpu(rows) => rows.get(at).map(|(line, _)| line),
         }
     }
 

@@ -22,6 +22,8 @@ pub struct FutexReport {
     pub seconds: f64,
     /// Records that the kernel could not pass on, because a ring buffer was full.
     pub lost_records: u64,
+    /// Records that could not be parsed.
+    pub unreadable_records: u64,
     /// Calls of which the beginning or the end is unknown: a record was lost, or they began before the observation.
     pub unpaired: u64,
     /// What the pthread lens explains of the waits; none if only one of the lenses ran.
@@ -29,7 +31,7 @@ pub struct FutexReport {
     /// All futexes together.
     pub total: FutexRow,
     /// All wakes together.
-    pub wakes: FutexWakes,
+    pub wakes: Wakes,
     /// Most time waited first.
     pub futexes: Vec<FutexEntry>,
 }
@@ -72,17 +74,6 @@ pub struct FutexRow {
     pub wait_max: f64,
 }
 
-/// Calls that wake threads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct FutexWakes {
-    /// All calls.
-    pub calls: u64,
-    /// Threads that they woke, or moved to another futex.
-    pub woken: u64,
-    /// Calls that woke no thread.
-    pub none: u64,
-}
-
 /// A futex.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FutexEntry {
@@ -100,7 +91,7 @@ pub struct FutexEntry {
     /// The code that waits.
     pub origin: Origin,
     /// The calls that woke threads here.
-    pub wakes: FutexWakes,
+    pub wakes: Wakes,
     /// Most time waited first.
     pub callers: Vec<FutexCaller>,
     /// Most calls first.
@@ -108,6 +99,16 @@ pub struct FutexEntry {
     /// What to do next.
     #[serde(flatten)]
     pub next: Next,
+}
+
+impl FutexEntry {
+    /// Its name, with the process if it has one.
+    pub fn label(&self) -> String {
+        match (&self.process, self.pid) {
+            (Some(process), Some(pid)) => format!("{} in {process} ({pid})", self.row.name),
+            _ => self.row.name.clone(),
+        }
+    }
 }
 
 /// The waits of one caller.
@@ -138,7 +139,7 @@ pub struct FutexWaker {
     pub name: String,
     /// Its calls.
     #[serde(flatten)]
-    pub wakes: FutexWakes,
+    pub wakes: Wakes,
     /// Function and offset of each frame of its first stack, innermost first.
     pub frames: Vec<String>,
 }
@@ -176,10 +177,11 @@ impl FutexReport {
             target: conditions.target(),
             seconds: conditions.seconds,
             lost_records: conditions.losses.records,
+            unreadable_records: conditions.losses.unreadable,
             unpaired: lens.unpaired,
             explained: None,
             total: row("*TOTAL*".into(), &all),
-            wakes: wakes_row(&all_wakes),
+            wakes: all_wakes,
             futexes,
         }
     }
@@ -233,10 +235,10 @@ fn entry(futex: &Futex, folded: Folded, callers: &Callers<'_>, subject: &Subject
         process: process.map(|process| process.name.clone()),
         address,
         origin,
-        wakes: wakes_row(&all_wakes),
+        wakes: all_wakes,
         callers: waiting(folded.waits),
         wakers: waking(folded.wakes),
-        next: advice::next(&all, origin, subject),
+        next: advice::next(&all, &all_wakes, origin, subject),
     }
 }
 
@@ -263,7 +265,7 @@ fn waking(stacks: BTreeMap<Vec<UserFrame>, Wakes>) -> Vec<FutexWaker> {
         let caller = callers.entry(name(&frames)).or_insert_with(|| (Wakes::default(), places(frames)));
         caller.0.merge(&wakes);
     }
-    let waker = |(name, (wakes, frames))| FutexWaker { name, wakes: wakes_row(&wakes), frames };
+    let waker = |(name, (wakes, frames))| FutexWaker { name, wakes, frames };
     let mut wakers: Vec<FutexWaker> = callers.into_iter().map(waker).collect();
     wakers.sort_by_key(|waker| std::cmp::Reverse(waker.wakes.calls));
     wakers
@@ -304,10 +306,6 @@ fn row(name: String, waits: &Waits) -> FutexRow {
     }
 }
 
-fn wakes_row(wakes: &Wakes) -> FutexWakes {
-    FutexWakes { calls: wakes.calls, woken: wakes.woken, none: wakes.none }
-}
-
 #[cfg(test)]
 pub mod tests {
     use super::super::lens::tests::{Calls, WAIT, WAKE};
@@ -328,7 +326,7 @@ pub mod tests {
             subject: Subject::Process(7),
             seconds: 0.005,
             cpus: 2,
-            losses: Losses { records: 2, throttled: 0 },
+            losses: Losses { records: 2, ..Losses::default() },
         };
         FutexReport::new(&calls.lens, &calls.stacks, &Symbols::new(), &conditions)
     }
