@@ -44,7 +44,7 @@ struct Detail {
 impl Detail {
     fn futex(&mut self, futex: &FutexEntry) {
         let row = &futex.row;
-        self.sums(row.waited, row.waits, row.wait_max);
+        self.sums(row.waited, row.counts.waits, row.wait_max);
         self.title("Stacks that waited");
         for stack in futex.callers.iter().flat_map(|caller| &caller.stacks) {
             self.stack(&waits(stack.waited, stack.waits), &stack.frames);

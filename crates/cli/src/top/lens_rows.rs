@@ -52,12 +52,12 @@ const FUTEX: [Column<FutexRow>; 9] = [
     Column::new(("WAITED", "WAIT/s"), 6, 0, |row, s| s.sum(row.waited)),
     Column::new(("MEAN", "MEAN"), 6, 2, |row, s| s.time(row.wait_mean)),
     Column::new(("MAX", "MAX"), 5, 3, |row, s| s.time(row.wait_max)),
-    Column::new(("WAITS", "WAITS/s"), 10, 1, |row, s| s.count(row.waits)),
-    Column::new(("WOKEN", "WOKEN"), 6, 4, |row, _| share(row.woken, row.waits)),
-    Column::new(("AGAIN", "AGAIN"), 6, 5, |row, _| share(row.waited_again, row.woken)),
-    Column::new(("EAGAIN", "EAGAIN"), 6, 6, |row, _| share(row.value_changed, row.waits)),
-    Column::new(("EINTR", "EINTR"), 6, 8, |row, _| share(row.interrupted, row.waits)),
-    Column::new(("TMOUT", "TMOUT"), 6, 7, |row, _| share(row.timed_out, row.waits)),
+    Column::new(("WAITS", "WAITS/s"), 10, 1, |row, s| s.count(row.counts.waits)),
+    Column::new(("WOKEN", "WOKEN"), 6, 4, |row, _| share(row.counts.woken, row.counts.waits)),
+    Column::new(("AGAIN", "AGAIN"), 6, 5, |row, _| share(row.counts.waited_again, row.counts.woken)),
+    Column::new(("EAGAIN", "EAGAIN"), 6, 6, |row, _| share(row.counts.value_changed, row.counts.waits)),
+    Column::new(("EINTR", "EINTR"), 6, 8, |row, _| share(row.counts.interrupted, row.counts.waits)),
+    Column::new(("TMOUT", "TMOUT"), 6, 7, |row, _| share(row.counts.timed_out, row.counts.waits)),
 ];
 
 #[rustfmt::skip]

@@ -50,22 +50,9 @@ pub struct Explained {
 pub struct FutexRow {
     /// The futex's or the caller's name.
     pub name: String,
-    /// All waits.
-    pub waits: u64,
-    /// Of the waits, those whose thread was woken.
-    pub woken: u64,
-    /// Of the waits, those that did not sleep, because the value had changed (EAGAIN).
-    pub value_changed: u64,
-    /// Of the waits, those that a signal ended (EINTR).
-    pub interrupted: u64,
-    /// Of the waits, those whose time was over (ETIMEDOUT).
-    pub timed_out: u64,
-    /// Of the waits, those that failed otherwise.
-    pub failed: u64,
-    /// Of the waits, those that had not ended. They count until the end of the observation, or of their thread.
-    pub unfinished: u64,
-    /// Of the woken, those whose thread waited at the same futex again at once.
-    pub waited_again: u64,
+    /// How many there were, by how they ended.
+    #[serde(flatten)]
+    pub counts: Waits,
     /// Time waited.
     pub waited: f64,
     /// Mean wait.
@@ -292,14 +279,7 @@ fn row(name: String, waits: &Waits) -> FutexRow {
     let waited = seconds(waits.wait_ns);
     FutexRow {
         name,
-        waits: waits.waits,
-        woken: waits.woken,
-        value_changed: waits.value_changed,
-        interrupted: waits.interrupted,
-        timed_out: waits.timed_out,
-        failed: waits.failed,
-        unfinished: waits.unfinished,
-        waited_again: waits.waited_again,
+        counts: *waits,
         waited,
         wait_mean: if waits.waits == 0 { 0.0 } else { waited / waits.waits as f64 },
         wait_max: seconds(waits.max_ns),
@@ -335,11 +315,11 @@ pub mod tests {
     fn futexes_have_their_waits_wakes_and_next_steps() {
         let report = example();
         let rows: Vec<(&str, u64, u64)> =
-            report.futexes.iter().map(|one| (&*one.address, one.row.waits, one.wakes.calls)).collect();
+            report.futexes.iter().map(|one| (&*one.address, one.row.counts.waits, one.wakes.calls)).collect();
         assert_eq!(rows, [("0x10", 2, 2), ("0x20", 1, 0), ("0x30", 0, 1)]);
         assert!((report.total.waited - 0.003_01).abs() < 1e-9, "{:?}", report.total);
         assert_eq!((report.wakes.woken, report.wakes.none), (2, 1));
-        assert_eq!(report.futexes[0].row.waited_again, 1);
+        assert_eq!(report.futexes[0].row.counts.waited_again, 1);
         for (futex, next) in report.futexes.iter().zip(["wait again at once", "timers", "needless"]) {
             assert!(futex.next.next.contains(next), "{:?}", futex.next);
         }

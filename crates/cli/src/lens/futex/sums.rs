@@ -4,27 +4,29 @@ use super::call::Outcome;
 use serde::Serialize;
 
 /// Sums of waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Waits {
     /// All waits.
     pub waits: u64,
     /// Of these, those whose thread was woken.
     pub woken: u64,
-    /// Of these, those that did not sleep, because the value had changed.
+    /// Of these, those that did not sleep, because the value had changed (EAGAIN).
     pub value_changed: u64,
-    /// Of these, those that a signal ended.
+    /// Of these, those that a signal ended (EINTR).
     pub interrupted: u64,
-    /// Of these, those whose time was over.
+    /// Of these, those whose time was over (ETIMEDOUT).
     pub timed_out: u64,
     /// Of these, those that failed.
     pub failed: u64,
-    /// Of these, those that had not ended.
+    /// Of these, those that had not ended. They count until the end of the observation, or of their thread.
     pub unfinished: u64,
     /// Of the woken, those whose thread waited at the same address again at once.
     pub waited_again: u64,
     /// Nanoseconds waited.
+    #[serde(skip)]
     pub wait_ns: u64,
     /// The longest wait.
+    #[serde(skip)]
     pub max_ns: u64,
 }
 

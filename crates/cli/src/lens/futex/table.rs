@@ -25,8 +25,11 @@ impl FutexReport {
             of_whom(self.target, "all processes")
         );
         if self.futexes.is_empty() {
-            text +=
-                if self.total.waits == 0 { "No thread waited at a futex.\n" } else { "No futex is left.\n" };
+            text += if self.total.counts.waits == 0 {
+                "No thread waited at a futex.\n"
+            } else {
+                "No futex is left.\n"
+            };
         } else {
             text += TITLES;
             let _ = writeln!(text, "\n{}", line(&self.total, 0, layout));
@@ -72,8 +75,8 @@ impl FutexReport {
                 counted(self.unpaired, "call is", "calls are")
             ));
         }
-        if self.total.unfinished > 0 {
-            let waits = counted(self.total.unfinished, "wait", "waits");
+        if self.total.counts.unfinished > 0 {
+            let waits = counted(self.total.counts.unfinished, "wait", "waits");
             notes.push(format!(
                 "{waits} had not ended: they count until the end of the observation or of the thread."
             ));
@@ -124,12 +127,12 @@ fn line(row: &FutexRow, indent: usize, layout: &Layout) -> String {
         time(row.waited),
         time(row.wait_mean),
         time(row.wait_max),
-        count(row.waits),
-        percent(share(row.woken, row.waits)),
-        percent(share(row.waited_again, row.woken)),
-        percent(share(row.value_changed, row.waits)),
-        percent(share(row.interrupted, row.waits)),
-        percent(share(row.timed_out, row.waits)),
+        count(row.counts.waits),
+        percent(share(row.counts.woken, row.counts.waits)),
+        percent(share(row.counts.waited_again, row.counts.woken)),
+        percent(share(row.counts.value_changed, row.counts.waits)),
+        percent(share(row.counts.interrupted, row.counts.waits)),
+        percent(share(row.counts.timed_out, row.counts.waits)),
     );
     let room = layout.width.saturating_sub(NAME_AT + indent).max(NAME_MIN);
     format!("{numbers:<NAME_AT$}{:indent$}{}", "", cut(&row.name, room))
