@@ -117,6 +117,26 @@ fn program_functions_are_sampled_on_request() {
     assert!(!kernel_only.contains("[libc"), "{kernel_only}");
 }
 
+/// The unwind tables, which strip keeps, say where a function starts.
+#[test]
+fn stripped_function_has_one_row() {
+    let test = "stripped_function_has_one_row";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("burn.c", folder.path()).filter(|_| may_profile(test)) else { return };
+    let start = unspin_symbols::File::open(&program).unwrap().functions_named("burn")[0].start;
+    match Command::new("strip").arg(&program).status() {
+        Ok(status) => assert!(status.success()),
+        Err(e) => return skip(test, &format!("strip cannot be started ({e}): install binutils")),
+    }
+    let (_, table, code) = finish(unspin(&["profile", "--user", "-F", "2000"]).arg(&program));
+    assert_eq!(code, Some(0), "{table}");
+    let rows = rows(&table);
+    let name = format!("burn+{start:#x}");
+    let ticks = rows.iter().find(|row| row.1 == name).map_or(0, |row| row.0);
+    let others: u64 = rows.iter().filter(|row| row.1.starts_with("burn+")).map(|row| row.0).sum();
+    assert!(ticks > 20 && ticks * 2 > others, "{name}: {table}");
+}
+
 /// The second step of the report of 2002: the ticks begin at zero when the test starts.
 #[test]
 fn reset_of_semopbench_sets_ticks_to_zero() {

@@ -121,6 +121,23 @@ fn waits_of_c_program_are_the_truth_and_both_lenses_agree() {
     }
 }
 
+/// SIGSTOP interrupts the wait, and restart_syscall(2) goes on with it.
+#[test]
+fn wait_of_stopped_process_is_one_wait() {
+    let test = "wait_of_stopped_process_is_one_wait";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("stopped_wait.c", folder.path()).filter(|_| may_observe(test)) else {
+        return;
+    };
+    let (document, tables, truth) = metered("futex", &program);
+    assert_within_5_percent(waited(&document, "known_futex"), truth[0], &tables);
+    let futexes = document["futex"]["futexes"].as_array().unwrap();
+    let is_known = |futex: &&Value| futex["name"].as_str().unwrap().starts_with("known_futex");
+    let known = futexes.iter().find(is_known).unwrap();
+    let counts = ["waits", "timed_out", "interrupted"].map(|field| known[field].as_u64().unwrap());
+    assert_eq!(counts, [1, 1, 0], "{tables}");
+}
+
 #[test]
 fn waits_of_rust_program_are_the_truth() {
     let test = "waits_of_rust_program_are_the_truth";

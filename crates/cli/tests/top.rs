@@ -468,14 +468,20 @@ fn lenses_of_the_program_are_tabs() {
     let program = top.program();
     top.press("3");
     top.wait_for("[futex]");
+    top.press("t");
+    top.wait_for("since it was opened");
     top.wait_for(&format!("({program})"));
+    // The cursor is on the total; the row below it has stacks.
+    top.press("\x1b[B");
+    top.press("\r");
+    top.wait_for("Stacks that waited");
+    top.press("\x7f");
+    top.wait_for("*TOTAL*");
     top.press("\t");
     top.wait_for("[kernel]");
     top.press("\t");
     top.wait_for("[off-cpu]");
     top.wait_for("runnable, without a CPU");
-    top.press("t");
-    top.wait_for("since it was opened");
     top.press("q");
     top.wait_for("is still running");
     top.press("e");

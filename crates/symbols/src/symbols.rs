@@ -70,6 +70,14 @@ impl Symbols {
         })
     }
 
+    /// The start of the function that contains a return address, as an address of the file, by its unwind tables: functions
+    /// without a name have one too. `None` if the file has no tables, or if no file is mapped there.
+    pub fn function_start(&self, space: &AddressSpace, return_address: u64) -> Option<u64> {
+        let address = return_address.wrapping_sub(1);
+        let module = space.module_of(address)?;
+        self.with(module, |binary| binary.rules()?.function_start(binary.translate(module, address)?))
+    }
+
     /// The static variable at an address. `None` for the heap, for stacks, for thread-local variables, and for
     /// variables whose names were stripped.
     pub fn variable(&self, space: &AddressSpace, address: u64) -> Option<Variable> {

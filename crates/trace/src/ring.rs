@@ -47,6 +47,8 @@ pub enum RingRecord {
     Lost(u64),
     /// The kernel took fewer samples than asked for, because they took too much of its time.
     Throttled,
+    /// A record that cannot be parsed, or a sample without a field that was asked for.
+    Unreadable,
     /// Something else.
     Other,
 }
@@ -114,21 +116,10 @@ impl Ring {
     pub fn next(&mut self, event: &Event, stacks: &mut Stacks) -> Option<(RingRecord, usize)> {
         let index = self.event;
         let record = self.sampler.next_record()?;
-        let (body, config) = (record.to_contiguous(), self.config.clone());
-        let size = (body.len() + HEADER) as u16;
-        let mut header = [0; HEADER];
-        header[..4].copy_from_slice(&record.ty().to_le_bytes());
-        header[4..6].copy_from_slice(&record.misc().to_le_bytes());
-        header[6..].copy_from_slice(&size.to_le_bytes());
-        let header = Parser::new(&header[..], config.clone()).parse();
-        let visitor = Translator { index, event, stacks };
-        let mut body = Parser::new(&*body, config);
-        let read = header.and_then(|header| match record.ty() {
-            // `perf-event-data` 0.1.8 has no case for it. It has no body.
-            SWITCH => body.parse_metadata_with_header(header).map(|(_, metadata)| switch(&metadata)),
-            _ => body.parse_record_with_header(visitor, header),
-        });
-        Some((read.unwrap_or(RingRecord::Other), size.into()))
+        let body = record.to_contiguous();
+        let translator = Translator { index, event, stacks };
+        let read = translator.translate((record.ty(), record.misc()), &body, &self.config);
+        Some((read, body.len() + HEADER))
     }
 }
 
@@ -179,6 +170,24 @@ struct Translator<'a> {
     stacks: &'a mut Stacks,
 }
 
+impl Translator<'_> {
+    /// Of a record with this type and `misc`.
+    fn translate(self, (ty, misc): (u32, u16), body: &[u8], config: &ParseConfig<Native>) -> RingRecord {
+        let mut header = [0; HEADER];
+        header[..4].copy_from_slice(&ty.to_le_bytes());
+        header[4..6].copy_from_slice(&misc.to_le_bytes());
+        header[6..].copy_from_slice(&((body.len() + HEADER) as u16).to_le_bytes());
+        let header = Parser::new(&header[..], config.clone()).parse();
+        let mut body = Parser::new(body, config.clone());
+        let read = header.and_then(|header| match ty {
+            // `perf-event-data` 0.1.8 has no case for it. It has no body.
+            SWITCH => body.parse_metadata_with_header(header).map(|(_, metadata)| switch(&metadata)),
+            _ => body.parse_record_with_header(self, header),
+        });
+        read.unwrap_or(RingRecord::Unreadable)
+    }
+}
+
 fn record(metadata: &RecordMetadata, pid: u32, tid: u32, payload: Payload) -> RingRecord {
     RingRecord::Record(Record { time: metadata.sample_id().time().unwrap_or(0), pid, tid, payload })
 }
@@ -202,7 +211,10 @@ impl<'p> Visitor<'p> for Translator<'_> {
     fn visit_sample(self, sample: data::Sample<'p>, metadata: RecordMetadata) -> RingRecord {
         let mut values = [0; VALUES];
         for (value, field) in values.iter_mut().zip(self.event.fields()) {
-            *value = sample.raw().and_then(|raw| field.read(raw)).unwrap_or(0);
+            let Some(read) = sample.raw().and_then(|raw| field.read(raw)) else {
+                return RingRecord::Unreadable;
+            };
+            *value = read;
         }
         let payload = Payload::Sample(Sample {
             event: self.index,
@@ -258,5 +270,29 @@ impl<'p> Visitor<'p> for Translator<'_> {
 
     fn visit_throttle(self, _: data::Throttle, _: RecordMetadata) -> RingRecord {
         RingRecord::Throttled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Frequency;
+
+    /// PERF_RECORD_EXIT and PERF_RECORD_SAMPLE.
+    const TYPES: [u32; 2] = [4, 9];
+
+    #[test]
+    fn record_that_is_cut_short_is_unreadable() {
+        let source = Source::CpuClock(Frequency(1));
+        let event = Event { source, call_chain: CallChain::None, kernel: true, user: true };
+        let config = ParseConfig::from(*builder(&event).attrs());
+        let read = |ty, body: &[u8]| {
+            let translator = Translator { index: 0, event: &event, stacks: &mut Stacks::default() };
+            translator.translate((ty, 0), body, &config)
+        };
+        for ty in TYPES {
+            assert!(matches!(read(ty, &[0; 64]), RingRecord::Record(_)), "{ty}");
+            assert!(matches!(read(ty, &[0; 4]), RingRecord::Unreadable), "{ty}");
+        }
     }
 }

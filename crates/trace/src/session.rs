@@ -39,8 +39,24 @@ pub struct Fullness(pub f64);
 pub struct Losses {
     /// Records for which a ring had no room.
     pub records: u64,
+    /// Records that could not be parsed.
+    pub unreadable: u64,
     /// How often the kernel stopped sampling for a while because samples took too much time.
     pub throttled: u64,
+}
+
+impl Losses {
+    /// Counts what is no record to keep. Returns the others.
+    fn count(&mut self, read: RingRecord) -> Option<Record> {
+        match read {
+            RingRecord::Record(record) => return Some(record),
+            RingRecord::Lost(records) => self.records += records,
+            RingRecord::Throttled => self.throttled += 1,
+            RingRecord::Unreadable => self.unreadable += 1,
+            RingRecord::Other => {}
+        }
+        None
+    }
 }
 
 impl Session {
@@ -142,12 +158,7 @@ impl Session {
                 && let Some((record, size)) = ring.next(event, stacks)
             {
                 most = most.saturating_sub(size);
-                match record {
-                    RingRecord::Record(record) => pending.push(record),
-                    RingRecord::Lost(records) => losses.records += records,
-                    RingRecord::Throttled => losses.throttled += 1,
-                    RingRecord::Other => {}
-                }
+                pending.extend(losses.count(record));
             }
             fullest = fullest.max(*capacity - most);
         }
@@ -199,6 +210,21 @@ fn check_frequency(config: &Config) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_record_is_counted() {
+        let mut losses = Losses::default();
+        for read in [
+            RingRecord::Lost(5),
+            RingRecord::Unreadable,
+            RingRecord::Throttled,
+            RingRecord::Unreadable,
+            RingRecord::Other,
+        ] {
+            assert_eq!(losses.count(read), None);
+        }
+        assert_eq!(losses, Losses { records: 5, unreadable: 2, throttled: 1 });
+    }
 
     #[test]
     fn records_are_passed_on_in_order_of_time_and_the_latest_are_kept_back() {

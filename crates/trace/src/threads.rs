@@ -15,7 +15,8 @@ pub struct RunningThread {
     pub call: Option<SystemCall>,
 }
 
-/// A system call by its number, with its arguments.
+/// A system call by its number, with its arguments. Of restart_syscall(2), which goes on with a call that a signal has
+/// interrupted, it is that call, if it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SystemCall {
     /// Its number.
@@ -52,6 +53,10 @@ fn thread(pid: u32, tid: u32) -> Option<RunningThread> {
     // After the state: ppid, pgrp, session, tty_nr, tpgid, flags.
     let flags: u64 = words.nth(5)?.parse().ok()?;
     let call = fs::read_to_string(format!("{folder}/syscall")).ok().and_then(|text| parse_call(&text));
+    let call = call.map(|call| match call.number {
+        RESTART_SYSCALL => resumed(call, &fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default()),
+        _ => call,
+    });
     (flags & KERNEL_THREAD == 0).then_some(RunningThread { pid, tid, state, call })
 }
 
@@ -66,9 +71,35 @@ fn parse_call(text: &str) -> Option<SystemCall> {
     Some(SystemCall { number, arguments })
 }
 
+/// The numbers of restart_syscall(2), and of the calls that it can go on with by the kernel's function in which the thread
+/// sleeps.
+#[cfg(target_arch = "x86_64")]
+const RESTART_SYSCALL: u64 = 219;
+#[cfg(target_arch = "x86_64")]
+const RESTARTED: [(&str, u64); 3] = [("futex", 202), ("hrtimer_nanosleep", 35), ("poll", 7)];
+#[cfg(not(target_arch = "x86_64"))]
+const RESTART_SYSCALL: u64 = 128;
+#[cfg(not(target_arch = "x86_64"))]
+const RESTARTED: [(&str, u64); 2] = [("futex", 98), ("hrtimer_nanosleep", 101)];
+
+/// The call that restart_syscall(2) goes on with. The kernel has left the arguments as they were.
+fn resumed(call: SystemCall, sleeps_in: &str) -> SystemCall {
+    let found = RESTARTED.iter().find(|(function, _)| sleeps_in.starts_with(function));
+    SystemCall { number: found.map_or(call.number, |&(_, number)| number), ..call }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn restarted_call_is_known_by_the_function_in_which_it_sleeps() {
+        let call = SystemCall { number: RESTART_SYSCALL, arguments: [0x7F10, 0x80, 2, 0, 0, 0] };
+        let futex = parse_call("202 0x7f10 0x80 0x2 0x0 0x0 0x0 0x7ffd 0x7f11").unwrap().arguments;
+        assert_eq!(resumed(call, "futex_do_wait").arguments, futex);
+        assert_ne!(resumed(call, "futex_do_wait").number, RESTART_SYSCALL);
+        assert_eq!(resumed(call, "0"), call, "the kernel hides the function");
+    }
 
     #[test]
     fn system_call_is_parsed() {

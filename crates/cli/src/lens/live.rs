@@ -108,7 +108,8 @@ impl LiveLens {
         let since_start = lenses.reports_with(&stacks, &self.naming, &conditions(self.began));
         self.before = at;
         self.all = Some(lenses);
-        let notes = self.nameless.iter().cloned().chain(text::losses(losses.records)).collect();
+        let notes =
+            self.nameless.iter().cloned().chain(text::losses(losses.records, losses.unreadable)).collect();
         Some(LensReading { lately, since_start, notes })
     }
 

@@ -7,6 +7,7 @@
 pub mod beside;
 mod callers;
 mod conditions;
+mod detail;
 mod futex;
 mod kernel;
 mod lenses;
@@ -23,6 +24,7 @@ mod thread_time;
 
 pub use futex::FutexRow;
 pub use kernel::KernelRow;
+pub use off_cpu::OffCpuReport;
 
 use crate::engine::Engine;
 use crate::error::Error;

@@ -99,6 +99,25 @@ pub fn is_worth_share(part: f64, all: f64) -> bool {
 /// Columns before what is to be done next.
 const INDENT: usize = 4;
 
+/// What was said under the rows of a table, so that nothing is said twice.
+#[derive(Default)]
+pub struct Said(Vec<(Next, String)>);
+
+impl Said {
+    /// Writes what to do next under a row. If an earlier row has the same, names that row instead.
+    pub fn write(&mut self, next: &Next, row: &str, width: usize, text: &mut String) {
+        match self.0.iter().find(|(said, _)| said == next) {
+            Some((_, earlier)) => {
+                let _ = writeln!(text, "{:INDENT$}-> as under {earlier}", "");
+            }
+            None => {
+                write(next, width, text);
+                self.0.push((next.clone(), row.to_owned()));
+            }
+        }
+    }
+}
+
 /// Writes it as a paragraph, and the command in a line of its own that can be copied.
 pub fn write(next: &Next, width: usize, text: &mut String) {
     let mut lines = String::new();
@@ -187,6 +206,19 @@ mod tests {
     fn small_gains_are_not_worth_a_sentence() {
         assert!(is_worth_it(0.051, 1.0) && !is_worth_it(0.049, 1.0) && !is_worth_it(0.0, 0.0));
         assert!(is_worth_share(0.05, 1.0) && !is_worth_share(0.04, 1.0) && !is_worth_share(0.0, 0.0));
+    }
+
+    #[test]
+    fn same_hint_is_written_once() {
+        let (mut text, mut said) = (String::new(), Said::default());
+        let subject = Subject::Process(7);
+        let hints =
+            [Step::Profile, Step::Profile, Step::OffCpu].map(|step| Next::new("look:", step, &subject));
+        for (hint, row) in hints.iter().zip(["first", "second", "third"]) {
+            said.write(hint, row, 80, &mut text);
+        }
+        let other = "    -> look:\n       unspin meter --lens off-cpu -p 7\n";
+        assert_eq!(text, format!("    -> look:\n       unspin profile -p 7\n    -> as under first\n{other}"));
     }
 
     #[test]

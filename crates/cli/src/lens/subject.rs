@@ -1,8 +1,13 @@
 //! What is observed, in the commands that reports suggest.
 
 use crate::options::ObserveOptions;
+use crate::program::Program;
+use crate::reach;
+use crate::runtime::Runtime;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use unspin_meter::shell_line;
+use unspin_sys::creds::Creds;
 
 /// What is observed: the part of a command line behind the options.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +54,25 @@ impl Subject {
         }
     }
 
+    /// Whether the pthread lens would see nothing of the program: the preload library cannot reach it (it is static, for
+    /// example), or its locks are not libc's (Go). False if its file is not known.
+    pub fn is_beyond_pthread(&self) -> bool {
+        let file = match self {
+            Subject::Process(pid) => {
+                Some(PathBuf::from(format!("/proc/{pid}/exe"))).filter(|file| file.exists())
+            }
+            Subject::Program(words) | Subject::System(words) if words.is_empty() => None,
+            Subject::Program(words) | Subject::System(words) => {
+                let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+                Program::find_any(&words)
+                    .ok()
+                    .filter(|program| program.workload().is_none())
+                    .map(|program| program.path)
+            }
+        };
+        file.is_some_and(|file| is_beyond_pthread(&file))
+    }
+
     /// The program's words; empty if unspin did not start it.
     pub fn words(&self) -> &[String] {
         match self {
@@ -58,9 +82,32 @@ impl Subject {
     }
 }
 
+fn is_beyond_pthread(file: &Path) -> bool {
+    reach::check(file, &Creds::current()).is_err()
+        || Runtime::of_file(&reach::interpreter(file)).contains(&Runtime::Go)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pthread_lens_sees_programs_that_it_can_reach() {
+        let folder = tempfile::tempdir().unwrap();
+        // The header of a static program: no segment, so no dynamic linker.
+        let mut header = [0; 64];
+        header[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (header[6], header[16], header[18], header[52]) = (1, 2, 62, 64);
+        let fixed = folder.path().join("fixed");
+        std::fs::write(&fixed, header).unwrap();
+        std::fs::set_permissions(&fixed, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let fixed = fixed.to_str().unwrap();
+        assert!(subject(None, false, &[fixed]).is_beyond_pthread());
+        for words in [["/bin/sh"].as_slice(), &["volano"], &["/no/such/file"], &[]] {
+            assert!(!subject(None, true, words).is_beyond_pthread(), "{words:?}");
+        }
+        assert!(!Subject::Process(std::process::id()).is_beyond_pthread());
+    }
 
     fn subject(pid: Option<u32>, all_processes: bool, words: &[&str]) -> Subject {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();

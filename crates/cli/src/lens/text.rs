@@ -14,14 +14,21 @@ pub fn of_whom(target: &str, system: &'static str) -> &'static str {
     }
 }
 
-/// What lost records mean for a table.
-pub fn losses(records: u64) -> Option<String> {
-    (records > 0).then(|| {
+/// What lost records, and those that could not be parsed, mean for a table.
+pub fn losses(lost: u64, unreadable: u64) -> impl Iterator<Item = String> {
+    let lost = (lost > 0).then(|| {
         format!(
             "{} lost because a ring buffer was full, so waits are missing: use a larger one (--buffer 32M).",
-            counted(records, "event was", "events were")
+            counted(lost, "event was", "events were")
         )
-    })
+    });
+    let unreadable = (unreadable > 0).then(|| {
+        format!(
+            "{} in a form that unspin cannot read, so waits are missing: this kernel (uname -r) is not supported; report it.",
+            counted(unreadable, "event was", "events were")
+        )
+    });
+    lost.into_iter().chain(unreadable)
 }
 
 /// At most so many characters of a text.
@@ -32,4 +39,17 @@ pub fn cut(text: &str, width: usize) -> String {
         short.push('…');
     }
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_loss_has_its_line() {
+        assert_eq!(losses(0, 0).count(), 0);
+        let lines: Vec<String> = losses(2, 1).collect();
+        assert!(lines[0].starts_with("2 events were lost because a ring buffer was full"), "{lines:?}");
+        assert!(lines[1].starts_with("1 event was in a form that unspin cannot read"), "{lines:?}");
+    }
 }

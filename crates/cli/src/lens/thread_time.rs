@@ -160,6 +160,7 @@ fn parts_of_all(off_cpu: &OffCpuReport, kernel: Option<KernelWaits>, libc: Optio
         (Reason::Pipe, "blocked for pipes"),
         (Reason::Sleep, "blocked in nanosleep"),
         (Reason::Child, "blocked for child processes"),
+        (Reason::Vfork, "blocked until a vfork child executes or exits"),
         (Reason::SystemV, "blocked for semaphores and messages of System V"),
         (Reason::Stopped, "blocked for signals, or stopped"),
         (Reason::Other, "blocked for other reasons"),

@@ -3,7 +3,7 @@
 use super::samples::{Place, Samples};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use unspin_symbols::{AddressSpace, Symbols};
+use unspin_symbols::{AddressSpace, SymbolKind, Symbols};
 use unspin_trace::{KernelSymbols, Stacks};
 
 /// A function of the kernel or of a program.
@@ -78,7 +78,13 @@ impl<'a> Frames<'a> {
         let found = known.entry((space, return_address)).or_insert_with(|| {
             let frames = self.symbols.code(&self.spaces[space].1, return_address);
             let frame = frames.into_iter().next_back().expect("there is always a frame");
-            Function { name: frame.short, module: frame.module, in_kernel: false }
+            // All samples of a function without a name are in one row, that of its start.
+            let start = match frame.kind {
+                SymbolKind::Unknown => self.symbols.function_start(&self.spaces[space].1, return_address),
+                SymbolKind::Function | SymbolKind::Inlined => None,
+            };
+            let name = start.map_or(frame.short, |start| format!("{}+{start:#x}", frame.module));
+            Function { name, module: frame.module, in_kernel: false }
         });
         found.clone()
     }

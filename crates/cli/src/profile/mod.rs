@@ -196,6 +196,12 @@ fn losses(options: &ProfileOptions, losses: Losses, ticks: u64) -> Option<String
             losses.records
         ));
     }
+    if losses.unreadable > 0 {
+        return Some(format!(
+            "{} records were in a form that unspin cannot read: this kernel (uname -r) is not supported; report it",
+            losses.unreadable
+        ));
+    }
     if losses.throttled > 0 {
         return Some(format!(
             "the kernel stopped sampling {} times, because samples took too much time: use a lower --frequency, or \

@@ -33,6 +33,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
         Screen::Table if state.lens.is_some() => lens::draw(frame, body, state, palette),
         Screen::Table => table::draw(frame, body, state, palette),
         Screen::Lock(_) => lock::draw(frame, body, state, palette),
+        Screen::LensRow(_) => lens::draw_row(frame, body, state, palette),
     }
     frame.render_widget(bottom(state, palette), footer);
     dialog::draw(frame, state, palette);
@@ -164,12 +165,13 @@ fn bottom(state: &State, palette: Palette) -> Paragraph<'static> {
             format!("filter: {}_   Enter keep  Esc undo", state.filter)
         }
         (_, Screen::Table) if state.lens.is_some() => {
-            "q leave  ? help  t lately/since opened  Tab next  / filter  p pause".into()
+            "q leave  ? help  t lately/since opened  Tab next  Enter open  / filter  p pause".into()
         }
         (_, Screen::Table) => {
             "q leave  ? help  t lately/since start  Tab next  Enter open  / filter  p pause".into()
         }
         (_, Screen::Lock(_)) => "Esc back  q leave  ? help  t lately/since start  p pause".into(),
+        (_, Screen::LensRow(_)) => "Esc back  q leave  ? help  t lately/since opened  p pause".into(),
     };
     Paragraph::new(text).style(palette.quiet())
 }

@@ -3,7 +3,7 @@
 use super::columns::{self, Column, Units};
 use super::reading::Period;
 use crate::lens::reports::Reports;
-use crate::lens::{FutexRow, KernelRow};
+use crate::lens::{FutexRow, KernelRow, OffCpuReport};
 use unspin_meter::figures::{percent, spoken_percent};
 
 /// Callers shown of each row.
@@ -52,12 +52,12 @@ const FUTEX: [Column<FutexRow>; 9] = [
     Column::new(("WAITED", "WAIT/s"), 6, 0, |row, s| s.sum(row.waited)),
     Column::new(("MEAN", "MEAN"), 6, 2, |row, s| s.time(row.wait_mean)),
     Column::new(("MAX", "MAX"), 5, 3, |row, s| s.time(row.wait_max)),
-    Column::new(("WAITS", "WAITS/s"), 10, 1, |row, s| s.count(row.waits)),
-    Column::new(("WOKEN", "WOKEN"), 6, 4, |row, _| share(row.woken, row.waits)),
-    Column::new(("AGAIN", "AGAIN"), 6, 5, |row, _| share(row.waited_again, row.woken)),
-    Column::new(("EAGAIN", "EAGAIN"), 6, 6, |row, _| share(row.value_changed, row.waits)),
-    Column::new(("EINTR", "EINTR"), 6, 8, |row, _| share(row.interrupted, row.waits)),
-    Column::new(("TMOUT", "TMOUT"), 6, 7, |row, _| share(row.timed_out, row.waits)),
+    Column::new(("WAITS", "WAITS/s"), 10, 1, |row, s| s.count(row.counts.waits)),
+    Column::new(("WOKEN", "WOKEN"), 6, 4, |row, _| share(row.counts.woken, row.counts.waits)),
+    Column::new(("AGAIN", "AGAIN"), 6, 5, |row, _| share(row.counts.waited_again, row.counts.woken)),
+    Column::new(("EAGAIN", "EAGAIN"), 6, 6, |row, _| share(row.counts.value_changed, row.counts.waits)),
+    Column::new(("EINTR", "EINTR"), 6, 8, |row, _| share(row.counts.interrupted, row.counts.waits)),
+    Column::new(("TMOUT", "TMOUT"), 6, 7, |row, _| share(row.counts.timed_out, row.counts.waits)),
 ];
 
 #[rustfmt::skip]
@@ -86,10 +86,7 @@ impl LensTable {
         let (rows, seconds) = if let Some(report) = &reports.futex {
             let mut rows = vec![(line(0, "*TOTAL*", "*TOTAL*"), report.total.clone())];
             for futex in &report.futexes {
-                let name = match (&futex.process, futex.pid) {
-                    (Some(process), Some(pid)) => format!("{} in {process} ({pid})", futex.row.name),
-                    _ => futex.row.name.clone(),
-                };
+                let name = futex.label();
                 rows.push((line(0, &name, &name), futex.row.clone()));
                 let callers = futex.callers.iter().take(CALLERS);
                 rows.extend(callers.map(|one| (line(2, &one.row.name, &name), one.row.clone())));
@@ -117,8 +114,8 @@ impl LensTable {
             let state = |name: &str, seconds| (line(0, name, name), row(seconds, None, None));
             let mut rows = vec![
                 state("*TOTAL*", all),
-                state("on a CPU", report.on_cpu),
-                state("runnable, without a CPU", report.runnable),
+                state(OffCpuReport::ON_CPU, report.on_cpu),
+                state(OffCpuReport::RUNNABLE, report.runnable),
                 state("blocked", report.blocked),
             ];
             for reason in &report.reasons {
@@ -143,6 +140,15 @@ impl LensTable {
             Rows::Futex(rows) => rows.retain(|(line, _)| keep(line)),
             Rows::Kernel(rows) => rows.retain(|(line, _)| keep(line)),
             Rows::OffCpu(rows) => rows.retain(|(line, _)| keep(line)),
+        }
+    }
+
+    /// The line at a position.
+    pub fn line(&self, at: usize) -> Option<&LensLine> {
+        match &self.rows {
+            Rows::Futex(rows) => rows.get(at).map(|(line, _)| line),
+            Rows::Kernel(rows) => rows.get(at).map(|(line, _)| line),
+            Rows::OffCpu(rows) => rows.get(at).map(|(line, _)| line),
         }
     }
 

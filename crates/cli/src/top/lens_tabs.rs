@@ -39,14 +39,18 @@ impl LensTab {
         LENSES.into_iter().map(|lens| LensTab { lens, content: Content::Nothing }).collect()
     }
 
-    /// The table of a period, with the rows whose names contain a lower-case text.
-    pub fn table(&self, period: Period, filter: &str) -> Option<LensTable> {
+    /// The reports of a period; none before the first reading.
+    pub fn reports(&self, period: Period) -> Option<&Reports> {
         let Content::Reading(reading) = &self.content else { return None };
-        let reports = match period {
+        Some(match period {
             Period::Lately => &reading.lately,
             Period::SinceStart => &reading.since_start,
-        };
-        let mut table = LensTable::of(reports, period)?;
+        })
+    }
+
+    /// The table of a period, with the rows whose names contain a lower-case text.
+    pub fn table(&self, period: Period, filter: &str) -> Option<LensTable> {
+        let mut table = LensTable::of(self.reports(period)?, period)?;
         if !filter.is_empty() {
             table.retain(|line: &LensLine| line.name.to_lowercase().contains(filter));
         }

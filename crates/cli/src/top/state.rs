@@ -45,6 +45,8 @@ pub enum Screen {
     Table,
     /// One row in detail.
     Lock(Id),
+    /// The row of the open lens with this name, in detail.
+    LensRow(String),
 }
 
 /// A dialog in front of the screen.
@@ -81,6 +83,8 @@ pub struct State {
     pub lenses: Vec<LensTab>,
     /// The lens that is shown in place of the section.
     pub lens: Option<usize>,
+    /// The line under the cursor of the open lens.
+    pub lens_cursor: LensCursor,
     /// The period.
     pub period: Period,
     /// The sort order.
@@ -118,6 +122,7 @@ impl State {
             section: Section::Locks,
             lenses: Vec::new(),
             lens: None,
+            lens_cursor: LensCursor::default(),
             period: Period::Lately,
             sort: Sort::Lost,
             filter: String::new(),
@@ -202,9 +207,13 @@ impl State {
 
     /// Sets the number of rows that fit, and scrolls so that the cursor is visible.
     pub fn fit_table(&mut self, page: usize) {
+        self.fit(page, self.cursor, self.rows.len());
+    }
+
+    fn fit(&mut self, page: usize, cursor: usize, rows: usize) {
         self.page = page.max(1);
-        let lowest = (self.cursor + 1).saturating_sub(self.page);
-        self.top = self.top.clamp(lowest, self.cursor).min(self.rows.len().saturating_sub(1));
+        let lowest = (cursor + 1).saturating_sub(self.page);
+        self.top = self.top.clamp(lowest, cursor).min(rows.saturating_sub(1));
     }
 
     /// Sets the number of lines that fit, of all lines of the detail screen.
@@ -294,7 +303,7 @@ impl State {
             _ => match self.screen {
                 Screen::Table if self.lens.is_some() => self.command_lens(key),
                 Screen::Table => self.command_table(key),
-                Screen::Lock(_) => self.command_lock(key),
+                Screen::Lock(_) | Screen::LensRow(_) => self.command_detail(key),
             },
         }
         None
@@ -329,21 +338,12 @@ impl State {
         }
     }
 
-    fn command_lock(&mut self, key: KeyCode) {
+    fn command_detail(&mut self, key: KeyCode) {
         match key {
             KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => {
                 self.screen = Screen::Table;
                 self.top = 0;
             }
-            // The number of lines is unknown here: `fit_lines` limits it.
-            _ => self.top = moved(key, self.top, self.page, usize::MAX).unwrap_or(self.top),
-        }
-    }
-
-    fn command_lens(&mut self, key: KeyCode) {
-        match key {
-            KeyCode::Char('/') => self.dialog = Some(Dialog::Filter(self.filter.clone())),
-            KeyCode::Esc => self.filter.clear(),
             // The number of lines is unknown here: `fit_lines` limits it.
             _ => self.top = moved(key, self.top, self.page, usize::MAX).unwrap_or(self.top),
         }
@@ -384,5 +384,6 @@ fn moved(key: KeyCode, at: usize, page: usize, count: usize) -> Option<usize> {
 }
 
 mod tabs;
+pub use tabs::LensCursor;
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,24 @@
 //! What to do next about a futex.
 
 use super::origin::Origin;
-use super::sums::Waits;
+use super::sums::{Waits, Wakes};
 use crate::lens::next::{Next, Step};
 use crate::lens::subject::Subject;
 
 /// What to do next about a futex.
-pub fn next(waits: &Waits, origin: Origin, subject: &Subject) -> Next {
-    let (text, step) = if waits.waits == 0 {
-        ("no thread waited here: these wakes were needless system calls", Step::None)
+pub fn next(waits: &Waits, wakes: &Wakes, origin: Origin, subject: &Subject) -> Next {
+    let (text, step) = if waits.waits == 0 && wakes.woken + wakes.unknown > 0 {
+        (
+            "the waits of these threads are not counted here: they began before the observation, are in the row of the futex from \
+             which FUTEX_REQUEUE moved the threads to this one, or were lost",
+            Step::None,
+        )
+    } else if waits.waits == 0 {
+        (
+            "these calls woke no thread and moved none: needless system calls, if a check of the word can tell that no thread \
+             waits",
+            Step::None,
+        )
     } else if waits.unfinished == waits.waits {
         ("no wait ended: an idle thread, or a lock that is not released", Step::None)
     } else if waits.value_changed * 2 > waits.waits {
@@ -47,5 +57,19 @@ fn of_origin(origin: Origin, subject: &Subject) -> (&'static str, Step) {
             Step::None,
         ),
         Origin::Other => ("look at its callers and wakers", Step::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_were_woken_did_wait() {
+        let text = |wakes: Wakes| next(&Waits::default(), &wakes, Origin::Other, &Subject::Process(7)).next;
+        assert!(text(Wakes::one(0)).contains("needless"));
+        for wakes in [Wakes::one(2), Wakes::unlock(0)] {
+            assert!(text(wakes).starts_with("the waits of these threads are not counted here"), "{wakes:?}");
+        }
     }
 }

@@ -9,6 +9,9 @@ pub enum Action {
     WaitForSeveral,
     /// Wakes threads that wait at the address, or moves them to another one.
     Wake,
+    /// Gives a lock with priority inheritance to the waiter of the highest priority and wakes it, if a thread waits
+    /// (FUTEX_UNLOCK_PI). It returns no number of threads.
+    Unlock,
     /// Wakes threads that wait at the first futex of a list, or moves them to the second (futex_requeue).
     WakeSeveral,
     /// Neither.
@@ -42,9 +45,10 @@ pub fn action(operation: u32) -> Action {
     match operation & OPERATION {
         // FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI2
         0 | 6 | 9 | 11 | 13 => Action::Wait,
-        // FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP, FUTEX_UNLOCK_PI, FUTEX_WAKE_BITSET,
-        // FUTEX_CMP_REQUEUE_PI
-        1 | 3 | 4 | 5 | 7 | 10 | 12 => Action::Wake,
+        // FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP, FUTEX_WAKE_BITSET, FUTEX_CMP_REQUEUE_PI
+        1 | 3 | 4 | 5 | 10 | 12 => Action::Wake,
+        // FUTEX_UNLOCK_PI
+        7 => Action::Unlock,
         _ => Action::Other,
     }
 }
@@ -90,6 +94,7 @@ mod tests {
         assert_eq!(action(wait_bitset_private_realtime), Action::Wait);
         assert_eq!(Scope::of(wait_bitset_private_realtime), Scope::Private);
         assert_eq!((action(1), Scope::of(1)), (Action::Wake, Scope::Shared));
+        assert_eq!(action(7 | 128), Action::Unlock);
         assert_eq!(action(8), Action::Other, "FUTEX_TRYLOCK_PI does not wait");
         assert_eq!(Outcome::of(0), Outcome::Woken);
         assert_eq!(Outcome::of(-11), Outcome::ValueChanged);

@@ -50,6 +50,10 @@ enum Point {
     /// A call that always does the same: address and flags.
     Enter(Action),
     Exit,
+    /// restart_syscall(2): the kernel goes on with the call that a signal such as SIGCONT has interrupted.
+    Restart,
+    /// The end of restart_syscall(2), whose call may be another one, such as nanosleep.
+    RestartExit,
 }
 
 /// What a thread does.
@@ -66,19 +70,22 @@ struct Call {
     what: Use,
     action: Action,
     since: u64,
+    /// When a signal interrupted it, if restart_syscall(2) may go on with it.
+    interrupted: Option<u64>,
 }
 
 /// A thread that waits again within this time has found nothing to do: it costs less than a wake-up, so nothing
 /// worth a wake-up was done.
 const AT_ONCE_NS: u64 = 20_000;
 
-/// Each call's tracepoint, with its address and its operation or flags.
-const CALLS: [(&str, [&str; 2], Point); 5] = [
-    ("futex", ["uaddr", "op"], Point::Futex),
-    ("futex_wait", ["uaddr", "flags"], Point::Enter(Action::Wait)),
-    ("futex_waitv", ["waiters", "flags"], Point::Enter(Action::WaitForSeveral)),
-    ("futex_wake", ["uaddr", "flags"], Point::Enter(Action::Wake)),
-    ("futex_requeue", ["waiters", "flags"], Point::Enter(Action::WakeSeveral)),
+/// Each call's tracepoints, with its address and its operation or flags.
+const CALLS: [(&str, &[&str], [Point; 2]); 6] = [
+    ("futex", &["uaddr", "op"], [Point::Futex, Point::Exit]),
+    ("futex_wait", &["uaddr", "flags"], [Point::Enter(Action::Wait), Point::Exit]),
+    ("futex_waitv", &["waiters", "flags"], [Point::Enter(Action::WaitForSeveral), Point::Exit]),
+    ("futex_wake", &["uaddr", "flags"], [Point::Enter(Action::Wake), Point::Exit]),
+    ("futex_requeue", &["waiters", "flags"], [Point::Enter(Action::WakeSeveral), Point::Exit]),
+    ("restart_syscall", &[], [Point::Restart, Point::RestartExit]),
 ];
 
 impl FutexLens {
@@ -86,16 +93,16 @@ impl FutexLens {
     pub fn with_events() -> Result<(FutexLens, Vec<Event>), Error> {
         let tracefs = Tracefs::find().map_err(failed)?;
         let (mut points, mut events) = (Vec::new(), Vec::new());
-        for (name, fields, point) in CALLS {
-            let enter = tracefs.tracepoint(&format!("syscalls:sys_enter_{name}"), &fields);
+        for (name, fields, pair) in CALLS {
+            let enter = tracefs.tracepoint(&format!("syscalls:sys_enter_{name}"), fields);
             let exit = tracefs.tracepoint(&format!("syscalls:sys_exit_{name}"), &["ret"]);
             match (enter, exit) {
                 (Ok(enter), Ok(exit)) => {
-                    points.extend([point, Point::Exit]);
+                    points.extend(pair);
                     events.push(Event::tracepoint(enter, CallChain::User));
                     events.push(Event::tracepoint(exit, CallChain::None));
                 }
-                (Err(e), _) | (_, Err(e)) if point == Point::Futex => return Err(failed(e)),
+                (Err(e), _) | (_, Err(e)) if name == "futex" => return Err(failed(e)),
                 _ => {}
             }
         }
@@ -137,27 +144,59 @@ impl FutexLens {
         {
             self.waits.entry(before).or_default().waited_again += 1;
         }
-        // Its end was lost.
-        self.unpaired += u64::from(thread.call.is_some());
-        thread.call = Some(Call { what, action, since: record.time });
+        match thread.call.replace(Call { what, action, since: record.time, interrupted: None }) {
+            // The program has handled the signal and goes on: the kernel did not restart the call.
+            Some(Call { what, since, interrupted: Some(at), .. }) => {
+                self.add_wait(what, Some(Outcome::Interrupted), at.saturating_sub(since));
+            }
+            // Its end was lost.
+            Some(_) => self.unpaired += 1,
+            None => {}
+        }
     }
 
-    fn exit(&mut self, record: &Record, returned: i64) {
-        let Some(call) = self.threads.get_mut(&record.tid).and_then(|thread| thread.call.take()) else {
-            self.unpaired += 1;
+    fn add_wait(&mut self, what: Use, outcome: Option<Outcome>, ns: u64) {
+        self.waits.entry(what).or_default().merge(&Waits::one(outcome, ns));
+    }
+
+    fn add_wake(&mut self, what: Use, wake: Wakes) {
+        self.wakes.entry(what).or_default().merge(&wake);
+    }
+
+    /// The kernel goes on with a call, at the stack of that call. If it is another one, such as nanosleep, the program has
+    /// handled the signal that interrupted the call that is known here.
+    fn restart(&mut self, tid: u32, stack: StackId) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        match thread.call.take() {
+            Some(Call { what, since, interrupted: Some(at), .. })
+                if ![stack, StackId::EMPTY].contains(&what.stack) =>
+            {
+                self.add_wait(what, Some(Outcome::Interrupted), at.saturating_sub(since));
+            }
+            call => thread.call = call.map(|call| Call { interrupted: None, ..call }),
+        }
+    }
+
+    fn exit(&mut self, record: &Record, returned: i64, end: Point) {
+        let call = self.threads.get_mut(&record.tid).and_then(|thread| thread.call.take());
+        let Some(mut call) = call else {
+            self.unpaired += u64::from(end == Point::Exit);
             return;
         };
-        let Call { what, action, since } = call;
+        if returned == RESTARTED_LATER {
+            call.interrupted = Some(record.time);
+            self.threads.entry(record.tid).or_default().call = Some(call);
+            return;
+        }
+        let Call { what, action, since, .. } = call;
         match action {
             Action::Wait | Action::WaitForSeveral => {}
-            Action::Wake | Action::WakeSeveral => {
-                return self.wakes.entry(what).or_default().merge(&Wakes::one(returned));
-            }
+            Action::Wake | Action::WakeSeveral => return self.add_wake(what, Wakes::one(returned)),
+            Action::Unlock => return self.add_wake(what, Wakes::unlock(returned)),
             Action::Other => return,
         }
         let outcome = Outcome::of(returned);
-        let wait = Waits::one(Some(outcome), record.time.saturating_sub(since));
-        self.waits.entry(what.clone()).or_default().merge(&wait);
+        self.add_wait(what.clone(), Some(outcome), record.time.saturating_sub(since));
         let thread = self.threads.entry(record.tid).or_default();
         thread.woken = (outcome == Outcome::Woken).then_some((what, record.time));
     }
@@ -181,20 +220,22 @@ impl FutexLens {
             let space = self.spaces.of(thread.pid);
             let futex = self.futex(thread.pid, space, address, Scope::of(operation as u32));
             let what = Use { futex, space, stack: StackId::EMPTY };
-            let call = Call { what, action: Action::Wait, since: now };
+            let call = Call { what, action: Action::Wait, since: now, interrupted: None };
             self.threads.insert(thread.tid, Thread { call: Some(call), woken: None });
         }
     }
 
     /// The thread has ended within a call.
     fn end_call(&mut self, tid: u32, now: u64) {
-        let Some(Call { what, action, since }) = self.threads.remove(&tid).and_then(|thread| thread.call)
+        let Some(Call { what, action, since, interrupted }) =
+            self.threads.remove(&tid).and_then(|thread| thread.call)
         else {
             return;
         };
         if matches!(action, Action::Wait | Action::WaitForSeveral) {
-            let wait = Waits::one(None, now.saturating_sub(since));
-            self.waits.entry(what).or_default().merge(&wait);
+            // Of an interrupted wait it is not known whether it would have gone on.
+            let outcome = interrupted.map(|_| Outcome::Interrupted);
+            self.add_wait(what, outcome, interrupted.unwrap_or(now).saturating_sub(since));
         }
     }
 }
@@ -204,6 +245,10 @@ impl FutexLens {
 const FUTEX: u64 = 202;
 #[cfg(not(target_arch = "x86_64"))]
 const FUTEX: u64 = 98;
+
+/// ERESTART_RESTARTBLOCK (errno.h of the kernel), which a wait with a timeout returns when a signal interrupts it: if no handler
+/// of the program runs, restart_syscall(2) goes on with the wait.
+const RESTARTED_LATER: i64 = -516;
 
 impl Sink for FutexLens {
     fn note(&mut self, record: &Record, _: &Stacks) {
@@ -226,7 +271,8 @@ impl Sink for FutexLens {
             Some(&Point::Enter(action)) => {
                 self.enter(record, action, first, Scope::of(second as u32), sample.stack);
             }
-            Some(Point::Exit) => self.exit(record, first.cast_signed()),
+            Some(Point::Restart) => self.restart(record.tid, sample.stack),
+            Some(&end @ (Point::Exit | Point::RestartExit)) => self.exit(record, first.cast_signed(), end),
             None => {}
         }
     }
@@ -256,7 +302,12 @@ pub mod tests {
 
     impl Calls {
         pub fn new() -> Calls {
-            let events = vec![Point::Futex, Point::Exit, Point::Enter(Action::WakeSeveral), Point::Exit];
+            let pairs = [
+                [Point::Futex, Point::Exit],
+                [Point::Enter(Action::WakeSeveral), Point::Exit],
+                [Point::Restart, Point::RestartExit],
+            ];
+            let events = pairs.concat();
             Calls { lens: FutexLens { events, ..FutexLens::default() }, stacks: Stacks::default() }
         }
 
@@ -280,6 +331,8 @@ pub mod tests {
     pub const PID: u32 = u32::MAX - 1;
     pub const WAIT: u64 = 128;
     pub const WAKE: u64 = 129;
+    /// FUTEX_UNLOCK_PI of a private futex.
+    pub const UNLOCK_PI: u64 = 135;
 
     fn sum(lens: &FutexLens) -> Waits {
         let mut all = Waits::default();
@@ -315,7 +368,59 @@ pub mod tests {
         let mut calls = Calls::new();
         calls.call(2, WAKE, 0x10, [0, 1], 3);
         calls.call(2, WAKE, 0x10, [2, 3], 0);
-        assert_eq!(calls.lens.wakes.values().next(), Some(&Wakes { calls: 2, woken: 3, none: 1 }));
+        assert_eq!(
+            calls.lens.wakes.values().next(),
+            Some(&Wakes { calls: 2, woken: 3, none: 1, unknown: 0 })
+        );
+    }
+
+    /// It returns 0 if it gave the lock to a waiter, and if no thread waited.
+    #[test]
+    fn unlock_of_a_priority_lock_does_not_say_whether_it_woke_a_thread() {
+        let mut calls = Calls::new();
+        calls.call(2, UNLOCK_PI, 0x10, [0, 1], 0);
+        calls.call(2, UNLOCK_PI, 0x10, [2, 3], -1);
+        assert_eq!(
+            calls.lens.wakes.values().next(),
+            Some(&Wakes { calls: 2, woken: 0, none: 1, unknown: 1 })
+        );
+    }
+
+    /// SIGSTOP and SIGCONT interrupt a wait with a timeout, which restart_syscall(2) goes on with.
+    #[test]
+    fn wait_that_the_kernel_restarts_is_one_wait() {
+        let mut calls = Calls::new();
+        let stack = calls.stacks.number(&[(-512_i64).cast_unsigned(), 0x1234]);
+        calls.sample(0, 1, 1000, 0x10, WAIT, stack);
+        calls.sample(1, 1, 1300, RESTARTED_LATER.cast_unsigned(), 0, StackId::EMPTY);
+        calls.sample(4, 1, 3000, 0, 0, stack);
+        calls.sample(5, 1, 3200, RESTARTED_LATER.cast_unsigned(), 0, StackId::EMPTY);
+        calls.sample(4, 1, 3500, 0, 0, stack);
+        calls.sample(5, 1, 4000, 0, 0, StackId::EMPTY);
+        let all = sum(&calls.lens);
+        assert_eq!((all.waits, all.woken, all.interrupted, all.wait_ns), (1, 1, 0, 3000));
+        assert_eq!(calls.lens.unpaired, 0);
+    }
+
+    /// The program handles the signal, and then waits elsewhere or sleeps.
+    #[test]
+    fn wait_that_the_kernel_does_not_restart_ends_with_the_signal() {
+        let mut calls = Calls::new();
+        let [wait, sleep] = [0x1234, 0x5678].map(|ip| calls.stacks.number(&[(-512_i64).cast_unsigned(), ip]));
+        for restarted in [None, Some(sleep)] {
+            calls.sample(0, 1, 1000, 0x10, WAIT, wait);
+            calls.sample(1, 1, 1300, RESTARTED_LATER.cast_unsigned(), 0, StackId::EMPTY);
+            match restarted {
+                Some(stack) => calls.sample(4, 1, 9000, 0, 0, stack),
+                None => calls.sample(0, 1, 9000, 0x20, WAKE, wait),
+            }
+            calls.sample(5, 1, 9500, 0, 0, StackId::EMPTY);
+        }
+        calls.sample(0, 1, 10_000, 0x10, WAIT, wait);
+        calls.sample(1, 1, 10_300, RESTARTED_LATER.cast_unsigned(), 0, StackId::EMPTY);
+        calls.lens.end(20_000);
+        let all = sum(&calls.lens);
+        assert_eq!((all.waits, all.interrupted, all.wait_ns, calls.lens.unpaired), (3, 3, 900, 0));
     }
 
     /// Its addresses are in a list in the program's memory, which the event does not hold.
@@ -325,7 +430,7 @@ pub mod tests {
         calls.sample(2, 2, 10, 0x40, 0, StackId::EMPTY);
         calls.sample(3, 2, 11, 5, 0, StackId::EMPTY);
         let (what, wakes) = calls.lens.wakes.iter().next().unwrap();
-        assert_eq!((wakes, calls.lens.unpaired), (&Wakes { calls: 1, woken: 5, none: 0 }, 0));
+        assert_eq!((wakes, calls.lens.unpaired), (&Wakes { calls: 1, woken: 5, ..Wakes::default() }, 0));
         assert!(matches!(what.futex, Futex::Several(_, 0x40)), "{what:?}");
     }
 

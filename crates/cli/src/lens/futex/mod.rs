@@ -14,4 +14,4 @@ mod table;
 pub use lens::FutexLens;
 #[cfg(test)]
 pub use report::tests::example;
-pub use report::{FutexReport, FutexRow};
+pub use report::{FutexEntry, FutexReport, FutexRow};

@@ -22,6 +22,8 @@ pub struct FutexReport {
     pub seconds: f64,
     /// Records that the kernel could not pass on, because a ring buffer was full.
     pub lost_records: u64,
+    /// Records that could not be parsed.
+    pub unreadable_records: u64,
     /// Calls of which the beginning or the end is unknown: a record was lost, or they began before the observation.
     pub unpaired: u64,
     /// What the pthread lens explains of the waits; none if only one of the lenses ran.
@@ -29,7 +31,7 @@ pub struct FutexReport {
     /// All futexes together.
     pub total: FutexRow,
     /// All wakes together.
-    pub wakes: FutexWakes,
+    pub wakes: Wakes,
     /// Most time waited first.
     pub futexes: Vec<FutexEntry>,
 }
@@ -48,39 +50,15 @@ pub struct Explained {
 pub struct FutexRow {
     /// The futex's or the caller's name.
     pub name: String,
-    /// All waits.
-    pub waits: u64,
-    /// Of the waits, those whose thread was woken.
-    pub woken: u64,
-    /// Of the waits, those that did not sleep, because the value had changed (EAGAIN).
-    pub value_changed: u64,
-    /// Of the waits, those that a signal ended (EINTR).
-    pub interrupted: u64,
-    /// Of the waits, those whose time was over (ETIMEDOUT).
-    pub timed_out: u64,
-    /// Of the waits, those that failed otherwise.
-    pub failed: u64,
-    /// Of the waits, those that had not ended. They count until the end of the observation, or of their thread.
-    pub unfinished: u64,
-    /// Of the woken, those whose thread waited at the same futex again at once.
-    pub waited_again: u64,
+    /// How many there were, by how they ended.
+    #[serde(flatten)]
+    pub counts: Waits,
     /// Time waited.
     pub waited: f64,
     /// Mean wait.
     pub wait_mean: f64,
     /// Longest wait.
     pub wait_max: f64,
-}
-
-/// Calls that wake threads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct FutexWakes {
-    /// All calls.
-    pub calls: u64,
-    /// Threads that they woke, or moved to another futex.
-    pub woken: u64,
-    /// Calls that woke no thread.
-    pub none: u64,
 }
 
 /// A futex.
@@ -100,7 +78,7 @@ pub struct FutexEntry {
     /// The code that waits.
     pub origin: Origin,
     /// The calls that woke threads here.
-    pub wakes: FutexWakes,
+    pub wakes: Wakes,
     /// Most time waited first.
     pub callers: Vec<FutexCaller>,
     /// Most calls first.
@@ -108,6 +86,16 @@ pub struct FutexEntry {
     /// What to do next.
     #[serde(flatten)]
     pub next: Next,
+}
+
+impl FutexEntry {
+    /// Its name, with the process if it has one.
+    pub fn label(&self) -> String {
+        match (&self.process, self.pid) {
+            (Some(process), Some(pid)) => format!("{} in {process} ({pid})", self.row.name),
+            _ => self.row.name.clone(),
+        }
+    }
 }
 
 /// The waits of one caller.
@@ -138,7 +126,7 @@ pub struct FutexWaker {
     pub name: String,
     /// Its calls.
     #[serde(flatten)]
-    pub wakes: FutexWakes,
+    pub wakes: Wakes,
     /// Function and offset of each frame of its first stack, innermost first.
     pub frames: Vec<String>,
 }
@@ -176,10 +164,11 @@ impl FutexReport {
             target: conditions.target(),
             seconds: conditions.seconds,
             lost_records: conditions.losses.records,
+            unreadable_records: conditions.losses.unreadable,
             unpaired: lens.unpaired,
             explained: None,
             total: row("*TOTAL*".into(), &all),
-            wakes: wakes_row(&all_wakes),
+            wakes: all_wakes,
             futexes,
         }
     }
@@ -233,10 +222,10 @@ fn entry(futex: &Futex, folded: Folded, callers: &Callers<'_>, subject: &Subject
         process: process.map(|process| process.name.clone()),
         address,
         origin,
-        wakes: wakes_row(&all_wakes),
+        wakes: all_wakes,
         callers: waiting(folded.waits),
         wakers: waking(folded.wakes),
-        next: advice::next(&all, origin, subject),
+        next: advice::next(&all, &all_wakes, origin, subject),
     }
 }
 
@@ -263,7 +252,7 @@ fn waking(stacks: BTreeMap<Vec<UserFrame>, Wakes>) -> Vec<FutexWaker> {
         let caller = callers.entry(name(&frames)).or_insert_with(|| (Wakes::default(), places(frames)));
         caller.0.merge(&wakes);
     }
-    let waker = |(name, (wakes, frames))| FutexWaker { name, wakes: wakes_row(&wakes), frames };
+    let waker = |(name, (wakes, frames))| FutexWaker { name, wakes, frames };
     let mut wakers: Vec<FutexWaker> = callers.into_iter().map(waker).collect();
     wakers.sort_by_key(|waker| std::cmp::Reverse(waker.wakes.calls));
     wakers
@@ -290,22 +279,11 @@ fn row(name: String, waits: &Waits) -> FutexRow {
     let waited = seconds(waits.wait_ns);
     FutexRow {
         name,
-        waits: waits.waits,
-        woken: waits.woken,
-        value_changed: waits.value_changed,
-        interrupted: waits.interrupted,
-        timed_out: waits.timed_out,
-        failed: waits.failed,
-        unfinished: waits.unfinished,
-        waited_again: waits.waited_again,
+        counts: *waits,
         waited,
         wait_mean: if waits.waits == 0 { 0.0 } else { waited / waits.waits as f64 },
         wait_max: seconds(waits.max_ns),
     }
-}
-
-fn wakes_row(wakes: &Wakes) -> FutexWakes {
-    FutexWakes { calls: wakes.calls, woken: wakes.woken, none: wakes.none }
 }
 
 #[cfg(test)]
@@ -328,7 +306,7 @@ pub mod tests {
             subject: Subject::Process(7),
             seconds: 0.005,
             cpus: 2,
-            losses: Losses { records: 2, throttled: 0 },
+            losses: Losses { records: 2, ..Losses::default() },
         };
         FutexReport::new(&calls.lens, &calls.stacks, &Symbols::new(), &conditions)
     }
@@ -337,11 +315,11 @@ pub mod tests {
     fn futexes_have_their_waits_wakes_and_next_steps() {
         let report = example();
         let rows: Vec<(&str, u64, u64)> =
-            report.futexes.iter().map(|one| (&*one.address, one.row.waits, one.wakes.calls)).collect();
+            report.futexes.iter().map(|one| (&*one.address, one.row.counts.waits, one.wakes.calls)).collect();
         assert_eq!(rows, [("0x10", 2, 2), ("0x20", 1, 0), ("0x30", 0, 1)]);
         assert!((report.total.waited - 0.003_01).abs() < 1e-9, "{:?}", report.total);
         assert_eq!((report.wakes.woken, report.wakes.none), (2, 1));
-        assert_eq!(report.futexes[0].row.waited_again, 1);
+        assert_eq!(report.futexes[0].row.counts.waited_again, 1);
         for (futex, next) in report.futexes.iter().zip(["wait again at once", "timers", "needless"]) {
             assert!(futex.next.next.contains(next), "{:?}", futex.next);
         }

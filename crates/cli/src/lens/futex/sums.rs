@@ -1,29 +1,32 @@
 //! Sums of waits and of wakes.
 
 use super::call::Outcome;
+use serde::Serialize;
 
 /// Sums of waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Waits {
     /// All waits.
     pub waits: u64,
     /// Of these, those whose thread was woken.
     pub woken: u64,
-    /// Of these, those that did not sleep, because the value had changed.
+    /// Of these, those that did not sleep, because the value had changed (EAGAIN).
     pub value_changed: u64,
-    /// Of these, those that a signal ended.
+    /// Of these, those that a signal ended (EINTR).
     pub interrupted: u64,
-    /// Of these, those whose time was over.
+    /// Of these, those whose time was over (ETIMEDOUT).
     pub timed_out: u64,
     /// Of these, those that failed.
     pub failed: u64,
-    /// Of these, those that had not ended.
+    /// Of these, those that had not ended. They count until the end of the observation, or of their thread.
     pub unfinished: u64,
     /// Of the woken, those whose thread waited at the same address again at once.
     pub waited_again: u64,
     /// Nanoseconds waited.
+    #[serde(skip)]
     pub wait_ns: u64,
     /// The longest wait.
+    #[serde(skip)]
     pub max_ns: u64,
 }
 
@@ -57,8 +60,8 @@ impl Waits {
     }
 }
 
-/// Sums of wakes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Sums of calls that wake threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Wakes {
     /// All calls.
     pub calls: u64,
@@ -66,13 +69,23 @@ pub struct Wakes {
     pub woken: u64,
     /// Calls that woke no thread.
     pub none: u64,
+    /// Calls that do not say whether they woke a thread: FUTEX_UNLOCK_PI.
+    pub unknown: u64,
 }
 
 impl Wakes {
-    /// One call that returned this.
+    /// One call that returned the number of threads, or an error.
     pub fn one(returned: i64) -> Wakes {
         let woken = returned.max(0) as u64;
-        Wakes { calls: 1, woken, none: u64::from(woken == 0) }
+        Wakes { calls: 1, woken, none: u64::from(woken == 0), unknown: 0 }
+    }
+
+    /// One FUTEX_UNLOCK_PI, which returns 0, or an error.
+    pub fn unlock(returned: i64) -> Wakes {
+        match returned {
+            0 => Wakes { calls: 1, unknown: 1, ..Wakes::default() },
+            _ => Wakes { calls: 1, none: 1, ..Wakes::default() },
+        }
     }
 
     /// Adds other calls.
@@ -80,5 +93,6 @@ impl Wakes {
         self.calls += other.calls;
         self.woken += other.woken;
         self.none += other.none;
+        self.unknown += other.unknown;
     }
 }

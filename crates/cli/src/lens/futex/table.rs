@@ -1,7 +1,8 @@
 //! The table of futex waits.
 
-use super::report::{FutexEntry, FutexReport, FutexRow, FutexWakes};
-use crate::lens::next;
+use super::report::{FutexEntry, FutexReport, FutexRow};
+use super::sums::Wakes;
+use crate::lens::next::Said;
 use crate::lens::text::{counted, cut, losses, of_whom};
 use std::fmt::Write;
 use unspin_meter::figures::{count, percent, spoken_percent, time};
@@ -24,14 +25,19 @@ impl FutexReport {
             of_whom(self.target, "all processes")
         );
         if self.futexes.is_empty() {
-            text +=
-                if self.total.waits == 0 { "No thread waited at a futex.\n" } else { "No futex is left.\n" };
+            text += if self.total.counts.waits == 0 {
+                "No thread waited at a futex.\n"
+            } else {
+                "No futex is left.\n"
+            };
         } else {
             text += TITLES;
             let _ = writeln!(text, "\n{}", line(&self.total, 0, layout));
-            let _ = writeln!(text, "{}", wakes_line(&self.wakes, 0));
+            let _ = writeln!(text, "{:WAKES_AT$}{}", "", self.wakes.text());
+            let mut said = Said::default();
             for futex in self.futexes.iter().take(layout.rows) {
                 futex_lines(&mut text, futex, layout);
+                said.write(&futex.next, &futex.row.name, layout.width, &mut text);
             }
             if let Some(rest @ [_, ..]) = self.futexes.get(layout.rows..) {
                 let waited: f64 = rest.iter().map(|futex| futex.row.waited).sum();
@@ -62,15 +68,15 @@ impl FutexReport {
             }
             notes.push(note);
         }
-        notes.extend(losses(self.lost_records));
+        notes.extend(losses(self.lost_records, self.unreadable_records));
         if self.unpaired > 0 {
             notes.push(format!(
                 "{} not in the table: the beginning or the end was lost, or came before the observation.",
                 counted(self.unpaired, "call is", "calls are")
             ));
         }
-        if self.total.unfinished > 0 {
-            let waits = counted(self.total.unfinished, "wait", "waits");
+        if self.total.counts.unfinished > 0 {
+            let waits = counted(self.total.counts.unfinished, "wait", "waits");
             notes.push(format!(
                 "{waits} had not ended: they count until the end of the observation or of the thread."
             ));
@@ -80,10 +86,7 @@ impl FutexReport {
 }
 
 fn futex_lines(text: &mut String, futex: &FutexEntry, layout: &Layout) {
-    let mut row = futex.row.clone();
-    if let (Some(process), Some(pid)) = (&futex.process, futex.pid) {
-        let _ = write!(row.name, " in {process} ({pid})");
-    }
+    let row = FutexRow { name: futex.label(), ..futex.row.clone() };
     let _ = writeln!(text, "\n{}", line(&row, 0, layout));
     for caller in futex.callers.iter().take(layout.callers) {
         let _ = writeln!(text, "{}", line(&caller.row, 2, layout));
@@ -92,18 +95,26 @@ fn futex_lines(text: &mut String, futex: &FutexEntry, layout: &Layout) {
         let _ = writeln!(text, "{:NAME_AT$}  and {} more", "", rest.len());
     }
     for waker in futex.wakers.iter().take(layout.callers) {
-        let by = format!("{} by {}", wakes_line(&waker.wakes, 2), waker.name);
-        let _ = writeln!(text, "{}", cut(&by, layout.width.max(NAME_AT + NAME_MIN)));
+        let _ = writeln!(text, "{:WAKES_AT$}{} by {}", "", waker.wakes.text(), waker.name);
     }
-    next::write(&futex.next, layout.width, text);
 }
 
-fn wakes_line(wakes: &FutexWakes, indent: usize) -> String {
-    let calls = counted(wakes.calls, "wake", "wakes");
-    let threads = counted(wakes.woken, "thread", "threads");
-    format!("{:NAME_AT$}{:indent$}{calls}: woke {threads}, {} woke none", "", "", wakes.none)
+impl Wakes {
+    /// What they did.
+    pub fn text(&self) -> String {
+        let calls = counted(self.calls, "wake", "wakes");
+        let threads = counted(self.woken, "thread", "threads");
+        let unknown = match self.unknown {
+            0 => String::new(),
+            count => format!(", {count} (FUTEX_UNLOCK_PI) do not say whether they woke one"),
+        };
+        format!("{calls}: woke {threads}, {} woke none{unknown}", self.none)
+    }
 }
 
+/// Columns before wakes. They have no figures, and their names are never cut: a terminal of 80 columns has no room behind
+/// [`NAME_AT`].
+const WAKES_AT: usize = 4;
 /// Width of the numbers.
 const NAME_AT: usize = 69;
 /// Minimum width of the name, even if the line becomes longer than the terminal.
@@ -116,12 +127,12 @@ fn line(row: &FutexRow, indent: usize, layout: &Layout) -> String {
         time(row.waited),
         time(row.wait_mean),
         time(row.wait_max),
-        count(row.waits),
-        percent(share(row.woken, row.waits)),
-        percent(share(row.waited_again, row.woken)),
-        percent(share(row.value_changed, row.waits)),
-        percent(share(row.interrupted, row.waits)),
-        percent(share(row.timed_out, row.waits)),
+        count(row.counts.waits),
+        percent(share(row.counts.woken, row.counts.waits)),
+        percent(share(row.counts.waited_again, row.counts.woken)),
+        percent(share(row.counts.value_changed, row.counts.waits)),
+        percent(share(row.counts.interrupted, row.counts.waits)),
+        percent(share(row.counts.timed_out, row.counts.waits)),
     );
     let room = layout.width.saturating_sub(NAME_AT + indent).max(NAME_MIN);
     format!("{numbers:<NAME_AT$}{:indent$}{}", "", cut(&row.name, room))
@@ -147,6 +158,26 @@ mod tests {
             assert!(text.replace('\n', " ").contains(expected), "{expected}: {text}");
         }
         assert_eq!(TITLES.lines().nth(1).unwrap().find("NAME"), Some(NAME_AT));
+    }
+
+    #[test]
+    fn wakers_are_whole_in_a_narrow_terminal() {
+        let mut report = example();
+        let outer = "outer".repeat(20);
+        report.futexes[0].wakers[0].name = format!("notify+0x10  from {outer}+0x20");
+        let text = report.text(&Layout { width: 60, ..Layout::default() });
+        let line = format!("\n    2 wakes: woke 2 threads, 0 woke none by notify+0x10  from {outer}+0x20\n");
+        assert!(text.contains(&line), "{text}");
+    }
+
+    #[test]
+    fn unlocks_of_priority_locks_are_not_called_needless() {
+        let mut report = example();
+        report.futexes[0].wakers[0].wakes = Wakes { calls: 3, unknown: 3, ..Wakes::default() };
+        let text = report.text(&Layout { width: 200, ..Layout::default() });
+        let line =
+            "3 wakes: woke 0 threads, 0 woke none, 3 (FUTEX_UNLOCK_PI) do not say whether they woke one by ";
+        assert!(text.contains(line), "{text}");
     }
 
     #[test]

@@ -15,4 +15,4 @@ mod table;
 pub use lens::KernelLens;
 #[cfg(test)]
 pub use report::tests::example;
-pub use report::{KernelReport, KernelRow};
+pub use report::{KernelLock, KernelReport, KernelRow};

@@ -22,6 +22,8 @@ pub struct KernelReport {
     pub cpus: usize,
     /// Records that the kernel could not pass on, because a ring buffer was full.
     pub lost_records: u64,
+    /// Records that could not be parsed.
+    pub unreadable_records: u64,
     /// Ends of waits without a beginning, and beginnings without an end: of lost records, and of waits that began before.
     pub unpaired: u64,
     /// Waits that had not ended.
@@ -181,6 +183,7 @@ impl KernelReport {
             seconds: conditions.seconds,
             cpus: conditions.cpus,
             lost_records: conditions.losses.records,
+            unreadable_records: conditions.losses.unreadable,
             unpaired: ends + beginnings,
             unfinished,
             has_variables: symbols.has_variables(),
@@ -352,7 +355,7 @@ ffffffff82000040 d next
             subject: Subject::System(Vec::new()),
             seconds: 0.001,
             cpus: 2,
-            losses: Losses { records: 3, throttled: 0 },
+            losses: Losses { records: 3, ..Losses::default() },
         };
         lens.contention.begin(Waiter::Thread(9), 0x50, LockFlags(SPIN), Default::default(), 0);
         KernelReport::new(&lens, &stacks, &KernelSymbols::parse(SYMBOLS), &conditions)

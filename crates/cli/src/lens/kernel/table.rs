@@ -1,7 +1,7 @@
 //! The table of the kernel's locks, in the style of that of the pthread locks.
 
 use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, Origin};
-use crate::lens::next;
+use crate::lens::next::Said;
 use crate::lens::text::{counted, losses, of_whom};
 use std::fmt::Write;
 use unspin_meter::figures::{count, percent, time};
@@ -31,8 +31,12 @@ impl KernelReport {
         } else {
             text += TITLES;
             let _ = writeln!(text, "\n{}", line(&self.total, 0, layout));
+            let mut said = Said::default();
             for lock in self.locks.iter().take(layout.rows) {
                 lock_lines(&mut text, lock, layout);
+                if let Some(next) = &lock.next {
+                    said.write(next, &lock.row.name, layout.width, &mut text);
+                }
             }
             if let Some(rest @ [_, ..]) = self.locks.get(layout.rows..) {
                 let lost: f64 = rest.iter().map(|lock| lock.row.lost).sum();
@@ -48,7 +52,7 @@ impl KernelReport {
 
     /// What was not recorded.
     fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::from_iter(losses(self.lost_records));
+        let mut notes = Vec::from_iter(losses(self.lost_records, self.unreadable_records));
         if !self.has_variables && !self.locks.is_empty() {
             notes.push(
                 "This kernel does not list its variables (CONFIG_KALLSYMS_ALL), so static locks are named like dynamic \
@@ -91,9 +95,6 @@ fn lock_lines(text: &mut String, lock: &KernelLock, layout: &Layout) {
         if let Some(rest @ [_, ..]) = one.callers.get(layout.callers..) {
             let _ = writeln!(text, "{:name_at$}{:indent$}and {} more", "", "", rest.len(), name_at = NAME_AT);
         }
-    }
-    if let Some(next) = &lock.next {
-        next::write(next, layout.width, text);
     }
 }
 

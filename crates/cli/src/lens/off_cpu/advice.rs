@@ -26,9 +26,14 @@ pub fn about(reason: Reason, subject: &Subject) -> Next {
         ),
         Reason::KernelLock => ("locks inside the kernel. Which ones:", Step::Kernel),
         Reason::Io => (
-            "a disk or a file system, no lock: read and write less, or more at a time; keep data in memory; or let other threads \
-             work meanwhile. The callers above say which files",
+            "mostly a disk or a file system, no lock: read and write less, or more at a time; keep data in memory; or let other \
+             threads work meanwhile. The callers above say in which system call",
             Step::None,
+        ),
+        Reason::Poll | Reason::Socket | Reason::Pipe if subject.is_beyond_pthread() => (
+            "threads wait for descriptors, no lock: for work, or for the answer of another thread or process. The pthread lens sees \
+             nothing of this program; the futexes at which its threads wait for each other:",
+            Step::Futex,
         ),
         Reason::Poll | Reason::Socket | Reason::Pipe => (
             "threads wait for descriptors, no lock: for work, or for the answer of another thread or process. If a request waits \
@@ -45,6 +50,11 @@ pub fn about(reason: Reason, subject: &Subject) -> Next {
              other rows",
             Step::None,
         ),
+        Reason::Vfork => (
+            "a parent waits until its child of vfork, posix_spawn or system executes a program or exits, no disk and no lock: let \
+             the child execute sooner, or start programs from a thread that has time",
+            Step::None,
+        ),
         Reason::SystemV => (
             "semaphores and messages of System V: unspin's engine rcu wakes fewer threads and takes no lock where a call can \
              proceed. Prove the difference (a running program must be started again, by unspin prove --sysv rcu):",
@@ -57,4 +67,23 @@ pub fn about(reason: Reason, subject: &Subject) -> Next {
         Reason::Other => ("no lock that is known: the callers above name the system call", Step::None),
     };
     Next::new(text, step, subject)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pthread_lens_is_suggested_where_it_can_work() {
+        let shell = Subject::Program(vec!["/bin/sh".into()]);
+        assert_eq!(about(Reason::Poll, &shell).command.as_deref(), Some("unspin meter /bin/sh"));
+        // It is no program that can be executed, so the preload library cannot reach it.
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("not-elf");
+        std::fs::write(&file, "no ELF").unwrap();
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let file = file.to_str().unwrap().to_owned();
+        let next = about(Reason::Poll, &Subject::Program(vec![file.clone()]));
+        assert_eq!(next.command, Some(format!("unspin meter --lens futex {file}")));
+    }
 }

@@ -124,6 +124,18 @@ impl OffCpuLens {
         self.threads.insert(tid, Thread { pid, states });
     }
 
+    /// A thread executes a program. All other threads of its process end. If it was not the first thread, it takes over the
+    /// number of the first one, and no record says that its own number has ended.
+    fn executes(&mut self, pid: u32, tid: u32, now: u64) {
+        let others = self.threads.iter().filter(|&(&other, thread)| thread.pid == pid && other != tid);
+        let others: Vec<u32> = others.map(|(&other, _)| other).collect();
+        let has_new_number = !self.threads.contains_key(&tid) && !others.is_empty();
+        others.into_iter().for_each(|other| self.ends(other, now));
+        // It was counted under its own number.
+        self.seen -= u64::from(has_new_number);
+        self.change(pid, tid, now, State::OnCpu, |states| states.on_cpu(now));
+    }
+
     fn ends(&mut self, tid: u32, now: u64) {
         if let Some(Thread { pid, states }) = self.threads.remove(&tid) {
             self.add(pid, states.end(now));
@@ -162,10 +174,8 @@ impl Sink for OffCpuLens {
                     Payload::Fork { .. } if !self.threads.contains_key(&tid) => {
                         self.begins(pid, tid, States::new(State::Runnable, time));
                     }
-                    // The command: events become active when it executes a program, in its thread.
-                    Payload::Comm { exec: true, .. } if !self.threads.contains_key(&tid) => {
-                        self.begins(pid, tid, States::new(State::OnCpu, time));
-                    }
+                    // The first one of a command: events become active when it executes a program, in its thread.
+                    Payload::Comm { exec: true, .. } => self.executes(pid, tid, time),
                     Payload::Exit => self.ends(tid, time),
                     _ => {}
                 }
@@ -270,6 +280,23 @@ pub mod tests {
         assert_eq!((second.runnable_ns, blocked(&second)), (5, (1, 60)));
         second.absorb(&first);
         assert_eq!((second.on_cpu_ns, second.runnable_ns, blocked(&second)), (10, 5, (1, 90)));
+    }
+
+    /// The exit of the first thread comes before the exec, under the number that the thread that executes gets then.
+    #[test]
+    fn exec_by_another_than_the_first_thread_ends_that_thread() {
+        let mut lens = OffCpuLens::default();
+        note(&mut lens, 0, PID, Payload::Comm { name: "a".into(), exec: true });
+        note(&mut lens, 10, 5, Payload::Fork { parent: PID });
+        note(&mut lens, 20, PID, sample(SWITCH, &[PID.into(), 1], StackId::EMPTY));
+        note(&mut lens, 20, 5, Payload::Switch(Switch::In));
+        note(&mut lens, 30, PID, Payload::Exit);
+        note(&mut lens, 40, PID, Payload::Comm { name: "b".into(), exec: true });
+        note(&mut lens, 50, PID, sample(SWITCH, &[PID.into(), 1], StackId::EMPTY));
+        lens.end(1_000_000);
+        let blocked: u64 = lens.blocked.values().map(|sum| sum.ns).sum();
+        assert_eq!((lens.on_cpu_ns, lens.runnable_ns, blocked), (20 + 20 + 10, 10, 10 + 999_950));
+        assert_eq!(lens.seen, 2, "the thread that executes goes on under another number");
     }
 
     #[test]

@@ -12,6 +12,6 @@ mod table;
 
 pub use lens::OffCpuLens;
 pub use reason::Reason;
-pub use report::OffCpuReport;
 #[cfg(test)]
 pub use report::tests::example;
+pub use report::{BlockedReason, OffCpuReport};

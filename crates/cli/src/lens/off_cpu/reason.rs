@@ -24,6 +24,8 @@ pub enum Reason {
     Sleep,
     /// A child process.
     Child,
+    /// The child of vfork(2), posix_spawn(3) or system(3), until it executes a program or exits: `D`.
+    Vfork,
     /// A semaphore or a message of System V.
     SystemV,
     /// A signal, a debugger, or a stop.
@@ -46,7 +48,7 @@ const LOCKS: [&str; 9] = [
 ];
 
 /// What functions of the kernel say; the first of them on the stack counts, from where the thread sleeps outwards.
-const FUNCTIONS: [(&str, Reason); 35] = [
+const FUNCTIONS: [(&str, Reason); 38] = [
     ("futex_", Reason::Futex),
     ("__futex", Reason::Futex),
     ("io_schedule", Reason::Io),
@@ -76,6 +78,10 @@ const FUNCTIONS: [(&str, Reason); 35] = [
     ("do_nanosleep", Reason::Sleep),
     ("do_wait", Reason::Child),
     ("kernel_wait", Reason::Child),
+    // Compilers inline `wait_for_vfork_done` into `kernel_clone`, which sleeps otherwise only in `copy_process`.
+    ("wait_for_vfork_done", Reason::Vfork),
+    ("copy_process", Reason::Io),
+    ("kernel_clone", Reason::Vfork),
     ("do_semtimedop", Reason::SystemV),
     ("do_msg", Reason::SystemV),
     ("do_sigtimedwait", Reason::Stopped),
@@ -96,6 +102,7 @@ impl Reason {
             Reason::Pipe => "pipe",
             Reason::Sleep => "nanosleep",
             Reason::Child => "child process",
+            Reason::Vfork => "vfork child, until it executes or exits",
             Reason::SystemV => "System V semaphore or message",
             Reason::Stopped => "signal or stop",
             Reason::Other => "other",
@@ -153,6 +160,8 @@ fn of_number(number: Option<u64>, sleep: Sleep) -> (Reason, Option<String>) {
         Some(232 | 281 | 441) => Some((Reason::Poll, "epoll_wait")),
         Some(35 | 230) => Some((Reason::Sleep, "nanosleep")),
         Some(61 | 247) => Some((Reason::Child, "wait4")),
+        // clone, vfork and clone3: without CLONE_VFORK they do not sleep for long.
+        Some(56 | 58 | 435) => Some((Reason::Vfork, "vfork")),
         Some(43 | 288) => Some((Reason::Socket, "accept")),
         Some(45 | 47 | 299) => Some((Reason::Socket, "recv")),
         Some(65 | 220) => Some((Reason::SystemV, "semop")),
@@ -190,6 +199,10 @@ mod tests {
             ("schedule schedule_timeout unix_stream_read_generic sock_recvmsg", Reason::Socket),
             ("schedule anon_pipe_read vfs_read", Reason::Pipe),
             ("schedule do_nanosleep hrtimer_nanosleep", Reason::Sleep),
+            ("schedule schedule_timeout __wait_for_common wait_for_vfork_done kernel_clone", Reason::Vfork),
+            ("schedule schedule_timeout __wait_for_common kernel_clone __do_sys_vfork", Reason::Vfork),
+            ("schedule io_schedule folio_wait_bit dup_mmap copy_process kernel_clone", Reason::Io),
+            ("schedule down_write copy_process kernel_clone", Reason::Io),
             ("schedule something_else", Reason::Other),
         ] {
             assert_eq!(reason(functions), expected, "{functions}");

@@ -22,6 +22,8 @@ pub struct OffCpuReport {
     pub seconds: f64,
     /// Records that the kernel could not pass on, because a ring buffer was full.
     pub lost_records: u64,
+    /// Records that could not be parsed.
+    pub unreadable_records: u64,
     /// Threads that were seen.
     pub threads: u64,
     /// The time of all threads: the sum of the three that follow.
@@ -88,6 +90,11 @@ pub struct BlockedCaller {
 type Folded = BTreeMap<(String, Option<String>), (Sum, Vec<String>, u64)>;
 
 impl OffCpuReport {
+    /// The name of the time on CPUs in tables.
+    pub const ON_CPU: &str = "on a CPU";
+    /// The name of the time runnable.
+    pub const RUNNABLE: &str = "runnable, without a CPU";
+
     /// Of what the lens has seen, with names.
     pub fn new(
         lens: &OffCpuLens,
@@ -127,6 +134,7 @@ impl OffCpuReport {
             target: conditions.target(),
             seconds: conditions.seconds,
             lost_records: conditions.losses.records,
+            unreadable_records: conditions.losses.unreadable,
             threads: lens.seen,
             thread_seconds: on_cpu + runnable + blocked,
             on_cpu,
@@ -218,7 +226,7 @@ ffffffff81000400 T end
         let futex = stacks.number(&[text + 0x10, text + 0x110, text + 0x210]);
         let pipe = stacks.number(&[text + 0x10, text + 0x310]);
         let lens = blocked_at(&[futex, pipe, futex]);
-        let losses = Losses { records: 1, throttled: 0 };
+        let losses = Losses { records: 1, ..Losses::default() };
         let conditions = Conditions {
             target: Target::Children,
             subject: Subject::Program(vec!["./server".into()]),

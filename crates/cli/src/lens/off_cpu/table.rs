@@ -1,7 +1,7 @@
 //! The table of where the threads' time went.
 
 use super::report::{BlockedCaller, BlockedReason, OffCpuReport};
-use crate::lens::next;
+use crate::lens::next::Said;
 use crate::lens::text::{cut, losses, of_whom};
 use std::fmt::Write;
 use unspin_meter::figures::{count, spoken_percent, time};
@@ -22,21 +22,25 @@ impl OffCpuReport {
         text += TITLES;
         let states = [
             (self.thread_seconds, "*TOTAL*", &None),
-            (self.on_cpu, "on a CPU", &self.on_cpu_next),
-            (self.runnable, "runnable, without a CPU", &self.runnable_next),
+            (self.on_cpu, OffCpuReport::ON_CPU, &self.on_cpu_next),
+            (self.runnable, OffCpuReport::RUNNABLE, &self.runnable_next),
             (self.blocked, "blocked", &None),
         ];
+        let mut said = Said::default();
         for (seconds, name, next) in states {
             let _ = writeln!(text, "\n{}", self.line(seconds, None, 0, name, layout));
             if let Some(next) = next {
-                next::write(next, layout.width, &mut text);
+                said.write(next, name, layout.width, &mut text);
             }
         }
         for reason in &self.reasons {
             self.reason_lines(&mut text, reason, layout);
+            if let Some(next) = &reason.next {
+                said.write(next, reason.reason.name(), layout.width, &mut text);
+            }
         }
         add_note(&self.denominator(), layout.width, &mut text);
-        if let Some(note) = losses(self.lost_records) {
+        for note in losses(self.lost_records, self.unreadable_records) {
             add_note(&note, layout.width, &mut text);
         }
         text
@@ -63,9 +67,6 @@ impl OffCpuReport {
             let blocked: f64 = rest.iter().map(|caller| caller.row.blocked).sum();
             let name = format!("and {} more", rest.len());
             let _ = writeln!(text, "{}", self.line(blocked, None, 4, &name, layout));
-        }
-        if let Some(next) = &reason.next {
-            next::write(next, layout.width, text);
         }
     }
 

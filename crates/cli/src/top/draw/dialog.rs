@@ -29,9 +29,28 @@ const HELP: &str = " \
  SHORT  share of these that ended within three wake-ups
  A wait is counted when it has ended, so that a long one comes at once.";
 
+const LENS_HELP: &str = " \
+ q, ^C         leave; the tables of all opened lenses are printed
+ Tab, 1 to 5   the other tabs (with -p and -a 1 to 3: futex, kernel, off-cpu);
+               a lens observes from when its tab is first opened
+ t             lately (rates over the last interval), or all since it was opened
+ up, down, Page Up, Page Down, Home, End
+ Enter         open the row: all stacks, those that woke its threads, and what
+               to do next; Esc goes back
+ /             show only names that contain something; Esc removes the filter
+ p, space      stop the picture, not the program
+ + -           a longer, a shorter interval
+
+ futex    WOKEN, EAGAIN (the value had changed), EINTR (a signal) and TMOUT (the
+          timeout) are shares of the WAITS; AGAIN woken, and waited again at once
+ kernel   SPIN, SLEPT and RJECT (ended without the lock) are shares of the WAITS
+          %CPU  share of the machine spent spinning
+ off-cpu  the time of all threads: on a CPU, runnable, blocked, and for what";
+
 /// Draws the open dialog.
 pub fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
     let (title, text) = match (&state.dialog, state.program) {
+        (Some(Dialog::Help), _) if state.lens.is_some() => (" Keys and columns ", LENS_HELP.to_owned()),
         (Some(Dialog::Help), _) => (" Keys and columns ", HELP.to_owned()),
         (Some(Dialog::Leave), _) => (" Leave ", question(state)),
         (_, ProgramState::Ending) => (" Ending ", ending(state)),

@@ -248,7 +248,7 @@ LOST/s   WAIT   MAX  %CPU    WAITS/s  SPIN SLEPT RJECT  NAME
   90ms   90us  90us    0%       1000    0%  100%    0%    other+0x10
  7.0ms  2.3us 4.0us 0.35%       3000  100%    0%    0%  run-queue lock (2), spinlock
  6.0ms  3.0us 4.0us 0.30%       2000  100%    0%    0%    __schedule+0x10
-q leave  ? help  t lately/since opened  Tab next  / filter  p pause
+q leave  ? help  t lately/since opened  Tab next  Enter open  / filter  p pause
 ";
     assert_eq!(picture(&mut with_lens(1, testing::kernel()), 100, 10), expected);
 }
@@ -286,7 +286,7 @@ pid 4711  observed
 [futex] kernel  off-cpu   the first reading comes after 1.00s, every 1.00s, 0 lines
  It observes from now on; the first reading follows.
 
-q leave  ? help  t lately/since opened  Tab next  / filter  p pause
+q leave  ? help  t lately/since opened  Tab next  Enter open  / filter  p pause
 ";
     assert_eq!(picture(&mut state, 90, 6), expected);
     assert_eq!(state.press(key(KeyCode::BackTab)), Some(Action::OpenLens(2)));
@@ -314,4 +314,34 @@ fn lens_tabs_scroll_and_filter() {
     state.press(key(KeyCode::End));
     let shown = picture(&mut state, 100, 8);
     assert!(shown.contains("tasklist_lock") && !shown.contains("*TOTAL*"), "{shown}");
+}
+
+#[test]
+fn enter_opens_a_row_of_a_lens_and_escape_closes_it() {
+    let mut state = with_lens(1, testing::kernel());
+    picture(&mut state, 100, 20);
+    for _ in 0..4 {
+        state.press(key(KeyCode::Down));
+    }
+    press(&mut state, "\n");
+    let shown = picture(&mut state, 100, 20);
+    for expected in
+        ["\nrun-queue lock\n", "\n  6.0us in 2 waits, spinlock\n      __schedule+0x10\n", "Esc back"]
+    {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    state.press(key(KeyCode::Esc));
+    assert!(picture(&mut state, 100, 20).contains("*TOTAL*"));
+    assert_eq!(state.lens_cursor.at, 4, "it stays on its line");
+}
+
+#[test]
+fn help_of_a_lens_is_about_its_tab() {
+    let mut state = with_lens(0, testing::futex());
+    press(&mut state, "?");
+    let shown = picture(&mut state, 100, 30);
+    for expected in ["Tab, 1 to 5", "Enter         open the row", "AGAIN", "off-cpu  the time of all threads"]
+    {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
 }

@@ -1,10 +1,19 @@
 //! The tabs: which one is open, and what the keys change.
 
-use super::{Action, ProgramState, State};
-use crate::top::lens_rows::LensTable;
+use super::{Action, Dialog, ProgramState, Screen, State, moved};
+use crate::top::lens_rows::{LensLine, LensTable};
 use crate::top::lens_tabs::Content;
 use crate::top::reading::Section;
 use ratatui::crossterm::event::KeyCode;
+
+/// The cursor in the table of a lens.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LensCursor {
+    /// Its position.
+    pub at: usize,
+    /// The line that stays under it when the position of the line changes; none at the top.
+    line: Option<LensLine>,
+}
 
 impl State {
     /// The table of the open lens; none if a section is shown, or nothing was read yet.
@@ -16,6 +25,44 @@ impl State {
     pub fn lens_notes(&self) -> Vec<String> {
         let content = self.lens.and_then(|lens| self.lenses.get(lens)).map(|tab| &tab.content);
         if let Some(Content::Reading(reading)) = content { reading.notes.clone() } else { Vec::new() }
+    }
+
+    /// Sets the number of lines of the lens's table that fit, keeps the cursor on its line, and scrolls so that it is visible.
+    pub fn fit_lens(&mut self, page: usize, table: &LensTable) {
+        let chosen = self.lens_cursor.line.as_ref();
+        let place = chosen.and_then(|chosen| (0..table.len()).find(|&at| table.line(at) == Some(chosen)));
+        let at = place.unwrap_or(self.lens_cursor.at).min(table.len().saturating_sub(1));
+        self.lens_cursor.at = at;
+        self.fit(page, at, table.len());
+    }
+
+    /// The lines about the row of the lens that is open in detail; none if it is not there in the period.
+    pub fn lens_detail(&self, width: usize) -> Option<Vec<String>> {
+        let Screen::LensRow(name) = &self.screen else { return None };
+        self.lenses.get(self.lens?)?.reports(self.period)?.detail(name, width)
+    }
+
+    /// Handles a key in the tab of a lens.
+    pub(super) fn command_lens(&mut self, key: KeyCode) {
+        let table = self.lens_table();
+        match key {
+            KeyCode::Char('/') => self.dialog = Some(Dialog::Filter(self.filter.clone())),
+            KeyCode::Esc => self.filter.clear(),
+            KeyCode::Enter => {
+                if let Some(line) = table.as_ref().and_then(|table| table.line(self.lens_cursor.at)) {
+                    self.screen = Screen::LensRow(line.name.clone());
+                    self.lens_cursor.line = Some(line.clone());
+                    self.top = 0;
+                }
+            }
+            _ => {
+                let Some(table) = table else { return };
+                if let Some(at) = moved(key, self.lens_cursor.at, self.page, table.len()) {
+                    let line = if at == 0 { None } else { table.line(at).cloned() };
+                    self.lens_cursor = LensCursor { at, line };
+                }
+            }
+        }
     }
 
     /// Whether the preload library records: only a program that unspin has started.
@@ -54,6 +101,7 @@ impl State {
     /// Opens the tab with this number, from 0.
     pub fn open_tab(&mut self, tab: usize) -> Option<Action> {
         (self.cursor, self.chosen, self.top) = (0, None, 0);
+        self.lens_cursor = LensCursor::default();
         match self.sections().get(tab) {
             Some(&section) => (self.section, self.lens) = (section, None),
             None => self.lens = Some(tab - self.sections().len()),
