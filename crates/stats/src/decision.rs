@@ -114,15 +114,25 @@ impl<'a> VerdictRule<'a> {
     }
 }
 
-/// What the test of spread proves.
-pub(crate) fn spread_verdict(spread: &Spread, alpha: f64) -> SpreadVerdict {
-    let p = spread.difference_p_corrected.unwrap_or(spread.difference.p);
-    if p > alpha {
+/// What the test of spread proves. `halves` are the coefficients of variation of the control, and of its A/A configuration
+/// if that takes part. As for means, the A/A pair bounds the claim: the candidate must differ from both halves, in the same
+/// direction, by more than the halves of the pair differ from each other.
+pub(crate) fn spread_verdict(
+    spread: &Spread,
+    halves: &[f64],
+    floor: Option<NoiseFloor>,
+    alpha: f64,
+) -> SpreadVerdict {
+    let candidate = spread.candidate_coefficient_of_variation;
+    let least = floor.map_or(1.0, |floor| floor.spread_factor());
+    if spread.p() > alpha {
         SpreadVerdict::NothingProven
-    } else if spread.candidate_coefficient_of_variation < spread.control_coefficient_of_variation {
+    } else if halves.iter().all(|half| candidate * least < *half) {
         SpreadVerdict::ProvenSteadier
-    } else {
+    } else if halves.iter().all(|half| candidate > half * least) {
         SpreadVerdict::ProvenMoreErratic
+    } else {
+        SpreadVerdict::NothingProven
     }
 }
 

@@ -81,7 +81,8 @@ impl Wording<'_> {
 
     /// What the test of spread proves. The test is about the spread in relation to the mean; what a user feels is the spread in
     /// seconds, which can have become less at the same time: so that comes first.
-    pub(crate) fn spread(&self, name: &str, spread: &Spread) -> String {
+    pub(crate) fn spread(&self, name: &str, spread: &Spread, floor: Option<NoiseFloor>) -> String {
+        const PROVEN: &str = "difference of spread proven";
         let control = self.control;
         let deviations = quantities(
             [spread.control_standard_deviation, spread.candidate_standard_deviation],
@@ -91,15 +92,21 @@ impl Wording<'_> {
             "{} → {} of the mean, {}",
             percent(spread.control_coefficient_of_variation),
             percent(spread.candidate_coefficient_of_variation),
-            p_value(spread.difference_p_corrected.unwrap_or(spread.difference.p)),
+            p_value(spread.p()),
         );
+        let pair = floor.and_then(|floor| floor.coefficients_of_variation);
+        let is_bounded = spread.p() <= self.settings.alpha;
         let is_less = spread.candidate_standard_deviation < spread.control_standard_deviation;
         let (claim, proven) = match (spread.verdict, is_less) {
-            (SpreadVerdict::NothingProven, _) => ("against", "no difference of spread proven"),
-            (SpreadVerdict::ProvenSteadier, true) => ("is steadier than", "difference of spread proven"),
-            (SpreadVerdict::ProvenMoreErratic, false) => {
-                ("is more erratic than", "difference of spread proven")
+            (SpreadVerdict::NothingProven, _) => {
+                let bound = pair.filter(|_| is_bounded).map_or(String::new(), |[one, other]| {
+                    let (one, other) = (percent(one), percent(other));
+                    format!(" (two sets of runs of one program differ as much here: {one} and {other})")
+                });
+                ("against", format!("no difference of spread proven{bound}"))
             }
+            (SpreadVerdict::ProvenSteadier, true) => ("is steadier than", PROVEN.to_owned()),
+            (SpreadVerdict::ProvenMoreErratic, false) => ("is more erratic than", PROVEN.to_owned()),
             (SpreadVerdict::ProvenMoreErratic, true) => {
                 return format!(
                     "{name} varies less than {control} (standard deviation {deviations}), but more in relation to its mean \
@@ -342,7 +349,7 @@ mod tests {
         };
         let (metric, settings) = (Metric::wall_time(), Settings::default());
         let wording = Wording { metric: &metric, settings: &settings, control: "kernel", judged: 1 };
-        wording.spread("rcu", &spread)
+        wording.spread("rcu", &spread, None)
     }
 
     #[test]

@@ -285,6 +285,52 @@ fn larger_and_smaller_spreads_are_proven() {
     );
 }
 
+/// The halves of the A/A pair differ as much as control and candidate do: the runs scatter by chance, not by the candidate.
+#[test]
+fn a_a_pair_bounds_a_difference_of_spread() {
+    let verdict = |again: &[f64]| {
+        let samples = vec![
+            samples(Candidate::control("kernel"), &around(3.0, 0.3, 0)),
+            samples(Candidate::aa_control("kernel again"), again),
+            samples(Candidate::new("rcu"), &around(3.0, 0.02, 3)),
+        ];
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+        let comparison = Analysis::of(&experiment, &Settings::default()).comparisons.remove(1);
+        let spread = comparison.spread.unwrap();
+        assert!(spread.difference_p_corrected.unwrap() < 0.01, "the test alone finds a difference");
+        (spread.verdict, comparison.spread_sentence.unwrap())
+    };
+    let (alike, sentence) = verdict(&around(3.0, 0.3, 5));
+    assert_eq!(alike, SpreadVerdict::ProvenSteadier, "{sentence}");
+    // The second half is as steady as the candidate, or even lies beyond it.
+    for steady in [around(3.0, 0.02, 5), around(3.0, 0.019, 5), around(3.0, 0.021, 5)] {
+        let (differs, sentence) = verdict(&steady);
+        assert_eq!(differs, SpreadVerdict::NothingProven, "{sentence}");
+        let bound = "no difference of spread proven (two sets of runs of one program differ as much here: 27 % and 1.";
+        assert!(sentence.contains(bound), "{sentence}");
+    }
+}
+
+#[test]
+fn spread_of_the_session_s_pair_holds_for_a_part_without_the_pair() {
+    let verdict = |pair| {
+        let samples = vec![
+            samples(Candidate::control("global"), &around(3.0, 0.3, 0)),
+            samples(Candidate::new("rcu"), &around(3.0, 0.02, 3)),
+        ];
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+        let floor = NoiseFloor::new(12, Ratio { value: 1.0, lower: 0.99, upper: 1.01 }, 1.02);
+        let floor = NoiseFloor { coefficients_of_variation: pair, ..floor };
+        let part = Analysis::above_floor(&experiment, &Settings::default(), Some(floor));
+        part.comparisons[0].spread.unwrap().verdict
+    };
+    // The candidate's spread is a fifteenth of the control's.
+    assert_eq!(verdict(None), SpreadVerdict::ProvenSteadier);
+    assert_eq!(verdict(Some([0.01, 0.14])), SpreadVerdict::ProvenSteadier);
+    assert_eq!(verdict(Some([0.01, 0.16])), SpreadVerdict::NothingProven);
+    assert_eq!(verdict(Some([0.0, 0.16])), SpreadVerdict::NothingProven, "one half does not vary at all");
+}
+
 #[test]
 fn an_analysis_survives_json() {
     let analysis = analyse(Metric::wall_time(), &around(1.0, 0.02, 3));
