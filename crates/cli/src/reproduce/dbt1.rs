@@ -54,8 +54,8 @@ impl HistoricalReport for Dbt1 {
              tested. The two tables differ in one digit: 7.4 in Morton's, 7.5 in McKenney's.",
             "The means of all and of the best four give the worst run: 72.4 without the patch, 88.2 with it. The patch made the \
              bad run rare; that is what the test of the spreads proves.",
-            "\"The difference is statistically significant: ipc-rcu's average is three standard deviations above that of the \
-             stock kernel\": it is 0.6 of the stock kernel's above it, and by Welch's test five runs do not prove the means.",
+            "\"the difference is statistically significant: not only is ipc-rcu's average three standard deviations above that of \
+             the stock kernel\": it is 0.6 of the stock kernel's above it, and by Welch's test five runs do not prove the means.",
             "\"ipc-rcu's smallest value of 90.4 TPS\": no smallest value can be above the mean, 89.8.",
             "The best four leave out the worst run, which is the effect. Their tests only show what the tables state.",
         ]
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Morton: "about 2-6 % improvement".
+    /// Morton: "about 2-6% improvement".
     #[test]
     fn improvement_is_that_of_the_report() {
         let percent = |p: &Published| 100.0 * (p.improvement().unwrap().value - 1.0);

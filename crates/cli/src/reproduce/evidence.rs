@@ -134,7 +134,7 @@ impl Evidence {
             (Some(true), _) => "yes",
             (Some(false), Some(true)) => "spread only",
             (Some(false), _) => "no",
-            (None, _) => "one run",
+            (None, _) => "no runs",
         }
     }
 

@@ -61,7 +61,7 @@ impl HistoricalReport for Hackbench {
 
     fn remarks(&self) -> &'static [&'static str] {
         &[
-            "\"From 18 seconds\": the mean of the ten runs is 17.3 s; \"almost 60 %\" less by stealing: 53 %.",
+            "\"from 18 seconds\": the mean of the ten runs is 17.3 s; \"almost 60%\" less by stealing: 53 %.",
             "\"No real performance benefits\" of one exchange fewer: the ten runs each prove none.",
         ]
     }

@@ -14,6 +14,8 @@ mod measured;
 mod outcome;
 mod profile;
 mod published;
+#[cfg(test)]
+mod quotations;
 mod row;
 mod semopbench;
 mod summary;

@@ -32,7 +32,8 @@ impl HistoricalReport for Profile {
     fn published(&self) -> Vec<Published> {
         vec![Published {
             what: "CPU time that does not spin",
-            source: "B. Hartner, lkml, 31 October 2002, text: \"70 % of 8 CPUs spinning\", \"the spin is gone\"",
+            source: "B. Hartner, lkml, 31 October 2002, text: \"70 % of 8 CPUs spinning on .text.lock.sem\", \"the spin on \
+                     .text.lock.sem is gone\"",
             cpus: 8,
             unit: "%",
             direction: Direction::HigherIsBetter,

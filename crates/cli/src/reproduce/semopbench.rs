@@ -48,7 +48,7 @@ impl HistoricalReport for Semopbench {
 
     fn remarks(&self) -> &'static [&'static str] {
         &[
-            "\"The test completes 10X faster\": the runs say 11.0 times.",
+            "\"the test completes 10X faster\": the runs say 11.0 times.",
             "McKenney's table 5 names the kernels 2.5.42-mm2; Hartner measured 2.5.44-mm2.",
         ]
     }

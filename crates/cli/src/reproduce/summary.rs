@@ -49,7 +49,7 @@ impl fmt::Display for Summary<'_, '_> {
             writeln!(f, "{name:11} {a:22} {b:>5} {c:12} {d:24} {e:>5} {g}")?;
         }
         writeln!(f)?;
-        let text = "proven: a difference of the means, at 5 %. \"spread only\": of the standard deviations. \"one run\": the report \
+        let text = "proven: a difference of the means, at 5 %. \"spread only\": of the standard deviations. \"no runs\": the report \
                     states no runs, so nothing can be judged. volano: the figures are those of the lock, the verdict here that of \
                     messages per second. The machines differ, so compare ratios, not seconds.";
         writeln!(f, "{}", paragraph(text, 0))?;
@@ -88,7 +88,7 @@ mod tests {
                 "== all reports",
                 "",
                 "            published              ratio proven       here                     ratio proven",
-                "profile     30.00 → \"gone\" %           - one run      -                            - missing",
+                "profile     30.00 → \"gone\" %           - no runs      -                            - missing",
                 "hackbench   17.29 → 4.846 s         3.57 yes          -                            - interrupted",
             ]
         );

@@ -20,7 +20,7 @@ struct Lockmeter {
     util: f64,
     /// % CPU spent spinning, of all CPUs.
     spin: f64,
-    /// "for a total of … of the 8 CPUs".
+    /// "for a total of […] of the 8 CPUs".
     cpus: f64,
 }
 
@@ -43,7 +43,7 @@ impl HistoricalReport for Volano {
     fn published(&self) -> Vec<Published> {
         let published = |what, unit, before: f64, after: f64| Published {
             what,
-            source: "B. Hartner, \"VolanoMark 2.1.2 - SGI Lockmeter Data\", 2001",
+            source: "B. Hartner, \"VolanoMark 2.1.2 - SGI Lockmeter Data for 2.4.4 and 2.4.4+MQ Scheduler Kernel\", 2001",
             cpus: 8,
             unit,
             direction: Direction::LowerIsBetter,
@@ -87,7 +87,7 @@ impl HistoricalReport for Volano {
         let [before, after] = &judged[..] else { return Vec::new() };
         let row = |what: &str, unit, figures| {
             let label = format!("here, {} CPUs: {what}", report.machine.cpus);
-            Row::single(label, unit, Direction::LowerIsBetter, figures)
+            Row::of_one_run(label, unit, Direction::LowerIsBetter, figures)
         };
         vec![
             row("CPUs that runqueue_lock took", "CPUs", [before.cpus, after.cpus]),
@@ -104,12 +104,12 @@ impl HistoricalReport for Volano {
     fn not_the_same(&self) -> &'static str {
         "the run queues are those of unspin's executor in user space, on worker threads: the chat runs as tasks. The kernel's \
          own run queues have been one for each CPU since 2.6, and are not replaced. There is no JVM. 2.4.4 looked at every runnable \
-         thread under the lock, up to 800 of them; that made its holds 8.8 us long. The rows of Lockmeter come from one metered run \
+         thread under the lock; its holds took 8.8 us. The rows of Lockmeter come from one metered run \
          each, as in the report; only messages per second are judged. --quick has 5 rooms of 10 users and 40 messages"
     }
 
     fn next(&self) -> &'static str {
-        "more workers than CPUs, as the report had 800 threads: unspin prove --runqueue global,percpu volano --workers 8; the \
+        "more workers than CPUs: unspin prove --runqueue global,percpu volano --workers 8; the \
          locks of the chat itself: unspin meter --format lockmeter volano"
     }
 }
@@ -121,7 +121,7 @@ mod tests {
     /// Locks with the patch: one for each CPU.
     const LOCKS: f64 = 8.0;
 
-    /// "For a total of 4.56 of the 8 CPUs" and "0.58": held by each lock, and spun by all CPUs.
+    /// "for a total of 4.56 of the 8 CPUs" and "0.58": held by each lock, and spun by all CPUs.
     #[test]
     fn totals_are_those_of_the_columns() {
         for (lockmeter, locks) in [(GLOBAL, 1.0), (PER_CPU, LOCKS)] {
