@@ -91,7 +91,11 @@ impl<'a> VerdictRule<'a> {
         let doubtful = |doubt| {
             // An interval that does not hold its confidence bounds nothing.
             let ratio = comparison.ratio.filter(|_| comparison.has_interval(1.0 - self.alpha));
-            let could_hide = ratio.zip(floor).map(|(r, floor)| r.farthest_factor().max(floor));
+            // The printed interval says the same. Only where the floor is the reason, it bounds as well.
+            let could_hide = ratio.map(|ratio| match doubt {
+                NotProvenReason::BelowFloor { floor } => ratio.farthest_factor().max(floor),
+                _ => ratio.farthest_factor(),
+            });
             Verdict::NothingProven { could_hide, doubt }
         };
         let few = doubtful(NotProvenReason::TooFewRounds { needed: self.rounds_needed });
@@ -185,7 +189,9 @@ mod tests {
             match rule.verdict_of_measurements(&comparison) {
                 Verdict::NothingProven { doubt, could_hide: Some(hidden) } => {
                     assert_eq!(doubt, expected);
-                    assert!(hidden >= floor);
+                    let end = comparison.ratio.unwrap().farthest_factor();
+                    let is_floor = matches!(doubt, NotProvenReason::BelowFloor { .. });
+                    assert_eq!(hidden, if is_floor { end.max(floor) } else { end });
                 }
                 other => panic!("{expected:?} should prevent a proof: {other:?}"),
             }

@@ -110,4 +110,4 @@ pub use settings::Settings;
 pub use variance_ratio::{VarianceRatio, variance_ratio};
 pub use verdict::{NotProvenReason, Verdict};
 pub use welch::{WelchTest, welch, welch_ratio};
-pub use wording::{ANY_DIFFERENCE, effect};
+pub use wording::{UNBOUNDED, effect, unbounded};
