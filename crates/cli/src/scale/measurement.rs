@@ -2,6 +2,7 @@
 
 use super::cpu_sets::CpuSets;
 use super::profile::{MeteredLock, throughput, units};
+use super::report::ROUNDS_MIN;
 use crate::error::Error;
 use crate::options::ScaleOptions;
 use crate::prove::configuration::Configuration;
@@ -20,7 +21,7 @@ pub struct Measurement {
     pub configurations: Vec<Configuration>,
     /// The lock of each; none if its metered run failed, or no round is complete.
     pub locks: Vec<Option<MeteredLock>>,
-    /// Complete runs, in their order.
+    /// The runs of the complete rounds, in their order; all runs if there are too few rounds for a fit.
     pub runs: Vec<ScaleRun>,
     /// Number of complete rounds.
     pub rounds: u32,
@@ -180,6 +181,10 @@ impl Measurement {
                 }
             }
             if self.interrupted || failed[0] {
+                // Too few for a fit, but not lost.
+                if self.rounds < ROUNDS_MIN {
+                    self.runs.append(&mut complete);
+                }
                 break;
             }
             self.runs.append(&mut complete);
