@@ -71,13 +71,14 @@ impl HistoricalReport for Dbt1 {
 
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("--items 1000 --scale 1 --browsers 16 --warm-up 100ms --duration 400ms", 36),
+            Size::Quick => ("--items 1000 --scale 1 --browsers 16 --warm-up 100ms --duration 300ms", 36),
             Size::Full => ("--warm-up 2s --duration 10s", 1200),
         };
         let mut arguments = words(&format!("--mutex adaptive dbt1 --runs 1 {load} --db"));
         arguments.push(database.to_owned());
         vec![Experiment {
             what: "the shop's mutexes: libc's, and adaptive ones",
+            in_brief: "the shop",
             budget: Duration::from_secs(seconds),
             arguments,
             unit: "BT/s",
@@ -104,7 +105,7 @@ impl HistoricalReport for Dbt1 {
 
     fn next(&self) -> &'static str {
         "see which locks the shop waits for: unspin meter dbt1 --runs 1; let unspin choose candidates: unspin prove --time-budget \
-         10m dbt1 --runs 1"
+         20m dbt1 --runs 1"
     }
 }
 

@@ -73,6 +73,7 @@ impl HistoricalReport for Hackbench {
         };
         vec![Experiment {
             what: "the mutexes of the queues",
+            in_brief: "the queues",
             budget: Duration::from_secs(seconds),
             arguments: words(&format!("--mutex rt-fair,rt-steal,rt-adaptive {load}")),
             unit: "s",
@@ -93,12 +94,12 @@ impl HistoricalReport for Hackbench {
     fn not_the_same(&self) -> &'static str {
         "the locks are pthread mutexes of the benchmark's own queues; Rostedt's were the kernel's, under sockets, which no preload \
          library can replace. All of a group's threads meet in one mutex, so strict order costs more here than 4.4 times. The step \
-         \"one exchange fewer\" has no counterpart: the kinds here have one exchange from the start. --quick has 5 groups and 20 \
+         with one exchange fewer has no counterpart: the kinds here have one exchange from the start. --quick has 5 groups and 20 \
          messages; the full size 50 groups and 100"
     }
 
     fn next(&self) -> &'static str {
-        "libc's own mutex with priority inheritance beside them: unspin prove --time-budget 5m hackbench 50 --transport queue; the \
+        "libc's own mutex with priority inheritance beside them: unspin prove --time-budget 30m hackbench 50 --transport queue; the \
          kernel's part of the time over sockets: unspin meter --lens kernel hackbench 50"
     }
 }

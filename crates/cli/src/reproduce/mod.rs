@@ -12,6 +12,7 @@ mod historical_report;
 mod json;
 mod measured;
 mod outcome;
+mod prediction;
 mod profile;
 mod published;
 #[cfg(test)]
@@ -150,8 +151,9 @@ fn heading(plan: &TimePlan, size: Size) -> String {
     let time = format!("At most some {total}: {}.", plan.parts());
     let rough = match size {
         Size::Quick => {
-            "Quick figures are rough: runs are short, and as many as fit in the time. Differences by a factor are provable with \
-             them, differences of a few per cent are not."
+            "Quick figures are rough: runs are short, and as many as fit in the time. At least six rounds are needed to prove \
+             anything, more with several candidates; where other programs use the CPUs fewer may fit, and the report says so. \
+             Differences by a factor are provable so, differences of a few per cent are not."
         }
         Size::Full => {
             "The parameters are those of the reports. --quick takes under three minutes for all five."

@@ -64,6 +64,7 @@ impl HistoricalReport for Profile {
         arguments.extend(words(&format!("profile --user --spin -F 4999 semopbench {load} -r")));
         vec![Experiment {
             what: "ticks of semopbench outside the loops that spin for a lock",
+            in_brief: "the ticks",
             budget: Duration::from_secs(seconds),
             arguments,
             unit: "%",

@@ -5,12 +5,13 @@ use super::row::Row;
 use crate::prove::format::paragraph;
 use std::fmt::{self, Formatter};
 
-/// Prints a row for each report, and what is missing.
+/// Prints a row for each report, one for each further experiment, and what is missing.
 pub struct Summary<'o, 'r>(pub &'o [Outcome<'r>]);
 
 /// A row of the table.
+#[derive(Default)]
 struct Line {
-    name: &'static str,
+    name: String,
     /// Both published sides, their ratio, and whether that is proven.
     published: [String; 3],
     /// The same of what was measured here.
@@ -18,40 +19,49 @@ struct Line {
 }
 
 impl Line {
-    fn of(outcome: &Outcome<'_>) -> Line {
-        let published = outcome.published.first().map(Row::published);
-        let cells = |row: Option<Row>| match row {
-            Some(row) => [row.in_brief(), row.shown_improvement().0],
-            None => ["-".into(), "-".into()],
+    /// The report's own figure, and a line for each experiment whose first pair is another.
+    fn all_of(outcome: &Outcome<'_>) -> Vec<Line> {
+        let cells = |row: Option<&Row>, proven: &str| match row {
+            Some(row) => [row.in_brief(), row.shown_improvement().0, proven.to_owned()],
+            None => ["-".into(), "-".into(), proven.to_owned()],
         };
-        let [published, ratio] = cells(published);
+        let published = outcome.published.first().map(Row::published);
         let proven = outcome.evidence.first().map_or("-", |evidence| evidence.in_brief());
-        let [here, here_ratio] = cells(outcome.rows().into_iter().next());
-        Line {
-            name: outcome.report.name(),
-            published: [published, ratio, proven.into()],
-            here: [here, here_ratio, outcome.in_brief().into()],
+        let rows = outcome.rows();
+        let first = rows.first();
+        let mut lines = vec![Line {
+            name: outcome.report.name().to_owned(),
+            published: cells(published.as_ref(), proven),
+            here: cells(first, outcome.in_brief()),
+        }];
+        for measured in &outcome.measured {
+            let Some(pair) = measured.pairs.first().filter(|pair| Some(&pair.row) != first) else { continue };
+            lines.push(Line {
+                name: format!("  {}", measured.experiment.in_brief),
+                here: cells(Some(&pair.row), pair.in_brief()),
+                ..Line::default()
+            });
         }
+        lines
     }
 }
 
 impl fmt::Display for Summary<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "== all reports\n")?;
-        let lines: Vec<Line> = self.0.iter().map(Line::of).collect();
-        let heads = ["published", "ratio", "proven", "here", "ratio", "proven"];
-        writeln!(
-            f,
-            "{:11} {:22} {:>5} {:12} {:24} {:>5} {}",
-            "", heads[0], heads[1], heads[2], heads[3], heads[4], heads[5]
-        )?;
-        for Line { name, published: [a, b, c], here: [d, e, g] } in &lines {
-            writeln!(f, "{name:11} {a:22} {b:>5} {c:12} {d:24} {e:>5} {g}")?;
+        let heads = Line {
+            name: String::new(),
+            published: ["published", "ratio", "proven"].map(String::from),
+            here: ["here", "ratio", "proven"].map(String::from),
+        };
+        for line in [heads].into_iter().chain(self.0.iter().flat_map(Line::all_of)) {
+            let Line { name, published: [a, b, c], here: [d, e, g] } = line;
+            writeln!(f, "{name:12} {a:22} {b:>5} {c:12} {d:24} {e:>5} {g}")?;
         }
         writeln!(f)?;
         let text = "proven: a difference of the means, at 5 %. \"spread only\": of the standard deviations. \"no runs\": the report \
-                    states no runs, so nothing can be judged. volano: the figures are those of the lock, the verdict here that of \
-                    messages per second. The machines differ, so compare ratios, not seconds.";
+                    states no runs, so nothing can be judged. \"one run\": figures of one metered run each are not judged. The \
+                    machines differ, so compare ratios, not seconds.";
         writeln!(f, "{}", paragraph(text, 0))?;
         for outcome in self.0 {
             let name = outcome.report.name();
@@ -87,9 +97,9 @@ mod tests {
             [
                 "== all reports",
                 "",
-                "            published              ratio proven       here                     ratio proven",
-                "profile     30.00 → \"gone\" %           - no runs      -                            - missing",
-                "hackbench   17.29 → 4.846 s         3.57 yes          -                            - interrupted",
+                "             published              ratio proven       here                     ratio proven",
+                "profile      30.00 → \"gone\" %           - no runs      -                            - missing",
+                "hackbench    17.29 → 4.846 s         3.57 yes          -                            - interrupted",
             ]
         );
         assert!(text.contains("\nprofile: missing on this machine: perf events: sysctl\n"), "{text}");

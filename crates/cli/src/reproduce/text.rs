@@ -106,7 +106,10 @@ fn write_proven(f: &mut Formatter<'_>, outcome: &Outcome<'_>) -> fmt::Result {
             write!(f, "{}", paragraph(&pair.sentences(), 4))?;
         }
         if let Some(shortfall) = &measured.report.session.shortfall {
-            write!(f, "{}", paragraph(&format!("The time did not suffice: {}.", shortfall.sentence()), 4))?;
+            let experiment = &measured.experiment;
+            let command = shell_line(&experiment.command_line_within(&shortfall.option()));
+            let text = format!("Too few rounds for a proof: {}. Next: {command}", shortfall.finding());
+            write!(f, "{}", paragraph(&text, 4))?;
         }
     }
     writeln!(f)
@@ -181,7 +184,7 @@ a label that is far too long for its column [CPUs]
                                                      4.560          0.5800  7.86            -     -
 here: of one run each [CPUs]                         4.560          0.5800  7.86            -     1
 published: of ten runs, and of one figure [s]
-                                              4.846 ± 0.000           3.900  1.24            - 10, -
+                                             4.846 ± 0.000           3.900  1.24            - 10, -
 ratio: how many times as good after is as before; above 1 is better.
 
 ";

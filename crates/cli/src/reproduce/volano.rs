@@ -3,11 +3,13 @@
 use super::experiment::{Experiment, Pair, Size, words};
 use super::figure::Figure;
 use super::historical_report::HistoricalReport;
+use super::measured::Measured;
 use super::published::{Published, Side};
 use super::row::Row;
 use crate::options::ReportChoice;
+use crate::prove::format::significant;
 use crate::prove::report::Report;
-use crate::prove::run_queues;
+use crate::prove::run_queues::{self, JudgedRunQueue};
 use std::time::Duration;
 use unspin_stats::Direction;
 
@@ -66,11 +68,12 @@ impl HistoricalReport for Volano {
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("--rooms 5 --users 10 --messages 40 --runs 1", 20),
+            Size::Quick => ("--rooms 5 --users 10 --messages 30 --runs 1", 20),
             Size::Full => ("", 900),
         };
         vec![Experiment {
             what: "messages per second on each run queue",
+            in_brief: "messages",
             budget: Duration::from_secs(seconds),
             arguments: words(&format!("--runqueue global,percpu volano {load}")),
             unit: "messages/s",
@@ -96,6 +99,11 @@ impl HistoricalReport for Volano {
         ]
     }
 
+    /// Of which columns the first row is the sum.
+    fn paragraphs(&self, measured: &[Measured]) -> Vec<String> {
+        measured.iter().flat_map(|measured| sums(&measured.report)).collect()
+    }
+
     fn same(&self) -> &'static str {
         "VolanoMark's loopback chat with its accounting, one run queue under one lock against one for each worker, and \
          Lockmeter's columns with the sentences that the report drew from them"
@@ -105,13 +113,36 @@ impl HistoricalReport for Volano {
         "the run queues are those of unspin's executor in user space, on worker threads: the chat runs as tasks. The kernel's \
          own run queues have been one for each CPU since 2.6, and are not replaced. There is no JVM. 2.4.4 looked at every runnable \
          thread under the lock; its holds took 8.8 us. The rows of Lockmeter come from one metered run \
-         each, as in the report; only messages per second are judged. --quick has 5 rooms of 10 users and 40 messages"
+         each, as in the report; only messages per second are judged. --quick has 5 rooms of 10 users and 30 messages"
     }
 
     fn next(&self) -> &'static str {
         "more workers than CPUs: unspin prove --runqueue global,percpu volano --workers 8; the \
          locks of the chat itself: unspin meter --format lockmeter volano"
     }
+}
+
+/// What the CPUs that runqueue_lock took here are made of; none without both run queues.
+fn sums(report: &Report) -> Option<String> {
+    let judged = run_queues::judged(report);
+    let [before, after] = &judged[..] else { return None };
+    let sum = |one: &JudgedRunQueue<'_>| {
+        format!(
+            "{} with {} are {} locks' {} % each and {} % of {} CPUs",
+            significant(one.cpus),
+            one.candidate,
+            one.locks,
+            significant(100.0 * one.util_each),
+            significant(100.0 * one.spin_cpu),
+            report.machine.cpus
+        )
+    };
+    Some(format!(
+        "CPUs that runqueue_lock took here: {}; {}. Server and clients are two processes, and each has its run queues. The \
+         CPUs are less than that sum if threads lost their CPU while they held the lock.",
+        sum(before),
+        sum(after)
+    ))
 }
 
 #[cfg(test)]
