@@ -369,7 +369,10 @@ mod tests {
     #[test]
     fn check_that_is_right_by_luck_does_not_make_the_model_exact() {
         let lucky = validation(0.0, 0.2, 2);
-        assert!((model_error(&[lucky.clone()], &[]).unwrap() - 0.2).abs() < 1e-9, "its interval counts");
+        assert!(
+            (model_error(std::slice::from_ref(&lucky), &[]).unwrap() - 0.2).abs() < 1e-9,
+            "its interval counts"
+        );
         // Four checks of other configurations are off by a half.
         let others = vec![validation(0.5, 0.0, 2); 4];
         let expected = ((4.0 * 1.5_f64.ln().powi(2) + 0.2_f64.powi(2)) / 5.0).sqrt();

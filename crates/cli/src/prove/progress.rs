@@ -171,6 +171,13 @@ impl Progress {
     }
 }
 
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
+    bar.set_style(style.expect("the template is well formed"));
+    bar
+}
+
 /// What the command needs of a program. Only `prove` has options for servers.
 fn needs_an_end(command: &str) -> String {
     match command {
@@ -189,11 +196,4 @@ mod tests {
         let scale = needs_an_end("scale");
         assert!(scale.starts_with("scale compares") && !scale.contains("--server"), "{scale}");
     }
-}
-
-fn bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
-    bar.set_style(style.expect("the template is well formed"));
-    bar
 }

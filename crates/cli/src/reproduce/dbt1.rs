@@ -71,7 +71,7 @@ impl HistoricalReport for Dbt1 {
 
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("--items 1000 --scale 1 --browsers 16 --warm-up 100ms --duration 300ms", 36),
+            Size::Quick => ("--items 1000 --scale 1 --browsers 16 --warm-up 100ms --duration 300ms", 34),
             Size::Full => ("--warm-up 2s --duration 10s", 1200),
         };
         let mut arguments = words(&format!("--mutex adaptive dbt1 --runs 1 {load} --db"));

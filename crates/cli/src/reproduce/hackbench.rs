@@ -68,7 +68,7 @@ impl HistoricalReport for Hackbench {
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("hackbench 5 -l 20 --transport queue", 34),
+            Size::Quick => ("hackbench 5 -l 20 --transport queue", 26),
             Size::Full => ("hackbench 50 --transport queue", 1800),
         };
         vec![Experiment {

@@ -56,8 +56,8 @@ pub fn of_lock_alone(measured: &Measured, cpus: u32) -> Option<String> {
     let shown = |x: f64| three_digits(x, 1);
     Some(format!(
         "Prediction for {cpus} CPUs, not a measurement: RCU would be {} times as fast as one lock ({} to {}) where the lock alone costs \
-         time. It comes from the runs and the hold here, by the model of unspin scale. The interval is that of the runs here, and the \
-         model's error where the report shows it: its seconds before the patch, of those with it, are {:+.0} % off. Next: \
+         time. It comes from the runs and the hold here, by the model of unspin scale. The interval has the error of the runs \
+         here, and that of the model: it gives the report's seconds before the patch, from those with it, {:+.0} % off. Next: \
          unspin reproduce semopbench on a machine with {cpus} CPUs checks it.",
         shown(predicted.value),
         shown(predicted.lower),

@@ -52,7 +52,7 @@ impl HistoricalReport for Profile {
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("-g 8 -s 1 -n 5000", 32),
+            Size::Quick => ("-g 8 -s 1 -n 5000", 50),
             Size::Full => ("-g 64 -s 16 -n 500", 900),
         };
         // The name of a workload means the workload. The profiler has none, so its file is named.

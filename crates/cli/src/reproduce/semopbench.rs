@@ -62,7 +62,7 @@ impl HistoricalReport for Semopbench {
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, lock, budgets) = match size {
-            Size::Quick => ("-g 16 -s 16 -n 20", "-g 8 -s 1 -n 3000", [22, 12]),
+            Size::Quick => ("-g 16 -s 16 -n 20", "-g 8 -s 1 -n 3000", [18, 8]),
             Size::Full => ("-g 64 -s 16 -n 16384", "-g 8 -s 1 -n 200000", [7200, 300]),
         };
         let experiment = |what, in_brief, load, seconds| Experiment {
