@@ -189,6 +189,7 @@ mod tests {
             shortfall(30.0).sentence(),
             "a proof needs about 30 s, and the time budget is 5 s: use --time-budget 35s"
         );
+        assert_eq!(shortfall(30.0).finding(), "a proof needs about 30 s, and the time budget is 5 s");
         assert_eq!(shortfall(7.2).option(), "9s");
         assert_eq!(shortfall(200.0).option(), "4m");
         assert_eq!(

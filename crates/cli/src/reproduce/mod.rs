@@ -187,6 +187,9 @@ mod tests {
                 let line = experiment.command_line();
                 let parsed = CommandLine::try_parse_from(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"));
                 let Command::Prove(options) = parsed.command else { panic!("{line:?}") };
+                let longer = CommandLine::try_parse_from(experiment.command_line_within("2h")).unwrap();
+                let Command::Prove(longer) = longer.command else { panic!("{line:?}") };
+                assert_eq!(longer.time_budget, Some(Duration::from_secs(7200)));
                 assert_eq!(options.time_budget, Some(experiment.budget));
                 let names = crate::prove::names(&options).unwrap();
                 assert!(!experiment.pairs.is_empty());

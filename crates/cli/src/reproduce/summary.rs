@@ -21,10 +21,6 @@ struct Line {
 impl Line {
     /// The report's own figure, and a line for each experiment whose first pair is another.
     fn all_of(outcome: &Outcome<'_>) -> Vec<Line> {
-        let cells = |row: Option<&Row>, proven: &str| match row {
-            Some(row) => [row.in_brief(), row.shown_improvement().0, proven.to_owned()],
-            None => ["-".into(), "-".into(), proven.to_owned()],
-        };
         let published = outcome.published.first().map(Row::published);
         let proven = outcome.evidence.first().map_or("-", |evidence| evidence.in_brief());
         let rows = outcome.rows();
@@ -34,15 +30,34 @@ impl Line {
             published: cells(published.as_ref(), proven),
             here: cells(first, outcome.in_brief()),
         }];
-        for measured in &outcome.measured {
-            let Some(pair) = measured.pairs.first().filter(|pair| Some(&pair.row) != first) else { continue };
-            lines.push(Line {
-                name: format!("  {}", measured.experiment.in_brief),
-                here: cells(Some(&pair.row), pair.in_brief()),
-                ..Line::default()
-            });
-        }
+        let experiments = outcome.measured.iter().filter_map(|measured| {
+            let pair = measured.pairs.first()?;
+            Some((measured.experiment.in_brief, &pair.row, pair.in_brief()))
+        });
+        lines.extend(further(first, experiments));
         lines
+    }
+}
+
+/// A line for each experiment (its name, first row and verdict), except for that of the first line.
+fn further<'a>(
+    first: Option<&Row>,
+    experiments: impl Iterator<Item = (&'a str, &'a Row, &'a str)>,
+) -> Vec<Line> {
+    experiments
+        .filter(|(_, row, _)| Some(*row) != first)
+        .map(|(name, row, proven)| Line {
+            name: format!("  {name}"),
+            here: cells(Some(row), proven),
+            ..Line::default()
+        })
+        .collect()
+}
+
+fn cells(row: Option<&Row>, proven: &str) -> [String; 3] {
+    match row {
+        Some(row) => [row.in_brief(), row.shown_improvement().0, proven.to_owned()],
+        None => ["-".into(), "-".into(), proven.to_owned()],
     }
 }
 
@@ -82,6 +97,17 @@ mod tests {
     use super::super::hackbench::Hackbench;
     use super::super::profile::Profile;
     use super::*;
+    use unspin_stats::Direction;
+
+    #[test]
+    fn each_experiment_has_its_verdict() {
+        let row = |values| Row::of_one_run("here".into(), "s", Direction::LowerIsBetter, values);
+        let (load, lock) = (row([9.0, 6.0]), row([4.0, 1.0]));
+        let experiments = [("the load", &load, "no"), ("lock alone", &lock, "yes")];
+        let lines = further(Some(&load), experiments.into_iter());
+        let shown: Vec<(&str, &[String; 3])> = lines.iter().map(|l| (l.name.as_str(), &l.here)).collect();
+        assert_eq!(shown, [("  lock alone", &["4.000 → 1.000 s".into(), "4.00".into(), "yes".into()])]);
+    }
 
     #[test]
     fn table_has_a_row_for_each_report_and_names_what_is_missing() {
