@@ -2,7 +2,6 @@
 
 use super::cpu_sets::CpuSets;
 use super::profile::{MeteredLock, throughput, units};
-use super::report::ROUNDS_MIN;
 use crate::error::Error;
 use crate::options::ScaleOptions;
 use crate::prove::configuration::Configuration;
@@ -14,6 +13,9 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use unspin_scaling::round_order::RoundOrder;
 use unspin_sys::sched;
+
+/// Rounds that a fit needs: one has no spread.
+pub const ROUNDS_MIN: u32 = 2;
 
 /// All runs of a session.
 pub struct Measurement {

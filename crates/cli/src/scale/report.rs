@@ -1,7 +1,7 @@
 //! The findings of a session, for the text and as JSON.
 
 use super::cpu_sets::CpuSets;
-use super::measurement::{Measurement, ScaleRun};
+use super::measurement::{Measurement, ROUNDS_MIN, ScaleRun};
 use super::profile::MeteredLock;
 use crate::error::Error;
 use crate::outfile;
@@ -53,9 +53,6 @@ pub struct ScaleReport {
     /// All runs of the complete rounds; all runs if these are too few for a fit.
     pub runs: Vec<ScaleRun>,
 }
-
-/// One round has no spread.
-pub const ROUNDS_MIN: u32 = 2;
 
 /// One configuration.
 #[derive(Debug, Serialize)]

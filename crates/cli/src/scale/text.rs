@@ -1,6 +1,7 @@
 //! The printed report.
 
-use super::report::{ROUNDS_MIN, ScaleReport, ScaledConfiguration};
+use super::measurement::ROUNDS_MIN;
+use super::report::{ScaleReport, ScaledConfiguration};
 use crate::prove::format::{paragraph, share_of, significant};
 use std::fmt::{self, Formatter};
 use unspin_meter::shell_line;
