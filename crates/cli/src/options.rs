@@ -23,7 +23,7 @@ use meter::percent;
 pub use meter::{Format, Lens, MeterOptions, RecordOptions, ReportOptions, ViewOptions};
 pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
-pub use prove::ProveOptions;
+pub use prove::{Choices, JudgedWaits, ProveOptions};
 pub use replace::Replace;
 pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use scale::ScaleOptions;

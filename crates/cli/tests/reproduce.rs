@@ -22,6 +22,7 @@ fn quick_report_is_measured_from_start_to_end() {
         "== volano: Hartner 2001: ",
         "\npublished, 8 CPUs: CPUs that runqueue_lock took",
         "cannot be judged: the report states one figure for each side, and no runs.",
+        "\nCPUs that runqueue_lock took here: ",
         "\nThe same: ",
         "\nNot the same: ",
         "runqueue_lock",

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{finish, skip, unspin};
+use common::{Background, finish, skip, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
+use unspin_sys::child::{self, Signal};
 
 /// A load whose queues are guarded by a mutex, and which takes some tens of milliseconds: its figure has whole ones.
 const QUEUES: [&str; 8] = ["hackbench", "2", "-f", "4", "-l", "300", "--transport", "queue"];
@@ -77,6 +78,35 @@ fn each_run_has_the_cpus_of_its_row() {
     // The metered run is on one CPU, too.
     let expected = if cpus_here() < 2 { (4, 0) } else { (4, 3) };
     assert_eq!((with("1"), with("2")), expected, "{lines}");
+}
+
+/// The third run, in the second round, does not end by itself.
+#[test]
+fn interrupt_before_the_second_round_keeps_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let [count, json, out] = ["count", "scale.json", "out"].map(|name| folder.path().join(name));
+    let script = format!(
+        "echo run >> {0}; if [ $(wc -l < {0}) -ge 3 ]; then exec sleep 600; fi; echo tps: 12.5",
+        count.display()
+    );
+    let mut scale = unspin(&["scale", "--cpus", "1", "--metric", "tps: ", "--higher-is-better", "--json"]);
+    scale.arg(&json).args(["sh", "-c", &script]);
+    let mut run = Background::start_with_output(scale, &out);
+    wait_until("the third run has begun", || {
+        fs::read_to_string(&count).unwrap_or_default().lines().count() == 3
+    });
+    child::signal(run.pid(), Signal::Terminate).unwrap();
+    assert_eq!(run.wait().code(), Some(130), "{}", run.rest());
+    let out = fs::read_to_string(&out).unwrap();
+    assert!(
+        out.contains("Nothing is predicted: a fit needs 2 complete rounds. Measured, in tps:\n"),
+        "{out}"
+    );
+    assert!(out.contains(", 1 CPU: 12.50\n") && out.contains("\nNext: "), "{out}");
+    let json: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!((&json["rounds"], &json["interrupted"]), (&Value::from(1), &Value::from(true)));
+    assert_eq!(json["runs"][0]["throughput"], Value::from(12.5));
+    assert_eq!(json["configurations"].as_array().unwrap().len(), 0);
 }
 
 #[test]

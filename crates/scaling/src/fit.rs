@@ -5,9 +5,9 @@
 //! 2. *Validation*: each measured number of CPUs is predicted by the fit on those below it.
 //! 3. The fit on all of them adjusts one parameter, the cost of a contended acquisition, by least squares of the
 //!    logarithms. One parameter, because two numbers of CPUs cannot determine more.
-//! 4. A prediction's interval has two parts. Resampling of the rounds tells how far the measurement is off. The error of
-//!    the largest validation tells how far the model is off; it counts once for each doubling of the CPUs beyond the
-//!    measured ones. Without a validation there is no interval.
+//! 4. A prediction's interval has two parts. Resampling of the rounds tells how far the measurement is off. The
+//!    validations tell how far the model is off ([`model_error`]); that counts once for each doubling of the CPUs beyond
+//!    the measured ones. Without a validation there is no interval.
 
 use crate::program::{MachineCost, ProgramModel, ProgramProfile};
 use crate::usl::ScalabilityLaw;
@@ -124,7 +124,8 @@ const RESAMPLES: usize = 200;
 const STEPS: usize = 34;
 
 impl ScalingFit {
-    /// Fits, validates and predicts for `cpus`, which the measured numbers of CPUs need not be part of.
+    /// Fits, validates and predicts for `cpus`, which the measured numbers of CPUs need not be part of. `others` are
+    /// validations of the same session with other locks: they tell of the same model's error.
     ///
     /// # Errors
     /// If the measurements lack runs on one CPU, or a round.
@@ -133,6 +134,7 @@ impl ScalingFit {
         profile: ProgramProfile,
         machine: &MachineCost,
         cpus: &[u32],
+        others: &[Validation],
         seed: u64,
     ) -> Result<ScalingFit, FitError> {
         let measurements = &check(measurements)?;
@@ -140,36 +142,11 @@ impl ScalingFit {
         let most = points.last().map_or(1, |point| point.0);
         let law = ScalabilityLaw::fit(&points);
         let model = fitted(&points, profile, machine);
-        let mut draws = Vec::new();
-        let rounds = measurements[0].throughputs.len();
-        if rounds > 1 {
-            let mut random = stream(seed, Purpose::Bootstrap);
-            for _ in 0..RESAMPLES {
-                let drawn: Vec<usize> = (0..rounds).map(|_| random.random_range(0..rounds)).collect();
-                draws.push(points_of(measurements, &drawn));
-            }
-        }
+        let (rounds, draws) = (measurements[0].throughputs.len(), drawn(measurements, seed));
         let spread = |statistic: Statistic<'_>| half_width(&draws, rounds, statistic);
-        let validations: Vec<Validation> = (1..points.len())
-            .map(|n| {
-                let ratio =
-                    |points: &[(u32, f64)]| predicted_from_below(points, n, profile, machine) / points[n].1;
-                let error = ratio(&points) - 1.0;
-                let half = spread(&|points| ratio(points).ln());
-                Validation {
-                    cpus: points[n].0,
-                    from: points[n - 1].0,
-                    predicted: predicted_from_below(&points, n, profile, machine),
-                    measured: points[n].1,
-                    error,
-                    error_interval: half
-                        .map(|half| around(1.0 + error, half))
-                        .map(|(a, b)| (a - 1.0, b - 1.0)),
-                }
-            })
-            .collect();
+        let validations = validated(&points, &draws, rounds, profile, machine);
         let cost_interval_s = draws_of_cost(&draws, &points, profile, machine);
-        let model_error = validations.last().map(|v| (1.0 + v.error).ln().abs() / doublings(v.cpus, v.from));
+        let model_error = model_error(&validations, others);
         let mut wanted: Vec<u32> = points.iter().map(|point| point.0).chain(cpus.iter().copied()).collect();
         wanted.sort_unstable();
         wanted.dedup();
@@ -203,6 +180,69 @@ impl ScalingFit {
         let probed_cost_s = ProgramModel::from_one_cpu(profile, points[0].1, machine).cost_s;
         Ok(ScalingFit { model, probed_cost_s, cost_interval_s, law, validations, predictions })
     }
+}
+
+/// Predicts each measured number of CPUs from those below it.
+///
+/// # Errors
+/// If the measurements lack runs on one CPU, or a round.
+pub fn validations(
+    measurements: &[CpuMeasurement],
+    profile: ProgramProfile,
+    machine: &MachineCost,
+    seed: u64,
+) -> Result<Vec<Validation>, FitError> {
+    let measurements = &check(measurements)?;
+    let (points, rounds) = (mean_points(measurements), measurements[0].throughputs.len());
+    Ok(validated(&points, &drawn(measurements, seed), rounds, profile, machine))
+}
+
+/// By how much the model may be off for each doubling of the CPUs, as a logarithm; none without a validation.
+///
+/// A single check can be near 0 by luck, so no check counts with its error but with the far end of the error's interval, a t
+/// interval of the logarithm of prediction over measurement. The result is the largest of the fit's own checks, and at
+/// least the root mean square over all checks of the session.
+pub fn model_error(own: &[Validation], others: &[Validation]) -> Option<f64> {
+    let error = |v: &Validation| {
+        let (low, high) = v.error_interval.unwrap_or((v.error, v.error));
+        let end = |error: f64| (1.0 + error).ln().abs();
+        end(low).max(end(high)).max(end(v.error)) / doublings(v.cpus, v.from)
+    };
+    let most = own.iter().map(error).reduce(f64::max)?;
+    let squares: Vec<f64> = own.iter().chain(others).map(|v| error(v).powi(2)).collect();
+    Some(most.max((squares.iter().sum::<f64>() / squares.len() as f64).sqrt()))
+}
+
+/// Resamples of the rounds; none of a single round.
+fn drawn(measurements: &[CpuMeasurement], seed: u64) -> Vec<Vec<(u32, f64)>> {
+    let rounds = measurements[0].throughputs.len();
+    let mut random = stream(seed, Purpose::Bootstrap);
+    let count = if rounds > 1 { RESAMPLES } else { 0 };
+    let mut draw = || -> Vec<usize> { (0..rounds).map(|_| random.random_range(0..rounds)).collect() };
+    (0..count).map(|_| points_of(measurements, &draw())).collect()
+}
+
+fn validated(
+    points: &[(u32, f64)],
+    draws: &[Vec<(u32, f64)>],
+    rounds: usize,
+    profile: ProgramProfile,
+    machine: &MachineCost,
+) -> Vec<Validation> {
+    let validation = |n: usize| {
+        let ratio = |points: &[(u32, f64)]| predicted_from_below(points, n, profile, machine) / points[n].1;
+        let error = ratio(points) - 1.0;
+        let half = half_width(draws, rounds, &|points| ratio(points).ln());
+        Validation {
+            cpus: points[n].0,
+            from: points[n - 1].0,
+            predicted: predicted_from_below(points, n, profile, machine),
+            measured: points[n].1,
+            error,
+            error_interval: half.map(|half| around(1.0 + error, half)).map(|(a, b)| (a - 1.0, b - 1.0)),
+        }
+    };
+    (1..points.len()).map(validation).collect()
 }
 
 /// Sorted by CPUs, if they are complete.
@@ -314,4 +354,59 @@ fn draws_of_cost(
 
 fn around(value: f64, half: f64) -> (f64, f64) {
     (value * (-half).exp(), value * half.exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validation(error: f64, half: f64, cpus: u32) -> Validation {
+        let (low, high) = around(1.0 + error, half);
+        let error_interval = Some((low - 1.0, high - 1.0));
+        Validation { cpus, from: 1, predicted: 1.0 + error, measured: 1.0, error, error_interval }
+    }
+
+    #[test]
+    fn check_that_is_right_by_luck_does_not_make_the_model_exact() {
+        let lucky = validation(0.0, 0.2, 2);
+        assert!(
+            (model_error(std::slice::from_ref(&lucky), &[]).unwrap() - 0.2).abs() < 1e-9,
+            "its interval counts"
+        );
+        // Four checks of other configurations are off by a half.
+        let others = vec![validation(0.5, 0.0, 2); 4];
+        let expected = ((4.0 * 1.5_f64.ln().powi(2) + 0.2_f64.powi(2)) / 5.0).sqrt();
+        assert!((model_error(&[lucky], &others).unwrap() - expected).abs() < 1e-9);
+        // Good checks of others do not hide a bad one of its own.
+        let bad = validation(0.5, 0.0, 2);
+        assert!((model_error(&[bad], &[validation(0.0, 0.0, 2)]).unwrap() - 1.5_f64.ln()).abs() < 1e-9);
+        // Two doublings.
+        assert!((model_error(&[validation(0.5, 0.0, 4)], &[]).unwrap() - 0.5 * 1.5_f64.ln()).abs() < 1e-9);
+        assert_eq!(model_error(&[], &others), None);
+    }
+
+    #[test]
+    fn checks_of_other_configurations_widen_the_intervals() {
+        let profile = ProgramProfile {
+            threads: 4,
+            style: crate::program::WaitStyle::Barging,
+            locks: 1,
+            acquisitions: 0.0,
+            hold_s: 0.0,
+            sleeps: 0.0,
+        };
+        let machine =
+            MachineCost { transfer_s: 0.0, sleep_here_s: 0.0, sleep_across_s: 0.0, sleep_placed_s: 0.0 };
+        let points = [(1, 100.0), (2, 200.0)].map(|(cpus, throughput): (u32, f64)| CpuMeasurement {
+            cpus,
+            throughputs: [0.99, 1.0, 1.01].map(|noise| noise * throughput).to_vec(),
+        });
+        let width = |others: &[Validation]| {
+            let fit = ScalingFit::new(&points, profile, &machine, &[4], others, 1).unwrap();
+            assert_eq!(fit.validations, validations(&points, profile, &machine, 1).unwrap());
+            let (low, high) = fit.predictions[2].interval.unwrap();
+            (high / low).ln()
+        };
+        assert!(width(&[validation(0.5, 0.0, 2)]) > 2.0 * width(&[]) + 0.1);
+    }
 }

@@ -109,8 +109,8 @@ fn fit_on_simulated_runs_finds_the_hand_over_and_predicts_more_cpus() {
     // The probe is wrong: it says that nothing costs anything on several CPUs.
     let machine =
         MachineCost { transfer_s: 0.0, sleep_here_s: 0.0, sleep_across_s: 0.0, sleep_placed_s: 0.0 };
-    let fit =
-        ScalingFit::new(&[measure(1), measure(2), measure(4)], profile, &machine, &[8, 16, 32], 5).unwrap();
+    let fit = ScalingFit::new(&[measure(1), measure(2), measure(4)], profile, &machine, &[8, 16, 32], &[], 5)
+        .unwrap();
     let (low, high) = fit.cost_interval_s.unwrap();
     assert!(low < true_cost && true_cost < high, "{low} {high}");
     for prediction in fit.predictions.iter().filter(|p| p.cpus > 4) {
@@ -137,10 +137,10 @@ fn one_cpu_alone_gives_a_prediction_without_interval() {
     let machine =
         MachineCost { transfer_s: 1e-7, sleep_here_s: 2e-6, sleep_across_s: 5e-6, sleep_placed_s: 5e-6 };
     let one = CpuMeasurement { cpus: 1, throughputs: vec![1e5, 1.1e5, 0.9e5] };
-    let fit = ScalingFit::new(std::slice::from_ref(&one), profile, &machine, &[2], 1).unwrap();
+    let fit = ScalingFit::new(std::slice::from_ref(&one), profile, &machine, &[2], &[], 1).unwrap();
     assert!(fit.predictions[0].interval.is_some() && fit.predictions[1].interval.is_none());
     assert_eq!(fit.model, ProgramModel::from_one_cpu(profile, 1e5, &machine));
     let empty = CpuMeasurement { cpus: 2, throughputs: vec![1.0] };
-    assert!(ScalingFit::new(&[one, empty.clone()], profile, &machine, &[], 1).is_err());
-    assert!(ScalingFit::new(&[empty], profile, &machine, &[], 1).is_err());
+    assert!(ScalingFit::new(&[one, empty.clone()], profile, &machine, &[], &[], 1).is_err());
+    assert!(ScalingFit::new(&[empty], profile, &machine, &[], &[], 1).is_err());
 }

@@ -96,12 +96,14 @@ impl Analysis {
         let judged = comparisons.iter().filter(|c| c.role == Role::Candidate).count();
         let wording = Wording { metric, settings, control: &control.candidate.name, judged };
         let rule = VerdictRule::new(experiment, settings, noise_floor);
+        let halves = coefficients_of_variation(experiment);
         for (comparison, samples) in comparisons.iter_mut().zip(others) {
             comparison.verdict = rule.verdict(comparison, samples);
             comparison.sentence = wording.verdict(comparison);
             if let Some(spread) = &mut comparison.spread {
-                spread.verdict = spread_verdict(spread, settings.alpha);
-                comparison.spread_sentence = Some(wording.spread(&comparison.name, spread));
+                spread.verdict = spread_verdict(spread, &halves, noise_floor, settings.alpha);
+                let sentence = wording.spread(&comparison.name, spread, noise_floor);
+                comparison.spread_sentence = Some(sentence);
             }
         }
         Analysis {
@@ -228,7 +230,17 @@ fn correct(comparisons: &mut [Comparison]) {
 }
 
 fn noise_floor(aa_control: &Comparison) -> Option<NoiseFloor> {
-    Some(NoiseFloor::new(aa_control.rounds, aa_control.ratio?, aa_control.minimum_detectable_effect?))
+    let floor = NoiseFloor::new(aa_control.rounds, aa_control.ratio?, aa_control.minimum_detectable_effect?);
+    let coefficients =
+        |spread: Spread| [spread.control_coefficient_of_variation, spread.candidate_coefficient_of_variation];
+    Some(NoiseFloor { coefficients_of_variation: aa_control.spread.map(coefficients), ..floor })
+}
+
+/// Those of the control and, if it takes part, of its A/A configuration.
+fn coefficients_of_variation(experiment: &Experiment) -> Vec<f64> {
+    let same = experiment.samples.iter().filter(|samples| samples.candidate.role != Role::Candidate);
+    same.filter_map(|samples| samples.summary(experiment.metric.direction)?.coefficient_of_variation)
+        .collect()
 }
 
 /// Failed runs of the control's program, including its A/A configuration: the name, how many of how many runs failed,

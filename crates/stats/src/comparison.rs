@@ -89,7 +89,15 @@ pub struct Spread {
     pub verdict: SpreadVerdict,
 }
 
-/// What was proven about the spread.
+impl Spread {
+    /// The p value that decides: after the correction if there is one.
+    pub(crate) fn p(&self) -> f64 {
+        self.difference_p_corrected.unwrap_or(self.difference.p)
+    }
+}
+
+/// What was proven about the spread. A difference is proven only if p is at most alpha and the difference exceeds that
+/// between the halves of the A/A pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpreadVerdict {

@@ -91,7 +91,11 @@ impl<'a> VerdictRule<'a> {
         let doubtful = |doubt| {
             // An interval that does not hold its confidence bounds nothing.
             let ratio = comparison.ratio.filter(|_| comparison.has_interval(1.0 - self.alpha));
-            let could_hide = ratio.zip(floor).map(|(r, floor)| r.farthest_factor().max(floor));
+            // The printed interval says the same. Only where the floor is the reason, it bounds as well.
+            let could_hide = ratio.map(|ratio| match doubt {
+                NotProvenReason::BelowFloor { floor } => ratio.farthest_factor().max(floor),
+                _ => ratio.farthest_factor(),
+            });
             Verdict::NothingProven { could_hide, doubt }
         };
         let few = doubtful(NotProvenReason::TooFewRounds { needed: self.rounds_needed });
@@ -114,15 +118,25 @@ impl<'a> VerdictRule<'a> {
     }
 }
 
-/// What the test of spread proves.
-pub(crate) fn spread_verdict(spread: &Spread, alpha: f64) -> SpreadVerdict {
-    let p = spread.difference_p_corrected.unwrap_or(spread.difference.p);
-    if p > alpha {
+/// What the test of spread proves. `halves` are the coefficients of variation of the control, and of its A/A configuration
+/// if that takes part. As for means, the A/A pair bounds the claim: the candidate must differ from both halves, in the same
+/// direction, by more than the halves of the pair differ from each other.
+pub(crate) fn spread_verdict(
+    spread: &Spread,
+    halves: &[f64],
+    floor: Option<NoiseFloor>,
+    alpha: f64,
+) -> SpreadVerdict {
+    let candidate = spread.candidate_coefficient_of_variation;
+    let least = floor.map_or(1.0, |floor| floor.spread_factor());
+    if spread.p() > alpha {
         SpreadVerdict::NothingProven
-    } else if spread.candidate_coefficient_of_variation < spread.control_coefficient_of_variation {
+    } else if halves.iter().all(|half| candidate * least < *half) {
         SpreadVerdict::ProvenSteadier
-    } else {
+    } else if halves.iter().all(|half| candidate > half * least) {
         SpreadVerdict::ProvenMoreErratic
+    } else {
+        SpreadVerdict::NothingProven
     }
 }
 
@@ -175,7 +189,9 @@ mod tests {
             match rule.verdict_of_measurements(&comparison) {
                 Verdict::NothingProven { doubt, could_hide: Some(hidden) } => {
                     assert_eq!(doubt, expected);
-                    assert!(hidden >= floor);
+                    let end = comparison.ratio.unwrap().farthest_factor();
+                    let is_floor = matches!(doubt, NotProvenReason::BelowFloor { .. });
+                    assert_eq!(hidden, if is_floor { end.max(floor) } else { end });
                 }
                 other => panic!("{expected:?} should prevent a proof: {other:?}"),
             }

@@ -1,6 +1,6 @@
 //! The noise floor: the apparent difference between two sets of runs of the same program.
 
-use crate::interval::Ratio;
+use crate::interval::{Ratio, factor};
 use serde::{Deserialize, Serialize};
 
 /// What the A/A pair of a session shows. No difference below [`NoiseFloor::factor`] is ranked.
@@ -19,6 +19,10 @@ pub struct NoiseFloor {
     /// The floor, a factor of at least 1: the minimum detectable effect, or, if the pair differs, the far end of its
     /// interval if that is larger.
     pub factor: f64,
+    /// The coefficients of variation of the pair, the control's first: no smaller difference of spread is proven. Absent if
+    /// the pair has too few runs for a test of spread.
+    #[serde(default)]
+    pub coefficients_of_variation: Option<[f64; 2]>,
 }
 
 impl NoiseFloor {
@@ -27,7 +31,16 @@ impl NoiseFloor {
         let differs = !ratio.includes_one();
         let observed = if differs { ratio.farthest_factor() } else { 1.0 };
         let factor = minimum_detectable_effect.max(observed);
-        NoiseFloor { rounds, ratio, minimum_detectable_effect, differs, factor }
+        let coefficients_of_variation = None;
+        NoiseFloor { rounds, ratio, minimum_detectable_effect, differs, factor, coefficients_of_variation }
+    }
+
+    /// By which factor the spread of the pair differs, at least 1. Infinite if one half does not vary; 1 if it is unknown.
+    pub(crate) fn spread_factor(&self) -> f64 {
+        match self.coefficients_of_variation {
+            Some([one, other]) if one != other => factor(one / other),
+            _ => 1.0,
+        }
     }
 }
 

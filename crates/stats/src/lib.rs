@@ -15,8 +15,8 @@
 //! 3. The rounds form [`Pairs`]: control and candidate, close together in time, so that drift cancels.
 //! 4. [`bootstrap`] gives the ratio to the control with its interval; [`permutation`] tests whether there is a
 //!    difference at all; [`holm()`] corrects for several candidates; [`spread`] tests whether the runs scatter less.
-//! 5. [`NoiseFloor`] is the apparent difference between two sets of runs of the control in the same session. Nothing is
-//!    ranked below it. [`precision`] states the smallest effect that could have been found.
+//! 5. [`NoiseFloor`] is the apparent difference between two sets of runs of the control in the same session, of the means
+//!    and of the spreads. Nothing is proven below it. [`precision`] states the smallest effect that could have been found.
 //! 6. [`CpuCost`] states the price of a gain in CPU time. A limit on it ([`Settings::cpu_limit`]) withholds the
 //!    recommendation, not the verdict.
 //! 7. [`Verdict`]: difference proven, or no difference proven and the largest effect that could be hidden.
@@ -110,4 +110,4 @@ pub use settings::Settings;
 pub use variance_ratio::{VarianceRatio, variance_ratio};
 pub use verdict::{NotProvenReason, Verdict};
 pub use welch::{WelchTest, welch, welch_ratio};
-pub use wording::{ANY_DIFFERENCE, effect};
+pub use wording::{UNBOUNDED, effect, unbounded};

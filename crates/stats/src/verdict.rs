@@ -24,8 +24,8 @@ pub enum Verdict {
     /// No difference is proven, which does not prove that there is none.
     NothingProven {
         /// The largest effect, as a factor of at least 1 in either direction, that these runs cannot rule out: the far
-        /// end of the interval or the noise floor, whichever is larger. `None` with fewer than two rounds: an effect of
-        /// any size may be hidden.
+        /// end of the interval; if the noise floor is the reason, that floor if it is larger. `None` with too few rounds
+        /// for an interval: these runs do not bound the effect.
         could_hide: Option<f64>,
         /// The first condition that was not met.
         doubt: NotProvenReason,

@@ -8,8 +8,8 @@ use crate::metric::{Direction, Metric, Quantity};
 use crate::settings::Settings;
 use crate::verdict::{NotProvenReason, Verdict};
 
-/// If a difference by this factor may be undetected, any difference may: its exact value says nothing more.
-pub const ANY_DIFFERENCE: f64 = 10.0;
+/// From this factor on (a difference of 100 %) runs do not bound a difference: the exact value says nothing more.
+pub const UNBOUNDED: f64 = 1.995;
 
 /// The values that all sentences of a session share.
 pub(crate) struct Wording<'a> {
@@ -38,10 +38,12 @@ impl Wording<'_> {
             Verdict::NothingProven { could_hide, doubt } => {
                 let measured = comparison.ratio.map_or(String::new(), |ratio| {
                     let (_, phrase, shown) = self.phrase(ratio);
-                    let figures = self.figures(shown, comparison);
+                    // The bound behind is that of the interval, so this has as many digits.
+                    let figures = self.figures_with(shown, comparison, shown.decimals().max(2));
                     format!("{} {phrase} in these runs ({figures}), ", self.times(shown))
                 });
-                let (doubted, hidden) = (doubted(*doubt, comparison.rounds), hidden(*could_hide));
+                let doubted = doubted(*doubt, comparison.rounds);
+                let hidden = hidden(*could_hide, comparison.rounds);
                 format!("{name} against {control}: {measured}no difference proven{doubted}; {hidden}.")
             }
             Verdict::Collapsed { limit_s, control_worst_s } => format!(
@@ -67,7 +69,7 @@ impl Wording<'_> {
     pub(crate) fn noise_floor(&self, floor: &NoiseFloor) -> String {
         let control = self.control;
         let digits = floor.ratio.decimals();
-        let interval = interval(floor.ratio, self.settings.confidence);
+        let interval = interval(floor.ratio, digits, self.settings.confidence);
         let seems =
             if floor.differs { "seems to differ from itself" } else { "shows no difference from itself" };
         format!(
@@ -81,7 +83,8 @@ impl Wording<'_> {
 
     /// What the test of spread proves. The test is about the spread in relation to the mean; what a user feels is the spread in
     /// seconds, which can have become less at the same time: so that comes first.
-    pub(crate) fn spread(&self, name: &str, spread: &Spread) -> String {
+    pub(crate) fn spread(&self, name: &str, spread: &Spread, floor: Option<NoiseFloor>) -> String {
+        const PROVEN: &str = "difference of spread proven";
         let control = self.control;
         let deviations = quantities(
             [spread.control_standard_deviation, spread.candidate_standard_deviation],
@@ -91,15 +94,21 @@ impl Wording<'_> {
             "{} → {} of the mean, {}",
             percent(spread.control_coefficient_of_variation),
             percent(spread.candidate_coefficient_of_variation),
-            p_value(spread.difference_p_corrected.unwrap_or(spread.difference.p)),
+            p_value(spread.p()),
         );
+        let pair = floor.and_then(|floor| floor.coefficients_of_variation);
+        let is_bounded = spread.p() <= self.settings.alpha;
         let is_less = spread.candidate_standard_deviation < spread.control_standard_deviation;
         let (claim, proven) = match (spread.verdict, is_less) {
-            (SpreadVerdict::NothingProven, _) => ("against", "no difference of spread proven"),
-            (SpreadVerdict::ProvenSteadier, true) => ("is steadier than", "difference of spread proven"),
-            (SpreadVerdict::ProvenMoreErratic, false) => {
-                ("is more erratic than", "difference of spread proven")
+            (SpreadVerdict::NothingProven, _) => {
+                let bound = pair.filter(|_| is_bounded).map_or(String::new(), |[one, other]| {
+                    let (one, other) = (percent(one), percent(other));
+                    format!(" (two sets of runs of one program differ as much here: {one} and {other})")
+                });
+                ("against", format!("no difference of spread proven{bound}"))
             }
+            (SpreadVerdict::ProvenSteadier, true) => ("is steadier than", PROVEN.to_owned()),
+            (SpreadVerdict::ProvenMoreErratic, false) => ("is more erratic than", PROVEN.to_owned()),
             (SpreadVerdict::ProvenMoreErratic, true) => {
                 return format!(
                     "{name} varies less than {control} (standard deviation {deviations}), but more in relation to its mean \
@@ -172,6 +181,10 @@ impl Wording<'_> {
 
     /// "95 % interval 2.9–3.4, p = 0.002, 12 rounds".
     fn figures(&self, shown: Ratio, comparison: &Comparison) -> String {
+        self.figures_with(shown, comparison, shown.decimals())
+    }
+
+    fn figures_with(&self, shown: Ratio, comparison: &Comparison, decimals: usize) -> String {
         let p = match (comparison.difference_p_corrected, comparison.difference) {
             (Some(p), _) if self.judged > 1 => {
                 format!(", {} corrected for {} candidates", p_value(p), self.judged)
@@ -181,7 +194,7 @@ impl Wording<'_> {
             (None, None) => String::new(),
         };
         let figures = match comparison.has_interval(self.settings.confidence) {
-            true => interval(shown, self.settings.confidence) + &p,
+            true => interval(shown, decimals, self.settings.confidence) + &p,
             false => p.trim_start_matches(", ").to_owned(),
         };
         format!("{figures}, {}", rounds(comparison.rounds))
@@ -237,11 +250,22 @@ fn rounds(rounds: u32) -> String {
     if rounds == 1 { "1 round".into() } else { format!("{rounds} rounds") }
 }
 
-fn hidden(could_hide: Option<f64>) -> String {
-    match could_hide.filter(|&factor| factor < ANY_DIFFERENCE) {
+fn hidden(could_hide: Option<f64>, rounds: u32) -> String {
+    match could_hide.filter(|&factor| factor < UNBOUNDED) {
         Some(factor) => format!("a difference of up to {} either way could still hide", effect(factor)),
-        None => "any difference could still hide".into(),
+        None => unbounded(rounds),
     }
+}
+
+/// That so many rounds leave any difference possible, and what to do.
+pub fn unbounded(rounds: u32) -> String {
+    let rounds = match rounds {
+        0 => "no complete round".to_owned(),
+        some => self::rounds(some),
+    };
+    format!(
+        "the difference cannot be bounded with {rounds}: allow more rounds, or measure on a quieter machine"
+    )
 }
 
 fn doubted(doubt: NotProvenReason, rounds: u32) -> String {
@@ -257,8 +281,8 @@ fn doubted(doubt: NotProvenReason, rounds: u32) -> String {
 }
 
 /// "95 % interval 0.97–1.08".
-fn interval(ratio: Ratio, confidence: f64) -> String {
-    let (lower, upper) = ratio.ends(ratio.decimals());
+fn interval(ratio: Ratio, decimals: usize, confidence: f64) -> String {
+    let (lower, upper) = ratio.ends(decimals);
     let confidence = significant(100.0 * confidence);
     format!("{confidence} % interval {lower}–{upper}")
 }
@@ -270,7 +294,7 @@ fn inverse(ratio: Ratio) -> Ratio {
 
 /// A factor as an effect, with two digits: "8.3 %", "a factor of 2.3".
 pub fn effect(factor: f64) -> String {
-    if factor < 2.0 { percent(factor - 1.0) } else { format!("a factor of {}", significant(factor)) }
+    if factor < UNBOUNDED { percent(factor - 1.0) } else { format!("a factor of {}", significant(factor)) }
 }
 
 fn percent(fraction: f64) -> String {
@@ -342,7 +366,7 @@ mod tests {
         };
         let (metric, settings) = (Metric::wall_time(), Settings::default());
         let wording = Wording { metric: &metric, settings: &settings, control: "kernel", judged: 1 };
-        wording.spread("rcu", &spread)
+        wording.spread("rcu", &spread, None)
     }
 
     #[test]
@@ -374,9 +398,17 @@ mod tests {
         assert_eq!(significant(7.5), "7.5");
         assert_eq!(effect(1.083), "8.3 %");
         assert_eq!(effect(2.345), "a factor of 2.3");
+        assert_eq!((effect(1.99), effect(1.996)), ("99 %".into(), "a factor of 2".into()), "never 100 %");
         // Issue 14: "a difference of up to a factor of 353 either way".
-        assert_eq!(hidden(Some(353.0)), "any difference could still hide");
-        assert!(hidden(Some(3.0)).contains("up to a factor of 3 either way"));
+        let unbounded = "the difference cannot be bounded with 7 rounds: allow more rounds, or measure on a quieter machine";
+        for factor in [Some(353.0), Some(2.0), Some(1.997), None] {
+            assert_eq!(hidden(factor, 7), unbounded);
+        }
+        assert!(
+            hidden(None, 0).contains("with no complete round: ")
+                && hidden(None, 1).contains("with 1 round: ")
+        );
+        assert!(hidden(Some(1.5), 7).contains("up to 50 % either way"));
         assert_eq!(p_value(0.000_01), "p < 0.0001");
     }
 }

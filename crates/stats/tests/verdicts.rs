@@ -80,13 +80,32 @@ fn nothing_proven_states_the_largest_hidden_effect() {
     else {
         panic!("{}", comparison.sentence)
     };
-    assert!(hidden >= comparison.ratio.unwrap().farthest_factor());
-    assert!(hidden >= analysis.noise_floor.unwrap().factor);
+    assert_eq!(hidden, comparison.ratio.unwrap().farthest_factor(), "the interval and the bound agree");
     assert!(
         comparison.sentence.contains("no difference proven; a difference of up to "),
         "{}",
         comparison.sentence
     );
+}
+
+/// The A/A pair is noisier than the candidate: "95 % interval 0.97–1.03" and "up to 40 % either way" contradicted each other.
+#[test]
+fn bound_of_a_difference_is_that_of_the_printed_interval() {
+    let samples = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.02, 0)),
+        samples(Candidate::aa_control("kernel again"), &around(3.0, 0.5, 5)),
+        samples(Candidate::new("rcu"), &around(3.0, 0.02, 3)),
+    ];
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    assert!(analysis.noise_floor.unwrap().factor > 1.3);
+    let comparison = rcu(&analysis);
+    let (lower, upper) = comparison.ratio.unwrap().ends(2);
+    let [lower, upper] = [lower, upper].map(|end| end.parse::<f64>().unwrap());
+    let (_, bound) = comparison.sentence.split_once("a difference of up to ").unwrap();
+    let bound: f64 = bound.split(' ').next().unwrap().parse().unwrap();
+    let printed = 100.0 * (upper.max(1.0 / lower) - 1.0);
+    assert!((bound - printed).abs() <= 1.0, "{}", comparison.sentence);
 }
 
 /// Two rounds gave "95 % interval 2.53–2.54" and "a difference of up to a factor of 90109 could still hide".
@@ -102,7 +121,8 @@ fn few_rounds_have_no_interval() {
     let sentence = &analysis.comparisons[0].sentence;
     assert!(!sentence.contains("interval"), "{sentence}");
     assert!(
-        sentence.contains("2 rounds cannot prove one") && sentence.contains("any difference"),
+        sentence.contains("2 rounds cannot prove one")
+            && sentence.contains("cannot be bounded with 2 rounds"),
         "{sentence}"
     );
 }
@@ -181,7 +201,8 @@ fn no_runs_at_all() {
     let sets = vec![samples(Candidate::control("kernel"), &[]), samples(Candidate::new("rcu"), &[])];
     let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
     let analysis = Analysis::of(&experiment, &Settings::default());
-    assert!(analysis.comparisons[0].sentence.ends_with("any difference could still hide."));
+    let sentence = &analysis.comparisons[0].sentence;
+    assert!(sentence.contains("the difference cannot be bounded with no complete round: "), "{sentence}");
     assert_eq!(analysis.conclusion(), Conclusion::NothingProven);
 }
 
@@ -283,6 +304,52 @@ fn larger_and_smaller_spreads_are_proven() {
         sentence.starts_with("rcu is more erratic than kernel (standard deviation 54 → 272 ms, 1.8 %"),
         "{sentence}"
     );
+}
+
+/// The halves of the A/A pair differ as much as control and candidate do: the runs scatter by chance, not by the candidate.
+#[test]
+fn a_a_pair_bounds_a_difference_of_spread() {
+    let verdict = |again: &[f64]| {
+        let samples = vec![
+            samples(Candidate::control("kernel"), &around(3.0, 0.3, 0)),
+            samples(Candidate::aa_control("kernel again"), again),
+            samples(Candidate::new("rcu"), &around(3.0, 0.02, 3)),
+        ];
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+        let comparison = Analysis::of(&experiment, &Settings::default()).comparisons.remove(1);
+        let spread = comparison.spread.unwrap();
+        assert!(spread.difference_p_corrected.unwrap() < 0.01, "the test alone finds a difference");
+        (spread.verdict, comparison.spread_sentence.unwrap())
+    };
+    let (alike, sentence) = verdict(&around(3.0, 0.3, 5));
+    assert_eq!(alike, SpreadVerdict::ProvenSteadier, "{sentence}");
+    // The second half is as steady as the candidate, or even lies beyond it.
+    for steady in [around(3.0, 0.02, 5), around(3.0, 0.019, 5), around(3.0, 0.021, 5)] {
+        let (differs, sentence) = verdict(&steady);
+        assert_eq!(differs, SpreadVerdict::NothingProven, "{sentence}");
+        let bound = "no difference of spread proven (two sets of runs of one program differ as much here: 27 % and 1.";
+        assert!(sentence.contains(bound), "{sentence}");
+    }
+}
+
+#[test]
+fn spread_of_the_session_s_pair_holds_for_a_part_without_the_pair() {
+    let verdict = |pair| {
+        let samples = vec![
+            samples(Candidate::control("global"), &around(3.0, 0.3, 0)),
+            samples(Candidate::new("rcu"), &around(3.0, 0.02, 3)),
+        ];
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+        let floor = NoiseFloor::new(12, Ratio { value: 1.0, lower: 0.99, upper: 1.01 }, 1.02);
+        let floor = NoiseFloor { coefficients_of_variation: pair, ..floor };
+        let part = Analysis::above_floor(&experiment, &Settings::default(), Some(floor));
+        part.comparisons[0].spread.unwrap().verdict
+    };
+    // The candidate's spread is a fifteenth of the control's.
+    assert_eq!(verdict(None), SpreadVerdict::ProvenSteadier);
+    assert_eq!(verdict(Some([0.01, 0.14])), SpreadVerdict::ProvenSteadier);
+    assert_eq!(verdict(Some([0.01, 0.16])), SpreadVerdict::NothingProven);
+    assert_eq!(verdict(Some([0.0, 0.16])), SpreadVerdict::NothingProven, "one half does not vary at all");
 }
 
 #[test]

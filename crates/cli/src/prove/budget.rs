@@ -104,13 +104,17 @@ impl TimeBudget {
 }
 
 impl Shortfall {
-    /// "a proof needs about 34 s, and the time budget is 20 s: --time-budget 40s".
+    /// "a proof needs about 34 s, and the time budget is 20 s: use --time-budget 40s".
     pub fn sentence(&self) -> String {
+        format!("{}: use --time-budget {}", self.finding(), self.option())
+    }
+
+    /// "a proof needs about 34 s, and the time budget is 20 s": for commands that have no `--time-budget`.
+    pub fn finding(&self) -> String {
         format!(
-            "a proof needs about {}, and the time budget is {}: use --time-budget {}",
+            "a proof needs about {}, and the time budget is {}",
             duration(self.needed_s),
-            duration(self.budget_s),
-            self.option()
+            duration(self.budget_s)
         )
     }
 
@@ -130,7 +134,7 @@ impl Shortfall {
     }
 
     /// The value of --time-budget that is enough.
-    fn option(&self) -> String {
+    pub fn option(&self) -> String {
         let seconds = MARGIN * self.needed_s;
         let up = |step: f64| (seconds / step).ceil() * step;
         match seconds {
@@ -185,6 +189,7 @@ mod tests {
             shortfall(30.0).sentence(),
             "a proof needs about 30 s, and the time budget is 5 s: use --time-budget 35s"
         );
+        assert_eq!(shortfall(30.0).finding(), "a proof needs about 30 s, and the time budget is 5 s");
         assert_eq!(shortfall(7.2).option(), "9s");
         assert_eq!(shortfall(200.0).option(), "4m");
         assert_eq!(

@@ -54,7 +54,7 @@ pub use progress::PartOfCommand;
 use progress::Progress;
 use recommendation::Recommended;
 use report::Report;
-use requested::{Requested, run_queues};
+use requested::{NamedCandidates, Requested, run_queues};
 use runner::{Limit, Runner};
 use search::{Search, SearchResult};
 use service::Service;
@@ -142,7 +142,7 @@ struct CheckedRequest<'o> {
     figure: Figure,
     requested: Option<Requested>,
     /// The database that the runs need.
-    _shop: Option<WebShop>,
+    shop: Option<WebShop>,
 }
 
 impl<'o> CheckedRequest<'o> {
@@ -157,8 +157,8 @@ impl<'o> CheckedRequest<'o> {
             }
         };
         let figure = Figure::new(options.metric.as_deref(), direction(options), workload)?;
-        let requested = Requested::of(options, &program)?;
-        Ok(CheckedRequest { options, program, service, figure, requested, _shop: shop })
+        let requested = Requested::of(&NamedCandidates::of(options), &program)?;
+        Ok(CheckedRequest { options, program, service, figure, requested, shop })
     }
 
     fn measure(
@@ -167,6 +167,8 @@ impl<'o> CheckedRequest<'o> {
         interrupt: &Interrupt,
         progress: &Progress,
     ) -> Result<Option<Report>, Error> {
+        // The database of a shop is gone when the report is read, so its commands cannot be typed again.
+        let typed = self.shop.is_some().then(|| words(&self.options.command));
         let (service, library) = (self.service.as_ref(), library::unpack()?);
         let runner = Runner::new(&self.program, &self.figure, interrupt, progress, service, library)?;
         if service.is_some() && !try_service(&runner, self.options.time_limit)? {
@@ -176,8 +178,12 @@ impl<'o> CheckedRequest<'o> {
             Some(mut requested) => judge_requested(&runner, &mut requested, budget, self.options),
             None => judge_found(&runner, budget, self.options),
         }
-        .map(Some)
+        .map(|report| Some(Report { command: typed.unwrap_or(report.command), ..report }))
     }
+}
+
+fn words(command: &[OsString]) -> Vec<String> {
+    command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// The names of the configurations that a command line compares; none if they must be searched for.

@@ -96,8 +96,9 @@ impl Progress {
         match self.has_explained.replace(true) {
             true => self.notice(&still),
             false => self.notice(&format!(
-                "{still}. {NEEDS_AN_END}. If the program hangs, its threads may wait for each other (a deadlock). ^C ends the \
-                 run and prints what was found"
+                "{still}. {}. If the program hangs, its threads may wait for each other (a deadlock). ^C ends the \
+                 run and prints what was found",
+                needs_an_end(self.part.command)
             )),
         }
     }
@@ -127,6 +128,11 @@ impl Progress {
         bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
         bar.set_message(format!("{}{}: {}", self.part(), self.time(), self.doing.borrow()));
         bar.tick();
+    }
+
+    /// Whether the session is a part of another command, which has no `--time-budget`.
+    pub fn is_of_part(&self) -> bool {
+        !self.part.part.is_empty()
     }
 
     /// Removes the status line.
@@ -170,4 +176,24 @@ fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
     bar.set_style(style.expect("the template is well formed"));
     bar
+}
+
+/// What the command needs of a program. Only `prove` has options for servers.
+fn needs_an_end(command: &str) -> String {
+    match command {
+        "prove" => NEEDS_AN_END.to_owned(),
+        other => format!("{other} compares whole runs, so it needs a program that ends by itself"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_run_is_explained_in_the_name_of_the_command() {
+        assert_eq!(needs_an_end("prove"), NEEDS_AN_END);
+        let scale = needs_an_end("scale");
+        assert!(scale.starts_with("scale compares") && !scale.contains("--server"), "{scale}");
+    }
 }

@@ -141,10 +141,10 @@ impl Report {
     }
 
     /// The same runs, with the configuration named `before` as the control and `after` as the only candidate. None if there are
-    /// no such configurations, or if `before` failed.
-    pub fn between(&self, before: &str, after: &str) -> Option<Comparison> {
+    /// no such configurations, or if `before` failed. `unit` is that of the figure, where the session does not know it.
+    pub fn between(&self, before: &str, after: &str, unit: &str) -> Option<Comparison> {
         let index = |name: &str| self.configurations.iter().position(|c| c.name() == name);
-        between(&self.session, index(before)?, index(after)?)
+        between(&self.session, index(before)?, index(after)?, unit)
     }
 
     /// The summary of a configuration's runs.
@@ -192,17 +192,20 @@ impl Report {
 /// The same runs, with `global` as the control and `rcu` as the only candidate.
 fn against_global(configurations: &[Configuration], session: &Session) -> Option<Comparison> {
     let index = |engine| configurations.iter().position(|c| c.judged_engine() == Some(engine));
-    between(session, index(Engine::Global)?, index(Engine::Rcu)?)
+    between(session, index(Engine::Global)?, index(Engine::Rcu)?, "")
 }
 
 /// The same runs, with one configuration as the control and another as the only candidate.
-fn between(session: &Session, before: usize, after: usize) -> Option<Comparison> {
+fn between(session: &Session, before: usize, after: usize, unit: &str) -> Option<Comparison> {
     let [mut before, mut after] = [before, after].map(|index| session.experiment.samples[index].clone());
     if before.failures().0 > 0 || before.collapsed_at().is_some() {
         return None;
     }
     (before.candidate.role, after.candidate.role) = (Role::Control, Role::Candidate);
-    let experiment = Experiment { samples: vec![before, after], ..session.experiment.clone() };
+    let mut experiment = Experiment { samples: vec![before, after], ..session.experiment.clone() };
+    if experiment.metric.unit.is_empty() {
+        unit.clone_into(&mut experiment.metric.unit);
+    }
     let Analysis { settings, noise_floor, .. } = &session.analysis;
     Analysis::above_floor(&experiment, settings, *noise_floor).comparisons.pop()
 }

@@ -4,10 +4,11 @@ use super::configuration::Configuration;
 use super::setup::{Prepared, Setup};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::options;
+use crate::options::{self, Choices, JudgedWaits};
 use crate::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry};
 use crate::program::Program;
 use crate::run_queue::RunQueue;
+use std::path::PathBuf;
 use unspin_locks::LockKind;
 use unspin_stats::Candidate;
 
@@ -20,6 +21,29 @@ pub struct Requested {
     pub judged: Vec<Configuration>,
 }
 
+/// The candidates that a command line names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NamedCandidates<'o> {
+    /// `--mutex`
+    pub mutex: &'o [Choices],
+    /// `--waits`
+    pub waits: &'o [JudgedWaits],
+    /// `--use-plan`
+    pub use_plan: &'o [PathBuf],
+    /// `--sysv`
+    pub sysv: &'o [Engine],
+    /// `--runqueue`
+    pub runqueue: &'o [RunQueue],
+}
+
+impl<'o> NamedCandidates<'o> {
+    /// Those of `unspin prove`.
+    pub fn of(options: &'o options::ProveOptions) -> NamedCandidates<'o> {
+        let options::ProveOptions { mutex, waits, use_plan, sysv, runqueue, .. } = options;
+        NamedCandidates { mutex, waits, use_plan, sysv, runqueue }
+    }
+}
+
 /// The name of the program without the preload library.
 pub const NO_PRELOAD: &str = "no preload";
 
@@ -29,8 +53,8 @@ const HACKBENCH: [LockKind; 4] = [LockKind::Pi, LockKind::RtFair, LockKind::RtSt
 impl Requested {
     /// The candidates that the command line names, or the default ones of its workload; none if they must be searched
     /// for.
-    pub fn of(options: &options::ProveOptions, program: &Program) -> Result<Option<Requested>, Error> {
-        if let Some(ComparedRunQueues { control, judged }) = run_queues(&options.runqueue)? {
+    pub fn of(options: &NamedCandidates<'_>, program: &Program) -> Result<Option<Requested>, Error> {
+        if let Some(ComparedRunQueues { control, judged }) = run_queues(options.runqueue)? {
             let setup = Setup { run_queue: Some(judged), ..Setup::default() };
             return Ok(Some(Requested {
                 control: Configuration::of_run_queue(control),
@@ -39,7 +63,7 @@ impl Requested {
         }
         let waits: Vec<WaitChoice> = options.waits.iter().flat_map(|choices| choices.0.clone()).collect();
         let choices = options.mutex.iter().flat_map(|choices| choices.0.iter().cloned());
-        let (mut engines, mut choices) = (options.sysv.clone(), choices.collect::<Vec<Choice>>());
+        let (mut engines, mut choices) = (options.sysv.to_vec(), choices.collect::<Vec<Choice>>());
         if engines.is_empty() && choices.is_empty() && waits.is_empty() && options.use_plan.is_empty() {
             match program.workload() {
                 Some("semopbench") => engines = vec![Engine::Global, Engine::Rcu],
@@ -52,7 +76,7 @@ impl Requested {
         let mut plans: Vec<(String, Plan)> =
             choices.iter().map(|choice| (name(choice), plan_of(choice))).collect();
         plans.extend(waits.iter().map(|choice| (choice.to_string(), plan_of_wait(choice))));
-        for file in &options.use_plan {
+        for file in options.use_plan {
             plans.push((file.display().to_string(), PlanFile::read(file)?.plan_for(program)?));
         }
         let control = match plans.is_empty() {
@@ -181,7 +205,7 @@ mod tests {
         use clap::Parser;
         let options = options::CommandLine::parse_from([&["unspin", "prove"], command].concat());
         let options::Command::Prove(options) = options.command else { panic!("{options:?}") };
-        Requested::of(&options, &Program::find(&options.command).unwrap()).unwrap()
+        Requested::of(&NamedCandidates::of(&options), &Program::find(&options.command).unwrap()).unwrap()
     }
 
     fn names(requested: &Requested) -> Vec<String> {

@@ -99,9 +99,11 @@ impl Session {
                 let shortfall = more.and_then(|more| budget.shortfall(more));
                 announced = shortfall.filter(|shortfall| shortfall.is_certain(has_warmed_up));
                 if let Some(shortfall) = &announced {
-                    runner
-                        .progress
-                        .notice(&format!("{}. As many rounds as fit are run", shortfall.sentence()));
+                    let text = match runner.progress.is_of_part() {
+                        true => shortfall.finding(),
+                        false => shortfall.sentence(),
+                    };
+                    runner.progress.notice(&format!("{text}. As many rounds as fit are run"));
                 }
             }
             if runner.interrupt.came() {

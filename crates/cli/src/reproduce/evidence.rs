@@ -64,6 +64,7 @@ pub enum SpreadEvidence {
 }
 
 const NO_RUNS: &str = "the report states one figure for each side, and no runs";
+const ONE_FIGURE: &str = "the report states one figure for one side, and no runs";
 const NO_SPREAD: &str = "the runs of one side agree to the last printed digit";
 
 /// The evidence of all comparisons of a report.
@@ -105,9 +106,12 @@ fn test_of_spreads(published: &Published) -> SpreadEvidence {
 }
 
 fn why_not(published: &Published) -> &'static str {
-    let has_moments =
-        [&published.before, &published.after].iter().all(|side| side.figure.moments().is_some());
-    if has_moments { NO_SPREAD } else { NO_RUNS }
+    let has_moments = [&published.before, &published.after].map(|side| side.figure.moments().is_some());
+    match has_moments {
+        [true, true] => NO_SPREAD,
+        [false, false] => NO_RUNS,
+        _ => ONE_FIGURE,
+    }
 }
 
 impl Evidence {
@@ -134,7 +138,7 @@ impl Evidence {
             (Some(true), _) => "yes",
             (Some(false), Some(true)) => "spread only",
             (Some(false), _) => "no",
-            (None, _) => "one run",
+            (None, _) => "no runs",
         }
     }
 
@@ -228,6 +232,15 @@ mod tests {
         assert_eq!(
             sentence(Figure::Single(30.0), Figure::Words("gone")),
             "both: cannot be judged: the report states one figure for each side, and no runs."
+        );
+    }
+
+    #[test]
+    fn runs_against_one_figure_are_called_so() {
+        let runs = Figure::Runs(vec![4.8, 4.9, 4.8]);
+        assert_eq!(
+            sentence(runs, Figure::Single(3.9)),
+            "both: cannot be judged: the report states one figure for one side, and no runs."
         );
     }
 

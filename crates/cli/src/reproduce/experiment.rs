@@ -16,6 +16,8 @@ pub enum Size {
 pub struct Experiment {
     /// What it compares, in a few words.
     pub what: &'static str,
+    /// The same in one word or two, for its line in the table of all reports.
+    pub in_brief: &'static str,
     /// The time budget of the session.
     pub budget: Duration,
     /// The arguments of `unspin prove`, without the time budget.
@@ -40,8 +42,12 @@ pub struct Pair {
 impl Experiment {
     /// The command line, as the user would give it.
     pub fn command_line(&self) -> Vec<String> {
-        let budget = format!("{}s", self.budget.as_secs());
-        ["unspin", "prove", "--time-budget", &budget]
+        self.command_line_within(&format!("{}s", self.budget.as_secs()))
+    }
+
+    /// The same with another time budget.
+    pub fn command_line_within(&self, budget: &str) -> Vec<String> {
+        ["unspin", "prove", "--time-budget", budget]
             .into_iter()
             .map(str::to_owned)
             .chain(self.arguments.clone())

@@ -14,7 +14,7 @@ pub enum Figure {
     Runs(Vec<f64>),
     /// Count, mean and standard deviation of runs that are not listed.
     Moments(Moments),
-    /// One value: of one run, or of an unknown number of runs.
+    /// One value, of which the source does not say from how many runs it is.
     Single(f64),
     /// No number.
     Words(&'static str),

@@ -61,18 +61,19 @@ impl HistoricalReport for Hackbench {
 
     fn remarks(&self) -> &'static [&'static str] {
         &[
-            "\"From 18 seconds\": the mean of the ten runs is 17.3 s; \"almost 60 %\" less by stealing: 53 %.",
+            "\"from 18 seconds\": the mean of the ten runs is 17.3 s; \"almost 60%\" less by stealing: 53 %.",
             "\"No real performance benefits\" of one exchange fewer: the ten runs each prove none.",
         ]
     }
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("hackbench 5 -l 20 --transport queue", 34),
+            Size::Quick => ("hackbench 5 -l 20 --transport queue", 26),
             Size::Full => ("hackbench 50 --transport queue", 1800),
         };
         vec![Experiment {
             what: "the mutexes of the queues",
+            in_brief: "the queues",
             budget: Duration::from_secs(seconds),
             arguments: words(&format!("--mutex rt-fair,rt-steal,rt-adaptive {load}")),
             unit: "s",
@@ -93,12 +94,12 @@ impl HistoricalReport for Hackbench {
     fn not_the_same(&self) -> &'static str {
         "the locks are pthread mutexes of the benchmark's own queues; Rostedt's were the kernel's, under sockets, which no preload \
          library can replace. All of a group's threads meet in one mutex, so strict order costs more here than 4.4 times. The step \
-         \"one exchange fewer\" has no counterpart: the kinds here have one exchange from the start. --quick has 5 groups and 20 \
+         with one exchange fewer has no counterpart: the kinds here have one exchange from the start. --quick has 5 groups and 20 \
          messages; the full size 50 groups and 100"
     }
 
     fn next(&self) -> &'static str {
-        "libc's own mutex with priority inheritance beside them: unspin prove --time-budget 5m hackbench 50 --transport queue; the \
+        "libc's own mutex with priority inheritance beside them: unspin prove --time-budget 30m hackbench 50 --transport queue; the \
          kernel's part of the time over sockets: unspin meter --lens kernel hackbench 50"
     }
 }

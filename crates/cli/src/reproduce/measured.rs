@@ -79,7 +79,7 @@ impl Measured {
 
 impl MeasuredPair {
     fn of(pair: Pair, report: &Report, unit: &str) -> Option<MeasuredPair> {
-        let comparison = report.between(pair.before, pair.after)?;
+        let comparison = report.between(pair.before, pair.after, unit)?;
         let before = row::measured(&report.summary(pair.before)?);
         let after = comparison.summary.as_ref().map_or(Figure::Words("failed"), row::measured);
         let confidence = report.session.analysis.settings.confidence;

@@ -12,8 +12,11 @@ mod historical_report;
 mod json;
 mod measured;
 mod outcome;
+mod prediction;
 mod profile;
 mod published;
+#[cfg(test)]
+mod quotations;
 mod row;
 mod semopbench;
 mod summary;
@@ -148,8 +151,9 @@ fn heading(plan: &TimePlan, size: Size) -> String {
     let time = format!("At most some {total}: {}.", plan.parts());
     let rough = match size {
         Size::Quick => {
-            "Quick figures are rough: runs are short, and as many as fit in the time. Differences by a factor are provable with \
-             them, differences of a few per cent are not."
+            "Quick figures are rough: runs are short, and as many as fit in the time. At least six rounds are needed to prove \
+             anything, more with several candidates; where other programs use the CPUs fewer may fit, and the report says so. \
+             Differences by a factor are provable so, differences of a few per cent are not."
         }
         Size::Full => {
             "The parameters are those of the reports. --quick takes under three minutes for all five."
@@ -183,6 +187,9 @@ mod tests {
                 let line = experiment.command_line();
                 let parsed = CommandLine::try_parse_from(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"));
                 let Command::Prove(options) = parsed.command else { panic!("{line:?}") };
+                let longer = CommandLine::try_parse_from(experiment.command_line_within("2h")).unwrap();
+                let Command::Prove(longer) = longer.command else { panic!("{line:?}") };
+                assert_eq!(longer.time_budget, Some(Duration::from_secs(7200)));
                 assert_eq!(options.time_budget, Some(experiment.budget));
                 let names = crate::prove::names(&options).unwrap();
                 assert!(!experiment.pairs.is_empty());

@@ -52,9 +52,15 @@ impl<'r> Outcome<'r> {
         self.shortcoming.is_none()
     }
 
-    /// One word or two: what the runs here prove.
+    /// One word or two: what the runs here prove about the first row of [`rows`](Outcome::rows).
     pub fn in_brief(&self) -> &'static str {
-        match (&self.shortcoming, self.measured.first().and_then(|measured| measured.pairs.first())) {
+        let first = self.measured.first();
+        if self.shortcoming.is_none()
+            && first.is_some_and(|measured| !self.report.metered_rows(&measured.report).is_empty())
+        {
+            return "one run";
+        }
+        match (&self.shortcoming, first.and_then(|measured| measured.pairs.first())) {
             (Some(Shortcoming::Missing(_)), _) => "missing",
             (Some(Shortcoming::Failed(_)), _) => "failed",
             (Some(Shortcoming::Interrupted), _) => "interrupted",

@@ -33,9 +33,9 @@ impl Row {
         }
     }
 
-    /// The row of single figures that were measured here.
-    pub fn single(label: String, unit: &str, direction: Direction, [before, after]: [f64; 2]) -> Row {
-        let [before, after] = [before, after].map(Figure::Single);
+    /// The row of figures that one run of each side yielded here.
+    pub fn of_one_run(label: String, unit: &str, direction: Direction, [before, after]: [f64; 2]) -> Row {
+        let [before, after] = [before, after].map(|figure| Figure::Runs(vec![figure]));
         let improvement = Improvement::of(&before, &after, direction);
         Row { label, unit: unit.to_owned(), before, after, improvement }
     }
@@ -49,11 +49,10 @@ impl Row {
     /// The cells of the table: both sides, the ratio, its interval, the numbers of runs.
     pub fn cells(&self) -> [String; 5] {
         let scale = self.scale();
-        let runs = |figure: &Figure| figure.count().map_or("1".to_owned(), |count| count.to_string());
-        let runs = match (&self.before, &self.after) {
-            (Figure::Words(_), _) | (_, Figure::Words(_)) => "-".to_owned(),
-            (before, after) if before.count() == after.count() => runs(before),
-            (before, after) => format!("{}, {}", runs(before), runs(after)),
+        let runs = |figure: &Figure| figure.count().map_or("-".to_owned(), |count| count.to_string());
+        let runs = match [runs(&self.before), runs(&self.after)] {
+            [before, after] if before == after => before,
+            [before, after] => format!("{before}, {after}"),
         };
         let (ratio, interval) = self.shown_improvement();
         [side(&self.before, &scale), side(&self.after, &scale), ratio, interval, runs]
@@ -93,7 +92,7 @@ pub fn measured(summary: &Summary) -> Figure {
         Some(standard_deviation) => {
             Figure::Moments(Moments { count: summary.count, mean: summary.mean, standard_deviation })
         }
-        None => Figure::Single(summary.mean),
+        None => Figure::Runs(vec![summary.mean]),
     }
 }
 

@@ -3,6 +3,8 @@
 use super::experiment::{Experiment, Pair, Size, words};
 use super::figure::Figure;
 use super::historical_report::HistoricalReport;
+use super::measured::Measured;
+use super::prediction;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
 use std::time::Duration;
@@ -15,6 +17,11 @@ pub struct Semopbench;
 pub const STOCK: [f64; 2] = [515.1, 515.4];
 /// The same with the patch.
 pub const RCU: [f64; 2] = [46.7, 46.7];
+
+/// CPUs of the report's machine.
+const CPUS: u32 = 8;
+/// The second experiment, in brief.
+const LOCK_ALONE: &str = "lock alone";
 
 const PAIRS: [Pair; 2] = [
     Pair { what: "one lock → RCU", before: "global", after: "rcu" },
@@ -38,7 +45,7 @@ impl HistoricalReport for Semopbench {
         vec![Published {
             what: "-g 64 -s 16 -n 16384",
             source: "B. Hartner, lkml, 31 October 2002, table; McKenney 2003, table 5",
-            cpus: 8,
+            cpus: CPUS,
             unit: "s",
             direction: Direction::LowerIsBetter,
             before: Side::new("2.5.44-mm2", Figure::Runs(STOCK.to_vec())),
@@ -48,31 +55,44 @@ impl HistoricalReport for Semopbench {
 
     fn remarks(&self) -> &'static [&'static str] {
         &[
-            "\"The test completes 10X faster\": the runs say 11.0 times.",
+            "\"the test completes 10X faster\": the runs say 11.0 times.",
             "McKenney's table 5 names the kernels 2.5.42-mm2; Hartner measured 2.5.44-mm2.",
         ]
     }
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, lock, budgets) = match size {
-            Size::Quick => ("-g 16 -s 16 -n 30", "-g 8 -s 1 -n 5000", [22, 12]),
+            Size::Quick => ("-g 16 -s 16 -n 20", "-g 8 -s 1 -n 3000", [18, 8]),
             Size::Full => ("-g 64 -s 16 -n 16384", "-g 8 -s 1 -n 200000", [7200, 300]),
         };
-        let experiment = |what, load, seconds| Experiment {
+        let experiment = |what, in_brief, load, seconds| Experiment {
             what,
+            in_brief,
             budget: Duration::from_secs(seconds),
             arguments: words(&format!("--sysv global,rcu semopbench {load}")),
             unit: "s",
             pairs: PAIRS.to_vec(),
         };
         vec![
-            experiment("the report's load: processes that each sleep on a semaphore", load, budgets[0]),
+            experiment(
+                "the report's load: processes that each sleep on a semaphore",
+                "the load",
+                load,
+                budgets[0],
+            ),
             experiment(
                 "the lock alone: 8 processes that post to themselves and never sleep",
+                LOCK_ALONE,
                 lock,
                 budgets[1],
             ),
         ]
+    }
+
+    /// The load of the report sleeps, which the model of the lock does not have.
+    fn paragraphs(&self, measured: &[Measured]) -> Vec<String> {
+        let lock_alone = measured.iter().find(|measured| measured.experiment.in_brief == LOCK_ALONE);
+        lock_alone.and_then(|measured| prediction::of_lock_alone(measured, CPUS)).into_iter().collect()
     }
 
     fn same(&self) -> &'static str {

@@ -5,12 +5,13 @@ use super::row::Row;
 use crate::prove::format::paragraph;
 use std::fmt::{self, Formatter};
 
-/// Prints a row for each report, and what is missing.
+/// Prints a row for each report, one for each further experiment, and what is missing.
 pub struct Summary<'o, 'r>(pub &'o [Outcome<'r>]);
 
 /// A row of the table.
+#[derive(Default)]
 struct Line {
-    name: &'static str,
+    name: String,
     /// Both published sides, their ratio, and whether that is proven.
     published: [String; 3],
     /// The same of what was measured here.
@@ -18,40 +19,64 @@ struct Line {
 }
 
 impl Line {
-    fn of(outcome: &Outcome<'_>) -> Line {
+    /// The report's own figure, and a line for each experiment whose first pair is another.
+    fn all_of(outcome: &Outcome<'_>) -> Vec<Line> {
         let published = outcome.published.first().map(Row::published);
-        let cells = |row: Option<Row>| match row {
-            Some(row) => [row.in_brief(), row.shown_improvement().0],
-            None => ["-".into(), "-".into()],
-        };
-        let [published, ratio] = cells(published);
         let proven = outcome.evidence.first().map_or("-", |evidence| evidence.in_brief());
-        let [here, here_ratio] = cells(outcome.rows().into_iter().next());
-        Line {
-            name: outcome.report.name(),
-            published: [published, ratio, proven.into()],
-            here: [here, here_ratio, outcome.in_brief().into()],
-        }
+        let rows = outcome.rows();
+        let first = rows.first();
+        let mut lines = vec![Line {
+            name: outcome.report.name().to_owned(),
+            published: cells(published.as_ref(), proven),
+            here: cells(first, outcome.in_brief()),
+        }];
+        let experiments = outcome.measured.iter().filter_map(|measured| {
+            let pair = measured.pairs.first()?;
+            Some((measured.experiment.in_brief, &pair.row, pair.in_brief()))
+        });
+        lines.extend(further(first, experiments));
+        lines
+    }
+}
+
+/// A line for each experiment (its name, first row and verdict), except for that of the first line.
+fn further<'a>(
+    first: Option<&Row>,
+    experiments: impl Iterator<Item = (&'a str, &'a Row, &'a str)>,
+) -> Vec<Line> {
+    experiments
+        .filter(|(_, row, _)| Some(*row) != first)
+        .map(|(name, row, proven)| Line {
+            name: format!("  {name}"),
+            here: cells(Some(row), proven),
+            ..Line::default()
+        })
+        .collect()
+}
+
+fn cells(row: Option<&Row>, proven: &str) -> [String; 3] {
+    match row {
+        Some(row) => [row.in_brief(), row.shown_improvement().0, proven.to_owned()],
+        None => ["-".into(), "-".into(), proven.to_owned()],
     }
 }
 
 impl fmt::Display for Summary<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "== all reports\n")?;
-        let lines: Vec<Line> = self.0.iter().map(Line::of).collect();
-        let heads = ["published", "ratio", "proven", "here", "ratio", "proven"];
-        writeln!(
-            f,
-            "{:11} {:22} {:>5} {:12} {:24} {:>5} {}",
-            "", heads[0], heads[1], heads[2], heads[3], heads[4], heads[5]
-        )?;
-        for Line { name, published: [a, b, c], here: [d, e, g] } in &lines {
-            writeln!(f, "{name:11} {a:22} {b:>5} {c:12} {d:24} {e:>5} {g}")?;
+        let heads = Line {
+            name: String::new(),
+            published: ["published", "ratio", "proven"].map(String::from),
+            here: ["here", "ratio", "proven"].map(String::from),
+        };
+        for line in [heads].into_iter().chain(self.0.iter().flat_map(Line::all_of)) {
+            let Line { name, published: [a, b, c], here: [d, e, g] } = line;
+            writeln!(f, "{name:12} {a:22} {b:>5} {c:12} {d:24} {e:>5} {g}")?;
         }
         writeln!(f)?;
-        let text = "proven: a difference of the means, at 5 %. \"spread only\": of the standard deviations. \"one run\": the report \
-                    states no runs, so nothing can be judged. volano: the figures are those of the lock, the verdict here that of \
-                    messages per second. The machines differ, so compare ratios, not seconds.";
+        let text = "proven: a difference of the means, at 5 %. \"spread only\": of the standard deviations. \"no runs\": the report \
+                    states no runs, so nothing can be judged. \"one run\": figures of one metered run each are not judged. The \
+                    machines differ, so compare ratios, not seconds.";
         writeln!(f, "{}", paragraph(text, 0))?;
         for outcome in self.0 {
             let name = outcome.report.name();
@@ -72,6 +97,17 @@ mod tests {
     use super::super::hackbench::Hackbench;
     use super::super::profile::Profile;
     use super::*;
+    use unspin_stats::Direction;
+
+    #[test]
+    fn each_experiment_has_its_verdict() {
+        let row = |values| Row::of_one_run("here".into(), "s", Direction::LowerIsBetter, values);
+        let (load, lock) = (row([9.0, 6.0]), row([4.0, 1.0]));
+        let experiments = [("the load", &load, "no"), ("lock alone", &lock, "yes")];
+        let lines = further(Some(&load), experiments.into_iter());
+        let shown: Vec<(&str, &[String; 3])> = lines.iter().map(|l| (l.name.as_str(), &l.here)).collect();
+        assert_eq!(shown, [("  lock alone", &["4.000 → 1.000 s".into(), "4.00".into(), "yes".into()])]);
+    }
 
     #[test]
     fn table_has_a_row_for_each_report_and_names_what_is_missing() {
@@ -87,9 +123,9 @@ mod tests {
             [
                 "== all reports",
                 "",
-                "            published              ratio proven       here                     ratio proven",
-                "profile     30.00 → \"gone\" %           - one run      -                            - missing",
-                "hackbench   17.29 → 4.846 s         3.57 yes          -                            - interrupted",
+                "             published              ratio proven       here                     ratio proven",
+                "profile      30.00 → \"gone\" %           - no runs      -                            - missing",
+                "hackbench    17.29 → 4.846 s         3.57 yes          -                            - interrupted",
             ]
         );
         assert!(text.contains("\nprofile: missing on this machine: perf events: sysctl\n"), "{text}");

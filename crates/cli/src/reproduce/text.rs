@@ -106,7 +106,10 @@ fn write_proven(f: &mut Formatter<'_>, outcome: &Outcome<'_>) -> fmt::Result {
             write!(f, "{}", paragraph(&pair.sentences(), 4))?;
         }
         if let Some(shortfall) = &measured.report.session.shortfall {
-            write!(f, "{}", paragraph(&format!("The time did not suffice: {}.", shortfall.sentence()), 4))?;
+            let experiment = &measured.experiment;
+            let command = shell_line(&experiment.command_line_within(&shortfall.option()));
+            let text = format!("Too few rounds for a proof: {}. Next: {command}", shortfall.finding());
+            write!(f, "{}", paragraph(&text, 4))?;
         }
     }
     writeln!(f)
@@ -163,6 +166,13 @@ mod tests {
                 Figure::Single(4.56),
                 Figure::Single(0.58),
             ),
+            Row::of_one_run("here: of one run each".into(), "CPUs", Direction::LowerIsBetter, [4.56, 0.58]),
+            row(
+                "published: of ten runs, and of one figure",
+                "s",
+                Figure::Runs(vec![4.846; 10]),
+                Figure::Single(3.9),
+            ),
         ];
         let text = Written(|f: &mut Formatter<'_>| write_table(f, &rows)).to_string();
         let expected = "\
@@ -171,7 +181,10 @@ published [s]                                  515.2 ± 0.2    46.70 ± 0.00  11
 here, 2 CPUs: one lock → RCU [us]            6.056 ± 1.358 0.4569 ± 0.1447  13.3   9.6 – 18.3     7
 here [%]                                             30.00          \"gone\"     -            -     -
 a label that is far too long for its column [CPUs]
-                                                     4.560          0.5800  7.86            -     1
+                                                     4.560          0.5800  7.86            -     -
+here: of one run each [CPUs]                         4.560          0.5800  7.86            -     1
+published: of ten runs, and of one figure [s]
+                                             4.846 ± 0.000           3.900  1.24            - 10, -
 ratio: how many times as good after is as before; above 1 is better.
 
 ";

@@ -3,11 +3,13 @@
 use super::experiment::{Experiment, Pair, Size, words};
 use super::figure::Figure;
 use super::historical_report::HistoricalReport;
+use super::measured::Measured;
 use super::published::{Published, Side};
 use super::row::Row;
 use crate::options::ReportChoice;
+use crate::prove::format::significant;
 use crate::prove::report::Report;
-use crate::prove::run_queues;
+use crate::prove::run_queues::{self, JudgedRunQueue};
 use std::time::Duration;
 use unspin_stats::Direction;
 
@@ -20,7 +22,7 @@ struct Lockmeter {
     util: f64,
     /// % CPU spent spinning, of all CPUs.
     spin: f64,
-    /// "for a total of … of the 8 CPUs".
+    /// "for a total of […] of the 8 CPUs".
     cpus: f64,
 }
 
@@ -43,7 +45,7 @@ impl HistoricalReport for Volano {
     fn published(&self) -> Vec<Published> {
         let published = |what, unit, before: f64, after: f64| Published {
             what,
-            source: "B. Hartner, \"VolanoMark 2.1.2 - SGI Lockmeter Data\", 2001",
+            source: "B. Hartner, \"VolanoMark 2.1.2 - SGI Lockmeter Data for 2.4.4 and 2.4.4+MQ Scheduler Kernel\", 2001",
             cpus: 8,
             unit,
             direction: Direction::LowerIsBetter,
@@ -66,11 +68,12 @@ impl HistoricalReport for Volano {
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
         let (load, seconds) = match size {
-            Size::Quick => ("--rooms 5 --users 10 --messages 40 --runs 1", 20),
+            Size::Quick => ("--rooms 5 --users 10 --messages 30 --runs 1", 20),
             Size::Full => ("", 900),
         };
         vec![Experiment {
             what: "messages per second on each run queue",
+            in_brief: "messages",
             budget: Duration::from_secs(seconds),
             arguments: words(&format!("--runqueue global,percpu volano {load}")),
             unit: "messages/s",
@@ -87,13 +90,18 @@ impl HistoricalReport for Volano {
         let [before, after] = &judged[..] else { return Vec::new() };
         let row = |what: &str, unit, figures| {
             let label = format!("here, {} CPUs: {what}", report.machine.cpus);
-            Row::single(label, unit, Direction::LowerIsBetter, figures)
+            Row::of_one_run(label, unit, Direction::LowerIsBetter, figures)
         };
         vec![
             row("CPUs that runqueue_lock took", "CPUs", [before.cpus, after.cpus]),
             row("utilised, each lock", "%", [100.0 * before.util_each, 100.0 * after.util_each]),
             row("spun for it", "%", [100.0 * before.spin_cpu, 100.0 * after.spin_cpu]),
         ]
+    }
+
+    /// Of which columns the first row is the sum.
+    fn paragraphs(&self, measured: &[Measured]) -> Vec<String> {
+        measured.iter().flat_map(|measured| sums(&measured.report)).collect()
     }
 
     fn same(&self) -> &'static str {
@@ -104,14 +112,37 @@ impl HistoricalReport for Volano {
     fn not_the_same(&self) -> &'static str {
         "the run queues are those of unspin's executor in user space, on worker threads: the chat runs as tasks. The kernel's \
          own run queues have been one for each CPU since 2.6, and are not replaced. There is no JVM. 2.4.4 looked at every runnable \
-         thread under the lock, up to 800 of them; that made its holds 8.8 us long. The rows of Lockmeter come from one metered run \
-         each, as in the report; only messages per second are judged. --quick has 5 rooms of 10 users and 40 messages"
+         thread under the lock; its holds took 8.8 us. The rows of Lockmeter come from one metered run \
+         each, as in the report; only messages per second are judged. --quick has 5 rooms of 10 users and 30 messages"
     }
 
     fn next(&self) -> &'static str {
-        "more workers than CPUs, as the report had 800 threads: unspin prove --runqueue global,percpu volano --workers 8; the \
+        "more workers than CPUs: unspin prove --runqueue global,percpu volano --workers 8; the \
          locks of the chat itself: unspin meter --format lockmeter volano"
     }
+}
+
+/// What the CPUs that runqueue_lock took here are made of; none without both run queues.
+fn sums(report: &Report) -> Option<String> {
+    let judged = run_queues::judged(report);
+    let [before, after] = &judged[..] else { return None };
+    let sum = |one: &JudgedRunQueue<'_>| {
+        format!(
+            "{} with {} are {} locks' {} % each and {} % of {} CPUs",
+            significant(one.cpus),
+            one.candidate,
+            one.locks,
+            significant(100.0 * one.util_each),
+            significant(100.0 * one.spin_cpu),
+            report.machine.cpus
+        )
+    };
+    Some(format!(
+        "CPUs that runqueue_lock took here: {}; {}. Server and clients are two processes, and each has its run queues. The \
+         CPUs are less than that sum if threads lost their CPU while they held the lock.",
+        sum(before),
+        sum(after)
+    ))
 }
 
 #[cfg(test)]
@@ -121,7 +152,7 @@ mod tests {
     /// Locks with the patch: one for each CPU.
     const LOCKS: f64 = 8.0;
 
-    /// "For a total of 4.56 of the 8 CPUs" and "0.58": held by each lock, and spun by all CPUs.
+    /// "for a total of 4.56 of the 8 CPUs" and "0.58": held by each lock, and spun by all CPUs.
     #[test]
     fn totals_are_those_of_the_columns() {
         for (lockmeter, locks) in [(GLOBAL, 1.0), (PER_CPU, LOCKS)] {

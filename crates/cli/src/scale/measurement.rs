@@ -14,13 +14,16 @@ use std::time::{Duration, Instant};
 use unspin_scaling::round_order::RoundOrder;
 use unspin_sys::sched;
 
+/// Rounds that a fit needs: one has no spread.
+pub const ROUNDS_MIN: u32 = 2;
+
 /// All runs of a session.
 pub struct Measurement {
     /// The control, then the candidates.
     pub configurations: Vec<Configuration>,
     /// The lock of each; none if its metered run failed, or no round is complete.
     pub locks: Vec<Option<MeteredLock>>,
-    /// Complete runs, in their order.
+    /// The runs of the complete rounds, in their order; all runs if there are too few rounds for a fit.
     pub runs: Vec<ScaleRun>,
     /// Number of complete rounds.
     pub rounds: u32,
@@ -180,6 +183,10 @@ impl Measurement {
                 }
             }
             if self.interrupted || failed[0] {
+                // Too few for a fit, but not lost.
+                if self.rounds < ROUNDS_MIN {
+                    self.runs.append(&mut complete);
+                }
                 break;
             }
             self.runs.append(&mut complete);

@@ -21,7 +21,7 @@ use crate::prove::runner::Runner;
 use crate::prove::standard_input;
 use crate::stdout;
 use cpu_sets::CpuSets;
-use measurement::Measurement;
+use measurement::{Measurement, ROUNDS_MIN};
 use report::ScaleReport;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -50,27 +50,29 @@ pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
     let measured = Measurement::take(&runner, requested, &cpu_sets, options, seed);
     progress.finish();
     let measured = measured?;
-    if measured.rounds < ROUNDS_MIN {
-        return too_few(&measured);
+    if measured.rounds < ROUNDS_MIN && measured.runs.is_empty() {
+        return too_few(measured.rounds, measured.interrupted, &measured.failures);
     }
     let report = ScaleReport::new(&runner, measured, machine, &cpu_sets, options.parallel, seed)?;
     let json = options.json.as_ref().map_or(Ok(()), |file| report.write(file));
     interrupt.allow_signals_to_exit();
     stdout::print(&Text(&report).to_string())?;
     json?;
-    Ok(if report.interrupted { ExitCode::from(130) } else { ExitCode::SUCCESS })
+    if report.rounds < ROUNDS_MIN {
+        return too_few(report.rounds, report.interrupted, &report.failures);
+    }
+    Ok(if report.interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-/// One round has no spread.
-const ROUNDS_MIN: u32 = 2;
+const INTERRUPTED: u8 = 130;
 
 /// There is nothing to fit.
-fn too_few(measured: &Measurement) -> Result<ExitCode, Error> {
-    let rounds = format!("{} complete rounds, and a fit needs {ROUNDS_MIN}", measured.rounds);
-    if measured.interrupted {
+fn too_few(rounds: u32, interrupted: bool, failures: &[String]) -> Result<ExitCode, Error> {
+    let rounds = format!("{rounds} complete rounds, and a fit needs {ROUNDS_MIN}");
+    if interrupted {
         crate::stderr::say(format_args!("interrupted after {rounds}: nothing is predicted"));
-        return Ok(ExitCode::from(130));
+        return Ok(ExitCode::from(INTERRUPTED));
     }
-    let why = measured.failures.last().map_or("", String::as_str);
+    let why = failures.last().map_or("", String::as_str);
     Err(Error::Unjudged(format!("{rounds}: {why}")))
 }

@@ -1,7 +1,7 @@
 //! The findings of a session, for the text and as JSON.
 
 use super::cpu_sets::CpuSets;
-use super::measurement::{Measurement, ScaleRun};
+use super::measurement::{Measurement, ROUNDS_MIN, ScaleRun};
 use super::profile::MeteredLock;
 use crate::error::Error;
 use crate::outfile;
@@ -10,6 +10,7 @@ use crate::prove::machine::{Build, Machine};
 use crate::prove::runner::Runner;
 use serde::Serialize;
 use std::path::Path;
+use unspin_scaling::fit::{FitError, Validation, validations};
 use unspin_scaling::program::{ProgramProfile, WaitStyle};
 use unspin_scaling::{CpuMeasurement, MachineCost, ScalingFit};
 use unspin_stats::{Direction, Metric};
@@ -37,7 +38,9 @@ pub struct ScaleReport {
     pub rounds: u32,
     /// Wall-clock time of the rounds, in seconds.
     pub elapsed_s: f64,
-    /// The control, then the candidates that did not fail.
+    /// The names of all configurations, which the runs count from 0.
+    pub names: Vec<String>,
+    /// The control, then the candidates that did not fail; empty if the rounds are too few for a fit.
     pub configurations: Vec<ScaledConfiguration>,
     /// What failed, one sentence each.
     pub failures: Vec<String>,
@@ -47,7 +50,7 @@ pub struct ScaleReport {
     pub disturbance: Disturbance,
     /// The seed of order and resampling.
     pub seed: u64,
-    /// All runs of the complete rounds.
+    /// All runs of the complete rounds; all runs if these are too few for a fit.
     pub runs: Vec<ScaleRun>,
 }
 
@@ -76,9 +79,9 @@ impl ScaleReport {
         parallel: Option<u32>,
         seed: u64,
     ) -> Result<ScaleReport, Error> {
-        let mut configurations = Vec::new();
+        let mut inputs = Vec::new();
         for (n, configuration) in measured.configurations.iter().enumerate() {
-            if measured.runs_of(n, 1).next().is_none() {
+            if measured.rounds < ROUNDS_MIN || measured.runs_of(n, 1).next().is_none() {
                 continue;
             }
             let lock = measured.locks[n].clone();
@@ -101,17 +104,17 @@ impl ScaleReport {
                 })
                 .collect();
             let profile = profile(lock.as_ref(), parallel, sleeps[0].1);
-            let fit = ScalingFit::new(&points, profile, &machine_cost, &cpu_sets.predicted, seed)
-                .map_err(|e| Error::Unjudged(format!("{}: {e}", configuration.name())))?;
             let busy = by_cpus(&|run| run.trial.cpu_s() / run.trial.elapsed_s);
-            configurations.push(ScaledConfiguration {
+            inputs.push(FitInput {
                 name: configuration.name().to_owned(),
                 lock,
                 sleeps,
                 busy,
-                fit,
+                points,
+                profile,
             });
         }
+        let configurations = fitted(inputs, &machine_cost, &cpu_sets.predicted, seed)?;
         let mut disturbance = Disturbance::default();
         for run in &measured.runs {
             disturbance.total_s += run.trial.disturbance.total_s;
@@ -133,6 +136,7 @@ impl ScaleReport {
             measured_cpus: cpu_sets.measured.clone(),
             rounds: measured.rounds,
             elapsed_s: measured.elapsed_s,
+            names: measured.configurations.iter().map(|c| c.name().to_owned()).collect(),
             configurations,
             failures: measured.failures,
             interrupted: measured.interrupted,
@@ -157,6 +161,41 @@ impl ScaleReport {
             Direction::HigherIsBetter => self.metric.name.clone(),
         }
     }
+}
+
+/// What is known of a configuration before the fit.
+struct FitInput {
+    name: String,
+    lock: Option<MeteredLock>,
+    sleeps: Vec<(u32, f64)>,
+    busy: Vec<(u32, f64)>,
+    points: Vec<CpuMeasurement>,
+    profile: ProgramProfile,
+}
+
+/// Fits all configurations. The checks of all of them tell how far the model may be off.
+fn fitted(
+    inputs: Vec<FitInput>,
+    machine: &MachineCost,
+    predicted: &[u32],
+    seed: u64,
+) -> Result<Vec<ScaledConfiguration>, Error> {
+    let unfit = |name: &str, e: FitError| Error::Unjudged(format!("{name}: {e}"));
+    let checks: Vec<Vec<Validation>> = inputs
+        .iter()
+        .map(|input| {
+            validations(&input.points, input.profile, machine, seed).map_err(|e| unfit(&input.name, e))
+        })
+        .collect::<Result<_, _>>()?;
+    let fit = |(n, input): (usize, FitInput)| {
+        let others: Vec<Validation> =
+            checks.iter().enumerate().filter(|(other, _)| *other != n).flat_map(|(_, c)| c.clone()).collect();
+        let FitInput { name, lock, sleeps, busy, points, profile } = input;
+        let fit = ScalingFit::new(&points, profile, machine, predicted, &others, seed)
+            .map_err(|e| unfit(&name, e))?;
+        Ok(ScaledConfiguration { name, lock, sleeps, busy, fit })
+    };
+    inputs.into_iter().enumerate().map(fit).collect()
 }
 
 fn profile(lock: Option<&MeteredLock>, parallel: Option<u32>, sleeps: f64) -> ProgramProfile {

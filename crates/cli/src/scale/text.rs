@@ -1,5 +1,6 @@
 //! The printed report.
 
+use super::measurement::ROUNDS_MIN;
 use super::report::{ScaleReport, ScaledConfiguration};
 use crate::prove::format::{paragraph, share_of, significant};
 use std::fmt::{self, Formatter};
@@ -26,7 +27,10 @@ impl fmt::Display for Text<'_> {
         let report = self.0;
         write!(f, "{}", paragraph(&shell_line(&report.command), 0))?;
         if report.interrupted {
-            writeln!(f, "Interrupted: the results are those of the complete rounds.")?;
+            writeln!(f, "Interrupted: the results are those of the runs until then.")?;
+        }
+        if report.rounds < ROUNDS_MIN {
+            return runs(f, report);
         }
         let cpus: Vec<String> = report.measured_cpus.iter().map(u32::to_string).collect();
         let cost = &report.machine_cost;
@@ -83,6 +87,33 @@ impl fmt::Display for Text<'_> {
         );
         write!(f, "{}", paragraph(&place, 0))
     }
+}
+
+/// The runs alone: they are too few for a fit.
+fn runs(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
+    writeln!(
+        f,
+        "Nothing is predicted: a fit needs {ROUNDS_MIN} complete rounds. Measured, in {}:",
+        report.unit()
+    )?;
+    for (n, name) in report.names.iter().enumerate() {
+        for &cpus in &report.measured_cpus {
+            let of_this = report.runs.iter().filter(|run| run.configuration == n && run.cpus == cpus);
+            let figures: Vec<String> = of_this.map(|run| significant(run.throughput)).collect();
+            if !figures.is_empty() {
+                let text = format!("{name}, {}: {}", on_cpus(cpus), figures.join(", "));
+                write!(f, "{}", paragraph(&text, 2))?;
+            }
+        }
+    }
+    for failure in &report.failures {
+        write!(f, "{}", paragraph(failure, 0))?;
+    }
+    writeln!(f, "Next: let {ROUNDS_MIN} rounds end; --cpus with fewer numbers makes a round shorter.")
+}
+
+fn on_cpus(cpus: u32) -> String {
+    if cpus == 1 { "1 CPU".into() } else { format!("{cpus} CPUs") }
 }
 
 fn table(f: &mut Formatter<'_>, configuration: &ScaledConfiguration, most: f64) -> fmt::Result {

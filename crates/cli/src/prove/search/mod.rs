@@ -51,7 +51,7 @@ pub struct Search {
     pub picks: Vec<Pick>,
     /// What polling before sleeping could save, and where.
     pub polling: Polling,
-    /// The results of the short runs; none if there was nothing to try, or only one candidate for which there was time.
+    /// The results of the short runs; none if there was nothing to try, or only one candidate.
     pub screening: Option<Screened>,
     /// The time that a proof needs, if it does not fit in the time budget. Then no candidate is judged.
     pub shortfall: Option<Shortfall>,
@@ -223,8 +223,7 @@ fn try_out(
         None => budget.for_screening().min(budget.left().saturating_sub(proof(1))),
     };
     entrants.truncate(affordable(screening, run));
-    let is_choice = entrants.len() > 1 || screening >= budget::screening(1, run);
-    if search.shortfall.is_none() && !is_choice {
+    if !needs_choice(entrants.len(), search.shortfall.is_some()) {
         return Ok(entrants);
     }
     let which = match &entrants[..] {
@@ -278,6 +277,12 @@ fn unmetered(runner: &Runner<'_>, control: Configuration, reason: &str) -> Resul
     })
 }
 
+/// Whether short runs must choose among so many candidates. A single one goes to the session, which has the whole budget then.
+/// Without time for a proof the short runs are the result.
+fn needs_choice(candidates: usize, has_no_time_for_proof: bool) -> bool {
+    candidates > 1 || has_no_time_for_proof
+}
+
 /// Number of candidates for which there is time, the most promising first: one at least.
 fn affordable(time: Duration, run: Duration) -> usize {
     const MOST: usize = 100;
@@ -301,6 +306,12 @@ fn finalists(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn single_candidate_is_judged_without_a_search() {
+        assert!(!needs_choice(1, false));
+        assert!(needs_choice(2, false) && needs_choice(1, true));
+    }
 
     #[test]
     fn candidates_and_finalists_are_those_for_which_there_is_time() {

@@ -8,7 +8,9 @@ use crate::engine::Engine;
 use crate::run_queue::RunQueue;
 use std::fmt::{self, Formatter};
 use unspin_locks::LockKind;
-use unspin_stats::{ANY_DIFFERENCE, Comparison, Direction, Quantity, Ratio, Verdict, effect, three_digits};
+use unspin_stats::{
+    Comparison, Direction, Quantity, Ratio, UNBOUNDED, Verdict, effect, three_digits, unbounded,
+};
 
 /// Prints the lines. If the control failed, that replaces the second and third.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
@@ -156,14 +158,13 @@ fn certainty(report: &Report) -> String {
         _ => None,
     });
     match hidden.max_by(f64::total_cmp) {
-        // One figure: the undetected difference is never below the noise floor.
-        Some(factor) if factor < ANY_DIFFERENCE => {
+        Some(factor) if factor < UNBOUNDED => {
             format!("a difference of up to {} may be undetected.", effect(factor))
         }
         None if judged(report).any(|comparison| comparison.verdict.is_slower()) => {
             "the verdict below says by which rule.".into()
         }
-        _ => "any difference may be undetected.".into(),
+        _ => format!("{}.", unbounded(report.session.rounds)),
     }
 }
 
