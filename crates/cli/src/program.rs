@@ -35,6 +35,8 @@ pub struct Program {
     pub run_queue: Option<RunQueue>,
     /// The user that it runs as; none for ours.
     pub account: Option<Account>,
+    /// Variables of our environment that it does not get.
+    pub withheld: Vec<OsString>,
 }
 
 /// A user that a program runs as.
@@ -84,6 +86,7 @@ impl Program {
                 arguments,
                 run_queue: None,
                 account: None,
+                withheld: Vec::new(),
             });
         }
         let path = search(name, std::env::var_os("PATH"))?;
@@ -101,6 +104,7 @@ impl Program {
             arguments: arguments.to_vec(),
             run_queue: None,
             account: None,
+            withheld: Vec::new(),
         })
     }
 
@@ -122,6 +126,9 @@ impl Program {
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(&self.arguments);
+        for name in &self.withheld {
+            command.env_remove(name);
+        }
         if let Some(run_queue) = self.run_queue {
             command.env(run_queue::VARIABLE, run_queue.name());
         }

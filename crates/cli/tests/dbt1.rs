@@ -167,6 +167,27 @@ fn server_ends_with_a_killed_benchmark() {
     assert!(folders_in(parent.path()).is_empty(), "the next benchmark removes the folder of a killed one");
 }
 
+/// The variables name a server of the user, at another port.
+#[test]
+fn variables_for_another_server_do_not_reach_ours() {
+    if !Path::new("/usr/lib/postgresql").exists() {
+        return skip(
+            "variables_for_another_server_do_not_reach_ours",
+            "there is no PostgreSQL server (Debian: apt-get install postgresql)",
+        );
+    }
+    for (first, code) in [(&[][..], 0), (&["prove", "--waits", "poll", "--time-budget", "1s"], 3)] {
+        let mut command = unspin(&[first, &SMALL[..]].concat());
+        command.args(["--db", "postgres", "--warm-up", "0", "--runs", "1"]);
+        for (name, value) in [("PGPORT", "5999"), ("PGHOST", "/nonexistent"), ("PGOPTIONS", "-c no.such=")] {
+            command.env(name, value);
+        }
+        // A proof does not fit in a second, but the first run of the server has gone well.
+        let (out, err, found) = finish(&mut command);
+        assert_eq!(found, Some(code), "{first:?}: {out}{err}");
+    }
+}
+
 /// The server runs as another user if we are root.
 fn allow_others(folder: &Path) {
     use std::os::unix::fs::PermissionsExt;

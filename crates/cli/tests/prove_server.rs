@@ -133,6 +133,12 @@ fn misbehaving_server_is_one_line_with_its_last_output() {
             "the server was killed by signal 6 while it was loaded",
             "request 101 is one too many",
         ),
+        (
+            "leaves-a-worker",
+            &["--stop-limit", "1s"],
+            "the server ended, but a process that it had started did not end within 1 s of SIGTERM, and that was killed",
+            "",
+        ),
         ("crashes-at-stop", &[], "the server was killed by signal 11 when it was stopped", ""),
     ] {
         let (out, err, code) = finish(server.prove(mode, &["--mutex", "fair"]).args(options));
@@ -157,7 +163,10 @@ fn misbehaving_commands_are_one_line() {
             "the load ended with exit code 7; the end of its output:\n  | no luck",
         ),
         (&["--load", "sleep 1000", "--time-limit", "1s"], "the load was still running after 1.0 s"),
-        (&["--metric", "no such figure"], "no number for --metric 'no such figure' in its output"),
+        (
+            &["--metric", "no such figure = ([0-9]+)"],
+            "the load has no number for --metric 'no such figure = ([0-9]+)' in its output",
+        ),
         (
             &["--stop", "true", "--stop-limit", "1s"],
             "the server did not end within 1 s of --stop 'true', and was killed",
@@ -172,6 +181,97 @@ fn misbehaving_commands_are_one_line() {
         assert!(err.contains(said), "{options:?}: {err}");
         assert_eq!(server.running(), NONE, "{options:?}");
     }
+}
+
+#[test]
+fn reason_why_a_server_is_not_ready_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::compiled(folder.path()) else { return };
+    let load = server.line("load 1");
+    for (ready, said) in [
+        (
+            "echo the door is shut >&2; exit 3",
+            "after 1 s: the last --ready ended with exit code 3 and printed 'the door is shut' (--ready-limit",
+        ),
+        ("echo still knocking; exec sleep 1000", "after 1 s: the last --ready was still running after "),
+    ] {
+        let mut command = unspin(&["prove", "--server", &server.line("serve"), "--load", &load]);
+        let (out, err, code) = finish(command.args(["--ready", ready, "--ready-limit", "1s"]));
+        assert_eq!((out.as_str(), code), ("", Some(4)), "{ready}: {err}");
+        assert!(err.contains(said), "{ready}: {err}");
+    }
+    // A command that does not exist will not succeed later. The limit is longer than the test may take.
+    let mut command = unspin(&["prove", "--server", &server.line("serve"), "--load", &load]);
+    let mut prove = Background::start({
+        command.args(["--ready", "/no/such/command", "--ready-limit", "1h"]);
+        command
+    });
+    wait_until("prove has ended", || gone(prove.pid()));
+    assert_eq!(prove.wait().code(), Some(4));
+    let err = prove.rest();
+    let said = "--ready '/no/such/command' ended with exit code 127: there is no such command: give one that can be run";
+    assert!(err.contains(said) && err.contains("  | ") && err.contains("not found"), "{err}");
+    assert_eq!(server.running(), NONE);
+}
+
+#[test]
+fn ready_that_waits_by_itself_delays_no_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::compiled(folder.path()) else { return };
+    // As `pg_isready -t` and `wait-for-it` do. The limit is longer than the test may take.
+    let ready = format!("until {}; do sleep 0.05; done", server.line("ask"));
+    let mut command = unspin(&["prove", "--server", &server.line("serve"), "--load", "sleep 1000"]);
+    command.args(["--ready", &ready, "--ready-limit", "1h", "--mutex", "fair"]);
+    let mut prove = Background::start(command);
+    let serves = || {
+        !server.running().is_empty()
+            && Command::new(&server.program).args([&server.name, "ask"]).status().unwrap().success()
+    };
+    wait_until("the server serves", serves);
+    child::signal(prove.pid(), Signal::Terminate).unwrap();
+    assert_eq!(prove.wait().code(), Some(130), "{}", prove.rest());
+    assert_eq!(server.running(), NONE);
+}
+
+#[test]
+fn processes_of_ready_end_before_the_server_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::compiled(folder.path()) else { return };
+    let pids = folder.path().join("pids");
+    let left =
+        |session: &str| format!("{session} sleep 1000 > /dev/null 2>&1 & echo $! >> {}; ", pids.display());
+    let ready = [left(""), left("setsid"), "exit 0".into()].concat();
+    let line = server.line("serve");
+    let (_, err, code) =
+        finish(&mut unspin(&["prove", "--server", &line, "--ready", &ready, "--load", "true"]));
+    assert!(err.contains("succeeds before the server is started") && code == Some(4), "{err}");
+    let pids: Vec<u32> =
+        fs::read_to_string(&pids).unwrap().lines().map(|line| line.trim().parse().unwrap()).collect();
+    let running: Vec<u32> = pids.iter().copied().filter(|&pid| !gone(pid)).collect();
+    for &pid in &running {
+        child::signal(pid, Signal::Kill).unwrap();
+    }
+    assert_eq!((pids.len(), running), (2, Vec::new()));
+}
+
+#[test]
+fn second_interrupt_while_the_server_stops_is_an_interrupt() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::compiled(folder.path()) else { return };
+    let stops = folder.path().join("stops");
+    let stop = format!("touch {}", stops.display());
+    let options = ["--mutex", "fair", "--stop", &stop, "--stop-limit", "1h"];
+    let mut prove = Background::start(server.prove("serve", &options));
+    wait_until("the server is stopped", || stops.exists());
+    // Signals that come together count once, so there may have to be more than two.
+    wait_until("prove has ended", || {
+        let _ = child::signal(prove.pid(), Signal::Terminate);
+        gone(prove.pid())
+    });
+    assert_eq!(prove.wait().code(), Some(130));
+    let err = prove.rest();
+    assert!(!err.contains("did not end"), "{err}");
+    assert_eq!(server.running(), NONE);
 }
 
 #[test]

@@ -8,10 +8,10 @@ use crate::postgres::Postgres;
 use crate::runs::{self, Event};
 use crate::server::Cluster;
 use crate::sqlite::Sqlite;
-use postgres::Config;
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use tokio_postgres::Config;
 
 /// The name of an SQLite database in its folder.
 const SQLITE_FILE: &str = "dbt1.sqlite";
@@ -38,7 +38,8 @@ pub fn prepare(options: &Options, folder: &Path, stop: &AtomicBool) -> Result<Pr
         DatabaseChoice::PrivatePostgres => {
             let cluster = Cluster::make(folder)?;
             let server = cluster.start(options, stop)?;
-            let database = Postgres::reach(server.config(), options.durability).map_err(Error::database);
+            let database =
+                Postgres::reach(server.config(), options.durability, stop).map_err(Error::database);
             let populated = database.and_then(|database| {
                 runs::populated(options, &database, stop, &mut |_| ())?;
                 // The server would do it during the first runs.
@@ -69,19 +70,22 @@ pub fn benchmark(
             run(&Sqlite::new(&file, options.durability))
         }
         DatabaseChoice::Postgres(url) => {
-            let config: Config = url.parse().map_err(|error: postgres::Error| {
+            let config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
                 let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
                 Error::Option(format!("--db {url}: {cause}: give postgres://USER@HOST/DATABASE"))
             })?;
-            let database = Postgres::reach(config, options.durability).map_err(|failure| match failure {
-                Failure::Lost(text) => Error::Run(format!("--db {url}: no server answers: {text}")),
-                other => Error::Run(format!("--db {url}: {other}")),
-            })?;
+            let database =
+                Postgres::reach(config, options.durability, stop).map_err(|failure| match failure {
+                    Failure::Interrupted => Error::Interrupted,
+                    Failure::Lost(text) => Error::Run(format!("--db {url}: no server answers: {text}")),
+                    other => Error::Run(format!("--db {url}: {other}")),
+                })?;
             run(&database)
         }
         DatabaseChoice::PrivatePostgres => {
             let server = Cluster::make(folder)?.start(options, stop)?;
-            let database = Postgres::reach(server.config(), options.durability).map_err(Error::database);
+            let database =
+                Postgres::reach(server.config(), options.durability, stop).map_err(Error::database);
             let figures = database.and_then(|database| run(&database));
             figures.map_err(|error| server.explain(error))
         }

@@ -6,6 +6,8 @@
 use crate::schema::Table;
 use crate::value::{Row, Value};
 use std::fmt;
+use std::thread;
+use std::time::Duration;
 
 /// A database with the tables of the shop.
 pub trait Database: Sync {
@@ -65,6 +67,8 @@ pub enum Failure {
     Refused(String),
     /// The database answered, and the answer cannot be right.
     Wrong(String),
+    /// The benchmark was told to stop before the database had answered.
+    Interrupted,
 }
 
 impl fmt::Display for Failure {
@@ -75,6 +79,7 @@ impl fmt::Display for Failure {
             Failure::Lost(text) => write!(f, "the connection to the database is lost: {text}"),
             Failure::Refused(text) => write!(f, "the database refuses a statement: {text}"),
             Failure::Wrong(text) => write!(f, "the database gives a wrong answer: {text}"),
+            Failure::Interrupted => f.write_str("interrupted"),
         }
     }
 }
@@ -87,9 +92,9 @@ pub fn read(
     statement: &'static str,
     parameters: &[Value],
 ) -> Result<Vec<Row>, Failure> {
-    for _ in 1..ATTEMPTS {
+    for attempt in 1..ATTEMPTS {
         match session.query(statement, parameters) {
-            Err(Failure::Conflict(_)) => *conflicts += 1,
+            Err(Failure::Conflict(_)) => back_off(attempt, conflicts),
             outcome => return outcome,
         }
     }
@@ -97,7 +102,23 @@ pub fn read(
 }
 
 /// How often a transaction is tried that is in conflict with others.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: u32 = 20;
+/// Greatest time before the second attempt; it doubles with each.
+const BACK_OFF: Duration = Duration::from_micros(500);
+/// Greatest time before any attempt: all together take less than a second.
+const BACK_OFF_MAX: Duration = Duration::from_millis(50);
+
+/// Counts a conflict, and waits before the next attempt. The time is random, so that transactions that were in conflict do not meet
+/// again; not from the browser's random numbers, which would then depend on conflicts.
+fn back_off(attempt: u32, conflicts: &mut u64) {
+    *conflicts += 1;
+    thread::sleep(longest(attempt).mul_f64(fastrand::f64()));
+}
+
+/// The greatest time after this attempt, counted from 1.
+fn longest(attempt: u32) -> Duration {
+    BACK_OFF.saturating_mul(1 << (attempt - 1).min(16)).min(BACK_OFF_MAX)
+}
 
 /// Performs a transaction. Tries it again if it is in conflict with another one, and adds the number of failed attempts to
 /// `conflicts`.
@@ -119,13 +140,82 @@ pub fn transact<T>(
         match once() {
             Err(Failure::Conflict(_)) if attempt < ATTEMPTS => {
                 session.roll_back();
-                *conflicts += 1;
+                back_off(attempt, conflicts);
             }
             Err(failure) => {
                 session.roll_back();
                 return Err(failure);
             }
             Ok(result) => return Ok(result),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn back_off_doubles_up_to_a_limit() {
+        let all: Vec<Duration> = (1..ATTEMPTS).map(longest).collect();
+        assert_eq!(all[..3], [1, 2, 4].map(|factor| BACK_OFF * factor));
+        assert_eq!(all.last(), Some(&BACK_OFF_MAX));
+        assert!(all.iter().sum::<Duration>() < Duration::from_secs(1));
+    }
+
+    /// A session that is in conflict so many times.
+    struct Conflicting(u32, Vec<Instant>);
+
+    impl Session for Conflicting {
+        fn begin(&mut self, _: Access) -> Result<(), Failure> {
+            self.1.push(Instant::now());
+            Ok(())
+        }
+
+        fn query(&mut self, _: &'static str, _: &[Value]) -> Result<Vec<Row>, Failure> {
+            self.begin(Access::Read)?;
+            self.commit().map(|()| Vec::new())
+        }
+
+        fn commit(&mut self) -> Result<(), Failure> {
+            match self.0.checked_sub(1) {
+                None => Ok(()),
+                Some(left) => {
+                    self.0 = left;
+                    Err(Failure::Conflict("deadlock".into()))
+                }
+            }
+        }
+
+        fn roll_back(&mut self) {}
+
+        fn run_script(&mut self, _: &str) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn load(&mut self, _: &Table, _: &mut dyn Iterator<Item = Vec<Value>>) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn conflicts_are_counted_and_are_not_repeated_at_once() {
+        type Tries = fn(&mut Conflicting, &mut u64) -> Result<(), Failure>;
+        let tries: [Tries; 2] = [
+            |session, conflicts| transact(session, Access::Write, conflicts, |_| Ok(())),
+            |session, conflicts| read(session, conflicts, "SELECT 1", &[]).map(drop),
+        ];
+        for tried in tries {
+            let (mut session, mut conflicts) = (Conflicting(ATTEMPTS - 1, Vec::new()), 0);
+            tried(&mut session, &mut conflicts).unwrap();
+            assert_eq!((conflicts, session.1.len()), (u64::from(ATTEMPTS) - 1, ATTEMPTS as usize));
+            // Thirteen waits of 25 ms on average: less than 10 ms in all is out of the question.
+            let all = session.1[session.1.len() - 1] - session.1[0];
+            assert!(all >= Duration::from_millis(10), "{all:?}");
+            let (mut session, mut conflicts) = (Conflicting(ATTEMPTS, Vec::new()), 0);
+            let outcome = tried(&mut session, &mut conflicts);
+            assert!(matches!(outcome, Err(Failure::Conflict(_))) && conflicts == u64::from(ATTEMPTS) - 1);
         }
     }
 }

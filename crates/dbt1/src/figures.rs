@@ -119,6 +119,10 @@ impl fmt::Display for Figures {
             1 => writeln!(f, " (1 run)"),
             count => writeln!(f, " (mean of {count} runs, {least:.1} to {greatest:.1})"),
         }?;
+        match self.runs.iter().map(|run| run.conflicts).sum::<u64>() {
+            0 => {}
+            count => writeln!(f, "transactions tried again: {count}")?,
+        }
         if rates.len() < 2 {
             return Ok(());
         }
@@ -199,6 +203,13 @@ Std Deviation 4 best   2.1 BT
 ";
         assert_eq!(result, expected);
         assert!(shown.contains("Home                       4200 100.00 %"), "{shown}");
+    }
+
+    #[test]
+    fn transactions_tried_again_are_in_the_result() {
+        let runs = [3, 0, 4].map(|conflicts| RunFigures { conflicts, ..run(1, 500) });
+        let shown = Figures { runs: runs.into() }.to_string();
+        assert!(shown.contains(" to 50.0)\ntransactions tried again: 7\nRaw 3 runs "), "{shown}");
     }
 
     #[test]

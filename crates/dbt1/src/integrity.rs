@@ -1,8 +1,10 @@
 //! Whether the tables agree with each other, and with what the browsers did.
 
 use crate::database::{Failure, Session};
-use crate::ledger::Ledger;
+use crate::ledger::{BookLedger, Ledger};
 use crate::money;
+use crate::value::Row;
+use std::collections::HashMap;
 
 /// Counts before or after a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,8 +15,17 @@ pub struct Counts {
     revenue: i64,
     customers: i64,
     addresses: i64,
-    /// Number and stock of each book, in the order of the numbers.
-    stock: Vec<(i64, i64)>,
+    /// In the order of the numbers.
+    each_book: Vec<Book>,
+}
+
+/// What the tables say of a book.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Book {
+    item: i64,
+    stock: i64,
+    /// How many all order lines have together.
+    ordered: i64,
 }
 
 /// Rules of which no row may be an exception. Each statement counts the exceptions.
@@ -82,10 +93,17 @@ impl Counts {
             revenue: number("SELECT CAST(SUM(o_total) AS BIGINT) FROM orders")?,
             customers: number("SELECT COUNT(*) FROM customer")?,
             addresses: number("SELECT COUNT(*) FROM address")?,
-            stock: Vec::new(),
+            each_book: Vec::new(),
         };
+        const ORDERED: &str = "SELECT ol_i_id, CAST(SUM(ol_qty) AS BIGINT) FROM order_line GROUP BY ol_i_id";
+        let ordered = session.query(ORDERED, &[])?;
+        let ordered: HashMap<i64, i64> = ordered.iter().map(|row| (row.int(0), row.int(1))).collect();
         let stock = session.query("SELECT i_id, i_stock FROM item ORDER BY i_id", &[])?;
-        Ok(Counts { stock: stock.iter().map(|row| (row.int(0), row.int(1))).collect(), ..counts })
+        let book = |row: &Row| {
+            let item = row.int(0);
+            Book { item, stock: row.int(1), ordered: ordered.get(&item).copied().unwrap_or_default() }
+        };
+        Ok(Counts { each_book: stock.iter().map(book).collect(), ..counts })
     }
 
     /// What is wrong with these counts, if a run began with `before` and did what the ledger says.
@@ -102,20 +120,37 @@ impl Counts {
         let mut violations: Vec<String> = different
             .map(|(what, stored, done)| format!("{stored} {what} were stored, the browsers made {done}"))
             .collect();
-        violations.extend(self.lost_updates(before, ledger));
+        violations.extend(self.violations_of_books(before, ledger));
         violations
     }
 
-    fn lost_updates(&self, before: &Counts, ledger: &Ledger) -> Option<String> {
-        if self.stock.len() != before.stock.len() {
-            return Some(format!("there are {} books, not {}", self.stock.len(), before.stock.len()));
+    /// The order lines of each book against what the browsers ordered, and its stock against its order lines.
+    fn violations_of_books(&self, before: &Counts, ledger: &Ledger) -> Vec<String> {
+        let (now, before) = (&self.each_book, &before.each_book);
+        if now.len() != before.len() {
+            return vec![format!("there are {} books, not {}", now.len(), before.len())];
         }
-        let mut wrong = self.stock.iter().zip(&before.stock).filter_map(|(&(item, after), &(_, before))| {
-            let expected = before + ledger.stock.get(&item).copied().unwrap_or_default();
-            (after != expected).then(|| format!("book {item} has {after}, not {expected}"))
+        let (mut stocks, mut lines) = (Vec::new(), Vec::new());
+        for (now, before) in now.iter().zip(before) {
+            let BookLedger { ordered, restocked } =
+                ledger.of_book.get(&now.item).copied().unwrap_or_default();
+            let stored = now.ordered - before.ordered;
+            let stock = before.stock - stored + restocked;
+            if now.stock != stock {
+                stocks.push(format!("book {} has {}, not {stock}", now.item, now.stock));
+            }
+            if stored != ordered {
+                lines.push(format!("book {} was ordered {ordered} times, and {stored} are stored", now.item));
+            }
+        }
+        let wrong = [
+            (stocks, "the stock of", "does not fit their order lines (updates were lost)"),
+            (lines, "the order lines of", "are wrong"),
+        ];
+        let named = wrong.iter().filter_map(|(books, what, how)| {
+            Some(format!("{what} {} books {how}: {}", books.len(), books.first()?))
         });
-        let first = wrong.next()?;
-        Some(format!("the stock of {} books is wrong (updates were lost): {first}", wrong.count() + 1))
+        named.collect()
     }
 }
 

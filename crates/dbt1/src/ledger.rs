@@ -17,8 +17,17 @@ pub struct Ledger {
     pub customers: i64,
     /// Addresses that were added.
     pub addresses: i64,
-    /// How each book's stock has changed.
-    pub stock: HashMap<i64, i64>,
+    /// How many were ordered of each book, and how many restocked.
+    pub of_book: HashMap<i64, BookLedger>,
+}
+
+/// Counts for one book.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct BookLedger {
+    /// How many were ordered.
+    pub ordered: i64,
+    /// How many were added to the stock.
+    pub restocked: i64,
 }
 
 impl Ledger {
@@ -30,8 +39,10 @@ impl Ledger {
         self.revenue += other.revenue;
         self.customers += other.customers;
         self.addresses += other.addresses;
-        for (&item, change) in &other.stock {
-            *self.stock.entry(item).or_default() += change;
+        for (&item, more) in &other.of_book {
+            let book = self.of_book.entry(item).or_default();
+            book.ordered += more.ordered;
+            book.restocked += more.restocked;
         }
     }
 }

@@ -35,7 +35,6 @@ mod server;
 mod shop;
 mod sqlite;
 mod value;
-mod wire;
 
 pub use benchmark::{Prepared, benchmark, prepare};
 pub use database::{Access, Database, Failure, Session};
@@ -46,7 +45,7 @@ pub use options::{DatabaseChoice, Durability, Options};
 pub use population::{Populated, Scale};
 pub use runs::{Event, run};
 pub use schema::{TABLES, Table};
-pub use server::{Cluster, installed as installed_server};
+pub use server::{Cluster, installed as installed_server, withheld};
 pub use sqlite::Sqlite;
 use value::values;
 pub use value::{Row, Value};
@@ -66,7 +65,10 @@ pub enum Error {
 
 impl Error {
     fn database(failure: Failure) -> Error {
-        Error::Run(failure.to_string())
+        match failure {
+            Failure::Interrupted => Error::Interrupted,
+            other => Error::Run(other.to_string()),
+        }
     }
 }
 

@@ -1,49 +1,71 @@
-//! PostgreSQL: a session is a connection to a server.
+//! PostgreSQL: a session is a connection to a server, by the library tokio-postgres.
 //!
 //! Each message to a server costs both sides a system call and a wake-up. So the begin of a transaction and statements without a
 //! result are sent together with the next statement that has one, or with the commit.
+//!
+//! A session has a tokio runtime of its own, which works only while the session's thread waits for an answer. No other thread takes
+//! part, so an answer wakes the thread that waits for it.
 
 use crate::database::{Access, Database, Failure, Session};
 use crate::options::Durability;
 use crate::schema::Table;
 use crate::value::{Row, Value};
-use crate::wire::{Answer, Wire};
-use bytes::BufMut;
-use fallible_iterator::FallibleIterator;
-use postgres::Config;
-use postgres_protocol::IsNull;
-use postgres_protocol::message::backend::Message;
-use postgres_protocol::message::frontend::{self, BindError, CopyData};
+use bytes::{Bytes, BytesMut};
+use futures_util::future::{join, join_all};
+use futures_util::{SinkExt, TryStreamExt};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::collections::HashMap;
-use std::io;
-use std::sync::Arc;
+use std::error::Error as StdError;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, Config, Error, NoTls, Statement};
 
 /// A database of a server that runs.
 #[derive(Debug)]
-pub struct Postgres {
+pub struct Postgres<'s> {
     config: Config,
     version: String,
     durability: Durability,
+    /// Set when the benchmark shall end: then no session waits for an answer any more.
+    stop: &'s AtomicBool,
 }
 
-impl Postgres {
+impl<'s> Postgres<'s> {
     /// Connects once, to see whether that is possible.
-    pub fn reach(config: Config, durability: Durability) -> Result<Postgres, Failure> {
-        let mut session = PostgresSession::open(&config)?;
+    pub fn reach(
+        config: Config,
+        durability: Durability,
+        stop: &'s AtomicBool,
+    ) -> Result<Postgres<'s>, Failure> {
+        let mut session = PostgresSession::open(&config, stop)?;
         let rows = session.query("SHOW server_version", &[])?;
         let version = rows.first().map_or(String::new(), |row| row.text(0).to_owned());
-        Ok(Postgres { config, version, durability })
+        allow_descriptors();
+        Ok(Postgres { config, version, durability, stop })
     }
 }
 
-impl Database for Postgres {
+/// Raises the limit of open files as far as is permitted: a connection needs four.
+fn allow_descriptors() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // If that fails, the connection that has no descriptor says so.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+impl Database for Postgres<'_> {
     fn name(&self) -> String {
         let version = self.version.split_whitespace().next().unwrap_or_default();
         format!("PostgreSQL {version}")
     }
 
     fn connect(&self) -> Result<Box<dyn Session + '_>, Failure> {
-        let mut session = PostgresSession::open(&self.config)?;
+        let mut session = PostgresSession::open(&self.config, self.stop)?;
         session.run_script(match self.durability {
             Durability::Relaxed => "SET synchronous_commit = off",
             Durability::Full => "SET synchronous_commit = on",
@@ -52,153 +74,128 @@ impl Database for Postgres {
     }
 }
 
-struct PostgresSession {
-    wire: Wire,
+struct PostgresSession<'s> {
+    link: Link<'s>,
+    client: Client,
     /// Prepared statements by the address of their text, which lives as long as the program.
-    statements: HashMap<usize, Arc<Statement>>,
+    statements: HashMap<usize, Statement>,
     /// A transaction that has begun for the caller, and not for the server.
     begins: Option<Access>,
+    /// Statements that have not been sent, with their parameters.
+    collected: Vec<(Statement, Vec<Value>)>,
 }
 
-#[derive(Debug)]
-struct Statement {
-    name: String,
-    columns: Vec<ColumnType>,
+/// What waits for the answers of the server.
+struct Link<'s> {
+    runtime: Runtime,
+    stop: &'s AtomicBool,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum ColumnType {
-    Int,
-    Text,
-}
-
-/// Types of PostgreSQL: `int8` of pg_type.dat.
-const INT8: u32 = 20;
-/// The binary format of values.
-const BINARY: i16 = 1;
+/// Maximum time from the stop of the benchmark to the end of a wait for an answer.
+const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of rows that are sent at once.
 const COPIED: usize = 64 << 10;
 
-impl PostgresSession {
-    fn open(config: &Config) -> Result<PostgresSession, Failure> {
-        Ok(PostgresSession { wire: Wire::connect(config)?, statements: HashMap::new(), begins: None })
+impl Link<'_> {
+    /// Waits for an answer, or until the benchmark shall end.
+    fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+        self.runtime.block_on(async {
+            let mut answer = pin!(answer);
+            loop {
+                // Relaxed: the flag guards no other data.
+                if self.stop.load(Ordering::Relaxed) {
+                    return Err(Failure::Interrupted);
+                }
+                if let Ok(outcome) = timeout(LOOK, answer.as_mut()).await {
+                    return outcome.map_err(|error| failure(&error));
+                }
+            }
+        })
     }
 }
 
-impl PostgresSession {
-    /// The statement, prepared at its first use. What has been collected is sent before.
-    fn prepared(&mut self, text: &'static str) -> Result<Arc<Statement>, Failure> {
+impl<'s> PostgresSession<'s> {
+    fn open(config: &Config, stop: &'s AtomicBool) -> Result<PostgresSession<'s>, Failure> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
+            Failure::Refused(format!("{error} (more of ulimit -n, or fewer connections)"))
+        })?;
+        let link = Link { runtime, stop };
+        let (client, connection) = link.wait(config.connect(NoTls))?;
+        // Its error is that of the statement that waits for an answer. It ends with the runtime.
+        drop(link.runtime.spawn(connection));
+        Ok(PostgresSession { link, client, statements: HashMap::new(), begins: None, collected: Vec::new() })
+    }
+
+    /// The statement, prepared at its first use.
+    fn prepared(&mut self, text: &'static str) -> Result<Statement, Failure> {
         let address = text.as_ptr() as usize;
         if let Some(statement) = self.statements.get(&address) {
-            return Ok(Arc::clone(statement));
+            return Ok(statement.clone());
         }
-        let name = format!("s{}", self.statements.len());
-        let out = &mut self.wire.out;
-        frontend::parse(&name, text, [], out)
-            .and_then(|()| frontend::describe(b'S', &name, out))
-            .map_err(unencodable)?;
-        frontend::sync(out);
-        self.wire.send()?;
-        let mut columns = Vec::new();
-        let mut outcome = Ok(());
-        loop {
-            match self.wire.answer()? {
-                Answer::Other(Message::RowDescription(body)) => {
-                    let mut fields = body.fields();
-                    while let Some(field) = fields.next().map_err(unencodable)? {
-                        columns.push(match field.type_oid() {
-                            INT8 => ColumnType::Int,
-                            _ => ColumnType::Text,
-                        });
-                    }
-                }
-                Answer::Error(failure) if outcome.is_ok() => outcome = Err(failure),
-                Answer::Ready => break,
-                _ => {}
-            }
-        }
-        outcome?;
-        let statement = Arc::new(Statement { name, columns });
-        self.statements.insert(address, Arc::clone(&statement));
+        let statement = self.link.wait(self.client.prepare(text))?;
+        self.statements.insert(address, statement.clone());
         Ok(statement)
     }
 
-    /// Adds the execution of a statement to what will be sent, and before it the begin of the transaction.
-    fn collect(&mut self, text: &'static str, parameters: &[Value]) -> Result<Arc<Statement>, Failure> {
-        match self.begins.take() {
-            Some(Access::Read) => self.add("BEGIN READ ONLY", &[]).map(drop)?,
-            Some(Access::Write) => self.add("BEGIN", &[]).map(drop)?,
-            None => {}
-        }
-        self.add(text, parameters)
-    }
-
-    fn add(&mut self, text: &'static str, parameters: &[Value]) -> Result<Arc<Statement>, Failure> {
-        let statement = self.prepared(text)?;
-        let out = &mut self.wire.out;
-        let value = |value: &Value, out: &mut bytes::BytesMut| {
-            match value {
-                Value::Int(number) => out.put_i64(*number),
-                Value::Text(text) => out.put_slice(text.as_bytes()),
-            }
-            Ok(IsNull::No)
+    /// Prepares a statement, and before it collects the begin of the transaction.
+    fn next(&mut self, text: &'static str) -> Result<Statement, Failure> {
+        let begin = match self.begins {
+            Some(Access::Read) => Some("BEGIN READ ONLY"),
+            Some(Access::Write) => Some("BEGIN"),
+            None => None,
         };
-        frontend::bind("", &statement.name, [BINARY], parameters, value, [BINARY], out).map_err(|error| {
-            match error {
-                BindError::Conversion(error) => Failure::Refused(error.to_string()),
-                BindError::Serialization(error) => unencodable(error),
-            }
-        })?;
-        frontend::execute("", 0, out).map_err(unencodable)?;
-        Ok(statement)
+        if let Some(begin) = begin {
+            let begin = self.prepared(begin)?;
+            self.collected.push((begin, Vec::new()));
+            self.begins = None;
+        }
+        self.prepared(text)
     }
 
-    /// Sends what has been collected. Returns what the last statement was.
-    fn flush(&mut self, row: &mut dyn FnMut(&[u8]) -> Result<(), Failure>) -> Result<String, Failure> {
-        frontend::sync(&mut self.wire.out);
-        self.wire.send()?;
-        self.wire.each(row)
-    }
-
-    fn simple(&mut self, script: &str) -> Result<(), Failure> {
-        frontend::query(script, &mut self.wire.out).map_err(unencodable)?;
-        self.wire.send()
+    /// Sends what has been collected, and then a statement. The server gets them together.
+    fn send(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
+        let collected = std::mem::take(&mut self.collected);
+        let client = &self.client;
+        self.link.wait(async {
+            // Both are sent when they are polled first, in this order.
+            let before = join_all(collected.iter().map(|(sent, values)| client.execute_raw(sent, values)));
+            let rows = async { client.query_raw(statement, parameters).await?.try_collect::<Vec<_>>().await };
+            let (before, rows) = join(before, rows).await;
+            // The first failure is the cause of those that follow.
+            before.into_iter().collect::<Result<Vec<u64>, Error>>()?;
+            rows?.iter().map(owned).collect()
+        })
     }
 }
 
-impl Session for PostgresSession {
+impl Session for PostgresSession<'_> {
     fn begin(&mut self, access: Access) -> Result<(), Failure> {
         self.begins = Some(access);
         Ok(())
     }
 
     fn query(&mut self, statement: &'static str, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
-        let statement = self.collect(statement, parameters)?;
-        let mut rows = Vec::new();
-        self.flush(&mut |body| {
-            rows.push(decoded(body, &statement.columns)?);
-            Ok(())
-        })?;
-        Ok(rows)
+        let statement = self.next(statement)?;
+        self.send(&statement, parameters)
     }
 
     fn execute(&mut self, statement: &'static str, parameters: &[Value]) -> Result<(), Failure> {
-        self.collect(statement, parameters).map(drop)
+        let statement = self.next(statement)?;
+        self.collected.push((statement, parameters.to_vec()));
+        Ok(())
     }
 
+    // The server answers COMMIT with a roll-back, and no error, only after a statement has failed. The failure has then been returned.
     fn commit(&mut self) -> Result<(), Failure> {
         if self.begins.take().is_some() {
             return Ok(());
         }
-        self.add("COMMIT", &[])?;
-        match &self.flush(&mut |_| Ok(()))?[..] {
-            "COMMIT" => Ok(()),
-            other => Err(Failure::Wrong(format!("the answer to COMMIT is {other}"))),
-        }
+        let commit = self.prepared("COMMIT")?;
+        self.send(&commit, &[]).map(drop)
     }
 
     fn roll_back(&mut self) {
-        self.wire.out.clear();
+        self.collected.clear();
         if self.begins.take().is_none() {
             // If that fails, the connection is lost, and the next statement says so.
             let _ = self.run_script("ROLLBACK");
@@ -206,39 +203,21 @@ impl Session for PostgresSession {
     }
 
     fn run_script(&mut self, script: &str) -> Result<(), Failure> {
-        self.simple(script)?;
-        self.wire.finish()
+        self.link.wait(self.client.batch_execute(script))
     }
 
     fn load(&mut self, table: &Table, rows: &mut dyn Iterator<Item = Vec<Value>>) -> Result<(), Failure> {
-        self.simple(&format!("COPY {} FROM STDIN", table.name))?;
-        match self.wire.answer()? {
-            Answer::Other(Message::CopyInResponse(_)) => {}
-            Answer::Error(failure) => {
-                self.wire.finish()?;
-                return Err(failure);
-            }
-            _ => return Err(Failure::Wrong("the answer to COPY is another message".into())),
-        }
+        let statement = format!("COPY {} FROM STDIN", table.name);
+        let mut copied = pin!(self.link.wait(self.client.copy_in::<_, Bytes>(&statement))?);
         let mut lines = String::new();
         for row in rows {
             write_line(&mut lines, &row);
             if lines.len() >= COPIED {
-                self.copy(&mut lines)?;
+                self.link.wait(copied.send(std::mem::take(&mut lines).into()))?;
             }
         }
-        self.copy(&mut lines)?;
-        frontend::copy_done(&mut self.wire.out);
-        self.wire.send()?;
-        self.wire.finish()
-    }
-}
-
-impl PostgresSession {
-    fn copy(&mut self, lines: &mut String) -> Result<(), Failure> {
-        CopyData::new(lines.as_bytes()).map_err(unencodable)?.write(&mut self.wire.out);
-        lines.clear();
-        self.wire.send()
+        self.link.wait(copied.send(lines.into()))?;
+        self.link.wait(copied.as_mut().finish()).map(drop)
     }
 }
 
@@ -259,48 +238,61 @@ fn write_line(line: &mut String, row: &[Value]) {
     line.push('\n');
 }
 
-/// The body of DataRow: the number of columns, and for each its length and its bytes.
-fn decoded(body: &[u8], columns: &[ColumnType]) -> Result<Row, Failure> {
-    let mut rest = body.get(2..).ok_or_else(malformed)?;
-    let mut row = Vec::with_capacity(columns.len());
-    for column in columns {
-        let (length, tail) = rest.split_first_chunk::<4>().ok_or_else(malformed)?;
-        // A length of -1 means NULL, which no column of ours has.
-        let length = usize::try_from(i32::from_be_bytes(*length)).map_err(|_| malformed())?;
-        let (bytes, tail) = tail.split_at_checked(length).ok_or_else(malformed)?;
-        rest = tail;
-        row.push(match column {
-            ColumnType::Int => Value::Int(i64::from_be_bytes(bytes.try_into().map_err(|_| malformed())?)),
-            ColumnType::Text => Value::Text(std::str::from_utf8(bytes).map_err(|_| malformed())?.to_owned()),
-        });
-    }
-    Ok(Row(row))
+fn owned(row: &tokio_postgres::Row) -> Result<Row, Error> {
+    (0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>().map(Row)
 }
 
-fn malformed() -> Failure {
-    Failure::Wrong("a row has another form than the statement".into())
+/// Whether a column of this type is a number of ours, or a text.
+fn is_ours(kind: &Type) -> bool {
+    *kind == Type::INT8 || <&str as FromSql>::accepts(kind)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is used in map_err")]
-fn unencodable(error: io::Error) -> Failure {
-    Failure::Refused(error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn malformed_rows_are_wrong_answers() {
-        let columns = [ColumnType::Int, ColumnType::Text];
-        let mut body = vec![0, 2, 0, 0, 0, 8];
-        body.extend(7i64.to_be_bytes());
-        body.extend([0, 0, 0, 1, b'x']);
-        assert_eq!(decoded(&body, &columns), Ok(Row(vec![Value::Int(7), Value::Text("x".into())])));
-        for end in 0..body.len() {
-            assert_eq!(decoded(&body[..end], &columns), Err(malformed()), "{end}");
+impl<'a> FromSql<'a> for Value {
+    fn from_sql(kind: &Type, bytes: &'a [u8]) -> Result<Value, Box<dyn StdError + Sync + Send>> {
+        match *kind {
+            Type::INT8 => i64::from_sql(kind, bytes).map(Value::Int),
+            _ => String::from_sql(kind, bytes).map(Value::Text),
         }
-        body[2..6].copy_from_slice(&(-1i32).to_be_bytes());
-        assert_eq!(decoded(&body, &columns), Err(malformed()), "NULL");
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        is_ours(kind)
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match self {
+            Value::Int(number) => number.to_sql_checked(kind, out),
+            Value::Text(text) => text.to_sql_checked(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        is_ours(kind)
+    }
+
+    to_sql_checked!();
+}
+
+/// By the codes of Appendix A of PostgreSQL's manual.
+fn failure(error: &Error) -> Failure {
+    let Some(refused) = error.as_db_error() else {
+        // The server has said nothing: it could not be reached, or is gone.
+        let cause = error.source();
+        let text = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        return match error.is_closed() || cause.is_some_and(|cause| cause.is::<std::io::Error>()) {
+            true => Failure::Lost(text),
+            false => Failure::Refused(text),
+        };
+    };
+    let text = refused.message().to_owned();
+    match *refused.code() {
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => Failure::Conflict(text),
+        SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => {
+            Failure::Lost(text)
+        }
+        SqlState::DISK_FULL => Failure::Full(text),
+        _ => Failure::Refused(text),
     }
 }

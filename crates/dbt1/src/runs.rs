@@ -213,6 +213,7 @@ impl Benchmark<'_> {
         for outcome in outcomes {
             match outcome {
                 Ok(one) => journal.merge(&one),
+                Err((_, Failure::Interrupted)) => return Err(Error::Interrupted),
                 Err((interaction, failure)) => {
                     return Err(Error::Run(format!("run {}, {interaction}: {failure}", self.number)));
                 }

@@ -6,7 +6,6 @@ use crate::Error;
 use crate::options::{Durability, Options};
 use crate::postgres::Postgres;
 use nix::unistd::{Uid, User};
-use postgres::Config;
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -17,6 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio_postgres::Config;
 use unspin_sys::child::{self, Signal};
 
 /// A server that runs.
@@ -45,6 +45,8 @@ const STOPS: [(Signal, Duration); 3] = [
 /// From signal(7).
 const SIGINT: i32 = 2;
 const SIGQUIT: i32 = 3;
+/// Its port, which is a part of the name of its socket: that of the library of the browsers.
+const PORT: u16 = 5432;
 /// Connections besides those of the browsers: ours for checks, and those that the server reserves.
 const OTHER_CONNECTIONS: usize = 8;
 
@@ -54,6 +56,13 @@ const OTHER_CONNECTIONS: usize = 8;
 /// [`Error::NoServer`], with what to install.
 pub fn installed() -> Result<(), Error> {
     find_programs().and(account()).map(drop)
+}
+
+/// The variables of the environment that PostgreSQL's programs read, such as PGPORT. They are about a server of the user, and our
+/// server and what asks it do not get them.
+pub fn withheld() -> Vec<OsString> {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    names.filter(|name| name.as_encoded_bytes().starts_with(b"PG")).collect()
 }
 
 /// A cluster, on which a server can be started.
@@ -104,7 +113,8 @@ impl Cluster {
     /// The words of a command that succeeds once a server answers.
     pub fn ready(&self) -> Vec<OsString> {
         let program = self.0.programs.join("pg_isready").into();
-        vec![program, "-q".into(), "-h".into(), self.0.home.clone().into()]
+        let [host, port] = ["-h".into(), "-p".into()];
+        vec![program, "-q".into(), host, self.0.home.clone().into(), port, PORT.to_string().into()]
     }
 
     /// Where a server on it can be reached.
@@ -116,7 +126,7 @@ impl Cluster {
                 other => host.push_str(&format!("%{other:02X}")),
             }
         }
-        format!("postgres://{USER}@{host}/postgres")
+        format!("postgres://{USER}@{host}:{PORT}/postgres")
     }
 
     /// User and group that a server must run as; none for ours.
@@ -129,14 +139,16 @@ impl Server {
     /// How to connect to it.
     pub fn config(&self) -> Config {
         let mut config = Config::new();
-        config.host_path(&self.home).user(USER).dbname("postgres");
+        config.host_path(&self.home).port(PORT).user(USER).dbname("postgres");
         config
     }
 
     fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let began = Instant::now();
         loop {
-            let Err(failure) = Postgres::reach(self.config(), Durability::Relaxed) else { return Ok(()) };
+            let Err(failure) = Postgres::reach(self.config(), Durability::Relaxed, stop) else {
+                return Ok(());
+            };
             // Relaxed: the flag guards no other data.
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
@@ -228,6 +240,7 @@ impl Launcher {
         let mut arguments: Vec<OsString> = vec!["-k".into(), self.home.clone().into()];
         for setting in [
             "listen_addresses=",
+            &format!("port={PORT}"),
             &format!("max_connections={}", options.connections() + OTHER_CONNECTIONS),
             // A quarter of a gibibyte holds the default population.
             "shared_buffers=256MB",
@@ -248,9 +261,12 @@ impl Launcher {
         };
         command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
         for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"UNSPIN_") || name.as_encoded_bytes().starts_with(b"PG") {
+            if name.as_encoded_bytes().starts_with(b"UNSPIN_") {
                 command.env_remove(name);
             }
+        }
+        for name in withheld() {
+            command.env_remove(name);
         }
         if let Some(account) = &self.account {
             command.uid(account.uid.as_raw()).gid(account.gid.as_raw());

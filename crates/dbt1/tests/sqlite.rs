@@ -117,37 +117,68 @@ fn think_time_limits_the_rate() {
     assert!(figures.runs[0].interactions() < 60, "{figures}");
 }
 
-/// SQLite with an error: every so often a change of a book's stock gets lost, as if another transaction had overwritten it.
-struct LosesUpdates {
+/// An error of a database, once.
+#[derive(Clone, Copy)]
+enum Flaw {
+    /// A change of a book's stock gets lost, as if another transaction had overwritten it.
+    LosesUpdate,
+    /// A line of an order gets the number of another book.
+    OrdersAnotherBook,
+}
+
+/// SQLite with an error.
+struct Flawed {
     database: Sqlite,
+    flaw: Flaw,
+    /// Statements so far that the error may hit.
     changes: AtomicU64,
 }
 
-struct LosesUpdatesSession<'a> {
+struct FlawedSession<'a> {
     session: Box<dyn Session + 'a>,
+    flaw: Flaw,
     changes: &'a AtomicU64,
 }
 
-impl Database for LosesUpdates {
+impl Database for Flawed {
     fn name(&self) -> String {
         self.database.name()
     }
 
     fn connect(&self) -> Result<Box<dyn Session + '_>, Failure> {
         let session = self.database.connect()?;
-        Ok(Box::new(LosesUpdatesSession { session, changes: &self.changes }))
+        Ok(Box::new(FlawedSession { session, flaw: self.flaw, changes: &self.changes }))
     }
 }
 
-impl Session for LosesUpdatesSession<'_> {
+impl FlawedSession<'_> {
+    /// Whether the error hits this statement: the tenth of its kind.
+    fn hits(&self, flaw: Flaw, statement: &str) -> bool {
+        let begin = match flaw {
+            Flaw::LosesUpdate => "UPDATE item SET i_stock = i_stock - ",
+            Flaw::OrdersAnotherBook => "INSERT INTO order_line ",
+        };
+        std::mem::discriminant(&flaw) == std::mem::discriminant(&self.flaw)
+            && statement.starts_with(begin)
+            && self.changes.fetch_add(1, Ordering::Relaxed) == 9
+    }
+}
+
+impl Session for FlawedSession<'_> {
     fn begin(&mut self, access: Access) -> Result<(), Failure> {
         self.session.begin(access)
     }
 
     fn query(&mut self, statement: &'static str, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
+        let mut parameters = parameters.to_vec();
+        if self.hits(Flaw::OrdersAnotherBook, statement) {
+            // A number from 1 to 1000.
+            let Value::Int(book) = &mut parameters[2] else { panic!("{parameters:?}") };
+            *book = 1001 - *book;
+        }
+        let parameters = &parameters[..];
         let rows = self.session.query(statement, parameters)?;
-        let is_change = statement.starts_with("UPDATE item SET i_stock = i_stock - ");
-        if is_change && self.changes.fetch_add(1, Ordering::Relaxed) % 10 == 9 {
+        if self.hits(Flaw::LosesUpdate, statement) {
             self.session.query(
                 "UPDATE item SET i_stock = i_stock + $1 WHERE i_id = $2 RETURNING i_stock",
                 parameters,
@@ -173,13 +204,26 @@ impl Session for LosesUpdatesSession<'_> {
     }
 }
 
-#[test]
-fn lost_update_fails_the_run() {
+fn error_of(flaw: Flaw) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let database = LosesUpdates { database: sqlite(folder.path()), changes: AtomicU64::new(0) };
-    let error = perform(&small(), &database).unwrap_err().to_string();
-    assert!(error.starts_with("run 1: the database is not consistent: the stock of "), "{error}");
-    assert!(error.contains(" books is wrong (updates were lost): book "), "{error}");
+    let database = Flawed { database: sqlite(folder.path()), flaw, changes: AtomicU64::new(0) };
+    // The slower the machine, the more runs it takes to the tenth statement.
+    let options = Options { runs: 1000, ..small() };
+    perform(&options, &database).unwrap_err().to_string()
+}
+
+#[test]
+fn one_lost_update_fails_the_run() {
+    let error = error_of(Flaw::LosesUpdate);
+    let said = "the stock of 1 books does not fit their order lines (updates were lost): book ";
+    assert!(error.contains(&format!(": the database is not consistent: {said}")), "{error}");
+}
+
+#[test]
+fn order_of_another_book_fails_the_run() {
+    let error = error_of(Flaw::OrdersAnotherBook);
+    assert!(error.contains("the order lines of 2 books are wrong: book "), "{error}");
+    assert!(error.contains("the stock of 2 books does not fit their order lines"), "{error}");
 }
 
 /// Each of these changes between two runs breaks one rule.

@@ -105,6 +105,7 @@ mod tests {
             arguments: Vec::new(),
             run_queue: None,
             account: None,
+            withheld: Vec::new(),
         };
         let closure = Closure::of(&program);
         assert_eq!(closure.files[0].path(), path.canonicalize().unwrap());

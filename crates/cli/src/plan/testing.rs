@@ -64,6 +64,7 @@ pub fn program(path: &Path) -> Program {
         arguments: Vec::new(),
         run_queue: None,
         account: None,
+        withheld: Vec::new(),
     }
 }
 

@@ -79,6 +79,14 @@ impl Attended {
         }
     }
 
+    /// Ends it, and kills what it has left in its process group.
+    pub fn end_with_group(&mut self, grace: Duration, interrupt: &Interrupt) -> Result<Ended, Error> {
+        let ended = self.end(grace, interrupt)?;
+        // The number of the group is not reused as long as a process is in it.
+        let _ = child::signal_group(self.pid, Signal::Kill);
+        Ok(ended)
+    }
+
     /// Sends SIGKILL to its process group, and waits until it has ended.
     pub fn kill(&mut self) -> Result<Ended, Error> {
         loop {
@@ -106,7 +114,8 @@ pub enum Patience<'a> {
 }
 
 impl Patience<'_> {
-    fn is_over(&self) -> bool {
+    /// Whether that ^C has come.
+    pub fn is_over(&self) -> bool {
         match self {
             Patience::UntilFirst(interrupt) => interrupt.came(),
             Patience::UntilSecond(interrupt) => interrupt.came_again(),

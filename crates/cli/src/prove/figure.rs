@@ -18,7 +18,11 @@ pub struct Figure {
 enum Source {
     WallTime,
     CpuTime,
-    Output(Regex),
+    Output {
+        /// As `--metric` has it.
+        expression: String,
+        compiled: Regex,
+    },
 }
 
 /// Values of --metric that are not regular expressions.
@@ -65,7 +69,7 @@ impl Figure {
                     _ => name,
                 };
                 let name = if name.is_empty() { expression } else { name };
-                (Source::Output(compile(expression)?), Metric::custom(name, "", direction))
+                (in_output(expression)?, Metric::custom(name, "", direction))
             }
             (None, Some((_, expression, unit))) => {
                 let metric = match unit {
@@ -73,10 +77,10 @@ impl Figure {
                     "s" => Metric { name: expression.into(), unit: unit.into(), ..Metric::wall_time() },
                     _ => Metric::custom(expression, unit, Direction::HigherIsBetter),
                 };
-                (Source::Output(compile(expression)?), metric)
+                (in_output(expression)?, metric)
             }
         };
-        if direction == Direction::HigherIsBetter && !matches!(source, Source::Output(_)) {
+        if direction == Direction::HigherIsBetter && !matches!(source, Source::Output { .. }) {
             return Err(Error::Usage(
                 "--higher-is-better requires a figure in the program's output: name it with --metric".into(),
             ));
@@ -89,8 +93,8 @@ impl Figure {
         match &self.source {
             Source::WallTime => Ok(elapsed.as_secs_f64()),
             Source::CpuTime => Ok(usage.cpu_s()),
-            Source::Output(expression) => pick(expression, output)
-                .ok_or_else(|| format!("no number for --metric '{}' in its output", self.metric.name)),
+            Source::Output { expression, compiled } => pick(compiled, output)
+                .ok_or_else(|| format!("no number for --metric '{expression}' in its output")),
         }
     }
 }
@@ -99,6 +103,10 @@ impl Figure {
 fn is_plain(text: &str) -> bool {
     let is_word = |character: char| character.is_alphanumeric() || " _:=,-/%".contains(character);
     text.chars().any(char::is_alphabetic) && text.chars().all(is_word)
+}
+
+fn in_output(expression: &str) -> Result<Source, Error> {
+    Ok(Source::Output { expression: expression.into(), compiled: compile(expression)? })
 }
 
 /// The expression itself if it marks the number by a group; otherwise with a number appended.
@@ -159,6 +167,8 @@ mod tests {
     fn missing_number_is_reported() {
         let reason = of("tps", "nothing here").unwrap_err();
         assert!(reason.contains("--metric 'tps'"), "{reason}");
+        let reason = of("tps = ([0-9.]+)", "tps: 7").unwrap_err();
+        assert_eq!(reason, "no number for --metric 'tps = ([0-9.]+)' in its output");
         assert!(of("tps", "tps: none\n12").is_err(), "a number in another line is another number");
     }
 

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::time::{Duration, Instant};
+use unspin_sys::Errno;
 use unspin_sys::child::{self, Signal, Usage};
 
 /// The leftover processes of a run.
@@ -27,15 +28,17 @@ const TERMINATE_TIMEOUT: Duration = Duration::from_millis(500);
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Waits until all processes have ended that the program with process group `group` has left, and ends those that still
-/// exist after `timeout`.
-pub fn clear(group: u32, timeout: Duration) -> Leftovers {
+/// Waits until all processes have ended that a run has left, and ends those that still exist after `timeout`. `group` is the
+/// process group of its program; none if it was not started.
+pub fn clear(group: Option<u32>, timeout: Duration) -> Leftovers {
     let mut leftovers = Leftovers::default();
     if reap(&mut leftovers, timeout) {
         return leftovers;
     }
     leftovers.processes = children().len() as u32;
-    let _ = child::signal_group(group, Signal::Terminate);
+    if let Some(group) = group {
+        let _ = child::signal_group(group, Signal::Terminate);
+    }
     signal_all(Signal::Terminate);
     if reap(&mut leftovers, TERMINATE_TIMEOUT) {
         return leftovers;
@@ -49,6 +52,26 @@ pub fn clear(group: u32, timeout: Duration) -> Leftovers {
         }
     }
     leftovers
+}
+
+/// Waits until no process of a group is left, at most so long, and no longer than `is_over` is false. Adds the usage of children
+/// that have ended. Returns whether none is left.
+pub fn group_ends(group: u32, timeout: Duration, is_over: impl Fn() -> bool, usage: &mut Usage) -> bool {
+    let began = Instant::now();
+    loop {
+        // A member whose parent has ended is our child, and a member of the group until it is collected.
+        let mut ended = Leftovers::default();
+        reap(&mut ended, Duration::ZERO);
+        *usage += ended.usage;
+        // Signal 0 asks whether there is a process: kill(2).
+        if child::signal_group(group, Signal::PassedOn(0)) == Err(Errno::ESRCH) {
+            return true;
+        }
+        if began.elapsed() >= timeout || is_over() {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Collects children that have ended. Returns whether all have.

@@ -127,7 +127,7 @@ fn measure_under(
         None => None,
         Some(shop) => {
             progress.phase("populating the database, once for all runs");
-            let Some(shop) = WebShop::prepare(&shop, interrupt)? else { return Ok(None) };
+            let Some(shop) = WebShop::prepare(&shop, interrupt.pending())? else { return Ok(None) };
             Some(shop)
         }
     };
@@ -167,18 +167,21 @@ impl<'o> CheckedRequest<'o> {
         interrupt: &Interrupt,
         progress: &Progress,
     ) -> Result<Option<Report>, Error> {
-        // The database of a shop is gone when the report is read, so its commands cannot be typed again.
-        let typed = self.shop.is_some().then(|| words(&self.options.command));
         let (service, library) = (self.service.as_ref(), library::unpack()?);
         let runner = Runner::new(&self.program, &self.figure, interrupt, progress, service, library)?;
         if service.is_some() && !try_service(&runner, self.options.time_limit)? {
             return Ok(None);
         }
-        match self.requested {
+        let mut report = match self.requested {
             Some(mut requested) => judge_requested(&runner, &mut requested, budget, self.options),
             None => judge_found(&runner, budget, self.options),
+        }?;
+        if let Some(shop) = &self.shop {
+            // The commands that were measured have a database that is gone when the report is read.
+            report.command = words(&self.options.command);
+            report.applied_to = shop.applied_to.as_deref().map_or_else(|| report.command.clone(), words);
         }
-        .map(|report| Some(Report { command: typed.unwrap_or(report.command), ..report }))
+        Ok(Some(report))
     }
 }
 

@@ -58,7 +58,7 @@ pub fn of_program(
     let mut process = Attended::start(command)?;
     let ending = attend(&mut process, limit, watch, around)?;
     let elapsed = process.began.elapsed();
-    let leftovers = clear(process.pid, ending);
+    let leftovers = clear(Some(process.pid), ending);
     let cleared = process.began.elapsed().saturating_sub(elapsed);
     let Some(ending) = ending else { return Ok(None) };
     let mut usage = process.ended.map(|ended| ended.usage).unwrap_or_default();
@@ -86,7 +86,7 @@ fn failure(ending: RunEnd) -> Option<String> {
 }
 
 /// Waits until the processes have ended that a run has left, and ends those that do not.
-pub fn clear(group: u32, ending: Option<RunEnd>) -> Leftovers {
+pub fn clear(group: Option<u32>, ending: Option<RunEnd>) -> Leftovers {
     let returned = matches!(ending, Some(RunEnd::Exited { .. }));
     leftovers::clear(group, if returned { leftovers::AFTER_RETURN } else { leftovers::AFTER_DEATH })
 }

@@ -22,6 +22,8 @@ use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, 
 pub struct Report {
     /// The command that was measured, as the user wrote it.
     pub command: Vec<String>,
+    /// The command to which a plan that won can be applied later.
+    pub applied_to: Vec<String>,
     /// The commands around the server, if the command is a server.
     pub service: Option<Service>,
     /// The machine.
@@ -82,9 +84,12 @@ impl Report {
     ) -> Report {
         let program = runner.program;
         let machine = Machine::this();
+        let command: Vec<String> =
+            program.command_line().iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let shares = |candidate| CpuShares::of(session.trials(candidate), machine.cpus);
         Report {
-            command: program.command_line().iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            applied_to: command.clone(),
+            command,
             run_queue: program.run_queue,
             build: Build::THIS,
             cpu: (0..configurations.len()).map(shares).collect(),

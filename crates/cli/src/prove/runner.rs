@@ -212,7 +212,15 @@ impl<'a> Runner<'a> {
     fn value(&self, performance: &mut Performance) -> Result<f64, String> {
         match &performance.failure {
             Some(failure) => Err(failure.clone()),
-            None => self.figure.of(performance.elapsed, &performance.usage, &performance.figures.text()),
+            None => {
+                let text = performance.figures.text();
+                let figure = self.figure.of(performance.elapsed, &performance.usage, &text);
+                // The figure of a server is that of its load.
+                figure.map_err(|reason| match self.service {
+                    Some(_) => format!("the load has {reason}"),
+                    None => reason,
+                })
+            }
         }
     }
 

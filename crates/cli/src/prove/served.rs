@@ -10,10 +10,11 @@
 use super::attended::{Attended, Patience, SLICE};
 use super::captured_output::CapturedOutput;
 use super::ending::{Limit, RunEnd};
+use super::leftovers;
 use super::monitor::RunMonitor;
 use super::performance::{Performance, Surroundings, clear};
 use super::process_tree::cpu_of_descendants;
-use super::service::{Service, remedy, shell};
+use super::service::{Service, remedy};
 use crate::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -23,12 +24,16 @@ use unspin_sys::child::{self, End, Ended, Signal, Usage};
 const LOOK: Duration = Duration::from_millis(50);
 /// Maximum time from the end of the server to the notice of it, while it is loaded.
 const NOTICE: Duration = Duration::from_millis(100);
+/// Time for `--ready` before the server is started. If it still waits then, no server answers.
+const BEFORE_START: Duration = Duration::from_secs(1);
 /// Time between SIGTERM and SIGKILL for the commands around the server.
 const GRACE: Duration = Duration::from_secs(2);
 /// The signals by which a server may end when it is stopped: SIGHUP, SIGINT, SIGQUIT, SIGTERM of signal(7).
 const STOPPED_BY: [i32; 4] = [1, 2, 3, 15];
 /// SIGKILL, which only `--stop` may send.
 const SIGKILL: i32 = 9;
+/// Exit codes of a shell for a command that cannot be executed, and for one that does not exist.
+const NO_COMMAND: [i32; 2] = [126, 127];
 
 /// Why a run of a server is over.
 enum Over {
@@ -53,6 +58,13 @@ impl From<Error> for Over {
     }
 }
 
+/// What `--ready` says.
+enum Answer {
+    Ready,
+    /// Why not.
+    NotReady(String),
+}
+
 /// What the load showed.
 struct Loaded {
     elapsed: Duration,
@@ -75,7 +87,10 @@ pub fn of_load(
         // Nothing runs under unspin.
         return run.performance(Err(over), None, began);
     }
-    let mut server = Attended::start(server)?;
+    let mut server = match Attended::start(server) {
+        Ok(server) => server,
+        Err(error) => return run.performance(Err(error.into()), None, began),
+    };
     let loaded = match run.wait_until_ready(&mut server) {
         Ok(()) => run.load(&mut server, limit, watch),
         Err(over) => Err(over),
@@ -97,23 +112,22 @@ impl ServedRun<'_> {
     /// Fails if the server that answers is not ours: then ours could not be told from it.
     fn expect_no_other(&mut self) -> Result<(), Over> {
         let ready = &self.service.ready;
-        let ended = self.ask(self.service.ready_limit, None)?;
-        match ended.map(|ended| ended.end) {
-            Some(End::Exited(0)) => Err(failed(
+        match self.ask(self.service.ready_limit.min(BEFORE_START), None)? {
+            Answer::NotReady(_) => Ok(()),
+            Answer::Ready => Err(failed(
                 RunEnd::Exited { code: 0 },
                 format!(
                     "--ready '{ready}' succeeds before the server is started: if another server answers, stop it or use another \
                      port; otherwise give a command that fails until the server answers"
                 ),
             )),
-            _ => Ok(()),
         }
     }
 
-    /// Runs `--ready` once. None if it was ended, because it took too long or the server has ended.
-    fn ask(&mut self, limit: Duration, server: Option<&Attended>) -> Result<Option<Ended>, Over> {
-        let mut question = Attended::start(&mut shell(&self.service.ready))?;
-        let over = loop {
+    /// Runs `--ready` once. Ends it at the limit, and if the server has ended.
+    fn ask(&mut self, limit: Duration, server: Option<&Attended>) -> Result<Answer, Over> {
+        let mut question = Attended::start(&mut self.service.shell(&self.service.ready))?;
+        let is_over = loop {
             if question.wait(NOTICE, &Patience::UntilFirst(self.around.interrupt))?.is_some() {
                 break false;
             }
@@ -125,17 +139,36 @@ impl ServedRun<'_> {
                 break true;
             }
         };
-        let ended = question.end(GRACE, self.around.interrupt)?;
+        let waited = question.began.elapsed();
+        let ended = question.end_with_group(GRACE, self.around.interrupt)?;
         self.others += ended.usage;
         if self.around.interrupt.came() {
             return Err(Over::Interrupted);
         }
-        Ok((!over).then_some(ended))
+        let ending = RunEnd::from(ended.end);
+        let why = match ending {
+            _ if is_over => format!("was still running after {:.1} s", waited.as_secs_f64()),
+            RunEnd::Exited { code } if NO_COMMAND.contains(&code) => {
+                let reason = format!(
+                    "--ready '{}' ended with exit code {code}: there is no such command: give one that can be run",
+                    self.service.ready
+                );
+                return Err(Over::Failed(Failure { ending, reason, output: Some(question.output) }));
+            }
+            ending => match ending.failure() {
+                None => return Ok(Answer::Ready),
+                Some(failure) => failure,
+            },
+        };
+        let printed = match question.output.tail().lines().last() {
+            Some(line) if !line.is_empty() => format!(" and printed '{line}'"),
+            _ => String::new(),
+        };
+        Ok(Answer::NotReady(format!("the last --ready {why}{printed}")))
     }
 
     fn wait_until_ready(&mut self, server: &mut Attended) -> Result<(), Over> {
         let limit = self.service.ready_limit;
-        let mut last = String::from("--ready did not answer");
         loop {
             let left = limit.saturating_sub(server.began.elapsed());
             let answer = self.ask(left, Some(server))?;
@@ -143,15 +176,11 @@ impl ServedRun<'_> {
             if let Some(ended) = server.reap()? {
                 return Err(ended_before_ready(ended, server));
             }
-            match answer.map(|ended| RunEnd::from(ended.end).failure()) {
-                Some(None) => return Ok(()),
-                Some(Some(failure)) => last = format!("the last --ready {failure}"),
-                None => {}
-            }
+            let Answer::NotReady(why) = answer else { return Ok(()) };
             if server.began.elapsed() >= limit {
                 let limit_s = limit.as_secs_f64();
                 let reason = format!(
-                    "the server was not ready after {limit_s} s: {last} (--ready-limit allows more time; `{}` must succeed)",
+                    "the server was not ready after {limit_s} s: {why} (--ready-limit allows more time; `{}` must succeed)",
                     self.service.ready
                 );
                 return Err(failed(RunEnd::TimedOut { limit_s }, reason));
@@ -169,14 +198,13 @@ impl ServedRun<'_> {
     ) -> Result<Loaded, Over> {
         let before = cpu_of_descendants();
         watch.load_begins();
-        let mut load = Attended::start(&mut shell(&self.service.load))?;
+        let mut load = Attended::start(&mut self.service.shell(&self.service.load))?;
         let attended = self.attend(&mut load, server, limit, watch);
         let elapsed = load.began.elapsed();
         let usage = cpu_of_descendants().since(&before);
         watch.load_ends(Duration::from_micros(usage.user_us + usage.system_us));
         // What the load has left in its group must not load the server while it stops.
-        let ended = load.end(GRACE, self.around.interrupt)?;
-        let _ = child::signal_group(load.pid, Signal::Kill);
+        let ended = load.end_with_group(GRACE, self.around.interrupt)?;
         self.others += ended.usage;
         let ending = attended?;
         if let Some(server_ended) = server.reap()? {
@@ -232,7 +260,7 @@ impl ServedRun<'_> {
         }
     }
 
-    /// Stops the server by `--stop` or SIGTERM, and kills its process group if it has not ended in time.
+    /// Stops the server by `--stop` or SIGTERM, and kills its process group if that has not ended in time.
     fn stop(&mut self, server: &mut Attended) -> Result<(), Over> {
         if server.reap()?.is_some() {
             return Ok(());
@@ -245,7 +273,7 @@ impl ServedRun<'_> {
                 let _ = child::signal(server.pid, Signal::Terminate);
             }
             Some(line) => {
-                let mut command = Attended::start(&mut shell(line))?;
+                let mut command = Attended::start(&mut self.service.shell(line))?;
                 command.wait(*stop_limit, &patience)?;
                 let ended = command.end(GRACE, self.around.interrupt)?;
                 self.others += ended.usage;
@@ -255,27 +283,33 @@ impl ServedRun<'_> {
                 };
             }
         }
-        let ended = server.wait(stop_limit.saturating_sub(began.elapsed()), &patience)?;
-        let Some(Ended { end, .. }) = ended else {
-            server.kill()?;
-            let limit_s = stop_limit.as_secs_f64();
+        let left = || stop_limit.saturating_sub(began.elapsed());
+        let ended = server.wait(left(), &patience)?;
+        if let Some(Ended { end: End::Killed(signal), .. }) = ended
+            && !(STOPPED_BY.contains(&signal) || signal == SIGKILL && stop.is_some())
+        {
             return Err(failed(
-                RunEnd::TimedOut { limit_s },
-                format!(
-                    "the server did not end within {limit_s} s of {by}, and was killed (--stop-limit allows more time, --stop names \
-                     another way)"
-                ),
+                RunEnd::Killed { signal },
+                format!("the server was killed by signal {signal} when it was stopped"),
             ));
-        };
-        match end {
-            End::Killed(signal) if !(STOPPED_BY.contains(&signal) || signal == SIGKILL && stop.is_some()) => {
-                Err(failed(
-                    RunEnd::Killed { signal },
-                    format!("the server was killed by signal {signal} when it was stopped"),
-                ))
-            }
-            _ => Ok(()),
         }
+        let (what, killed) = match ended {
+            None => ("the server", "it was killed"),
+            Some(_) if leftovers::group_ends(server.pid, left(), || patience.is_over(), &mut self.others) => {
+                return Ok(());
+            }
+            Some(_) => ("the server ended, but a process that it had started", "that was killed"),
+        };
+        server.end_with_group(Duration::ZERO, self.around.interrupt)?;
+        // A second ^C has ended the wait.
+        if self.around.interrupt.came() {
+            return Err(Over::Interrupted);
+        }
+        let limit_s = stop_limit.as_secs_f64();
+        let reason = format!(
+            "{what} did not end within {limit_s} s of {by}, and {killed} (--stop-limit allows more time, --stop names another way)"
+        );
+        Err(failed(RunEnd::TimedOut { limit_s }, reason))
     }
 
     /// Ends what is left of the run, and sums it up.
@@ -286,16 +320,16 @@ impl ServedRun<'_> {
         began: Instant,
     ) -> Result<Option<Performance>, Error> {
         let whole = began.elapsed();
-        // The server has ended; what it has left in time belongs to its end.
-        let group = server.as_ref().map(|server| (server.pid, server.ended));
         let mut all = self.others;
-        let (mut cleared, mut left_processes) = (Duration::ZERO, 0);
-        if let Some((pid, ended)) = group {
-            let leftovers = clear(pid, ended.map(|ended| ended.end.into()));
-            (cleared, left_processes) = (began.elapsed().saturating_sub(whole), leftovers.processes);
-            all += leftovers.usage;
-            all += ended.map(|ended| ended.usage).unwrap_or_default();
-        }
+        // If no server was started, --ready may have left processes.
+        let ending = match &server {
+            None => Some(RunEnd::Exited { code: 0 }),
+            Some(server) => server.ended.map(|ended| ended.end.into()),
+        };
+        let leftovers = clear(server.as_ref().map(|server| server.pid), ending);
+        let cleared = began.elapsed().saturating_sub(whole);
+        all += leftovers.usage;
+        all += server.as_ref().and_then(|server| server.ended).map(|ended| ended.usage).unwrap_or_default();
         let output = match server {
             Some(server) => server.output,
             None => CapturedOutput::new()?,
@@ -320,7 +354,7 @@ impl ServedRun<'_> {
             figures,
             explanation,
             cleared,
-            left_processes,
+            left_processes: leftovers.processes,
         }))
     }
 }

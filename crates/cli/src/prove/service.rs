@@ -5,6 +5,7 @@ use crate::environment;
 use crate::error::Error;
 use crate::options::ServerOptions;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
 
@@ -23,6 +24,9 @@ pub struct Service {
     /// Time from SIGTERM or `stop` to its end.
     #[serde(rename = "stop_limit_s", serialize_with = "seconds")]
     pub stop_limit: Duration,
+    /// Variables of our environment that the commands do not get.
+    #[serde(skip)]
+    pub withheld: Vec<OsString>,
 }
 
 fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -45,16 +49,20 @@ impl Service {
             stop: options.stop.clone(),
             ready_limit: options.ready_limit,
             stop_limit: options.stop_limit,
+            withheld: Vec::new(),
         }))
     }
-}
 
-/// A shell that runs one of the lines, without our library.
-pub fn shell(line: &str) -> Command {
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(line);
-    environment::clear(&mut command);
-    command
+    /// A shell that runs one of the lines, without our library.
+    pub fn shell(&self, line: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(line);
+        environment::clear(&mut command);
+        for name in &self.withheld {
+            command.env_remove(name);
+        }
+        command
+    }
 }
 
 /// What a server's last lines say about the cause of its end, as a remedy.

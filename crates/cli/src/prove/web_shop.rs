@@ -3,7 +3,6 @@
 //! With SQLite the benchmark is the program, because the database is part of it. With PostgreSQL the program is the server, and the
 //! benchmark is its load.
 
-use super::interrupt::Interrupt;
 use super::service::Service;
 use crate::dbt1::{reported, translated};
 use crate::error::Error;
@@ -12,8 +11,9 @@ use crate::program::{Account, Program};
 use crate::scratch::{DBT1, Scratch};
 use clap::Parser;
 use std::ffi::OsString;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use unspin_dbt1::{DatabaseChoice, Prepared, prepare};
+use unspin_dbt1::{DatabaseChoice, Prepared, prepare, withheld};
 use unspin_meter::shell_line;
 use unspin_sys::creds::Creds;
 
@@ -23,6 +23,9 @@ pub struct WebShop {
     pub program: Program,
     /// The benchmark as the load of the server; none with SQLite.
     pub service: Option<Service>,
+    /// A command to which a plan can be applied when the database is gone: a server of the user. None for the benchmark itself, which
+    /// makes a database.
+    pub applied_to: Option<Vec<OsString>>,
     /// Has the database, until this is dropped.
     _scratch: Scratch,
 }
@@ -44,21 +47,21 @@ pub fn requested(command: &[OsString]) -> Option<Dbt1Options> {
 }
 
 impl WebShop {
-    /// Populates the database. None if ^C came.
-    pub fn prepare(options: &Dbt1Options, interrupt: &Interrupt) -> Result<Option<WebShop>, Error> {
+    /// Populates the database. None if `stop` was set meanwhile.
+    pub fn prepare(options: &Dbt1Options, stop: &AtomicBool) -> Result<Option<WebShop>, Error> {
         let translated = translated(options)?;
         let is_private = translated.database == DatabaseChoice::PrivatePostgres;
         let scratch = Scratch::on_disk(DBT1, Creds::current().uid)?;
-        let prepared = match prepare(&translated, scratch.folder(), interrupt.pending()) {
+        let prepared = match prepare(&translated, scratch.folder(), stop) {
             Ok(prepared) => prepared,
             Err(unspin_dbt1::Error::Interrupted) => return Ok(None),
             Err(error) => return Err(reported(error)),
         };
         debug_assert_eq!(is_private, matches!(prepared, Prepared::Postgres(_)));
-        let (program, service) = match prepared {
+        let (program, service, applied_to) = match prepared {
             Prepared::Sqlite(file) => {
                 let database = [OsString::from("--database"), file.into()];
-                (Program::find(&run(options, database))?, None)
+                (Program::find(&run(options, database))?, None, None)
             }
             Prepared::Postgres(cluster) => {
                 let account = cluster.account().map(|(uid, gid)| Account { uid, gid });
@@ -71,11 +74,13 @@ impl WebShop {
                     stop: None,
                     ready_limit: LIMIT,
                     stop_limit: LIMIT,
+                    withheld: withheld(),
                 };
-                (Program { account, ..server }, Some(service))
+                let other = vec![server.name.clone(), "-D".into(), "DATA".into()];
+                (Program { account, withheld: withheld(), ..server }, Some(service), Some(other))
             }
         };
-        Ok(Some(WebShop { program, service, _scratch: scratch }))
+        Ok(Some(WebShop { program, service, applied_to, _scratch: scratch }))
     }
 }
 
@@ -128,6 +133,22 @@ mod tests {
         assert!(requested_by("dbt1 --db postgres").is_some() && requested_by("dbt1").is_some());
         for other in ["./dbt1", "semopbench", "dbt1 --db postgres://a@b/c", "dbt1 --no-such"] {
             assert!(requested_by(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn plan_is_applied_to_no_database_of_the_session() {
+        for (db, program) in [("sqlite", None), ("postgres", Some("postgres"))] {
+            let options = requested_by(&format!("dbt1 --db {db} --items 1000 --scale 1")).unwrap();
+            let shop = match WebShop::prepare(&options, &AtomicBool::new(false)) {
+                Err(Error::NotFound(reason)) => return println!("SKIPPED {reason}"),
+                other => other.unwrap().unwrap(),
+            };
+            let applied_to = shop.applied_to.map(|words| line(&words));
+            assert_eq!(applied_to.is_some(), program.is_some(), "{applied_to:?}");
+            if let Some((line, program)) = applied_to.zip(program) {
+                assert!(line.ends_with(&format!("/{program} -D DATA")), "{line}");
+            }
         }
     }
 

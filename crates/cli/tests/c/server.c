@@ -62,6 +62,10 @@ static int server(const char *name) {
     }
     if (is("daemon") && fork() != 0) return 0;
     if (is("does-not-stop")) signal(SIGTERM, SIG_IGN);
+    if (is("leaves-a-worker") && fork() == 0) {
+        signal(SIGTERM, SIG_IGN);
+        for (;;) pause();
+    }
     if (is("crashes-at-stop")) signal(SIGTERM, crash);
     signal(SIGPIPE, SIG_IGN);
     struct sockaddr_un to;

@@ -92,8 +92,9 @@ impl Entered {
         self.add_order(session, amounts, customer.int(1), ship_to)?;
         for (index, line) in lines.iter().enumerate() {
             self.add_line(session, index as i64 + 1, line, discount)?;
-            let change = take(session, line.int(0), line.int(1))?;
-            *done.stock.entry(line.int(0)).or_default() += change;
+            let book = done.of_book.entry(line.int(0)).or_default();
+            book.ordered += line.int(1);
+            book.restocked += take(session, line.int(0), line.int(1))?;
         }
         self.add_payment(session, &customer, amounts.total, ship_to)?;
         session.execute("DELETE FROM shopping_cart_line WHERE scl_sc_id = $1", &values![self.cart])?;
@@ -159,12 +160,12 @@ impl Entered {
     }
 }
 
-/// Takes books from the stock, and restocks if there are few. Returns by how much the stock has changed.
+/// Takes books from the stock, and restocks if there are few. Returns by how many it has restocked.
 fn take(session: &mut dyn Session, item: i64, quantity: i64) -> Result<i64, Failure> {
     let left = only(session.query(TAKE, &values![quantity, item])?, "the book")?.int(0);
     if left >= STOCK_LEAST {
-        return Ok(-quantity);
+        return Ok(0);
     }
     only(session.query(RESTOCK, &values![RESTOCKED, item])?, "the book")?;
-    Ok(RESTOCKED - quantity)
+    Ok(RESTOCKED)
 }

@@ -102,5 +102,5 @@ fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended)
     }
     writeln!(f, "--plan FILE writes it to a file. To apply it:")?;
     // One line, which can be pasted into a shell.
-    writeln!(f, "  unspin run --use-plan FILE -- {}\n", shell_line(&report.command))
+    writeln!(f, "  unspin run --use-plan FILE -- {}\n", shell_line(&report.applied_to))
 }
