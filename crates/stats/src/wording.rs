@@ -103,7 +103,9 @@ impl Wording<'_> {
             (SpreadVerdict::NothingProven, _) => {
                 let bound = pair.filter(|_| is_bounded).map_or(String::new(), |[one, other]| {
                     let (one, other) = (percent(one), percent(other));
-                    format!(" (two sets of runs of one program differ as much here: {one} and {other})")
+                    format!(
+                        " (two sets of runs of one program have {one} and {other} here, which leaves it open)"
+                    )
                 });
                 ("against", format!("no difference of spread proven{bound}"))
             }

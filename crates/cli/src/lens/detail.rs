@@ -1,4 +1,4 @@
-//! One row of a lens with all of its stacks, for `unspin top`.
+//! One row of a lens with its callers, the longest stack of each, and those that woke its threads, for `unspin top`.
 
 use super::futex::FutexEntry;
 use super::kernel::KernelLock;

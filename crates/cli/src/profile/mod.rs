@@ -189,18 +189,22 @@ fn report(
 
 /// What the table lacks, and what to do about it.
 fn losses(options: &ProfileOptions, losses: Losses, ticks: u64) -> Option<String> {
+    let mut lacks = Vec::new();
     if losses.records > 0 {
         let all = losses.records + ticks;
-        return Some(format!(
+        lacks.push(format!(
             "{} of {all} records were lost, because a ring buffer was full: use a larger one (--buffer 8M)",
             losses.records
         ));
     }
     if losses.unreadable > 0 {
-        return Some(format!(
+        lacks.push(format!(
             "{} records were in a form that unspin cannot read: this kernel (uname -r) is not supported; report it",
             losses.unreadable
         ));
+    }
+    if !lacks.is_empty() {
+        return Some(lacks.join("; "));
     }
     if losses.throttled > 0 {
         return Some(format!(

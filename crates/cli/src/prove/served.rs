@@ -294,7 +294,7 @@ impl ServedRun<'_> {
             ));
         }
         let (what, killed) = match ended {
-            None => ("the server", "it was killed"),
+            None => ("the server", "was killed"),
             Some(_) if leftovers::group_ends(server.pid, left(), || patience.is_over(), &mut self.others) => {
                 return Ok(());
             }

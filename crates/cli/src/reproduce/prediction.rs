@@ -1,7 +1,8 @@
 //! What the model of `unspin scale` predicts for the report's number of CPUs, from the runs here.
 //!
-//! It applies to the lock of the engine `global`, for which processes spin, under a load that never sleeps. Under RCU nothing is
-//! contended, and the throughput grows with the CPUs. The hand-over of the lock is fitted to the runs here.
+//! It applies to the lock of the engine `global`, for which processes spin, under a load that never sleeps. The hand-over of the lock is
+//! fitted to the runs here, and is taken to be the same with more waiters. The throughput under RCU is taken to grow with the CPUs. The
+//! error of the model is that of a published check, for each doubling of the CPUs.
 
 use super::measured::Measured;
 use unspin_scaling::published;
@@ -56,9 +57,10 @@ pub fn of_lock_alone(measured: &Measured, cpus: u32) -> Option<String> {
     let shown = |x: f64| three_digits(x, 1);
     Some(format!(
         "Prediction for {cpus} CPUs, not a measurement: RCU would be {} times as fast as one lock ({} to {}) where the lock alone costs \
-         time. It comes from the runs and the hold here, by the model of unspin scale. The interval has the error of the runs \
-         here, and that of the model: it gives the report's seconds before the patch, from those with it, {:+.0} % off. Next: \
-         unspin reproduce semopbench on a machine with {cpus} CPUs checks it.",
+         time. It comes from the runs and the hold here, and assumes that RCU grows with the CPUs, and that the hand-over of the \
+         lock stays the same. The range has the interval of the runs here, and for each doubling of the CPUs the error that \
+         the model has on 8 CPUs of the report ({:+.0} % of the seconds before the patch); it can be wrong by more. Next: unspin \
+         reproduce semopbench on a machine with {cpus} CPUs checks it.",
         shown(predicted.value),
         shown(predicted.lower),
         shown(predicted.upper),
@@ -78,7 +80,8 @@ impl Given {
         let hand_over_s = self.hand_over_s();
         let lock_grows = self.modelled(cpus, hand_over_s) / self.modelled(self.cpus, hand_over_s);
         let grows = f64::from(cpus) / f64::from(self.cpus) / lock_grows;
-        let model = (1.0 + error).ln();
+        let doublings = (f64::from(cpus) / f64::from(self.cpus)).log2();
+        let model = doublings * (1.0 + error).ln();
         let margin = |end: f64| (end / ratio.value).ln().hypot(model);
         let value = grows * ratio.value;
         Some(Ratio {
@@ -135,7 +138,7 @@ mod tests {
         // With a hand-over of 50 us the lock is saturated on two CPUs: eight are four times as many.
         let predicted = given(50e-6).predict(ratio, 8, -0.27).unwrap();
         assert!((predicted.value - 20.0).abs() < 0.5, "{predicted:?}");
-        let least = (-0.27_f64).ln_1p().abs();
+        let least = 2.0 * (-0.27_f64).ln_1p().abs();
         assert!(
             (predicted.value / predicted.lower).ln() > least,
             "the model's error is in it: {predicted:?}"

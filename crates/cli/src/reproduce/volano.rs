@@ -113,7 +113,7 @@ impl HistoricalReport for Volano {
         "the run queues are those of unspin's executor in user space, on worker threads: the chat runs as tasks. The kernel's \
          own run queues have been one for each CPU since 2.6, and are not replaced. There is no JVM. 2.4.4 looked at every runnable \
          thread under the lock; its holds took 8.8 us. The rows of Lockmeter come from one metered run \
-         each, as in the report; only messages per second are judged. --quick has 5 rooms of 10 users and 30 messages"
+         each; only messages per second are judged. --quick has 5 rooms of 10 users and 30 messages"
     }
 
     fn next(&self) -> &'static str {

@@ -202,7 +202,9 @@ impl Measurement {
         }
         self.elapsed_s = began.elapsed().as_secs_f64();
         // A candidate that failed in a later round has no figures of all rounds.
-        self.runs.retain(|run| !failed[run.configuration] || run.configuration == 0);
+        if self.rounds >= ROUNDS_MIN {
+            self.runs.retain(|run| !failed[run.configuration] || run.configuration == 0);
+        }
         Ok(())
     }
 

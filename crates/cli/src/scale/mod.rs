@@ -68,7 +68,7 @@ const INTERRUPTED: u8 = 130;
 
 /// There is nothing to fit.
 fn too_few(rounds: u32, interrupted: bool, failures: &[String]) -> Result<ExitCode, Error> {
-    let rounds = format!("{rounds} complete rounds, and a fit needs {ROUNDS_MIN}");
+    let rounds = format!("{rounds} complete of the {ROUNDS_MIN} rounds that a fit needs");
     if interrupted {
         crate::stderr::say(format_args!("interrupted after {rounds}: nothing is predicted"));
         return Ok(ExitCode::from(INTERRUPTED));

@@ -27,7 +27,8 @@ impl fmt::Display for Text<'_> {
         let report = self.0;
         write!(f, "{}", paragraph(&shell_line(&report.command), 0))?;
         if report.interrupted {
-            writeln!(f, "Interrupted: the results are those of the runs until then.")?;
+            let kept = if report.rounds < ROUNDS_MIN { "runs" } else { "complete rounds" };
+            writeln!(f, "Interrupted: the results are those of the {kept} until then.")?;
         }
         if report.rounds < ROUNDS_MIN {
             return runs(f, report);

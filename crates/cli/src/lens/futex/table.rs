@@ -37,7 +37,7 @@ impl FutexReport {
             let mut said = Said::default();
             for futex in self.futexes.iter().take(layout.rows) {
                 futex_lines(&mut text, futex, layout);
-                said.write(&futex.next, &futex.row.name, layout.width, &mut text);
+                said.write(&futex.next, &futex.label(), layout.width, &mut text);
             }
             if let Some(rest @ [_, ..]) = self.futexes.get(layout.rows..) {
                 let waited: f64 = rest.iter().map(|futex| futex.row.waited).sum();

@@ -48,7 +48,7 @@ const LOCKS: [&str; 9] = [
 ];
 
 /// What functions of the kernel say; the first of them on the stack counts, from where the thread sleeps outwards.
-const FUNCTIONS: [(&str, Reason); 38] = [
+const FUNCTIONS: [(&str, Reason); 37] = [
     ("futex_", Reason::Futex),
     ("__futex", Reason::Futex),
     ("io_schedule", Reason::Io),
@@ -78,9 +78,8 @@ const FUNCTIONS: [(&str, Reason); 38] = [
     ("do_nanosleep", Reason::Sleep),
     ("do_wait", Reason::Child),
     ("kernel_wait", Reason::Child),
-    // Compilers inline `wait_for_vfork_done` into `kernel_clone`, which sleeps otherwise only in `copy_process`.
+    // Compilers inline `wait_for_vfork_done` into `kernel_clone`.
     ("wait_for_vfork_done", Reason::Vfork),
-    ("copy_process", Reason::Io),
     ("kernel_clone", Reason::Vfork),
     ("do_semtimedop", Reason::SystemV),
     ("do_msg", Reason::SystemV),
@@ -132,7 +131,9 @@ fn of_functions(functions: &[&str], sleep: Sleep) -> Reason {
     if functions.iter().any(is_lock) && !functions.iter().any(|function| function.starts_with("futex_")) {
         return Reason::KernelLock;
     }
-    let named = functions.iter().find_map(|function| {
+    // While it copies the process, `kernel_clone` does not wait for the child of vfork.
+    let mut innermost = functions.iter().take_while(|function| !function.starts_with("copy_process"));
+    let named = innermost.find_map(|function| {
         FUNCTIONS.iter().find(|(begin, _)| function.starts_with(begin)).map(|(_, reason)| *reason)
     });
     named.unwrap_or(match sleep {
@@ -161,7 +162,9 @@ fn of_number(number: Option<u64>, sleep: Sleep) -> (Reason, Option<String>) {
         Some(35 | 230) => Some((Reason::Sleep, "nanosleep")),
         Some(61 | 247) => Some((Reason::Child, "wait4")),
         // clone, vfork and clone3: without CLONE_VFORK they do not sleep for long.
-        Some(56 | 58 | 435) => Some((Reason::Vfork, "vfork")),
+        Some(56) => Some((Reason::Vfork, "clone")),
+        Some(58) => Some((Reason::Vfork, "vfork")),
+        Some(435) => Some((Reason::Vfork, "clone3")),
         Some(43 | 288) => Some((Reason::Socket, "accept")),
         Some(45 | 47 | 299) => Some((Reason::Socket, "recv")),
         Some(65 | 220) => Some((Reason::SystemV, "semop")),
@@ -202,7 +205,7 @@ mod tests {
             ("schedule schedule_timeout __wait_for_common wait_for_vfork_done kernel_clone", Reason::Vfork),
             ("schedule schedule_timeout __wait_for_common kernel_clone __do_sys_vfork", Reason::Vfork),
             ("schedule io_schedule folio_wait_bit dup_mmap copy_process kernel_clone", Reason::Io),
-            ("schedule down_write copy_process kernel_clone", Reason::Io),
+            ("schedule down_write copy_process kernel_clone", Reason::Other),
             ("schedule something_else", Reason::Other),
         ] {
             assert_eq!(reason(functions), expected, "{functions}");

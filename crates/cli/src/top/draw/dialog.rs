@@ -35,7 +35,7 @@ const LENS_HELP: &str = " \
                a lens observes from when its tab is first opened
  t             lately (rates over the last interval), or all since it was opened
  up, down, Page Up, Page Down, Home, End
- Enter         open the row: all stacks, those that woke its threads, and what
+ Enter         open the row: its callers, those that woke its threads, and what
                to do next; Esc goes back
  /             show only names that contain something; Esc removes the filter
  p, space      stop the picture, not the program

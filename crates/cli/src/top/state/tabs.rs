@@ -30,8 +30,11 @@ impl State {
     /// Sets the number of lines of the lens's table that fit, keeps the cursor on its line, and scrolls so that it is visible.
     pub fn fit_lens(&mut self, page: usize, table: &LensTable) {
         let chosen = self.lens_cursor.line.as_ref();
-        let place = chosen.and_then(|chosen| (0..table.len()).find(|&at| table.line(at) == Some(chosen)));
-        let at = place.unwrap_or(self.lens_cursor.at).min(table.len().saturating_sub(1));
+        let before = self.lens_cursor.at;
+        // Two rows may look the same: the nearest one is meant.
+        let same = |&at: &usize| chosen.is_some_and(|chosen| table.line(at) == Some(chosen));
+        let place = (0..table.len()).filter(same).min_by_key(|at| at.abs_diff(before));
+        let at = place.unwrap_or(before).min(table.len().saturating_sub(1));
         self.lens_cursor.at = at;
         self.fit(page, at, table.len());
     }
