@@ -327,7 +327,7 @@ fn a_a_pair_bounds_a_difference_of_spread() {
     for steady in [around(3.0, 0.02, 5), around(3.0, 0.019, 5), around(3.0, 0.021, 5)] {
         let (differs, sentence) = verdict(&steady);
         assert_eq!(differs, SpreadVerdict::NothingProven, "{sentence}");
-        let bound = "no difference of spread proven (two sets of runs of one program differ as much here: 27 % and 1.";
+        let bound = "no difference of spread proven (two sets of runs of one program have 27 % and 1.";
         assert!(sentence.contains(bound), "{sentence}");
     }
 }
