@@ -59,7 +59,7 @@ pub fn clear(group: Option<u32>, timeout: Duration) -> Leftovers {
 pub fn group_ends(group: u32, timeout: Duration, is_over: impl Fn() -> bool, usage: &mut Usage) -> bool {
     let began = Instant::now();
     loop {
-        // A member whose parent has ended is our child, and a member of the group until it is collected.
+        // If the parent of a member has ended, the member is our child. It stays a member until it is collected.
         let mut ended = Leftovers::default();
         reap(&mut ended, Duration::ZERO);
         *usage += ended.usage;

@@ -19,7 +19,7 @@ struct Line {
 }
 
 impl Line {
-    /// The report's own figure, and a line for each experiment whose first pair is another.
+    /// The report's own figure, and a line for each experiment with another first pair.
     fn all_of(outcome: &Outcome<'_>) -> Vec<Line> {
         let published = outcome.published.first().map(Row::published);
         let proven = outcome.evidence.first().map_or("-", |evidence| evidence.in_brief());

@@ -48,7 +48,7 @@ impl LensTab {
         })
     }
 
-    /// The table of a period, with the rows whose names contain a lower-case text.
+    /// The table of a period, with the rows that have a lower-case text in their names.
     pub fn table(&self, period: Period, filter: &str) -> Option<LensTable> {
         let mut table = LensTable::of(self.reports(period)?, period)?;
         if !filter.is_empty() {

@@ -52,7 +52,7 @@ enum Point {
     Exit,
     /// restart_syscall(2): the kernel goes on with the call that a signal such as SIGCONT has interrupted.
     Restart,
-    /// The end of restart_syscall(2), whose call may be another one, such as nanosleep.
+    /// The end of restart_syscall(2). Its call may be another one, such as nanosleep.
     RestartExit,
 }
 

@@ -14,7 +14,7 @@ pub struct Waits {
     pub value_changed: u64,
     /// Of these, those that a signal ended (EINTR).
     pub interrupted: u64,
-    /// Of these, those whose time was over (ETIMEDOUT).
+    /// Of these, those that ended by their timeout (ETIMEDOUT).
     pub timed_out: u64,
     /// Of these, those that failed.
     pub failed: u64,
