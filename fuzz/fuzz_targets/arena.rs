@@ -3,15 +3,15 @@
 //! call writes outside the memory that it was given, and no kernel object of another program is changed.
 #![no_main]
 
-#[path = "../../crates/sysv/tests/hostile/caller.rs"]
+#[path = "../../crates/sysv/tests/suite/hostile/caller.rs"]
 mod caller;
-#[path = "../../crates/sysv/tests/hostile/flaw.rs"]
+#[path = "../../crates/sysv/tests/suite/hostile/flaw.rs"]
 mod flaw;
-#[path = "../../crates/sysv/tests/hostile/program.rs"]
+#[path = "../../crates/sysv/tests/suite/hostile/program.rs"]
 mod program;
-#[path = "../../crates/sysv/tests/hostile/scene.rs"]
+#[path = "../../crates/sysv/tests/suite/hostile/scene.rs"]
 mod scene;
-#[path = "../../crates/sysv/tests/hostile/strangers.rs"]
+#[path = "../../crates/sysv/tests/suite/hostile/strangers.rs"]
 mod strangers;
 
 use flaw::Flaw;

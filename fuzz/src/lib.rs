@@ -1,6 +1,6 @@
 //! What the targets share: programs are read and compared as the tests of `crates/sysv` do it.
 
-#[path = "../../crates/sysv/tests/sequential/families/mod.rs"]
+#[path = "../../crates/sysv/tests/suite/sequential/families/mod.rs"]
 pub mod families;
 
 use families::{Family, decode};

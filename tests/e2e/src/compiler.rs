@@ -1,7 +1,16 @@
-//! Compiling the programs of `c/`: `NAME.c`, or `NAME.cc` for those in C++.
+//! Compiling the programs of the tests: those of `c/`, `NAME.c` or `NAME.cc`, and those that other crates bring.
+//!
+//! What was compiled once is copied: `target/compiled` has the output of each call, named after the hash of all that
+//! decides on it. That is the compiler, its options, and the source with what it includes by `#include "FILE"`; not the
+//! headers of the system, so who updates those deletes the folder.
 
-use crate::{run, tools};
-use std::ffi::OsString;
+use crate::{preload, run, tools};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,7 +33,7 @@ impl Program {
 /// # Panics
 /// If the compiler refuses the program.
 pub fn build(name: &str) -> Option<Program> {
-    compile(name, stem(name), &[])
+    build_as(name, stem(name), &[])
 }
 
 /// Compiles a source into `libNAME.so`, as [`build`] does.
@@ -32,69 +41,136 @@ pub fn build(name: &str) -> Option<Program> {
 /// # Panics
 /// If the compiler refuses the source.
 pub fn build_library(name: &str) -> Option<Program> {
-    compile(name, &format!("lib{}.so", stem(name)), &["-shared", "-fPIC"])
+    build_as(name, &format!("lib{}.so", stem(name)), &["-shared", "-fPIC"])
 }
 
 fn stem(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-fn compile(name: &str, output: &str, flags: &[&str]) -> Option<Program> {
+fn build_as(name: &str, output: &str, flags: &[&str]) -> Option<Program> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
     let plus_plus = sources.join(format!("{name}.cc"));
-    let language = if plus_plus.exists() { CPP } else { C };
-    let Some(compiler) = language.compiler() else {
-        tools::skip(name, language.missing);
-        return None;
-    };
-    let directory = run::scratch();
-    let path = directory.path().join(output);
-    let source = if plus_plus.exists() { plus_plus } else { sources.join(format!("{name}.c")) };
+    let is_plus_plus = plus_plus.exists();
+    let source = if is_plus_plus { plus_plus } else { sources.join(format!("{name}.c")) };
     // The older programs give their compiler much to say; those of `pthread/` and `waits/` nothing.
     let is_strict = ["pthread/", "waits/"].iter().any(|folder| name.starts_with(folder));
     let warnings: &[&str] = if is_strict { &["-Wall", "-Wextra", "-Werror"] } else { &["-w"] };
-    let result = Command::new(&compiler)
-        .args(language.flags)
-        .args(["-O1", "-g", "-pthread"])
-        .args(warnings)
-        .args(flags)
-        .arg(&source)
-        .arg("-o")
-        .arg(&path)
-        .arg("-ldl")
-        .output()
-        .expect("the compiler was found, so it starts");
-    assert!(
-        result.status.success(),
-        "{} refuses {}:\n{}",
-        compiler.display(),
-        source.display(),
-        String::from_utf8_lossy(&result.stderr)
-    );
-    Some(Program { path, _directory: directory })
+    let standard: &[&str] = if is_plus_plus { &["-std=c++20"] } else { &[] };
+    let options = [standard, &["-O1", "-g", "-pthread"], warnings, flags, &["-ldl"]].concat();
+    let directory = run::scratch();
+    let path = directory.path().join(output);
+    compile(&source, &options, &path).then_some(Program { path, _directory: directory })
+}
+
+/// Compiles a source of C, or of C++ if its name ends in `.cc`, to the file `to`. Returns false, and says so in one line
+/// that begins with `SKIPPED`, if there is no compiler for it.
+///
+/// # Panics
+/// If the compiler refuses the source.
+pub fn compile<S: AsRef<OsStr>>(source: &Path, options: &[S], to: &Path) -> bool {
+    let language = if source.extension().is_some_and(|end| end == "cc") { CPP } else { C };
+    let Some(compiler) = language.compiler() else {
+        tools::skip(&source.display().to_string(), language.missing);
+        return false;
+    };
+    let mut command = Command::new(&compiler);
+    // Options that name libraries stand behind the source that needs them.
+    command.arg(source).args(options).arg("-o");
+    if options.iter().any(|option| is_temporary(option.as_ref())) {
+        run_compiler(command.arg(to));
+        return true;
+    }
+    let kept = preload::target_directory().join("compiled").join(key(&compiler, source, options));
+    if !kept.exists() {
+        keep(&kept, |file| run_compiler(command.arg(file)))
+            .unwrap_or_else(|e| panic!("{}: {e}", kept.display()));
+    }
+    fs::copy(&kept, to).unwrap_or_else(|e| panic!("{}: {e}", to.display()));
+    true
+}
+
+/// Whether an option names a file that another call finds changed, or not at all: what a test has just built.
+fn is_temporary(option: &OsStr) -> bool {
+    [std::env::temp_dir(), "/dev/shm".into()].iter().any(|folder| {
+        let folder = folder.as_os_str().as_bytes();
+        option.as_bytes().windows(folder.len()).any(|part| part == folder)
+    })
+}
+
+/// Creates the file by `write`, which is given another name: the file is there whole, or not at all. Tests that create the
+/// same one at the same time each write their own, and the last stays.
+fn keep(file: &Path, write: impl FnOnce(&Path)) -> io::Result<()> {
+    let folder = file.parent().expect("it lies in the folder of all that is kept");
+    fs::create_dir_all(folder)?;
+    let scratch = tempfile::tempdir_in(folder)?;
+    let unfinished = scratch.path().join("output");
+    write(&unfinished);
+    fs::rename(unfinished, file)
+}
+
+fn run_compiler(command: &mut Command) {
+    let result = command.output().expect("the compiler was found, so it starts");
+    assert!(result.status.success(), "{command:?} fails:\n{}", String::from_utf8_lossy(&result.stderr));
+}
+
+/// The name under which the output of a call is kept.
+fn key<S: AsRef<OsStr>>(compiler: &Path, source: &Path, options: &[S]) -> String {
+    let mut hash = Sha256::new();
+    // With its length, so that no two lists of parts are the same bytes.
+    let mut add = |part: &[u8]| {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    };
+    add(compiler.as_os_str().as_bytes());
+    let version =
+        Command::new(compiler).arg("--version").output().expect("the compiler was found, so it starts");
+    add(&version.stdout);
+    for option in options {
+        add(option.as_ref().as_bytes());
+    }
+    let mut files = BTreeSet::new();
+    collect_included(source, &mut files);
+    for file in files {
+        add(file.as_os_str().as_bytes());
+        add(&fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())));
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Adds a source and the files of this project that it includes.
+fn collect_included(source: &Path, files: &mut BTreeSet<PathBuf>) {
+    if !files.insert(source.to_owned()) {
+        return;
+    }
+    let text = fs::read(source).unwrap_or_else(|e| panic!("{}: {e}", source.display()));
+    let folder = source.parent().expect("a source lies in a folder");
+    for line in String::from_utf8_lossy(&text).lines() {
+        let name =
+            line.trim_start().strip_prefix('#').and_then(|line| line.trim_start().strip_prefix("include"));
+        let Some((name, _)) = name.and_then(|rest| rest.trim_start().strip_prefix('"')?.split_once('"'))
+        else {
+            continue;
+        };
+        let included = folder.join(name);
+        if included.exists() {
+            collect_included(&included, files);
+        }
+    }
 }
 
 /// A language, and how its compiler is found.
 struct Language {
     variable: &'static str,
     command: &'static str,
-    flags: &'static [&'static str],
     missing: &'static str,
 }
 
-const C: Language = Language {
-    variable: "CC",
-    command: "cc",
-    flags: &[],
-    missing: "there is no C compiler; install gcc or set CC",
-};
+const C: Language =
+    Language { variable: "CC", command: "cc", missing: "there is no C compiler; install gcc or set CC" };
 
-const CPP: Language = Language {
-    variable: "CXX",
-    command: "c++",
-    flags: &["-std=c++20"],
-    missing: "there is no C++ compiler; install g++ or set CXX",
-};
+const CPP: Language =
+    Language { variable: "CXX", command: "c++", missing: "there is no C++ compiler; install g++ or set CXX" };
 
 impl Language {
     fn compiler(&self) -> Option<PathBuf> {
@@ -104,5 +180,35 @@ impl Language {
         } else {
             tools::find_tool(wanted.to_str()?)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The key of a program that includes a header with this text.
+    fn key_with(folder: &Path, header: &str, options: &[&str]) -> String {
+        fs::write(folder.join("header.h"), header).unwrap();
+        let source = folder.join("program.c");
+        fs::write(&source, "#include \"header.h\"\nint main(void) { return VALUE; }\n").unwrap();
+        key(Path::new("/bin/true"), &source, options)
+    }
+
+    #[test]
+    fn key_follows_headers_and_options() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = key_with(folder.path(), "#define VALUE 0\n", &["-O1"]);
+        assert_eq!(first, key_with(folder.path(), "#define VALUE 0\n", &["-O1"]));
+        assert_ne!(first, key_with(folder.path(), "#define VALUE 1\n", &["-O1"]));
+        assert_ne!(first, key_with(folder.path(), "#define VALUE 0\n", &["-O2"]));
+        assert_ne!(first, key_with(folder.path(), "#define VALUE 0\n", &["-O", "1"]));
+    }
+
+    #[test]
+    fn options_with_temporary_files_are_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_temporary(format!("-L{}", folder.path().display()).as_ref()));
+        assert!(!is_temporary("-ldl".as_ref()));
     }
 }

@@ -27,7 +27,7 @@ mod user;
 mod waits;
 mod world;
 
-pub use compiler::{Program, build, build_library};
+pub use compiler::{Program, build, build_library, compile};
 pub use eventually::eventually;
 pub use memcache::Memcache;
 pub use namespace::own_ipc_namespace;

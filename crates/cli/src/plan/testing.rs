@@ -8,7 +8,6 @@ use crate::meter::recorded_program::RecordedProgram;
 use crate::options::{Command, CommandLine};
 use crate::program::Program;
 use clap::Parser;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process;
 use tempfile::TempDir;
@@ -31,29 +30,16 @@ impl Workshop {
 
     /// Compiles a source to a file of this name. Returns none and prints a `SKIPPED` line if there is no compiler.
     pub fn compile(&self, source: &str, flags: &[&str], name: &str) -> Option<PathBuf> {
-        let compiler = if source.ends_with(".cc") { "c++" } else { "cc" };
         let path = self.file(name);
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
-        let mut command = process::Command::new(compiler);
-        match command.arg(from).args(["-pthread", "-o"]).arg(&path).args(flags).status() {
-            Ok(status) => assert!(status.success(), "{compiler} does not compile {source} with {flags:?}"),
-            Err(error) => {
-                skip(source, &format!("{compiler} cannot be started ({error}): install gcc and g++"));
-                return None;
-            }
-        }
-        Some(path)
+        let options = [&["-pthread"], flags].concat();
+        unspin_e2e::compile(&from, &options, &path).then_some(path)
     }
 
     /// The same as a program in which to look names up.
     pub fn program(&self, source: &str, flags: &[&str]) -> Option<Program> {
         self.compile(source, flags, "program").map(|path| program(&path))
     }
-}
-
-/// Prints in the test's output, past its capturing, why a test is skipped.
-pub fn skip(test: &str, reason: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
 }
 
 /// A program without arguments.

@@ -75,7 +75,7 @@ fn c() {
     let told =
         ["global_lock", "hidden_lock", "local_lock", "queues", "first_queue", "grid", "field", "either"];
     for way in WAYS {
-        let Some(program) = Build::new("plain.c").flags(way).run("C, back") else { return };
+        let Some(program) = Build::new("plain.c").flags(way).run() else { return };
         let (symbols, file) = (Symbols::new(), File::open(&program.path).unwrap());
         // Two variables within functions have the same linker name.
         let told: Vec<&str> =
@@ -89,7 +89,7 @@ fn c() {
 fn cpp() {
     for way in WAYS {
         let flags = [way, &["-std=c++17"]].concat();
-        let Some(program) = Build::new("classes.cc").flags(&flags).run("C++, back") else { return };
+        let Some(program) = Build::new("classes.cc").flags(&flags).run() else { return };
         let (symbols, file) = (Symbols::new(), File::open(&program.path).unwrap());
         variable_names_resolve_to_addresses(
             &program,
@@ -103,7 +103,7 @@ fn cpp() {
 
 #[test]
 fn arrays_of_structures() {
-    let Some((_folder, path)) = Build::new("plain.c").flags(&["-g"]).compile_as("arrays", "program") else {
+    let Some((_folder, path)) = Build::new("plain.c").flags(&["-g"]).compile_as("program") else {
         return;
     };
     let file = File::open(&path).unwrap();
@@ -131,7 +131,7 @@ fn without_symbols_nothing_is_found() {
     if !has_tool("without symbols", "strip", "binutils") {
         return;
     }
-    let Some((_folder, path)) = Build::new("plain.c").flags(&["-g"]).compile_as("stripped", "program") else {
+    let Some((_folder, path)) = Build::new("plain.c").flags(&["-g"]).compile_as("program") else {
         return;
     };
     let before = File::open(&path).unwrap().identity();
@@ -159,7 +159,7 @@ fn calls_of_other_files() {
     ];
     for way in ways {
         let flags = [way, &["-g"]].concat();
-        let Some(program) = Build::new("plain.c").flags(&flags).run("calls") else { return };
+        let Some(program) = Build::new("plain.c").flags(&flags).run() else { return };
         let file = File::open(&program.path).unwrap();
         let calls = file.calls(|name| name == "malloc");
         assert_eq!(calls.len(), 1, "{way:?}");

@@ -18,11 +18,11 @@ struct Pair {
 }
 
 impl Pair {
-    fn build(test: &str, flags: &[&str]) -> Option<Pair> {
+    fn build(flags: &[&str]) -> Option<Pair> {
         let library = Build::new("library.c").flags(flags).flags(&["-DLIBRARY", "-shared", "-fPIC"]);
-        let (folder, library) = library.compile_as(test, "libpair.so")?;
+        let (folder, library) = library.compile_as("libpair.so")?;
         let link = [library.to_str()?, "-Wl,-rpath,$ORIGIN"];
-        let (own, built) = Build::new("library.c").flags(flags).flags(&link).compile_as(test, "program")?;
+        let (own, built) = Build::new("library.c").flags(flags).flags(&link).compile_as("program")?;
         let program = folder.path().join("program");
         fs::rename(built, &program).unwrap();
         drop(own);
@@ -44,7 +44,7 @@ fn strip(file: &Path) {
 
 #[test]
 fn a_shared_library() {
-    let Some(pair) = Pair::build("a_shared_library", &["-O2", "-g"]) else { return };
+    let Some(pair) = Pair::build(&["-O2", "-g"]) else { return };
     let program = pair.run();
     let symbols = Symbols::new();
     let frames = program.frames(&symbols, "library");
@@ -65,7 +65,7 @@ fn stripped_library_has_its_exported_names() {
     if !has_tool("a_stripped_library", "strip", "binutils") {
         return;
     }
-    let Some(pair) = Pair::build("a_stripped_library", &["-O2", "-g"]) else { return };
+    let Some(pair) = Pair::build(&["-O2", "-g"]) else { return };
     strip(&pair.library);
     strip(&pair.program);
     let program = pair.run();
@@ -110,7 +110,7 @@ fn separate_debug_files_by_build_id() {
         return;
     }
     let flags = ["-O2", "-g", "-Wl,--build-id=0xabcdef0123456789"];
-    let Some(pair) = Pair::build("separate_debug_files_by_build_id", &flags) else { return };
+    let Some(pair) = Pair::build(&flags) else { return };
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join(".build-id/ab");
     fs::create_dir_all(&folder).unwrap();
@@ -121,7 +121,7 @@ fn separate_debug_files_by_build_id() {
     assert!(has_separate_names(&program, &Symbols::with_debug_root(root.path())));
     // A debug file with the right name, but of another build.
     let flags = ["-O2", "-g", "-DLIBRARY", "-shared", "-fPIC", "-Wl,--build-id=0xabcdef0123456780"];
-    let (_other, path) = Build::new("library.c").flags(&flags).compile_as("", "other").unwrap();
+    let (_other, path) = Build::new("library.c").flags(&flags).compile_as("other").unwrap();
     fs::copy(path, &debug).unwrap();
     assert!(!has_separate_names(&program, &Symbols::with_debug_root(root.path())));
     fs::write(&debug, b"\x7fELF").unwrap();
@@ -134,7 +134,7 @@ fn separate_debug_files_by_name() {
         return;
     }
     let flags = ["-O2", "-g", "-Wl,--build-id=none"];
-    let Some(pair) = Pair::build("separate_debug_files_by_name", &flags) else { return };
+    let Some(pair) = Pair::build(&flags) else { return };
     let beside = pair.folder.path().join("libpair.debug");
     split(&pair.library, &beside);
     let link = format!("--add-gnu-debuglink={}", beside.display());
@@ -166,7 +166,7 @@ fn compressed_debug_data_in_the_program_is_read() {
     if !has_tool(test, "objcopy", "binutils") || !has_tool(test, "xz", "xz-utils") {
         return;
     }
-    let Some(pair) = Pair::build(test, &["-O2", "-g0"]) else { return };
+    let Some(pair) = Pair::build(&["-O2", "-g0"]) else { return };
     let names = pair.folder.path().join("names");
     split(&pair.library, &names);
     run(Command::new("xz").arg(&names));
@@ -183,7 +183,7 @@ fn compressed_debug_data_in_the_program_is_read() {
 
 #[test]
 fn deleted_or_replaced_files_are_unknown() {
-    let Some(pair) = Pair::build("files_that_are_gone_or_replaced", &["-O2", "-g"]) else { return };
+    let Some(pair) = Pair::build(&["-O2", "-g"]) else { return };
     let (library, folder) = (pair.library.clone(), pair.folder.path().to_path_buf());
     let program = pair.run();
     let known = program.unwind(&Symbols::new(), "library");
@@ -216,8 +216,7 @@ fn deleted_or_replaced_files_are_unknown() {
 
 #[test]
 fn read_only_mapping_has_no_variables() {
-    let Some(program) = Build::new("plain.c").flags(&["-g", "-no-pie"]).run("a_file_that_is_only_read")
-    else {
+    let Some(program) = Build::new("plain.c").flags(&["-g", "-no-pie"]).run() else {
         return;
     };
     let line = program.maps.lines().next().unwrap();

@@ -13,13 +13,13 @@ use crate::support::{Build, Program};
 /// A program with all kinds of symbols, which has run. `None` without a compiler.
 fn program() -> Option<&'static Program> {
     static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
-    PROGRAM.get_or_init(|| Build::new("plain.c").flags(&["-O2", "-g", "-no-pie"]).run("noise")).as_ref()
+    PROGRAM.get_or_init(|| Build::new("plain.c").flags(&["-O2", "-g", "-no-pie"]).run()).as_ref()
 }
 
 /// A C++ program with inlined functions that have no symbol.
 fn inlining_program() -> Option<&'static Program> {
     static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
-    let build = || Build::new("classes.cc").flags(&["-O2", "-g", "-no-pie", "-std=c++17"]).run("noise");
+    let build = || Build::new("classes.cc").flags(&["-O2", "-g", "-no-pie", "-std=c++17"]).run();
     PROGRAM.get_or_init(build).as_ref()
 }
 

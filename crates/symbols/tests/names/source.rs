@@ -16,7 +16,7 @@ const WAYS: [&[&str]; 6] = [
 #[test]
 fn c_without_debug_information() {
     for way in WAYS {
-        let Some(program) = Build::new("plain.c").flags(way).flags(&["-g0"]).run("C") else { return };
+        let Some(program) = Build::new("plain.c").flags(way).flags(&["-g0"]).run() else { return };
         let symbols = Symbols::new();
         let variable = |name: &str| program.variable(&symbols, program.address(name));
         for (told, printed) in [
@@ -58,11 +58,11 @@ fn c_without_debug_information() {
 #[test]
 fn c_with_debug_information() {
     for way in WAYS {
-        let Some(program) = Build::new("plain.c").flags(way).flags(&["-g"]).run("C with -g") else { return };
+        let Some(program) = Build::new("plain.c").flags(way).flags(&["-g"]).run() else { return };
         has_lines(&program, &Symbols::new(), way);
     }
     for kind in ["-gdwarf-4", "-gz=zlib", "-gdwarf-5"] {
-        let Some(program) = Build::new("plain.c").flags(&["-O2", "-g", kind]).run("C with -g") else {
+        let Some(program) = Build::new("plain.c").flags(&["-O2", "-g", kind]).run() else {
             return;
         };
         has_lines(&program, &Symbols::new(), &[kind]);
@@ -117,7 +117,7 @@ fn cpp() {
     for way in &WAYS[..4] {
         for debug in ["-g0", "-g"] {
             let flags = [way, &["-std=c++17", debug][..]].concat();
-            let Some(program) = Build::new("classes.cc").flags(&flags).run("C++") else { return };
+            let Some(program) = Build::new("classes.cc").flags(&flags).run() else { return };
             let symbols = Symbols::new();
             let frames = program.frames(&symbols, "wrapper");
             // Without debug information inlined functions are unknown.

@@ -1,10 +1,10 @@
 //! Builds programs, runs them, and parses what they report.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use unspin_e2e::skip;
 use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
 
 /// How to build a program.
@@ -29,11 +29,6 @@ pub struct Program {
 struct Copied {
     registers: [u64; 3],
     bytes: Vec<u8>,
-}
-
-/// Prints why a test is skipped, past the output capturing of the test harness.
-pub fn skip(test: &str, reason: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
 }
 
 /// Whether a command can be started; if not, the test prints what to install.
@@ -78,23 +73,19 @@ impl Build {
         self
     }
 
-    /// Compiles to a file with this name, in its own folder. Without a compiler it prints an explanation and returns
+    /// Compiles to a file with this name, in its own folder. Without a compiler it says so and returns
     /// `None`.
-    pub fn compile_as(self, test: &str, name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
-        let compiler = if self.source.ends_with(".cc") { "c++" } else { "cc" };
-        if !has_tool(test, compiler, "gcc and g++") {
-            return None;
-        }
+    pub fn compile_as(self, name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        let mut command = Command::new(compiler);
-        run(command.arg(source_path(self.source)).args(["-pthread", "-o"]).arg(&path).args(&self.flags));
-        Some((folder, path))
+        let mut options = vec!["-pthread".to_owned()];
+        options.extend(self.flags);
+        unspin_e2e::compile(&source_path(self.source), &options, &path).then_some((folder, path))
     }
 
     /// Compiles and runs.
-    pub fn run(self, test: &str) -> Option<Program> {
-        let (folder, path) = self.compile_as(test, "program")?;
+    pub fn run(self) -> Option<Program> {
+        let (folder, path) = self.compile_as("program")?;
         Some(Program::run(folder, path))
     }
 }

@@ -1,0 +1,32 @@
+//! The program as its users see it: each test runs `unspin`.
+
+mod arenas;
+mod arenas_damage;
+mod bad_input;
+mod causes;
+mod cmd;
+mod common;
+mod dbt1;
+mod first_uses;
+mod hackbench;
+mod lenses;
+mod lenses_perf;
+mod lenses_waits;
+mod meter;
+mod mutexes;
+mod prove;
+mod prove_edges;
+mod prove_long;
+mod prove_mutexes;
+mod prove_server;
+mod prove_waits;
+mod readme;
+mod reproduce;
+mod run;
+mod run_queues;
+mod scale;
+mod semopbench;
+mod terminal;
+mod top;
+mod util_linux_random;
+mod volano;

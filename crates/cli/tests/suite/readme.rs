@@ -1,0 +1,47 @@
+//! The console examples in the documents print what they say, and links are valid.
+
+use crate::common::util_linux::installed;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// In a folder of its own, because one example creates an arena in the current folder. The other test uses paths from
+/// the root.
+#[test]
+fn examples_in_documents_print_what_they_say() {
+    let folder = tempfile::tempdir().unwrap();
+    std::env::set_current_dir(folder.path()).unwrap();
+    let cases = trycmd::TestCases::new();
+    cases.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    let arenas = installed("examples of docs/arenas.md");
+    let documents = ["dbt1", "hackbench", "meter", "run", "semopbench", "volano"]
+        .into_iter()
+        .chain(arenas.then_some("arenas"));
+    for document in documents {
+        cases.case(root().join(format!("docs/{document}.md")));
+    }
+    cases.run();
+    assert_eq!(Path::new("my.arena").exists(), arenas, "the examples were not run");
+}
+
+#[test]
+fn links_between_documents_are_valid() {
+    let root = root();
+    let folders = [root.clone(), root.join("docs")];
+    let documents = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let documents = documents.map(|entry| entry.unwrap().path());
+    let mut links = 0;
+    for document in documents.filter(|path| path.extension().is_some_and(|e| e == "md")) {
+        let text = fs::read_to_string(&document).unwrap();
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.contains("://")) {
+            let file = document.parent().unwrap().join(target.split('#').next().unwrap());
+            assert!(file.exists(), "{}: the link to {target} is dead", document.display());
+            links += 1;
+        }
+    }
+    assert!(links > 10, "{links} links: these are not our documents");
+}

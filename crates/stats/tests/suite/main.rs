@@ -1,0 +1,9 @@
+//! The verdicts, their calibration and the schedule of a session.
+
+mod calibration;
+mod common;
+mod cpu;
+mod invariants;
+mod mckenney_2003;
+mod session;
+mod verdicts;

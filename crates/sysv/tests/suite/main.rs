@@ -1,0 +1,16 @@
+//! The engines against the kernel, against sequential models, and under SIGKILL.
+
+mod common;
+mod damage;
+mod every_instruction;
+mod hostile;
+mod kill_storm;
+mod namespaces;
+mod sequential;
+mod shm;
+mod smoke;
+mod ten_deaths;
+mod typed;
+
+// Under this name the fuzz targets have it too.
+use sequential::families;
