@@ -29,3 +29,13 @@ must_find() {
     fi
     echo "$gate: planted bug found ($text)"
 }
+
+# Prints the path of a test program that `cargo test` builds: the target of this name of the package in this folder. Built
+# with all others, because a package that is built alone gets other features, and so other builds of all that it is built on.
+test_program() { # FOLDER TARGET
+    local found
+    found=$(cargo test --locked --no-run --message-format json 2>/dev/null |
+        sed -n "s|.*/$1#.*\"name\":\"$2\".*\"executable\":\"\([^\"]*\)\".*|\1|p")
+    [ -x "$found" ] || fail "cargo test builds no program $2 of $1"
+    echo "$found"
+}

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# The tests once more, optimised, and with the preload library that the CLI carries: this is what users run. Crates without
-# unsafe code that compute from their arguments are tested once, by `cargo test`, and unspin-circles by ci/facade.sh. unspin-meter
-# is one of them but for its recordings: ci/tsan.sh runs their tests optimised, and the tests of tests/e2e compare recordings of
-# optimised programs with what the programs did.
+# What differs without debug assertions, a second time: the engines, RCU and the locks under SIGKILL and under load, optimised;
+# and the programs in C, random programs and third-party programs under the preload library that the CLI carries, which is
+# what users run. `cargo test` has run everything once, in one profile.
 source "$(dirname "$0")/lib.sh"
 
-once=(stats symbols meter circles)
-cargo test --locked --workspace --release "${once[@]/#/--exclude=unspin-}"
+cargo test --locked --release --package unspin-sysv --package unspin-rcu --package unspin-locks
+
+program=$(test_program tests/e2e suite)
+cd tests/e2e
+UNSPIN_TEST_LIBRARY=embedded "$program"

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The second tier: storms of kills, every kind under every program, real servers at length, long calibrations, comparisons with perf,
+# hours of fuzzing. Each of its rules is held by a smaller test of the first tier, which `.ci/run` runs. It needs a quiet
+# machine, since some of its tests compare times; a failure here is looked at, and lands no earlier for that.
+#
+# UNSPIN_NIGHTLY_MINUTES says how long each target is fuzzed (15).
+source "$(dirname "$0")/lib.sh"
+
+ci/setup.sh || [ $? -eq 77 ]
+export UNSPIN_TIER=nightly UNSPIN_STORM=${UNSPIN_STORM:-10000} UNSPIN_STEPS=${UNSPIN_STEPS:-24}
+export PROPTEST_CASES=${PROPTEST_CASES:-1000}
+# Tests that measure have the machine for themselves.
+export RUST_TEST_THREADS=1
+failed=()
+step() { # NAME COMMAND...
+    local name=$1
+    shift
+    echo "=== nightly: $name"
+    "$@" </dev/null || failed+=("$name")
+}
+step "all tests, optimised" cargo test --locked --workspace --release --no-fail-fast -- --include-ignored
+step fuzz env UNSPIN_FUZZ_SECONDS=$((${UNSPIN_NIGHTLY_MINUTES:-15} * 60)) ci/fuzz.sh
+[ ${#failed[@]} -eq 0 ] || fail "failed: ${failed[*]}"
+echo "nightly: passed in $SECONDS s"

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Whether tests fail by chance: runs `cargo test` several times while `stress-ng` keeps all CPUs busy, and names each test that
+# failed. None is wanted: a test that fails here is wrong, or has found a defect.
+#
+#     ci/repeat.sh [TIMES [STRESSORS]]      5 times, beside `stress-ng --cpu 4`
+source "$(dirname "$0")/lib.sh"
+
+times=${1:-5} stressors=${2:-4}
+command -v stress-ng >/dev/null || skip "there is no stress-ng: apt-get install stress-ng"
+cargo test --locked --no-run
+log=$(mktemp)
+stress-ng --quiet --cpu "$stressors" &
+stress=$!
+trap 'kill $stress; rm -f "$log"' EXIT
+for n in $(seq "$times"); do
+    start=$SECONDS
+    cargo test --locked --no-fail-fast </dev/null >"$log" 2>&1 || true
+    grep -q '^test result' "$log" || { tail -n 40 "$log"; fail "no test ran"; }
+    echo "run $n: $(grep -c '^test .* \.\.\. ok$' "$log") passed, $(grep -c '^test .* FAILED$' "$log") failed in $((SECONDS - start)) s"
+    grep -A 6 '^---- .* stdout ----$' "$log" || true
+    failed=$((${failed:-0} + $(grep -c '^test .* FAILED$' "$log" || true)))
+done
+echo "repeat: $failed of all tests failed in $times runs beside stress-ng --cpu $stressors"
+[ "$failed" -eq 0 ]
