@@ -8,7 +8,9 @@ source "$(dirname "$0")/lib.sh"
 
 ci/setup.sh || [ $? -eq 77 ]
 export UNSPIN_TIER=nightly UNSPIN_STORM=${UNSPIN_STORM:-10000} UNSPIN_STEPS=${UNSPIN_STEPS:-24}
-export PROPTEST_CASES=${PROPTEST_CASES:-1000}
+# Other random programs than those of every run; a failure is repeated with the same seed.
+export PROPTEST_CASES=${PROPTEST_CASES:-1000} PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-$(date +%s)}
+echo "nightly: PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED"
 # Tests that measure have the machine for themselves.
 export RUST_TEST_THREADS=1
 failed=()

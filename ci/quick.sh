@@ -14,16 +14,18 @@ elif [ -n "$(git status --porcelain)" ]; then
 else
     base=HEAD~1
 fi
-# The package of each file that changed (the nearest Cargo.toml above it), and the integration test that the file is part of.
+# The package of each file that changed (the nearest Cargo.toml above it), and the module of its test program that the file is.
 packages=() libs=() bins=() tests=()
 while read -r file; do
     folder=$(dirname "$file")
     while [ ! -f "$folder/Cargo.toml" ]; do folder=$(dirname "$folder"); done
     name=$(sed -n '/^\[package\]/,/^\[/s/^name = "\(.*\)"/\1/p' "$folder/Cargo.toml" | head -n 1)
     if [ -z "$name" ] || [ "$folder" = fuzz ]; then continue; fi
-    test=${file#"$folder"/tests/}
-    test=${test%%/*} test=${test%.rs}
-    if [ -f "$folder/tests/$test.rs" ] || [ -f "$folder/tests/$test/main.rs" ]; then tests+=("$name $test"); fi
+    module=${file#"$folder"/tests/suite/}
+    module=${module%%/*} module=${module%.rs}
+    if [ -f "$folder/tests/suite/$module.rs" ] || [ -f "$folder/tests/suite/$module/mod.rs" ]; then
+        tests+=("$name $module")
+    fi
     case " ${packages[*]} " in *" $name "*) continue ;; esac
     packages+=(--package "$name")
     [ ! -f "$folder/src/lib.rs" ] || libs+=(--package "$name")
@@ -38,10 +40,10 @@ fi
 cargo clippy --locked --quiet --all-targets "${packages[@]}" -- -D warnings
 [ ${#libs[@]} -eq 0 ] || cargo test --locked --quiet --lib "${libs[@]}"
 [ ${#bins[@]} -eq 0 ] || cargo test --locked --quiet --bins "${bins[@]}"
-while read -r name test; do
-    [ -z "$name" ] || cargo test --locked --quiet --package "$name" --test "$test" </dev/null
+while read -r name module; do
+    [ -z "$name" ] || cargo test --locked --quiet --package "$name" --test suite -- "$module::" </dev/null
 done < <(printf '%s\n' "${tests[@]}" | sort -u)
-cargo test --locked --quiet --package unspin-e2e --test conformance --test swap --test waits -- --exact \
-    semop messages robust_mutex other_locks \
-    mutex_of_every_type_is_given_to_one_and_outlives_its_owner sleeping_waiters_are_woken_in_order
+cargo test --locked --quiet --package unspin-e2e --test suite -- --exact \
+    conformance::semop conformance::messages swap::robust_mutex swap::other_locks \
+    waits::mutex_of_every_type_is_given_to_one_and_outlives_its_owner waits::sleeping_waiters_are_woken_in_order
 echo "quick: passed in $SECONDS s"

@@ -22,8 +22,12 @@ fn rerun_if_sources_change(workspace: &Path) {
         println!("cargo::rerun-if-changed={}", workspace.join(path).display());
     }
     for name in closure(workspace, "preload") {
-        for path in ["Cargo.toml", "src"] {
-            println!("cargo::rerun-if-changed={}", workspace.join("crates").join(&name).join(path).display());
+        let folder = workspace.join("crates").join(&name);
+        // Cargo takes a file that is not there for one that has changed.
+        for path in
+            ["Cargo.toml", "build.rs", "src"].map(|path| folder.join(path)).iter().filter(|p| p.exists())
+        {
+            println!("cargo::rerun-if-changed={}", path.display());
         }
     }
 }

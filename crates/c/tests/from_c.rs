@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use unspin_e2e::{find_tool, library_profile, skip, target_directory};
+use unspin_e2e::{find_tool, skip, target_directory};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -20,12 +20,11 @@ fn installed(test: &str, tools: &[&str]) -> Option<&'static Path> {
     }
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     Some(PREFIX.get_or_init(|| {
-        let (profile, target) = library_profile();
-        let prefix = target_directory().join(format!("c-prefix-{profile}"));
+        // Cargo has built the libraries beside this program.
+        let program = std::env::current_exe().unwrap();
+        let prefix = target_directory().join("c-prefix");
         let mut install = Command::new(Path::new(HERE).join("install.sh"));
-        install.args(["--profile", profile]).arg(&prefix).env("CARGO_TARGET_DIR", target);
-        install.env("CARGO_PROFILE_PRELOAD_DEBUG", "none");
-        succeed(install.env("CARGO", env!("CARGO")).env_remove("DESTDIR"));
+        succeed(install.arg("--built").arg(program.parent().unwrap()).arg(&prefix).env_remove("DESTDIR"));
         prefix
     }))
 }

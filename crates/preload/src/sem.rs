@@ -23,9 +23,9 @@ pub extern "C-unwind" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int
 /// As for libc's: `ops` points to `nsops` operations; if it does not, the answer is EFAULT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
-    // In a debug build the fast path has landing pads, and a thread with asynchronous cancellation must not enter it.
+    // A fast path with landing pads (see build.rs) must not be entered by a thread with asynchronous cancellation.
     let enters =
-        !cfg!(debug_assertions) || Engine::has_fast_path() && cancel::cancel_type() == CancelType::Deferred;
+        !cfg!(landing_pads) || Engine::has_fast_path() && cancel::cancel_type() == CancelType::Deferred;
     if count(nsops) != 1 || !enters {
         // SAFETY: the caller's promise.
         return unsafe { semop_slow(id, ops, nsops, core::ptr::null()) };
@@ -38,8 +38,8 @@ pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t
 ///
 /// # Safety
 /// As for `semop`.
-#[cfg_attr(debug_assertions, inline(never))]
-#[cfg_attr(not(debug_assertions), inline(always))]
+#[cfg_attr(landing_pads, inline(never))]
+#[cfg_attr(not(landing_pads), inline(always))]
 unsafe extern "C-unwind" fn semop_one(id: c_int, op: *mut sembuf) -> c_int {
     // The fast path uses the engine that the thread has joined. The process has no other, and a thread without calls
     // has joined none.

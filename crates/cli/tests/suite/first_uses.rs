@@ -87,6 +87,7 @@ fn plan_of_one_recording_replaces_the_mutex_in_every_run() {
 }
 
 #[test]
+#[ignore = "nightly: the search needs waits that are measured as worth it; `plan_of_one_recording_replaces_the_mutex_in_every_run` is in the first tier"]
 fn plan_of_the_search_replaces_the_mutex_in_every_run() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = program(folder.path()) else { return };

@@ -144,6 +144,7 @@ fn agree(test: &str, mut compare: impl FnMut() -> Option<Result<(), String>>) {
 }
 
 #[test]
+#[ignore = "nightly: compares with what perf measures in the same run; `lenses::waits_for_a_kernel_lock_are_found` is in the first tier"]
 fn waits_are_those_that_perf_records() {
     let test = "waits_are_those_that_perf_records";
     let folder = tempfile::tempdir().unwrap();
@@ -196,6 +197,7 @@ fn shares_of(report: &str) -> HashMap<String, f64> {
 }
 
 #[test]
+#[ignore = "nightly: compares with what perf measures in the same run; `lenses::profile_*` are in the first tier"]
 fn shares_of_functions_are_those_that_perf_finds() {
     let test = "shares_of_functions_are_those_that_perf_finds";
     let folder = tempfile::tempdir().unwrap();

@@ -35,7 +35,7 @@ fn into_file(arguments: &[&str], file: &Path) -> Command {
 fn interrupted_report(options: &[&str], program: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let command = [&["prove", "--time-budget", "6s"], options, &["--"], program].concat();
+    let command = [&["prove", "--time-budget", "3s"], options, &["--"], program].concat();
     let mut run = Background::start(into_file(&command, &out));
     let said = run.wait_for_line(STILL);
     assert!(said.contains("prove compares whole runs, so it needs a program that ends by itself"), "{said}");
@@ -65,13 +65,13 @@ fn deadlock_is_the_first_finding_of_a_run_that_does_not_end() {
 fn deadlock_is_found_at_the_time_limit() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("cause_deadlock.c", folder.path()) else { return };
-    let command = ["prove", "--time-budget", "2s", "--time-limit", "10s", program.to_str().unwrap()];
+    let command = ["prove", "--time-budget", "2s", "--time-limit", "6s", program.to_str().unwrap()];
     let (out, err, code) = finish_with_progress(&mut unspin(&command));
     assert_eq!(code, Some(4), "{out}{err}");
     assert!(err.contains(STILL), "{err}");
     let text = flat(&out);
     assert!(
-        text.contains("Proven: nothing, because the program did not end within 10 s (--time-limit)"),
+        text.contains("Proven: nothing, because the program did not end within 6.0 s (--time-limit)"),
         "{out}"
     );
     assert!(text.contains("Deadlock: 2 threads wait for each other in a ring"), "{out}");
@@ -148,6 +148,7 @@ fn output_of_a_failed_run_is_escaped() {
 
 /// Issue 14: the time of the metered run was taken for that of a run, and no proof fitted.
 #[test]
+#[ignore = "nightly: compares runs with the time budget; crates/stats/tests/suite/session.rs has such sessions with made-up times"]
 fn estimate_is_that_of_a_run_without_the_meter() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("planned.c", folder.path()) else { return };

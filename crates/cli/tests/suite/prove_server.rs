@@ -356,7 +356,7 @@ fn commands_of_a_server_belong_together() {
 
 /// PostgreSQL's own benchmark as the load.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "nightly: a real server; `server_is_judged_by_its_load` has a small one"]
 fn pgbench_loads_postgres() {
     let mut versions: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
         .into_iter()

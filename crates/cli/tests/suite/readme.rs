@@ -3,17 +3,32 @@
 use crate::common::util_linux::installed;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// In a folder of its own, because one example creates an arena in the current folder. The other test uses paths from
-/// the root.
+/// Set in the process that runs the examples.
+const CHILD: &str = "UNSPIN_RUNS_EXAMPLES";
+
+/// In a process of its own with a folder of its own, because one example creates an arena in the current folder.
 #[test]
 fn examples_in_documents_print_what_they_say() {
+    if std::env::var_os(CHILD).is_some() {
+        return run_examples();
+    }
     let folder = tempfile::tempdir().unwrap();
-    std::env::set_current_dir(folder.path()).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "readme::examples_in_documents_print_what_they_say"]);
+    let output = command.env(CHILD, "1").current_dir(folder.path()).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+    let arenas = installed("examples of docs/arenas.md");
+    assert_eq!(folder.path().join("my.arena").exists(), arenas, "the examples were not run");
+}
+
+fn run_examples() {
     let cases = trycmd::TestCases::new();
     cases.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     let arenas = installed("examples of docs/arenas.md");
@@ -24,7 +39,6 @@ fn examples_in_documents_print_what_they_say() {
         cases.case(root().join(format!("docs/{document}.md")));
     }
     cases.run();
-    assert_eq!(Path::new("my.arena").exists(), arenas, "the examples were not run");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Recordings and the reports on them.
 
+mod causes;
 mod document;
 mod files;
 mod kinds;

@@ -1,4 +1,4 @@
-//! What the environment decides about executors. Each test runs this file's program again, with other variables.
+//! What the environment decides about executors. Each test runs the test program again, with other variables.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,7 +10,10 @@ use unspin_runqueue::{Builder, Executor, spawn, yield_now};
 /// Runs the test `name` of this file with these variables. Without them that test does nothing.
 fn program(name: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([name, "--exact", "--nocapture"]).env("PROGRAM", name).envs(variables.iter().copied());
+    command
+        .args([&format!("environment::{name}"), "--exact", "--nocapture"])
+        .env("PROGRAM", name)
+        .envs(variables.iter().copied());
     command.output().unwrap()
 }
 

@@ -7,10 +7,8 @@ mod hostile;
 mod kill_storm;
 mod namespaces;
 mod sequential;
-mod shm;
 mod smoke;
 mod ten_deaths;
-mod typed;
 
 // Under this name the fuzz targets have it too.
 use sequential::families;

@@ -27,7 +27,7 @@ fn a_constructor_that_is_earlier_than_ours() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn beside_another_allocator() {
     let Some(jemalloc) = shared_library("libjemalloc.so.2") else {
         return skip("beside_another_allocator", "there is no libjemalloc.so.2; install libjemalloc2");

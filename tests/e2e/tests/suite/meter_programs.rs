@@ -60,7 +60,7 @@ fn times_are_masked_and_counts_are_not() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn kyoto_cabinet() {
     let args = ["wicked", "-th", "4", "-it", "2", "4000"];
     all_succeed("kccachetest", "kyotocabinet-utils", &args, |outcome| {
@@ -74,7 +74,7 @@ fn kyoto_cabinet() {
 
 /// With one seed the same keys are found, whatever the order in which four threads wrote them.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn rocksdb() {
     let args = [
         "--benchmarks=fillrandom,readrandom,readwhilewriting",
@@ -97,7 +97,7 @@ fn rocksdb() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn sysbench() {
     for args in [
         &["mutex", "--threads=4", "--mutex-num=16", "--mutex-locks=2000", "--mutex-loops=100", "run"][..],
@@ -123,7 +123,7 @@ fn sysbench() {
 
 /// Python's own tests of its threads: start, fork, deadlock, end of the interpreter, in a hundred processes.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn python_tests_its_threads() {
     let pythons = [Some("/usr/bin/python3".into()), find_tool("python3")];
     let Some(python) = pythons.into_iter().flatten().find(has_its_tests) else {
@@ -149,7 +149,7 @@ fn has_its_tests(python: &PathBuf) -> bool {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn java() {
     let (Some(java), Some(javac)) = (find_tool("java"), find_tool("javac")) else {
         return skip("java", "there is no javac; install default-jdk-headless");
@@ -169,7 +169,7 @@ fn java() {
 
 /// Four clients set, get and verify keys of their own and one counter that all of them share.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn memcached() {
     let Some(program) = find_tool("memcached") else {
         return skip("memcached", "there is no memcached; install it");

@@ -3,7 +3,7 @@
 //! The programs of the meter's conformance, and those for what is new, under every kind; glibc, alone, is the oracle.
 
 use unspin_e2e::{
-    Recorder, Run, World, assert_same, build, build_library, shared_library, skip, survives_polling,
+    Recorder, Run, World, assert_same, build, build_library, shared_library, size, skip, survives_polling,
     survives_replacement,
 };
 use unspin_locks::LockKind;
@@ -12,21 +12,16 @@ use unspin_meter::Level;
 /// One kind of each implementation: libc's, the locks that sleep in a queue or in the kernel, and those that inherit.
 const IMPLEMENTATIONS: [LockKind; 4] = [LockKind::Pi, LockKind::Fair, LockKind::Adaptive, LockKind::RtSteal];
 
-/// The kinds with waiters that sleep, and libc's own. With debug assertions [`IMPLEMENTATIONS`]: they take twice the
-/// time, and the tests of the crate of locks check the assertions of every kind.
+/// The kinds with waiters that sleep, and libc's own: [`IMPLEMENTATIONS`], and in the nightly tier all.
 fn sleeping() -> Vec<LockKind> {
-    match cfg!(debug_assertions) {
-        true => IMPLEMENTATIONS.into(),
-        false => LockKind::ALL.into_iter().filter(|kind| !kind.is_experimental()).collect(),
-    }
+    let all = LockKind::ALL.into_iter().filter(|kind| !kind.is_experimental()).collect();
+    size(IMPLEMENTATIONS.into(), all)
 }
 
 /// The kinds with waiters that spin. They are slow with more threads than CPUs.
 fn spinning() -> Vec<LockKind> {
-    match cfg!(debug_assertions) {
-        true => vec![LockKind::Mcs],
-        false => LockKind::ALL.into_iter().filter(|kind| kind.is_experimental()).collect(),
-    }
+    let all = LockKind::ALL.into_iter().filter(|kind| kind.is_experimental()).collect();
+    size(vec![LockKind::Mcs], all)
 }
 
 fn without(left_out: &[LockKind]) -> Vec<LockKind> {
@@ -133,7 +128,7 @@ fn a_sandbox() {
 
 /// The allocator's mutexes are replaced too, those of its constructor among them.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn beside_jemalloc() {
     let Some(allocator) = shared_library("libjemalloc.so.2") else {
         return skip("libjemalloc.so.2", "there is no libjemalloc.so.2; install libjemalloc2");

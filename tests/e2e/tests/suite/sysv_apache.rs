@@ -10,7 +10,7 @@ use unspin_e2e::{Place, World, build_library, eventually, own_ipc_namespace, ski
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn apache() {
     if Apache::program().is_none() {
         return skip("apache", "there is no apache2; install apache2-bin");
@@ -103,7 +103,7 @@ impl Drop for EndOfClients<'_> {
 /// Check of the test above, without SEM_UNDO: a process dies while it holds the mutex, and no process accepts a
 /// connection any more.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn a_mutex_that_dies_with_its_holder_is_noticed() {
     if Apache::program().is_none() {
         return skip(

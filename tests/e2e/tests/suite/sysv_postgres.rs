@@ -7,7 +7,7 @@ use unspin_e2e::{Outcome, Place, Postgres, Process, Running, World, eventually, 
 const WORLDS: [World; 3] = [World::Bare, World::Kernel, World::Rcu];
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn postgres() {
     let Some(programs) = Postgres::programs() else {
         return skip("postgres", "there is no PostgreSQL; install postgresql");

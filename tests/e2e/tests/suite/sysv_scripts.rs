@@ -10,7 +10,7 @@ use unspin_e2e::{
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn perls_own_modules() {
     let perl = Script {
         file: "perl/modules.pl",
@@ -22,7 +22,7 @@ fn perls_own_modules() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn perls_shared_variables() {
     let perl = Script {
         file: "perl/shareable.pl",
@@ -34,7 +34,7 @@ fn perls_shared_variables() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn php() {
     const PROBE: &str =
         "exit(array_diff(['sysvmsg', 'sysvsem', 'sysvshm', 'posix'], get_loaded_extensions()) ? 1 : 0);";
@@ -80,7 +80,7 @@ impl Script {
 
 /// All tests that sysv_ipc, the Python package, brings along.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn sysv_ipc_of_python() {
     let installed = match SysvIpc::install() {
         Ok(installed) => installed,

@@ -7,7 +7,7 @@ const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rc
 
 /// Objects of every class in every state, as `ipcs` and `lsipc` tell of them and `ipcrm` removes them.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn ipcs_ipcrm_ipcmk_lsipc() {
     let test = "ipcs_ipcrm_ipcmk_lsipc";
     let Some(perl) = tools(["ipcs", "ipcrm", "ipcmk", "lsipc", "perl"]) else {
@@ -28,7 +28,7 @@ fn ipcs_ipcrm_ipcmk_lsipc() {
 
 /// Check of the gate above: it must fail if `semget` answers one error wrongly.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 #[should_panic(expected = "here:   ipcmk: create semaphore failed: No space left on device")]
 fn a_wrong_answer_is_noticed_in_a_listing() {
     let (Some(perl), Some(wrong), true) =
@@ -54,7 +54,7 @@ fn tools<const N: usize>(names: [&str; N]) -> Option<PathBuf> {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn stress_ng() {
     let Some(tool) = find_tool("stress-ng") else {
         return skip("stress_ng", "there is no stress-ng; install it");
@@ -89,7 +89,7 @@ fn stress_ng() {
 
 /// One process fills blocks of a segment, the other writes them out; two semaphores count them.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn buffer() {
     let Some(tool) = find_tool("buffer") else { return skip("buffer", "there is no buffer; install it") };
     let alone = own_ipc_namespace();
@@ -108,7 +108,7 @@ fn buffer() {
 /// Processes of one benchmark begin each of its stages together, by counting down a semaphore of a set that outlives the
 /// process that made it.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn bonnie() {
     let Some(tool) = find_tool("bonnie++") else {
         return skip("bonnie", "there is no bonnie++; install it");
@@ -132,7 +132,7 @@ fn bonnie() {
 
 /// The device mapper's tool walks through all sets by their index, and destroys the sets that have its own keys.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "an external program: ci/release.sh runs it")]
+#[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn dmsetup() {
     let Some(perl) = tools(["dmsetup", "perl"]) else {
         return skip("dmsetup", "a tool is missing; install dmsetup and perl");

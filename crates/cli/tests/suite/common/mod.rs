@@ -2,7 +2,7 @@
 
 pub mod util_linux;
 
-pub use unspin_e2e::skip;
+pub use unspin_e2e::{size, skip};
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -152,4 +152,9 @@ pub fn compiled_with(source: &str, options: &[&str], folder: &Path) -> Option<Pa
     // The last of contradictory options counts.
     let options = [&["-g", "-O1", "-pthread"], options].concat();
     unspin_e2e::compile(&file, &options, &program).then_some(program)
+}
+
+/// Whether the machine is quiet, and nothing else runs on it: the nightly tier. Two measurements of one thing agree only there.
+pub fn is_quiet() -> bool {
+    size(false, true)
 }

@@ -121,8 +121,8 @@ fn compare_segments(
 
 #[test]
 fn segments_follow_the_model() {
-    engines_follow::<Segments>(compare_segments, 150);
-    the_kernel_follows::<Segments>(compare_segments, 150, |kernel| kernel.shmget(KEYS, 0, 0));
+    engines_follow::<Segments>(compare_segments, 60);
+    the_kernel_follows::<Segments>(compare_segments, 60, |kernel| kernel.shmget(KEYS, 0, 0));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn flaws_of_segments_are_found() {
 /// What a process leaves when it ends: with SEM_UNDO, as if some of its operations had not been.
 #[test]
 fn ends_follow_the_model() {
-    engines_follow::<Semaphores>(ended::compare, 250);
+    engines_follow::<Semaphores>(ended::compare, 120);
     the_kernel_follows::<Semaphores>(ended::compare, 150, |kernel| kernel.semget(KEYS, 0, 0));
 }
 

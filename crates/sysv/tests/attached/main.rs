@@ -1,0 +1,7 @@
+//! What attaches segments. A program of its own, because the tests of the other one fork: a child has its parent's segments attached
+//! too, which counts, and keeps what is removed.
+
+#[path = "../suite/common/mod.rs"]
+mod common;
+mod shm;
+mod typed;
