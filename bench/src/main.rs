@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(options: &Options) -> Result<(), String> {
-    let tools = Tools::prepare(options.mutrace.as_deref())?;
+    let tools = Tools::prepare(options.unspin.as_deref(), options.mutrace.as_deref())?;
     let extent = options.extent();
     let (mut plan, mut meter) = (plan::rows(&tools, &extent), meter::rows(&tools, &extent));
     let (mut locks, mut waits) = (locks::rows(&extent), waits::rows(&tools, &extent));

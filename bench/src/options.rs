@@ -29,6 +29,10 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["repetitions", "time_budget"])]
     pub quick: bool,
 
+    /// An `unspin` that is built already; else it is built, optimised. Its preload library is the same in each profile
+    #[arg(long, value_name = "PATH")]
+    pub unspin: Option<PathBuf>,
+
     /// mutrace's library (libmutrace.so), to be compared with; else that row is left out
     #[arg(long, value_name = "PATH")]
     pub mutrace: Option<PathBuf>,

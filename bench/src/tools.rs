@@ -30,10 +30,15 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Builds everything. Cargo does nothing where nothing has changed.
-    pub fn prepare(mutrace: Option<&Path>) -> Result<Tools, String> {
+    /// Builds everything but what is built already. Cargo does nothing where nothing has changed.
+    pub fn prepare(unspin: Option<&Path>, mutrace: Option<&Path>) -> Result<Tools, String> {
         let scratch = scratch().map_err(|e| format!("no scratch folder: {e}"))?;
-        let unspin = build_unspin()?;
+        let unspin = match unspin {
+            Some(path) => {
+                std::fs::canonicalize(path).map_err(|e| format!("--unspin {}: {e}", path.display()))?
+            }
+            None => build_unspin()?,
+        };
         let version = output(Command::new(&unspin).arg("--version"))?;
         let preload = preload_of(&unspin)?;
         let mutrace = find_mutrace(mutrace)?;

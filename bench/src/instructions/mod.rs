@@ -33,7 +33,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         println!("skipped, because valgrind cannot be used ({reason}): apt-get install valgrind");
         return Ok(());
     }
-    let tools = Tools::prepare(options.mutrace.as_deref())?;
+    let tools = Tools::prepare(options.unspin.as_deref(), options.mutrace.as_deref())?;
     println!("instructions per call in user mode, by callgrind; {}", tools.version);
     let mut tables = SUBJECTS
         .into_iter()

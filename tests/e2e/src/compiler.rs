@@ -86,8 +86,19 @@ pub fn compile<S: AsRef<OsStr>>(source: &Path, options: &[S], to: &Path) -> bool
         keep(&kept, |file| run_compiler(command.arg(file)))
             .unwrap_or_else(|e| panic!("{}: {e}", kept.display()));
     }
-    fs::copy(&kept, to).unwrap_or_else(|e| panic!("{}: {e}", to.display()));
+    copy_program(&kept, to);
     true
+}
+
+/// Copies a program that is to be executed, by another process: while this one writes a file, a child that another thread
+/// forks has it open too, and nothing can execute it (ETXTBSY, execve(2)).
+///
+/// # Panics
+/// If it cannot be copied.
+pub fn copy_program(from: &Path, to: &Path) {
+    let status =
+        Command::new("cp").args(["--preserve=mode", "--"]).args([from, to]).status().expect("there is cp");
+    assert!(status.success(), "{} cannot be copied to {}", from.display(), to.display());
 }
 
 /// Whether an option names a file that another call finds changed, or not at all: what a test has just built.

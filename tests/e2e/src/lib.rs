@@ -28,7 +28,7 @@ mod user;
 mod waits;
 mod world;
 
-pub use compiler::{Program, build, build_library, compile};
+pub use compiler::{Program, build, build_library, compile, copy_program};
 pub use eventually::eventually;
 pub use memcache::Memcache;
 pub use namespace::own_ipc_namespace;

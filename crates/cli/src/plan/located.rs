@@ -273,9 +273,10 @@ mod tests {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("static_locks.c", &["-g", "-O1"], "program") else { return };
         assert_eq!(report(&path, &[]).lock("cache_lock").unwrap().module, None);
-        let script = workshop.file("script");
-        std::fs::write(&script, format!("#!/bin/sh\n{}\n", path.display())).unwrap();
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (text, script) = (workshop.file("text"), workshop.file("script"));
+        std::fs::write(&text, format!("#!/bin/sh\n{}\n", path.display())).unwrap();
+        std::fs::set_permissions(&text, std::fs::Permissions::from_mode(0o755)).unwrap();
+        unspin_e2e::copy_program(&text, &script);
         let module = report(&script, &[]).lock("cache_lock").unwrap().module.clone();
         assert_eq!(module.as_deref(), path.to_str());
         let choice: Choice = format!("fair@cache_lock in {}", module.unwrap()).parse().unwrap();

@@ -24,6 +24,8 @@ use unspin_sys::child::{self, End, Ended, Signal, Usage};
 const LOOK: Duration = Duration::from_millis(50);
 /// Maximum time from the end of the server to the notice of it, while it is loaded.
 const NOTICE: Duration = Duration::from_millis(100);
+/// Time for a server that dies, from the end of its connections, at which the load fails, to its own end.
+const DYING: Duration = Duration::from_secs(1);
 /// Time for `--ready` before the server is started. If it still waits then, no server answers.
 const BEFORE_START: Duration = Duration::from_secs(1);
 /// Time between SIGTERM and SIGKILL for the commands around the server.
@@ -207,6 +209,9 @@ impl ServedRun<'_> {
         let ended = load.end_with_group(GRACE, self.around.interrupt)?;
         self.others += ended.usage;
         let ending = attended?;
+        if ending.failure().is_some() {
+            server.ends_within(DYING)?;
+        }
         if let Some(server_ended) = server.reap()? {
             let ending = RunEnd::from(server_ended.end);
             let how = ending.failure().unwrap_or_else(|| "ended by itself".into());

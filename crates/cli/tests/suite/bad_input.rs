@@ -205,7 +205,7 @@ fn program_that_cannot_be_executed_or_preloaded_exits_with_126() {
 /// A set-uid program of another user: created by root; for other users, one that every system has.
 fn set_uid_program(folder: &Path) -> Option<String> {
     let own = folder.join("set-uid");
-    fs::copy("/bin/true", &own).unwrap();
+    unspin_e2e::copy_program(Path::new("/bin/true"), &own);
     if chown(&own, Some(65534), None).is_ok() {
         fs::set_permissions(&own, fs::Permissions::from_mode(0o4755)).unwrap();
         return Some(own.into_os_string().into_string().unwrap());

@@ -271,7 +271,7 @@ fn without_privileges(test: &str, folder: &Path) -> Option<impl Fn(&[&str]) -> C
     // The build folder may be closed to others.
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
     let (program, folder) = (folder.join("unspin"), folder.to_owned());
-    fs::copy(env!("CARGO_BIN_EXE_unspin"), &program).unwrap();
+    unspin_e2e::copy_program(Path::new(env!("CARGO_BIN_EXE_unspin")), &program);
     Some(move |arguments: &[&str]| {
         let mut command = Command::new(&program);
         command.args(arguments).uid(NOBODY).gid(NOBODY).current_dir("/");

@@ -71,7 +71,7 @@ fn deadlock_is_found_at_the_time_limit() {
     assert!(err.contains(STILL), "{err}");
     let text = flat(&out);
     assert!(
-        text.contains("Proven: nothing, because the program did not end within 6.0 s (--time-limit)"),
+        text.contains("Proven: nothing, because the program did not end within 6 s (--time-limit)"),
         "{out}"
     );
     assert!(text.contains("Deadlock: 2 threads wait for each other in a ring"), "{out}");

@@ -131,10 +131,10 @@ fn sleeps_much_longer_than_holds_are_a_convoy() {
     assert_finding(
         &finding,
         Cause::Convoy,
-        "A convoy forms at table: 60 % of the attempts sleep",
+        "A convoy forms at table: 60.0 % of the attempts sleep",
         "lock it less often",
     );
-    assert_eq!(finding.command.as_deref(), Some("unspin prove --mutex adaptive@table -- CMD"));
+    assert_eq!(finding.command.as_deref(), Some("unspin prove --mutex adaptive@table -- server"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn overlapping_readers_starve_a_writer() {
     assert_finding(
         &finding,
         Cause::StarvedWriter,
-        "Writers of table starve: readers hold it for 90 % of the time and overlap, so a writer waits 400ms on average",
+        "Writers of table starve: readers hold it for 90.0 % of the time and overlap, so a writer waits 400ms on average",
         "let writers go first",
     );
 }
@@ -170,7 +170,7 @@ fn read_write_lock_that_is_mostly_written_is_named() {
     assert_finding(
         &finding,
         Cause::MostlyWritten,
-        "table is a read-write lock that is mostly written: 99 %",
+        "table is a read-write lock that is mostly written: 98.9 %",
         "use a mutex:",
     );
 }
@@ -188,7 +188,7 @@ fn waits_behind_threads_of_lower_priority_are_an_inversion() {
         "Priority inversion: threads waited for table while a thread of lower priority held it, 360ms of the 400ms",
         "give the threads that share it one priority",
     );
-    assert_eq!(finding.command.as_deref(), Some("unspin prove --mutex pi@table -- CMD"));
+    assert_eq!(finding.command.as_deref(), Some("unspin prove --mutex pi@table -- server"));
 }
 
 #[test]
@@ -213,11 +213,11 @@ fn broadcasts_that_wake_threads_in_vain_are_a_storm() {
 /// None of the causes: holds of medium length that some attempts meet.
 #[test]
 fn a_lock_without_a_cause_is_contended() {
-    let finding = first_finding([(mutex(10), used(10_000, 50 * US, 1_000, 60 * US))]);
+    let finding = first_finding([(mutex(10), used(40_000, 20 * US, 8_000, 60 * US))]);
     assert_finding(
         &finding,
         Cause::Contended,
-        "Threads wait for table: 10 % of the attempts",
+        "Threads wait for table: 20.0 % of the attempts",
         "hold it shorter (place_10",
     );
 }

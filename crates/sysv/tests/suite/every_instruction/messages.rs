@@ -327,7 +327,9 @@ fn sigkill_in_msgctl_rmid_removes_queue_or_not() {
                         remove(engine, id).unwrap();
                     }
                     Err(errno) => {
-                        assert_eq!(errno, Errno::EINVAL, "after {steps} steps");
+                        // EIDRM of a call that finds the removal begun, and completes it.
+                        let is_gone = matches!(errno, Errno::EINVAL | Errno::EIDRM);
+                        assert!(is_gone, "{errno} after {steps} steps");
                         assert_eq!(waiter.join().unwrap(), Err(Errno::EIDRM), "after {steps} steps");
                     }
                 }
