@@ -6,8 +6,8 @@
 # UNSPIN_NIGHTLY_MINUTES says how long each target is fuzzed (15).
 source "$(dirname "$0")/lib.sh"
 
-ci/setup.sh || [ $? -eq 77 ]
-export UNSPIN_TIER=nightly UNSPIN_STORM=${UNSPIN_STORM:-10000} UNSPIN_STEPS=${UNSPIN_STEPS:-24}
+ci/setup.sh --all || [ $? -eq 77 ]
+export UNSPIN_TIER=nightly UNSPIN_TEST_LIBRARY=embedded UNSPIN_STORM=${UNSPIN_STORM:-10000} UNSPIN_STEPS=${UNSPIN_STEPS:-24}
 # Other random programs than those of every run; a failure is repeated with the same seed.
 export PROPTEST_CASES=${PROPTEST_CASES:-1000} PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-$(date +%s)}
 echo "nightly: PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED"

@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
 # Installs what the tests can use, where that is possible: Debian, root. Everything here is optional: a test that
 # lacks something says that it is skipped.
+#
+#     ci/setup.sh          what the first tier uses
+#     ci/setup.sh --all    what the nightly tier and the benchmark use, too
 source "$(dirname "$0")/lib.sh"
 
 command -v apt-get >/dev/null || skip "this is no Debian: install a C compiler, stress-ng and liburcu yourself"
 packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-dev valgrind util-linux pkg-config)
 packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools sysbench rt-tests)
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
-packages+=(buffer bonnie++ dmsetup linux-perf)
-# What the benchmark of waits runs.
-packages+=(redis-server redis-tools nodejs ruby pigz ffmpeg make default-jdk-headless)
+packages+=(buffer bonnie++ dmsetup default-jdk-headless)
+if [ "${1:-}" = --all ]; then
+    # What perf measures is compared in the nightly tier; the others are run by the benchmark of waits.
+    packages+=(linux-perf redis-server redis-tools nodejs ruby pigz ffmpeg make)
+fi
 # Its name has Debian's version of Python in it.
 version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) &&
     packages+=("libpython$version-testsuite")

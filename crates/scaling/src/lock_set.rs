@@ -1,7 +1,7 @@
 //! Several equal locks: each thread uses one of them, chosen at random, at each step.
 //!
 //! Decomposition: for one lock, the time at the other locks is think time. Approximate, because the threads at the other
-//! locks are not independent of those at this one; `tests/simulation.rs` states the error.
+//! locks are not independent of those at this one; `tests/suite/simulation.rs` states the error.
 
 use crate::lock_chain::{LockChain, LockState};
 

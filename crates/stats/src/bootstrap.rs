@@ -9,7 +9,7 @@
 //! Bootstrap*, 1993, ch. 13) is too narrow with few rounds, like a z interval with divisor n instead of a t interval
 //! with n − 1: with 10 rounds it covers about 90 % instead of 95 %. Therefore the percentiles are taken at
 //! Φ(−t·√(n/(n−1))) instead of α/2. BCa (ibid., ch. 14) corrects bias and skew but not this error, which is the larger
-//! one at these sizes: `tests/calibration.rs` measures the coverage of this interval and shows that the plain one
+//! one at these sizes: `tests/suite/calibration.rs` measures the coverage of this interval and shows that the plain one
 //! fails.
 
 use crate::distribution::{normal_cdf, student_quantile};

@@ -48,7 +48,7 @@
 //! - T. Kalibera, R. Jones: *Rigorous benchmarking in reasonable time*, ISMM 2013.
 //! - H. S. Bloom: *Minimum detectable effects*, Evaluation Review 19(5), 1995.
 //!
-//! `tests/calibration.rs` checks by simulation what these methods promise: coverage, rate of false proofs, power. Its
+//! `tests/suite/calibration.rs` checks by simulation what these methods promise: coverage, rate of false proofs, power. Its
 //! long version runs with `cargo test --release -p unspin-stats -- --ignored`.
 #![forbid(unsafe_code)]
 

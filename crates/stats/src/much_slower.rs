@@ -9,7 +9,7 @@
 //!
 //! The test is repeated after each round, and p decreases by a factor of about six from round to round. So a level of
 //! alpha / 2 for one round keeps the sum over all rounds below alpha. It is one-sided: it can only end the measurement
-//! of a candidate that is slower. `tests/calibration.rs` measures the rate for equal programs.
+//! of a candidate that is slower. `tests/suite/calibration.rs` measures the rate for equal programs.
 
 use crate::candidate::Role;
 use crate::experiment::Experiment;

@@ -6,7 +6,7 @@
 //! reasonable time*, ISMM 2013). Two runs never overlap.
 //!
 //! The session ends when intervals are *narrow*, never when a difference looks *significant*: repeated checks for
-//! significance would find it in noise. `tests/calibration.rs` measures the rate of false proofs with this rule in
+//! significance would find it in noise. `tests/suite/calibration.rs` measures the rate of false proofs with this rule in
 //! force.
 
 use crate::advice::Advice;

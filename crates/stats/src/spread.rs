@@ -10,7 +10,7 @@
 //! For an odd number of runs one distance, that of the median itself, is zero by construction and contains no
 //! information. It is left out (Hines & O'Hara Hines, *Increased power with modified forms of the Levene (Med) test*,
 //! Biometrics 56(2), 2000). Otherwise the test with five runs would find a difference like McKenney's in one session
-//! of three instead of one of two (simulated in `tests/calibration.rs`).
+//! of three instead of one of two (simulated in `tests/suite/calibration.rs`).
 
 use crate::p_value::{Enumeration, PValue, TIE};
 use crate::random::Random;

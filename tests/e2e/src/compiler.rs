@@ -4,12 +4,10 @@
 //! decides on it. That is the compiler, its options, and the source with what it includes by `#include "FILE"`; not the
 //! headers of the system, so who updates those deletes the folder.
 
-use crate::{preload, run, tools};
-use sha2::{Digest, Sha256};
+use crate::{kept, run, tools};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -81,10 +79,13 @@ pub fn compile<S: AsRef<OsStr>>(source: &Path, options: &[S], to: &Path) -> bool
         run_compiler(command.arg(to));
         return true;
     }
-    let kept = preload::target_directory().join("compiled").join(key(&compiler, source, options));
+    let kept = place(&compiler, source, options);
     if !kept.exists() {
-        keep(&kept, |file| run_compiler(command.arg(file)))
-            .unwrap_or_else(|e| panic!("{}: {e}", kept.display()));
+        kept::keep(&kept, |file| {
+            run_compiler(command.arg(file));
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{}: {e}", kept.display()));
     }
     copy_program(&kept, to);
     true
@@ -109,44 +110,24 @@ fn is_temporary(option: &OsStr) -> bool {
     })
 }
 
-/// Creates the file by `write`, which is given another name: the file is there whole, or not at all. Tests that create the
-/// same one at the same time each write their own, and the last stays.
-fn keep(file: &Path, write: impl FnOnce(&Path)) -> io::Result<()> {
-    let folder = file.parent().expect("it lies in the folder of all that is kept");
-    fs::create_dir_all(folder)?;
-    let scratch = tempfile::tempdir_in(folder)?;
-    let unfinished = scratch.path().join("output");
-    write(&unfinished);
-    fs::rename(unfinished, file)
-}
-
 fn run_compiler(command: &mut Command) {
     let result = command.output().expect("the compiler was found, so it starts");
     assert!(result.status.success(), "{command:?} fails:\n{}", String::from_utf8_lossy(&result.stderr));
 }
 
-/// The name under which the output of a call is kept.
-fn key<S: AsRef<OsStr>>(compiler: &Path, source: &Path, options: &[S]) -> String {
-    let mut hash = Sha256::new();
-    // With its length, so that no two lists of parts are the same bytes.
-    let mut add = |part: &[u8]| {
-        hash.update(part.len().to_le_bytes());
-        hash.update(part);
-    };
-    add(compiler.as_os_str().as_bytes());
+/// Where the output of a call is kept.
+fn place<S: AsRef<OsStr>>(compiler: &Path, source: &Path, options: &[S]) -> PathBuf {
     let version =
         Command::new(compiler).arg("--version").output().expect("the compiler was found, so it starts");
-    add(&version.stdout);
-    for option in options {
-        add(option.as_ref().as_bytes());
-    }
+    let mut parts = vec![compiler.as_os_str().as_bytes().to_vec(), version.stdout];
+    parts.extend(options.iter().map(|option| option.as_ref().as_bytes().to_vec()));
     let mut files = BTreeSet::new();
     collect_included(source, &mut files);
     for file in files {
-        add(file.as_os_str().as_bytes());
-        add(&fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())));
+        parts.push(file.as_os_str().as_bytes().to_vec());
+        parts.push(fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())));
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    kept::place("compiled", &parts)
 }
 
 /// Adds a source and the files of this project that it includes.
@@ -198,22 +179,21 @@ impl Language {
 mod tests {
     use super::*;
 
-    /// The key of a program that includes a header with this text.
-    fn key_with(folder: &Path, header: &str, options: &[&str]) -> String {
+    /// The place of a program that includes a header with this text.
+    fn place_with(folder: &Path, header: &str, options: &[&str]) -> PathBuf {
         fs::write(folder.join("header.h"), header).unwrap();
         let source = folder.join("program.c");
         fs::write(&source, "#include \"header.h\"\nint main(void) { return VALUE; }\n").unwrap();
-        key(Path::new("/bin/true"), &source, options)
+        place(Path::new("/bin/true"), &source, options)
     }
 
     #[test]
-    fn key_follows_headers_and_options() {
+    fn place_follows_headers_and_options() {
         let folder = tempfile::tempdir().unwrap();
-        let first = key_with(folder.path(), "#define VALUE 0\n", &["-O1"]);
-        assert_eq!(first, key_with(folder.path(), "#define VALUE 0\n", &["-O1"]));
-        assert_ne!(first, key_with(folder.path(), "#define VALUE 1\n", &["-O1"]));
-        assert_ne!(first, key_with(folder.path(), "#define VALUE 0\n", &["-O2"]));
-        assert_ne!(first, key_with(folder.path(), "#define VALUE 0\n", &["-O", "1"]));
+        let first = place_with(folder.path(), "#define VALUE 0\n", &["-O1"]);
+        assert_eq!(first, place_with(folder.path(), "#define VALUE 0\n", &["-O1"]));
+        assert_ne!(first, place_with(folder.path(), "#define VALUE 1\n", &["-O1"]));
+        assert_ne!(first, place_with(folder.path(), "#define VALUE 0\n", &["-O2"]));
     }
 
     #[test]

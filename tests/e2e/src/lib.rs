@@ -11,8 +11,10 @@
 pub mod apache;
 mod compiler;
 mod eventually;
+mod kept;
 mod memcache;
 mod namespace;
+mod oracle;
 mod outcome;
 mod place;
 mod postgres;
@@ -53,11 +55,11 @@ use unspin_meter::Level;
 /// own, so the engines run beside the kernel, at the same time: such programs mostly sleep.
 pub fn conforms(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
-    let start = |world| Run::new(program.path(), world).args(args).start();
-    let engines = World::ENGINES.map(|world| (world, start(world)));
-    let bare = start(World::Bare).output();
+    let run = |world| Run::new(program.path(), world).args(args);
+    let engines = World::ENGINES.map(|world| (world, run(world).start()));
+    let bare = oracle::bare(run(World::Bare));
     // After the bare program and not beside it: both use the kernel's objects.
-    let control = start(World::Kernel).output();
+    let control = run(World::Kernel).output();
     let engines = engines.map(|(world, running)| (world, running.output()));
     assert!(bare.status.success(), "{source} fails on the kernel itself:\n{bare}");
     assert!(!bare.stdout.is_empty(), "{source} prints nothing: it tests nothing");
@@ -79,7 +81,7 @@ pub fn survives_the_meter(source: &str, args: &[&str]) {
 pub fn survives_replacement(source: &str, args: &[&str], kinds: &[LockKind]) {
     let Some(program) = build(source) else { return };
     let run = |world| Run::new(program.path(), world).args(args);
-    let bare = run(World::Bare).output();
+    let bare = oracle::bare(run(World::Bare));
     assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{bare}");
     for kind in kinds {
         let replaced = || run(World::Kernel).mutexes(&format!("{kind}\tall"));
@@ -95,7 +97,7 @@ pub fn survives_replacement(source: &str, args: &[&str], kinds: &[LockKind]) {
 pub fn survives_polling(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
     let run = |world| Run::new(program.path(), world).args(args);
-    let bare = run(World::Bare).output();
+    let bare = oracle::bare(run(World::Bare));
     assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{bare}");
     for waits in Waits::ALL {
         if waits == Waits::Poll && size(true, false) {

@@ -95,6 +95,21 @@ impl Run {
         self.env("UNSPIN_PLAN", path)
     }
 
+    /// What is to be executed.
+    pub(crate) fn command(&self) -> &Command {
+        &self.command
+    }
+
+    /// Where.
+    pub(crate) fn world(&self) -> World {
+        self.world
+    }
+
+    /// What the program will read from its standard input.
+    pub(crate) fn stdin(&self) -> &[u8] {
+        &self.input
+    }
+
     /// Runs to the end.
     ///
     /// # Panics

@@ -197,7 +197,7 @@ fn shares_of(report: &str) -> HashMap<String, f64> {
 }
 
 #[test]
-#[ignore = "nightly: compares with what perf measures in the same run; `lenses::profile_*` are in the first tier"]
+#[ignore = "nightly: compares with what perf measures in the same run; `lenses::profile_prints_the_table_of_readprofile` is in the first tier"]
 fn shares_of_functions_are_those_that_perf_finds() {
     let test = "shares_of_functions_are_those_that_perf_finds";
     let folder = tempfile::tempdir().unwrap();
