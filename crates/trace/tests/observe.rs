@@ -1,12 +1,15 @@
 //! Sessions on this machine's kernel. They need root (or CAP_PERFMON and CAP_SYSLOG) and tracefs.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use unspin_trace::{
     CallChain, Config, Error, Event, Frequency, INNERMOST, KernelSymbols, Losses, Payload, Processes, Record,
     RingSize, Sample, Session, Source, Stacks, Switch, Target, Tracefs,
 };
+
+/// After this time the expected records count as missing.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Prints past the capturing of the test's output why a test is skipped.
 fn skip(error: &Error) {
@@ -43,16 +46,45 @@ fn config(target: Target, event: Event) -> Config {
 }
 
 /// Reads until the command has ended; checks that the records come in the order of time.
-fn read_while_it_runs(mut session: Session, command: &mut Command) -> (Vec<Record>, Stacks, Losses, u32) {
+fn read_while_it_runs(session: Session, command: &mut Command) -> (Vec<Record>, Stacks, Losses, u32) {
+    read_until(session, command, |child, _| child.try_wait().unwrap().is_some())
+}
+
+/// As [`read_while_it_runs`], of a command that runs until it is killed: there have been enough records.
+fn read_enough(
+    session: Session,
+    command: &mut Command,
+    mut is_enough: impl FnMut(u32, &[Record]) -> bool,
+) -> (Vec<Record>, Stacks, Losses, u32) {
+    read_until(session, command, |child, records| {
+        let is_over = is_enough(child.id(), records);
+        if is_over {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        is_over
+    })
+}
+
+fn read_until(
+    mut session: Session,
+    command: &mut Command,
+    mut is_over: impl FnMut(&mut Child, &[Record]) -> bool,
+) -> (Vec<Record>, Stacks, Losses, u32) {
     session.start().unwrap();
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut records = Vec::new();
-    let mut note = |record: &Record, _: &Stacks| records.push(record.clone());
-    while child.try_wait().unwrap().is_none() {
-        session.read(&mut note);
+    let note = |records: &mut Vec<Record>, record: &Record| records.push(record.clone());
+    while !is_over(&mut child, &records) {
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("too few of {} records are the expected ones", records.len());
+        }
+        session.read(&mut |record, _| note(&mut records, record));
         std::thread::sleep(Duration::from_millis(5));
     }
-    let (stacks, losses) = session.finish(&mut note);
+    let (stacks, losses) = session.finish(&mut |record, _| note(&mut records, record));
     assert!(records.is_sorted_by_key(|record| record.time));
     (records, stacks, losses, child.id())
 }
@@ -64,18 +96,23 @@ fn samples(records: &[Record]) -> impl Iterator<Item = (&Record, &Sample)> {
     })
 }
 
-const BUSY: &str = "n=0; while [ $n -lt 60000 ]; do n=$((n+1)); done; : | true";
+/// It runs until it is killed, and has children now and then.
+const BUSY: &str = "while :; do n=0; while [ $n -lt 9000 ]; do n=$((n+1)); done; : | true; done";
 
 #[test]
 fn command_is_observed_from_its_start_with_its_children() {
     let Some(session) = session(&config(Target::Children, cpu_clock(CallChain::Both))) else { return };
-    let (records, stacks, losses, child) = read_while_it_runs(session, Command::new("sh").args(["-c", BUSY]));
-    assert_eq!(losses, Losses::default());
+    let has_children = |child: u32, records: &[Record]| {
+        records.iter().any(|record| record.payload == Payload::Fork { parent: child })
+    };
+    let (records, stacks, _, child) =
+        read_enough(session, Command::new("sh").args(["-c", BUSY]), |child, records| {
+            has_children(child, records)
+                && samples(records).count() > 5
+                && samples(records).any(|(_, sample)| !sample.in_kernel)
+        });
     let is_exec = |payload: &Payload| matches!(payload, Payload::Comm { name, exec: true } if name == "sh");
     assert!(records.iter().any(|record| record.pid == child && is_exec(&record.payload)));
-    let created = records.iter().filter(|record| record.payload == Payload::Fork { parent: child }).count();
-    assert!(created >= 1, "the two sides of the pipe are children: {created}");
-    assert!(samples(&records).count() > 5);
     assert!(samples(&records).any(|(_, sample)| !stacks.get(sample.stack).user.is_empty()));
     let own = std::process::id();
     assert!(records.iter().all(|record| record.pid != own), "the observer is not observed");
@@ -92,9 +129,10 @@ fn running_process_is_observed_with_children_that_it_gets() {
         Command::new("sh").args(["-c", "while :; do /bin/true; done"]).stdout(Stdio::null()).spawn().unwrap();
     let opened = session(&config(Target::Tree(target.id()), cpu_clock(CallChain::Kernel)));
     if let Some(session) = opened {
-        let (records, ..) = read_while_it_runs(session, Command::new("sleep").arg("0.3"));
-        assert!(records.iter().any(|record| record.payload == Payload::Fork { parent: target.id() }));
-        assert!(samples(&records).any(|(record, _)| record.pid != target.id()), "of its children");
+        let (records, ..) = read_enough(session, Command::new("sleep").arg("10000"), |_, records| {
+            records.iter().any(|record| record.payload == Payload::Fork { parent: target.id() })
+                && samples(records).any(|(record, _)| record.pid != target.id())
+        });
         let foreign = |record: &Record| record.pid == std::process::id() || record.pid == 0;
         assert!(!records.iter().any(foreign), "no others");
     }
@@ -105,12 +143,11 @@ fn running_process_is_observed_with_children_that_it_gets() {
 /// Without it, a timer of 1 ms never fires in processes that each run for less.
 #[test]
 fn short_processes_of_a_command_are_sampled() {
-    let forks = "n=0; while [ $n -lt 400 ]; do (:); n=$((n+1)); done";
+    let forks = "while :; do (:); done";
     let Some(session) = session(&config(Target::Started, cpu_clock(CallChain::None))) else { return };
-    let (records, _, losses, child) = read_while_it_runs(session, Command::new("sh").args(["-c", forks]));
-    assert_eq!(losses, Losses::default());
-    let of_children = samples(&records).filter(|(record, _)| record.pid != child).count();
-    assert!(of_children > 10, "{of_children}");
+    let (records, ..) = read_enough(session, Command::new("sh").args(["-c", forks]), |child, records| {
+        samples(records).filter(|(record, _)| record.pid != child).count() > 10
+    });
     assert!(samples(&records).all(|(record, _)| record.pid != std::process::id() && record.pid != 0));
 }
 
@@ -118,22 +155,21 @@ fn short_processes_of_a_command_are_sampled() {
 #[test]
 fn children_are_observed_without_records_of_names_and_mappings() {
     let mut target = Command::new("sh")
-        .args(["-c", "read line; dd if=/dev/zero of=/dev/null bs=1 count=300000; :"])
+        .args(["-c", "read line; while :; do dd if=/dev/zero of=/dev/null bs=1 count=9000; done"])
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let config = Config { processes: false, ..config(Target::Tree(target.id()), cpu_clock(CallChain::None)) };
-    if let Some(mut session) = session(&config) {
-        session.start().unwrap();
-        target.stdin.take().unwrap().write_all(b"\n").unwrap();
-        target.wait().unwrap();
-        let mut of_children = 0;
-        session.finish(&mut |record, _| {
-            let is_sample = matches!(record.payload, Payload::Sample(_));
-            of_children += usize::from(is_sample && record.pid != target.id());
+    if let Some(session) = session(&config) {
+        // The session is open before the target's first child.
+        let mut go = target.stdin.take();
+        read_enough(session, Command::new("sleep").arg("10000"), |_, records| {
+            if let Some(mut input) = go.take() {
+                input.write_all(b"\n").unwrap();
+            }
+            samples(records).filter(|(record, _)| record.pid != target.id()).count() > 5
         });
-        assert!(of_children > 5, "{of_children}");
     }
     target.kill().unwrap();
     target.wait().unwrap();
@@ -145,7 +181,13 @@ fn innermost_frames_of_a_stack_are_recorded() {
     let Some(mut event) = tracepoint("kmem:mm_page_alloc", &["order"]) else { return };
     event.call_chain = CallChain::KernelInnermost;
     let Some(session) = session(&config(Target::System, event)) else { return };
-    let (records, stacks, ..) = read_while_it_runs(session, Command::new("sh").args(["-c", "/bin/true; :"]));
+    // Other processes of the system may fill the rings: some command's records are read.
+    let execs = "while :; do /bin/true; done";
+    let (records, stacks, ..) =
+        read_enough(session, Command::new("sh").args(["-c", execs]), |child, records| {
+            let is_of_child = |record: &Record| record.payload == Payload::Fork { parent: child };
+            records.iter().filter(|record| is_of_child(record)).count() > 5
+        });
     let lengths = samples(&records).map(|(_, sample)| stacks.get(sample.stack));
     assert_eq!(lengths.map(|stack| stack.kernel.len()).max(), Some(INNERMOST.into()));
 }
@@ -178,6 +220,16 @@ fn records_that_do_not_fit_are_counted() {
     assert!(losses.records > 9000 && kept > 0, "{losses:?}, {kept} kept");
 }
 
+/// Where the kernel's own text begins and ends: modules and programs of the kernel's may lie elsewhere, without names.
+fn kernel_text() -> Option<std::ops::Range<u64>> {
+    let list = std::fs::read_to_string("/proc/kallsyms").ok()?;
+    let address = |name: &str| {
+        let line = list.lines().find(|line| line.ends_with(name))?;
+        u64::from_str_radix(line.split(' ').next()?, 16).ok()
+    };
+    Some(address(" T _stext")?..address(" T _etext")?)
+}
+
 #[test]
 fn samples_of_a_system_call_storm_have_names() {
     let symbols = match KernelSymbols::read() {
@@ -185,25 +237,16 @@ fn samples_of_a_system_call_storm_have_names() {
         Err(e) => return skip(&e),
     };
     assert!(symbols.code_bytes() > 1 << 20);
-    let Some(mut session) = session(&config(Target::System, cpu_clock(CallChain::None))) else { return };
-    session.start().unwrap();
-    let until = Instant::now() + Duration::from_millis(200);
-    while Instant::now() < until {
-        let _ = std::fs::metadata("/proc/self/status");
-    }
-    let own = std::process::id();
-    let (mut all, mut named) = (0, 0);
-    session.finish(&mut |record, _| {
-        if let Payload::Sample(sample) = &record.payload
-            && record.pid == own
-            && sample.in_kernel
-        {
-            all += 1;
-            named += usize::from(symbols.function(sample.ip).is_some());
-        }
+    let text = kernel_text().expect("both ends are listed where symbols are");
+    let Some(session) = session(&config(Target::Children, cpu_clock(CallChain::None))) else { return };
+    let of_text = |sample: &Sample| sample.in_kernel && text.contains(&sample.ip);
+    let storm = ["if=/dev/zero", "of=/dev/null", "bs=1"];
+    let (records, ..) = read_enough(session, Command::new("dd").args(storm), |_, records| {
+        samples(records).filter(|(_, sample)| of_text(sample)).count() > 10
     });
-    assert!(all > 10, "{all} samples");
-    assert!(named * 10 >= all * 9, "{named} of {all} have a name");
+    for (_, sample) in samples(&records).filter(|(_, sample)| of_text(sample)) {
+        assert!(symbols.function(sample.ip).is_some(), "{sample:?}");
+    }
 }
 
 #[test]
@@ -234,16 +277,24 @@ fn too_many_samples_a_second_name_the_setting() {
 #[test]
 fn context_switches_of_a_command_are_recorded_in_both_directions() {
     for target in [Target::Children, Target::System] {
-        let Some(session) = session(&config(target, Event::context_switches())) else { return };
-        let command = &mut Command::new("sh");
-        let (records, _, _, child) =
-            read_while_it_runs(session, command.args(["-c", "sleep 0.05; sleep 0.05"]));
+        let (records, child) = loop {
+            let ring = RingSize::AtMost(1 << 24);
+            let config = Config { ring, ..config(target, Event::context_switches()) };
+            let Some(session) = session(&config) else { return };
+            let command = &mut Command::new("sh");
+            let (records, _, losses, child) =
+                read_while_it_runs(session, command.args(["-c", "sleep 0.03; sleep 0.03; sleep 0.03"]));
+            // The switches of a busy system may fill the rings, and nothing is known about those that got lost.
+            if losses == Losses::default() {
+                break (records, child);
+            }
+        };
         let of_child = |switch| {
             let is_meant =
                 |record: &&Record| record.pid == child && record.payload == Payload::Switch(switch);
             records.iter().filter(is_meant).count()
         };
         let (to, from) = (of_child(Switch::In), of_child(Switch::Out));
-        assert!(to >= 2 && from.abs_diff(to) <= 1, "{target:?}: {to} {from}");
+        assert!(to >= 1 && from.abs_diff(to) <= 1, "{target:?}: {to} {from}");
     }
 }

@@ -141,24 +141,43 @@ fn lock_works_after_misuse() {
 
 struct ReportsTheWait;
 
+/// How a thread has waited for a lock that another one held for this time since they began.
+fn waited_while_held<L: RawLock>(held: Duration) -> Waited {
+    let guarded = Guarded::<L>::new();
+    guarded.lock();
+    let (started, is_started) = channel();
+    thread::scope(|s| {
+        let waiter = s.spawn(|| {
+            started.send(()).unwrap();
+            let waited = guarded.lock();
+            guarded.unlock();
+            waited
+        });
+        is_started.recv().unwrap();
+        thread::sleep(held);
+        guarded.unlock();
+        waiter.join().unwrap()
+    })
+}
+
 impl Property for ReportsTheWait {
     fn check<L: RawLock>(kind: LockKind) {
-        let guarded = Guarded::<L>::new();
-        guarded.lock();
-        let (started, is_started) = channel();
-        thread::scope(|s| {
-            let waiter = s.spawn(|| {
-                started.send(()).unwrap();
-                let waited = guarded.lock();
-                guarded.unlock();
-                waited
-            });
-            is_started.recv().unwrap();
-            thread::sleep(Duration::from_millis(50));
-            guarded.unlock();
-            let expected = if kind.is_experimental() { Waited::Spun } else { Waited::Slept };
-            assert_eq!(waiter.join().unwrap(), expected);
-        });
+        let expected = if kind.is_experimental() { Waited::Spun } else { Waited::Slept };
+        // On a busy machine the waiter may come after the release, or have no time to fall asleep before it. Each try lasts
+        // twice as long as the one before; no machine keeps a thread from its CPU for the last.
+        let mut held = Duration::from_millis(20);
+        loop {
+            let waited = waited_while_held::<L>(held);
+            if waited == expected {
+                break;
+            }
+            assert!(waited != Waited::Slept, "{kind} does not sleep");
+            assert!(
+                held < Duration::from_secs(60),
+                "{kind}: {waited:?} while the lock was held for {held:?}"
+            );
+            held *= 2;
+        }
     }
 }
 

@@ -135,10 +135,12 @@ fn object_is_not_freed_while_a_reader_holds_it() {
     let mut deferred = unsafe { heap.deferred.exclusive() };
     let (mut poll, free) = (|c| arena.rcu().poll(c), |g, a| heap.free(g, a));
     let mut retired = 0;
-    for n in 0..UPDATES {
-        let stamp = 2 * (n + ROOTS as u64) + 2;
+    while retired < UPDATES {
+        let stamp = 2 * (retired + ROOTS as u64) + 2;
         let Some(new) = heap.allocate(stamp) else {
             deferred.reap(&mut poll, free);
+            // On a busy machine a reader may be in its section for long.
+            std::thread::yield_now();
             continue;
         };
         let root = &heap.roots[dice.below(ROOTS as u64) as usize];
@@ -160,16 +162,19 @@ fn object_is_not_freed_while_a_reader_holds_it() {
     }
     arena.rcu().synchronize().unwrap();
     deferred.reap(&mut poll, free);
+    // They run until they are killed, but a busy machine may not have let them yet.
+    let count = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
+    while count(&heap.reads) == 0 || count(&heap.freed_by_workers) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     drop((readers, workers));
     let me = register(arena.rcu(), FenceMode::Full);
     while heap.deferred.work_queue().work(&arena.rcu().registry(), me, free) {}
 
-    let count = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
     assert_eq!(count(&heap.read_after_free), 0, "read after free");
     assert_eq!(count(&heap.freed_twice), 0, "freed twice");
     assert!(heap.deferred.work_queue().is_empty() && deferred.is_empty());
     assert_eq!(heap.objects.iter().filter(|object| count(&object.state) != 0).count(), ROOTS, "lost");
-    assert!(count(&heap.reads) > 0 && count(&heap.freed_by_workers) > 0 && retired > UPDATES / 2);
 }
 
 /// Check of the oracle: the same heap, freed without a grace period, must fail.

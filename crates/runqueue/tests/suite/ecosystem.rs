@@ -51,7 +51,7 @@ fn on_each(test: impl Fn(&Executor)) {
     for policy in Policy::ALL {
         let executor = Builder::new().policy(policy).workers(4).build().unwrap();
         test(&executor);
-        assert!(executor.wait_until_idle(Some(Duration::from_secs(60))), "{policy}");
+        assert!(executor.wait_until_idle(Some(Duration::from_secs(600))), "{policy}");
     }
 }
 

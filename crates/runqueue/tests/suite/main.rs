@@ -2,7 +2,6 @@
 
 mod ecosystem;
 mod environment;
-mod events;
 mod executor;
 mod metered;
 mod reads;

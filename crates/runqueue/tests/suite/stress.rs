@@ -15,7 +15,7 @@ use unspin_runqueue::{Builder, Executor, JoinHandle, Shutdown, sleep, yield_now}
 /// More than any machine of ours has CPUs.
 const WORKERS: usize = 16;
 /// What waits longer than this has been lost.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits for threads of a scope. The end of the scope would wait for them too, but the sanitizer would not see it: the
 /// standard library is not instrumented, and pthread_join is.

@@ -1,8 +1,8 @@
 //! What the methods promise, measured on simulated machines whose true values are known.
 //!
-//! The tests that always run simulate a few hundred sessions each, with fixed seeds. The ignored ones do the same with
-//! larger numbers: `cargo test --release -p unspin-stats -- --ignored --nocapture`. For each promise there is a
-//! deliberately wrong method that must violate it.
+//! The tests that always run simulate a few hundred sessions each, with fixed seeds. The ignored ones, which
+//! ci/nightly.sh runs, do the same with larger numbers. For each promise there is a deliberately wrong method that must
+//! violate it.
 
 use crate::common::{LOUD_NEIGHBOUR, Machine, Noise, SHARED_MACHINE};
 use rand::RngExt;
@@ -53,7 +53,7 @@ fn interval_covers_the_truth() {
 }
 
 #[test]
-#[ignore = "long: 5000 sessions for each number of rounds"]
+#[ignore = "nightly: 5000 sessions for each number of rounds; interval_covers_the_truth holds the same rule"]
 fn interval_covers_the_truth_long() {
     assert_covers(ours, SHARED_MACHINE, &[6, 7, 8, 10, 12, 15, 20, 40], 5_000);
 }
@@ -241,7 +241,7 @@ fn no_difference_is_rarely_proven_where_there_is_none() {
 }
 
 #[test]
-#[ignore = "long: 3000 sessions for each number of candidates"]
+#[ignore = "nightly: 3000 sessions for each number of candidates; no_difference_is_rarely_proven_where_there_is_none holds the same rule"]
 fn no_difference_is_rarely_proven_where_there_is_none_long() {
     for means in [&[1.0; 3][..], &[1.0; 4], &[1.0; 5]] {
         let session = Session { means, ..NO_DIFFERENCE };
@@ -342,7 +342,7 @@ fn equal_candidate_is_rarely_given_up_as_slower() {
 }
 
 #[test]
-#[ignore = "long: 2000 sessions for each noise and deadline"]
+#[ignore = "nightly: 2000 sessions for each noise and deadline; equal_candidate_is_rarely_given_up_as_slower holds the same rule"]
 fn equal_candidate_is_rarely_given_up_as_slower_long() {
     assert_few_wrong_verdicts(2_000);
 }

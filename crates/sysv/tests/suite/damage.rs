@@ -13,7 +13,7 @@ use unspin_sys::Errno;
 use unspin_sys::ipc::{self, Sembuf, flag};
 use unspin_sysv::{Engine, Kind, Options};
 
-const SECONDS: u32 = 100;
+const SECONDS: u32 = 600;
 
 /// Size of the segments, which other segments do not have.
 const SEGMENT: usize = 54_321;

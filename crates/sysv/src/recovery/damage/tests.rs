@@ -17,7 +17,7 @@ use std::time::Duration;
 use unspin_rcu::Slot;
 use unspin_sync::atomic::AtomicU64;
 use unspin_sync::atomic::Ordering::{Relaxed, SeqCst};
-use unspin_sync::machine::AtomicBool;
+use unspin_sync::machine::{self, AtomicBool};
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag};
 
@@ -200,6 +200,7 @@ fn genuine_owner_is_never_disproved() {
     let (inner, engine, set) = (scene.inner(), scene.engine, scene.set);
     let lock = scene.lock(Which::Set);
     static DONE: AtomicBool = AtomicBool::new(false);
+    static SUSPECTED: machine::AtomicU64 = machine::AtomicU64::new(0);
     let owners = [0, 1].map(|n| {
         thread::spawn(move || {
             for round in 0..20_000 {
@@ -209,6 +210,11 @@ fn genuine_owner_is_never_disproved() {
                     let guard = inner.guard_by_id::<Set>(me, Call::Semop, set, |_| Ok(())).unwrap();
                     // Longer than the others spin, and than they sleep before they check the owner.
                     thread::sleep(Duration::from_millis(12));
+                    // The other threads have so many occasions, however busy the machine is.
+                    let enough = SUSPECTED.load(SeqCst) + 200;
+                    while SUSPECTED.load(SeqCst) < enough && !DONE.load(SeqCst) {
+                        thread::yield_now();
+                    }
                     drop(guard);
                 }
                 if round % 64 == 0 {
@@ -218,19 +224,22 @@ fn genuine_owner_is_never_disproved() {
         })
     });
     let suspicious = thread::spawn(move || {
-        let mut suspected = 0u64;
         while !DONE.load(SeqCst) {
             if let Some(owner) = lock.owner() {
-                suspected += 1;
+                SUSPECTED.fetch_add(1, SeqCst);
                 let participant = &inner.participants()[owner.index() as usize];
-                assert!(!participant.lock_count.disproves_owner(lock, owner));
+                if participant.lock_count.disproves_owner(lock, owner) {
+                    // The owners must not wait for this thread.
+                    DONE.store(true, SeqCst);
+                    panic!("a genuine owner is disproved");
+                }
             }
         }
-        suspected
     });
     owners.into_iter().for_each(|owner| owner.join().unwrap());
     DONE.store(true, SeqCst);
-    assert!(suspicious.join().unwrap() > 1000, "no owner was checked");
+    suspicious.join().unwrap();
+    assert!(SUSPECTED.load(SeqCst) >= 2000, "no owner was checked");
     assert!(!engine.is_damaged());
 }
 

@@ -96,10 +96,19 @@ fn waiting<T: Send + 'static>(
         tell.send(unsafe { libc::gettid() }).unwrap();
         call(&engine)
     });
-    let stat = format!("/proc/self/task/{}/stat", told.recv().unwrap());
+    let folder = format!("/proc/self/task/{}", told.recv().unwrap());
+    let read = |file: &str| std::fs::read_to_string(format!("{folder}/{file}"));
+    // On a busy machine a thread may also sleep for another lock of this program, as the allocator's. Those are private
+    // futexes, and a waiter of an arena sleeps on a shared one.
+    let shared_wait = format!("{} 0x", libc::SYS_futex);
+    let is_shared_wait = |call: String| {
+        call.starts_with(&shared_wait) && call.split(' ').nth(2) == Some(&format!("{:#x}", libc::FUTEX_WAIT))
+    };
     let asleep = || {
-        let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+        let stat = read("stat").unwrap_or_default();
+        // Not all kernels tell the call.
         stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'))
+            && read("syscall").map_or(true, is_shared_wait)
     };
     let mut seen = 0;
     while seen < 3 {

@@ -107,6 +107,20 @@ pub fn follow(child: i32, steps: usize) -> End {
     End::Killed
 }
 
+/// As [`follow`], of a child that naps at most: what it waits for has happened, or is on its way. On a busy machine a nap
+/// lasts longer than [`ASLEEP`].
+pub fn follow_while_it_naps(child: i32, steps: usize) -> End {
+    let (began, mut taken) = (Instant::now(), 0);
+    loop {
+        match follow(child, steps - taken) {
+            End::Asleep(more) => taken += more,
+            End::Finished(more) => return End::Finished(taken + more),
+            End::Killed => return End::Killed,
+        }
+        assert!(began.elapsed() < Duration::from_secs(300), "it sleeps after {taken} steps");
+    }
+}
+
 /// Numbers of steps to be tried, up to the end of the operation.
 pub fn moments(total: usize) -> Vec<usize> {
     let sample = match std::env::var("UNSPIN_STEPS").as_deref() {

@@ -1,7 +1,9 @@
 //! SEM_UNDO: the operations of a dead process are undone completely and once.
 
 use crate::every_instruction::sets::{Holder, ctl, op, set, undoable, values};
-use crate::every_instruction::stepping::{End, each_moment, engines, finish, follow, ignore, moments, start};
+use crate::every_instruction::stepping::{
+    End, each_moment, engines, finish, follow, follow_while_it_naps, ignore, moments, start,
+};
 use std::sync::Mutex;
 use unspin_sys::ipc::{Sembuf, flag};
 use unspin_sysv::Engine;
@@ -53,14 +55,14 @@ fn awakened(engine: &Engine, steps: usize) -> usize {
     let sleeper = start(engine, id, &|| ignore(engine.semop_ops(id, &[undoable(0, -1)])));
     assert!(matches!(follow(sleeper, 1 << 20), End::Asleep(_)), "the token is taken");
     holder.kill();
-    let end = follow(sleeper, steps);
+    let end = follow_while_it_naps(sleeper, steps);
     finish(sleeper, &end);
     assert_eq!(values(engine, id), [1, 5, 0], "{end:?} after {steps} steps");
     ctl(engine, id, 0, flag::IPC_RMID, 0).unwrap();
     match end {
         End::Finished(taken) => taken,
         End::Killed => steps,
-        End::Asleep(_) => panic!("the token is its own, or on its way"),
+        End::Asleep(_) => unreachable!("the token is its own, or on its way"),
     }
 }
 

@@ -1,16 +1,19 @@
 //! Which worker notices an event of the reactor, while others run tasks. The reactor is the process's, so the workers of
-//! another test would notice it too: the tests of this file run one after another.
+//! another test would notice it too: this file is a program of its own, and its tests run one after another.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::task::{Context, Poll, Wake};
+use std::task::{Context, Wake};
 use std::time::{Duration, Instant};
 use unspin_runqueue::queue::Policy;
 use unspin_runqueue::schedule::{Nice, Priority};
 use unspin_runqueue::{Builder, sleep, yield_now};
 
 static ALONE: Mutex<()> = Mutex::new(());
+
+/// After this time an event counts as not noticed.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The other tasks never end, so their worker has tasks at all times. Their runs measure the time.
 #[test]
@@ -69,11 +72,16 @@ fn worker_that_sleeps_since_before_the_first_timer_drives_the_reactor() {
         let task = executor.spawn(async move {
             let (tell, told) = mpsc::channel();
             let waker = Arc::new(Tell(tell)).into();
-            let mut timer = pin!(sleep(Duration::from_millis(5)));
-            assert_eq!(timer.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Pending);
+            // A timer that is over before it is polled waits for no worker: then a longer one is tried.
+            let mut time = Duration::from_millis(5);
+            let mut timer = pin!(sleep(time));
+            while timer.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                time *= 2;
+                timer.set(sleep(time));
+            }
             yield_now().await;
             // A task that blocks its thread.
-            result.send(told.recv_timeout(Duration::from_secs(10)).is_ok()).unwrap();
+            result.send(told.recv_timeout(PATIENCE).is_ok()).unwrap();
         });
         assert!(has_ended.recv().unwrap(), "{policy}: the timer was not noticed");
         task.detach();
