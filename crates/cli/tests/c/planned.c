@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     given(kind, sizeof kind);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "burn") == 0 && strcmp(kind, "none") != 0 && getenv("UNSPIN_RECORD") == NULL)
-            burn_until(strcmp(kind, "poll") == 0 || strcmp(kind, "both") == 0 ? 0.6 : 0.2);
+            burn_until(strcmp(kind, "poll") == 0 || strcmp(kind, "both") == 0 ? 0.3 : 0.1);
         size_t length = strcspn(argv[i], "=");
         if (strlen(kind) == length && strncmp(kind, argv[i], length) == 0)
             speed = argv[i] + length + 1;

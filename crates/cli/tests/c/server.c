@@ -62,9 +62,12 @@ static int server(const char *name) {
     }
     if (is("daemon") && fork() != 0) return 0;
     if (is("does-not-stop")) signal(SIGTERM, SIG_IGN);
-    if (is("leaves-a-worker") && fork() == 0) {
+    if (is("leaves-a-worker")) {
+        /* Before the fork, so that the worker is never without it. */
         signal(SIGTERM, SIG_IGN);
-        for (;;) pause();
+        if (fork() == 0)
+            for (;;) pause();
+        signal(SIGTERM, SIG_DFL);
     }
     if (is("crashes-at-stop")) signal(SIGTERM, crash);
     signal(SIGPIPE, SIG_IGN);

@@ -81,7 +81,8 @@ fn meter_names_group_locks_after_their_creator() {
     assert_eq!(code, Some(0), "{out}{err}");
     let lock =
         err.lines().find(|line| line.contains("mutex initialised at")).unwrap_or_else(|| panic!("{err}"));
-    assert!(lock.contains("(3) ") && lock.contains("hackbench::queue::Queues::new ▸ "), "{lock}");
+    // The compiler decides which functions of the creator it inlines.
+    assert!(lock.contains("(3) ") && lock.contains("hackbench::queue::"), "{lock}");
 }
 
 /// The number of wait4(2) on x86-64: /proc/PID/syscall begins with it.
@@ -178,6 +179,7 @@ fn too_many_tasks_are_refused_before_any_starts() {
 #[test]
 fn too_few_processes_are_reported_in_one_line() {
     const LIMIT: &str = "ulimit -u 20";
+    let _alone = crate::common::PROCESSES_OF_NOBODY.lock();
     let mut nobody = Command::new("setpriv");
     let script = format!("{LIMIT} && exec {} hackbench 5", env!("CARGO_BIN_EXE_unspin"));
     nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", &script]);

@@ -1,7 +1,11 @@
 //! What attaches segments. A program of its own, because the tests of the other one fork: a child has its parent's segments attached
 //! too, which counts, and keeps what is removed.
 
-#[path = "../suite/common/mod.rs"]
-mod common;
+mod common {
+    #[path = "../../suite/common/noise.rs"]
+    pub mod noise;
+    #[path = "../../suite/common/pages.rs"]
+    pub mod pages;
+}
 mod shm;
 mod typed;

@@ -158,3 +158,6 @@ pub fn compiled_with(source: &str, options: &[&str], folder: &Path) -> Option<Pa
 pub fn is_quiet() -> bool {
     size(false, true)
 }
+
+/// Held by a test that limits the processes of the user 65534: its neighbours' count, too.
+pub static PROCESSES_OF_NOBODY: std::sync::Mutex<()> = std::sync::Mutex::new(());
