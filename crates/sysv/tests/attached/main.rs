@@ -1,11 +1,9 @@
 //! What attaches segments. A program of its own, because the tests of the other one fork: a child has its parent's segments attached
 //! too, which counts, and keeps what is removed.
 
-mod common {
-    #[path = "../../suite/common/noise.rs"]
-    pub mod noise;
-    #[path = "../../suite/common/pages.rs"]
-    pub mod pages;
-}
+#[path = "../suite/common/noise.rs"]
+mod noise;
+#[path = "../suite/common/pages.rs"]
+mod pages;
 mod shm;
 mod typed;

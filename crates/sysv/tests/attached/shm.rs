@@ -1,7 +1,7 @@
 //! Segments: names of an arena for memory of the kernel.
 
-use crate::common::noise::Noise;
-use crate::common::pages::pages;
+use crate::noise::Noise;
+use crate::pages::pages;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
