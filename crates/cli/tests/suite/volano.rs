@@ -128,7 +128,7 @@ fn stalled_client_fails_the_run_after_the_timeout() {
     const SIGSTOP: i32 = 19;
     let (mut run, server, client) = endless(&["--timeout", "3s"]);
     child::signal(client, Signal::PassedOn(SIGSTOP)).unwrap();
-    assert_failed(&mut run, "no message moved for 3");
+    assert_failed(&mut run, "no message moved for 3 s (--timeout)");
     assert!(gone(server) && gone(client));
 }
 
