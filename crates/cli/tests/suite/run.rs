@@ -1,6 +1,6 @@
 //! `unspin run`: exit code, environment and arguments of the program.
 
-use crate::common::{finish, skip, unspin};
+use crate::common::{finish, is_alone, skip, unspin};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -26,6 +26,10 @@ fn signal_that_kills_the_program_is_visible_to_the_caller() {
 /// A plan is observed from outside: the program is where its caller started unspin.
 #[test]
 fn program_under_a_plan_has_pid_parent_and_descriptors_of_its_own() {
+    // A program that starts while another test opens a terminal inherits that.
+    if !is_alone("run::program_under_a_plan_has_pid_parent_and_descriptors_of_its_own") {
+        return;
+    }
     let script = r#"echo $$ $PPID; echo /proc/$$/fd/*; cat /proc/$$/task/$$/children; echo; echo "$UNSPIN_TALLY"; kill -9 $$"#;
     let mut command = unspin(&["run", "--mutex", "adaptive", "sh", "-c", script]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();

@@ -324,10 +324,12 @@ mod tests {
             let options::Command::Prove(options) = command.command else { panic!("not prove") };
             options
         };
-        let proof = |candidates| budget::proof(candidates, second, second);
-        let most = |seconds: u64, arguments: &[&str]| {
+        // Hours, of which the test itself takes none.
+        let hour = Duration::from_hours(1);
+        let proof = |candidates| budget::proof(candidates, hour, hour);
+        let most = |hours: u32, arguments: &[&str]| {
             let options = parsed(arguments);
-            finalists(&TimeBudget::begin(Duration::from_secs(seconds), options.runs), &options, &proof)
+            finalists(&TimeBudget::begin(hours * hour, options.runs), &options, &proof)
         };
         assert_eq!((most(35, &["ls"]), most(45, &["ls"]), most(90, &["ls"])), (1, 2, 3));
         assert_eq!((most(1, &["--runs", "6", "ls"]), most(1, &["--runs", "8", "ls"])), (1, 3));

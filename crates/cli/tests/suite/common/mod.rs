@@ -4,11 +4,12 @@ pub mod util_linux;
 
 pub use unspin_e2e::{size, skip};
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
+use unspin_sys::child::{self, Signal};
 
 /// The program, with a cache folder for the tests.
 pub fn unspin(arguments: &[&str]) -> Command {
@@ -100,6 +101,16 @@ impl Background {
         self.child.wait().unwrap()
     }
 
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Kills it.
+    pub fn end(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// The rest of its standard error.
     pub fn rest(&mut self) -> String {
         let mut text = String::new();
@@ -138,6 +149,107 @@ pub fn children_of(pid: u32) -> Vec<u32> {
 pub fn gone(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// Whether this process runs a test alone, which the test then does. In the process of all tests, runs the test in a process of
+/// its own: there no other test opens files, which a program started at that moment can inherit.
+pub fn is_alone(test: &str) -> bool {
+    const ALONE: &str = "UNSPIN_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some_and(|alone| alone == test) {
+        return true;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test]).env(ALONE, test).stderr(Stdio::inherit());
+    let Output { status, stdout, .. } = command.output().unwrap();
+    let said = String::from_utf8_lossy(&stdout);
+    assert!(status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
+/// A field of a status file of a process or thread; empty if it has ended.
+fn status(process: &str, field: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+/// Whether a process catches this signal.
+pub fn catches(pid: u32, signal: u32) -> bool {
+    let mask = u64::from_str_radix(&status(&pid.to_string(), "SigCgt"), 16).unwrap_or_default();
+    mask >> (signal - 1) & 1 == 1
+}
+
+pub fn threads_of(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
+}
+
+/// How often a thread has slept.
+fn sleeps(tid: u32) -> u64 {
+    status(&tid.to_string(), "voluntary_ctxt_switches").parse().unwrap_or_default()
+}
+
+const SIGINT: u32 = 2;
+const SIGTERM: u32 = 15;
+const SIGCONT: i32 = 18;
+const SIGSTOP: i32 = 19;
+/// futex(2) on x86-64.
+const SYS_FUTEX: &str = "202 ";
+
+/// Waits until `unspin meter` has begun to observe processes that it has not started: it catches the signals that end the
+/// observation, SIGTERM as the last one, and its other thread waits until it reads the rings again.
+pub fn wait_until_it_observes(unspin: &Background) {
+    let pid = unspin.pid();
+    let call = |tid: &u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall"));
+    wait_until("unspin observes", || {
+        let others: Vec<u32> = threads_of(pid).into_iter().filter(|&tid| tid != pid).collect();
+        catches(pid, SIGTERM)
+            && !others.is_empty()
+            && others.iter().all(|tid| call(tid).is_ok_and(|call| call.starts_with(SYS_FUTEX)))
+    });
+}
+
+/// Lets `unspin meter`, which observes a running process, see a thread of it sleep so many times.
+pub fn wait_for_sleeps(unspin: &Background, tid: u32, times: u64) {
+    wait_until_it_observes(unspin);
+    let before = sleeps(tid);
+    wait_until("the thread has slept", || sleeps(tid) >= before + times);
+}
+
+/// Ends an observation by SIGINT, and returns the report and the exit code.
+pub fn end_observation(mut unspin: Background) -> (String, Option<i32>) {
+    child::signal(unspin.pid(), Signal::PassedOn(SIGINT as i32)).unwrap();
+    let report = unspin.rest();
+    (report, unspin.wait().code())
+}
+
+/// Runs a program under `unspin meter` with these options. While it runs, unspin is stopped, so that it reads no event. Returns
+/// standard error and the exit code.
+pub fn finish_unread(options: &[&str], program: &[&str]) -> (String, Option<i32>) {
+    let script = "echo ready >&2; read line; \"$@\"; code=$?; echo ended >&2; read line; exit $code";
+    let mut command = unspin(&[&["meter"], options, &["sh", "-c", script, "sh"], program].concat());
+    command.stdin(Stdio::piped());
+    let mut run = Background::start(command);
+    let mut input = run.child.stdin.take().unwrap();
+    let pid = run.pid();
+    run.wait_for_line("ready");
+    child::signal(pid, Signal::PassedOn(SIGSTOP)).unwrap();
+    wait_until("unspin is stopped", || {
+        threads_of(pid).iter().all(|tid| status(&tid.to_string(), "State").starts_with('T'))
+    });
+    input.write_all(b"\n").unwrap();
+    run.wait_for_line("ended");
+    child::signal(pid, Signal::PassedOn(SIGCONT)).unwrap();
+    input.write_all(b"\n").unwrap();
+    let report = run.rest();
+    (report, run.wait().code())
+}
+
+/// How many waits of `mmap_storm` make more events than rings of 4 KB hold, of which each CPU has one: an event takes 48 bytes and
+/// more, and a thread sleeps some times in one wait.
+pub fn more_than_4k_hold() -> String {
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    (200 * cpus).to_string()
 }
 
 /// Compiles a program of `tests/c` into the folder. Returns none and prints a `SKIPPED` line if there is no compiler.
