@@ -3,22 +3,22 @@
 #
 #   crates/c/install.sh PREFIX              for example /usr/local, or $HOME/.local
 #   crates/c/install.sh --profile dev PREFIX    with debug assertions
-#   crates/c/install.sh --built FOLDER PREFIX   libraries that are built already
 #
 # DESTDIR is put in front of PREFIX, as in make install, and is not written into anything.
 set -euo pipefail
 
 usage() {
-    echo "usage: $0 [--profile PROFILE | --built FOLDER] PREFIX" >&2
+    echo "usage: $0 [--profile PROFILE] PREFIX" >&2
     exit 2
 }
 
 # The profile in which the engine is inlined into the functions that C calls.
-profile=preload built=
-case ${1:-} in
-    --profile) [ $# -ge 2 ] || usage; profile=$2; shift 2 ;;
-    --built) [ $# -ge 2 ] || usage; built=$2; shift 2 ;;
-esac
+profile=preload
+if [ "${1:-}" = --profile ]; then
+    [ $# -ge 2 ] || usage
+    profile=$2
+    shift 2
+fi
 [ $# -eq 1 ] || usage
 case $1 in
     /*) prefix=${1%/} ;;
@@ -35,15 +35,13 @@ value() {
 version=$(value version) url=$(value repository)
 name=libunspin_sysv.so
 
-if [ -z "$built" ]; then
-    target=${CARGO_TARGET_DIR:-$root/target}
-    "${CARGO:-cargo}" build --quiet --locked --manifest-path "$root/Cargo.toml" --package unspin-c \
-        --profile "$profile" --target-dir "$target"
-    case $profile in
-        dev) built=$target/debug ;;
-        *) built=$target/$profile ;;
-    esac
-fi
+target=${CARGO_TARGET_DIR:-$root/target}
+"${CARGO:-cargo}" build --quiet --locked --manifest-path "$root/Cargo.toml" --package unspin-c \
+    --profile "$profile" --target-dir "$target"
+case $profile in
+    dev) built=$target/debug ;;
+    *) built=$target/$profile ;;
+esac
 
 install -d "$into/include/unspin" "$into/lib/pkgconfig"
 install -m 644 "$here/include/unspin/sysv.h" "$into/include/unspin/"

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use unspin_e2e::{find_tool, skip, target_directory};
+use unspin_e2e::{find_tool, profile_folder, skip, target_directory};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -20,11 +20,11 @@ fn installed(test: &str, tools: &[&str]) -> Option<&'static Path> {
     }
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     Some(PREFIX.get_or_init(|| {
-        // Cargo has built the libraries beside this program.
-        let program = std::env::current_exe().unwrap();
         let prefix = target_directory().join("c-prefix");
+        let profile = if profile_folder() == "debug" { "dev".into() } else { profile_folder() };
         let mut install = Command::new(Path::new(HERE).join("install.sh"));
-        succeed(install.arg("--built").arg(program.parent().unwrap()).arg(&prefix).env_remove("DESTDIR"));
+        install.args(["--profile", &profile]).arg(&prefix).env("CARGO_TARGET_DIR", target_directory());
+        succeed(install.env("CARGO", env!("CARGO")).env_remove("DESTDIR"));
         prefix
     }))
 }

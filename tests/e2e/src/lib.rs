@@ -37,7 +37,7 @@ pub use namespace::own_ipc_namespace;
 pub use outcome::{Outcome, assert_same};
 pub use place::Place;
 pub use postgres::Postgres;
-pub use preload::{has_landing_pads, library as preload, target_directory};
+pub use preload::{has_landing_pads, library as preload, profile_folder, target_directory};
 pub use process::Process;
 pub use recorder::{LEVELS, Recorder};
 pub use run::{Run, scratch};

@@ -1,15 +1,13 @@
 //! The library under test.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::SystemTime;
 
 /// Names the library that the programs of the tests load.
 const CHOICE: &str = "UNSPIN_TEST_LIBRARY";
 
-/// `libunspin_preload.so`: by default as cargo builds it for the tests of its package, with debug assertions; with
+/// `libunspin_preload.so`, built by cargo: by default in the profile of the tests, with debug assertions; with
 /// `UNSPIN_TEST_LIBRARY=embedded` as the `unspin` binary contains it, without. `ci/release.sh` runs the tests with that one.
 ///
 /// # Panics
@@ -28,20 +26,22 @@ pub fn has_landing_pads() -> bool {
     std::env::var_os(CHOICE).is_none() && cfg!(debug_assertions)
 }
 
-/// The library beside the test programs. `cargo test` builds it before it runs them; if only these tests are built, a second cargo
-/// builds it (cargo releases its lock while tests run).
+/// The library in the profile of this test program. Cargo releases its lock while tests run, and builds only what has changed.
 fn checked() -> PathBuf {
-    let program = std::env::current_exe().expect("/proc is mounted");
-    let profile =
-        program.ancestors().nth(2).and_then(Path::file_name).expect("a test program lies in PROFILE/deps");
-    let path = program.with_file_name("libunspin_preload.so");
-    if built_at(&path).is_none_or(|built| built < newest_source()) {
-        let profile = if profile == "debug" { "dev".as_ref() } else { profile };
-        let mut cargo = cargo();
-        build(cargo.arg("--profile").arg(profile).arg("--target-dir").arg(target_directory()));
-    }
+    let folder = target_directory().join(profile_folder());
+    let profile = if profile_folder() == "debug" { "dev".to_owned() } else { profile_folder() };
+    build(cargo().arg("--profile").arg(profile).arg("--target-dir").arg(target_directory()));
+    let path = folder.join("libunspin_preload.so");
     assert!(path.exists(), "cargo built no {}", path.display());
     path
+}
+
+/// The folder of a profile: the test program is at `PROFILE/deps/NAME` in the target directory.
+pub fn profile_folder() -> String {
+    let program = std::env::current_exe().expect("/proc is mounted");
+    let folder =
+        program.ancestors().nth(2).and_then(Path::file_name).expect("a test program lies in PROFILE/deps");
+    folder.to_string_lossy().into_owned()
 }
 
 /// The library as the build script of `unspin` builds it; nothing is built twice.
@@ -66,29 +66,6 @@ fn build(cargo: &mut Command) {
     let status =
         cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo, which runs this test, starts");
     assert!(status.success(), "the preload library does not build");
-}
-
-fn built_at(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path).ok()?.modified().ok()
-}
-
-/// When the newest source of any crate was changed.
-fn newest_source() -> SystemTime {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
-    let mut newest = SystemTime::UNIX_EPOCH;
-    let mut unread = vec![crates];
-    while let Some(folder) = unread.pop() {
-        for entry in fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())).flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                // Tests are no part of the library, and programs under test write into their folders.
-                unread.extend((path.file_name() != Some("tests".as_ref())).then_some(path));
-            } else if path.extension().is_some_and(|end| end == "rs" || end == "toml") {
-                newest = built_at(&path).map_or(newest, |changed| newest.max(changed));
-            }
-        }
-    }
-    newest
 }
 
 /// The target directory of this workspace: the test program is at `PROFILE/deps/NAME` in it.
