@@ -189,7 +189,7 @@ fn lost_turn_fails_the_run_after_the_timeout() {
     for model in ["threads", "tasks", "tokio"] {
         let options = ["--timeout", "300ms", "--model", model];
         let Some(err) = failure_over_network("lose", &options) else { return };
-        assert!(err.starts_with("unspin: volano: run 1: no message moved for 3: "), "{err}");
+        assert!(err.starts_with("unspin: volano: run 1: no message moved for 0.3 s (--timeout): "), "{err}");
     }
 }
 
