@@ -370,6 +370,7 @@ fn hang_up_ends_unspin_and_the_program() {
 }
 
 #[test]
+#[ignore = "nightly: on a busy machine Escape and the key behind it are read as one; the unit tests of `top/draw` have `window_of_every_size_is_drawn`"]
 fn window_of_any_size_is_drawn() {
     let Some(mut top) = TerminalSession::start("window_of_any_size_is_drawn", &["-i", "100ms"], &[]) else {
         return;
