@@ -2,7 +2,7 @@
 //!
 //! What was compiled once is copied: `target/compiled` has the output of each call, named after the hash of all that
 //! decides on it. That is the compiler, its options, and the source with what it includes by `#include "FILE"`; not the
-//! headers of the system, so who updates those deletes the folder.
+//! headers of the system: after an update of those, delete the folder.
 
 use crate::{kept, run, tools};
 use std::collections::BTreeSet;
