@@ -1,6 +1,6 @@
 //! Programs that fork, exec, start threads early, bring another allocator, change their user.
 
-use unspin_e2e::{Run, World, assert_same, build, build_library, conforms, shared_library, skip};
+use unspin_e2e::{Run, World, assert_same, build, build_library, conforms, shared_library, size, skip};
 
 #[test]
 fn processes_and_threads() {
@@ -46,5 +46,6 @@ fn beside_another_allocator() {
 /// Grants to a crowd of dead waiters, a handler between the halves of a call, cancellation, a file size limit.
 #[test]
 fn crowds_of_the_dead_and_handlers_in_between() {
-    conforms("crowd", &[]);
+    // How many signals interrupt a process.
+    conforms("crowd", size(&["20000"], &["200000"]));
 }
