@@ -197,6 +197,36 @@ static int sleeps(struct job job)
     return poll(&p, 1, 60) == 0;
 }
 
+/* Waits until a process or a thread sleeps, and goes on sleeping for a while: in a call, not on its way there. */
+static void await_asleep(pid_t id)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", id);
+    for (int asleep = 0; asleep < 4;) {
+        int fd = open(path, O_RDONLY);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        close(fd);
+        if (n <= 0)
+            return;
+        text[n] = 0;
+        char *state = strrchr(text, ')');
+        asleep = state != NULL && (state[2] == 'S' || state[2] == 'Z') ? asleep + 1 : 0;
+        usleep(3000);
+    }
+}
+
+/* A child sends this process a signal when this process sleeps. A timer may be over before the call that it shall interrupt. */
+static void signal_when_asleep(int signal)
+{
+    pid_t sleeper = getpid();
+    fflush(stdout);
+    if (MUST(fork()) == 0) {
+        await_asleep(sleeper);
+        kill(sleeper, signal);
+        _exit(0);
+    }
+}
+
 /* Waits until exactly so many sleepers are counted. The test run as a whole has a limit. */
 static void await_count(int id, int num, int command, int count)
 {

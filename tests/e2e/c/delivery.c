@@ -226,19 +226,20 @@ static void restarting(void)
     int ends[2];
     char byte;
     MUST(pipe(ends));
-    struct itimerval soon = { .it_value = { 0, 20000 } };
     set(SIGALRM, 0, 0);
-    setitimer(ITIMER_REAL, &soon, NULL);
+    signal_when_asleep(SIGALRM);
     ROW("read, interrupted", read(ends[0], &byte, 1));
     set(SIGALRM, SA_RESTART, 0);
     fflush(stdout);
-    pid_t child = fork();
+    pid_t reader = getpid(), child = fork();
     if (child == 0) {
-        usleep(80000);
+        await_asleep(reader);
+        kill(reader, SIGALRM);
+        /* The signal has woken it, so it sleeps again only after the handler. */
+        await_asleep(reader);
         MUST(write(ends[1], "x", 1));
         _exit(0);
     }
-    setitimer(ITIMER_REAL, &soon, NULL);
     ROW("read, restarted", read(ends[0], &byte, 1));
     line("the handler ran", "%d", calls > 0);
     waitpid(child, NULL, 0);

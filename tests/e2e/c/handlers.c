@@ -73,8 +73,7 @@ static void on(int signal, void (*handler)(int), int flags)
 
 static void in_a_moment(void)
 {
-    struct itimerval soon = { .it_value = { 0, 20000 } };
-    MUST(setitimer(ITIMER_REAL, &soon, NULL));
+    signal_when_asleep(SIGALRM);
 }
 
 static volatile int *shots;
@@ -262,6 +261,8 @@ int main(void)
     struct timespec longer = { 0, 60000000 };
     ROW("blocked: times out", SEMTIMEDOP(id, &longer, OP(0, -1, 0)));
     line("not run yet", "%d", calls);
+    for (sigset_t pending; sigpending(&pending), !sigismember(&pending, SIGALRM);)
+        usleep(1000);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     line("run now", "%d", calls);
 

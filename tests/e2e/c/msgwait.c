@@ -245,7 +245,7 @@ static void signals(void)
 struct both {
     int id;
     long answer;
-    pid_t tid;
+    volatile pid_t tid;
 };
 
 static void *receive_there(void *arg)
@@ -265,7 +265,9 @@ static void threads(void)
     struct both b = { .id = new_queue() };
     pthread_t thread;
     MUST(-pthread_create(&thread, NULL, receive_there, &b));
-    usleep(50000);
+    while (b.tid == 0)
+        usleep(1000);
+    await_asleep(b.tid);
     MUST(give(b.id, 1, 'a', 5, 0));
     pthread_join(thread, NULL);
     struct msqid_ds ds = status(b.id);

@@ -49,24 +49,6 @@ static long take(int id, size_t size, long type, int flags)
     return m.type * 1000000 + (n == 0 ? 0 : m.text[0] - 'a' + 1) * 10000 + n;
 }
 
-/* Waits until a process sleeps, and goes on sleeping for a while: in a call, not on its way there. */
-static void await_asleep(pid_t pid)
-{
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    for (int asleep = 0; asleep < 4;) {
-        int fd = open(path, O_RDONLY);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-        close(fd);
-        if (n <= 0)
-            return;
-        text[n] = 0;
-        char *state = strrchr(text, ')');
-        asleep = state != NULL && (state[2] == 'S' || state[2] == 'Z') ? asleep + 1 : 0;
-        usleep(3000);
-    }
-}
-
 /* A child that makes a call, seen asleep in it. */
 #define CALLING(call)                                                      \
     ({                                                                     \

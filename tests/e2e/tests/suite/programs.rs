@@ -8,12 +8,13 @@ fn python_starts_and_handles_signals() {
         return skip("python_starts_and_handles_signals", "there is no python3");
     };
     let script = "
-import faulthandler, os, signal, subprocess, threading
+import faulthandler, os, signal, subprocess, threading, time
 seen = []
 print(signal.signal(signal.SIGALRM, lambda s, f: seen.append(s)))
 print(signal.getsignal(signal.SIGALRM) is not None, signal.siginterrupt(signal.SIGALRM, False))
 signal.setitimer(signal.ITIMER_REAL, 0.01)
-signal.pause()
+while not seen:
+    time.sleep(0.001)
 print(seen)
 faulthandler.enable()
 for command in ('kill -SEGV $$', 'exit 3', 'kill -TERM $$'):
@@ -24,6 +25,8 @@ if child == 0:
 print(os.waitpid(child, 0)[1])
 t = threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGALRM))
 t.start(); t.join()
+while len(seen) < 2:
+    time.sleep(0.001)
 print(len(seen))
 ";
     let run = |world| Run::new(&python, world).args(["-c", script]).output();
