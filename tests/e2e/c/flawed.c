@@ -24,7 +24,7 @@ int semop(int id, struct sembuf *ops, size_t n)
     int result = NEXT(semop)(id, ops, n);
     /* Its sleepers are woken, but not by the step that should have woken them. */
     if (has("wakes-late"))
-        usleep(30000);
+        usleep(200000);
     return result;
 }
 

@@ -65,6 +65,13 @@ static void unknown(int id)
     ROW("an id that was never given", get(id + 1, 0, GETVAL));
 }
 
+/* Times of a set count seconds. */
+static void await_next_second(void)
+{
+    for (time_t now = time(NULL); time(NULL) == now;)
+        usleep(2000);
+}
+
 static void records(void)
 {
     int id = new_set(3);
@@ -78,21 +85,20 @@ static void records(void)
     line("SETALL sets all pids", "%d", get(id, 0, GETPID) != getpid() && get(id, 2, GETPID) != 0);
     line("SETALL sets no otime", "%ld", (long)stat_of(id).sem_otime);
     time_t created = stat_of(id).sem_ctime;
-    /* ctime counts seconds; two have to pass. */
-    usleep(1100000);
+    await_next_second();
     MUST(SEMOP(id, OP(0, 1, 0)));
     ds = stat_of(id);
     line("semop: otime, not ctime", "%d %d", ds.sem_otime > created, ds.sem_ctime == created);
     time_t operated = ds.sem_otime;
     MUST(set_value(id, 0, 1));
     line("SETVAL: ctime", "%d", stat_of(id).sem_ctime > created);
-    usleep(1100000);
+    await_next_second();
     MUST(semctl(id, 0, SETALL, (union semun){ .array = all }));
     ds = stat_of(id);
     line("SETALL: ctime, not otime", "%d %d", ds.sem_ctime > created + 1, ds.sem_otime == operated);
     MUST(get(id, 0, GETVAL));
     created = ds.sem_ctime;
-    usleep(1100000);
+    await_next_second();
     ds.sem_perm.mode = 0640;
     MUST(semctl(id, 0, IPC_SET, (union semun){ .buf = &ds }));
     line("IPC_SET: ctime", "%d", stat_of(id).sem_ctime > created);
