@@ -10,12 +10,17 @@ struct scene {
     const struct wait *wait;
     struct place place;
     int entered, error;
+    pid_t tid;
     long answer;
 };
+
+/* A moment: when the thread sleeps. */
+enum { ASLEEP = -1 };
 
 static void *enter(void *argument)
 {
     struct scene *scene = (struct scene *)argument;
+    __atomic_store_n(&scene->tid, gettid(), __ATOMIC_SEQ_CST);
     __atomic_store_n(&scene->entered, 1, __ATOMIC_SEQ_CST);
     errno = UNTOUCHED;
     scene->answer = scene->wait->call(&scene->place);
@@ -58,10 +63,13 @@ static void run(const struct wait *wait, enum deed deed, int us, struct scene *s
     MUST(pthread_create(&thread, NULL, enter, scene));
     while (!__atomic_load_n(&scene->entered, __ATOMIC_SEQ_CST))
         __asm__ volatile("pause");
-    burn_us(us);
+    if (us == ASLEEP)
+        await_blocked(&scene->tid);
+    else
+        burn_us(us);
     perform(scene, deed);
     if (!is_shut) {
-        pause_ms(us > 1000 ? 3 : 0);
+        pause_ms(us == ASLEEP || us > 1000 ? 3 : 0);
         end_wait(&scene->place);
     }
     MUST(pthread_join(thread, NULL));
@@ -83,7 +91,7 @@ int main(void)
                 /* /dev/null is always ready, and the set forgets what it is replaced by: no answer that another can end. */
                 if (waits[i].object == SET && deed == REPLACES)
                     continue;
-                run(&waits[i], (enum deed)deed, 20000, &late);
+                run(&waits[i], (enum deed)deed, ASLEEP, &late);
                 for (unsigned m = 0; m < COUNT(moments_us); m++) {
                     run(&waits[i], (enum deed)deed, moments_us[m], &scene);
                     int is_same = scene.answer == late.answer && scene.error == late.error;

@@ -1,14 +1,17 @@
 /* Each wait, interrupted by a signal at each moment from its first microsecond on, with SA_RESTART and without.
  *
- * A timer of the waiting thread sends the signal, and two more while the thread sleeps for certain; then another thread
- * ends the wait. So the answer depends on the wait alone: EINTR if a signal ends it, else what its end answers. The first
- * signal counts as lost if its handler ran between the entry and the return and the wait went on until the second, where
- * signals do end it. A few are lost without any library: the handler ran before the call had begun. */
+ * A timer of the waiting thread sends the signal. Another thread sends two more, each when the last one was handled and the waiting
+ * thread sleeps for certain; then it ends the wait. So the answer depends on the wait alone: EINTR if a signal ends it, else
+ * what its end answers. The first signal counts as lost if its handler ran between the entry and the return and the wait
+ * went on until the second, where signals do end it. A few are lost without any library: the handler ran before the call
+ * had begun. */
 #include "table.h"
 
 static struct place place;
 static volatile int inside, handled, inside_first;
-static int finished, ended;
+static int finished;
+static pid_t waiter;
+static pthread_t waiting;
 
 static void handle(int number)
 {
@@ -18,16 +21,25 @@ static void handle(int number)
     handled++;
 }
 
+static int is_finished(void)
+{
+    return __atomic_load_n(&finished, __ATOMIC_SEQ_CST);
+}
+
 /* Ends the wait after three signals, unless they have. */
 static void *end_after_signals(void *nothing)
 {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    struct timespec moment = { 0, 200000 };
-    while (!__atomic_load_n(&finished, __ATOMIC_SEQ_CST) && handled < 3)
-        nanosleep(&moment, NULL);
-    __atomic_store_n(&ended, 1, __ATOMIC_SEQ_CST);
+    const struct timespec moment = { 0, 100000 };
+    for (int count = 1; count <= 3 && !is_finished(); count++) {
+        if (count > 1)
+            MUST(pthread_kill(waiting, SIGUSR1));
+        while (handled < count && !is_finished())
+            nanosleep(&moment, NULL);
+        await_blocked_unless(&waiter, &finished);
+    }
     end_wait(&place);
     return nothing;
 }
@@ -42,25 +54,23 @@ static struct outcome interrupted_after(const struct wait *wait, timer_t timer, 
     pthread_t other;
     struct outcome outcome;
     open_place(&place, wait->object);
-    handled = inside = inside_first = finished = ended = 0;
+    handled = inside = inside_first = finished = 0;
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGUSR1);
     MUST(pthread_sigmask(SIG_BLOCK, &blocked, &before));
     MUST(pthread_create(&other, NULL, end_after_signals, NULL));
     MUST(pthread_sigmask(SIG_SETMASK, &before, NULL));
-    struct itimerspec times = { { 0, 1500000 }, { 0, 3000 + us * 1000L } };
+    struct itimerspec times = { { 0, 0 }, { 0, 3000 + us * 1000L } };
     MUST_SYS(timer_settime(timer, 0, &times, NULL));
     inside = 1;
     errno = UNTOUCHED;
     outcome.answer = wait->call(&place);
     outcome.error = outcome.answer == -1 ? errno : 0;
     inside = 0;
+    __atomic_store_n(&finished, 1, __ATOMIC_SEQ_CST);
     outcome.signals = handled;
     outcome.first_was_inside = inside_first;
-    memset(&times, 0, sizeof times);
-    MUST_SYS(timer_settime(timer, 0, &times, NULL));
-    __atomic_store_n(&finished, 1, __ATOMIC_SEQ_CST);
     MUST(pthread_join(other, NULL));
     shut_place(&place);
     return outcome;
@@ -92,6 +102,8 @@ static void sweep(const struct wait *wait, timer_t timer, int flags)
 int main(void)
 {
     timer_t timer;
+    waiter = gettid();
+    waiting = pthread_self();
     struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     MUST_SYS(timer_create(CLOCK_MONOTONIC, &event, &timer));

@@ -35,8 +35,10 @@ static long jump_after(const struct wait *wait, timer_t timer, int us, int *left
     return answer;
 }
 
-int main(void)
+/* The argument says how often each moment is tried. */
+int main(int argc, char **argv)
 {
+    int rounds = argc > 1 ? atoi(argv[1]) : 1;
     timer_t timer;
     struct sigaction action = { .sa_handler = handle };
     struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
@@ -48,7 +50,7 @@ int main(void)
         long first = 0;
         if (!(waits[i].traits & BARE))
             continue;
-        for (int round = 0; round < 4; round++)
+        for (int round = 0; round < rounds; round++)
             for (unsigned m = 0; m < COUNT(moments_us); m++) {
                 long answer = jump_after(&waits[i], timer, moments_us[m], &left);
                 if (round == 0 && m == 0)
