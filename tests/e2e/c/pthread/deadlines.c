@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,16 +45,16 @@ static void *waits(void *number)
     abort();
 }
 
-/* Whether a thread sleeps (proc(5)). */
+/* Whether a thread sleeps in futex(2), and not for a page of the recording (proc(5)). */
 static int sleeps(pid_t id)
 {
     char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
-    FILE *stat = fopen(path, "r");
-    if (!stat || !fgets(text, sizeof text, stat))
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", id);
+    FILE *call = fopen(path, "r");
+    if (!call || !fgets(text, sizeof text, call))
         abort();
-    fclose(stat);
-    return strncmp(strrchr(text, ')'), ") S", 3) == 0;
+    fclose(call);
+    return atol(text) == SYS_futex;
 }
 
 int main(void)
@@ -71,8 +71,6 @@ int main(void)
             usleep(1000);
         printf("%d %s\n", ids[i], i < 9 ? "deadline" : "none");
     }
-    /* A thread also sleeps for a page of the recording. */
-    usleep(100000);
     fflush(stdout);
     _exit(0);
 }

@@ -1,22 +1,41 @@
 /* A real-time thread waits for mutexes of each protocol while a thread of lower priority holds them. Prints the address
    of the mutex without a protocol. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MUTEXES = 3 };
 static pthread_mutex_t mutexes[MUTEXES];
 static pthread_barrier_t barrier;
+static volatile pid_t high_tid;
+static volatile int wanted;
 
 static void *high(void *argument)
 {
+    high_tid = gettid();
     for (int i = 0; i < MUTEXES; i++) {
         pthread_barrier_wait(&barrier);
+        wanted = i + 1;
         pthread_mutex_lock(&mutexes[i]);
         pthread_mutex_unlock(&mutexes[i]);
     }
     return argument;
+}
+
+/* Whether the thread sleeps in futex(2) (proc(5)). */
+static int high_sleeps(void)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", high_tid);
+    FILE *call = fopen(path, "r");
+    if (!call || !fgets(text, sizeof text, call))
+        abort();
+    fclose(call);
+    return atol(text) == SYS_futex;
 }
 
 int main(void)
@@ -46,7 +65,9 @@ int main(void)
     for (int i = 0; i < MUTEXES; i++) {
         pthread_mutex_lock(&mutexes[i]);
         pthread_barrier_wait(&barrier);
-        usleep(100000);
+        while (wanted != i + 1 || !high_sleeps())
+            usleep(1000);
+        usleep(1000);
         pthread_mutex_unlock(&mutexes[i]);
     }
     pthread_join(thread, NULL);
