@@ -376,9 +376,10 @@ fn window_of_any_size_is_drawn() {
     };
     top.wait_for("hot_lock");
     for (rows, cols) in [(1, 1), (2, 3), (5, 20), (60, 250)] {
-        top.pty.master.resize(PtySize { rows, cols, ..SIZE }).unwrap();
         let size = |n: u16| n.try_into().unwrap();
+        // First the screen: what is then drawn for another size is overwritten when the program learns the new one.
         top.screen.lock().unwrap().set_size(size(rows), size(cols));
+        top.pty.master.resize(PtySize { rows, cols, ..SIZE }).unwrap();
         // Backspace, as Escape: which with the key behind it could be read as one.
         top.press("\r?xt\x7f");
     }
