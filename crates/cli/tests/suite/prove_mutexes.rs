@@ -164,7 +164,7 @@ fn search_finds_the_best_kind() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, file) = (folder.path().join("plan.toml"), folder.path().join("result.json"));
     let options =
-        ["--time-budget", "60s", "--plan", plan.to_str().unwrap(), "--json", file.to_str().unwrap()];
+        ["--time-budget", "10m", "--plan", plan.to_str().unwrap(), "--json", file.to_str().unwrap()];
     let speeds = ["system=100", "adaptive=200", "steal=hang"];
     let Some((out, err, code)) = prove(&options, &speeds) else { return };
     assert_eq!(code, Some(0), "{out}{err}");
@@ -202,7 +202,7 @@ fn interrupt_while_metering_reports_what_was_metered() {
 
 #[test]
 fn search_without_winner_explains_why() {
-    let Some((out, err, code)) = prove(&["--time-budget", "60s"], &["system=100"]) else { return };
+    let Some((out, err, code)) = prove(&["--time-budget", "10m"], &["system=100"]) else { return };
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(flat(&out).contains("No plan: no candidate is proven better"), "{out}");
     let text = flat(&out);
@@ -213,7 +213,7 @@ fn search_without_winner_explains_why() {
 /// Every kind and policy makes the program slower; the report says so, with the ratio.
 #[test]
 fn slower_candidate_is_reported_as_slower() {
-    let options = ["--metric", "tps", "--higher-is-better", "--time-budget", "60s"];
+    let options = ["--metric", "tps", "--higher-is-better", "--time-budget", "10m"];
     let speeds = ["system=200", "adaptive=100", "steal=100", "fair=100", "poll=100", "both=100"];
     let Some((out, err, code)) = prove_time(&options, "planned", &speeds) else { return };
     assert_eq!(code, Some(1), "{out}{err}");

@@ -200,11 +200,7 @@ fn report_explains_why_a_candidate_never_polled() {
     };
     assert_eq!(code, Some(3), "{out}{err}");
     let text = flat(&out);
-    assert!(
-        text.contains("poll@main polled in none of 2 waits: ")
-            || text.contains("poll@main polled in none of 1 waits: "),
-        "{out}"
-    );
+    assert!(text.contains("poll@main polled in none of "), "{out}");
 }
 
 #[test]
