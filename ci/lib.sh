@@ -1,5 +1,9 @@
 # Functions shared by all gates, which source this file. Exit status 77 means "skipped", as in automake.
 set -euo pipefail
+# Tests interrupt programs; what a shell starts in the background begins with SIGINT ignored, and so would they.
+if [ -z "${UNSPIN_CI_SIGNALS:-}" ] && env --default-signal=INT,QUIT true 2>/dev/null; then
+    UNSPIN_CI_SIGNALS=default exec env --default-signal=INT,QUIT bash "$0" "$@"
+fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 gate=$(basename "$0" .sh)
 # One target folder for each way of compiling, so that no gate throws away what another has built.

@@ -56,6 +56,19 @@ pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
+/// A shell starts what it runs in the background with SIGINT ignored, and so would everything be that a test starts: an
+/// interrupt would have no effect, and the test no end.
+fn assert_interruptible() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    const SIGINT: u32 = 2;
+    assert_eq!(
+        u64::from_str_radix(ignored, 16).unwrap() & (1 << (SIGINT - 1)),
+        0,
+        "SIGINT is ignored: run the tests in the foreground, or by `env --default-signal=INT`"
+    );
+}
+
 /// A command that runs beside the test, in its own process group, with access to its standard error.
 pub struct Background {
     child: Child,
@@ -64,6 +77,7 @@ pub struct Background {
 
 impl Background {
     pub fn start(mut command: Command) -> Background {
+        assert_interruptible();
         let mut child =
             command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -72,6 +86,7 @@ impl Background {
 
     /// The same, with standard output in a file.
     pub fn start_with_output(mut command: Command, output: &Path) -> Background {
+        assert_interruptible();
         let file = std::fs::File::create(output).unwrap();
         let mut child = command.process_group(0).stdout(file).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
