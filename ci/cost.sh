@@ -4,6 +4,8 @@
 source "$(dirname "$0")/lib.sh"
 
 command -v valgrind >/dev/null || skip "there is no valgrind: apt-get install valgrind"
+# A count above the budget must be noticed: the benchmark's own tests plant one.
+cargo test --locked --quiet --release --package unspin-bench budget
 # As `cargo test` builds it, with the features that its tests select.
 cargo test --locked --quiet --no-run
 bench=(cargo run --locked --quiet --release --package unspin-bench -- --instructions --unspin "$target/debug/unspin")

@@ -7,7 +7,7 @@ fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 gate=$(basename "$0" .sh)
 # One target folder for each way of compiling, so that no gate throws away what another has built.
-target=${CARGO_TARGET_DIR:-$PWD/target}
+target=$(realpath -m "${CARGO_TARGET_DIR:-$PWD/target}")
 
 skip() {
     echo "$gate: skipped, because $1"

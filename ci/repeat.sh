@@ -14,11 +14,17 @@ stress=$!
 trap 'kill $stress; rm -f "$log"' EXIT
 for n in $(seq "$times"); do
     start=$SECONDS
-    cargo test --locked --no-fail-fast </dev/null >"$log" 2>&1 || true
+    broken=
+    cargo test --locked --no-fail-fast </dev/null >"$log" 2>&1 || broken=1
     grep -q '^test result' "$log" || { tail -n 40 "$log"; fail "no test ran"; }
     echo "run $n: $(grep -c '^test .* \.\.\. ok$' "$log") passed, $(grep -c '^test .* FAILED$' "$log") failed in $((SECONDS - start)) s"
     grep -A 6 '^---- .* stdout ----$' "$log" || true
-    failed=$((${failed:-0} + $(grep -c '^test .* FAILED$' "$log" || true)))
+    count=$(grep -c '^test .* FAILED$' "$log" || true)
+    if [ -n "$broken" ] && [ "$count" -eq 0 ]; then
+        grep '^error' "$log" || true
+        fail "a test program ended without telling which test failed"
+    fi
+    failed=$((${failed:-0} + count))
 done
 echo "repeat: $failed of all tests failed in $times runs beside stress-ng --cpu $stressors"
 [ "$failed" -eq 0 ]

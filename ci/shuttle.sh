@@ -8,5 +8,9 @@ export RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR="$target/shuttle"
 for file in crates/locks/src/schedules.rs crates/runqueue/src/pool/schedules.rs; do
     grep -q 'should_panic' "$file" || fail "$file has no planted bug"
 done
-CARGO_PROFILE_RELEASE_DEBUG=none cargo test --locked --release --lib --package unspin-locks --package unspin-runqueue -- schedules
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+CARGO_PROFILE_RELEASE_DEBUG=none cargo test --locked --release --lib --package unspin-locks --package unspin-runqueue -- schedules 2>&1 |
+    tee "$log"
+[ "$(grep -c ' - should panic \.\.\. ok$' "$log")" -ge 2 ] || fail "a planted bug was not found"
 echo "shuttle: the planted bugs were found"

@@ -30,7 +30,11 @@ pub fn run(options: &Options) -> Result<(), String> {
     // Report an unreadable budget now, not after a minute of counting.
     let budget = options.budget.as_deref().map(Budget::read).transpose()?;
     if let Err(reason) = tools::output(Command::new("valgrind").arg("--version")) {
-        println!("skipped, because valgrind cannot be used ({reason}): apt-get install valgrind");
+        let why = format!("valgrind cannot be used ({reason}): apt-get install valgrind");
+        if budget.is_some() {
+            return Err(why);
+        }
+        println!("skipped, because {why}");
         return Ok(());
     }
     let tools = Tools::prepare(options.unspin.as_deref(), options.mutrace.as_deref())?;

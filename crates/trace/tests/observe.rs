@@ -195,7 +195,9 @@ fn innermost_frames_of_a_stack_are_recorded() {
 #[test]
 fn fields_of_tracepoints_are_read() {
     let Some(event) = tracepoint("sched:sched_process_exit", &["pid", "prio"]) else { return };
-    let Some(session) = session(&config(Target::System, event)) else { return };
+    // Large enough that what other tests do does not fill it.
+    let config = Config { ring: RingSize::AtMost(1 << 24), ..config(Target::System, event) };
+    let Some(session) = session(&config) else { return };
     let (records, _, _, child) = read_while_it_runs(session, &mut Command::new("true"));
     let (record, sample) =
         samples(&records).find(|(record, _)| record.pid == child).expect("the command has exited");

@@ -61,7 +61,7 @@ pub fn conforms(source: &str, args: &[&str]) {
     // After the bare program and not beside it: both use the kernel's objects.
     let control = run(World::Kernel).output();
     let engines = engines.map(|(world, running)| (world, running.output()));
-    assert!(bare.status.success(), "{source} fails on the kernel itself:\n{bare}");
+    assert!(bare.status.success(), "{source} fails on the kernel itself:\n{}", *bare);
     assert!(!bare.stdout.is_empty(), "{source} prints nothing: it tests nothing");
     assert_same(source, World::Kernel, &bare, &control);
     for (world, outcome) in &engines {
@@ -82,7 +82,7 @@ pub fn survives_replacement(source: &str, args: &[&str], kinds: &[LockKind]) {
     let Some(program) = build(source) else { return };
     let run = |world| Run::new(program.path(), world).args(args);
     let bare = oracle::bare(run(World::Bare));
-    assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{bare}");
+    assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{}", *bare);
     for kind in kinds {
         let replaced = || run(World::Kernel).mutexes(&format!("{kind}\tall"));
         assert_same(source, format!("replaced by {kind}"), &bare, &replaced().output());
@@ -98,7 +98,7 @@ pub fn survives_polling(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
     let run = |world| Run::new(program.path(), world).args(args);
     let bare = oracle::bare(run(World::Bare));
-    assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{bare}");
+    assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{}", *bare);
     for waits in Waits::ALL {
         if waits == Waits::Poll && size(true, false) {
             continue;

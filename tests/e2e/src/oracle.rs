@@ -3,26 +3,50 @@
 
 use crate::{Outcome, Run, World, kept};
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::OnceLock;
 
+/// An outcome that is kept, unless the test that compares with it fails: then it may be the wrong one.
+pub struct Kept {
+    outcome: Outcome,
+    file: PathBuf,
+}
+
+impl Deref for Kept {
+    type Target = Outcome;
+
+    fn deref(&self) -> &Outcome {
+        &self.outcome
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Without the file, there is nothing to forget.
+            let _ = fs::remove_file(&self.file);
+        }
+    }
+}
+
 /// The outcome of a program in the world [`World::Bare`]: that of an earlier run of the same program with the same arguments,
 /// environment and input, by the same user since this kernel was booted; else it runs now. An outcome is kept if the program succeeded.
-pub fn bare(run: Run) -> Outcome {
+pub fn bare(run: Run) -> Kept {
     assert_eq!(run.world(), World::Bare, "other worlds are under test");
     let file = place(&run);
     if let Some(outcome) = fs::read(&file).ok().as_deref().and_then(parse) {
-        return outcome;
+        return Kept { outcome, file };
     }
     let outcome = run.output();
     if outcome.status.success() {
         kept::keep(&file, |file| fs::write(file, written(&outcome)))
             .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     }
-    outcome
+    Kept { outcome, file }
 }
 
 fn place(run: &Run) -> PathBuf {
@@ -86,6 +110,21 @@ mod tests {
         let read = parse(&written(&outcome)).unwrap();
         assert_eq!((read.stdout, read.stderr, read.status), (outcome.stdout, outcome.stderr, outcome.status));
         assert!(parse(b"0 99\nshort").is_none());
+    }
+
+    #[test]
+    fn outcome_with_which_a_test_failed_is_forgotten() {
+        // An argument of no other test.
+        let run =
+            || Run::new("/bin/echo", World::Bare).args(["outcome_with_which_a_test_failed_is_forgotten"]);
+        let file = place(&run());
+        drop(bare(run()));
+        assert!(file.exists());
+        let failed = std::panic::catch_unwind(|| {
+            let kept = bare(run());
+            assert!(kept.stdout.is_empty());
+        });
+        assert!(failed.is_err() && !file.exists());
     }
 
     #[test]

@@ -71,7 +71,8 @@ fn deadlock_is_found_at_the_time_limit() {
     assert!(err.contains(STILL), "{err}");
     let text = flat(&out);
     assert!(
-        text.contains("Proven: nothing, because the program did not end within 6 s (--time-limit)"),
+        text.contains("Proven: nothing, because the program did not end within ")
+            && text.contains(" s (--time-limit)"),
         "{out}"
     );
     assert!(text.contains("Deadlock: 2 threads wait for each other in a ring"), "{out}");
@@ -166,6 +167,7 @@ fn estimate_is_that_of_a_run_without_the_meter() {
 
 /// Issue 14: the meter said that no kind of lock helps, and prove tried one.
 #[test]
+#[ignore = "nightly: the cause must show in measured times; the unit tests `no_kind_is_tried_for_a_lock_that_is_held_long` and `long_hold_is_explained` have made-up ones"]
 fn no_kind_is_tried_where_holds_are_long() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("cause_long_hold.c", folder.path()) else { return };
