@@ -64,7 +64,7 @@ runqueue_raw='^crates/runqueue/src/task/(header|join|listed|raw|runnable|waker)\
 runqueue_raw+='|^crates/runqueue/src/executor/(context|shared)\.rs:'
 
 check() {
-    forbid "atomics and threads are named through unspin-sync" '(core|std)::(sync::atomic|thread)\b' \
+    forbid "atomics and threads are named through unspin-sync" '(core|std)::(sync::atomic|thread|(sync::)?\{.*\b(atomic|thread))\b' \
         < <(source_of crates/{locks,rcu,sysv,meter,preload,trace,waiting,runqueue}/src)
     forbid "libc is named in sys (and for C types in preload and c) only" '\blibc::|use libc\b' \
         < <(source_of crates/*/src | grep -v -E '^crates/(sys|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:')
@@ -126,6 +126,7 @@ selftest() {
     git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$scratch/root"
     cd "$scratch/root"
     plant "named through unspin-sync" crates/sysv/src/waiting/wake.rs 'use core::sync::atomic::AtomicU32 as Sneaked;'
+    plant "named through unspin-sync" crates/rcu/src/slot.rs 'use std::{sync::Arc as Sneaked, thread as Sneaking};'
     plant "libc is named in sys" crates/meter/src/row.rs 'fn pid() -> i32 { libc::getpid() }'
     plant "system calls are made in sys" crates/rcu/src/slot.rs 'fn f() { core::arch::asm!("syscall") }'
     plant "unsafe stays in" crates/sysv/src/waiting/wake.rs 'unsafe fn f() {}'

@@ -126,10 +126,13 @@ static void a_short_file_size_limit_is_no_matter(void)
 {
     /* The arena is longer than that: SIGXFSZ would kill the program in the constructor. */
     fflush(stdout);
+    char arena[64];
+    snprintf(arena, sizeof(arena), "/dev/shm/unspin-e2e-too-long-%d", (int)getpid());
+    unlink(arena);
     pid_t child = (pid_t)MUST(fork());
     if (child == 0) {
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1 << 20, 1 << 20 });
-        setenv("UNSPIN_ARENA", "/dev/shm/unspin-e2e-too-long", 1);
+        setenv("UNSPIN_ARENA", arena, 1);
         execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
     }
     int status;

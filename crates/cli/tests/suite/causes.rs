@@ -121,6 +121,7 @@ fn priority_inversion_is_named() {
 fn false_sharing_is_not_claimed() {
     let folder = tempfile::tempdir().unwrap();
     let Some(report) = report("cause_false_sharing.c", folder.path()) else { return };
+    assert!(report.contains("cause_false_sharing.c"), "its locks are reported: {report}");
     assert!(!report.contains("false sharing"), "{report}");
 }
 

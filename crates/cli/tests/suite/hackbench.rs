@@ -1,6 +1,6 @@
 //! `unspin hackbench`: output of the original, all messages arrive, no leftovers.
 
-use crate::common::{Background, finish, gone, skip, unspin, wait_until};
+use crate::common::{Background, as_nobody, finish, gone, nobody_can_run_unspin, skip, unspin, wait_until};
 use std::process::Command;
 use unspin_sys::child::{self, Signal};
 
@@ -180,18 +180,12 @@ fn too_many_tasks_are_refused_before_any_starts() {
 fn too_few_processes_are_reported_in_one_line() {
     const LIMIT: &str = "ulimit -u 20";
     let _alone = crate::common::PROCESSES_OF_NOBODY.lock();
-    let mut nobody = Command::new("setpriv");
-    let script = format!("{LIMIT} && exec {} hackbench 5", env!("CARGO_BIN_EXE_unspin"));
-    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", &script]);
-    match nobody.output() {
-        Ok(output) if String::from_utf8_lossy(&output.stderr).starts_with("unspin: ") => {
-            let err = String::from_utf8(output.stderr).unwrap();
-            assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
-            assert!(err.contains("cannot fork process ") && err.contains("ulimit -u"), "{err}");
-        }
-        _ => skip(
-            "too_few_processes_are_reported_in_one_line",
-            "needs root, setpriv (install util-linux), and a build that others may read",
-        ),
+    if !nobody_can_run_unspin("too_few_processes_are_reported_in_one_line") {
+        return;
     }
+    let script = format!("{LIMIT} && exec {} hackbench 5", env!("CARGO_BIN_EXE_unspin"));
+    let (_, err, code) = finish(&mut as_nobody(&script));
+    assert_eq!((code, err.lines().count()), (Some(1), 1), "{err}");
+    assert!(err.starts_with("unspin: ") && err.contains("cannot fork process "), "{err}");
+    assert!(err.contains("ulimit -u"), "{err}");
 }

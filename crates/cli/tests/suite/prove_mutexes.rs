@@ -1,7 +1,7 @@
 //! `unspin prove` with kinds of mutex: with a program whose figures depend on its plan, and with programs that use real
 //! locks.
 
-use crate::common::{Background, compiled, finish, unspin};
+use crate::common::{Background, children_of, compiled, finish, has_computed, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -191,7 +191,9 @@ fn interrupt_while_metering_reports_what_was_metered() {
     let (narrow, file_name) = (narrow.to_str().unwrap(), file.to_str().unwrap());
     let mut run = Background::start(unspin(&["prove", "--json", file_name, "--", narrow, "4", "2000000000"]));
     run.wait_for_line("one metered run of the program");
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    wait_until("the program has taken its lock for a while", || {
+        children_of(run.pid()).into_iter().any(has_computed)
+    });
     child::signal(run.pid(), Signal::Terminate).unwrap();
     assert_eq!(run.wait().code(), Some(130));
     let result = json(&file);

@@ -1,6 +1,9 @@
 //! `unspin volano`: all messages arrive, failures are one line with what was delivered, nothing stays behind.
 
-use crate::common::{Background, children_of, compiled_with, finish, gone, skip, unspin, wait_until};
+use crate::common::{
+    Background, as_nobody, children_of, compiled_with, finish, gone, nobody_can_run_unspin, unspin,
+    wait_until,
+};
 use std::net::TcpListener;
 use std::process::Command;
 use unspin_sys::child::{self, Signal};
@@ -253,22 +256,15 @@ fn port_in_use_is_reported_in_one_line() {
 #[test]
 fn too_few_threads_are_reported_in_one_line() {
     let _alone = crate::common::PROCESSES_OF_NOBODY.lock();
+    if !nobody_can_run_unspin("too_few_threads_are_reported_in_one_line") {
+        return;
+    }
     for model in ["threads", "tasks --workers 30", "tokio --workers 30"] {
         let unspin = env!("CARGO_BIN_EXE_unspin");
         let script = format!("ulimit -u 20 && exec {unspin} volano --rooms 2 --model {model}");
-        let mut nobody = Command::new("setpriv");
-        nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", &script]);
-        let output = nobody.output().ok();
-        let err = output.as_ref().map_or("".into(), |output| String::from_utf8_lossy(&output.stderr));
-        if !err.starts_with("unspin: ") {
-            skip(
-                "too_few_threads_are_reported_in_one_line",
-                "needs root, setpriv (install util-linux), and a build that others may read",
-            );
-            return;
-        }
-        let code = output.as_ref().and_then(|output| output.status.code());
+        let (_, err, code) = finish(&mut as_nobody(&script));
         assert_eq!((code, err.lines().count()), (Some(1), 1), "{err}");
+        assert!(err.starts_with("unspin: "), "{err}");
         assert!(err.contains("Resource temporarily unavailable") && err.contains("were received"), "{err}");
     }
 }

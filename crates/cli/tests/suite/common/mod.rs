@@ -286,5 +286,42 @@ pub fn is_quiet() -> bool {
     size(false, true)
 }
 
+/// A command by the user 65534, nobody.
+pub fn as_nobody(script: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", script]);
+    command
+}
+
+/// Whether [`as_nobody`] can run the program; prints a line if not.
+pub fn nobody_can_run_unspin(test: &str) -> bool {
+    let can = succeeds(&mut as_nobody(&format!("exec {} --version", env!("CARGO_BIN_EXE_unspin"))));
+    if !can {
+        skip(test, "it needs root, setpriv (install util-linux), and a build that others may read");
+    }
+    can
+}
+
+/// Whether a file system can be mounted in a namespace of its own; prints a line if not.
+pub fn may_mount(test: &str) -> bool {
+    let may = succeeds(Command::new("unshare").args(["--mount", "mount", "-t", "tmpfs", "none", "/tmp"]));
+    if !may {
+        skip(test, "no file system can be mounted here (root: unshare --mount)");
+    }
+    may
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+/// Whether a process has used a tenth of a second of CPU time.
+pub fn has_computed(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // From field 3 on: see proc_pid_stat(5). Field 14 counts hundredths of a second.
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    fields.split(' ').nth(14 - 3).unwrap().parse::<u64>().unwrap() >= 10
+}
+
 /// Held by a test that limits the processes of the user 65534: its neighbours' count, too.
 pub static PROCESSES_OF_NOBODY: std::sync::Mutex<()> = std::sync::Mutex::new(());
