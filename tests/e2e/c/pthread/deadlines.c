@@ -1,12 +1,12 @@
 /* Ends while threads wait for locks that it holds, with a deadline and without. Prints the kernel's id of each thread,
    and whether its wait has a deadline. */
 #define _GNU_SOURCE
+#include "sleeps.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,18 +43,6 @@ static void *waits(void *number)
     case 12: mtx_lock(&c11); break;
     }
     abort();
-}
-
-/* Whether a thread sleeps in futex(2), and not for a page of the recording (proc(5)). */
-static int sleeps(pid_t id)
-{
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", id);
-    FILE *call = fopen(path, "r");
-    if (!call || !fgets(text, sizeof text, call))
-        abort();
-    fclose(call);
-    return atol(text) == SYS_futex;
 }
 
 int main(void)

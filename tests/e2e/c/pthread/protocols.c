@@ -1,11 +1,11 @@
 /* A real-time thread waits for mutexes of each protocol while a thread of lower priority holds them. Prints the address
    of the mutex without a protocol. */
 #define _GNU_SOURCE
+#include "sleeps.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MUTEXES = 3 };
@@ -24,18 +24,6 @@ static void *high(void *argument)
         pthread_mutex_unlock(&mutexes[i]);
     }
     return argument;
-}
-
-/* Whether the thread sleeps in futex(2) (proc(5)). */
-static int high_sleeps(void)
-{
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", high_tid);
-    FILE *call = fopen(path, "r");
-    if (!call || !fgets(text, sizeof text, call))
-        abort();
-    fclose(call);
-    return atol(text) == SYS_futex;
 }
 
 int main(void)
@@ -65,7 +53,7 @@ int main(void)
     for (int i = 0; i < MUTEXES; i++) {
         pthread_mutex_lock(&mutexes[i]);
         pthread_barrier_wait(&barrier);
-        while (wanted != i + 1 || !high_sleeps())
+        while (wanted != i + 1 || !sleeps(high_tid))
             usleep(1000);
         usleep(1000);
         pthread_mutex_unlock(&mutexes[i]);
