@@ -124,6 +124,7 @@ fn rustc_release(comment: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
     use std::process::Command;
     use unspin_meter::{Image, Window};
 
@@ -142,7 +143,9 @@ mod tests {
                 assert!(status.success());
                 assert!(Runtime::of_file(&stripped).contains(&Runtime::Rust));
             }
-            Err(e) => println!("SKIPPED the stripped program: objcopy: {e}"),
+            Err(e) => {
+                let _ = writeln!(std::io::stderr(), "SKIPPED the stripped program: objcopy: {e}");
+            }
         }
     }
 

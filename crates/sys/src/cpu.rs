@@ -65,13 +65,18 @@ const CPU_ID: isize = 4;
 mod tests {
     use super::*;
     use crate::sched;
+    use std::io::Write as _;
 
     #[test]
     fn cpu_equals_that_of_the_kernel() {
         prepare();
         prepare();
         if get() == 0 {
-            return println!("SKIPPED: no restartable sequences here (glibc 2.35, Linux 4.18)");
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: no restartable sequences here (glibc 2.35, Linux 4.18)"
+            );
+            return;
         }
         let named = || {
             let mut cpu = 0u32;

@@ -237,6 +237,7 @@ impl Stat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     #[test]
     fn own_identity_is_alive_and_pid_reuse_is_detected() {
@@ -301,7 +302,12 @@ mod tests {
                 libc::_exit(ended(first));
             }
             match ended(child) {
-                77 => eprintln!("SKIPPED proc_of_another_namespace_is_not_used: run as root"),
+                77 => {
+                    let _ = writeln!(
+                        std::io::stderr(),
+                        "SKIPPED proc_of_another_namespace_is_not_used: run as root"
+                    );
+                }
                 code => assert_eq!(code, 0),
             }
         }

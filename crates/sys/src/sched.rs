@@ -178,6 +178,7 @@ pub fn precedence(tid: u32) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     /// Makes the calling thread real-time; returns whether that is permitted.
     fn become_real_time() -> bool {
@@ -188,7 +189,10 @@ mod tests {
             raw::call(libc::SYS_sched_setscheduler, [0, policy as usize, &raw const parameters as usize])
         };
         if given.is_err() {
-            println!("SKIPPED: no real-time priority here: give the process CAP_SYS_NICE or `ulimit -r 99`");
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: no real-time priority here: give the process CAP_SYS_NICE or `ulimit -r 99`"
+            );
         }
         given.is_ok()
     }

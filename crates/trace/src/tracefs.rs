@@ -112,6 +112,7 @@ fn find(known: &[Field], name: &str) -> Option<Field> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     /// A tracefs with one tracepoint.
     fn planted(format: &str) -> PathBuf {
@@ -146,9 +147,11 @@ mod tests {
     fn own_mount_is_seen_by_this_process_only() {
         let before = fs::read_to_string("/proc/self/mounts").unwrap();
         let Ok(tracefs) = Tracefs::mount() else {
-            return eprintln!(
-                "own_mount_is_seen_by_this_process_only: skipped, because only CAP_SYS_ADMIN may mount"
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED own_mount_is_seen_by_this_process_only: only CAP_SYS_ADMIN may mount"
             );
+            return;
         };
         assert_eq!(fs::read_to_string("/proc/self/mounts").unwrap(), before);
         let switch = tracefs.tracepoint("sched:sched_switch", &["prev_pid"]).unwrap();

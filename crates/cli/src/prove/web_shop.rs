@@ -123,6 +123,7 @@ fn line(words: &[OsString]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     fn requested_by(line: &str) -> Option<Dbt1Options> {
         requested(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
@@ -141,7 +142,10 @@ mod tests {
         for (db, program) in [("sqlite", None), ("postgres", Some("postgres"))] {
             let options = requested_by(&format!("dbt1 --db {db} --items 1000 --scale 1")).unwrap();
             let shop = match WebShop::prepare(&options, &AtomicBool::new(false)) {
-                Err(Error::NotFound(reason)) => return println!("SKIPPED {reason}"),
+                Err(Error::NotFound(reason)) => {
+                    let _ = writeln!(std::io::stderr(), "SKIPPED PostgreSQL: {reason}");
+                    return;
+                }
                 other => other.unwrap().unwrap(),
             };
             let applied_to = shop.applied_to.map(|words| line(&words));

@@ -1,6 +1,6 @@
 //! Invalid input: one line that names the culprit and the remedy, and a documented exit code.
 
-use crate::common::{finish, unspin};
+use crate::common::{finish, skip, unspin};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -219,7 +219,7 @@ fn set_uid_program(folder: &Path) -> Option<String> {
 fn set_uid_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = set_uid_program(folder.path()) else {
-        eprintln!("skipped: no set-uid program on this machine, and we cannot make one");
+        skip("set_uid_program_is_refused", "no set-uid program on this machine, and we cannot make one");
         return;
     };
     let (code, text) = refusal(&["run", "--sysv", "rcu", &program]);
@@ -298,7 +298,7 @@ fn file_that_is_not_a_recording_exits_with_1() {
 #[test]
 fn unwritable_result_file_keeps_the_recording() {
     if !Path::new("/dev/full").exists() {
-        eprintln!("SKIPPED: there is no /dev/full here");
+        skip("unwritable_result_file_keeps_the_recording", "there is no /dev/full here");
         return;
     }
     let (_, err, code) =
@@ -320,7 +320,7 @@ fn unwritable_result_file_keeps_the_recording() {
 #[test]
 fn unwritable_table_file_prints_the_table() {
     if !Path::new("/dev/full").exists() {
-        eprintln!("SKIPPED: there is no /dev/full here");
+        skip("unwritable_table_file_prints_the_table", "there is no /dev/full here");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

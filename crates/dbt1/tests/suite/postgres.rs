@@ -23,7 +23,7 @@ fn on_postgres(
     let options = Options { database: DatabaseChoice::PrivatePostgres, ..options.clone() };
     match benchmark(&options, folder, stop, observer) {
         Err(Error::NoServer(reason)) => {
-            println!("SKIPPED {reason}");
+            let _ = writeln!(std::io::stderr(), "SKIPPED PostgreSQL: {reason}");
             None
         }
         outcome => Some(outcome),
@@ -161,7 +161,10 @@ fn browsers_of_silent_server_can_be_interrupted() {
     let options = Options { database: DatabaseChoice::PrivatePostgres, ..small() };
     let cluster = match prepare(&options, folder.path(), &stop) {
         Ok(Prepared::Postgres(cluster)) => cluster,
-        Err(Error::NoServer(reason)) => return println!("SKIPPED {reason}"),
+        Err(Error::NoServer(reason)) => {
+            let _ = writeln!(std::io::stderr(), "SKIPPED PostgreSQL: {reason}");
+            return;
+        }
         other => panic!("{other:?}"),
     };
     let server = cluster.start(&options, &stop).unwrap();

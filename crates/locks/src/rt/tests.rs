@@ -3,6 +3,7 @@
 
 use super::*;
 use core::time::Duration;
+use std::io::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::sync::{Barrier, Mutex};
@@ -37,7 +38,8 @@ fn stay_on_one_cpu() {
 fn may_be_real_time(test: &str) -> bool {
     let may = thread::spawn(|| become_real_time(1)).join().unwrap();
     if !may {
-        println!(
+        let _ = writeln!(
+            std::io::stderr(),
             "SKIPPED {test}: no real-time priority here: give the process CAP_SYS_NICE or `ulimit -r 99`"
         );
     }

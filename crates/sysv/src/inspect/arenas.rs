@@ -240,6 +240,7 @@ impl Mark {
 mod tests {
     use super::*;
     use crate::{Engine, Options};
+    use std::io::Write as _;
     use std::os::unix::fs::FileExt;
     use unspin_sys::ipc::flag::IPC_PRIVATE;
 
@@ -323,8 +324,9 @@ mod tests {
         use std::os::unix::fs::{PermissionsExt, chown};
         use unspin_sys::ipc::shm_stat_any;
         if unspin_sys::creds::Creds::current().uid != 0 {
-            println!(
-                "removing_forged_arena_keeps_segments_of_others: skipped, because only root gives files away"
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED removing_forged_arena_keeps_segments_of_others: only root gives files away"
             );
             return;
         }

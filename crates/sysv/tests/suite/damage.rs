@@ -7,6 +7,7 @@ use crate::common::child;
 use crate::common::noise::Noise;
 use crate::common::pages::pages;
 use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use unspin_sys::Errno;
@@ -284,7 +285,10 @@ fn in_small_folder(mebibytes: usize, f: impl FnOnce(&Path)) -> bool {
     // SAFETY: a child of ours.
     assert_eq!(unsafe { libc::waitpid(child.0, &mut status, 0) }, child.0);
     if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == NO_RIGHT {
-        println!("SKIPPED full file systems: no right to mount one; run as root, or permit user namespaces");
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED full file systems: no right to mount one; run as root, or permit user namespaces"
+        );
         return false;
     }
     assert_eq!(status, 0, "{mebibytes} MiB");

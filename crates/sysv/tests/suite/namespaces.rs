@@ -3,6 +3,7 @@
 
 use crate::common::child;
 use std::collections::HashSet;
+use std::io::Write as _;
 use std::path::Path;
 use unspin_sys::ipc::flag;
 use unspin_sys::namespace::Ipc;
@@ -43,7 +44,8 @@ fn each_ipc_namespace_gets_its_own_arena() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("arena");
     let Some(first) = alone(|| sets_with_another(&path)) else {
-        println!(
+        let _ = writeln!(
+            std::io::stderr(),
             "SKIPPED each_ipc_namespace_gets_its_own_arena: run as root, so that unshare(CLONE_NEWIPC) is allowed"
         );
         return;
@@ -57,7 +59,7 @@ fn each_ipc_namespace_gets_its_own_arena() {
     });
     assert_eq!(second, Some(1));
     if Ipc::current().id == 0 {
-        println!("SKIPPED the rest: Linux before 6.18 has no ids of namespaces");
+        let _ = writeln!(std::io::stderr(), "SKIPPED the rest: Linux before 6.18 has no ids of namespaces");
         return;
     }
     assert!(Engine::join(Kind::Rcu, &path).unwrap().is_none(), "this namespace has none there");

@@ -14,6 +14,7 @@
 //! | 10. fork, while another thread is in a critical section | [`fork_during_semop_of_another_thread_applies_only_its_own_undo`] |
 
 use crate::common::child;
+use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 use unspin_sys::Errno;
@@ -251,9 +252,12 @@ fn process_with_reused_pid_inherits_no_adjustment() {
         std::thread::sleep(Duration::from_millis(30));
         drop(dead);
         match process_with_pid(pid) {
-            None => eprintln!(
-                "SKIPPED process_with_reused_pid_inherits_no_adjustment: pids cannot be chosen; run as root, with CONFIG_CHECKPOINT_RESTORE"
-            ),
+            None => {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "SKIPPED process_with_reused_pid_inherits_no_adjustment: pids cannot be chosen; run as root, with CONFIG_CHECKPOINT_RESTORE"
+                );
+            }
             Some(_living) => {
                 assert_eq!(get(engine, id, 0, flag::GETVAL), 1, "undone, though pid {pid} lives")
             }

@@ -10,6 +10,7 @@ use families::semaphores::{self, Semaphores, ended};
 use families::{Family, decode};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
+use std::io::Write as _;
 use unspin_sys::Errno;
 use unspin_sysv::{Engine, Kind, Options};
 
@@ -71,7 +72,10 @@ fn engines_follow<F: Family>(compare: Compare<F>, cases: u32) {
 /// The model is right about the kernel, where that has the mechanism: `ask` is a call of it.
 fn the_kernel_follows<F: Family>(compare: Compare<F>, cases: u32, ask: fn(&Engine) -> Result<i32, Errno>) {
     if ask(&engine(Kind::Kernel).1) == Err(Errno::ENOSYS) {
-        eprintln!("SKIPPED the kernel follows the model: it was built without System V IPC");
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED the kernel follows the model: it was built without System V IPC"
+        );
         return;
     }
     difference::<F>(compare, (Kind::Kernel, kernel_keys()), cases, F::Flaw::default())
