@@ -273,7 +273,7 @@ mod models {
 
     #[test]
     fn two_threads_meet_across_a_reset() {
-        two_threads(1, 2);
+        two_threads(2, 2);
     }
 
     /// Planted bug: a kernel that loses the wake-up leaves a thread asleep for ever.

@@ -281,6 +281,41 @@ fn concurrent_registrations_get_different_slots() {
     });
 }
 
+/// A thread reads the identity in a slot while the slot goes to another thread: it gets the former owner's, or none.
+#[test]
+fn identity_is_one_owners() {
+    bounded(3, || {
+        let world = World::new(1);
+        let victim = world.join(1);
+        world.script.kill(1);
+        let shared = world.clone();
+        let reader = spawn(move || shared.rcu().registry().identity(victim));
+        let _ = world.rcu().registry().register(&thread(2), FenceMode::Full, &mut |_, _| Recovery::Done);
+        let seen = reader.join().unwrap();
+        assert!(seen.is_none() || seen == Some(thread(1)), "{seen:?} is no owner's identity");
+    });
+}
+
+/// Planted bug: the reader does not ask afterwards whether the slot still has the state that it had.
+#[test]
+#[should_panic(expected = "is no owner's identity")]
+fn planted_identity_without_second_look_is_detected() {
+    bounded(3, || {
+        let world = World::new(1);
+        let victim = world.join(1);
+        world.script.kill(1);
+        let shared = world.clone();
+        let reader = spawn(move || {
+            let slot = &shared.slots[0];
+            let lives = slot.state() == State::Live(victim.generation(), FenceMode::Full);
+            let seen = lives.then(|| slot.stored_identity());
+            assert!(seen.is_none() || seen == Some(thread(1)), "{seen:?} is no owner's identity");
+        });
+        let _ = world.rcu().registry().register(&thread(2), FenceMode::Full, &mut |_, _| Recovery::Done);
+        reader.join().unwrap();
+    });
+}
+
 /// A thread takes long to find a dead owner dead; meanwhile the slot goes to a living thread.
 #[test]
 fn late_liveness_check_spares_the_next_owner() {

@@ -178,26 +178,31 @@ impl Slot {
 
     /// The identity that belongs to `state`; `None` if the state has changed meanwhile.
     pub(crate) fn identity(&self, state: State) -> Option<Identity> {
-        // Relaxed: the Acquire in `state()` ordered these loads after the owner's `fill`. The fence below pairs with
-        // the one in the `fill` of a later owner: if we had read one of its values, the last load would find the state
-        // changed.
-        let pid_and_tid = self.pid_and_tid.load(Ordering::Relaxed);
-        let identity = Identity {
-            pid: (pid_and_tid >> 32) as u32,
-            tid: pid_and_tid as u32,
-            start_time: self.start_time.load(Ordering::Relaxed),
-            image: self.image.load(Ordering::Relaxed),
-            namespace: self.namespace.load(Ordering::Relaxed),
-        };
-        // Acquire: partner is the fence in `fill`.
+        let identity = self.stored_identity();
+        // Acquire: partner is the fence in `write_identity` of a later owner: if one of the loads above had read a value of
+        // that owner, the load below would find the state changed.
         fence(Ordering::Acquire);
         // Relaxed: ordered by the fence.
         (self.state.load(Ordering::Relaxed) == state.encode()).then_some(identity)
     }
 
+    /// The words of the identity, which may be of several owners.
+    pub(crate) fn stored_identity(&self) -> Identity {
+        // Relaxed: the Acquire in `state()` ordered these loads after the owner's `write_identity`; whether they belong
+        // together is for the caller to find out.
+        let pid_and_tid = self.pid_and_tid.load(Ordering::Relaxed);
+        Identity {
+            pid: (pid_and_tid >> 32) as u32,
+            tid: pid_and_tid as u32,
+            start_time: self.start_time.load(Ordering::Relaxed),
+            image: self.image.load(Ordering::Relaxed),
+            namespace: self.namespace.load(Ordering::Relaxed),
+        }
+    }
+
     /// The participant that has the slot, or had it last; stable while the caller holds the slot in `Sweeping`.
     pub(crate) fn occupant(&self, index: usize) -> ParticipantId {
-        // Relaxed: the Acquire with which the caller took the slot ordered this load after the owner's `fill`.
+        // Relaxed: the Acquire with which the caller took the slot ordered this load after the owner's `write_identity`.
         ParticipantId::new(index, self.generation.load(Ordering::Relaxed))
     }
 
