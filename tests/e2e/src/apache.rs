@@ -3,7 +3,7 @@
 use crate::{Outcome, Place, Process, Run, Running, find_tool, is_root};
 use std::fs::Permissions;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ impl Apache {
         std::fs::create_dir_all(&pages).expect("the place takes files");
         std::fs::write(pages.join("page"), page()).expect("the place takes files");
         std::fs::set_permissions(place.path(), Permissions::from_mode(0o755)).expect("it is ours");
-        let ports = free_ports();
+        let ports = [(); 2].map(|()| crate::free_port());
         let configuration = place.path().join("apache.conf");
         std::fs::write(&configuration, configure(place, ports)).expect("the place takes files");
         let run = place.run(program).args(["-DFOREGROUND", "-f"]).args([&configuration]);
@@ -135,10 +135,4 @@ fn configure(place: &Place, [first, second]: [u16; 2]) -> String {
          ServerLimit 8
         "
     )
-}
-
-/// Two ports at which no process listens at the moment.
-fn free_ports() -> [u16; 2] {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there are free ports"));
-    listeners.map(|listener| listener.local_addr().expect("it is bound").port())
 }

@@ -236,8 +236,9 @@ fn soft_limit_on_descriptors_is_raised() {
 
 #[test]
 fn port_in_use_is_reported_in_one_line() {
-    let other = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = other.local_addr().unwrap().port().to_string();
+    let port = unspin_e2e::free_port();
+    let other = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let port = port.to_string();
     let (_, err, code) = finish(unspin(&SMALL).args(["--port", &port]));
     assert_eq!(code, Some(1), "{err}");
     assert_eq!(
