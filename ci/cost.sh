@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 
 command -v valgrind >/dev/null || skip "there is no valgrind: apt-get install valgrind"
 # A count above the budget must be noticed: the benchmark's own tests plant one.
-cargo test --locked --quiet --release --package unspin-bench budget
+run_tests cargo test --locked --release --package unspin-bench
 # As `cargo test` builds it, with the features that its tests select.
 cargo test --locked --quiet --no-run
 bench=(cargo run --locked --quiet --release --package unspin-bench -- --instructions --unspin "$target/debug/unspin")
@@ -13,3 +13,4 @@ if [ "${1:-}" = --update ]; then
     exec "${bench[@]}" --update-budget bench/budget.toml
 fi
 "${bench[@]}" --budget bench/budget.toml
+pass "no path is dearer than its budget"

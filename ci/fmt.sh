@@ -4,3 +4,4 @@ source "$(dirname "$0")/lib.sh"
 
 cargo fmt --all --check
 cargo fmt --manifest-path fuzz/Cargo.toml --check
+pass "formatted"

@@ -4,9 +4,11 @@
 # what users run. `cargo test` has run everything once, in one profile.
 source "$(dirname "$0")/lib.sh"
 
-cargo test --locked --release --package unspin-sysv --package unspin-rcu --package unspin-locks
+run_tests cargo test --locked --release --package unspin-sysv --package unspin-rcu --package unspin-locks
 
 program=$(test_program tests/e2e suite)
 cd tests/e2e
 # Left out: what measures times, which the nightly tier does.
-UNSPIN_TEST_LIBRARY=embedded RUST_TEST_THREADS=6 "$program" --include-ignored --skip waits_policy::
+export UNSPIN_TEST_LIBRARY=embedded RUST_TEST_THREADS=6
+run_tests "$program" --include-ignored --skip waits_policy::
+pass "as with assertions"

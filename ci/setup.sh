@@ -22,9 +22,9 @@ missing=()
 for package in "${packages[@]}"; do
     dpkg-query --show --showformat '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && { echo "setup: everything is there"; exit 0; }
+[ ${#missing[@]} -eq 0 ] && { pass "everything is there"; exit 0; }
 [ "$(id -u)" -eq 0 ] || skip "only root can install ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq && apt-get install -qq --no-install-recommends "${missing[@]}" >/dev/null ||
     skip "${missing[*]} cannot be installed"
-echo "setup: installed ${missing[*]}"
+pass "installed ${missing[*]}"
