@@ -1,34 +1,66 @@
-//! A planted bug for `ci/tsan.sh`: a spin lock that releases with Relaxed, so that nothing orders one owner's stores
-//! before the next owner's. On x86-64 it happens to count correctly; only a checker of the memory model sees it.
+//! Planted bugs for `ci/tsan.sh`: a spin lock that releases with Relaxed, so that nothing orders one owner's stores before
+//! the next owner's. On x86-64 it happens to exclude; only a checker of the memory model sees it. Each function races in
+//! another place: in a line of its own, in a line of the standard library, and in a copy of memory.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-struct Lock {
+type Block = [u64; 64];
+
+struct Lock<T> {
     held: AtomicBool,
-    count: UnsafeCell<u64>,
+    value: UnsafeCell<T>,
 }
 
-// SAFETY: `count` is accessed under the lock; that the lock does not keep its promise is the planted bug.
-unsafe impl Sync for Lock {}
+// SAFETY: `value` is accessed under the lock; that the lock does not keep its promise is the planted bug.
+unsafe impl<T: Send> Sync for Lock<T> {}
 
-static LOCK: Lock = Lock { held: AtomicBool::new(false), count: UnsafeCell::new(0) };
+impl<T> Lock<T> {
+    const fn new(value: T) -> Lock<T> {
+        Lock { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
 
-fn add() {
-    for _ in 0..10_000 {
+    fn with(&self, change: impl FnOnce(&mut T)) {
         // Acquire: has no partner.
-        while LOCK.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        while self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             std::hint::spin_loop();
         }
         // SAFETY: under the lock; see above.
-        unsafe { *LOCK.count.get() += 1 };
+        change(unsafe { &mut *self.value.get() });
         // Relaxed: the bug. It should be Release.
-        LOCK.held.store(false, Ordering::Relaxed);
+        self.held.store(false, Ordering::Relaxed);
     }
 }
 
+static COUNT: Lock<u64> = Lock::new(0);
+static LIST: Lock<Vec<u64>> = Lock::new(Vec::new());
+static BLOCK: Lock<Block> = Lock::new([0; 64]);
+
+#[inline(never)]
+fn add() {
+    COUNT.with(|count| *count += 1);
+}
+
+#[inline(never)]
+fn push() {
+    LIST.with(|list| list.push(1));
+}
+
+#[inline(never)]
+fn copy(from: &Block) {
+    BLOCK.with(|block| *block = *from);
+}
+
 fn main() {
-    let other = std::thread::spawn(add);
-    add();
+    let work = || {
+        let block = std::hint::black_box([1; 64]);
+        for _ in 0..10_000 {
+            add();
+            push();
+            copy(&block);
+        }
+    };
+    let other = std::thread::spawn(work);
+    work();
     other.join().expect("it does not panic");
 }
