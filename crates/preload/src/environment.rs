@@ -3,16 +3,17 @@
 use core::ffi::{CStr, c_char};
 
 unsafe extern "C" {
-    static environ: *const *const c_char;
+    /// libc's own name of `environ`: a program may define a variable `environ`, but no name that begins like this one.
+    static __environ: *const *const c_char;
 }
 
 /// The value of `name`, or `None` if it is unset or empty.
 pub fn value(name: &str) -> Option<&'static [u8]> {
-    // SAFETY: libc keeps `environ` null or pointing to a null-terminated array of C strings, from before the first
+    // SAFETY: libc keeps `__environ` null or pointing to a null-terminated array of C strings, from before the first
     // constructor on. If another thread of the program changes the environment at the same time, that is a race, as
     // with every getenv(3); this function is called at the start only.
     unsafe {
-        let mut entry = environ;
+        let mut entry = __environ;
         while !entry.is_null() && !(*entry).is_null() {
             if let Some(value) = value_in(CStr::from_ptr(*entry).to_bytes(), name) {
                 return Some(value).filter(|v| !v.is_empty());

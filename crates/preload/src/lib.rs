@@ -27,7 +27,8 @@
 //! control of every measurement.
 //!
 //! `start` opens the engine once: in this library's constructor, or at the first System V call if that is earlier. No
-//! panic crosses the boundary to C (`guard`). The library prints nothing unless it cannot do its job (`notice`).
+//! panic crosses the boundary to C (`guard`). The library prints nothing unless it cannot do its job (`notice`). It calls
+//! no function of libc by a name that the program may define (`private`).
 #![warn(missing_docs)]
 
 mod call;
@@ -47,6 +48,7 @@ mod namespace;
 mod next;
 mod notice;
 mod plan;
+mod private;
 mod proc;
 mod pthread;
 mod rlimit;

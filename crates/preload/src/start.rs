@@ -177,6 +177,8 @@ fn prepare() {
     static DONE: AtomicBool = AtomicBool::new(false);
     // Relaxed: only the thread that has the claim `OPENING` gets here.
     if !DONE.load(Ordering::Relaxed) {
+        #[cfg(not(test))]
+        crate::private::prepare();
         guard::install();
         next::prepare();
         if plan::keeps_thread_data() {

@@ -15,7 +15,8 @@
 //!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`],
 //!   [`namespace`] (IPC namespaces);
 //! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] and [`next_id`] (the live
-//!   `kernel.*` settings), [`entry!`] (hooks that know their caller), [`raw`] (the instruction itself).
+//!   `kernel.*` settings), [`entry!`] (hooks that know their caller), [`private`] (names of libc that a program cannot
+//!   intercept), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -44,6 +45,7 @@ pub mod memfile;
 pub mod namespace;
 pub mod next_id;
 pub mod page;
+pub mod private;
 pub mod process;
 pub mod raw;
 pub mod robust;

@@ -40,7 +40,7 @@
 //! | `crates/cli/src/plan/site.rs` | `WAITS`: the names that make a call a call site for `--waits poll@` |
 //! | `tests/e2e/c/waits/table.h` | a row of the table: `ends`, `interrupted`, `cancelled`, `jumps` and `limits` then run it |
 //! | `tests/e2e/c/waits/` (`arguments.c`, `masks.c`, `streams.c`, …) | the rules that only this call has |
-//! | `tests/e2e/tests/suite/notices.rs` | the list in `exports_are_these_and_no_others` |
+//! | `tests/e2e/tests/suite/names.rs` | the list in `exports_are_these_and_no_others` |
 //! | `docs/conformance.md`, `docs/waits.md`, `docs/measuring.md` | the rules and their tests, the call |
 //!
 //! A new kind of row in the recording: the list in docs/ARCHITECTURE.md, "A metered call".

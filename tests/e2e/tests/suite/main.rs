@@ -3,6 +3,7 @@
 mod conformance;
 mod life;
 mod meter_programs;
+mod names;
 mod notices;
 mod programs;
 mod pthread;

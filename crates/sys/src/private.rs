@@ -1,0 +1,208 @@
+//! Private names: calls of libc that a program cannot intercept.
+//!
+//! A program may define a function of its own under a name of libc, such as `close`. The linker exports that function
+//! because libc has the name too, and every library that is loaded then calls the program's function. The preload library
+//! must not: to the program its calls do not exist. [`private_names!`](crate::private_names) therefore gives a library
+//! hidden definitions of the names that it and Rust's standard library call. Each jumps to libc's own function.
+//!
+//! The addresses are found without calling anything. The dynamic linker keeps a list of what is loaded (`_r_debug`), and
+//! this module reads the symbol tables of libc itself. [`prepare`] finds all of them; a call that comes earlier finds
+//! its own. The only names that it relies on are reserved for the implementation (C17, 7.1.3), so no program defines
+//! them.
+
+mod object;
+
+use crate::Errno;
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use object::Object;
+
+/// Where the address of a private name is looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Source {
+    /// In libc.
+    Libc = 0,
+    /// In the libraries that are preloaded behind the calling one, then in libc. For clocks: a preloaded library may give
+    /// the program another clock, in which the program states its deadlines.
+    Preloaded = 1,
+}
+
+/// A private name. Only [`private_names!`](crate::private_names) creates these.
+#[derive(Debug)]
+#[repr(C)]
+pub struct PrivateName {
+    /// The address to which the hidden definition jumps: at first of code that calls [`resolve`], or that does the work
+    /// itself.
+    address: AtomicUsize,
+    name: *const c_char,
+    source: Source,
+}
+
+// SAFETY: the name is a constant, and all of it but the address is never written.
+unsafe impl Sync for PrivateName {}
+
+impl PrivateName {
+    fn find(&self, loaded: &Loaded) -> usize {
+        // SAFETY: a C string; the macro wrote it.
+        let name = unsafe { CStr::from_ptr(self.name) };
+        let found = loaded.find(name, self.source).unwrap_or(unavailable as *const () as usize);
+        // Relaxed: only the address itself is published, and every lookup finds the same one.
+        self.address.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+/// Finds the addresses of all private names of the calling library.
+///
+/// # Safety
+/// `names` is the table that [`private_names!`](crate::private_names) made for this library.
+pub unsafe fn prepare(names: &[PrivateName]) {
+    let loaded = Loaded::now();
+    for name in names {
+        name.find(&loaded);
+    }
+}
+
+/// Finds the address of one name: its hidden definition calls this when it is called before [`prepare`].
+#[cold]
+pub extern "C" fn resolve(name: &PrivateName) -> usize {
+    name.find(&Loaded::now())
+}
+
+/// Stands for a function that this libc does not have, such as `statx` before glibc 2.28.
+extern "C" fn unavailable() -> c_int {
+    // SAFETY: libc returns the address of the calling thread's own errno.
+    unsafe { *libc::__errno_location() = Errno::ENOSYS.0 };
+    -1
+}
+
+/// The parts of libc: from glibc 2.34 on all is in the first.
+const LIBC: [&[u8]; 3] = [b"libc.so.6", b"libpthread.so.0", b"libdl.so.2"];
+
+/// What is loaded, as far as it is asked for names.
+struct Loaded {
+    libc: [Option<Object>; LIBC.len()],
+}
+
+impl Loaded {
+    fn now() -> Loaded {
+        let of = |name: &[u8]| object::loaded().find(|object| object.soname() == Some(name));
+        Loaded { libc: LIBC.map(of) }
+    }
+
+    fn find(&self, name: &CStr, source: Source) -> Option<usize> {
+        let name = name.to_bytes();
+        let preloaded = || object::preloaded_behind_this().find_map(|object| object.function(name));
+        let libc = || self.libc.iter().flatten().find_map(|object| object.function(name));
+        match source {
+            Source::Libc => libc(),
+            Source::Preloaded => preloaded().or_else(libc),
+        }
+    }
+}
+
+/// Defines private names in the library that is being built: hidden functions which jump to libc's, and a table of
+/// them, [`PrivateName`]s, in the section `unspin_private`. To be used once in a library, and in no program.
+///
+/// The functions take integers and pointers only: what they are called with is preserved while an address is looked up,
+/// but for floating-point registers.
+///
+/// `memory` needs no lookup: [`resolve`] may call these functions itself. Until [`prepare`] they are the string
+/// instructions of the processor.
+#[macro_export]
+macro_rules! private_names {
+    (libc { $($libc:ident)* } preloaded { $($preloaded:ident)* } memory { $($memory:ident)* }) => {
+        core::arch::global_asm!(
+            $($crate::private_names!(@lookup $libc "0"),)*
+            $($crate::private_names!(@lookup $preloaded "1"),)*
+            $($crate::private_names!(@memory $memory),)*
+            ".pushsection .text.unspin_private,\"ax\",@progbits",
+            // r11, which a call may change, has the address of the `PrivateName`.
+            "unspin_private_first:",
+            ".cfi_startproc",
+            $crate::private_names!(@push "rdi"),
+            $crate::private_names!(@push "rsi"),
+            $crate::private_names!(@push "rdx"),
+            $crate::private_names!(@push "rcx"),
+            $crate::private_names!(@push "r8"),
+            $crate::private_names!(@push "r9"),
+            $crate::private_names!(@push "rax"),
+            $crate::private_names!(@push "r10"),
+            // The psABI requires a stack aligned to 16 bytes at a call; eight words and the return address are not.
+            $crate::private_names!(@push "r11"),
+            "mov rdi, r11",
+            "call {resolve}",
+            $crate::private_names!(@pop "r11"),
+            "mov r11, rax",
+            $crate::private_names!(@pop "r10"),
+            $crate::private_names!(@pop "rax"),
+            $crate::private_names!(@pop "r9"),
+            $crate::private_names!(@pop "r8"),
+            $crate::private_names!(@pop "rcx"),
+            $crate::private_names!(@pop "rdx"),
+            $crate::private_names!(@pop "rsi"),
+            $crate::private_names!(@pop "rdi"),
+            "jmp r11",
+            ".cfi_endproc",
+            ".popsection",
+            resolve = sym $crate::private::resolve,
+        );
+    };
+    (@push $register:literal) => { concat!("push ", $register, "\n.cfi_adjust_cfa_offset 8") };
+    (@pop $register:literal) => { concat!("pop ", $register, "\n.cfi_adjust_cfa_offset -8") };
+    (@lookup $name:ident $source:literal) => {
+        $crate::private_names!(@define $name $source concat!(
+            "lea r11, [rip + unspin_private_", stringify!($name), "]\n",
+            "jmp unspin_private_first",
+        ))
+    };
+    (@memory $name:ident) => { $crate::private_names!(@define $name "0" $crate::private_names!(@code $name)) };
+    (@code memcpy) => { "mov rax, rdi\nmov rcx, rdx\nrep movsb\nret" };
+    (@code memset) => { "mov r11, rdi\nmov eax, esi\nmov rcx, rdx\nrep stosb\nmov rax, r11\nret" };
+    // Forwards, unless the destination begins inside the source.
+    (@code memmove) => {
+        concat!(
+            "mov rax, rdi\nmov rcx, rdx\nmov r11, rdi\nsub r11, rsi\ncmp r11, rdx\njb 3f\nrep movsb\nret\n",
+            "3: lea rdi, [rdi + rcx - 1]\nlea rsi, [rsi + rcx - 1]\nstd\nrep movsb\ncld\nret",
+        )
+    };
+    (@code strlen) => { "xor eax, eax\nmov rcx, -1\nrepne scasb\nmov rax, -2\nsub rax, rcx\nret" };
+    // memcmp, and bcmp, of which only zero or not is asked for. The comparison sets the flag of equality, also if there is
+    // nothing to compare, since `xor` has set it.
+    (@code $compare:ident) => {
+        concat!(
+            "mov rcx, rdx\nxor eax, eax\nxor edx, edx\nrepe cmpsb\nje 3f\n",
+            "movzx eax, byte ptr [rdi - 1]\nmovzx edx, byte ptr [rsi - 1]\n",
+            "3: sub eax, edx\nret",
+        )
+    };
+    (@define $name:ident $source:literal $first:expr) => {
+        concat!(
+            ".pushsection .rodata.unspin_private,\"a\",@progbits\n",
+            "2: .asciz \"", stringify!($name), "\"\n",
+            ".popsection\n",
+            ".pushsection .text.unspin_private,\"ax\",@progbits\n",
+            ".balign 16\n",
+            // Weak, as the standard library declares some of them, which must not differ.
+            ".weak ", stringify!($name), "\n",
+            ".hidden ", stringify!($name), "\n",
+            ".type ", stringify!($name), ", @function\n",
+            stringify!($name), ":\n",
+            ".cfi_startproc\n",
+            "jmp qword ptr [rip + unspin_private_", stringify!($name), "]\n",
+            ".size ", stringify!($name), ", . - ", stringify!($name), "\n",
+            "4:\n", $first, "\n",
+            ".cfi_endproc\n",
+            ".popsection\n",
+            // PrivateName { address, name, source }
+            ".pushsection unspin_private,\"aw\",@progbits\n",
+            ".balign 8\n",
+            "unspin_private_", stringify!($name), ": .quad 4b, 2b, ", $source, "\n",
+            ".popsection",
+        )
+    };
+}
+
+#[cfg(test)]
+mod tests;
