@@ -171,6 +171,9 @@ unsafe fn polled_then_called<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, 
     unsafe { after_poll(wait, call, handlers, ended) }
 }
 
+/// Bytes of a signal mask, as the kernel reads it (`sigset_t` of asm/signal.h; libc's type has room for more).
+const SIGNAL_SET_BYTES: usize = 8;
+
 /// The same under the signal mask of the call: a signal that this mask unblocks ends the poll, a signal that it blocks
 /// stays pending. While the mask is changed, and from the last look to the call, all signals that may not be handled
 /// there are blocked. The call unblocks them, as it would have done without a poll.
@@ -178,12 +181,20 @@ unsafe fn polled_then_called<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, 
 /// # Safety
 /// The program's arguments.
 unsafe fn polled_under_mask<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, How) {
+    // The kernel reads the mask before anything else.
+    if mem::copy_in(call.mask().addr(), &mut [0; SIGNAL_SET_BYTES]).is_err() {
+        wait.was_ready(0);
+        // SAFETY: the caller's promise.
+        return (unsafe { called(wait, call) }, How::Called);
+    }
+    let before = errno::get();
     // The kernel also checks once before it unblocks any signal.
     // SAFETY: the caller's promise.
     if let Some(answer) = unsafe { call.look() } {
         wait.was_ready(C::items(answer));
         return (answer, How::Polled);
     }
+    errno::set(before);
     let outside = signal::set_mask(Mask::ALL_BUT_FAULTS);
     let handlers = Handlers::now();
     let answer = match signal::set_mask_at(call.mask().addr()) {
@@ -195,7 +206,7 @@ unsafe fn polled_under_mask<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, H
             unsafe { after_poll(wait, call, handlers, ended) }
         }
         Err(_) => {
-            // The mask cannot be read: the call reports that.
+            // Another thread has unmapped the mask since: the call reports that.
             signal::set_mask(outside);
             // SAFETY: the caller's promise.
             (unsafe { called(wait, call) }, How::Called)
@@ -325,12 +336,21 @@ pub unsafe fn is_long(timeout: *const timespec) -> bool {
 
 /// The same for a time that only the kernel reads: a bad address is left for the kernel to report.
 pub fn is_long_in_kernel(timeout: *const timespec) -> bool {
+    // SAFETY: a live time.
+    timeout.is_null() || time_in_kernel(timeout).is_some_and(|time| unsafe { is_long(&time) })
+}
+
+/// Whether the kernel accepts a time that only the kernel reads (`timespec64_valid`). Null means for ever.
+pub fn is_time_in_kernel(time: *const timespec) -> bool {
+    let is_valid = |time: timespec| time.tv_sec >= 0 && (0..1_000_000_000).contains(&time.tv_nsec);
+    time.is_null() || time_in_kernel(time).is_some_and(is_valid)
+}
+
+/// A time that only the kernel reads; `None` if it cannot be read.
+fn time_in_kernel(time: *const timespec) -> Option<timespec> {
     let mut bytes = [0; size_of::<timespec>()];
-    if timeout.is_null() || mem::copy_in(timeout.addr(), &mut bytes).is_err() {
-        return timeout.is_null();
-    }
+    mem::copy_in(time.addr(), &mut bytes).ok()?;
     let [tv_sec, tv_nsec] =
         [0, 8].map(|at| i64::from_ne_bytes(bytes[at..at + 8].try_into().expect("8 bytes")));
-    // SAFETY: a live time.
-    unsafe { is_long(&timespec { tv_sec, tv_nsec }) }
+    Some(timespec { tv_sec, tv_nsec })
 }

@@ -89,7 +89,7 @@ unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, boo
 fn may_poll(&[_, operation, _, timeout, _, bits]: &Arguments) -> bool {
     let is_bitset = operation as c_int & COMMAND == libc::FUTEX_WAIT_BITSET;
     if is_bitset {
-        return bits as u32 != 0;
+        return bits as u32 != 0 && descriptor::is_time_in_kernel(core::ptr::without_provenance(timeout));
     }
     if operation as c_int & libc::FUTEX_CLOCK_REALTIME != 0 {
         return false;

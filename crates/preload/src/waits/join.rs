@@ -3,6 +3,7 @@
 use super::wait::{Ended, Look, Wait};
 use crate::cancel::pthread_testcancel;
 use crate::glibc::functions as real;
+use crate::pthread::{mutex, semaphore};
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};
@@ -31,8 +32,14 @@ unsafe extern "C-unwind" fn timedjoin(
     sp: usize,
     bp: usize,
 ) -> c_int {
+    // SAFETY: the program's arguments.
+    let sleeps = || unsafe { real::timedjoin(thread, value, until) };
+    // SAFETY: the program's time, or null.
+    if !unsafe { is_deadline(libc::CLOCK_REALTIME, until) } {
+        return sleeps();
+    }
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe { wait(thread, value, Hook::new(sp, bp), || real::timedjoin(thread, value, until)) }
+    unsafe { wait(thread, value, Hook::new(sp, bp), sleeps) }
 }
 
 unsafe extern "C-unwind" fn clockjoin(
@@ -43,8 +50,24 @@ unsafe extern "C-unwind" fn clockjoin(
     sp: usize,
     bp: usize,
 ) -> c_int {
+    // SAFETY: the program's arguments.
+    let sleeps = || unsafe { real::clockjoin(thread, value, clock, until) };
+    // SAFETY: the program's time, or null.
+    if !unsafe { is_deadline(clock, until) } {
+        return sleeps();
+    }
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe { wait(thread, value, Hook::new(sp, bp), || real::clockjoin(thread, value, clock, until)) }
+    unsafe { wait(thread, value, Hook::new(sp, bp), sleeps) }
+}
+
+/// Whether libc accepts this as a deadline. It refuses an unknown clock also for a thread that has ended, which a look would
+/// join.
+///
+/// # Safety
+/// `until` is null or a live time.
+unsafe fn is_deadline(clock: clockid_t, until: *const timespec) -> bool {
+    // SAFETY: the caller's promise.
+    mutex::is_supported(clock) && (until.is_null() || unsafe { semaphore::is_time(until) })
 }
 
 /// Joins the thread, after a poll if that pays. `sleeps` is the function that the program called.

@@ -3,12 +3,13 @@
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
 use super::real;
+use crate::errno;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_ulong};
 use core::ptr::null;
 use libc::{pollfd, sigset_t, timespec};
 use unspin_meter::RecordKind;
-use unspin_sys::entry;
+use unspin_sys::{Errno, entry};
 
 entry! {
     /// poll(2).
@@ -43,7 +44,9 @@ impl<Sleep: Fn() -> c_int> Call for Poll<Sleep> {
 
     unsafe fn look(&mut self) -> Option<c_int> {
         // SAFETY: the program's arguments.
-        descriptor::found(unsafe { real::poll(self.fds, self.count, 0) })
+        let found = descriptor::found(unsafe { real::poll(self.fds, self.count, 0) })?;
+        // The kernel writes to the array when the call ends. If that fails the call sleeps first, and then fails.
+        (found >= 0 || errno::get() != Errno::EFAULT).then_some(found)
     }
 
     fn mask(&self) -> *const sigset_t {

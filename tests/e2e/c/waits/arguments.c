@@ -17,6 +17,27 @@
 static struct place p, s, e, l;
 static struct timespec negative = { -1, 0 }, too_many = { 0, 1000000000 }, below = { 0, -1 }, none = { 0, 0 }, ms = { 0, 1000000 };
 
+/* A page that can be read only, with these bytes at its beginning, and behind it one that cannot be read. */
+static void *read_only(const void *bytes, size_t count)
+{
+    char *page = (char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(page, bytes, count);
+    MUST_SYS(mprotect(page, 4096, PROT_READ));
+    MUST_SYS(mprotect(page + 4096, 4096, PROT_NONE));
+    return page;
+}
+
+/* A call that waits at most `ms` milliseconds, and whether it did. */
+#define ROW_SLEEPS(row, ms, call)                                                                                 \
+    do {                                                                                                          \
+        struct timespec began_, ended_;                                                                           \
+        clock_gettime(CLOCK_MONOTONIC, &began_);                                                                  \
+        ROW_CALL((row), call);                                                                                    \
+        clock_gettime(CLOCK_MONOTONIC, &ended_);                                                                  \
+        long ns_ = (ended_.tv_sec - began_.tv_sec) * 1000000000 + ended_.tv_nsec - began_.tv_nsec;                \
+        line("it slept first", "%d", ns_ >= (ms) * 1000000L);                                                     \
+    } while (0)
+
 static void polls(void)
 {
     struct pollfd fds[3] = { { p.in, POLLIN, 0 }, { -1, POLLIN, 77 }, { 900, POLLIN, 0 } };
@@ -39,6 +60,17 @@ static void polls(void)
     ROW_CALL("ppoll, bad mask", syscall(SYS_ppoll, fds, 1, &none, BAD, 8));
     ROW_CALL("ppoll, size of the mask", syscall(SYS_ppoll, fds, 1, &none, fds, 7));
     ROW_CALL("ppoll of a bad pointer", ppoll(BAD, 1, &ms, NULL));
+    /* The mask is read before the descriptors are looked at, and answers are written when the call ends. */
+    struct pollfd ready = { s.out, POLLOUT, 0 }, silent = { p.in, POLLIN, 0 };
+    ROW_CALL("ppoll of a ready one, bad mask", ppoll(&ready, 1, NULL, BAD));
+    ROW_CALL("ppoll of a ready one and a time, bad mask", ppoll(&ready, 1, &ms, BAD));
+    ROW_CALL("ppoll of a ready one, a mask that ends with its page",
+             ppoll(&ready, 1, NULL, (void *)((char *)read_only("", 1) + 4092)));
+    ROW_CALL("ppoll of a bad pointer, bad mask", ppoll(BAD, 1, NULL, BAD));
+    ROW_SLEEPS("poll, answers cannot be written", 20, poll(read_only(&silent, sizeof silent), 1, 20));
+    ROW_SLEEPS("ppoll under a mask, answers cannot be written", 20,
+               ppoll(read_only(&silent, sizeof silent), 1, &(struct timespec){ 0, 20000000 }, &(sigset_t){ 0 }));
+    ROW_CALL("poll of a ready one, the answer cannot be written", poll(read_only(&ready, sizeof ready), 1, -1));
     ROW_CALL("poll, time of INT_MIN", poll((struct pollfd[]){ { s.out, POLLOUT, 0 } }, 1, INT_MIN));
 }
 
@@ -73,6 +105,19 @@ static void selects(void)
     line("most of its time is left", "%d", tv.tv_sec == 4 || (tv.tv_sec == 5 && tv.tv_usec == 0));
     ROW_CALL("pselect, negative time", pselect(0, NULL, NULL, NULL, &negative, NULL));
     ROW_CALL("pselect, a second in nanoseconds", pselect(0, NULL, NULL, NULL, &too_many, NULL));
+    FD_ZERO(&set);
+    FD_SET(p.out, &set);
+    ROW_CALL("pselect of a ready one, bad mask", pselect(p.out + 1, NULL, &set, NULL, NULL, BAD));
+    line("its set", "%d", !!FD_ISSET(p.out, &set));
+    ROW_CALL("pselect of a negative number, bad mask", pselect(-1, NULL, &set, NULL, NULL, BAD));
+    ROW_CALL("select of a ready one, the answer cannot be written",
+             select(p.out + 1, NULL, read_only(&set, sizeof set), NULL, NULL));
+    FD_ZERO(&set);
+    FD_SET(p.in, &set);
+    tv = (struct timeval){ 0, 20000 };
+    ROW_SLEEPS("select, answers cannot be written", 20, select(p.in + 1, read_only(&set, sizeof set), NULL, NULL, &tv));
+    ROW_SLEEPS("pselect under a mask, answers cannot be written", 20,
+               pselect(p.in + 1, read_only(&set, sizeof set), NULL, NULL, &(struct timespec){ 0, 20000000 }, &(sigset_t){ 0 }));
     struct timespec kept = ms;
     ROW_CALL("pselect that ends", pselect(0, NULL, NULL, NULL, &kept, NULL));
     line("its time is as it was", "%d", kept.tv_sec == 0 && kept.tv_nsec == 1000000);
@@ -87,6 +132,12 @@ static void sets(void)
     ROW_CALL("epoll_wait, a bad pointer and no event", epoll_wait(e.set, BAD, 1, 1));
     end_wait(&e);
     ROW_CALL("epoll_wait, a bad pointer and an event", epoll_wait(e.set, BAD, 1, 1));
+    ROW_CALL("epoll_wait, room that cannot be written", epoll_wait(e.set, read_only("", 1), 1, -1));
+    ROW_CALL("epoll_pwait, an event and a bad mask", epoll_pwait(e.set, events, 1, -1, BAD));
+    ROW_CALL("epoll_pwait2, an event and a bad mask", epoll_pwait2(e.set, events, 1, NULL, BAD));
+    ROW_CALL("epoll_pwait2, an event and a bad time", epoll_pwait2(e.set, events, 1, BAD, NULL));
+    ROW_CALL("epoll_pwait2, an event and a negative time", epoll_pwait2(e.set, events, 1, &negative, NULL));
+    ROW_CALL("epoll_pwait, an event and room for none", epoll_pwait(e.set, events, 0, -1, &(sigset_t){ 0 }));
     ROW_CALL("the event is still there", epoll_wait(e.set, events, 4, 1));
     MUST_SYS(read(e.in, e.bytes, 1));
     ROW_CALL("epoll_wait of a pipe", epoll_wait(e.in, events, 1, 1));
@@ -189,6 +240,14 @@ static void words(void)
     ROW_CALL("FUTEX_WAIT_BITSET, another value", syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 4, NULL, NULL, 1));
     ROW_CALL("FUTEX_WAIT_BITSET, no bit", syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 5, NULL, NULL, 0));
     ROW_CALL("FUTEX_WAIT_BITSET, no bit and another value", syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 4, NULL, NULL, 0));
+    ROW_CALL("FUTEX_WAIT_BITSET, negative time and another value",
+             syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 4, &negative, NULL, 1));
+    ROW_CALL("FUTEX_WAIT_BITSET, a second in nanoseconds and another value",
+             syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 4, &too_many, NULL, 1));
+    ROW_CALL("FUTEX_WAIT_BITSET, a bad time and another value",
+             syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 4, BAD, NULL, 1));
+    ROW_CALL("FUTEX_WAIT_BITSET, in the past and another value",
+             syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 4, &past, NULL, 1));
     ROW_CALL("FUTEX_WAIT_BITSET, in the past", syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 5, &past, NULL, 1));
     ROW_CALL("FUTEX_WAIT_REQUEUE_PI, another value",
              syscall(SYS_futex, &word, FUTEX_WAIT_REQUEUE_PI, 4, &past, &other, 0));
@@ -202,6 +261,12 @@ static void words(void)
     ROW_CALL("FUTEX_WAKE_BITSET, no bit", syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, 1, NULL, NULL, 0));
     ROW_CALL("an operation that there is not", syscall(SYS_futex, &word, 99, 1, NULL, NULL, 0));
     ROW_CALL("no system call", syscall(9999, 1, 2, 3));
+}
+
+static void *end_at_once(void *id)
+{
+    __atomic_store_n((int *)id, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+    return NULL;
 }
 
 static void memory(void)
@@ -229,6 +294,18 @@ static void memory(void)
     open_place(&e, JOIN);
     ROW("pthread_tryjoin_np of one that runs", pthread_tryjoin_np(e.agent, NULL));
     ROW("pthread_timedjoin_np, in the past", pthread_timedjoin_np(e.agent, NULL, &past));
+    /* libc checks some arguments also for a thread that has ended. */
+    const struct { const char *row; clockid_t clock; struct timespec *until; } joins[] = {
+        { "pthread_clockjoin_np of one that has ended, unknown clock", 99, &past }, { "the same without a time", 99, NULL },
+        { "the same, a second in nanoseconds", CLOCK_REALTIME, &too_many }, { "the same, in the past", CLOCK_MONOTONIC, &past },
+    };
+    for (int i = 0; i < 4; i++) {
+        int id = 0;
+        MUST(pthread_create(&thread, NULL, end_at_once, &id));
+        for (int seen; (seen = __atomic_load_n(&id, __ATOMIC_SEQ_CST)) == 0 || syscall(SYS_tgkill, getpid(), seen, 0) == 0;)
+            pause_ms(1);
+        ROW(joins[i].row, pthread_clockjoin_np(thread, NULL, joins[i].clock, joins[i].until));
+    }
     pthread_attr_t detached;
     MUST(pthread_attr_init(&detached));
     MUST(pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED));
