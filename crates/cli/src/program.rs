@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use unspin_meter::shell_line;
 use unspin_sys::creds::Creds;
+use unspin_sys::inherited;
 
 /// unspin's own workloads, by the names of their commands.
 pub const WORKLOADS: [&str; 4] = ["semopbench", "hackbench", "volano", "dbt1"];
@@ -122,7 +123,7 @@ impl Program {
         shell_line(&words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>())
     }
 
-    /// A command that starts it.
+    /// A command that starts it. Its caller decides on the standard descriptors: those of [`inheriting`] are unspin's.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(&self.arguments);
@@ -135,13 +136,14 @@ impl Program {
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
         }
+        inherited::hand_on_signals(&mut command);
         command
     }
 
     /// Becomes the program, with the preload library. Exit code, signals and terminal are then the program's own.
     /// Returns only if that fails.
     pub fn replace_process(&self, environment: &Environment) -> Error {
-        let mut command = self.command();
+        let mut command = inheriting(self.command());
         environment.apply(&mut command);
         let error = command.exec();
         Error::CannotRun(format!("{}: {error}", self.path.display()))
@@ -152,6 +154,12 @@ impl Program {
         let first = self.arguments.first()?;
         WORKLOADS.into_iter().find(|w| self.path == ourselves() && first == w)
     }
+}
+
+/// The command with unspin's standard descriptors as unspin got them: what was closed then is closed for the program.
+pub fn inheriting(mut command: Command) -> Command {
+    inherited::hand_on_descriptors(&mut command);
+    command
 }
 
 fn is_workload(name: &OsStr) -> bool {

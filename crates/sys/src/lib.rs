@@ -10,7 +10,8 @@
 //!   (eventfd and epoll), [`timer`] (timerfd), [`local`] (words with one writer);
 //! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
 //!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`];
-//! - processes and threads: [`process`] (identity and life), [`child`] (child processes), [`generation`] (detects a
+//! - processes and threads: [`process`] (identity and life), [`child`] (child processes), `inherited` (what
+//!   a launched program gets from the parent of its launcher; a feature), [`generation`] (detects a
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
 //!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`],
 //!   [`namespace`] (IPC namespaces);
@@ -35,6 +36,8 @@ pub mod fault;
 pub mod file;
 pub mod futex;
 pub mod generation;
+#[cfg(feature = "inherited")]
+pub mod inherited;
 pub mod ipc;
 pub mod limits;
 pub mod local;

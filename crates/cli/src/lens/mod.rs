@@ -32,7 +32,7 @@ use crate::meter::outputs::{self, json};
 use crate::meter::running;
 use crate::observed::{self, Observation};
 use crate::options::{Format, Lens, MeterOptions};
-use crate::program::Program;
+use crate::program::{Program, inheriting};
 use crate::stderr;
 use conditions::Conditions;
 use lenses::{Chosen, LeftOut};
@@ -118,7 +118,7 @@ pub fn run(options: &MeterOptions) -> Result<ExitCode, Error> {
         return Err(last.error);
     };
     left_out.iter().for_each(LeftOut::say);
-    let command = program.as_ref().map(|program| (program, program.command()));
+    let command = program.as_ref().map(|program| (program, inheriting(program.command())));
     let observation = observed::observe(&config, command, options.observe.seconds, lenses)?;
     let Observation { sink, started, seconds, end, losses, stacks } = observation;
     let conditions = Conditions::new(&options.observe, &options.recorded.command, seconds, losses);

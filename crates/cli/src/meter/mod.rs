@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::lens;
 use crate::lens::beside::LensesBeside;
 use crate::options::{self, ViewOptions};
+use crate::program::inheriting;
 use crate::runtime::Runtime;
 use crate::{outfile, stdout};
 use names::Lookup;
@@ -49,7 +50,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     }
     let recorded = RecordedProgram::new(&options.recorded)?;
     let lenses = LensesBeside::start(options);
-    let mut running = recorded.start(recorded.command())?;
+    let mut running = recorded.start(inheriting(recorded.command()))?;
     let ended = running.wait_until_end()?;
     let lenses = lenses.stop(options);
     let was_asked_to_end = running.was_asked_to_end();

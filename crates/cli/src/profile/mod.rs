@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::meter::running;
 use crate::observed::{self, Observation, Sink};
 use crate::options::ProfileOptions;
-use crate::program::Program;
+use crate::program::{Program, inheriting};
 use crate::scratch::{self, Scratch};
 use crate::{outfile, stderr};
 use frames::Frames;
@@ -48,7 +48,7 @@ pub fn run(options: &ProfileOptions) -> Result<ExitCode, Error> {
     let symbols = kernel_symbols(options, &config)?;
     let reset = ResetFile::new()?;
     let command = program.as_ref().map(|program| {
-        let mut command = program.command();
+        let mut command = inheriting(program.command());
         reset.name_to(&mut command);
         (program, command)
     });

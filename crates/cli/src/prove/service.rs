@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
+use unspin_sys::inherited;
 
 /// The commands around a server, and its limits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,6 +59,7 @@ impl Service {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(line);
         environment::clear(&mut command);
+        inherited::hand_on_signals(&mut command);
         for name in &self.withheld {
             command.env_remove(name);
         }

@@ -9,6 +9,7 @@ mod common;
 mod dbt1;
 mod first_uses;
 mod hackbench;
+mod inherited;
 mod lenses;
 mod lenses_perf;
 mod lenses_waits;
