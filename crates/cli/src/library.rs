@@ -2,7 +2,9 @@
 
 use crate::cache::{self, CachedFile};
 use crate::error::Error;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 /// The library's bytes, built by build.rs.
 static BYTES: &[u8] = include_bytes!(env!("UNSPIN_PRELOAD_FILE"));
@@ -12,9 +14,55 @@ const HASH: &str = env!("UNSPIN_PRELOAD_HASH");
 /// Prefix of its file name.
 pub const NAME: &str = "libunspin_preload";
 
-/// The path of the unpacked library. Its contents are compared with the embedded bytes at every use, so a
-/// half-written or altered file is never preloaded.
+/// The path by which `LD_PRELOAD` names the unpacked library. Its contents are compared with the embedded bytes at every
+/// use, so a half-written or altered file is never preloaded.
 pub fn unpack() -> Result<PathBuf, Error> {
     let name = format!("{NAME}-{}.so", &HASH[..32]);
-    cache::keep(&CachedFile { what: "the preload library", name: &name, bytes: BYTES, mode: 0o755 })
+    let file =
+        cache::keep(&CachedFile { what: "the preload library", name: &name, bytes: BYTES, mode: 0o755 })?;
+    Ok(for_glibc(&file).unwrap_or(file))
+}
+
+/// What glibc's dynamic linker puts in place of `$LIB`: the last part of the folder of its libraries, or the last two (ld.so(8),
+/// "Dynamic string tokens"; Debian's has two).
+const GLIBC_LIB: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
+
+/// A path of this file that only glibc's dynamic linker finds. musl's would load the library into a program of musl, and fail
+/// because it lacks glibc; a path that it does not find it ignores. It does not replace `$LIB`, and neither does a shell where a
+/// variable has the text. None if the folder does not take the links.
+fn for_glibc(file: &Path) -> Option<PathBuf> {
+    let (folder, name) = (file.parent()?, file.file_name()?);
+    for lib in GLIBC_LIB {
+        // `lib` leads to the folder itself, so that `lib/x86_64-linux-gnu` is a link in it, too.
+        let link = folder.join(Path::new(lib).file_name()?);
+        let leads_here = || fs::read_link(&link).is_ok_and(|to| to.as_os_str() == ".");
+        // Another process may have created it meanwhile.
+        if !leads_here() && symlink(".", &link).is_err() && !leads_here() {
+            return None;
+        }
+    }
+    Some(folder.join("$LIB").join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_for_glibc_leads_to_the_file_by_each_of_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("library.so");
+        fs::write(&file, "library").unwrap();
+        let path = folder.path().join("$LIB/library.so");
+        assert_eq!(for_glibc(&file).as_ref(), Some(&path));
+        assert_eq!(for_glibc(&file).as_ref(), Some(&path), "the links are there");
+        assert!(!path.exists(), "without glibc nothing is found");
+        for lib in GLIBC_LIB {
+            let named = path.to_str().unwrap().replace("$LIB", lib);
+            assert_eq!(fs::canonicalize(named).unwrap(), fs::canonicalize(&file).unwrap());
+        }
+        fs::remove_file(folder.path().join("lib64")).unwrap();
+        fs::write(folder.path().join("lib64"), "not a link").unwrap();
+        assert_eq!(for_glibc(&file), None);
+    }
 }

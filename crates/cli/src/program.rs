@@ -76,6 +76,15 @@ impl Program {
         Ok(program)
     }
 
+    /// The same for a program that the preload library need not reach, if it reaches those that the program starts.
+    pub fn find_launcher(command: &[OsString]) -> Result<Program, Error> {
+        let program = Program::find_any(command)?;
+        if !is_workload(&command[0]) {
+            reach::check_launcher(&program.path, &Creds::current())?;
+        }
+        Ok(program)
+    }
+
     /// Finds the program, which the preload library need not reach.
     pub fn find_any(command: &[OsString]) -> Result<Program, Error> {
         let (name, arguments) = command.split_first().expect("clap wants a command");

@@ -2,6 +2,9 @@
 //!
 //! The dynamic linker ignores `LD_PRELOAD` silently where it does not apply. A measurement would then compare the
 //! program with itself. So everything that can be known beforehand is checked and reported.
+//!
+//! A program without glibc's dynamic linker, such as a static one, cannot be reached, but programs that it starts can: it
+//! hands `LD_PRELOAD` on. Whether it starts any is known only after it has run.
 
 use crate::error::Error;
 use crate::runtime::Runtime;
@@ -18,7 +21,22 @@ use unspin_sys::creds::Creds;
 
 /// Refuses a file that cannot be executed or cannot be preloaded.
 pub fn check(path: &Path, creds: &Creds) -> Result<(), Error> {
-    check_at(path, creds, Depth(0))
+    check_at(path, creds, Reached::Program, Depth(0))
+}
+
+/// Refuses a file that cannot be executed, and one whose descendants cannot be preloaded either: the dynamic linker removes
+/// `LD_PRELOAD` from the environment of a program with more privileges than its caller.
+pub fn check_launcher(path: &Path, creds: &Creds) -> Result<(), Error> {
+    check_at(path, creds, Reached::Descendants, Depth(0))
+}
+
+/// What the preload library must be able to reach.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// The program itself.
+    Program,
+    /// The program, or what it starts.
+    Descendants,
 }
 
 /// Whether any user may execute it. Whether this user may is left to exec.
@@ -45,7 +63,7 @@ struct Depth(u32);
 /// The kernel gives up with ELOOP after this many: `exec_binprm` in fs/exec.c.
 const DEPTH_MAX: u32 = 5;
 
-fn check_at(path: &Path, creds: &Creds, depth: Depth) -> Result<(), Error> {
+fn check_at(path: &Path, creds: &Creds, reached: Reached, depth: Depth) -> Result<(), Error> {
     let refuse = |why: String| Err(Error::CannotRun(format!("{}: {why}", path.display())));
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -64,18 +82,25 @@ fn check_at(path: &Path, creds: &Creds, depth: Depth) -> Result<(), Error> {
         Err(e) => return refuse(e.to_string()),
     };
     if head.starts_with(b"#!") {
-        return check_script(path, &head, creds, depth);
+        return check_script(path, &head, creds, reached, depth);
     }
     privileges(path, &metadata, creds).map_or(Ok(()), |why| {
         refuse(format!("{why}: the dynamic linker ignores LD_PRELOAD for it; run a copy without (cp)"))
     })?;
     match linkage(&head) {
         None => Ok(()),
+        Some(Obstacle::OwnLinker(_)) if reached == Reached::Descendants || is_dynamic_linker(path) => Ok(()),
         Some(_) if Runtime::of_file(path).contains(&Runtime::Go) => {
             refuse(format!("is a Go program without libc. {}", Runtime::Go.advice().trim_end_matches('.')))
         }
-        Some(why) => refuse(why),
+        Some(Obstacle::OwnLinker(why) | Obstacle::Foreign(why)) => refuse(why),
     }
+}
+
+/// Whether a file is glibc's dynamic linker, which starts the program that it is given, and preloads libraries into it.
+fn is_dynamic_linker(path: &Path) -> bool {
+    let file = fs::canonicalize(path).ok();
+    file.as_deref().and_then(Path::file_name).is_some_and(|name| name.as_bytes().starts_with(b"ld-linux"))
 }
 
 /// Enough for the program headers, which linkers put directly after the file header, and for a `#!` line.
@@ -87,7 +112,13 @@ fn read_head(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn check_script(path: &Path, head: &[u8], creds: &Creds, depth: Depth) -> Result<(), Error> {
+fn check_script(
+    path: &Path,
+    head: &[u8],
+    creds: &Creds,
+    reached: Reached,
+    depth: Depth,
+) -> Result<(), Error> {
     let interpreter = named_interpreter(head);
     let refuse = |why: String| {
         let script = path.display();
@@ -99,7 +130,7 @@ fn check_script(path: &Path, head: &[u8], creds: &Creds, depth: Depth) -> Result
     if !interpreter.exists() {
         return refuse("there is no such program (first line of the script)".into());
     }
-    match check_at(interpreter, creds, Depth(depth.0 + 1)) {
+    match check_at(interpreter, creds, reached, Depth(depth.0 + 1)) {
         Err(Error::CannotRun(why)) => {
             Err(Error::CannotRun(format!("{}: its interpreter {why}", path.display())))
         }
@@ -147,35 +178,46 @@ impl Privileges {
     }
 }
 
+/// Why a program cannot be preloaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Obstacle {
+    /// It has no dynamic linker, or one that is not glibc's. Programs that it starts may be preloaded.
+    OwnLinker(String),
+    /// It cannot be executed; or the dynamic linker would complain about the library.
+    Foreign(String),
+}
+
 /// Why a program with this header cannot be preloaded; none if it can.
-fn linkage(head: &[u8]) -> Option<String> {
+fn linkage(head: &[u8]) -> Option<Obstacle> {
+    let refuse = |why: &str| Some(Obstacle::Foreign(why.into()));
     if !head.starts_with(b"\x7fELF") {
-        return Some("is neither an ELF program nor a script that begins with #!".into());
+        return refuse("is neither an ELF program nor a script that begins with #!");
     }
-    let foreign = || Some("is not a 64-bit x86 program: the preload library is".into());
+    let foreign = || refuse("is not a 64-bit x86 program: the preload library is");
     // 32-bit programs have another header, so the class is checked first: e_ident[EI_CLASS] of elf(5).
     if head.get(4) != Some(&2) || head.get(5) != Some(&1) {
         return foreign();
     }
     let Ok(header) = FileHeader64::<LittleEndian>::parse(head) else {
-        return Some("its ELF header is damaged".into());
+        return refuse("its ELF header is damaged");
     };
     if header.e_machine(LittleEndian) != EM_X86_64 {
         return foreign();
     }
     let Ok(segments) = header.program_headers(LittleEndian, head) else {
-        return Some("its ELF program headers are damaged".into());
+        return refuse("its ELF program headers are damaged");
     };
     let Some(segment) = segments.iter().find(|s| s.p_type(LittleEndian) == PT_INTERP) else {
-        return Some(
+        return Some(Obstacle::OwnLinker(
             "is statically linked: there is no dynamic linker to preload anything; link it without -static"
                 .into(),
-        );
+        ));
     };
     let interpreter = segment.data(LittleEndian, head).unwrap_or_default();
     let interpreter = String::from_utf8_lossy(interpreter.strip_suffix(b"\0").unwrap_or(interpreter));
     if interpreter.contains("ld-musl") {
-        return Some(format!("uses another C library ({interpreter}); the preload library is for glibc"));
+        let why = format!("uses another C library ({interpreter}); the preload library is for glibc");
+        return Some(Obstacle::OwnLinker(why));
     }
     None
 }
@@ -225,11 +267,35 @@ mod tests {
         assert_eq!(linkage(&ourselves), None);
         let mut other_machine = ourselves.clone();
         other_machine[18] = 183; // e_machine: EM_AARCH64
-        assert!(linkage(&other_machine).unwrap().contains("not a 64-bit x86"));
+        let Some(Obstacle::Foreign(why)) = linkage(&other_machine) else { panic!("it cannot be executed") };
+        assert!(why.contains("not a 64-bit x86"));
         let mut fixed = ourselves;
         fixed[56] = 0; // e_phnum: no program headers, so no interpreter
         fixed[57] = 0;
-        assert!(linkage(&fixed).unwrap().contains("statically linked"));
+        let Some(Obstacle::OwnLinker(why)) = linkage(&fixed) else { panic!("it may start others") };
+        assert!(why.contains("statically linked"));
+    }
+
+    #[test]
+    fn static_launcher_and_its_scripts_are_refused_for_themselves_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ourselves = fs::read("/proc/self/exe").unwrap();
+        (ourselves[56], ourselves[57]) = (0, 0);
+        let launcher = file(folder.path(), "static", &ourselves, 0o755);
+        let script = file(folder.path(), "script", format!("#!{}\n", launcher.display()).as_bytes(), 0o755);
+        for path in [&launcher, &script] {
+            assert!(refusal(path).contains("statically linked"));
+            check_launcher(path, &Creds::current()).unwrap();
+        }
+        let text = file(folder.path(), "text", b"hello\n", 0o755);
+        assert!(check_launcher(&text, &Creds::current()).is_err());
+    }
+
+    #[test]
+    fn dynamic_linker_reaches_what_it_is_given() {
+        let this = unspin_symbols::File::open(Path::new("/proc/self/exe"));
+        let linker = this.and_then(|file| file.interpreter()).expect("this program has one");
+        check(&linker, &Creds::current()).unwrap();
     }
 
     #[test]

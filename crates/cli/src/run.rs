@@ -12,6 +12,7 @@ use crate::library;
 use crate::options;
 use crate::plan::{Compiled, NamesFrom, RunTally};
 use crate::program::Program;
+use crate::reach;
 use crate::run_queue_program;
 use crate::runtime::Runtime;
 use crate::scratch::{self, Scratch};
@@ -35,7 +36,8 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let kept = plan.as_ref().map(Compiled::keep).transpose()?;
     // Without an observer the program runs all the same. A program that adopts orphans has none: it would be the program's
     // child, and the program may wait for all of its children.
-    let is_observed = (plan.is_some() || program.run_queue.is_some()) && !child::adopts_orphans();
+    let is_counted = plan.is_some() || program.run_queue.is_some() || is_launcher(&program);
+    let is_observed = is_counted && !child::adopts_orphans();
     let observed = is_observed.then(|| Observed::new(plan, options, &program).ok()).flatten();
     if let Some(observed) = &observed {
         observed.start_observer(&inherited);
@@ -48,6 +50,11 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
         plan: kept.as_deref(),
         tally: observed.as_ref().map(|observed| observed.tally.path()),
     }))
+}
+
+/// Whether the preload library can reach at most the programs that this one starts.
+fn is_launcher(program: &Program) -> bool {
+    program.workload().is_none() && reach::check(&program.path, &Creds::current()).is_err()
 }
 
 /// Opens the arena like the program will, so that an arena that is full, damaged or another user's is reported before
@@ -114,7 +121,8 @@ impl<'o> Observed<'o> {
         if !self.tally.path().exists() {
             return;
         }
-        for line in self.lines_of_plan().into_iter().chain(self.line_of_run_queue()) {
+        let lines = self.lines_of_plan().into_iter().chain(self.line_of_run_queue());
+        for line in lines.chain(self.line_of_engine()) {
             // The reader may be gone.
             let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("unspin: {line}\n").as_bytes());
         }
@@ -125,6 +133,12 @@ impl Observed<'_> {
     fn lines_of_plan(&self) -> Vec<String> {
         let Some(plan) = &self.plan else { return Vec::new() };
         let replacements = self.tally.replacements(plan);
+        if replacements.is_nothing()
+            && let Err(nothing_to_replace) = plan.check_reach(self.program)
+        {
+            // A service or a script that starts the program this way works, and its standard error stays as it was.
+            return self.options.verbose.then(|| nothing_to_replace.to_string()).into_iter().collect();
+        }
         let mut lines = replacements.warnings(&NamesFrom::Meter(&self.options.command));
         if self.options.verbose {
             lines.insert(0, format!("replaced: {replacements}"));
@@ -134,6 +148,13 @@ impl Observed<'_> {
             lines.extend(runtimes.into_iter().map(|runtime| runtime.advice().to_owned()));
         }
         lines
+    }
+
+    /// Why nothing used the engine, if that is known: it could not be loaded.
+    fn line_of_engine(&self) -> Option<String> {
+        let engine = self.options.sysv.filter(|_| self.plan.is_none() && self.tally.programs() == 0)?;
+        let why = reach::check(&self.program.path, &Creds::current()).err()?;
+        Some(format!("nothing that ran could use the engine {}: {why}", engine.name()))
     }
 
     fn line_of_run_queue(&self) -> Option<String> {

@@ -7,10 +7,11 @@ use crate::run_queue::{NEEDS_THE_CRATE, RunQueue};
 use clap::Parser;
 use std::ffi::OsString;
 
-/// Finds the program that a command line names, whose executors shall have this run queue, if one is given.
+/// Finds the program that a command line names, whose executors shall have this run queue, if one is given. It may be a
+/// launcher, which the preload library does not reach itself.
 pub fn find(command: &[OsString], run_queue: Option<RunQueue>) -> Result<Program, Error> {
-    let Some(run_queue) = run_queue else { return Program::find(command) };
-    let program = Program::find(&completed(command)?)?;
+    let Some(run_queue) = run_queue else { return Program::find_launcher(command) };
+    let program = Program::find_launcher(&completed(command)?)?;
     Ok(Program { run_queue: Some(run_queue), ..program })
 }
 

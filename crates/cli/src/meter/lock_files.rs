@@ -37,7 +37,7 @@ impl LockFiles {
     /// Writes into the report which mutexes need their file beside their name.
     pub fn add_to(self, report: &mut MeterReport) {
         let command: Vec<OsString> = report.invocation.command.iter().map(OsString::from).collect();
-        let Some(program) = (!command.is_empty()).then(|| Program::find(&command).ok()).flatten() else {
+        let Some(program) = (!command.is_empty()).then(|| Program::find_any(&command).ok()).flatten() else {
             return;
         };
         let own = program.path.canonicalize().unwrap_or_else(|_| program.path.clone());

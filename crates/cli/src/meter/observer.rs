@@ -52,6 +52,12 @@ impl Observer {
         }
         Some(match &self.found {
             Some(found) if !found.reached && snapshot.images.is_empty() => self.unreached(found),
+            // It ended before it was observed.
+            None if snapshot.images.is_empty()
+                && let Err(why) = reach::check(&self.named, &Creds::current()) =>
+            {
+                format!("Nothing was recorded: {why}.")
+            }
             _ => format!("{NO_LOCK} {}", Runtime::advice_on(snapshot).unwrap_or_else(|| NOT_SEEN.into())),
         })
     }

@@ -34,8 +34,8 @@ impl Closure {
         let Some(file) = File::open(&path) else {
             return Closure { program: path, files: Vec::new(), is_complete: false, runtime: Vec::new() };
         };
-        // A program without a dynamic linker has no libraries.
-        let listed = file.interpreter().map_or(Some(Vec::new()), |linker| listed(&linker, file.path()));
+        // A program without a dynamic linker has no libraries, and is one, or may start any program.
+        let listed = file.interpreter().and_then(|linker| listed(&linker, file.path()));
         let paths = listed.as_deref().unwrap_or_default();
         let libraries: Vec<File> = paths.iter().filter_map(|library| File::open(library)).collect();
         let is_complete = listed.is_some() && libraries.len() == paths.len();

@@ -3,8 +3,10 @@
 use super::located::Located;
 use super::place::{By, Place};
 use super::policy::WaitPolicy;
+use super::resolve::{Reach, Resolver};
 use crate::cache::{self, CachedFile};
 use crate::error::Error;
+use crate::program::Program;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,6 +33,8 @@ const HEADER: &str = "unspin plan 2";
 /// `wakeup` is the cost of a wake-up on this machine in nanoseconds. Every plan for waits contains it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiled {
+    /// What it wants to replace.
+    reach: Reach,
     lines: Vec<String>,
     /// The place of each line, and the row of the tally that counts what it replaces.
     rows: BTreeMap<String, TallyRow>,
@@ -72,9 +76,10 @@ pub enum Subject {
 }
 
 impl Compiled {
-    /// A plan that replaces nothing.
-    pub fn new() -> Compiled {
+    /// A plan without entries, which will have some for these.
+    pub fn new(reach: Reach) -> Compiled {
         Compiled {
+            reach,
             lines: Vec::new(),
             rows: BTreeMap::new(),
             rules: 0,
@@ -112,6 +117,11 @@ impl Compiled {
 
     fn count(&mut self, label: &str, subject: Subject) {
         self.counted.push(Counted { label: label.to_owned(), subject, rows: vec![TallyRow::All] });
+    }
+
+    /// Refuses a program in which there is nothing for it to replace.
+    pub fn check_reach(&self, program: &Program) -> Result<(), Error> {
+        Resolver::new(program).check_reach(self.reach)
     }
 
     /// The entries of the plan, with the rows of the tally that count what they replace. Where no wait polls, call sites
@@ -285,7 +295,7 @@ mod tests {
         let place =
             Place { by: By::Variable, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x4040..0x4068)] };
         let site = Place { by: By::Site, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x1c40..0x1c41)] };
-        let mut compiled = Compiled::new();
+        let mut compiled = Compiled::new(Reach::Mutexes);
         compiled.all(LockKind::Fair);
         compiled.all_waits(WaitPolicy::Poll);
         compiled.add("adaptive", "x", &[place.clone(), place]).unwrap();
@@ -303,7 +313,7 @@ mod tests {
             let places = vec![Place { by, spans: vec![span(range)] }];
             Located { name: "q".into(), origin: None, places, mutexes: 0 }
         };
-        let mut compiled = Compiled::new();
+        let mut compiled = Compiled::new(Reach::Mutexes);
         let lines = [(By::Variable, 0x4000..0x4100), (By::Use, 0x1000..0x1080)];
         for (by, range) in lines {
             compiled.add("fair", "q", &[Place { by, spans: vec![span(range)] }]).unwrap();
@@ -326,7 +336,7 @@ mod tests {
             let span = |at| Span::new(Path::new("/usr/bin/x"), at..at + 40);
             Place { by: By::Variable, spans: (first..first + 1000).map(span).collect() }
         };
-        let mut compiled = Compiled::new();
+        let mut compiled = Compiled::new(Reach::Mutexes);
         compiled.add("fair", "pool.lock", &[place(0)]).unwrap();
         compiled.add("fair", "pool.lock", &[place(0)]).unwrap();
         let error = compiled.add("fair", "other.lock", &[place(2000)]).unwrap_err().to_string();
@@ -339,7 +349,7 @@ mod tests {
     #[test]
     fn path_with_tab_or_line_break_is_refused() {
         let place = Place { by: By::Init, spans: vec![Span::new(Path::new("/a\tb"), 1..2)] };
-        let error = Compiled::new().add("mcs", "x", &[place]).unwrap_err().to_string();
+        let error = Compiled::new(Reach::Mutexes).add("mcs", "x", &[place]).unwrap_err().to_string();
         assert_eq!(
             error,
             "\"/a\\tb\": a plan cannot hold a path with a tab or a line break in it: rename the file"

@@ -169,12 +169,11 @@ impl Plan {
     /// Finds the places of every name in the program's files, and compiles the plan for the preload library.
     pub fn compile(&self, program: &Program) -> Result<Compiled, Error> {
         let resolver = Resolver::new(program);
-        resolver.check_reach(match (self.mutexes.is_empty(), self.waits.is_empty()) {
+        let mut compiled = Compiled::new(match (self.mutexes.is_empty(), self.waits.is_empty()) {
             (_, true) => Reach::Mutexes,
             (true, false) => Reach::Waits,
             (false, false) => Reach::Either,
-        })?;
-        let mut compiled = Compiled::new();
+        });
         for entry in &self.mutexes {
             match &entry.which {
                 Which::All => compiled.all(entry.kind),

@@ -42,6 +42,11 @@ impl RunTally {
         &self.path
     }
 
+    /// Executed programs into which the preload library was loaded so far.
+    pub fn programs(&self) -> u64 {
+        self.tally.get(TallyCount::Programs)
+    }
+
     /// Executors of the crate `unspin-runqueue` that have started with this run queue so far.
     pub fn executors(&self, run_queue: RunQueue) -> u64 {
         self.tally.get(match run_queue {
@@ -99,7 +104,7 @@ impl RunTally {
         let entries: Vec<Replaced> = entries.collect();
         let of_mutexes = entries.iter().filter(|entry| entry.subject != Subject::Waits);
         Replacements {
-            programs: get(TallyCount::Programs),
+            programs: self.programs(),
             mutexes: get(TallyCount::OtherMutexes)
                 + of_mutexes.map(|entry| entry.replaced + entry.kept).sum::<u64>(),
             entries,
@@ -156,6 +161,11 @@ impl Replacements {
         let replaced =
             self.entries.iter().filter(|entry| entry.subject != Subject::Waits && entry.replaced > 0);
         replaced.map(|entry| entry.label.clone()).collect()
+    }
+
+    /// Whether no entry replaced anything.
+    pub fn is_nothing(&self) -> bool {
+        self.entries.iter().all(|entry| entry.replaced == 0)
     }
 
     /// Why a run under the plan says nothing about it: no mutex was replaced. None if one was, or if the plan replaces

@@ -237,7 +237,8 @@ fn program(options: &options::ProveOptions) -> Result<Program, Error> {
 }
 
 fn program_of(options: &options::ProveOptions, command: &[OsString]) -> Result<Program, Error> {
-    let Some(compared) = run_queues(&options.runqueue)? else { return Program::find(command) };
+    let found = Program::find(command)?;
+    let Some(compared) = run_queues(&options.runqueue)? else { return Ok(found) };
     let program = run_queue_program::find(command, Some(compared.judged))?;
     Ok(Program { run_queue: compared.control, ..program })
 }

@@ -41,9 +41,11 @@ impl Setup {
 }
 
 impl Prepared {
-    /// Finds the places of the plan's locks and call sites in the program's files.
+    /// Finds the places of the plan's locks and call sites in the program's files. Refuses a program in which there is nothing
+    /// to replace: every comparison would be one of the program with itself.
     pub fn new(plan: Plan, program: &Program) -> Result<Prepared, Error> {
         let compiled = plan.compile(program)?;
+        compiled.check_reach(program)?;
         Ok(Prepared { plan, compiled })
     }
 }

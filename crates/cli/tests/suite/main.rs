@@ -10,6 +10,7 @@ mod dbt1;
 mod first_uses;
 mod hackbench;
 mod inherited;
+mod launchers;
 mod lenses;
 mod lenses_perf;
 mod lenses_waits;

@@ -152,7 +152,7 @@ fn environment_names_engine_and_arena() {
     let (first, second) = out.trim_end().split_once('\n').unwrap();
     assert_eq!(first, format!("rcu {} none me -x", arena.display()));
     let (ours, others) = second.split_once(':').unwrap();
-    assert!(ours.contains("/unspin/libunspin_preload-") && ours.ends_with(".so"), "{ours}");
+    assert!(ours.contains("/unspin/$LIB/libunspin_preload-") && ours.ends_with(".so"), "{ours}");
     assert_eq!(others, "/nowhere/other.so");
 }
 
@@ -259,7 +259,7 @@ fn program_that_drops_root_keeps_its_engine() {
         $unspin run --sysv rcu su nobody -s /bin/sh -c '
             grep -o -m 1 "/var/.*/libunspin_preload-" /proc/self/maps
             ipcmk -S 3; ipcs -s | grep -o "0 *nobody.*"'
-        stat -c "%a %U" /var/cache/unspin /var/cache/unspin/*
+        stat -c "%a %U" /var/cache/unspin /var/cache/unspin/libunspin*
         echo "of the kernel: $(ipcs -s | grep -c nobody)"
         $unspin arenas list | grep -A 1 "unspin-sysv-$(id -u nobody)-$(stat -Lc %i /proc/self/ns/ipc)-rcu" | \
             grep -c "^  engine rcu, owner nobody, "
@@ -315,7 +315,7 @@ fn cache_folder_writable_by_others_is_not_used_for_root() {
         mkdir /var/cache/unspin; chown nobody /var/cache/unspin; tried; rmdir /var/cache/unspin
         mkdir -m 770 /var/cache/unspin; tried; rmdir /var/cache/unspin
         ln -s old /var/cache/unspin; tried; rm /var/cache/unspin
-        echo y > "$(echo /var/cache/old/lib*)"; mv /var/cache/old /var/cache/unspin; tried
+        echo y > "$(echo /var/cache/old/libunspin*)"; mv /var/cache/old /var/cache/unspin; tried
     "#;
     let Some((out, said)) = as_root("root's cache folder", script) else { return };
     assert_eq!(said, "");

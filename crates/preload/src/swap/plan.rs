@@ -347,7 +347,14 @@ fn read_once() -> Option<&'static Plan> {
 
 /// Reads the plan. Returns whether there is one.
 fn read() -> bool {
-    let Some(path) = environment::value_as_c_string("UNSPIN_PLAN") else { return false };
+    let tally = || environment::value_as_c_string("UNSPIN_TALLY").and_then(|path| Tally::open(path).ok());
+    let Some(path) = environment::value_as_c_string("UNSPIN_PLAN") else {
+        // Shows a launcher's observer that the library was loaded.
+        if let Some(tally) = tally() {
+            tally.add(TallyCount::Programs);
+        }
+        return false;
+    };
     let shown = core::str::from_utf8(path.to_bytes()).unwrap_or("(not UTF-8)");
     // SAFETY: this thread has the claim READING and PHASE is UNKNOWN: no other thread writes, and none reads yet.
     let (plan, room) = unsafe { (&mut *PLAN.0.get(), &mut *BYTES.0.get()) };
@@ -357,8 +364,7 @@ fn read() -> bool {
             plan.choose_conditions();
             modules::find(plan);
             // Without it, or if it cannot be opened, nothing is counted: the program does not depend on it.
-            plan.tally =
-                environment::value_as_c_string("UNSPIN_TALLY").and_then(|path| Tally::open(path).ok());
+            plan.tally = tally();
             plan.count(TallyCount::Programs);
             // Relaxed: published with PHASE.
             POLLING.store(plan.polls(), Ordering::Relaxed);
