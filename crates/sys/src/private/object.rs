@@ -79,9 +79,7 @@ pub(super) fn loaded() -> impl Iterator<Item = Object> {
 /// The libraries that were preloaded behind the one of this code: those before the first that the program needs.
 pub(super) fn preloaded_behind_this() -> impl Iterator<Item = Object> {
     let program = loaded().next();
-    let is_needed = move |object: &Object| {
-        object.soname().is_some_and(|name| program.is_some_and(|program| program.needs(name)))
-    };
+    let is_needed = move |object: &Object| program.is_some_and(|program| program.needs(object));
     loaded()
         .skip_while(|object| !core::ptr::eq(object.0.dynamic, own_dynamic()))
         .skip(1)
@@ -103,6 +101,10 @@ fn own_dynamic() -> *const Dynamic {
         );
     }
     at
+}
+
+fn last_part(path: &'static [u8]) -> &'static [u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
 impl Object {
@@ -140,9 +142,19 @@ impl Object {
         self.text(self.value(DT_SONAME)?)
     }
 
-    fn needs(&self, soname: &[u8]) -> bool {
+    /// Whether the object names the other one among those that it needs: by its name for that, or by its file.
+    fn needs(&self, other: &Object) -> bool {
         let mut needed = self.dynamic().filter(|entry| entry.tag == DT_NEEDED);
-        needed.any(|entry| self.text(entry.value) == Some(soname))
+        needed.any(|entry| {
+            let name = self.text(entry.value);
+            name == other.soname() || name.map(last_part) == Some(last_part(other.path()))
+        })
+    }
+
+    /// The path of its file; empty for the program.
+    fn path(&self) -> &'static [u8] {
+        // SAFETY: the dynamic linker keeps a C string for each object.
+        unsafe { CStr::from_ptr(self.0.path) }.to_bytes()
     }
 
     /// The address of a function that the object defines, in the version that a new program is linked with.

@@ -48,7 +48,7 @@ fn functions_are_those_that_dlsym_finds() {
 
 #[test]
 fn function_is_found_when_it_is_called_and_when_all_are_prepared() {
-    // SAFETY (both): no arguments.
+    // SAFETY: no arguments.
     let parent = || unsafe { libc::getppid() } as u32;
     assert_eq!(parent(), process::parent());
     // Relaxed: written by this thread.
@@ -83,9 +83,9 @@ fn first_memory_functions_work_as_those_of_libc() {
     // SAFETY: within the arrays, which do not overlap.
     unsafe {
         assert_eq!(first_memcpy(at(&mut copy, 1), text.as_ptr(), 9), at(&mut copy, 1));
-        assert_eq!(&copy, b"\0012345678");
+        assert_eq!(&copy, b"\x00\x3012345678");
         assert_eq!(first_memset(at(&mut copy, 2), 0x17A, 7), at(&mut copy, 2));
-        assert_eq!(&copy, b"\00zzzzzzz8");
+        assert_eq!(&copy, b"\x00\x30zzzzzzz8");
         assert_eq!((first_strlen(c"".as_ptr()), first_strlen(c"seven c".as_ptr())), (0, 7));
     }
     for (one, other) in [(b"ab", b"ab"), (b"ab", b"ac"), (b"ac", b"ab"), (b"\xFF_", b"\0_")] {

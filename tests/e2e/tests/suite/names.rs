@@ -1,8 +1,12 @@
 //! Names that the preload library shares with the program: those that it defines, and those that it uses.
 
 use std::path::Path;
-use unspin_e2e::{conforms, preload, survives_polling, survives_replacement, survives_the_meter};
+use unspin_e2e::{
+    Recorder, Run, Waits, World, assert_same, build_library, compile, conforms, preload, scratch,
+    survives_polling, survives_replacement, survives_the_meter,
+};
 use unspin_locks::LockKind;
+use unspin_meter::Level;
 
 /// A program has functions of its own under names of libc, for other purposes. The preload library calls none of them.
 #[test]
@@ -12,6 +16,33 @@ fn own_functions_under_names_of_libc_are_not_called() {
     survives_the_meter(program, &[]);
     survives_replacement(program, &[], &[LockKind::Adaptive, LockKind::Pi]);
     survives_polling(program, &[]);
+}
+
+/// The same for a library with which the program is linked.
+#[test]
+fn own_functions_of_a_library_under_names_of_libc_are_not_called() {
+    let Some(library) = build_library("pthread/own_library") else { return };
+    let folder = scratch();
+    let program = folder.path().join("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/pthread/uses_own_library.c");
+    let at = library.path().parent().expect("it is in a folder").display().to_string();
+    let options = ["-O1", "-pthread", &format!("-L{at}"), "-lown_library", &format!("-Wl,-rpath,{at}")];
+    if !compile(&source, &options, &program) {
+        return;
+    }
+    let run = |world| Run::new(&program, world);
+    let bare = run(World::Bare).output();
+    assert!(bare.stdout.ends_with("called: none\n"), "{bare}");
+    let recorder = Recorder::create(Level::Full);
+    for (name, run) in [
+        ("the control", run(World::Kernel)),
+        ("an engine", run(World::Rcu)),
+        ("the meter", run(World::Kernel).record(&recorder)),
+        ("waits that poll", run(World::Kernel).waits(Waits::Forced)),
+        ("replaced mutexes", run(World::Kernel).mutexes("adaptive\tall")),
+    ] {
+        assert_same("uses_own_library", name, &bare, &run.output());
+    }
 }
 
 /// Another object may define each name that the library leaves undefined. `crates/preload/src/private.rs` has the reason
