@@ -33,10 +33,10 @@ pub use volano::{VolanoModel, VolanoOptions};
 
 use crate::engine::{self, Engine};
 use crate::run_queue;
+use crate::stderr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -86,14 +86,14 @@ impl CommandLine {
         CommandLine::parse_words(std::env::args_os().collect()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
             match misplaced(&error, std::env::args().nth(1).as_deref()) {
-                Some(line) => _ = writeln!(io::stderr(), "unspin: {line}"),
+                Some(line) => stderr::say(format_args!("{line}")),
                 None if error.use_stderr() => {
                     // Clap's tip, "to pass it as a value, use `--`", is wrong here: `--` is followed by the program.
                     if error.kind() == ErrorKind::UnknownArgument {
                         error.remove(ContextKind::Suggested);
                     }
                     let text = error.render().to_string();
-                    _ = io::stderr().write_all(text.replacen("error: ", "unspin: ", 1).as_bytes());
+                    stderr::print(&text.replacen("error: ", "unspin: ", 1));
                 }
                 None => _ = error.print(),
             }

@@ -16,6 +16,7 @@ use crate::reach;
 use crate::run_queue_program;
 use crate::runtime::Runtime;
 use crate::scratch::{self, Scratch};
+use crate::stderr;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -124,7 +125,7 @@ impl<'o> Observed<'o> {
         let lines = self.lines_of_plan().into_iter().chain(self.line_of_run_queue());
         for line in lines.chain(self.line_of_engine()) {
             // The reader may be gone.
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("unspin: {line}\n").as_bytes());
+            stderr::say(format_args!("{line}"));
         }
     }
 }

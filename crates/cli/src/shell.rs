@@ -1,9 +1,15 @@
-//! Paths in commands that messages suggest.
+//! Paths in messages, and in the commands that they suggest.
 
 use std::path::Path;
-use unspin_meter::shell_line;
+use unspin_sys::printable;
 
 /// A path as a word of a command, quoted if a shell would read it otherwise.
 pub fn quoted(path: &Path) -> String {
-    shell_line(&[path.display().to_string()])
+    printable::shell_word(path.as_os_str().as_encoded_bytes())
+}
+
+/// A path without characters that end the line or control a terminal: every user can give files in `/dev/shm` any
+/// name, and root is shown them.
+pub fn on_one_line(path: &Path) -> String {
+    printable::bytes(path.as_os_str().as_encoded_bytes())
 }

@@ -1,12 +1,13 @@
-//! Standard output, which may be a closed pipe.
+//! Standard output, which may be a closed pipe. What could change the state of a terminal is escaped.
 
 use crate::error::Error;
 use std::io::{ErrorKind, Write};
+use unspin_sys::printable;
 
 /// Prints a text. A closed pipe is not an error: its reader needs no more.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(printable::text(text).as_bytes()).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Error::Environment(format!("standard output: {e}")))
         }

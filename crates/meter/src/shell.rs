@@ -1,5 +1,7 @@
 //! Quotes command lines for a shell.
 
+use unspin_sys::printable;
+
 /// The words separated by spaces. Words with characters that are special to a shell are quoted.
 pub fn line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
@@ -8,12 +10,7 @@ pub fn line(words: &[String]) -> String {
 
 /// A word, quoted if it needs to be.
 pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    printable::shell_word(word.as_bytes())
 }
 
 #[cfg(test)]
@@ -23,6 +20,7 @@ mod tests {
     #[test]
     fn words_are_quoted_for_a_shell() {
         let words = ["-c", "a b", "", "it's", "k=v", "$x"].map(quoted);
+        assert_eq!(quoted("a\x1b'\n"), r"$'a\x1b\'\n'");
         assert_eq!(words, ["-c", "'a b'", "''", r"'it'\''s'", "k=v", "'$x'"]);
         assert_eq!(line(&["sh".into(), "-c".into(), String::new(), "x".into()]), "sh -c '' x");
     }

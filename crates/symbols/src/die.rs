@@ -9,6 +9,7 @@ use gimli::constants::{self as dw, DwAt, DwTag};
 use gimli::{
     AttributeValue, DebugInfoOffset, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitOffset,
 };
+use unspin_sys::printable;
 
 use crate::dwarf::Dwarf;
 use crate::frame::Location;
@@ -172,7 +173,7 @@ impl<'a> Entry<'a> {
 
     pub fn text(&self, debug: &Debug<'a>, name: DwAt) -> Option<String> {
         let text = debug.dwarf.attr_string(&self.unit, self.read.attr_value(name)?).ok()?;
-        Some(text.to_string_lossy().into_owned())
+        Some(printable::line(&text.to_string_lossy()).into_owned())
     }
 
     /// The direct children of this entry.
@@ -217,5 +218,5 @@ pub(crate) fn path_of<'a>(debug: &Debug<'a>, unit: &Unit<'a>, index: u64) -> Opt
         path.push(folder);
     }
     path.push(text(file.path_name())?);
-    Some(path.to_string_lossy().into_owned())
+    Some(printable::line(&path.to_string_lossy()).into_owned())
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use object::read::elf::{ProgramHeader, Sym};
 use object::{LittleEndian, elf};
+use unspin_sys::printable;
 
 use crate::binary::Binary;
 use crate::calls;
@@ -58,7 +59,7 @@ impl File {
 
     /// The same with debug files from another folder.
     pub fn with_debug_root(path: &Path, folder: impl Into<PathBuf>) -> Option<File> {
-        let opened_as = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let opened_as = name_of(path);
         let path = path.canonicalize().ok()?;
         let binary = Binary::of(Elf::open(&path)?);
         Some(File { path, opened_as, debug_root: folder.into(), binary })
@@ -71,7 +72,7 @@ impl File {
 
     /// The last part of the path.
     pub fn name(&self) -> String {
-        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        name_of(&self.path)
     }
 
     /// Whether that is its name, or the name of the symbolic link that it was opened by.
@@ -350,6 +351,11 @@ fn merge(ranges: &mut Vec<Range<u64>>) {
         }
     }
     *ranges = merged;
+}
+
+/// The last part of a path, as it is printed and as the user names it.
+fn name_of(path: &Path) -> String {
+    printable::line(&path.file_name().unwrap_or_default().to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]

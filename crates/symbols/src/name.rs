@@ -1,6 +1,7 @@
 //! Demangles symbols to the names of the source.
 
 use cpp_demangle::{DemangleOptions, Symbol};
+use unspin_sys::printable;
 
 /// A name, with and without the parts that only the compiler needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) struct Name {
 pub(crate) fn demangle(symbol: &str) -> Name {
     // `name@@VERSION`, in tables with versioned symbols.
     let symbol = symbol.split('@').next().unwrap_or(symbol);
+    // A file may have any byte in a name. Escaped here, it is the same wherever it is printed, and where the user names it.
+    let symbol = &*printable::line(symbol);
     if is_rust(symbol)
         && let Ok(name) = rustc_demangle::try_demangle(symbol)
     {

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use unspin_sys::printable;
+
 /// One address space, from the text of `/proc/PID/maps`.
 ///
 /// Lines without a path may be missing. They hold zeroed variables (`.bss`), which are found through their file.
@@ -95,7 +97,8 @@ impl Module {
         if let Some(called) = &self.called {
             return called.clone();
         }
-        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        printable::line(&name.to_string_lossy()).into_owned()
     }
 
     /// Whether the module is a file that may be opened.

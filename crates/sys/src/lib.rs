@@ -17,7 +17,7 @@
 //!   [`namespace`] (IPC namespaces);
 //! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] and [`next_id`] (the live
 //!   `kernel.*` settings), [`entry!`] (hooks that know their caller), [`private`] (names of libc that a program cannot
-//!   intercept), [`raw`] (the instruction itself).
+//!   intercept), [`printable`] (names without control characters), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -48,6 +48,7 @@ pub mod memfile;
 pub mod namespace;
 pub mod next_id;
 pub mod page;
+pub mod printable;
 pub mod private;
 pub mod process;
 pub mod raw;

@@ -4,6 +4,7 @@ use crate::record::{Payload, Record};
 use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
+use unspin_sys::printable;
 
 /// The processes and threads that records have named, and those that run.
 #[derive(Clone, Debug, Default)]
@@ -66,8 +67,9 @@ impl Processes {
     /// The name of a thread, or of a process by its first thread.
     pub fn name(&self, tid: u32) -> Option<String> {
         let running = || {
-            let name = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
-            Some(name.trim_end().to_owned())
+            let name = fs::read(format!("/proc/{tid}/comm")).ok()?;
+            let name = String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name));
+            Some(printable::line(&name).into_owned())
         };
         self.names.get(&tid).cloned().or_else(running)
     }

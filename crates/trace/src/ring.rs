@@ -11,6 +11,7 @@ use perf_event::data::{self, RecordMetadata, Visitor};
 use perf_event::events::{Software, Tracepoint};
 use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
 use std::io;
+use unspin_sys::printable;
 
 /// The bits of a record's `misc` that say where the CPU was (perf_event.h: PERF_RECORD_MISC_CPUMODE_MASK).
 const CPU_MODE: u16 = 7;
@@ -230,7 +231,7 @@ impl<'p> Visitor<'p> for Translator<'_> {
     }
 
     fn visit_comm(self, comm: data::Comm<'p>, metadata: RecordMetadata) -> RingRecord {
-        let name = String::from_utf8_lossy(&comm.comm).into_owned();
+        let name = printable::line(&String::from_utf8_lossy(&comm.comm)).into_owned();
         let exec = metadata.misc() & EXEC != 0;
         record(&metadata, comm.pid, comm.tid, Payload::Comm { name, exec })
     }

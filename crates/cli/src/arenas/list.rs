@@ -3,8 +3,8 @@
 use super::{size, user, users};
 use crate::error::Error;
 use crate::options::ArenasList;
+use crate::shell::on_one_line;
 use crate::stdout;
-use std::path::Path;
 use std::process::ExitCode;
 use unspin_sys::creds::Creds;
 use unspin_sysv::ArenaError;
@@ -71,14 +71,4 @@ fn condition(error: &ArenaError) -> &'static str {
         }
         _ => "damaged: `unspin arenas remove` removes it",
     }
-}
-
-/// A path without characters that end the line or control a terminal: every user can give files in `/dev/shm` any
-/// name, and root is shown them.
-fn on_one_line(path: &Path) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().collect(),
-        false => c.to_string(),
-    };
-    path.display().to_string().chars().map(escaped).collect()
 }

@@ -4,6 +4,7 @@ use super::{files, user, users};
 use crate::arena;
 use crate::error::Error;
 use crate::options::ArenasRemove;
+use crate::shell::on_one_line;
 use crate::stdout;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,7 +17,7 @@ pub fn remove(options: &ArenasRemove) -> Result<ExitCode, Error> {
     let mut code = ExitCode::SUCCESS;
     for path in files(&options.arenas, options.sysv)? {
         match remove_one(&path, options) {
-            Ok(()) if options.verbose => stdout::print(&format!("removed arena {}\n", path.display()))?,
+            Ok(()) if options.verbose => stdout::print(&format!("removed arena {}\n", on_one_line(&path)))?,
             Ok(()) => {}
             Err(reason) => {
                 crate::stderr::say(format_args!("{reason}"));

@@ -2,6 +2,7 @@
 
 use super::recorded_program::{RECORDING, processes_with};
 use crate::error::Error;
+use crate::shell::on_one_line;
 use crate::{scratch, stdout};
 use std::fs;
 use std::io;
@@ -48,7 +49,7 @@ fn list(all: &[Leftover]) -> String {
     if all.is_empty() {
         return "No recording is left over.\n".into();
     }
-    let paths: Vec<String> = all.iter().map(|leftover| leftover.shown().display().to_string()).collect();
+    let paths: Vec<String> = all.iter().map(|leftover| on_one_line(&leftover.shown())).collect();
     let width = paths.iter().map(String::len).max().unwrap_or(0);
     let mut text = format!("{:width$}      SIZE   AGE  COMMAND\n", "RECORDING");
     for (leftover, path) in all.iter().zip(&paths) {
@@ -89,7 +90,7 @@ fn remove(all: &[Leftover]) -> Result<(), Error> {
             1 => format!("process {pids} still records; end it first"),
             _ => format!("processes {pids} still record; end them first"),
         };
-        text += &format!("Not removed: {}: {who}.\n", file.display());
+        text += &format!("Not removed: {}: {who}.\n", on_one_line(&file));
     }
     stdout::print(&text)
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use unspin_meter::{Recording, Snapshot};
 use unspin_sys::child::End;
+use unspin_sys::printable;
 
 /// Maximum number of processes that are named.
 const NAMED_MAX: usize = 4;
@@ -23,8 +24,8 @@ pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
         .recorded_processes()
         .into_iter()
         .map(|pid| {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            format!("{} ({pid})", name.trim_end())
+            let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+            format!("{} ({pid})", printable::bytes(name.strip_suffix(b"\n").unwrap_or(&name)))
         })
         .collect();
     let them = if left.len() == 1 { "it" } else { "them" };

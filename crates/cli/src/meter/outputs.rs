@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::os::fd::AsFd;
 use std::path::Path;
 use unspin_meter::{Filter, Fold, Image, Key, Layout, MeterReport, Pattern, ReportOptions, Snapshot, pprof};
+use unspin_sys::printable;
 
 /// The requested files, each with its option.
 pub fn files(view: &ViewOptions) -> [(&'static str, Option<&Path>); 2] {
@@ -166,6 +167,7 @@ pub fn report_width(output: Option<&Path>) -> usize {
 /// Writes to the file. Without one, or if it cannot be written, writes to standard error. Closing that is the user's
 /// choice.
 pub fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
+    let text = &*printable::text(text);
     let written = file.map(|file| outfile::write(file, text.as_bytes()));
     if !matches!(written, Some(Ok(()))) {
         stderr::print(text);

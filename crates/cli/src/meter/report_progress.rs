@@ -41,14 +41,14 @@ impl ReportProgress {
             while wait.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let line = format!("unspin: {}{advice}", shown.line());
                 match terminal {
-                    true => stderr::print(&format!("\r{line:<width$}")),
+                    true => stderr::draw(&format!("\r{line:<width$}")),
                     false => stderr::print(&format!("{line}\n")),
                 }
                 width = line.chars().count();
                 pause = if terminal { ON_TERMINAL } else { ELSEWHERE };
             }
             if terminal && width > 0 {
-                stderr::print(&format!("\r{:width$}\r", ""));
+                stderr::draw(&format!("\r{:width$}\r", ""));
             }
         });
         ReportProgress { counts, over: Some(over), thread: Some(thread) }

@@ -4,6 +4,7 @@ use crate::error::Error;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::Stdio;
+use unspin_sys::printable;
 
 /// Maximum number of bytes, at the end of the output, that are searched for a figure.
 const OUTPUT_BYTES_MAX: u64 = 64 << 20;
@@ -63,17 +64,7 @@ fn duplicate(file: &File) -> Result<Stdio, Error> {
 
 /// A line with its control characters and its bytes that are not UTF-8 as escape sequences. A long line is cut off.
 fn escaped(line: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in line.trim_ascii_end().utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character {
-                '\t' => text.push(character),
-                control if control.is_control() => text.extend(control.escape_default()),
-                other => text.push(other),
-            }
-        }
-        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
-    }
+    let text = printable::bytes(line.trim_ascii_end());
     match text.char_indices().nth(TAIL_COLUMNS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -100,7 +91,7 @@ mod tests {
 
     #[test]
     fn control_characters_and_invalid_bytes_are_escaped() {
-        assert_eq!(escaped(b"a\tb\x1b[2J\x07 \xff\xfe \xc3\xa4\r"), "a\tb\\u{1b}[2J\\u{7} \\xff\\xfe \u{e4}");
+        assert_eq!(escaped(b"a\tb\x1b[2J\x07 \xff\xfe \xc3\xa4\r"), "a\tb\\x1b[2J\\x07 \\xff\\xfe \u{e4}");
         let long = escaped(&[b'x'; 5000]);
         assert_eq!(long.chars().count(), TAIL_COLUMNS + 1);
         assert!(long.ends_with('…'));

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
+use unspin_sys::printable;
 
 /// The progress of `prove`.
 #[derive(Debug)]
@@ -162,6 +163,7 @@ impl Progress {
 
     /// Standard error may be closed or full; the measurement goes on.
     fn line(&self, text: &str) {
+        let text = printable::line(text);
         let _ = writeln!(std::io::stderr(), "unspin {}: {text}", self.part.command);
     }
 

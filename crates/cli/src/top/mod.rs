@@ -45,6 +45,7 @@ use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
 use unspin_meter::Fold;
 use unspin_sys::child;
+use unspin_sys::printable;
 use unspin_sys::process::ThreadGroup;
 
 /// Runs the program, shows its locks until the user leaves, and prints them.
@@ -171,7 +172,7 @@ fn print_lenses(lenses: &mut LiveLenses, options: &options::TopOptions) {
 
 fn shown(command: &[OsString]) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    words.join(" ")
+    printable::line(&words.join(" ")).into_owned()
 }
 
 /// Prints what stays in the terminal's scrollback: the end of the program's output, and the table.

@@ -6,6 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::NamedTempFile;
+use unspin_sys::printable;
 
 /// Number of lines that are shown at the end.
 const LINES: usize = 20;
@@ -81,13 +82,11 @@ fn last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The last lines, without control characters, which the terminal would obey.
+/// The last lines, with control characters as escape sequences, which no terminal obeys.
 fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().collect();
-    let harmless = |line: &&str| {
-        line.chars().filter(|&c| c == '\t' || !c.is_control()).chain(['\n']).collect::<String>()
-    };
+    let harmless = |line: &&str| printable::text(line).into_owned() + "\n";
     lines[lines.len().saturating_sub(LINES)..].iter().map(harmless).collect()
 }
 
@@ -97,7 +96,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn tail_shows_the_last_lines_without_control_characters() {
+    fn tail_shows_the_last_lines_with_control_characters_escaped() {
         let output = ProgramOutput::new(None).unwrap();
         let ProgramOutput::Temporary(file) = &output else { panic!("nobody asked for a file") };
         assert_eq!(output.tail(), None);
@@ -105,7 +104,7 @@ mod tests {
             writeln!(file.as_file(), "\x1b[2Jline {line}").unwrap();
         }
         let tail = output.tail().unwrap();
-        assert!(tail.starts_with("[2Jline 9980\n") && tail.ends_with("line 9999\n"), "{tail}");
+        assert!(tail.starts_with("\\x1b[2Jline 9980\n") && tail.ends_with("line 9999\n"), "{tail}");
         let path = output.keep().unwrap();
         assert!(path.exists());
         std::fs::remove_file(path).unwrap();

@@ -223,7 +223,7 @@ fn control_characters_in_file_names_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("unspin-sysv-0-1-rcu\x1b]0;x\x07\nroot  rcu \u{9b}31m\u{e4}"), "").unwrap();
     let listed = print(&["arenas", "list", text(folder.path())]);
-    let shown = r"/unspin-sysv-0-1-rcu\u{1b}]0;x\u{7}\nroot  rcu \u{9b}31mä";
+    let shown = r"/unspin-sysv-0-1-rcu\x1b]0;x\x07\nroot  rcu \xc2\x9b31mä";
     assert!(listed.lines().next().unwrap().ends_with(shown), "{listed:?}");
     assert_eq!(listed.lines().count(), 4, "{listed}");
 }

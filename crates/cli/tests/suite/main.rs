@@ -16,6 +16,7 @@ mod lenses_perf;
 mod lenses_waits;
 mod meter;
 mod mutexes;
+mod printable;
 mod prove;
 mod prove_edges;
 mod prove_long;
