@@ -1,7 +1,8 @@
 //! The figure that each run yields: a time, or a number in the program's output.
 
+use super::reading::{Expression, Reading, Unit};
 use crate::error::Error;
-use regex::Regex;
+use std::cell::OnceCell;
 use std::time::Duration;
 use unspin_stats::{Direction, Metric};
 use unspin_sys::child::Usage;
@@ -12,6 +13,8 @@ pub struct Figure {
     source: Source,
     /// Its name, and which direction is better.
     pub metric: Metric,
+    /// The base unit of the first figure in an output. All others must have it.
+    unit: OnceCell<Unit>,
 }
 
 #[derive(Debug)]
@@ -21,7 +24,7 @@ enum Source {
     Output {
         /// As `--metric` has it.
         expression: String,
-        compiled: Regex,
+        compiled: Expression,
     },
 }
 
@@ -36,9 +39,6 @@ pub fn is_in_output(metric: &str) -> bool {
 
 /// The figure of dbt1.
 pub const BOGOTRANSACTIONS: &str = "bogotransactions per second";
-
-/// A number in a program's output. Commas count only as separators of thousands.
-const NUMBER: &str = r"([-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)";
 
 /// The figures that the workloads print: name of the workload, expression, unit. A time is better if it is lower, a rate
 /// if it is higher.
@@ -85,7 +85,7 @@ impl Figure {
                 "--higher-is-better requires a figure in the program's output: name it with --metric".into(),
             ));
         }
-        Ok(Figure { source, metric })
+        Ok(Figure { source, metric, unit: OnceCell::new() })
     }
 
     /// The figure of a successful run, or the reason why there is none, in one line.
@@ -93,8 +93,35 @@ impl Figure {
         match &self.source {
             Source::WallTime => Ok(elapsed.as_secs_f64()),
             Source::CpuTime => Ok(usage.cpu_s()),
-            Source::Output { expression, compiled } => pick(compiled, output)
-                .ok_or_else(|| format!("no number for --metric '{expression}' in its output")),
+            Source::Output { expression, compiled } => match compiled.last(output) {
+                None => Err(format!("no number for --metric '{expression}' in its output")),
+                Some(Ok(reading)) => self.in_one_unit(expression, reading),
+                Some(Err(why)) => {
+                    Err(format!("no figure for --metric '{expression}' that can be read: {why}"))
+                }
+            },
+        }
+    }
+
+    /// The metric with the unit that the figures had until now.
+    pub fn measured_metric(&self) -> Metric {
+        let unit = match self.unit.get() {
+            Some(unit) if self.metric.unit.is_empty() => unit.name().to_owned(),
+            _ => self.metric.unit.clone(),
+        };
+        Metric { unit, ..self.metric.clone() }
+    }
+
+    /// The value, if it has the unit of the earlier ones.
+    fn in_one_unit(&self, expression: &str, reading: Reading) -> Result<f64, String> {
+        let known = self.unit.get_or_init(|| reading.unit.clone());
+        match known.compares_with(&reading.unit) {
+            true => Ok(reading.value),
+            false => Err(format!(
+                "the figure for --metric '{expression}' has changed its unit: {} in this run, {known} in an earlier one; \
+                 let the program print one unit",
+                reading.unit
+            )),
         }
     }
 }
@@ -109,26 +136,15 @@ fn in_output(expression: &str) -> Result<Source, Error> {
     Ok(Source::Output { expression: expression.into(), compiled: compile(expression)? })
 }
 
-/// The expression itself if it marks the number by a group; otherwise with a number appended.
-fn compile(expression: &str) -> Result<Regex, Error> {
-    let parse = |e: &str| {
-        Regex::new(e).map_err(|error| Error::Usage(format!("--metric '{expression}': {}", last_line(&error))))
-    };
-    let regex = parse(expression)?;
-    if regex.captures_len() > 1 { Ok(regex) } else { parse(&format!(r"(?:{expression})[^\d\n]*?{NUMBER}")) }
+fn compile(expression: &str) -> Result<Expression, Error> {
+    Expression::compile(expression)
+        .map_err(|error| Error::Usage(format!("--metric '{expression}': {}", last_line(&error))))
 }
 
 /// The last line of the parser's message; the lines above repeat the expression.
 fn last_line(error: &regex::Error) -> String {
     let text = error.to_string();
     text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
-}
-
-/// The last number counts: programs print progress first and results at the end.
-fn pick(expression: &Regex, output: &str) -> Option<f64> {
-    let last = expression.captures_iter(output).last()?;
-    let text = last.iter().skip(1).flatten().next()?.as_str();
-    text.replace(',', "").parse().ok()
 }
 
 #[cfg(test)]
@@ -153,7 +169,6 @@ mod tests {
         assert_eq!(of("a|b", "b: 4"), Ok(4.0));
         assert_eq!(of("x", "x: 7."), Ok(7.0));
         assert_eq!(of("x", "x: 10"), Ok(10.0));
-        assert_eq!(of("x", "x: 1,234"), Ok(1234.0));
         assert_eq!(of("x", "x = .5"), Ok(0.5));
     }
 
@@ -170,6 +185,36 @@ mod tests {
         let reason = of("tps = ([0-9.]+)", "tps: 7").unwrap_err();
         assert_eq!(reason, "no number for --metric 'tps = ([0-9.]+)' in its output");
         assert!(of("tps", "tps: none\n12").is_err(), "a number in another line is another number");
+    }
+
+    #[test]
+    fn figures_of_one_session_have_one_unit() {
+        let latency = figure("latency: ");
+        let of = |output: &str| latency.of(Duration::ZERO, &Usage::default(), output);
+        assert_eq!(of("latency: 1.5ms"), Ok(0.0015));
+        assert!((of("latency: 85us").unwrap() - 85e-6).abs() < 1e-15);
+        assert_eq!(of("latency: 2m30s"), Ok(150.0));
+        assert_eq!(latency.measured_metric().unit, "s");
+        let why = of("latency: 5").unwrap_err();
+        assert!(
+            why.contains("--metric 'latency: ' has changed its unit: no unit in this run, s in an"),
+            "{why}"
+        );
+        assert!(of("latency: 5 m").is_err(), "minutes, or something else");
+        let traffic = figure("traffic");
+        let of = |output: &str| traffic.of(Duration::ZERO, &Usage::default(), output);
+        assert_eq!((of("traffic 900 MB/s"), of("traffic 950 MB/s")), (Ok(900.0), Ok(950.0)));
+        assert!(of("traffic 1.1 GB/s").unwrap_err().contains("GB/s in this run, MB/s in an earlier one"));
+    }
+
+    #[test]
+    fn number_that_is_read_by_half_is_no_figure() {
+        let reason = of("time: ", "time: 1,234 s").unwrap_err();
+        assert!(
+            reason.starts_with("no figure for --metric 'time: ' that can be read: 1,234 is 1234 or 1.234"),
+            "{reason}"
+        );
+        assert!(reason.ends_with("its line: \"time: 1,234 s\""), "{reason}");
     }
 
     #[test]

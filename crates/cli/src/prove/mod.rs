@@ -19,6 +19,7 @@ pub mod monitor;
 mod performance;
 mod process_tree;
 pub mod progress;
+mod reading;
 mod recommendation;
 pub mod report;
 pub mod requested;

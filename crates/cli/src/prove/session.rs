@@ -118,8 +118,11 @@ impl Session {
             .map(|shortfall| shortfall.after(announced));
         let own_s =
             Usage::of_self().since(&own_before).cpu_s() + runs.iter().map(|e| e.trial.all_cpu_s).sum::<f64>();
-        let experiment = schedule.experiment().clone();
-        let (analysis, no_preload) = analyse(&schedule, configurations);
+        let mut experiment = schedule.experiment().clone();
+        let (mut analysis, no_preload) = analyse(&schedule, configurations);
+        // Known when a program has printed it.
+        experiment.metric = runner.figure.measured_metric();
+        analysis.metric = experiment.metric.clone();
         Ok(Session {
             disturbance: Disturbance::between(&cpu_before, &CpuTime::since_boot(), own_s),
             rounds: schedule.rounds(),

@@ -132,7 +132,7 @@ impl ScaleReport {
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
-            metric: runner.figure.metric.clone(),
+            metric: runner.figure.measured_metric(),
             measured_cpus: cpu_sets.measured.clone(),
             rounds: measured.rounds,
             elapsed_s: measured.elapsed_s,
@@ -156,9 +156,11 @@ impl ScaleReport {
 
     /// What a throughput of 1 is.
     pub fn unit(&self) -> String {
+        let unit =
+            if self.metric.unit.is_empty() { String::new() } else { format!(" in {}", self.metric.unit) };
         match self.metric.direction {
-            Direction::LowerIsBetter => format!("1/{}", self.metric.name),
-            Direction::HigherIsBetter => self.metric.name.clone(),
+            Direction::LowerIsBetter => format!("1/{}{unit}", self.metric.name),
+            Direction::HigherIsBetter => format!("{}{unit}", self.metric.name),
         }
     }
 }

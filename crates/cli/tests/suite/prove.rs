@@ -113,6 +113,23 @@ fn missing_metric_is_reported_once() {
 }
 
 #[test]
+fn figure_with_two_readings_is_refused_with_its_line() {
+    let (out, _, code) = prove("6", &["--sysv", "rcu"], "echo tps: 1,234");
+    assert_eq!(code, Some(4), "{out}");
+    let said = flat(&out);
+    assert!(said.contains("no figure for --metric 'tps' that can be read: 1,234 is 1234 or 1.234"), "{out}");
+    assert!(said.contains("its line: \"tps: 1,234\""), "{out}");
+}
+
+#[test]
+fn figures_in_several_units_are_compared_in_one() {
+    let script = "case $UNSPIN_SYSV in rcu) echo tps: 2k/s;; *) echo tps: 1000/s;; esac";
+    let (out, _, code) = prove("6", &["--sysv", "rcu"], script);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("mean ± sd [/s]") && flat(&out).contains("its tps is 2.00 times kernel's"), "{out}");
+}
+
+#[test]
 fn crashing_candidate_is_reported() {
     let script = "case $UNSPIN_SYSV in global) kill -11 $$;; rcu) echo tps: 200;; *) echo tps: 100;; esac";
     let (out, _, code) = prove("8", &[], script);

@@ -1,0 +1,235 @@
+//! Reads a figure out of a program's output: the whole number, with its unit, or nothing.
+//!
+//! A number that is read by half makes a proof of something that is not. So whatever follows the digits is read with them, or
+//! the figure is refused; and figures of one session are converted to one base unit, or refused. docs/measuring.md has the
+//! rules.
+
+mod escape_sequences;
+mod number;
+mod unit;
+mod whole_figure;
+
+use regex::{Captures, Regex};
+pub use unit::Unit;
+use unspin_sys::printable;
+use whole_figure::{Marked, whole_figure};
+
+/// A figure in its base unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The value.
+    pub value: f64,
+    /// The base unit.
+    pub unit: Unit,
+}
+
+/// A regular expression that finds a figure: by a group around it, or by the text before it.
+#[derive(Debug)]
+pub struct Expression {
+    compiled: Regex,
+    has_group: bool,
+}
+
+/// The beginning of a number. The text between the expression and the number has no other digit.
+const BEGINNING: &str = r"[^0-9\r\n]*?(?P<unspin_figure>[-+−]?\.?[0-9])";
+
+/// Number of characters of a line that are shown.
+const LINE_COLUMNS: usize = 120;
+
+impl Expression {
+    /// Compiles it. If it has no group, the next number after it is meant.
+    pub fn compile(expression: &str) -> Result<Expression, regex::Error> {
+        let compiled = Regex::new(expression)?;
+        let has_group = compiled.captures_len() > 1;
+        let compiled =
+            if has_group { compiled } else { Regex::new(&format!("(?:{expression}){BEGINNING}"))? };
+        Ok(Expression { compiled, has_group })
+    }
+
+    /// The last figure, because programs print progress first and results at the end; or the reason why it cannot be read,
+    /// with its line. None if there is none.
+    pub fn last(&self, output: &str) -> Option<Result<Reading, String>> {
+        let output = escape_sequences::removed(output);
+        let (mut from, mut last) = (0, None);
+        while let Some(found) = self.compiled.captures_at(&output, from) {
+            let (begin, read) = self.read(&output, &found);
+            // The next search begins after this number, so that its own digits are not another one.
+            let length = read.as_ref().map_or(0, |(_, length)| *length);
+            let end = found.get(0).map_or(begin, |all| all.end());
+            let next = (begin + length).max(if self.has_group { end } else { begin });
+            last = Some((begin, read.map(|(reading, _)| reading)));
+            from = match output[next..].chars().next() {
+                _ if next > from => next,
+                Some(character) => next + character.len_utf8(),
+                None => break,
+            };
+        }
+        last.map(|(begin, read)| read.map_err(|why| format!("{why}; its line: {}", line_at(&output, begin))))
+    }
+
+    /// The position of a figure, and the figure with its length in bytes.
+    fn read(&self, output: &str, found: &Captures<'_>) -> (usize, Result<(Reading, usize), String>) {
+        let (Some(all), Some(group)) = (found.get(0), found.iter().skip(1).flatten().next()) else {
+            let begin = found.get(0).map_or(0, |all| all.start());
+            return (begin, Err("the group in parentheses has matched nothing".into()));
+        };
+        let blank = group.as_str().len() - group.as_str().trim_start().len();
+        let begin = group.start() + blank;
+        let line = output[begin..].split(['\r', '\n']).next().unwrap_or_default();
+        let line_begin = output[..begin].rfind(['\r', '\n']).map_or(0, |at| at + 1);
+        let marked = match self.has_group {
+            false => None,
+            true => Some(Marked {
+                length: group.as_str().trim().len().min(line.len()),
+                is_followed_by_match: all.end() > group.end(),
+            }),
+        };
+        let label = &output[all.start().clamp(line_begin, begin)..begin];
+        (begin, whole_figure(&output[line_begin..begin], label, line, marked))
+    }
+}
+
+/// The line around a position, on one line of a terminal.
+fn line_at(text: &str, at: usize) -> String {
+    let begin = text[..at].rfind(['\r', '\n']).map_or(0, |end| end + 1);
+    let line = text[begin..].split(['\r', '\n']).next().unwrap_or_default().trim();
+    let shown: String = line.chars().take(LINE_COLUMNS).collect();
+    let dots = if shown.len() < line.len() { "…" } else { "" };
+    format!("\"{}{dots}\"", printable::line(&shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last(expression: &str, output: &str) -> Option<Result<(f64, String), String>> {
+        let read = Expression::compile(expression).unwrap().last(output)?;
+        Some(read.map(|reading| (reading.value, reading.unit.to_string())))
+    }
+
+    fn reads(expression: &str, output: &str, value: f64, unit: &str) {
+        let (read, named) = last(expression, output).unwrap().unwrap_or_else(|why| panic!("{output}: {why}"));
+        assert!((read - value).abs() <= 1e-12 * value.abs(), "{output}: {read}");
+        assert_eq!(named, unit, "{output}");
+    }
+
+    #[test]
+    fn figures_are_read_with_their_units() {
+        let cases = [
+            ("time: 0,985 s", 0.985, "s"),
+            ("time: 1.45ms", 0.00145, "s"),
+            ("time: 85us", 85e-6, "s"),
+            ("time: 85 µs.", 85e-6, "s"),
+            ("time: 12k", 12_000.0, "no unit"),
+            ("time: 0:02.50", 2.5, "s"),
+            ("time: 1:02:03", 3723.0, "s"),
+            ("time: 2m30s", 150.0, "s"),
+            ("time: 2m 30.5s", 150.5, "s"),
+            ("time: 0m1.234s", 1.234, "s"),
+            ("time: 1h5m", 3900.0, "s"),
+            ("time: 1d 2h", 93_600.0, "s"),
+            ("time: 1 min 30 s", 90.0, "s"),
+            ("time: 2m 30s 500ms", 150.5, "s"),
+            ("time: 5m", 5.0, "m"),
+            ("time: 3 h", 10_800.0, "s"),
+            ("time: \x1b[32m1.5\x1b[0ms", 1.5, "s"),
+            ("time: \x1b[1;32m12.5\x1b[0m (best)", 12.5, "(best"),
+            ("time (ms): 1450", 1.45, "s"),
+            ("time [us] = 85", 85e-6, "s"),
+            ("time: 12 (ms)", 0.012, "s"),
+            ("time: 1,234,567.5/s", 1_234_567.5, "/s"),
+            ("time: 12.5 MiB/s", 13_107_200.0, "B/s"),
+            ("time: 7 transactions", 7.0, "transactions"),
+            ("time: 50%", 50.0, "%"),
+            ("time: 5, 6", 5.0, "no unit"),
+            ("time: 12.5.", 12.5, "no unit"),
+            ("\"time\":12,\"x\":3", 12.0, "no unit"),
+            ("time=5ms,other=6", 0.005, "s"),
+            ("time ......: 5", 5.0, "no unit"),
+            ("time --- 5", 5.0, "no unit"),
+            ("time: -5", -5.0, "no unit"),
+            ("time: 635.91us    0.89ms   12.92ms", 635.91e-6, "s"),
+            ("time: 5\rtime: 6", 6.0, "no unit"),
+            ("time: 1.5e3", 1500.0, "no unit"),
+        ];
+        for (output, value, unit) in cases {
+            let unit = unit.trim_start_matches('(');
+            reads("time", output, value, unit);
+        }
+    }
+
+    #[test]
+    fn figures_that_go_on_are_refused_with_their_line() {
+        let cases = [
+            "time: 1,234",
+            "time: 1,234 ms",
+            "time: 2m30",
+            "time: 12abc",
+            "time: 0x1f",
+            "time: 5-10",
+            "time: 1/2",
+            "time: 2024-01-02",
+            "time: 1.2.3",
+            "time: 5°C",
+            "time: 5²",
+            "time: 5€",
+            "time: 1.5×10^3",
+            "time: 1.5*10",
+            "time: 3:75",
+            "time: 12 345",
+            "time: 5s 300ms",
+            "time_p99: 5",
+            "time: 5_x",
+            "time: 1.5m30s",
+            "time: [5,6]",
+            "time: 5ms7",
+            "time: 1:2:3:4",
+            "time,5,6",
+            "time: 2m90s",
+            "time: 5+6",
+            "time: 30s2m",
+        ];
+        for output in cases {
+            let read = last("time", output).unwrap();
+            let why = read.expect_err(output);
+            assert!(why.ends_with(&format!("; its line: \"{output}\"")), "{why}");
+        }
+    }
+
+    #[test]
+    fn group_marks_a_whole_number() {
+        reads(r"(\d+) of \d+ done", "3 of 9 done, 8 of 9 done", 8.0, "of");
+        reads(r"took (\d+)ms", "took 12ms", 0.012, "s");
+        reads(r"tps = ([0-9.]+)", "tps = 12.5 (without)", 12.5, "without");
+        reads(r"x ([\d ]+)", "x 12 345 678 y", 12_345_678.0, "y");
+        reads(r"GET: (\d+)", "GET: 12 345", 12.0, "345");
+        reads(r"name,(\d+),", "name,12,34", 12.0, "no unit");
+        reads(r"(\d+)/\d+ passed", "7/9 passed", 7.0, "no unit");
+        reads(r"p(\d+)", "p99", 99.0, "no unit");
+        for (expression, output) in [
+            (r"time: (\d+)", "time: 0,985 s"),
+            (r"time: ([0-9.]+)", "time: 0:02.50"),
+            (r"time: (\d+).*", "time: 0.985 s"),
+            (r"time.*(\d+)", "time: 12"),
+            (r"time.*(\d+)", "time: 1.5"),
+            (r"time: ([0-9.]+)", "time: 12abc"),
+            (r"time: ([a-z]+)", "time: none"),
+        ] {
+            assert!(last(expression, output).unwrap().is_err(), "{expression} {output}");
+        }
+    }
+
+    #[test]
+    fn last_figure_counts() {
+        reads("tps", "tps: 1,2\ntps: 3 tps: 4.5", 4.5, "no unit");
+        reads("", "1 and 2.75", 2.75, "no unit");
+        assert_eq!(last("tps", "tps: none\n12"), None);
+        assert_eq!(last("time", "time: 1,234\ntime: 5"), Some(Ok((5.0, "no unit".into()))));
+    }
+
+    #[test]
+    fn shown_line_changes_no_terminal() {
+        let why = last("time", "\x07time: 1,234\x08 x").unwrap().unwrap_err();
+        assert!(why.contains(r#""\x07time: 1,234\x08 x""#), "{why}");
+    }
+}

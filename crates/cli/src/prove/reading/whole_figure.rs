@@ -1,0 +1,253 @@
+//! A number with everything that belongs to it: the parts of a time, the unit, and what may follow.
+
+use super::number::{Context, Form, Number, number};
+use super::unit::{self, Known};
+use super::{Reading, Unit};
+
+/// What a group in the expression marks.
+#[derive(Clone, Copy, Debug)]
+pub struct Marked {
+    /// Length of the group's text, in bytes.
+    pub length: usize,
+    /// Whether the expression names the text behind the group, too.
+    pub is_followed_by_match: bool,
+}
+
+const MARK: &str = "mark the figure alone by a group in parentheses";
+
+/// Reads the figure with which `line` begins, and says how long it is. `before` is the line up to it, `label` the part of it that
+/// the expression has matched.
+pub fn whole_figure(
+    before: &str,
+    label: &str,
+    line: &str,
+    marked: Option<Marked>,
+) -> Result<(Reading, usize), String> {
+    let (line, skipped) = without_leader(before, line);
+    let before = if skipped > 0 { "" } else { before };
+    refuse_second_half(before, marked)?;
+    let begins = |text: &str| {
+        text.trim_start_matches(['-', '+', '−'])
+            .trim_start_matches('.')
+            .starts_with(|c: char| c.is_ascii_digit())
+    };
+    if !begins(line) {
+        return Err("the group in parentheses does not begin with a number; mark the number alone".into());
+    }
+    if let Some((seconds, length)) = several_parts(line)? {
+        refuse_continuation(&line[length..], marked)?;
+        return Ok((Reading { value: seconds, unit: Unit::Base("s".into()) }, skipped + length));
+    }
+    let number = number(line, context(before, line, marked))?;
+    let rest = &line[number.length..];
+    if let Some(marked) = marked.filter(|marked| marked.length < number.length) {
+        return Err(format!(
+            "the group in parentheses ends inside the number {}: it has only {}",
+            &line[..number.length],
+            line.get(..marked.length).unwrap_or_default()
+        ));
+    }
+    if number.form == Form::Clock {
+        refuse_continuation(rest, marked)?;
+        return Ok((Reading { value: number.value, unit: Unit::Base("s".into()) }, skipped + number.length));
+    }
+    refuse_spaced_digits(&number, line, marked)?;
+    let (unit, factor, length) = match unit_after(rest, marked)? {
+        Some((Known { factor, base }, length)) => (Unit::Base(base), factor, length),
+        None => match unit_in_brackets(label) {
+            Some(Known { factor, base }) => (Unit::Base(base), factor, 0),
+            None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0, 0),
+        },
+    };
+    Ok((Reading { value: number.value * factor, unit }, skipped + number.length + length))
+}
+
+/// The line without the point or dash that leads to its number: "......5", "---5".
+fn without_leader<'a>(before: &str, line: &'a str) -> (&'a str, usize) {
+    let is_leader =
+        ['.', '-', '+'].iter().any(|&leader| line.starts_with(leader) && before.ends_with(leader));
+    match line.strip_prefix(['-', '+']) {
+        // "--.5" has two.
+        Some(_) if is_leader => (&line[1..], 1),
+        None if is_leader => (&line[1..], 1),
+        _ => (line, 0),
+    }
+}
+
+/// Where the expression begins to look inside a number, it would find the end of it.
+fn refuse_second_half(before: &str, marked: Option<Marked>) -> Result<(), String> {
+    let mut letters = before.chars().rev();
+    let (last, last_but_one) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
+    if last.is_ascii_digit() || matches!(last, '.' | '\'' | '_') && last_but_one.is_ascii_digit() {
+        return Err("the expression ends inside a number, of which it leaves the second part; name the text before it".into());
+    }
+    if marked.is_none() && (last.is_alphabetic() || last == '_') {
+        return Err(format!("the next number is a part of a name; {MARK}"));
+    }
+    Ok(())
+}
+
+/// After a comma or an opening bracket, commas separate the elements of a list.
+fn context(before: &str, line: &str, marked: Option<Marked>) -> Context {
+    let is_in_list = before.ends_with([',', ';', '[', '(', '{']);
+    let has_spaces = |text: &str| text.trim_end().contains(' ') && text.trim_end().bytes().all(is_of_number);
+    match marked {
+        Some(marked) if line.get(..marked.length).is_some_and(has_spaces) => Context::Group,
+        _ if is_in_list => Context::List,
+        _ => Context::Text,
+    }
+}
+
+fn is_of_number(byte: u8) -> bool {
+    byte.is_ascii_digit() || b" .,+-".contains(&byte)
+}
+
+/// "12 345" is one number or two. A group says which.
+fn refuse_spaced_digits(number: &Number, line: &str, marked: Option<Marked>) -> Result<(), String> {
+    let digits = &line[..number.length];
+    let next = line[number.length..].strip_prefix(' ').unwrap_or_default();
+    let count = next.bytes().take_while(u8::is_ascii_digit).count();
+    let is_group =
+        count == 3 && digits.trim_start_matches(['-', '+']).len() <= 3 && number.form == Form::Digits;
+    match marked {
+        None if is_group => Err(format!("{digits} {} is one number or two; {MARK}", &next[..3])),
+        _ => Ok(()),
+    }
+}
+
+/// The unit behind a number, and its length if it is attached. Behind a space it may belong to what follows: "3 tps: 4".
+fn unit_after(rest: &str, marked: Option<Marked>) -> Result<Option<(Known, usize)>, String> {
+    let spaced = rest.trim_start_matches([' ', '\t', '\u{a0}', '\u{202f}', '\u{2009}']);
+    let space = rest.len() - spaced.len();
+    if let Some(known) = unit_in_brackets(&spaced[..spaced.find([')', ']']).map_or(0, |end| end + 1)])
+        .filter(|_| spaced.starts_with(['(', '[']))
+    {
+        return Ok(Some((known, 0)));
+    }
+    let word = word(spaced);
+    match unit::known(word).filter(|_| !word.is_empty()) {
+        Some(known) => match refuse_continuation(&spaced[word.len()..], marked) {
+            // Of a word behind a space only the whole can be a unit.
+            Err(_) if space > 0 => Ok(None),
+            Err(why) => Err(why),
+            Ok(()) => {
+                refuse_next_part(word, &spaced[word.len()..], marked)?;
+                Ok(Some((known, if space > 0 { 0 } else { word.len() })))
+            }
+        },
+        None if space > 0 => Ok(None),
+        None if word.is_empty() => refuse_continuation(rest, marked).map(|()| None),
+        None => Err(format!(
+            "\"{word}\" behind the digits is no unit that is known; print a space before it, or none of it"
+        )),
+    }
+}
+
+/// "5s 300ms" is one time or two columns.
+fn refuse_next_part(unit: &str, rest: &str, marked: Option<Marked>) -> Result<(), String> {
+    let Some(seconds) = unit::seconds_of_part(unit).filter(|_| marked.is_none()) else { return Ok(()) };
+    let Some(next) = rest.strip_prefix(' ').and_then(part) else { return Ok(()) };
+    match next.seconds < seconds && next.is_whole {
+        true => Err(format!("the time goes on, or another begins; {MARK}")),
+        false => Ok(()),
+    }
+}
+
+/// Letters, with a rate behind a stroke.
+fn word(text: &str) -> &str {
+    let letters = |text: &str| text.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(text.len());
+    let above = letters(text);
+    match text[above..].strip_prefix('/') {
+        Some(below) if below.starts_with(char::is_alphabetic) => &text[..above + 1 + letters(below)],
+        _ => &text[..above],
+    }
+}
+
+/// The word behind a number that has no unit.
+fn word_after(rest: &str) -> Option<String> {
+    let rest = rest.trim_start_matches([' ', '\t', '(']);
+    let word = word(rest);
+    (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// The last unit that a label names in brackets: "latency (ms): ".
+fn unit_in_brackets(label: &str) -> Option<Known> {
+    let inner = label
+        .rsplit(['(', '['])
+        .filter_map(|after| after.split_once([')', ']']))
+        .map(|(inner, _)| inner.trim());
+    inner.filter(|inner| !inner.is_empty()).find_map(unit::known)
+}
+
+/// After a figure only a space, an end or punctuation may come, and no other digit.
+fn refuse_continuation(rest: &str, marked: Option<Marked>) -> Result<(), String> {
+    let mut letters = rest.chars();
+    let Some(next) = letters.next() else { return Ok(()) };
+    let has_digit = letters.next().is_some_and(|c| c.is_ascii_digit());
+    let separates = match next {
+        c if c.is_whitespace() => true,
+        // The expression itself says that something else begins.
+        '/' | '-' if marked.is_some_and(|marked| marked.is_followed_by_match) => true,
+        ',' if marked.is_none() && has_digit => false,
+        '-' | '–' | '+' | ':' | '.' | '\'' | '_' | '*' | '/' | '^' | '~' | '=' => !has_digit && next != '_',
+        ',' | ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '"' | '<' | '>' | '|' | '#' | '&'
+        | '`' | '±' | '…' => true,
+        _ => false,
+    };
+    match separates {
+        true => Ok(()),
+        false => Err(format!(
+            "what follows the number, \"{next}\", may belong to it; {MARK}, or print a space behind it"
+        )),
+    }
+}
+
+/// One part of a time such as "2m30s".
+struct Part {
+    value: f64,
+    seconds: f64,
+    is_whole: bool,
+    length: usize,
+}
+
+fn part(text: &str) -> Option<Part> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let unit = &text[digits..];
+    let space = usize::from(unit.starts_with(' '));
+    let letters = unit[space..].find(|c: char| !c.is_alphabetic()).map_or(unit.len(), |end| end + space);
+    let seconds = unit::seconds_of_part(&unit[space..letters])?;
+    let number = &text[..digits];
+    let length = digits + letters;
+    Some(Part { value: number.parse().ok()?, seconds, is_whole: !number.contains('.'), length })
+}
+
+/// A time of several parts, in descending units: "1h5m", "2m 30s", "1 min 30 s". None if there is only one part.
+fn several_parts(line: &str) -> Result<Option<(f64, usize)>, String> {
+    let Some(mut last) = part(line) else { return Ok(None) };
+    let (mut sum, mut length, mut parts) = (last.value * last.seconds, last.length, 1);
+    loop {
+        let rest = &line[length..];
+        let is_attached = rest.starts_with(|c: char| c.is_ascii_digit());
+        let spaced = rest.strip_prefix(' ').filter(|next| next.starts_with(|c: char| c.is_ascii_digit()));
+        let next = match (is_attached, spaced) {
+            (true, _) => part(rest),
+            // Columns of a table are no parts; those of times that people read begin with a minute or more.
+            (false, Some(next)) if last.is_whole && (parts > 1 || last.seconds >= 60.0) => part(next),
+            _ => None,
+        };
+        let fits = |next: &Part| {
+            next.seconds < last.seconds && next.value * next.seconds < last.seconds && last.is_whole
+        };
+        match next.filter(fits) {
+            Some(next) => {
+                (sum, parts) = (sum + next.value * next.seconds, parts + 1);
+                length += usize::from(!is_attached) + next.length;
+                last = next;
+            }
+            None if is_attached => {
+                return Err(format!("{}… is no time; print it in seconds", &line[..=length]));
+            }
+            None => return Ok((parts > 1).then_some((sum, length))),
+        }
+    }
+}
