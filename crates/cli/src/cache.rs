@@ -12,6 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use unspin_sys::creds::Creds;
+use unspin_sys::regular::{self, Links};
 
 /// A file of the cache, with its name and contents.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +31,8 @@ pub struct CachedFile<'f> {
 /// half-written or altered file is never used.
 pub fn keep(file: &CachedFile<'_>) -> Result<PathBuf, Error> {
     let uid = Creds::current().uid;
-    let folders = cache_folders(|name| std::env::var_os(name).map(PathBuf::from), uid);
     let mut refusals = Vec::new();
-    for folder in folders {
+    for folder in folders(uid) {
         match keep_in(&folder, uid, file) {
             Ok(path) => return Ok(path),
             Err(refusal) => refusals.push(refusal),
@@ -42,6 +42,35 @@ pub fn keep(file: &CachedFile<'_>) -> Result<PathBuf, Error> {
     Err(Error::Environment(format!(
         "{what} cannot be unpacked (set XDG_CACHE_HOME to a folder of yours): {reasons}"
     )))
+}
+
+/// Bytes of a short text in the cache.
+const TEXT_MAX: u64 = 4096;
+
+/// A short text that [`remember`] has stored. None if there is none that only this user can have written.
+pub fn remembered(name: &str) -> Option<String> {
+    let uid = Creds::current().uid;
+    folders(uid).iter().find_map(|folder| {
+        let path = usable(folder, uid).ok()?.join(name);
+        let file = regular::open(&path, Links::Refused).ok()?;
+        safe(&file.metadata().ok()?, uid).ok()?;
+        String::from_utf8(regular::read_open(file, TEXT_MAX).ok()?).ok()
+    })
+}
+
+/// Stores a short text in place of all others whose names begin with `prefix`. Where nothing can be stored, nothing is: it is
+/// found out anew.
+pub fn remember(name: &str, prefix: &str, text: &str) {
+    let uid = Creds::current().uid;
+    let file = CachedFile { what: "a text", name, bytes: text.as_bytes(), mode: 0o644 };
+    let stored = folders(uid).iter().find_map(|folder| {
+        let folder = usable(folder, uid).ok()?;
+        let path = folder.join(name);
+        write_atomically(folder, &path, &file).ok().map(|()| path)
+    });
+    if let Some(path) = stored {
+        sweep(&path, prefix, Duration::ZERO);
+    }
 }
 
 /// Removes files beside `kept` whose names begin with `prefix`, if they have not been used for `unused` and no
@@ -142,7 +171,13 @@ fn cache_folders(variable: impl Fn(&str) -> Option<PathBuf>, uid: u32) -> Vec<Fo
     machines.into_iter().chain(home).chain([tmp]).collect()
 }
 
-fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, String> {
+/// The candidates of this process.
+fn folders(uid: u32) -> Vec<Folder> {
+    cache_folders(|name| std::env::var_os(name).map(PathBuf::from), uid)
+}
+
+/// The path of a folder that exists, or has just been made, and in which no other user can replace a file.
+fn usable(folder: &Folder, uid: u32) -> Result<&Path, String> {
     let Folder { path: folder, readers } = folder;
     let named = |what: &str| format!("{}: {what}", folder.display());
     if folder.as_os_str().as_encoded_bytes().iter().any(|b| b": \t\n".contains(b)) {
@@ -158,6 +193,12 @@ fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, 
     if !metadata.is_dir() {
         return Err(named("is not a folder"));
     }
+    Ok(folder)
+}
+
+fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, String> {
+    let folder = usable(folder, uid)?;
+    let named = |what: &str| format!("{}: {what}", folder.display());
     let path = folder.join(file.name);
     match holds(&path, uid, file) {
         // Marks the file as used now, so that it is not swept.

@@ -122,11 +122,11 @@ fn from(wait: &Wait) -> String {
 /// `costs 45us here`
 fn price(cost: WakeUpCost, kind: RecordKind) -> String {
     let seconds = time(cost.seconds(kind));
-    match cost {
-        WakeUpCost::ASSUMED => {
+    match cost.is_assumed(kind) {
+        true => {
             format!("is assumed to cost {seconds}, as the CPUs were too busy to measure it")
         }
-        _ => format!("costs {seconds} here"),
+        false => format!("costs {seconds} here"),
     }
 }
 

@@ -111,8 +111,10 @@ impl MeterReport {
                 format!("; the CPUs were too busy to measure a wake-up: {cost} assumed")
             }
             Some(cost) if self.level != Level::Counts => {
-                let [futex, epoll] =
-                    [RecordKind::Futex, RecordKind::Epoll].map(|kind| time(cost.seconds(kind)));
+                let [futex, epoll] = [RecordKind::Futex, RecordKind::Epoll].map(|kind| {
+                    let assumed = if cost.is_assumed(kind) { " assumed" } else { "" };
+                    time(cost.seconds(kind)) + assumed
+                });
                 format!("; a wake-up costs {futex} (futex), {epoll} (epoll)")
             }
             _ => String::new(),

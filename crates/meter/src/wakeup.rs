@@ -20,6 +20,11 @@ impl WakeUpCost {
     /// The value in a recording if the CPUs were too busy to measure; typical of a virtual machine.
     pub const ASSUMED: WakeUpCost = WakeUpCost { futex_ns: 40_000, epoll_ns: 40_000 };
 
+    /// Whether the cost for waits of this kind is assumed.
+    pub fn is_assumed(self, kind: RecordKind) -> bool {
+        self.ns(kind) == WakeUpCost::ASSUMED.ns(kind)
+    }
+
     /// The cost of waking a thread from a wait of this kind, in seconds.
     pub fn seconds(self, kind: RecordKind) -> f64 {
         self.ns(kind) as f64 / 1e9
@@ -59,6 +64,8 @@ mod tests {
             [50e-6; 3]
         );
         assert_eq!((cost.short(RecordKind::Barrier), cost.short(RecordKind::Accept)), (120e-6, 150e-6));
+        let half = WakeUpCost { epoll_ns: 50_000, ..WakeUpCost::ASSUMED };
+        assert!(half.is_assumed(RecordKind::Join) && !half.is_assumed(RecordKind::Poll));
         let absurd = WakeUpCost { futex_ns: u64::MAX, epoll_ns: 1 };
         assert!(absurd.short(RecordKind::Futex).is_finite());
     }

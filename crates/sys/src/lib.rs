@@ -9,7 +9,8 @@
 //! - synchronisation: [`futex`], [`robust`] (words that the kernel marks when a thread ends), [`membarrier`], [`event`]
 //!   (eventfd and epoll), [`timer`] (timerfd), [`local`] (words with one writer);
 //! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
-//!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`];
+//!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`],
+//!   [`regular`] (files under names of others);
 //! - processes and threads: [`process`] (identity and life), [`child`] (child processes), `inherited` (what
 //!   a launched program gets from the parent of its launcher; a feature), [`generation`] (detects a
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
@@ -52,6 +53,7 @@ pub mod printable;
 pub mod private;
 pub mod process;
 pub mod raw;
+pub mod regular;
 pub mod robust;
 pub mod sched;
 pub mod signal;

@@ -7,8 +7,8 @@
 //! The two threads are bound to two CPUs. A thread that is woken on its waker's CPU would take that CPU over at once,
 //! which costs next to nothing.
 //!
-//! On a CPU that other threads keep busy a wake-up is much faster, or much slower. Such wake-ups do not count: before
-//! each, the kernel is asked how many threads are runnable. On a machine that is always busy a typical cost is assumed.
+//! On a CPU that other threads keep busy a wake-up is much faster, or much slower. Such wake-ups are not made: before
+//! each, the kernel is asked how many threads are runnable. On a machine that is busy all the time a typical cost is assumed.
 
 use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use unspin_sys::event::{Epoll, EventFd};
 use unspin_sys::{Errno, clock, futex, sched};
 
 /// The cost of a wake-up, in nanoseconds: the median of up to [`ROUNDS`] wake-ups.
-/// [`ASSUMED_NS`] where too few wake-ups met an idle machine.
+/// [`ASSUMED_NS`] where too few wake-ups met an idle machine, and only there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeasuredWakeUp {
     /// For a thread that sleeps on a futex.
@@ -27,9 +27,10 @@ pub struct MeasuredWakeUp {
     pub epoll_ns: u64,
 }
 
-/// Number of wake-ups of each kind to measure, unless that takes more than `TRIES` tries.
+/// Number of wake-ups of each kind to measure, unless that takes longer than `TIME_MAX`.
 pub const ROUNDS: usize = 31;
-const TRIES: usize = 3 * ROUNDS;
+/// The time in which wake-ups of one kind begin: a user waits for it at the start of a program.
+const TIME_MAX: Duration = Duration::from_millis(10);
 /// Fewer valid measurements than this say nothing.
 const ROUNDS_MIN: usize = 9;
 /// The cost of a wake-up on a virtual machine whose CPU has halted, in nanoseconds. Assumed where it cannot be
@@ -39,8 +40,11 @@ pub const ASSUMED_NS: u64 = 40_000;
 const IDLE: Duration = Duration::from_micros(200);
 
 impl MeasuredWakeUp {
-    /// Measures both kinds. Takes some 20 ms, three times as long on a busy machine. Fails if the process cannot create
-    /// another thread or descriptor.
+    /// Nothing is measured.
+    pub const ASSUMED: MeasuredWakeUp = MeasuredWakeUp { futex_ns: ASSUMED_NS, epoll_ns: ASSUMED_NS };
+
+    /// Measures both kinds. Takes 20 ms, and the time until two threads get a CPU. Fails if the process cannot create another
+    /// thread or descriptor.
     pub fn measure() -> Result<MeasuredWakeUp, Errno> {
         // In a separate thread, so that the caller keeps its CPU affinity.
         let measured = thread::spawn(|| {
@@ -85,6 +89,11 @@ impl MeasuredWakeUp {
         Ok(MeasuredWakeUp { futex_ns, epoll_ns })
     }
 
+    /// Whether neither cost is assumed.
+    pub fn is_measured(self) -> bool {
+        self.futex_ns != ASSUMED_NS && self.epoll_ns != ASSUMED_NS
+    }
+
     /// The larger cost. A poll can pay for that long, whatever the thread would sleep on.
     pub fn ns(self) -> u64 {
         self.futex_ns.max(self.epoll_ns)
@@ -105,20 +114,29 @@ fn median_of<T: Send + Sync + 'static>(
         let (what, awake_at, is_over) = (Arc::clone(&what), Arc::clone(&awake_at), Arc::clone(&is_over));
         thread::spawn(move || {
             cpu.inspect(|&cpu| sched::stay_on(cpu));
-            // Relaxed: the waker stores it before the wake-up that it belongs to; the wake-up orders the two accesses.
-            while !is_over.load(Ordering::Relaxed) {
+            loop {
                 sleeps(&what);
+                // Relaxed: the waker stores it before the wake-up that it belongs to; the wake-up orders the two accesses. It is read
+                // after that wake-up and before the answer: the waker waits for one answer to each wake-up, however late this thread is.
+                let is_last = is_over.load(Ordering::Relaxed);
                 // Release: pairs with the Acquire below: the sleeper has finished with `what`.
                 awake_at.store(clock::ticks(), Ordering::Release);
+                if is_last {
+                    break;
+                }
             }
         })
     };
     let mut times = Vec::with_capacity(ROUNDS);
-    for tried in 1..=TRIES {
+    let end = clock::monotonic_ns() + TIME_MAX.as_nanos() as u64;
+    loop {
         sched::sleep(IDLE);
         // The calling thread is one of the runnable threads. If the kernel gives no number all wake-ups count.
         let is_idle = sched::runnable().is_none_or(|runnable| runnable <= 1);
-        let is_last = tried == TRIES || is_idle && times.len() + 1 == ROUNDS;
+        let is_last = clock::monotonic_ns() >= end || is_idle && times.len() + 1 == ROUNDS;
+        if !is_idle && !is_last {
+            continue;
+        }
         // Relaxed: see the sleeper's load.
         is_over.store(is_last, Ordering::Relaxed);
         let woken_at = clock::ticks();
@@ -142,12 +160,23 @@ fn median_of<T: Send + Sync + 'static>(
     }
     times.sort_unstable();
     let ticks = u128::from(times[times.len() / 2]);
-    (ticks * 1_000_000_000 / u128::from(clock::ticks_per_second().max(1))) as u64
+    match (ticks * 1_000_000_000 / u128::from(clock::ticks_per_second().max(1))) as u64 {
+        // A measured cost is never the assumed one.
+        ASSUMED_NS => ASSUMED_NS + 1,
+        measured => measured,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The waker's time is over before the sleeper gets a CPU, as on a busy machine.
+    #[test]
+    fn sleeper_that_starts_late_is_waited_for() {
+        let late = |_: &()| sched::sleep(4 * TIME_MAX);
+        assert_eq!(median_of(late, |()| (), Arc::new(()), None), ASSUMED_NS);
+    }
 
     #[test]
     fn a_wake_up_takes_time_but_less_than_a_second() {

@@ -49,8 +49,8 @@ impl RecordedProgram {
         let plan = options.replace.compile(&program)?;
         let library = library::unpack()?;
         run::try_arena(options.sysv, arena.as_deref())?;
-        // Before there is a folder: it takes a while, and a signal meanwhile would leave the folder.
-        wakeup::measure();
+        // Before there is a folder: it may take a while, and a signal meanwhile would leave the folder.
+        wakeup::determine(options.level)?;
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
         let config = Config { bytes: options.size, level: options.level, ..Config::default() };
         let recording = Recording::create(&scratch.file(RECORDING), config).map_err(|e| match e.reason {
@@ -59,7 +59,7 @@ impl RecordedProgram {
             }
             _ => Error::Environment(e.to_string()),
         })?;
-        wakeup::store(&recording);
+        wakeup::store(&recording, options.level);
         recording.set_invocation(&Invocation {
             command: words(&program.command_line()),
             waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),

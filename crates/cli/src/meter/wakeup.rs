@@ -1,16 +1,22 @@
 //! The cost of a wake-up on this machine, for recordings.
 
+use crate::error::Error;
 use crate::wakeup;
-use unspin_meter::{Recording, WakeUpCost};
+use unspin_meter::{Level, Recording, WakeUpCost};
 
-/// Measures the cost now, for [`store`].
-pub fn measure() {
-    let _ = wakeup::cost();
+/// Determines the cost now, for [`store`], if a recording of this level is compared with it.
+pub fn determine(level: Level) -> Result<(), Error> {
+    match level {
+        Level::Counts => Ok(()),
+        Level::Full | Level::Sampled { .. } => wakeup::cost().map(drop),
+    }
 }
 
-/// Stores the cost in the recording. If it cannot be measured, the recording does not contain it.
-pub fn store(recording: &Recording) {
-    if let Ok(cost) = wakeup::cost() {
+/// Stores the cost in a recording of this level.
+pub fn store(recording: &Recording, level: Level) {
+    if level != Level::Counts
+        && let Ok(cost) = wakeup::cost()
+    {
         recording.set_wake_up(WakeUpCost { futex_ns: cost.futex_ns, epoll_ns: cost.epoll_ns });
     }
 }

@@ -30,7 +30,7 @@ const HEADER: &str = "unspin plan 2";
 /// waits  poll
 /// ```
 ///
-/// `wakeup` is the cost of a wake-up on this machine in nanoseconds. Every plan for waits contains it.
+/// `wakeup` is the cost of a wake-up on this machine in nanoseconds. Every plan under which a wait polls contains it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiled {
     /// What it wants to replace.
@@ -127,7 +127,7 @@ impl Compiled {
     /// The entries of the plan, with the rows of the tally that count what they replace. Where no wait polls, call sites
     /// are not counted.
     pub fn counted(&self) -> impl Iterator<Item = &Counted> {
-        let polls = self.polls_everywhere() || !self.polling.is_empty();
+        let polls = self.polls();
         self.counted.iter().filter(move |entry| polls || entry.subject != Subject::Waits)
     }
 
@@ -175,6 +175,11 @@ impl Compiled {
     /// Whether every wait polls that no line names.
     pub fn polls_everywhere(&self) -> bool {
         self.waits == Some(WaitPolicy::Poll)
+    }
+
+    /// Whether any wait polls.
+    pub fn polls(&self) -> bool {
+        self.polls_everywhere() || !self.polling.is_empty()
     }
 
     /// Adds a kind or policy for the lock or call site `name`, which is identified by any of these places.

@@ -196,6 +196,9 @@ impl Plan {
         }
         if !self.waits.is_empty() {
             compiled.set_wait_policies(self.waits.iter().map(ToString::to_string).collect());
+        }
+        // The control sleeps at once, whatever a wake-up costs.
+        if compiled.polls() {
             compiled.set_wake_up(wakeup::cost_ns()?);
         }
         Ok(compiled)

@@ -71,9 +71,11 @@ pub fn meter_as_far_as_possible(
     let path = runner.scratch("recording");
     // Removes the recording of the previous metered run.
     let _ = std::fs::remove_file(&path);
-    let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
+    let config = Config::default();
+    let level = config.level;
+    let recording = Recording::create(&path, config).map_err(|e| e.to_string())?;
     runner.give(&path).map_err(|e| e.to_string())?;
-    wakeup::store(&recording);
+    wakeup::store(&recording, level);
     let mut monitor = MeteringMonitor {
         recording: &recording,
         threads: Threads::new(),

@@ -1,6 +1,6 @@
 //! `unspin run`: exit code, environment and arguments of the program.
 
-use crate::common::{finish, is_alone, skip, unspin};
+use crate::common::{compiled, finish, is_alone, skip, unspin};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -323,4 +323,35 @@ fn cache_folder_writable_by_others_is_not_used_for_root() {
     assert_eq!([places[0], places[5]], ["/var/cache"; 2], "{out}");
     assert_eq!(places.len(), 6, "{out}");
     assert!(places[1..5].iter().all(|place| place.ends_with("/.cache")), "{out}");
+}
+
+/// A stated cost that is wrong shows where the cost is asked for: never where no wait polls.
+#[test]
+fn cost_of_a_wake_up_is_asked_for_only_where_waits_poll() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("ping_pong.c", folder.path()) else { return };
+    let run = |waits: &str, cost: &str| {
+        let options = ["run", "--waits", waits, "--", program.to_str().unwrap()];
+        finish(unspin(&options).env("UNSPIN_WAKEUP_NS", cost))
+    };
+    let (_, err, code) = run("poll", "fast");
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.starts_with("unspin: UNSPIN_WAKEUP_NS=fast: state the cost of a wake-up in nanoseconds"),
+        "{err}"
+    );
+    let (_, err, code) = run("system", "fast");
+    assert_eq!((err.as_str(), code), ("", Some(0)));
+    let (_, err, code) = run("poll", "30000");
+    assert_eq!((err.as_str(), code), ("", Some(0)));
+}
+
+#[test]
+fn stated_cost_of_a_wake_up_is_in_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("ping_pong.c", folder.path()) else { return };
+    let options = ["meter", "--", program.to_str().unwrap()];
+    let (_, err, code) = finish(unspin(&options).env("UNSPIN_WAKEUP_NS", "30000"));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("a wake-up costs 30us (futex), 30us (epoll)"), "{err}");
 }
