@@ -5,6 +5,8 @@
 //! change its user (su(1), a server that gives up root) and execute other programs; the dynamic linker then loads the
 //! library as that user.
 
+mod ancestor;
+
 use crate::error::Error;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::io::{ErrorKind, Write};
@@ -66,7 +68,7 @@ pub fn remember(name: &str, prefix: &str, text: &str) {
     let stored = folders(uid).iter().find_map(|folder| {
         let folder = usable(folder, uid).ok()?;
         let path = folder.join(name);
-        write_atomically(folder, &path, &file).ok().map(|()| path)
+        write_atomically(&folder, &path, &file).ok().map(|()| path)
     });
     if let Some(path) = stored {
         sweep(&path, prefix, Duration::ZERO);
@@ -177,18 +179,18 @@ fn folders(uid: u32) -> Vec<Folder> {
 }
 
 /// The path of a folder that exists, or has just been made, and in which no other user can replace a file.
-fn usable(folder: &Folder, uid: u32) -> Result<&Path, String> {
+fn usable(folder: &Folder, uid: u32) -> Result<PathBuf, String> {
     let Folder { path: folder, readers } = folder;
     let named = |what: &str| format!("{}: {what}", folder.display());
+    let folder = match readers {
+        Readers::Owner => make_for_owner(folder, uid),
+        Readers::All => make_for_all(folder, uid).map(|()| folder.clone()),
+    }
+    .map_err(|e| named(&e.to_string()))?;
     if folder.as_os_str().as_encoded_bytes().iter().any(|b| b": \t\n".contains(b)) {
         return Err(named("LD_PRELOAD cannot hold a path with a space or colon in it"));
     }
-    match readers {
-        Readers::Owner => make_for_owner(folder, uid),
-        Readers::All => make_for_all(folder, uid),
-    }
-    .map_err(|e| named(&e.to_string()))?;
-    let metadata = fs::symlink_metadata(folder).map_err(|e| named(&e.to_string()))?;
+    let metadata = fs::symlink_metadata(&folder).map_err(|e| named(&e.to_string()))?;
     safe(&metadata, uid).map_err(named)?;
     if !metadata.is_dir() {
         return Err(named("is not a folder"));
@@ -205,23 +207,24 @@ fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, 
         true => drop(
             File::options().write(true).open(&path).and_then(|open| open.set_modified(SystemTime::now())),
         ),
-        false => write_atomically(folder, &path, file).map_err(|e| named(&e.to_string()))?,
+        false => write_atomically(&folder, &path, file).map_err(|e| named(&e.to_string()))?,
     }
     Ok(path)
 }
 
-/// Makes a folder for its owner, and the missing folders above it. It refuses a folder beneath one of another user,
-/// because that user could replace it; under sudo(8), root's home may be such a folder. Folders of root, and folders
-/// whose owner a user namespace does not show, count as the machine's.
-fn make_for_owner(folder: &Path, uid: u32) -> std::io::Result<()> {
-    const UNSHOWN: u32 = 65534;
+/// Makes a folder for its owner, and the missing folders above it. Returns its path without symbolic links, of which another user may
+/// own one. It refuses a folder beneath one in which another user could replace it.
+fn make_for_owner(folder: &Path, uid: u32) -> std::io::Result<PathBuf> {
+    let check = |above: &Path| {
+        ancestor::check(&fs::metadata(above)?, uid)
+            .map_err(|why| std::io::Error::other(format!("{} {why}", above.display())))
+    };
     let there = folder.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
-    for above in there.iter().flat_map(|there| there.ancestors()) {
-        if ![uid, 0, UNSHOWN].contains(&fs::metadata(above)?.uid()) {
-            return Err(std::io::Error::other(format!("{} belongs to another user", above.display())));
-        }
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    there.iter().flat_map(|there| there.ancestors()).try_for_each(check)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let made = fs::canonicalize(folder)?;
+    made.ancestors().skip(1).try_for_each(check)?;
+    Ok(made)
 }
 
 /// Makes a folder that all users may read, regardless of the umask, unless it exists. The folders above must belong
@@ -335,6 +338,33 @@ mod tests {
             let refused = keep_in(&own(home.join(".cache/unspin")), uid, &FILE).unwrap_err();
             assert!(refused.contains("home belongs to another user"), "{refused}");
         }
+    }
+
+    /// Another user could rename a folder beneath.
+    #[test]
+    fn nothing_is_kept_beneath_a_folder_that_others_may_write_to() {
+        let parent = tempfile::tempdir().unwrap();
+        let uid = Creds::current().uid;
+        let open = parent.path().join("open");
+        fs::create_dir_all(open.join("mine")).unwrap();
+        let with_mode = |mode| {
+            fs::set_permissions(&open, Permissions::from_mode(mode)).unwrap();
+            keep_in(&own(open.join("mine/unspin")), uid, &FILE)
+        };
+        assert!(with_mode(0o777).unwrap_err().contains("open lets others write to it"));
+        assert!(with_mode(0o1777).is_ok(), "only its owner renames a folder there");
+        assert!(with_mode(0o755).is_ok());
+    }
+
+    /// The owner of a link could name another folder by it.
+    #[test]
+    fn path_of_a_file_has_no_links() {
+        let parent = tempfile::tempdir().unwrap();
+        let (real, link) = (parent.path().join("real"), parent.path().join("link"));
+        fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let path = keep_in(&own(link.join("unspin")), Creds::current().uid, &FILE).unwrap();
+        assert_eq!(path, real.canonicalize().unwrap().join("unspin").join(FILE.name));
     }
 
     #[test]

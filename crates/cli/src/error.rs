@@ -4,9 +4,12 @@
 
 use crate::shell;
 use std::fmt;
+use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
+use unspin_sys::creds::Creds;
 use unspin_sysv::ArenaError;
 
 /// The error of open(2) for a symbolic link with O_NOFOLLOW. From asm-generic/errno.h: `ErrorKind` has no stable name
@@ -40,17 +43,14 @@ impl Error {
 
     /// An arena cannot be used. The text says why, and which options and commands of ours help.
     pub fn arena(error: &ArenaError) -> Error {
-        const ANOTHER: &str = "name another file with --arena";
         let remedy = match error {
-            ArenaError::Io(_, io) => match io.kind() {
+            ArenaError::Io(path, io) => match io.kind() {
                 ErrorKind::StorageFull => format!("free space there, or {ANOTHER}"),
                 ErrorKind::OutOfMemory => {
                     "permit more address space (ulimit -v), as it is mapped whole, or free memory".into()
                 }
                 ErrorKind::NotFound => format!("make its folder, or {ANOTHER}"),
-                _ if io.raw_os_error() == Some(ELOOP) => {
-                    format!("a symbolic link is not followed: name the file that it leads to, or {ANOTHER}")
-                }
+                _ if io.raw_os_error() == Some(ELOOP) => link_remedy(path),
                 _ => ANOTHER.into(),
             },
             ArenaError::TooSmall(_) => ANOTHER.into(),
@@ -86,6 +86,22 @@ impl Error {
     }
 }
 
+/// What to do about a symbolic link in place of an arena. Where another user has made it, the file that it leads to is that user's
+/// choice, and is not recommended.
+fn link_remedy(path: &Path) -> String {
+    let own = Creds::current().uid;
+    match fs::symlink_metadata(path).map(|link| link.uid()) {
+        Ok(owner) if owner != own => format!(
+            "it is a symbolic link of another user (uid {owner}), and is not followed: that user, or root, removes it by `rm {}`; \
+             or {ANOTHER}",
+            shell::quoted(path)
+        ),
+        _ => format!("a symbolic link is not followed: name the file that it leads to, or {ANOTHER}"),
+    }
+}
+
+const ANOTHER: &str = "name another file with --arena";
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -101,3 +117,32 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{lchown, symlink};
+
+    #[test]
+    fn planted_link_is_called_another_users() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("arena");
+        symlink("/home/other/file", &link).unwrap();
+        let own = link_remedy(&link);
+        assert!(own.starts_with("a symbolic link is not followed: name the file"), "{own}");
+        let another = Creds::current().uid + 1;
+        if lchown(&link, Some(another), None).is_err() {
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                b"SKIPPED in part, because only root gives links away\n",
+            );
+            return;
+        }
+        let planted = link_remedy(&link);
+        assert!(
+            planted.starts_with(&format!("it is a symbolic link of another user (uid {another})")),
+            "{planted}"
+        );
+        assert!(!planted.contains("/home/other"), "{planted}");
+    }
+}

@@ -3,13 +3,16 @@
 use crate::error::Error;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+/// The permissions of a new file, less the umask. Others never write to it: a plan decides what runs in a program.
+const NEW: u32 = 0o644;
 
 /// Checks, before anything is measured, whether a file can be written. Its contents are not changed. `option` is the
 /// option that names it.
 fn try_file(option: &str, file: &Path) -> Result<(), Error> {
-    let opened = OpenOptions::new().append(true).create(true).open(file);
+    let opened = OpenOptions::new().append(true).create(true).mode(NEW).open(file);
     opened.map(drop).map_err(|e| Error::Usage(format!("{option} {}: {e}; {}", file.display(), remedy(&e))))
 }
 
@@ -62,9 +65,15 @@ pub fn refuse_same_file(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
 pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
     let written = match replace(file, contents) {
         Some(result) => result,
-        None => fs::write(file, contents),
+        None => direct(file, contents),
     };
     written.map_err(|e| Error::at(file, "the result cannot be written here", e))
+}
+
+/// Writes into the file, which may be a device.
+fn direct(file: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut open = OpenOptions::new().write(true).create(true).truncate(true).mode(NEW).open(file)?;
+    open.write_all(contents)
 }
 
 /// Replaces the file; none if this is impossible for it.
@@ -78,7 +87,7 @@ fn replace(file: &Path, contents: &[u8]) -> Option<io::Result<()>> {
         None => file.to_owned(),
     };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mode = known.map_or(Permissions::from_mode(0o666), |about| about.permissions());
+    let mode = known.map_or(Permissions::from_mode(NEW), |about| about.permissions());
     let mut temporary =
         tempfile::Builder::new().prefix(".unspin-").permissions(mode.clone()).tempfile_in(folder).ok()?;
     // The umask applies only to new files.

@@ -4,16 +4,20 @@
 //! the same command removes it. The owner of a folder holds a lock on a file in it as long as it lives.
 
 use crate::error::Error;
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
+use unspin_sys::regular::{self, Links};
 
 const LOCK: &str = "lock";
 
 /// The name of an arena in such a folder.
 pub const ARENA: &str = "arena";
+
+/// A folder in it that belongs to the user of a server, and holds its arena.
+const GIVEN: &str = "given";
 
 /// The command that owns a folder.
 #[derive(Clone, Copy, Debug)]
@@ -69,10 +73,12 @@ impl Scratch {
     }
 
     fn in_folder(parent: &Path, owner: Owner) -> std::io::Result<Scratch> {
-        let folder = tempfile::Builder::new().prefix(owner.prefix).tempdir_in(parent)?;
+        // Private from the beginning, whatever the umask: other users must not learn the names in it.
+        let private = Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().prefix(owner.prefix).permissions(private).tempdir_in(parent)?;
         // Locked before it gets the name for which others search.
         let unnamed = folder.path().join("lock.new");
-        let lock = File::create_new(&unnamed)?;
+        let lock = regular::create(&unnamed, 0o600)?;
         lock.lock()?;
         fs::rename(unnamed, folder.path().join(LOCK))?;
         Ok(Scratch { folder, _lock: lock })
@@ -86,6 +92,17 @@ impl Scratch {
     /// The path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Makes a folder in it that belongs to another user, and returns its path. All other files stay ours: that user could replace
+    /// what lies in a folder of its own.
+    pub fn give(&self, uid: u32, gid: u32) -> std::io::Result<PathBuf> {
+        // The user has to pass through it.
+        fs::set_permissions(self.folder(), Permissions::from_mode(0o711))?;
+        let given = self.file(GIVEN);
+        fs::DirBuilder::new().mode(0o700).create(&given)?;
+        chown(&given, Some(uid), Some(gid))?;
+        Ok(given)
     }
 
     /// Keeps the folder.
@@ -109,7 +126,7 @@ fn outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
 
 /// A folder without a lock file is just being created, unless it is old: then its creator was killed.
 fn dead(folder: &Path) -> bool {
-    match File::open(folder.join(LOCK)) {
+    match regular::open(&folder.join(LOCK), Links::Refused) {
         Ok(lock) => lock.try_lock().is_ok(),
         Err(_) => fs::metadata(folder).is_ok_and(|about| age(&about) > CREATION),
     }
@@ -142,13 +159,33 @@ fn abandoned_in(parent: &Path, owner: Owner, uid: u32) -> Vec<PathBuf> {
 /// Removes an abandoned folder.
 pub fn remove(folder: &Path) -> std::io::Result<()> {
     // Removes also the arena's memory in the kernel. Most folders have no arena.
-    let _ = unspin_sysv::remove_arena(&folder.join(ARENA));
+    for arena in [folder.join(ARENA), folder.join(GIVEN).join(ARENA)] {
+        let _ = unspin_sysv::remove_arena(&arena);
+    }
     fs::remove_dir_all(folder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folder_and_lock_are_private() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::in_folder(parent.path(), PROVE).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(scratch.folder()), mode(&scratch.file(LOCK))), (0o700, 0o600));
+        let Ok(given) = scratch.give(7, 7) else {
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                b"SKIPPED in part, because only root gives folders away\n",
+            );
+            return;
+        };
+        assert_eq!((mode(scratch.folder()), mode(&given)), (0o711, 0o700));
+        let owner = |path: &Path| fs::metadata(path).unwrap().uid();
+        assert_eq!((owner(&given), owner(scratch.folder())), (7, owner(parent.path())));
+    }
 
     #[test]
     fn only_folders_of_dead_owners_are_removed() {

@@ -22,6 +22,7 @@ mod histogram;
 mod integrity;
 mod interaction;
 mod ledger;
+mod log;
 mod mix;
 mod money;
 mod options;

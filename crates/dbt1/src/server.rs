@@ -3,13 +3,13 @@
 //! It ends in any case: `Drop` stops it, and if this process is killed the kernel sends it SIGINT, which is a fast shutdown.
 
 use crate::Error;
+use crate::log::Log;
 use crate::options::{Durability, Options};
 use crate::postgres::Postgres;
 use nix::unistd::{Uid, User};
 use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
-use std::io;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, lchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,8 +24,9 @@ use unspin_sys::child::{self, Signal};
 pub struct Server {
     /// None once it has been stopped.
     process: Option<Child>,
-    /// Its socket, its log and the cluster.
+    /// Its socket and the cluster.
     home: PathBuf,
+    log: Log,
 }
 
 /// The superuser of the cluster. It has no password: only root and the server's own user can reach the socket.
@@ -82,14 +83,15 @@ impl Cluster {
             )));
         }
         let at_home = |error| Error::Run(format!("{}: {error}", home.display()));
-        fs::create_dir(&home).map_err(at_home)?;
-        fs::set_permissions(&home, Permissions::from_mode(0o700)).map_err(at_home)?;
+        // The log lies beside that folder, which the server's user may own: it would choose what we open there.
+        let log = Log::create(&folder.join("log")).map_err(at_home)?;
+        DirBuilder::new().mode(0o700).create(&home).map_err(at_home)?;
         if let Some(account) = &account {
             // The server's user has to pass through the folder, and owns the cluster.
             fs::set_permissions(folder, Permissions::from_mode(0o711)).map_err(at_home)?;
-            chown(&home, Some(account.uid.as_raw()), Some(account.gid.as_raw())).map_err(at_home)?;
+            lchown(&home, Some(account.uid.as_raw()), Some(account.gid.as_raw())).map_err(at_home)?;
         }
-        let launcher = Launcher { programs, account, home };
+        let launcher = Launcher { programs, account, home, log };
         launcher.make_cluster()?;
         Ok(Cluster(launcher))
     }
@@ -99,7 +101,8 @@ impl Cluster {
         let home = self.0.home.clone();
         let at_home = |error| Error::Run(format!("{}: {error}", home.display()));
         let process = self.0.server(options).spawn().map_err(at_home)?;
-        let mut server = Server { process: Some(process), home };
+        let log = self.0.log.again().map_err(at_home)?;
+        let mut server = Server { process: Some(process), home, log };
         server.wait_until_ready(stop)?;
         Ok(server)
     }
@@ -157,7 +160,7 @@ impl Server {
             if has_ended || began.elapsed() > START {
                 return Err(Error::Run(format!(
                     "the PostgreSQL server does not start: {}",
-                    last_words(&self.home).unwrap_or_else(|| failure.to_string())
+                    self.log.last_words().unwrap_or_else(|| failure.to_string())
                 )));
             }
             thread::sleep(LOOK);
@@ -166,7 +169,7 @@ impl Server {
 
     /// Adds to an error why the server is gone, if it has said so.
     pub fn explain(&self, error: Error) -> Error {
-        let words = last_line(&self.home, &["PANIC: ", "FATAL: ", "was terminated by signal"]);
+        let words = self.log.last_line(&["PANIC: ", "FATAL: ", "was terminated by signal"]);
         match (error, words) {
             (Error::Run(text), Some(words)) => Error::Run(format!("{text} (the server's log: {words})")),
             (error, _) => error,
@@ -208,6 +211,7 @@ struct Launcher {
     /// The user that it runs as; none for ours.
     account: Option<User>,
     home: PathBuf,
+    log: Log,
 }
 
 impl Launcher {
@@ -219,7 +223,7 @@ impl Launcher {
             Ok(status) => Err(Error::Run(format!(
                 "initdb cannot make a cluster in {}: {}",
                 self.home.display(),
-                last_words(&self.home).unwrap_or_else(|| status.to_string())
+                self.log.last_words().unwrap_or_else(|| status.to_string())
             ))),
             Err(error) => Err(Error::Run(format!("{}: {error}", self.programs.join("initdb").display()))),
         }
@@ -255,8 +259,8 @@ impl Launcher {
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
         command.arg("-D").arg(self.data()).current_dir(&self.home).stdin(Stdio::null());
-        match (open_log(&self.home), open_log(&self.home)) {
-            (Ok(stdout), Ok(stderr)) => command.stdout(stdout).stderr(stderr),
+        match (self.log.again(), self.log.again()) {
+            (Ok(stdout), Ok(stderr)) => command.stdout(stdout.file).stderr(stderr.file),
             _ => command.stdout(Stdio::null()).stderr(Stdio::null()),
         };
         command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
@@ -274,28 +278,6 @@ impl Launcher {
         child::signal_on_parent_death(&mut command, Signal::PassedOn(SIGINT));
         command
     }
-}
-
-fn log_of(home: &Path) -> PathBuf {
-    home.join("log")
-}
-
-fn open_log(home: &Path) -> io::Result<File> {
-    File::options().append(true).create(true).open(log_of(home))
-}
-
-/// The last line of the log that says that something is wrong.
-fn last_words(home: &Path) -> Option<String> {
-    last_line(home, &["PANIC: ", "FATAL: ", "ERROR: ", "error: "])
-}
-
-/// The last line of the log with one of these words. That the server is still starting is not wrong: we ask until it is ready.
-fn last_line(home: &Path, words: &[&str]) -> Option<String> {
-    let log = fs::read(log_of(home)).ok()?;
-    let log = String::from_utf8_lossy(&log);
-    let has_word =
-        |line: &&str| words.iter().any(|word| line.contains(word)) && !line.contains("is starting up");
-    Some(log.lines().rev().find(has_word)?.trim().to_owned())
 }
 
 /// PostgreSQL refuses to run as root. Then it runs as the first of these users that exists.

@@ -9,11 +9,15 @@ use crate::error::Error;
 use crate::program::Program;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fmt, fs};
 use unspin_locks::LockKind;
 use unspin_meter::{RULES, SITES, TallyRow};
+use unspin_sys::regular;
 
 /// The first line of a compiled plan, with the version of the format.
 const HEADER: &str = "unspin plan 2";
@@ -241,9 +245,16 @@ impl Compiled {
         Ok(path)
     }
 
-    /// Writes the plan to a file that the caller removes.
+    /// Writes the plan to a file that the caller removes, in place of an earlier one. All users may read it, whatever the umask, and
+    /// only we may write to it.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        fs::write(path, self.to_string()).map_err(|e| Error::at(path, "the plan cannot be written here", e))
+        let written = || {
+            let _ = fs::remove_file(path);
+            let mut file = regular::create(path, 0o600)?;
+            file.write_all(self.to_string().as_bytes())?;
+            file.set_permissions(Permissions::from_mode(0o644))
+        };
+        written().map_err(|e| Error::at(path, "the plan cannot be written here", e))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub struct Runner<'a> {
     pub service: Option<&'a Service>,
     library: PathBuf,
     scratch: Scratch,
+    /// The path of the arena of each run, in a folder in which the program may create it.
+    arena: PathBuf,
     uid: u32,
     /// The entries for mutexes that were in effect in the first run under a plan, by the compiled plan.
     in_effect: RefCell<HashMap<String, BTreeSet<String>>>,
@@ -104,7 +106,13 @@ impl<'a> Runner<'a> {
         child::become_subreaper().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
         let scratch = Scratch::new(scratch::PROVE, uid)?;
-        give(program, scratch.folder())?;
+        let arena = match program.account {
+            None => scratch.file(scratch::ARENA),
+            Some(Account { uid, gid }) => {
+                let given = scratch.give(uid, gid).map_err(|e| not_given(scratch.folder(), e))?;
+                given.join(scratch::ARENA)
+            }
+        };
         Ok(Runner {
             program,
             figure,
@@ -113,6 +121,7 @@ impl<'a> Runner<'a> {
             service,
             library,
             scratch,
+            arena,
             uid,
             in_effect: RefCell::default(),
         })
@@ -120,7 +129,9 @@ impl<'a> Runner<'a> {
 
     /// Lets the program write to a file of the runner's folder that unspin has created.
     pub fn give(&self, file: &Path) -> Result<(), Error> {
-        give(self.program, file)
+        let Some(Account { uid, gid }) = self.program.account else { return Ok(()) };
+        // The folder is ours, so the name is still that of the file.
+        lchown(file, Some(uid), Some(gid)).map_err(|e| not_given(file, e))
     }
 
     /// A file name in the runner's folder.
@@ -137,7 +148,7 @@ impl<'a> Runner<'a> {
         recording: Option<&Path>,
         watch: &mut dyn RunMonitor,
     ) -> Result<Option<Trial>, Error> {
-        let arena = self.scratch(scratch::ARENA);
+        let arena = self.arena.clone();
         let mut command = self.program.command();
         let tally = RunTally::create(self.scratch.folder())?;
         self.prepare(&mut command, setup, &arena, recording, &tally)?;
@@ -285,11 +296,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Makes the user that the program runs as the owner of a file or folder, if that is another user than ours.
-fn give(program: &Program, path: &Path) -> Result<(), Error> {
-    let Some(Account { uid, gid }) = program.account else { return Ok(()) };
-    chown(path, Some(uid), Some(gid))
-        .map_err(|e| Error::at(path, "it cannot be given to the server's user", e))
+fn not_given(path: &Path, error: std::io::Error) -> Error {
+    Error::at(path, "it cannot be given to the server's user", error)
 }
 
 /// Whether the program used `engine` at all: otherwise the run says nothing about the engine.
