@@ -68,7 +68,7 @@ pub struct Prediction {
     pub cpus: u32,
     /// Which of the two it is.
     pub source: Source,
-    /// The measured mean, or what the model predicts.
+    /// The measured mean, or what the model predicts, also where its interval does not bear a prediction.
     pub throughput: f64,
     /// 95 % interval; none if there is nothing from which to tell it.
     pub interval: Option<(f64, f64)>,
@@ -86,11 +86,17 @@ pub enum Source {
     Predicted,
     /// The model, for more CPUs than that: the data do not bear it, and it shows a direction only.
     FarBeyond,
+    /// No prediction: the interval spans more than a factor of [`SPAN_MAX`], so the figure in it says nothing.
+    Unborne,
 }
 
 /// Up to this many times the measured CPUs the data bear a prediction: a validation from 1 to 2 CPUs is one doubling, and
 /// an error that counts for each doubling is a guess after two more.
 pub const REACH: u32 = 4;
+
+/// A prediction of "between three fifths and five thirds" hardly tells whether more CPUs are of use: what spans more is unborne. A
+/// check of a program that gains nothing from a second CPU, where the model expects twice as much, is beyond it.
+pub const SPAN_MAX: f64 = 3.0;
 
 /// Why there is no fit.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -164,10 +170,13 @@ impl ScalingFit {
                         (model.throughput(cpus), both)
                     }
                 };
+                // The interval is [throughput/e^half, throughput·e^half].
+                let is_unborne = interval.is_some_and(|half| (2.0 * half).exp() > SPAN_MAX);
                 Prediction {
                     cpus,
                     source: match measured {
                         Some(_) => Source::Measured,
+                        None if is_unborne => Source::Unborne,
                         None if cpus <= REACH * most => Source::Predicted,
                         None => Source::FarBeyond,
                     },
@@ -360,6 +369,18 @@ fn around(value: f64, half: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
+    const LOCKLESS: ProgramProfile = ProgramProfile {
+        threads: 64,
+        style: crate::program::WaitStyle::Barging,
+        locks: 1,
+        acquisitions: 0.0,
+        hold_s: 0.0,
+        sleeps: 0.0,
+        busy: 1.0,
+    };
+    const FREE: MachineCost =
+        MachineCost { transfer_s: 0.0, sleep_here_s: 0.0, sleep_across_s: 0.0, sleep_placed_s: 0.0 };
+
     fn validation(error: f64, half: f64, cpus: u32) -> Validation {
         let (low, high) = around(1.0 + error, half);
         let error_interval = Some((low - 1.0, high - 1.0));
@@ -385,18 +406,25 @@ mod tests {
         assert_eq!(model_error(&[], &others), None);
     }
 
+    /// Two threads that take turns: a second CPU gains nothing, and nothing on one CPU tells it.
+    #[test]
+    fn model_that_its_check_refutes_predicts_nothing() {
+        let sources = |two: f64| {
+            let points = [(1, 100.0), (2, two)].map(|(cpus, throughput): (u32, f64)| CpuMeasurement {
+                cpus,
+                throughputs: [0.99, 1.0, 1.01].map(|noise| noise * throughput).to_vec(),
+            });
+            let fit = ScalingFit::new(&points, LOCKLESS, &FREE, &[4, 8, 16], &[], 1).unwrap();
+            fit.predictions.iter().map(|prediction| prediction.source).collect::<Vec<_>>()
+        };
+        use Source::{FarBeyond, Measured, Predicted, Unborne};
+        assert_eq!(sources(101.0), [Measured, Measured, Unborne, Unborne, Unborne]);
+        assert_eq!(sources(198.0), [Measured, Measured, Predicted, Predicted, FarBeyond]);
+    }
+
     #[test]
     fn checks_of_other_configurations_widen_the_intervals() {
-        let profile = ProgramProfile {
-            threads: 4,
-            style: crate::program::WaitStyle::Barging,
-            locks: 1,
-            acquisitions: 0.0,
-            hold_s: 0.0,
-            sleeps: 0.0,
-        };
-        let machine =
-            MachineCost { transfer_s: 0.0, sleep_here_s: 0.0, sleep_across_s: 0.0, sleep_placed_s: 0.0 };
+        let (profile, machine) = (LOCKLESS, FREE);
         let points = [(1, 100.0), (2, 200.0)].map(|(cpus, throughput): (u32, f64)| CpuMeasurement {
             cpus,
             throughputs: [0.99, 1.0, 1.01].map(|noise| noise * throughput).to_vec(),

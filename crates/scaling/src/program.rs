@@ -44,6 +44,9 @@ pub struct ProgramProfile {
     pub hold_s: f64,
     /// Sleeps of threads for each unit of the throughput (voluntary context switches).
     pub sleeps: f64,
+    /// The share of one CPU that the program uses, in 0..=1. In the rest of the time it waits for something else than locks and
+    /// CPUs, or other programs have the CPU; so that is no time between two acquisitions.
+    pub busy: f64,
 }
 
 /// A model of a program: its profile, its speed on one CPU, and costs that appear on several.
@@ -93,7 +96,11 @@ impl ProgramModel {
             return self.one;
         }
         match self.lock(cpus) {
-            Some(state) => state.throughput * f64::from(self.profile.locks) / self.profile.acquisitions,
+            Some(state) => {
+                let busy_throughput =
+                    state.throughput * f64::from(self.profile.locks) / self.profile.acquisitions;
+                self.profile.busy * busy_throughput
+            }
             None => {
                 let more = self.remote_share(cpus) * (self.profile.sleeps * self.remote_s + self.cost_s);
                 f64::from(cpus.min(self.profile.threads)) / (1.0 / self.one + more)
@@ -103,11 +110,11 @@ impl ProgramModel {
 
     /// The state of one of the contended locks on `cpus` CPUs; none if there is no such lock.
     pub fn lock(&self, cpus: u32) -> Option<LockState> {
-        let ProgramProfile { threads, style, locks, acquisitions, hold_s, sleeps } = self.profile;
+        let ProgramProfile { threads, style, locks, acquisitions, hold_s, sleeps, busy } = self.profile;
         if !self.profile.has_lock() {
             return None;
         }
-        let between_s = 1.0 / (self.one * acquisitions);
+        let between_s = busy / (self.one * acquisitions);
         let hold_s = hold_s.min((1.0 - THINK_MIN) * between_s);
         let remote_s = self.remote_share(cpus) * self.remote_s * sleeps / acquisitions;
         let waiting = match style {
@@ -149,6 +156,7 @@ mod tests {
         acquisitions: 1.0,
         hold_s: 1e-6,
         sleeps: 0.0,
+        busy: 1.0,
     };
 
     #[test]
@@ -158,6 +166,15 @@ mod tests {
         let two = model.throughput(2) / 1e5;
         assert!((1.8..2.0).contains(&two), "{two}");
         assert!(model.throughput(64) < 1.0 / 1e-6, "a lock serves at most 1/hold");
+    }
+
+    /// The lock is held for all of the CPU time, which is a tenth of the time.
+    #[test]
+    fn idle_time_is_no_time_outside_the_lock() {
+        let profile = ProgramProfile { hold_s: 0.98e-6, busy: 0.1, ..PROFILE };
+        let model = ProgramModel::from_one_cpu(profile, 1e5, &MACHINE);
+        let gain = model.throughput(8) / model.throughput(1);
+        assert!(gain < 1.1, "{gain}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::prove::figure::Figure;
 use crate::prove::metering::Metering;
 use serde::Serialize;
 use unspin_locks::LockKind;
-use unspin_meter::{Lock, TimeRange};
+use unspin_meter::{Lock, MeterReport, RecordKind, TimeRange};
 use unspin_scaling::program::WaitStyle;
 use unspin_stats::Direction;
 
@@ -23,7 +23,7 @@ pub struct MeteredLock {
     pub hold_s: f64,
     /// Share of the run's CPU time in which one of them was held.
     pub share: f64,
-    /// Threads that the meter counted.
+    /// Threads that the meter counted, without those that waited for the end of others (pthread_join) all the time.
     pub threads: u32,
     /// How a thread waits for it.
     pub style: WaitStyle,
@@ -52,7 +52,7 @@ impl MeteredLock {
         unmetered_cpu_s: f64,
     ) -> MeteredLock {
         let report = &metering.report;
-        let threads = report.processes.iter().map(|process| process.threads).sum::<u64>().clamp(1, 1 << 20);
+        let threads = threads(report);
         let held_s = |lock: &Lock| mean_hold_s(lock) * acquired(lock);
         let most = report.locks.iter().max_by(|a, b| held_s(a).total_cmp(&held_s(b)));
         let style = style(configuration);
@@ -70,7 +70,7 @@ impl MeteredLock {
                 acquisitions: 0.0,
                 hold_s: 0.0,
                 share: 0.0,
-                threads: threads as u32,
+                threads,
                 style,
             },
             Some(lock) => {
@@ -81,12 +81,21 @@ impl MeteredLock {
                     acquisitions: acquired(lock) / units,
                     hold_s: mean_hold_s(lock) / slower,
                     share: (held_s(lock) / metering.trial.cpu_s()).min(1.0),
-                    threads: threads as u32,
+                    threads,
                     style,
                 }
             }
         }
     }
+}
+
+/// Threads that can run at once, as far as the meter sees them.
+fn threads(report: &MeterReport) -> u32 {
+    let counted = report.processes.iter().map(|process| process.threads).sum::<u64>();
+    let joins = report.waits.iter().filter(|wait| wait.kind == RecordKind::Join);
+    // The mean number of threads that joined others; one that did so for half of the time counts as running.
+    let joining = joins.map(|wait| wait.row.share).sum::<f64>();
+    counted.saturating_sub(joining.round() as u64).clamp(1, 1 << 20) as u32
 }
 
 /// Acquisitions of a lock.

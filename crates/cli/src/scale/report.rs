@@ -103,8 +103,8 @@ impl ScaleReport {
                     throughputs: measured.runs_of(n, cpus).map(|run| run.throughput).collect(),
                 })
                 .collect();
-            let profile = profile(lock.as_ref(), parallel, sleeps[0].1);
             let busy = by_cpus(&|run| run.trial.cpu_s() / run.trial.elapsed_s);
+            let profile = profile(lock.as_ref(), parallel, sleeps[0].1, busy[0].1);
             inputs.push(FitInput {
                 name: configuration.name().to_owned(),
                 lock,
@@ -200,7 +200,10 @@ fn fitted(
     inputs.into_iter().enumerate().map(fit).collect()
 }
 
-fn profile(lock: Option<&MeteredLock>, parallel: Option<u32>, sleeps: f64) -> ProgramProfile {
+fn profile(lock: Option<&MeteredLock>, parallel: Option<u32>, sleeps: f64, busy: f64) -> ProgramProfile {
+    /// Less is not told from nothing.
+    const BUSY_MIN: f64 = 1e-3;
+    let busy = busy.clamp(BUSY_MIN, 1.0);
     /// More threads than this change no prediction for the CPUs that can be asked for, and take time to compute.
     const THREADS_MAX: u32 = 512;
     // The meter counts threads that use locks; without a lock it may see next to none.
@@ -214,6 +217,7 @@ fn profile(lock: Option<&MeteredLock>, parallel: Option<u32>, sleeps: f64) -> Pr
             acquisitions: lock.acquisitions,
             hold_s: lock.hold_s,
             sleeps,
+            busy,
         },
         None => ProgramProfile {
             threads,
@@ -222,6 +226,7 @@ fn profile(lock: Option<&MeteredLock>, parallel: Option<u32>, sleeps: f64) -> Pr
             acquisitions: 0.0,
             hold_s: 0.0,
             sleeps,
+            busy,
         },
     }
 }

@@ -19,6 +19,8 @@ const MISS: f64 = 0.15;
 const MORE_SLEEPS: f64 = 1.5;
 /// A program that keeps less than this of one CPU busy waits for something that the model does not have.
 const BUSY: f64 = 0.9;
+/// The same on several CPUs, of each. Other programs take some of them.
+const BUSY_OF_SEVERAL: f64 = 0.75;
 /// Disturbance in percent from which on a warning is printed.
 const DISTURBED_PERCENT: f64 = 5.0;
 
@@ -47,7 +49,8 @@ impl fmt::Display for Text<'_> {
             time(cost.sleep_placed_s),
         );
         writeln!(f, "{}", paragraph(&measured, 0))?;
-        let most = report.configurations.iter().flat_map(|c| &c.fit.predictions).map(|p| p.throughput);
+        let all = report.configurations.iter().flat_map(|c| &c.fit.predictions);
+        let most = all.filter(|p| p.source != Source::Unborne).map(|p| p.throughput);
         let most = most.fold(0.0, f64::max);
         for (n, configuration) in report.configurations.iter().enumerate() {
             let role = if n == 0 { " (the control)" } else { "" };
@@ -127,9 +130,14 @@ fn table(f: &mut Formatter<'_>, configuration: &ScaledConfiguration, most: f64) 
         let (bar, source) = match prediction.source {
             Source::Measured => ('█', "measured"),
             Source::Predicted => ('▒', "predicted"),
-            Source::FarBeyond => ('░', "predicted, far beyond"),
+            Source::FarBeyond | Source::Unborne => ('░', "predicted, far beyond"),
         };
         let law = prediction.by_law.map_or("-".into(), |law| format!("{:.2}", law / one));
+        if prediction.source == Source::Unborne {
+            let (cpus, none) = (prediction.cpus, "-");
+            writeln!(f, "{cpus:>6}  {none:>10}  {interval:<20}  {none:>10}  {law:>5}  no prediction")?;
+            continue;
+        }
         let length = (BAR * prediction.throughput / most).round().max(1.0) as usize;
         writeln!(
             f,
@@ -221,6 +229,14 @@ fn misses(configuration: &ScaledConfiguration) -> Vec<String> {
              expects too much of more CPUs.",
             share_of(*busy)
         ));
+    } else if let Some((cpus, busy)) = configuration.busy.last().filter(|(cpus, _)| *cpus > 1)
+        && configuration.lock.as_ref().is_none_or(|lock| lock.name.is_none())
+        && *busy < BUSY_OF_SEVERAL * f64::from(*cpus)
+    {
+        texts.push(format!(
+            "On {cpus} CPUs the program kept {busy:.1} of them busy, and no lock explains that: its threads wait for each other, \
+             for devices or for other programs, which the model does not have."
+        ));
     }
     texts
 }
@@ -231,7 +247,7 @@ fn compared(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
     for candidate in candidates {
         let pairs = control.fit.predictions.iter().zip(&candidate.fit.predictions);
         let ratios: Vec<String> = pairs
-            .filter(|(a, _)| a.source != Source::FarBeyond)
+            .filter(|(a, b)| [a, b].iter().all(|p| matches!(p.source, Source::Measured | Source::Predicted)))
             .map(|(a, b)| {
                 let is_prediction = if a.source == Source::Measured { "" } else { " (predicted)" };
                 format!("{:.2} on {}{is_prediction}", b.throughput / a.throughput, a.cpus)
@@ -253,19 +269,51 @@ fn next(report: &ScaleReport) -> String {
                 machine with more, and compare."
             .into();
     }
+    let borne = borne(report);
+    let mut all = report.configurations.iter().flat_map(|c| &c.fit.predictions);
+    let is_any_unborne = all.any(|prediction| prediction.source == Source::Unborne);
     if worst > MISS {
+        let advice = match borne {
+            Some(_) => "Take the predictions as a direction, and measure",
+            None => "So it predicts nothing: measure",
+        };
         return format!(
-            "Next: the model misses what was measured by up to {}. Take the predictions as a direction, and measure on a \
-             machine with more than {most} CPUs: `unspin scale` there checks them.",
+            "Next: the model misses what was measured by up to {}. {advice} on a machine with more than {most} CPUs: `unspin \
+             scale` there checks the predictions.",
             share_of(worst)
+        );
+    }
+    if borne.is_none() && is_any_unborne {
+        return format!(
+            "Next: the runs differ too much for a prediction ({}). Repeat on a quiet machine, with more --runs, or measure on a \
+             machine with more than {most} CPUs.",
+            spread(report)
         );
     }
     format!(
         "Next: the model is within {} of what was measured. It bears predictions up to {} CPUs; beyond that measure on a \
          larger machine. `unspin prove` tells whether a difference on this one is real.",
         share_of(worst),
-        REACH * most
+        borne.unwrap_or(REACH * most)
     )
+}
+
+/// The most CPUs for which every configuration has a prediction; none if there is no such number.
+fn borne(report: &ScaleReport) -> Option<u32> {
+    let of = |configuration: &ScaledConfiguration| {
+        let predictions = configuration.fit.predictions.iter();
+        predictions.filter(|p| p.source == Source::Predicted).map(|p| p.cpus).max()
+    };
+    report.configurations.iter().map(of).min().flatten()
+}
+
+/// How widely the worst check of the model spreads.
+fn spread(report: &ScaleReport) -> String {
+    let checks = report.configurations.iter().filter_map(|c| c.fit.validations.last()?.error_interval);
+    let widest = checks.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
+    widest.map_or("nothing checks the model".into(), |(low, high)| {
+        format!("the error of a check lies between {:+.0} and {:+.0} %", 100.0 * low, 100.0 * high)
+    })
 }
 
 /// A short time with its unit.

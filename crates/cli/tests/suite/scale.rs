@@ -1,6 +1,6 @@
 //! `unspin scale`: runs are bound to the CPUs, predictions are marked, bad input is one line.
 
-use crate::common::{Background, finish, skip, unspin, wait_until};
+use crate::common::{Background, compiled, finish, skip, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use unspin_sys::child::{self, Signal};
@@ -54,7 +54,9 @@ fn several_cpus_are_predicted_from_fewer() {
     let validation = &control["fit"]["validations"][0];
     assert_eq!((&validation["cpus"], &validation["from"]), (&Value::from(2), &Value::from(1)));
     let prediction = &control["fit"]["predictions"][2];
-    assert_eq!((&prediction["cpus"], &prediction["source"]), (&Value::from(4), &Value::from("predicted")));
+    assert_eq!(prediction["cpus"], Value::from(4));
+    // The machine decides whether the runs bear a prediction.
+    assert!(["predicted", "unborne"].contains(&prediction["source"].as_str().unwrap()), "{prediction}");
     let at = |n: usize| prediction["interval"][n].as_f64().unwrap();
     let value = prediction["throughput"].as_f64().unwrap();
     assert!(at(0) <= value && value <= at(1), "{prediction}");
@@ -62,6 +64,35 @@ fn several_cpus_are_predicted_from_fewer() {
     assert_eq!(json["runs"].as_array().unwrap().len(), 2 * 2 * 5, "{out}");
     assert!(out.contains("Checked: the fit on 1 CPU predicts "), "{out}");
     assert!(json["machine_cost"]["transfer_s"].as_f64().unwrap() > 0.0);
+}
+
+/// The model expects twice as much of two CPUs, and gets as much as of one.
+#[test]
+fn refuted_model_predicts_nothing() {
+    if cpus_here() < 2 {
+        return skip("refuted_model_predicts_nothing", "it needs two CPUs");
+    }
+    let options =
+        ["--cpus", "1,2", "--predict", "4,8", "--runs", "2", "--metric", "tps: ", "--higher-is-better"];
+    let (json, out) = json_of(&options, &["sh", "-c", "echo tps: 12.5"]);
+    let predictions = json["configurations"][0]["fit"]["predictions"].as_array().unwrap();
+    let sources: Vec<&str> = predictions.iter().map(|p| p["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["measured", "measured", "unborne", "unborne"]);
+    assert_eq!(out.lines().filter(|line| line.ends_with(" no prediction")).count(), 2, "{out}");
+    let flowing = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flowing.contains("Next: the model misses what was measured by up to 100 %. So it predicts nothing: measure on a machine"),
+        "{out}"
+    );
+}
+
+/// The thread that only waits for the end of the others cannot run beside them.
+#[test]
+fn joining_thread_is_no_thread_of_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("joined.c", folder.path()) else { return };
+    let (json, out) = json_of(&["--cpus", "1", "--runs", "2"], &[program.to_str().unwrap()]);
+    assert_eq!(json["configurations"][0]["lock"]["threads"], Value::from(2), "{out}");
 }
 
 #[test]

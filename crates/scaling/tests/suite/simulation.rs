@@ -103,6 +103,7 @@ fn fit_on_simulated_runs_finds_the_hand_over_and_predicts_more_cpus() {
         acquisitions: 1.0,
         hold_s,
         sleeps: 0.0,
+        busy: 1.0,
     };
     // The probe is wrong: it says that nothing costs anything on several CPUs.
     let machine =
@@ -131,6 +132,7 @@ fn one_cpu_alone_gives_a_prediction_without_interval() {
         acquisitions: 1.0,
         hold_s: 1e-6,
         sleeps: 0.0,
+        busy: 1.0,
     };
     let machine =
         MachineCost { transfer_s: 1e-7, sleep_here_s: 2e-6, sleep_across_s: 5e-6, sleep_placed_s: 5e-6 };
