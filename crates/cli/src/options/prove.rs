@@ -101,6 +101,12 @@ pub struct ProveOptions {
     #[arg(long, value_name = "DURATION", value_parser = super::duration)]
     pub time_budget: Option<Duration>,
 
+    /// First wait until other programs use next to nothing of the CPUs, for this time at most; if they go on, nothing is measured
+    /// [a time that is not given: 10m]
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "10m",
+        value_parser = super::duration)]
+    pub wait_for_quiet: Option<Duration>,
+
     /// End a run that takes longer; it counts as failed
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
     pub time_limit: Duration,

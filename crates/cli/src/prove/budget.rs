@@ -57,6 +57,11 @@ impl TimeBudget {
         TimeBudget { reserve, ..self }
     }
 
+    /// The same, which begins now.
+    pub fn restarted(self) -> TimeBudget {
+        TimeBudget { began: Instant::now(), ..self }
+    }
+
     /// The time since the beginning.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()

@@ -19,6 +19,7 @@ pub mod monitor;
 mod performance;
 mod process_tree;
 pub mod progress;
+mod quiet;
 mod reading;
 mod recommendation;
 pub mod report;
@@ -53,6 +54,7 @@ use locks::Locks;
 use monitor::NoMonitor;
 pub use progress::PartOfCommand;
 use progress::Progress;
+use quiet::{Others, WaitEnd, wait_for_quiet};
 use recommendation::Recommended;
 use report::Report;
 use requested::{NamedCandidates, Requested, run_queues};
@@ -132,7 +134,37 @@ fn measure_under(
             Some(shop)
         }
     };
-    CheckedRequest::of(options, shop)?.measure(&budget, interrupt, progress)
+    let request = CheckedRequest::of(options, shop)?;
+    let Some(budget) = look_at_machine(options, budget, interrupt, progress)? else { return Ok(None) };
+    request.measure(&budget, interrupt, progress)
+}
+
+/// Waits for a quiet machine if that is wanted, and else says what is wrong with a busy one, before anything is measured.
+/// Returns the budget, of which waiting takes nothing; none if ^C came.
+fn look_at_machine(
+    options: &options::ProveOptions,
+    budget: TimeBudget,
+    interrupt: &Interrupt,
+    progress: &Progress,
+) -> Result<Option<TimeBudget>, Error> {
+    if let Some(limit) = options.wait_for_quiet {
+        let at_most = duration(limit.as_secs_f64());
+        let tell = |others: &Others| {
+            progress.notice(&format!("{others}: waiting for {at_most} at most until they have ended"));
+        };
+        return Ok(match wait_for_quiet(limit, interrupt, tell)? {
+            WaitEnd::Quiet => Some(budget.restarted()),
+            WaitEnd::Interrupted => None,
+        });
+    }
+    // Another command measures several programs, and has its own report of disturbances.
+    if !progress.is_of_part() {
+        let Some(others) = Others::now(interrupt) else { return Ok(None) };
+        if let Some(warning) = others.warning() {
+            progress.notice(&warning);
+        }
+    }
+    Ok(Some(budget))
 }
 
 /// What a command line asks for. It has been checked, and nothing has been run.

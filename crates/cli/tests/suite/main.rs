@@ -23,6 +23,7 @@ mod prove_long;
 mod prove_mutexes;
 mod prove_server;
 mod prove_waits;
+mod quiet;
 mod readme;
 mod reproduce;
 mod run;

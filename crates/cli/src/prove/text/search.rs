@@ -44,8 +44,14 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     for pick in &search.picks {
         write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
     }
-    if findings.disturbed && !search.picks.is_empty() {
-        let text = "Other programs used so much CPU time that no bound on the gain is known.";
+    if findings.disturbed {
+        let text = match search.picks.is_empty() && !search.polling.is_promising() {
+            false => "Other programs used so much CPU time that no bound on the gain is known.",
+            true => {
+                "Other programs used so much CPU time in that run that waits worth a search may have been missed: repeat it \
+                 with --wait-for-quiet."
+            }
+        };
         write!(f, "{}", paragraph(text, 4))?;
     }
     if search.picks.iter().any(|pick| pick.held_long) {

@@ -39,10 +39,13 @@ pub fn finish(command: &mut Command) -> (String, String, Option<i32>) {
     (stdout, lines.collect(), code)
 }
 
-/// The same with all of standard error.
+/// The same with all of standard error but what prove says of a busy machine.
 pub fn finish_with_progress(command: &mut Command) -> (String, String, Option<i32>) {
     let Output { status, stdout, stderr } = command.output().unwrap();
-    (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
+    let stderr = String::from_utf8(stderr).unwrap();
+    let lines =
+        stderr.split_inclusive('\n').filter(|line| !line.starts_with("unspin prove: other programs use "));
+    (String::from_utf8(stdout).unwrap(), lines.collect(), status.code())
 }
 
 /// Time after which a test gives up waiting. It says nothing about speed.
@@ -109,7 +112,7 @@ impl Background {
     }
 
     pub fn wait_for_sets(&mut self) -> Vec<i32> {
-        sets_of(&self.wait_for_line("sets ["))
+        sets_of(&self.wait_for_line("kept by process"))
     }
 
     pub fn wait(&mut self) -> ExitStatus {
@@ -141,11 +144,10 @@ impl Drop for Background {
     }
 }
 
-/// The set ids in a line such as `semopbench: sets [3, 32772], kept by process 7`.
+/// The set ids in a line such as `semopbench: sets 3, 32772, kept by process 7`.
 pub fn sets_of(stderr: &str) -> Vec<i32> {
-    let line = stderr.lines().find(|l| l.contains("sets [")).expect("-d names the sets");
-    let list = line.split_once('[').unwrap().1.split_once(']').unwrap().0;
-    list.split(", ").map(|id| id.parse().unwrap()).collect()
+    let list = stderr.lines().find_map(|line| line.split_once("sets ")?.1.split_once(", kept by process"));
+    list.expect("-d names the sets").0.split(", ").map(|id| id.parse().unwrap()).collect()
 }
 
 /// Whether any of these sets exists in the kernel.
