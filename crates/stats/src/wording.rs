@@ -266,7 +266,7 @@ pub fn unbounded(rounds: u32) -> String {
         some => self::rounds(some),
     };
     format!(
-        "the difference cannot be bounded with {rounds}: allow more rounds, or measure on a quieter machine"
+        "after {rounds} the difference may have any size: allow more rounds, or measure on a quieter machine"
     )
 }
 
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(effect(2.345), "a factor of 2.3");
         assert_eq!((effect(1.99), effect(1.996)), ("99 %".into(), "a factor of 2".into()), "never 100 %");
         // Issue 14: "a difference of up to a factor of 353 either way".
-        let unbounded = "the difference cannot be bounded with 7 rounds: allow more rounds, or measure on a quieter machine";
+        let unbounded = "after 7 rounds the difference may have any size: allow more rounds, or measure on a quieter machine";
         for factor in [Some(353.0), Some(2.0), Some(1.997), None] {
             assert_eq!(hidden(factor, 7), unbounded);
         }

@@ -163,8 +163,8 @@ impl Text<'_> {
         }
         let better = format!(
             "ratio: how many times as good as the control, {}; above 1 is better. CPU: how many times the control's CPU \
-             time{}; above 1 is more. p is corrected (Holm). best n-1: the mean without the worst run, as the reports \
-             state it; nothing is decided by it.",
+             time{}; above 1 is more. p is corrected (Holm). best n-1: the mean of all runs but the worst, which \
+             reports of 2002 and 2003 print; the verdict does not use it.",
             analysis.control,
             match analysis.metric.direction {
                 Direction::LowerIsBetter => ", run for run",

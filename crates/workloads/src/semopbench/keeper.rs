@@ -46,7 +46,10 @@ impl Keeper {
                 }
             }
         }
-        options.debug(|| format!("sets {:?}, kept by process {pid}", keeper.sets));
+        options.debug(|| {
+            let sets: Vec<String> = keeper.sets.iter().map(i32::to_string).collect();
+            format!("sets {}, kept by process {pid}", sets.join(", "))
+        });
         Ok(keeper)
     }
 

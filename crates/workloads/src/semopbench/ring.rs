@@ -171,7 +171,10 @@ impl<'a> Ring<'a> {
                 return Err(self.early_end(&ended));
             }
             let index = self.forget(ended.pid);
-            self.options.debug(|| format!("process {} has ended ({index:?} in the rings)", ended.pid));
+            self.options.debug(|| match index {
+                Some(index) => format!("process {} has ended, number {index} of the rings", ended.pid),
+                None => format!("process {} has ended, which is in no ring", ended.pid),
+            });
         }
         let records: Result<Vec<Record>, _> = (0..self.pids.len()).map(|i| self.load(i)).collect();
         records.map_err(|e| Error::System("cannot read the processes' records".into(), e))

@@ -91,7 +91,12 @@ fn proven(report: &Report) -> String {
         }
     }
     match (clauses.is_empty(), undecided.is_empty()) {
-        (true, _) => return format!("nothing; {} may be as good as {control}.", list(&undecided)),
+        (true, _) => {
+            let either = undecided.join(" or ");
+            return format!(
+                "nothing. The runs do not tell whether {either} is better or worse than {control}."
+            );
+        }
         (false, false) => clauses.push(format!("nothing about {}", list(&undecided))),
         (false, true) => (),
     }
