@@ -12,12 +12,13 @@ use object::LittleEndian;
 use object::elf::{EM_X86_64, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::ffi::{CString, OsStr};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use unspin_sys::creds::Creds;
+use unspin_sys::regular::{self, Links};
 
 /// Refuses a file that cannot be executed or cannot be preloaded.
 pub fn check(path: &Path, creds: &Creds) -> Result<(), Error> {
@@ -108,7 +109,7 @@ const HEAD_BYTES: u64 = 64 * 1024;
 
 fn read_head(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+    regular::open(path, Links::Followed)?.take(HEAD_BYTES).read_to_end(&mut head)?;
     Ok(head)
 }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use unspin_meter::Snapshot;
+use unspin_sys::regular::{self, Links};
 
 /// A runtime with locks of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,7 +32,10 @@ const RUST_FUTEX: u32 = 62;
 impl Runtime {
     /// The runtimes of an executable file. A file that cannot be read has none.
     pub fn of_file(path: &Path) -> BTreeSet<Runtime> {
-        File::open(path).ok().and_then(|file| of_elf(&ReadCache::new(file))).unwrap_or_default()
+        regular::open(path, Links::Followed)
+            .ok()
+            .and_then(|file| of_elf(&ReadCache::new(file)))
+            .unwrap_or_default()
     }
 
     /// The runtimes of the recorded processes: of the files that they executed, and of the Java virtual machine that they

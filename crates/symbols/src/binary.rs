@@ -36,7 +36,7 @@ impl Binary {
             is_the_same((file.device, file.inode), module.identity)
                 && mapped.is_none_or(|at| file.changed <= at)
         };
-        if !module.is_file() || !same(elf::regular(&module.path)?) {
+        if !module.is_file() || !same(elf::identity_of(&module.path)?) {
             return None;
         }
         let elf = Elf::open(&module.path)?;

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use object::read::ReadCache;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ReadRef, elf};
+use unspin_sys::regular::{self, Links};
 
 /// The headers of a file, as `object` presents them, during one reading.
 pub(crate) type Headers<'data> = ElfFile64<'data, LittleEndian, &'data ReadCache<Reading<'data>>>;
@@ -66,7 +67,7 @@ impl FileId {
 }
 
 /// The file at a path; `None` if it is not a regular file, because opening a device may have side effects.
-pub(crate) fn regular(path: &Path) -> Option<FileId> {
+pub(crate) fn identity_of(path: &Path) -> Option<FileId> {
     let about = std::fs::metadata(path).ok()?;
     about.is_file().then(|| FileId::of(&about))
 }
@@ -74,8 +75,7 @@ pub(crate) fn regular(path: &Path) -> Option<FileId> {
 impl Elf {
     /// `None` if the path is not a readable ELF file for this machine.
     pub fn open(path: &Path) -> Option<Elf> {
-        regular(path)?;
-        Elf::checked(Source::File(File::open(path).ok()?), path)
+        Elf::checked(Source::File(regular::open(path, Links::Followed).ok()?), path)
     }
 
     /// An ELF file that was packed into the file at `path`.
@@ -150,7 +150,7 @@ impl Elf {
 
     /// The checksum of the whole file.
     pub fn checksum(&self) -> Option<u32> {
-        let mut file = File::open(&self.path).ok()?;
+        let mut file = regular::open(&self.path, Links::Followed).ok()?;
         let mut hasher = crc32fast::Hasher::new();
         let mut piece = vec![0; 1 << 16];
         loop {

@@ -34,6 +34,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use unspin_symbols::File;
+use unspin_sys::regular;
 
 /// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
@@ -111,6 +112,9 @@ struct WaitTable {
     places: Vec<Vec<String>>,
 }
 
+/// Bytes of the largest plan. The tables of all locks of a large program take a hundredth.
+const BYTES_MAX: u64 = 16 << 20;
+
 impl PlanFile {
     /// A plan that was found for a program. `comment` says how it was found and with which result; it is written above
     /// the plan.
@@ -140,8 +144,13 @@ impl PlanFile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<PlanFile, Error> {
         let wrong = |why: String| Error::Usage(format!("{OPTION} {}: {why}", path.display()));
-        let text = fs::read_to_string(path).map_err(|e| {
+        // A pipe may have it, too.
+        let bytes = fs::File::open(path).and_then(|file| regular::read_open(file, BYTES_MAX));
+        let text =
+            bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into()));
+        let text = text.map_err(|e| {
             wrong(match e.kind() {
+                ErrorKind::FileTooLarge => "is not a plan: it has more than 16 MiB".into(),
                 ErrorKind::NotFound => "there is no such file (`unspin prove --plan FILE` writes one)".into(),
                 ErrorKind::InvalidData => "is not a plan: it is not text".into(),
                 _ => e.to_string(),

@@ -41,6 +41,8 @@ pub struct EventLoop<'s> {
     ending: Option<Termination>,
     /// Whether a signal or the hang-up of the terminal ends the program.
     signalled: bool,
+    /// Whether the user wants to stop unspin.
+    stop: bool,
     /// Whether the terminal has hung up: it shows nothing and sends no keys.
     pub hung_up: bool,
     /// The recording at the moment when the program ended. Processes that it left running no longer count.
@@ -68,6 +70,7 @@ impl<'s> EventLoop<'s> {
             signals,
             ending: None,
             signalled: false,
+            stop: false,
             hung_up: false,
             last: None,
             due,
@@ -86,6 +89,11 @@ impl<'s> EventLoop<'s> {
             }
             if let Some(left) = self.take_all(terminal) {
                 return Ok(left);
+            }
+            if std::mem::take(&mut self.stop) | self.signals.asked_to_stop() {
+                // If the terminal cannot be set up again, it has hung up.
+                self.hung_up = terminal.stop().is_err();
+                self.changed = true;
             }
             if let Some(left) = self.check()? {
                 return Ok(left);
@@ -154,6 +162,10 @@ impl<'s> EventLoop<'s> {
         self.changed = true;
         let key = match input {
             Input::Key(key) => key,
+            Input::Stop => {
+                self.stop = true;
+                return None;
+            }
             Input::Redraw => return None,
             Input::HangUp => {
                 self.hung_up = true;

@@ -48,6 +48,9 @@ use unspin_sys::child;
 use unspin_sys::printable;
 use unspin_sys::process::ThreadGroup;
 
+/// Exit code after a signal.
+const SIGNALLED: u8 = 130;
+
 /// Runs the program, shows its locks until the user leaves, and prints them.
 pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     check(options)?;
@@ -55,13 +58,17 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     if options.recorded.command.is_empty() {
         return observe(options);
     }
+    // Before there is a file or a folder, which a signal would leave behind.
+    let signals = Signals::install()?;
     let output = ProgramOutput::new(options.output.as_deref())?;
     let recorded = RecordedProgram::new(&options.recorded)?;
     let fold = if options.unfold { Fold::Apart } else { Fold::ByName };
     let mut command = recorded.command();
     command.stdin(Stdio::null()).stdout(output.stdio()?).stderr(output.stdio()?);
     child::in_new_session(&mut command);
-    let signals = Signals::install()?;
+    if signals.came() {
+        return Ok(ExitCode::from(SIGNALLED));
+    }
     // Before the program starts: if this fails, no program has to be ended.
     let mut terminal = Terminal::enter()?;
     let running = recorded.start_without_relay(command)?;
@@ -87,7 +94,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     Ok(match reason {
         ExitReason::Over(end) => ExitCode::from(exit_code(end)),
         ExitReason::GoesOn | ExitReason::Ended => ExitCode::SUCCESS,
-        ExitReason::Signalled => ExitCode::from(130),
+        ExitReason::Signalled => ExitCode::from(SIGNALLED),
     })
 }
 
@@ -151,7 +158,7 @@ fn observe(options: &options::TopOptions) -> Result<ExitCode, Error> {
     print_lenses(&mut observing.lenses, options);
     Ok(match left {
         Left::ByUser => ExitCode::SUCCESS,
-        Left::BySignal => ExitCode::from(130),
+        Left::BySignal => ExitCode::from(SIGNALLED),
     })
 }
 

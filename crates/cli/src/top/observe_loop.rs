@@ -45,8 +45,14 @@ impl ObserveLoop {
     /// Runs until the user leaves.
     pub fn run(&mut self, terminal: &mut Terminal) -> Result<Left, Error> {
         let mut due = Instant::now() + self.state.interval;
-        let mut changed = true;
+        let (mut changed, mut stop) = (true, false);
         loop {
+            if std::mem::take(&mut stop) | self.signals.asked_to_stop() {
+                if terminal.stop().is_err() {
+                    return Ok(Left::BySignal);
+                }
+                changed = true;
+            }
             if self.state.wants_readings() && Instant::now() >= due {
                 self.lenses.read(&mut self.state.lenses);
                 due = Instant::now() + self.state.interval;
@@ -65,6 +71,10 @@ impl ObserveLoop {
             changed = true;
             let key = match input {
                 Input::Key(key) => key,
+                Input::Stop => {
+                    stop = true;
+                    continue;
+                }
                 Input::Redraw => continue,
                 Input::HangUp => return Ok(Left::BySignal),
             };

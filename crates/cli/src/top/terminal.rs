@@ -1,18 +1,22 @@
 //! The terminal: set up at the start, restored in any case.
 
 use super::draw::{self, Palette};
+use super::signals;
 use super::state::State;
 use crate::error::Error;
 use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{self, EnterAlternateScreen};
 use std::io::IsTerminal;
 use std::mem::ManuallyDrop;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// The terminal in raw mode. Dropping it restores the terminal, and so does a panic. Signals that would end unspin are
-/// recorded instead (see `signals`), so that it is dropped. Only SIGKILL leaves the terminal as it is.
+/// The terminal in raw mode. Dropping it restores the terminal, and so does a panic. Signals that would end or stop
+/// unspin are recorded instead (see `signals`). Only SIGKILL and SIGSTOP leave the terminal as it is.
 pub struct Terminal {
     /// Never dropped: after a hang-up its destructor would report an error to the same terminal, and panic.
     terminal: ManuallyDrop<DefaultTerminal>,
@@ -25,6 +29,8 @@ pub struct Terminal {
 pub enum Input {
     /// A key.
     Key(KeyEvent),
+    /// ^Z, which is only a key in raw mode.
+    Stop,
     /// The window has another size, or must be drawn again for another reason.
     Redraw,
     /// The terminal has hung up.
@@ -63,9 +69,28 @@ impl Terminal {
         self.terminal.draw(|frame| draw::draw(frame, state, palette)).map(drop).map_err(failed)
     }
 
+    /// Gives the terminal back to the shell, stops this process, and takes the terminal again when it is continued.
+    pub fn stop(&mut self) -> Result<(), Error> {
+        self.give_back();
+        signals::stop_process();
+        terminal::enable_raw_mode().map_err(failed)?;
+        execute!(std::io::stdout(), EnterAlternateScreen).map_err(failed)?;
+        // With nothing on it. To clear the old one would ask the terminal for the cursor, whose answer the thread of events would read.
+        let terminal = ratatui::Terminal::new(CrosstermBackend::new(std::io::stdout())).map_err(failed)?;
+        self.terminal = ManuallyDrop::new(terminal);
+        Ok(())
+    }
+
+    fn give_back(&mut self) {
+        // After a hang-up neither is necessary.
+        let _ = ratatui::try_restore();
+        let _ = self.terminal.show_cursor();
+    }
+
     /// Input that arrives within the timeout.
     pub fn input(&self, timeout: Duration) -> Option<Input> {
         match self.events.recv_timeout(timeout) {
+            Ok(Event::Key(key)) if is_stop(key) => Some(Input::Stop),
             Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Some(Input::Key(key)),
             Ok(_) => Some(Input::Redraw),
             Err(RecvTimeoutError::Timeout) if is_there() => None,
@@ -76,15 +101,19 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // After a hang-up neither is necessary.
-        let _ = ratatui::try_restore();
-        let _ = self.terminal.show_cursor();
+        self.give_back();
     }
 }
 
 /// Whether both are terminals that have not hung up: after a hang-up the kernel returns errors for everything.
 fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+fn is_stop(key: KeyEvent) -> bool {
+    key.kind != KeyEventKind::Release
+        && key.code == KeyCode::Char('z')
+        && key.modifiers.contains(KeyModifiers::CONTROL)
 }
 
 fn failed(error: std::io::Error) -> Error {

@@ -117,6 +117,10 @@ fn contradictory_or_unusable_option_is_refused_in_one_line() {
             &["meter", "-o", "/", "ls"],
             "unspin: --output /: Is a directory (os error 21); name a file in this folder\n",
         ),
+        (
+            &["run", "--use-plan", "/dev/zero", "ls"],
+            "unspin: --use-plan /dev/zero: is not a plan: it has more than 16 MiB\n",
+        ),
         (&["semopbench", "-g", "0"], "unspin: semopbench: -g, -s and -n must be at least 1\n"),
         (&["hackbench", "0"], "unspin: hackbench: -g must be at least 1\n"),
         (

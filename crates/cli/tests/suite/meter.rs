@@ -514,3 +514,14 @@ fn signal_during_the_report_keeps_the_recording_and_names_it() {
     assert!(code == Some(0) && report.contains("cache_lock"), "{report} {err}");
     fs::remove_dir_all(kept).unwrap();
 }
+
+/// A report must not wait for a writer of what has become a pipe.
+#[test]
+fn program_replaced_by_a_pipe_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("static_locks.c", folder.path()) else { return };
+    let script = format!("{0}; rm {0} && mkfifo {0}", program.display());
+    let (_, err, code) = finish(&mut unspin(&["meter", "--", "sh", "-c", &script]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("Locks over "), "{err}");
+}

@@ -530,3 +530,36 @@ fn options_without_effect_are_refused() {
         assert!(code == Some(2) && err.contains(message) && err.lines().count() == 1, "{err}");
     }
 }
+
+/// The shell gets its terminal, and top draws again when it is continued.
+#[test]
+fn stopped_top_gives_the_terminal_back() {
+    let test = "stopped_top_gives_the_terminal_back";
+    let Some(mut top) = TerminalSession::start(test, &["-i", "200ms"], &[]) else { return };
+    top.wait_for("hot_lock");
+    top.program();
+    let pid = top.child.process_id().unwrap();
+    let is_stopped = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
+    };
+    child::signal(pid, Signal::PassedOn(SIGTSTP)).unwrap();
+    for by in ["SIGTSTP", "^Z"] {
+        wait_until(&format!("{by} stops it"), is_stopped);
+        assert_eq!(settings(&*top.pty.master), top.before, "{by}");
+        let screen = Arc::clone(&top.screen);
+        wait_until("the screen is the shell's", || !screen.lock().unwrap().screen().alternate_screen());
+        child::signal(pid, Signal::PassedOn(SIGCONT)).unwrap();
+        wait_until("the screen is top's", || screen.lock().unwrap().screen().alternate_screen());
+        top.wait_for("hot_lock");
+        if by == "SIGTSTP" {
+            top.press("\x1a");
+        }
+    }
+    child::signal(pid, Signal::Terminate).unwrap();
+    assert_eq!(top.end(), 130);
+}
+
+/// From signal(7).
+const SIGTSTP: i32 = 20;
+const SIGCONT: i32 = 18;
