@@ -29,7 +29,7 @@ struct Book {
 }
 
 /// Rules of which no row may be an exception. Each statement counts the exceptions.
-const RULES: [(&str, &str); 10] = [
+const RULES: [(&str, &str); 14] = [
     (
         "orders have no lines",
         "SELECT COUNT(*) FROM orders WHERE NOT EXISTS (SELECT 1 FROM order_line WHERE ol_o_id = o_id)",
@@ -69,6 +69,24 @@ const RULES: [(&str, &str); 10] = [
         "SELECT COUNT(*) FROM shopping_cart_line WHERE scl_qty < 1 \
          OR NOT EXISTS (SELECT 1 FROM shopping_cart WHERE sc_id = scl_sc_id) \
          OR NOT EXISTS (SELECT 1 FROM item WHERE i_id = scl_i_id)",
+    ),
+    (
+        "books have no author",
+        "SELECT COUNT(*) FROM item WHERE NOT EXISTS (SELECT 1 FROM author WHERE a_id = i_a_id)",
+    ),
+    (
+        "books are related to no book",
+        "SELECT COUNT(*) FROM item AS book WHERE \
+         (SELECT COUNT(*) FROM item WHERE i_id IN (book.i_related1, book.i_related2, book.i_related3, book.i_related4, \
+         book.i_related5)) < 5",
+    ),
+    (
+        "addresses have no country",
+        "SELECT COUNT(*) FROM address WHERE NOT EXISTS (SELECT 1 FROM country WHERE co_id = addr_co_id)",
+    ),
+    (
+        "payments have no country",
+        "SELECT COUNT(*) FROM cc_xacts WHERE NOT EXISTS (SELECT 1 FROM country WHERE co_id = cx_co_id)",
     ),
     (
         "orders have a wrong tax",

@@ -244,6 +244,10 @@ fn inconsistent_tables_fail_the_run() {
         ),
         ("UPDATE orders SET o_sub_total = o_sub_total + 100 WHERE o_id = 9", "1 orders have a wrong total"),
         ("UPDATE customer SET c_addr_id = -1 WHERE c_id = 10", "1 customers have no address"),
+        ("UPDATE item SET i_a_id = -1 WHERE i_id = 13", "1 books have no author"),
+        ("UPDATE item SET i_related3 = -1 WHERE i_id = 14", "1 books are related to no book"),
+        ("UPDATE address SET addr_co_id = -1 WHERE addr_id = 15", "1 addresses have no country"),
+        ("UPDATE cc_xacts SET cx_co_id = -1 WHERE cx_o_id = 16", "1 payments have no country"),
         (
             "UPDATE orders SET o_ship_addr_id = -1 WHERE o_id = 11",
             "1 orders are sent or billed to no address",
