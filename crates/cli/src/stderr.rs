@@ -5,9 +5,14 @@ use std::fmt::Arguments;
 use std::io::Write;
 use unspin_sys::printable;
 
-/// Prints a message as one line, after the name of the program.
+/// Between a message and the lines of a program's output that it quotes.
+const QUOTED: &str = "\n  | ";
+
+/// Prints a message as one line, after the name of the program; and the lines that it quotes.
 pub fn say(message: Arguments<'_>) {
-    print(&format!("unspin: {}\n", printable::line(&message.to_string())));
+    let message = message.to_string();
+    let lines: Vec<_> = message.split(QUOTED).map(printable::line).collect();
+    print(&format!("unspin: {}\n", lines.join(QUOTED)));
 }
 
 /// Prints a text of several lines.

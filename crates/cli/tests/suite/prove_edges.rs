@@ -138,7 +138,7 @@ fn output_of_a_failed_run_is_escaped() {
     let command = ["prove", "--quiet", "--runs", "6", "--sysv", "rcu", "--", "sh", "-c", script];
     let (out, err, code) = finish_with_progress(&mut unspin(&command));
     assert_eq!(code, Some(4), "{out}{err}");
-    assert!(out.contains("  | line 19\n  | a\\u{1b}[2J\\xff\n"), "{out}");
+    assert!(out.contains("  | line 19\n  | a\\x1b[2J\\xff\n"), "{out}");
     assert!(!out.contains("line 12\n") && !out.contains('\x1b'), "{out}");
     let command = ["prove", "--quiet", "--runs", "6", "--sysv", "rcu", "--", "sh", "-c", "echo fine"];
     let (out, err, code) = finish_with_progress(&mut unspin(&command));
