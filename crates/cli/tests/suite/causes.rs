@@ -198,10 +198,9 @@ for thread in threads: thread.join()
     let (_, err, _) = finish(&mut unspin(&["meter", "--json", json.to_str().unwrap(), python, "-c", SCRIPT]));
     let report: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     let locks = report["locks"].as_array().unwrap();
-    let semaphore = locks.iter().find(|lock| lock["uses"][0]["kind"] == "semaphore");
-    let semaphore = semaphore.unwrap_or_else(|| panic!("{err}"));
-    // 300 holds of 2 ms.
-    assert!(semaphore["hold"].as_f64().unwrap() >= 0.5, "{err}");
+    let semaphores = locks.iter().filter(|lock| lock["uses"][0]["kind"] == "semaphore");
+    // 300 holds of 2 ms. The interpreter has semaphores of its own, on which threads of a busy machine wait longer.
+    assert!(semaphores.map(|lock| lock["hold"].as_f64().unwrap()).sum::<f64>() >= 0.5, "{err}");
     let waits = report["waits"].as_array().unwrap();
     assert!(waits.iter().any(|wait| wait["kind"] == "semaphore" && wait["used_as_lock"] == true), "{err}");
     // On a busy machine one thread may have ended before the next starts: then none has waited, and there is no finding.

@@ -81,8 +81,10 @@ fn profile_prints_the_table_of_readprofile() {
     assert_eq!(fs::read(&pprof).unwrap()[..2], [0x1F, 0x8B]);
     let svg = fs::read_to_string(&svg).unwrap();
     assert!(svg.contains("<svg") && svg.contains("do_syscall_64 ("));
-    // What the compiler inlines is in no stack, but the call itself is.
-    assert!(svg.contains("_sys_read") || svg.contains("_sys_write"), "{text}");
+    // Which functions there are is the compiler's choice; those in which the program was most are in both.
+    for row in &rows[1..3] {
+        assert!(svg.contains(&format!("{} (", row.1)), "{} is not in the flame graph: {text}", row.1);
+    }
 }
 
 /// `sort -n -r`, the modern form of `sort -n +0 -r`, leaves the table as it is.
