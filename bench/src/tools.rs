@@ -107,7 +107,7 @@ fn preload_of(unspin: &Path) -> Result<PathBuf, String> {
     let library = PathBuf::from(output(command.env_remove("LD_PRELOAD"))?);
     match library.is_file() {
         true => Ok(library),
-        false => Err(format!("unspin run preloads {}, which is no file", library.display())),
+        false => Err("unspin run has preloaded no library".into()),
     }
 }
 

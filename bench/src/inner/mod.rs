@@ -259,8 +259,14 @@ pub enum Task {
         #[arg(long)]
         messages: usize,
     },
-    /// Prints the libraries that were loaded before this program's own
+    /// Prints the path of the preload library, if it is in this program
     Preloaded,
+}
+
+/// LD_PRELOAD itself names it in a way that only the dynamic linker understands (`$LIB`).
+fn preloaded(maps: &str) -> &str {
+    let paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+    paths.into_iter().find(|path| path.contains("/libunspin_preload-")).unwrap_or_default()
 }
 
 /// What a mutex does about its waiters' priorities.
@@ -378,7 +384,11 @@ pub fn run(task: &Task) -> Result<(), String> {
         Task::Waits { program, ms, ref kit } => waits::run(program, ms, kit)?.to_string(),
         Task::Tasks { runtime, program, workers, count } => tasks::run(runtime, program, workers, count)?,
         Task::Volano { model, workers, messages } => volano::rate(model, workers, messages)?.to_string(),
-        Task::Preloaded => std::env::var("LD_PRELOAD").unwrap_or_default(),
+        Task::Preloaded => {
+            let maps =
+                std::fs::read_to_string("/proc/self/maps").map_err(|e| format!("/proc/self/maps: {e}"))?;
+            preloaded(&maps).to_owned()
+        }
     };
     println!("{figure}");
     Ok(())
