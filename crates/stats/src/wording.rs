@@ -407,8 +407,8 @@ mod tests {
             assert_eq!(hidden(factor, 7), unbounded);
         }
         assert!(
-            hidden(None, 0).contains("with no complete round: ")
-                && hidden(None, 1).contains("with 1 round: ")
+            hidden(None, 0).contains("after no complete round ")
+                && hidden(None, 1).contains("after 1 round ")
         );
         assert!(hidden(Some(1.5), 7).contains("up to 50 % either way"));
         assert_eq!(p_value(0.000_01), "p < 0.0001");
