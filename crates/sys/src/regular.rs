@@ -31,7 +31,7 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
     }
 }
 
-/// Creates a regular file that nobody has created before, under a name that is no link.
+/// Creates a regular file under a name that stands for nothing yet, not even for a link.
 pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
