@@ -44,7 +44,11 @@ pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
     let progress =
         Progress::new("scale", TimeBudget::begin(Duration::MAX, Some(options.runs)), options.quiet);
     progress.phase("the costs between this machine's CPUs");
-    let machine = probe::measure(&cpu_sets)?;
+    let Some(machine) = probe::measure(&cpu_sets, interrupt.pending())? else {
+        progress.finish();
+        crate::stderr::say(format_args!("interrupted before anything was measured"));
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
     let runner = Runner::new(&program, &figure, &interrupt, &progress, None, library::unpack()?)?;
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
     let measured = Measurement::take(&runner, requested, &cpu_sets, options, seed);
