@@ -31,7 +31,7 @@ pub struct Expression {
 }
 
 /// The beginning of a number. The text between the expression and the number has no other digit.
-const BEGINNING: &str = r"[^0-9\r\n]*?(?P<unspin_figure>[-+−]?\.?[0-9])";
+const BEGINNING: &str = r"(?P<unspin_gap>[^0-9\r\n]*?)(?P<unspin_figure>[-+−]?\.?[0-9])";
 
 /// Number of characters of a line that are shown.
 const LINE_COLUMNS: usize = 120;
@@ -69,7 +69,11 @@ impl Expression {
 
     /// The position of a figure, and the figure with its length in bytes.
     fn read(&self, output: &str, found: &Captures<'_>) -> (usize, Result<(Reading, usize), String>) {
-        let (Some(all), Some(group)) = (found.get(0), found.iter().skip(1).flatten().next()) else {
+        let group = match self.has_group {
+            true => found.iter().skip(1).flatten().next(),
+            false => found.name("unspin_figure"),
+        };
+        let (Some(all), Some(group)) = (found.get(0), group) else {
             let begin = found.get(0).map_or(0, |all| all.start());
             return (begin, Err("the group in parentheses has matched nothing".into()));
         };
@@ -84,9 +88,24 @@ impl Expression {
                 is_followed_by_match: all.end() > group.end(),
             }),
         };
+        if let Some(word) = found.name("unspin_gap").and_then(|gap| no_figure(gap.as_str())) {
+            return (begin, Err(format!("\"{word}\" stands in place of the number")));
+        }
         let label = &output[all.start().clamp(line_begin, begin)..begin];
         (begin, whole_figure(&output[line_begin..begin], label, line, marked))
     }
+}
+
+/// What programs print where they have no number, in the text before the number that was found: that one is another figure.
+fn no_figure(gap: &str) -> Option<&str> {
+    let words = gap.split(|c: char| c.is_whitespace() || ":=,;()[]".contains(c));
+    let is_none = |word: &&str| {
+        ["nan", "-nan", "inf", "-inf", "infinity", "n/a", "na", "null", "none", "undefined"]
+            .contains(&word.to_lowercase().as_str())
+            // Digits that are not ASCII's.
+            || word.contains(char::is_numeric)
+    };
+    words.into_iter().find(is_none)
 }
 
 /// The line around a position, on one line of a terminal.
@@ -117,6 +136,10 @@ mod tests {
     fn figures_are_read_with_their_units() {
         let cases = [
             ("time: 0,985 s", 0.985, "s"),
+            ("time: 1.23±0.04ms", 0.00123, "s"),
+            ("time: 1.23 +/- 0.04 ms", 0.00123, "s"),
+            ("time: 1.23(4) ms", 0.00123, "s"),
+            ("time: 1.5 Milliseconds", 0.0015, "s"),
             ("time: 1.45ms", 0.00145, "s"),
             ("time: 85us", 85e-6, "s"),
             ("time: 85 µs.", 85e-6, "s"),
@@ -188,6 +211,17 @@ mod tests {
             "time: 2m90s",
             "time: 5+6",
             "time: 30s2m",
+            "time: nan (5 samples)",
+            "time: N/A, errors 1",
+            "time: 1h 30",
+            "time: 1 minute, 59 seconds",
+            "time: 1 minute and 59 seconds",
+            "time: 1 day, 0:00:05",
+            "time: 1:30 h",
+            "time: 1.2 - 1.5 ms",
+            "time: 1.2 to 1.5 ms",
+            "time: 1.2 x 10^3",
+            "time: 1.2 e3",
         ];
         for output in cases {
             let read = last("time", output).unwrap();
@@ -206,6 +240,9 @@ mod tests {
         reads(r"name,(\d+),", "name,12,34", 12.0, "no unit");
         reads(r"(\d+)/\d+ passed", "7/9 passed", 7.0, "no unit");
         reads(r"p(\d+)", "p99", 99.0, "no unit");
+        reads(r"real\s+0m([0-9.]+)s", "real\t0m1.25s", 1.25, "s");
+        reads(r",([0-9.]+) ms", "name,12.5 ms", 0.0125, "s");
+        reads(r"([0-9.]+) ms", "run-12.5 ms", 0.0125, "s");
         for (expression, output) in [
             (r"time: (\d+)", "time: 0,985 s"),
             (r"time: ([0-9.]+)", "time: 0:02.50"),
@@ -214,6 +251,17 @@ mod tests {
             (r"time.*(\d+)", "time: 1.5"),
             (r"time: ([0-9.]+)", "time: 12abc"),
             (r"time: ([a-z]+)", "time: none"),
+            (r"([0-9.]+) ms", "took 1,450 ms"),
+            (r"([0-9.]+) s", "0,985 s"),
+            (r"([0-9.]+) +cycles", "985,123,456 cycles"),
+            (r"([0-9.]+) total", "1:02.34 total"),
+            (r"([0-9.]+) s", "9.5e-05 s"),
+            (r"([0-9.]+)s", "2m30s"),
+            (r"([0-9]+) ms", "1’450 ms"),
+            (r"([0-9]+) ms", "1 450 ms"),
+            (r"([0-9]+) C", "-5 C"),
+            (r"([0-9]+) s", "in .5 s"),
+            (r"\(([0-9.,]+)\)", "t (1,450)"),
         ] {
             assert!(last(expression, output).unwrap().is_err(), "{expression} {output}");
         }

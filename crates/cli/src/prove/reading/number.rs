@@ -37,7 +37,7 @@ pub enum Context {
 }
 
 /// Separators that only ever separate thousands: apostrophes, the underscore, and spaces that do not break a line.
-const THOUSANDS: [char; 7] = ['\'', '’', '_', '\u{a0}', '\u{202f}', '\u{2009}', '\u{2007}'];
+pub const THOUSANDS: [char; 7] = ['\'', '’', '_', '\u{a0}', '\u{202f}', '\u{2009}', '\u{2007}'];
 
 /// Reads the number. `text` begins with a sign, a digit, or a point before a digit.
 pub fn number(text: &str, context: Context) -> Result<Number, String> {

@@ -39,7 +39,10 @@ impl Unit {
     /// "kops".
     pub fn compares_with(&self, other: &Unit) -> bool {
         match (self, other) {
-            (Unit::Word(a), Unit::Word(b)) => !differ_by_prefix(a, b) && !differ_by_prefix(b, a),
+            (Unit::Word(a), Unit::Word(b)) => a == b || !are_scales(a, b),
+            (Unit::Word(word), Unit::Base(base)) | (Unit::Base(base), Unit::Word(word)) => {
+                base.is_empty() && !SCALES.contains(&word.to_lowercase().as_str())
+            }
             _ => self.name() == other.name(),
         }
     }
@@ -54,24 +57,33 @@ impl fmt::Display for Unit {
     }
 }
 
-fn differ_by_prefix(long: &str, short: &str) -> bool {
-    let rest = long.strip_suffix(short);
-    short.len() > 1
-        && rest.is_some_and(|rest| {
-            [
-                "k", "K", "M", "G", "T", "P", "m", "u", "µ", "n", "Ki", "Mi", "Gi", "kilo", "mega", "milli",
-                "micro",
-            ]
-            .contains(&rest)
-        })
+/// Words that scale the number before them.
+const SCALES: [&str; 9] =
+    ["thousand", "million", "billion", "trillion", "lakh", "crore", "dozen", "percent", "per"];
+
+/// Prefixes of units, the longer ones first.
+const PREFIXES: [&str; 22] = [
+    "kilo", "mega", "giga", "tera", "milli", "micro", "nano", "kibi", "mebi", "gibi", "ki", "Ki", "Mi", "Gi",
+    "k", "K", "M", "G", "T", "P", "m", "u",
+];
+
+/// Whether two different words may be scales of one unit: "kpps" and "Mpps", "pps" and "kpps", "million" and "thousand".
+fn are_scales(a: &str, b: &str) -> bool {
+    let is_scale = |word: &str| SCALES.contains(&word.to_lowercase().as_str());
+    let stems = |word: &str| {
+        let stripped = PREFIXES.iter().filter_map(|prefix| word.strip_prefix(prefix));
+        stripped.filter(|stem| stem.len() > 1).chain([word]).map(str::to_lowercase).collect::<Vec<_>>()
+    };
+    let (of_a, of_b) = (stems(a), stems(b));
+    is_scale(a) || is_scale(b) || of_a.iter().any(|stem| of_b.contains(stem))
 }
 
 /// Names of times, in seconds. `m` is not among them: it stands for minutes, for milli and for metres.
 const TIMES: [(f64, &[&str]); 8] = [
     (1e-12, &["ps"]),
     (1e-9, &["ns", "nsec", "nsecs", "nanosecond", "nanoseconds"]),
-    (1e-6, &["us", "µs", "μs", "usec", "usecs", "µsec", "microsecond", "microseconds"]),
-    (1e-3, &["ms", "msec", "msecs", "millisecond", "milliseconds"]),
+    (1e-6, &["us", "µs", "μs", "usec", "usecs", "µsec", "micros", "microsecond", "microseconds"]),
+    (1e-3, &["ms", "msec", "msecs", "millis", "millisecond", "milliseconds"]),
     (1.0, &["s", "sec", "secs", "second", "seconds"]),
     (60.0, &["min", "mins", "minute", "minutes"]),
     (3600.0, &["h", "hr", "hrs", "hour", "hours"]),
@@ -111,7 +123,9 @@ pub fn seconds_of_part(word: &str) -> Option<f64> {
 }
 
 fn seconds(word: &str) -> Option<f64> {
-    TIMES.iter().find(|(_, names)| names.contains(&word)).map(|(seconds, _)| *seconds)
+    // "MS" may be another unit; "Milliseconds" is not.
+    let lower = if word.len() > 3 { word.to_lowercase() } else { word.to_owned() };
+    TIMES.iter().find(|(_, names)| names.contains(&lower.as_str())).map(|(seconds, _)| *seconds)
 }
 
 /// The unit of this name; a rate such as `MiB/s` or `ms/op`, too.
@@ -235,6 +249,11 @@ mod tests {
         assert!(!word("things").compares_with(&word("Mthings")));
         assert!(word("better").compares_with(&word("worse")));
         assert!(word("run").compares_with(&word("runs")));
+        for (one, other) in [("kpps", "Mpps"), ("MFLOPS", "GFLOPS"), ("million", "thousand"), ("per", "runs")]
+        {
+            assert!(!word(one).compares_with(&word(other)), "{one}, {other}");
+        }
+        assert!(!word("million").compares_with(&Unit::NONE));
         assert!(word("runs").compares_with(&Unit::NONE));
         assert!(!Unit::Base("s".into()).compares_with(&Unit::NONE));
     }

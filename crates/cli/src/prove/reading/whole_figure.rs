@@ -1,6 +1,6 @@
 //! A number with everything that belongs to it: the parts of a time, the unit, and what may follow.
 
-use super::number::{Context, Form, Number, number};
+use super::number::{Context, Form, Number, THOUSANDS, number};
 use super::unit::{self, Known};
 use super::{Reading, Unit};
 
@@ -26,6 +26,7 @@ pub fn whole_figure(
     let (line, skipped) = without_leader(before, line);
     let before = if skipped > 0 { "" } else { before };
     refuse_second_half(before, marked)?;
+    refuse_tail(before, label, line)?;
     let begins = |text: &str| {
         text.trim_start_matches(['-', '+', '−'])
             .trim_start_matches('.')
@@ -47,11 +48,23 @@ pub fn whole_figure(
             line.get(..marked.length).unwrap_or_default()
         ));
     }
+    if let Some(marked) = marked
+        && line
+            .get(number.length..marked.length)
+            .is_some_and(|more| more.contains(|c: char| c.is_ascii_digit()))
+    {
+        return Err("the group in parentheses has more than one number; mark one alone".into());
+    }
     if number.form == Form::Clock {
         refuse_continuation(rest, marked)?;
+        let word = word(rest.trim_start_matches(' '));
+        if unit::seconds_of_part(word).is_some_and(|seconds| seconds > 60.0) {
+            return Err(format!("{} {word} is no time that is known; {MARK}", &line[..number.length]));
+        }
         return Ok((Reading { value: number.value, unit: Unit::Base("s".into()) }, skipped + number.length));
     }
     refuse_spaced_digits(&number, line, marked)?;
+    let rest = without_deviation(rest, marked)?;
     let (unit, factor, length) = match unit_after(rest, marked)? {
         Some((Known { factor, base }, length)) => (Unit::Base(base), factor, length),
         None => match unit_in_brackets(label) {
@@ -85,6 +98,63 @@ fn refuse_second_half(before: &str, marked: Option<Marked>) -> Result<(), String
         return Err(format!("the next number is a part of a name; {MARK}"));
     }
     Ok(())
+}
+
+/// A group of digits may leave out what stands before them: "1,450", "1:02.34", "9.5e-05", "2m30", "-5", ".5". What the expression
+/// itself has matched there it means to leave out.
+fn refuse_tail(before: &str, label: &str, line: &str) -> Result<(), String> {
+    let mut letters = before.chars().rev();
+    let Some(last) = letters.next().filter(|last| !label.ends_with(*last)) else { return Ok(()) };
+    let last_but_one = letters.next().unwrap_or(' ');
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let unsigned = before.trim_end_matches(['-', '+', '−']);
+    let is_exponent = unsigned
+        .strip_suffix(['e', 'E'])
+        .is_some_and(|mantissa| mantissa.ends_with(|c: char| c.is_ascii_digit() || c == '.'));
+    let is_tail = match last {
+        _ if is_exponent => true,
+        ',' | ':' => last_but_one.is_ascii_digit(),
+        ' ' => last_but_one.is_ascii_digit() && digits == 3,
+        'm' | 'h' | 'd' => last_but_one.is_ascii_digit(),
+        // The last of several leads to the number.
+        '-' | '+' | '−' | '.' => last_but_one != last && !last_but_one.is_alphanumeric(),
+        other => THOUSANDS.contains(&other) && last_but_one.is_ascii_digit(),
+    };
+    match is_tail {
+        true => Err(format!(
+            "the group in parentheses leaves out \"{}\" before the digits, which belongs to the number; let it begin there",
+            &before[before.trim_end_matches(|c: char| !c.is_whitespace() || c == last).len()..]
+        )),
+        false => Ok(()),
+    }
+}
+
+/// What follows the deviation of a number, "1.23 ± 0.04 ms", "1.23(4) ms": the unit of both. A range has two figures.
+fn without_deviation(rest: &str, marked: Option<Marked>) -> Result<&str, String> {
+    let spaced = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
+    let number_ends =
+        |text: &str| text.find(|c: char| !(c.is_ascii_digit() || ".,".contains(c))).unwrap_or(text.len());
+    let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    for sign in ["±", "+/-", "+-"] {
+        if let Some(deviation) = spaced.strip_prefix(sign).map(str::trim_start).filter(|text| begins(text)) {
+            return Ok(&deviation[number_ends(deviation)..]);
+        }
+    }
+    if let Some(inner) = rest.strip_prefix('(').filter(|text| begins(text))
+        && let Some(after) = inner[number_ends(inner)..].strip_prefix(')')
+    {
+        return Ok(after);
+    }
+    let is_range = |sign: &str| spaced.strip_prefix(sign).map(str::trim_start).is_some_and(begins);
+    let goes_on = marked.is_none_or(|marked| !marked.is_followed_by_match);
+    if goes_on && ["-", "–", "to ", ".."].iter().any(|sign| is_range(sign)) {
+        return Err(format!("a range has two figures; {MARK}"));
+    }
+    let is_power = ["x 10", "x10", "× 10", "×10", "* 10^"].iter().any(|power| spaced.starts_with(power));
+    match is_power || spaced.strip_prefix(['e', 'E']).is_some_and(begins) {
+        true => Err("the number goes on with a power of ten; print it as 1.2e3".into()),
+        false => Ok(rest),
+    }
 }
 
 /// After a comma or an opening bracket, commas separate the elements of a list.
@@ -146,8 +216,14 @@ fn unit_after(rest: &str, marked: Option<Marked>) -> Result<Option<(Known, usize
 /// "5s 300ms" is one time or two columns.
 fn refuse_next_part(unit: &str, rest: &str, marked: Option<Marked>) -> Result<(), String> {
     let Some(seconds) = unit::seconds_of_part(unit).filter(|_| marked.is_none()) else { return Ok(()) };
-    let Some(next) = rest.strip_prefix(' ').and_then(part) else { return Ok(()) };
-    match next.seconds < seconds && next.is_whole {
+    let next = rest.trim_start_matches([' ', ',']);
+    let next = next.strip_prefix("and ").unwrap_or(next);
+    let goes_on = match part(next) {
+        Some(next) => next.seconds < seconds && next.is_whole,
+        // "1h 30", "1 day, 0:00:05".
+        None => seconds >= 60.0 && next.starts_with(|c: char| c.is_ascii_digit()),
+    };
+    match goes_on {
         true => Err(format!("the time goes on, or another begins; {MARK}")),
         false => Ok(()),
     }
