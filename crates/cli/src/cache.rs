@@ -187,8 +187,8 @@ fn usable(folder: &Folder, uid: u32) -> Result<PathBuf, String> {
         Readers::All => make_for_all(folder, uid).map(|()| folder.clone()),
     }
     .map_err(|e| named(&e.to_string()))?;
-    if folder.as_os_str().as_encoded_bytes().iter().any(|b| b": \t\n".contains(b)) {
-        return Err(named("LD_PRELOAD cannot hold a path with a space or colon in it"));
+    if folder.as_os_str().as_encoded_bytes().iter().any(|b| b": \t\n$".contains(b)) {
+        return Err(named("LD_PRELOAD cannot hold a path with a space, a colon or a dollar sign in it"));
     }
     let metadata = fs::symlink_metadata(&folder).map_err(|e| named(&e.to_string()))?;
     safe(&metadata, uid).map_err(named)?;
@@ -396,7 +396,9 @@ mod tests {
         let uid = Creds::current().uid;
         assert!(keep_in(&own(&folder), uid, &FILE).unwrap_err().contains("others may write"));
         assert!(keep_in(&own(&folder), uid + 1, &FILE).unwrap_err().contains("another user"));
-        assert!(keep_in(&own(parent.path().join("a b")), uid, &FILE).unwrap_err().contains("space or colon"));
+        assert!(
+            keep_in(&own(parent.path().join("a b")), uid, &FILE).unwrap_err().contains("a space, a colon")
+        );
     }
 
     #[test]

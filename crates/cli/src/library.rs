@@ -27,12 +27,15 @@ pub fn unpack() -> Result<PathBuf, Error> {
 /// "Dynamic string tokens"; Debian's has two).
 const GLIBC_LIB: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
 
+/// What is left of `$LIB` where a makefile sets `LD_PRELOAD = $(LD_PRELOAD)`: make replaces its variable `$L` by nothing.
+const MAKES_LIB: &str = "IB";
+
 /// A path of this file that only glibc's dynamic linker finds. musl's would load the library into a program of musl, and fail
 /// because it lacks glibc; a path that it does not find it ignores. It does not replace `$LIB`, and neither does a shell where a
 /// variable has the text. None if the folder does not take the links.
 fn for_glibc(file: &Path) -> Option<PathBuf> {
     let (folder, name) = (file.parent()?, file.file_name()?);
-    for lib in GLIBC_LIB {
+    for lib in GLIBC_LIB.into_iter().chain([MAKES_LIB]) {
         // `lib` leads to the folder itself, so that `lib/x86_64-linux-gnu` is a link in it, too.
         let link = folder.join(Path::new(lib).file_name()?);
         let leads_here = || fs::read_link(&link).is_ok_and(|to| to.as_os_str() == ".");
@@ -57,7 +60,7 @@ mod tests {
         assert_eq!(for_glibc(&file).as_ref(), Some(&path));
         assert_eq!(for_glibc(&file).as_ref(), Some(&path), "the links are there");
         assert!(!path.exists(), "without glibc nothing is found");
-        for lib in GLIBC_LIB {
+        for lib in GLIBC_LIB.into_iter().chain([MAKES_LIB]) {
             let named = path.to_str().unwrap().replace("$LIB", lib);
             assert_eq!(fs::canonicalize(named).unwrap(), fs::canonicalize(&file).unwrap());
         }

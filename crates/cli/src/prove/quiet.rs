@@ -91,7 +91,7 @@ pub fn wait_for_quiet(
     let began = Instant::now();
     let mut has_told = false;
     loop {
-        let Some(others) = Others::during(LONG_LOOK.min(limit), interrupt) else {
+        let Some(others) = Others::during(LONG_LOOK.min(limit.max(LOOK)), interrupt) else {
             return Ok(WaitEnd::Interrupted);
         };
         if others.percent < QUIET_PERCENT {
