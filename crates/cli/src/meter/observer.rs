@@ -33,13 +33,14 @@ impl Observer {
         Observer { named: program.to_owned(), program: file, found: None }
     }
 
-    /// Observes once. A zombie shows nothing: the previous observation stays.
+    /// Observes once. A process that is ending shows nothing: the previous observation stays.
     pub fn check(&mut self, pid: u32, recording: &Recording) {
         if recording.is_joined() {
             return;
         }
-        if let Ok(executable) = fs::read_link(format!("/proc/{pid}/exe")) {
-            let reached = maps_contain(pid, Path::new(library::NAME));
+        if let Ok(executable) = fs::read_link(format!("/proc/{pid}/exe"))
+            && let Some(reached) = maps_contain(pid, Path::new(library::NAME))
+        {
             self.found = Some(ObservedImage { executable, reached });
         }
     }

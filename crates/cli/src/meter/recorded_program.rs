@@ -146,7 +146,7 @@ pub fn processes_with(file: &Path) -> BTreeSet<u32> {
         .flatten()
         .flatten()
         .filter_map(pid)
-        .filter(|&pid| pid != std::process::id() && maps_contain(pid, file))
+        .filter(|&pid| pid != std::process::id() && maps_contain(pid, file) == Some(true))
         .collect()
 }
 
@@ -159,9 +159,10 @@ fn words(command: &[OsString]) -> Vec<String> {
     words.unwrap_or_default()
 }
 
-/// Whether a process has a file mapped. False for processes that may not be inspected.
-pub fn maps_contain(pid: u32, file: &Path) -> bool {
+/// Whether a process has a file mapped. None for a process that may not be inspected, and for one that is ending: that has no
+/// memory any more.
+pub fn maps_contain(pid: u32, file: &Path) -> Option<bool> {
     let file = file.to_string_lossy();
-    fs::read(format!("/proc/{pid}/maps"))
-        .is_ok_and(|maps| String::from_utf8_lossy(&maps).lines().any(|line| line.contains(&*file)))
+    let maps = fs::read(format!("/proc/{pid}/maps")).ok().filter(|maps| !maps.is_empty())?;
+    Some(String::from_utf8_lossy(&maps).lines().any(|line| line.contains(&*file)))
 }

@@ -50,7 +50,11 @@ impl TerminalSession {
     }
 
     fn wait_for(&self, text: &str) {
-        wait_until(&format!("the terminal shows {text:?}"), || self.text().contains(text));
+        let given_up = Instant::now() + Duration::from_secs(100);
+        wait_until(&format!("the terminal shows {text:?}"), || {
+            assert!(Instant::now() < given_up, "the terminal does not show {text:?}: {}", self.text());
+            self.text().contains(text)
+        });
     }
 
     fn press(&mut self, keys: &str) {
