@@ -3,7 +3,7 @@
 #include "table.h"
 #include <sys/prctl.h>
 
-enum { ROUNDS = 300 };
+enum { ROUNDS = 100 };
 
 static int call, is_in;
 
@@ -47,7 +47,7 @@ int main(int count, char **arguments)
             MUST(pthread_create(&thread, NULL, repeat, NULL));
             while (!__atomic_load_n(&is_in, __ATOMIC_SEQ_CST))
                 sched_yield();
-            for (volatile int pause = round * 17 % 5000; pause > 0; pause--)
+            for (volatile int pause = round * 51 % 5000; pause > 0; pause--)
                 ;
             MUST(pthread_kill(thread, SIGUSR1));
             MUST(pthread_join(thread, &result));
