@@ -200,14 +200,14 @@ fn usable(folder: &Folder, uid: u32) -> Result<PathBuf, String> {
 
 fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, String> {
     let folder = usable(folder, uid)?;
-    let named = |what: &str| format!("{}: {what}", folder.display());
     let path = folder.join(file.name);
     match holds(&path, uid, file) {
         // Marks the file as used now, so that it is not swept.
         true => drop(
             File::options().write(true).open(&path).and_then(|open| open.set_modified(SystemTime::now())),
         ),
-        false => write_atomically(&folder, &path, file).map_err(|e| named(&e.to_string()))?,
+        false => write_atomically(&folder, &path, file)
+            .map_err(|e| Error::failed(&folder.display().to_string(), &e).to_string())?,
     }
     Ok(path)
 }

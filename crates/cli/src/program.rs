@@ -155,7 +155,7 @@ impl Program {
         let mut command = inheriting(self.command());
         environment.apply(&mut command);
         let error = command.exec();
-        Error::CannotRun(format!("{}: {error}", self.path.display()))
+        Error::not_started(&self.path, &error)
     }
 
     /// The workload, if it is one.
