@@ -216,7 +216,7 @@ fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, 
 /// own one. It refuses a folder beneath one in which another user could replace it.
 fn make_for_owner(folder: &Path, uid: u32) -> std::io::Result<PathBuf> {
     let check = |above: &Path| {
-        ancestor::check(&fs::metadata(above)?, uid)
+        ancestor::check(above, uid)?
             .map_err(|why| std::io::Error::other(format!("{} {why}", above.display())))
     };
     let there = folder.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
