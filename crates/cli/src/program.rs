@@ -4,6 +4,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::reach;
 use crate::run_queue::{self, RunQueue};
+use crate::shell;
 use nix::unistd::User;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,7 +13,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use unspin_meter::shell_line;
 use unspin_sys::creds::Creds;
 use unspin_sys::inherited;
 
@@ -128,8 +128,7 @@ impl Program {
 
     /// The command line, for messages.
     pub fn shown(&self) -> String {
-        let words = self.command_line();
-        shell_line(&words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>())
+        shell::line(&self.command_line())
     }
 
     /// A command that starts it. Its caller decides on the standard descriptors: those of [`inheriting`] are unspin's.
