@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use unspin_sys::creds::Creds;
-use unspin_sys::inherited;
+use unspin_sys::{child, inherited};
 
 /// unspin's own workloads, by the names of their commands.
 pub const WORKLOADS: [&str; 4] = ["semopbench", "hackbench", "volano", "dbt1"];
@@ -145,6 +145,7 @@ impl Program {
             command.uid(uid).gid(gid);
         }
         inherited::hand_on_signals(&mut command);
+        child::execute_like_execvp(&mut command);
         command
     }
 

@@ -318,6 +318,13 @@ pub fn signal_on_parent_death(command: &mut Command, signal: Signal) -> &mut Com
     }
 }
 
+/// The command is executed as execvp(3) does it: a file in whose format the kernel knows no program is run by `/bin/sh`. Without a
+/// function to be called before exec, Rust's library uses posix_spawn(3), which does not.
+pub fn execute_like_execvp(command: &mut Command) -> &mut Command {
+    // SAFETY: the closure does nothing.
+    unsafe { command.pre_exec(|| Ok(())) }
+}
+
 /// Gives the command's process its own session: no terminal, its own process group, and no signals from the keyboard.
 pub fn in_new_session(command: &mut Command) -> &mut Command {
     // SAFETY: the closure makes one system call and uses neither memory nor locks: that is permitted between fork and

@@ -197,3 +197,16 @@ fn full_file_system_under_output_is_the_reason_of_a_failed_run() {
     assert_eq!(code, Some(4), "{out}{err}");
     assert!(format!("{out}{err}").replace("\n", " ").contains("its output has filled /mnt"), "{out}{err}");
 }
+
+/// execvp(3) runs it by /bin/sh, and so do shells.
+#[test]
+fn script_without_an_interpreter_is_run_by_the_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script");
+    fs::write(&script, "echo \"$1\"\nexit 7\n").unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for launcher in [["run", "--waits", "system"], ["meter", "-o", "/dev/null"]] {
+        let (out, err, code) = finish(unspin(&launcher).arg(&script).arg("a b"));
+        assert_eq!((out.as_str(), code), ("a b\n", Some(7)), "{launcher:?}: {err}");
+    }
+}
