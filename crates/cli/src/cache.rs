@@ -75,16 +75,22 @@ pub fn remember(name: &str, prefix: &str, text: &str) {
     }
 }
 
-/// Removes files beside `kept` whose names begin with `prefix`, if they have not been used for `unused` and no
-/// running program's environment names them.
+/// As many files of a kind may wait for their age.
+const MANY: usize = 200;
+/// The age for which more of them need not wait.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Removes files beside `kept` whose names begin with `prefix`, if they have not been used for `unused`, or for a day if there are
+/// many, and no running program's environment names them.
 pub fn sweep(kept: &Path, prefix: &str, unused: Duration) {
     let Some(folder) = kept.parent() else { return };
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let ours = |path: &Path| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
     };
-    let old = files.filter(|path| path != kept && ours(path) && is_old(path, unused));
-    let old: Vec<PathBuf> = old.collect();
+    let mut old: Vec<PathBuf> = files.filter(|path| path != kept && ours(path)).collect();
+    let unused = if old.len() > MANY { unused.min(DAY) } else { unused };
+    old.retain(|path| is_old(path, unused));
     if old.is_empty() {
         return;
     }
@@ -200,14 +206,14 @@ fn usable(folder: &Folder, uid: u32) -> Result<PathBuf, String> {
 
 fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, String> {
     let folder = usable(folder, uid)?;
-    let named = |what: &str| format!("{}: {what}", folder.display());
     let path = folder.join(file.name);
     match holds(&path, uid, file) {
         // Marks the file as used now, so that it is not swept.
         true => drop(
             File::options().write(true).open(&path).and_then(|open| open.set_modified(SystemTime::now())),
         ),
-        false => write_atomically(&folder, &path, file).map_err(|e| named(&e.to_string()))?,
+        false => write_atomically(&folder, &path, file)
+            .map_err(|e| Error::failed(&folder.display().to_string(), &e).to_string())?,
     }
     Ok(path)
 }
@@ -216,7 +222,7 @@ fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, 
 /// own one. It refuses a folder beneath one in which another user could replace it.
 fn make_for_owner(folder: &Path, uid: u32) -> std::io::Result<PathBuf> {
     let check = |above: &Path| {
-        ancestor::check(&fs::metadata(above)?, uid)
+        ancestor::check(above, uid)?
             .map_err(|why| std::io::Error::other(format!("{} {why}", above.display())))
     };
     let there = folder.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
@@ -419,6 +425,23 @@ mod tests {
         child.wait().unwrap();
         sweep(&path("plan-kept"), "plan-", Duration::ZERO);
         assert!(!path("plan-named").exists());
+    }
+
+    #[test]
+    fn many_unused_files_are_removed_after_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let make = |number: usize| {
+            let file = File::create(path(&format!("plan-{number}"))).unwrap();
+            file.set_modified(SystemTime::now() - 2 * DAY).unwrap();
+        };
+        (0..MANY).for_each(make);
+        sweep(&path("plan-kept"), "plan-", 30 * DAY);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), MANY);
+        make(MANY);
+        File::create(path("plan-new")).unwrap();
+        sweep(&path("plan-kept"), "plan-", 30 * DAY);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the new one stays");
     }
 
     /// `spawn` returns as soon as the child has left our memory, before it has arguments and environment of its own.

@@ -5,11 +5,12 @@
 use crate::shell;
 use std::fmt;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 use unspin_sys::creds::Creds;
+use unspin_sys::{Errno, exhausted};
 use unspin_sysv::ArenaError;
 
 /// The error of open(2) for a symbolic link with O_NOFOLLOW. From asm-generic/errno.h: `ErrorKind` has no stable name
@@ -36,9 +37,26 @@ pub enum Error {
 }
 
 impl Error {
-    /// `what` failed for the file `path`.
-    pub fn at(path: &Path, what: &str, error: impl fmt::Display) -> Error {
-        Error::Environment(format!("{}: {what}: {error}", path.display()))
+    /// `what` failed for the file `path`. Where a limit is the cause, the text says which, and how it is raised.
+    pub fn at(path: &Path, what: &str, error: impl Into<io::Error>) -> Error {
+        Error::failed(&format!("{}: {what}", path.display()), &error.into())
+    }
+
+    /// `what` failed. Where a limit is the cause, the text says which, and how it is raised.
+    pub fn failed(what: &str, error: &io::Error) -> Error {
+        Error::Environment(explained(what, error, exhausted::remedy))
+    }
+
+    /// A program could not be started. A limit that prevents it is none of the program.
+    pub fn not_started(program: &Path, error: &io::Error) -> Error {
+        let is_limit = error.raw_os_error().map(Errno).and_then(exhausted::process).is_some();
+        let text = explained(&program.display().to_string(), error, exhausted::process);
+        if is_limit { Error::Environment(text) } else { Error::CannotRun(text) }
+    }
+
+    /// A thread that unspin needs could not be started.
+    pub fn no_thread(error: &io::Error) -> Error {
+        Error::Environment(explained("no thread can be started", error, exhausted::process))
     }
 
     /// An arena cannot be used. The text says why, and which options and commands of ours help.
@@ -83,6 +101,13 @@ impl Error {
             Error::CannotRun(_) => 126,
             Error::NotFound(_) => 127,
         })
+    }
+}
+
+fn explained(what: &str, error: &io::Error, remedy: fn(Errno) -> Option<String>) -> String {
+    match error.raw_os_error().map(Errno).and_then(remedy) {
+        Some(remedy) => format!("{what}: {error}; {remedy}"),
+        None => format!("{what}: {error}"),
     }
 }
 

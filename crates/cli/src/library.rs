@@ -2,6 +2,7 @@
 
 use crate::cache::{self, CachedFile};
 use crate::error::Error;
+use crate::{shell, stderr};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,16 @@ pub fn unpack() -> Result<PathBuf, Error> {
     let name = format!("{NAME}-{}.so", &HASH[..32]);
     let file =
         cache::keep(&CachedFile { what: "the preload library", name: &name, bytes: BYTES, mode: 0o755 })?;
-    Ok(for_glibc(&file).unwrap_or(file))
+    Ok(for_glibc(&file).unwrap_or_else(|obstacle| {
+        // Where the folder does not permit links, or its file system, nothing can be done.
+        if let Some(obstacle) = obstacle {
+            stderr::say(format_args!(
+                "{}: it is in the place of a link that keeps the library from programs of other C libraries: remove it",
+                shell::quoted(&obstacle)
+            ));
+        }
+        file
+    }))
 }
 
 /// What glibc's dynamic linker puts in place of `$LIB`: the last part of the folder of its libraries, or the last two (ld.so(8),
@@ -32,19 +42,19 @@ const MAKES_LIB: &str = "IB";
 
 /// A path of this file that only glibc's dynamic linker finds. musl's would load the library into a program of musl, and fail
 /// because it lacks glibc; a path that it does not find it ignores. It does not replace `$LIB`, and neither does a shell where a
-/// variable has the text. None if the folder does not take the links.
-fn for_glibc(file: &Path) -> Option<PathBuf> {
-    let (folder, name) = (file.parent()?, file.file_name()?);
+/// variable has the text. An error if there are no links: with the file that has the place of one, if that is why.
+fn for_glibc(file: &Path) -> Result<PathBuf, Option<PathBuf>> {
+    let (folder, name) = file.parent().zip(file.file_name()).ok_or(None)?;
     for lib in GLIBC_LIB.into_iter().chain([MAKES_LIB]) {
         // `lib` leads to the folder itself, so that `lib/x86_64-linux-gnu` is a link in it, too.
-        let link = folder.join(Path::new(lib).file_name()?);
+        let link = folder.join(Path::new(lib).file_name().ok_or(None)?);
         let leads_here = || fs::read_link(&link).is_ok_and(|to| to.as_os_str() == ".");
         // Another process may have created it meanwhile.
         if !leads_here() && symlink(".", &link).is_err() && !leads_here() {
-            return None;
+            return Err(fs::symlink_metadata(&link).is_ok().then_some(link));
         }
     }
-    Some(folder.join("$LIB").join(name))
+    Ok(folder.join("$LIB").join(name))
 }
 
 #[cfg(test)]
@@ -57,8 +67,8 @@ mod tests {
         let file = folder.path().join("library.so");
         fs::write(&file, "library").unwrap();
         let path = folder.path().join("$LIB/library.so");
-        assert_eq!(for_glibc(&file).as_ref(), Some(&path));
-        assert_eq!(for_glibc(&file).as_ref(), Some(&path), "the links are there");
+        assert_eq!(for_glibc(&file).as_ref(), Ok(&path));
+        assert_eq!(for_glibc(&file).as_ref(), Ok(&path), "the links are there");
         assert!(!path.exists(), "without glibc nothing is found");
         for lib in GLIBC_LIB.into_iter().chain([MAKES_LIB]) {
             let named = path.to_str().unwrap().replace("$LIB", lib);
@@ -66,6 +76,7 @@ mod tests {
         }
         fs::remove_file(folder.path().join("lib64")).unwrap();
         fs::write(folder.path().join("lib64"), "not a link").unwrap();
-        assert_eq!(for_glibc(&file), None);
+        assert_eq!(for_glibc(&file), Err(Some(folder.path().join("lib64"))));
+        assert_eq!(for_glibc(Path::new("/no/such/folder/library.so")), Err(None));
     }
 }

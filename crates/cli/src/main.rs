@@ -16,6 +16,7 @@ mod meter;
 mod observed;
 mod options;
 mod outfile;
+mod output_file;
 mod plan;
 mod profile;
 mod program;
@@ -39,8 +40,17 @@ mod wakeup;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
+use unspin_sys::stack;
+
+/// Bytes of the stack that every command may use: the parser of the command line alone uses hundreds of KiB.
+const STACK_BYTES: usize = 4 << 20;
 
 fn main() -> ExitCode {
+    stack::with_at_least(STACK_BYTES, perform)
+}
+
+/// Performs the command of the command line.
+fn perform() -> ExitCode {
     let outcome = match CommandLine::read().command {
         Command::Prove(options) => prove::run(&options),
         Command::Scale(options) => scale::run(&options),

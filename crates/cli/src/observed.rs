@@ -100,7 +100,7 @@ impl<S: Sink + Send + 'static> Reader<S> {
         let (hand_over, session) = mpsc::channel::<Session>();
         let (stop, stopped) = mpsc::channel();
         // Before the events are opened: it would inherit them.
-        let thread = thread::spawn(move || {
+        let read = move || {
             sched::become_real_time();
             let Ok(mut session) = session.recv() else { return (sink, Stacks::default(), Losses::default()) };
             sink.begin(&session, clock::monotonic_ns());
@@ -116,7 +116,8 @@ impl<S: Sink + Send + 'static> Reader<S> {
             let (stacks, losses) = session.finish(&mut |record, stacks| sink.note(record, stacks));
             sink.end(end);
             (sink, stacks, losses)
-        });
+        };
+        let thread = thread::Builder::new().spawn(read).map_err(|e| Error::no_thread(&e))?;
         let mut session = Session::open(config).map_err(failed)?;
         session.start().map_err(failed)?;
         hand_over.send(session).expect("the thread waits for it");
@@ -143,8 +144,7 @@ pub fn observe<S: Sink + Send + 'static>(
     let mut running = match program {
         Some((program, mut command)) => {
             let relay = Relay::install()?;
-            let child =
-                command.spawn().map_err(|e| Error::CannotRun(format!("{}: {e}", program.path.display())))?;
+            let child = command.spawn().map_err(|e| Error::not_started(&program.path, &e))?;
             Running::Program(relay, child.id())
         }
         None => Running::Until(Stop::new(config.target, limit)?),
@@ -200,7 +200,7 @@ impl Stop {
             // The second signal ends unspin at once, even while it prepares the report.
             signal_hook::flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&signal))
                 .and_then(|_| signal_hook::flag::register(number, Arc::clone(&signal)))
-                .map_err(|e| Error::Environment(format!("signal {number} cannot be caught: {e}")))?;
+                .map_err(|e| Error::failed(&format!("signal {number} cannot be caught"), &e))?;
         }
         let process = match target {
             Target::Tree(tid) => Some(process_of(tid).and_then(ThreadGroup::of).unwrap_or_default()),

@@ -4,6 +4,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::reach;
 use crate::run_queue::{self, RunQueue};
+use crate::shell;
 use nix::unistd::User;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,9 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use unspin_meter::shell_line;
 use unspin_sys::creds::Creds;
-use unspin_sys::inherited;
+use unspin_sys::{child, inherited};
 
 /// unspin's own workloads, by the names of their commands.
 pub const WORKLOADS: [&str; 4] = ["semopbench", "hackbench", "volano", "dbt1"];
@@ -128,8 +128,7 @@ impl Program {
 
     /// The command line, for messages.
     pub fn shown(&self) -> String {
-        let words = self.command_line();
-        shell_line(&words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>())
+        shell::line(&self.command_line())
     }
 
     /// A command that starts it. Its caller decides on the standard descriptors: those of [`inheriting`] are unspin's.
@@ -146,6 +145,7 @@ impl Program {
             command.uid(uid).gid(gid);
         }
         inherited::hand_on_signals(&mut command);
+        child::execute_like_execvp(&mut command);
         command
     }
 
@@ -155,7 +155,7 @@ impl Program {
         let mut command = inheriting(self.command());
         environment.apply(&mut command);
         let error = command.exec();
-        Error::CannotRun(format!("{}: {error}", self.path.display()))
+        Error::not_started(&self.path, &error)
     }
 
     /// The workload, if it is one.

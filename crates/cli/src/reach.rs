@@ -45,12 +45,13 @@ pub fn executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0)
 }
 
-/// The program that the kernel executes in the end: the interpreter of a script, any other file itself.
+/// The program that is executed in the end: the interpreter of a script, any other file itself.
 pub fn interpreter(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
     for _ in 0..DEPTH_MAX {
         match read_head(&path) {
             Ok(head) if head.starts_with(b"#!") => path = named_interpreter(&head).to_path_buf(),
+            Ok(head) if is_shell_script(&head) => path = SHELL.into(),
             _ => break,
         }
     }
@@ -83,7 +84,11 @@ fn check_at(path: &Path, creds: &Creds, reached: Reached, depth: Depth) -> Resul
         Err(e) => return refuse(e.to_string()),
     };
     if head.starts_with(b"#!") {
-        return check_script(path, &head, creds, reached, depth);
+        return check_script(path, named_interpreter(&head), creds, reached, depth);
+    }
+    // Only of the first file: the kernel refuses it as an interpreter.
+    if depth.0 == 0 && is_shell_script(&head) {
+        return check_script(path, Path::new(SHELL), creds, reached, depth);
     }
     privileges(path, &metadata, creds).map_or(Ok(()), |why| {
         refuse(format!("{why}: the dynamic linker ignores LD_PRELOAD for it; run a copy without (cp)"))
@@ -115,12 +120,11 @@ fn read_head(path: &Path) -> std::io::Result<Vec<u8>> {
 
 fn check_script(
     path: &Path,
-    head: &[u8],
+    interpreter: &Path,
     creds: &Creds,
     reached: Reached,
     depth: Depth,
 ) -> Result<(), Error> {
-    let interpreter = named_interpreter(head);
     let refuse = |why: String| {
         let script = path.display();
         Err(Error::CannotRun(format!("{script}: its interpreter {}: {why}", interpreter.display())))
@@ -137,6 +141,16 @@ fn check_script(
         }
         other => other,
     }
+}
+
+/// The shell that execvp(3) starts for a file in whose format the kernel knows no program (ENOEXEC).
+const SHELL: &str = "/bin/sh";
+
+/// Whether a file is a text without `#!`, which shells and execvp(3) run as a script. POSIX ("sh", "Command Search and Execution")
+/// lets a shell refuse a file with a byte 0 in its first line.
+fn is_shell_script(head: &[u8]) -> bool {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    !head.starts_with(b"\x7fELF") && !head.starts_with(b"#!") && !line.contains(&0)
 }
 
 /// The interpreter in a script's first line.
@@ -192,7 +206,7 @@ enum Obstacle {
 fn linkage(head: &[u8]) -> Option<Obstacle> {
     let refuse = |why: &str| Some(Obstacle::Foreign(why.into()));
     if !head.starts_with(b"\x7fELF") {
-        return refuse("is neither an ELF program nor a script that begins with #!");
+        return refuse("is neither an ELF program nor a script");
     }
     let foreign = || refuse("is not a 64-bit x86 program: the preload library is");
     // 32-bit programs have another header, so the class is checked first: e_ident[EI_CLASS] of elf(5).
@@ -244,7 +258,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let f = |name, contents: &[u8], mode| refusal(&file(folder.path(), name, contents, mode));
         assert!(f("plain", b"\x7fELF", 0o644).contains("not executable"));
-        assert!(f("text", b"hello\n", 0o755).contains("neither an ELF program nor a script"));
+        assert!(f("data", b"MZ\0\x01\n", 0o755).contains("neither an ELF program nor a script"));
+        let script = file(folder.path(), "script", b"exit 7\n", 0o755);
+        assert!(check(&script, &Creds::current()).is_ok() && interpreter(&script) == Path::new(SHELL));
+        assert!(
+            f("nested", format!("#!{}\n", script.display()).as_bytes(), 0o755)
+                .contains("neither an ELF program")
+        );
         assert!(f("short", b"\x7fELF\x02\x01", 0o755).contains("damaged"));
         assert!(f("32-bit", b"\x7fELF\x01\x01", 0o755).contains("not a 64-bit x86"));
         assert!(f("lost", b"#! /no/such/interpreter -x\n", 0o755).contains("/no/such/interpreter"));
@@ -288,8 +308,8 @@ mod tests {
             assert!(refusal(path).contains("statically linked"));
             check_launcher(path, &Creds::current()).unwrap();
         }
-        let text = file(folder.path(), "text", b"hello\n", 0o755);
-        assert!(check_launcher(&text, &Creds::current()).is_err());
+        let data = file(folder.path(), "data", b"\0hello\n", 0o755);
+        assert!(check_launcher(&data, &Creds::current()).is_err());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use unspin_sys::child;
+use unspin_sys::child::{self, End, Ended};
 use unspin_sys::creds::Creds;
 use unspin_sys::process;
 
@@ -39,10 +39,18 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     // child, and the program may wait for all of its children.
     let is_counted = plan.is_some() || program.run_queue.is_some() || is_launcher(&program);
     let is_observed = is_counted && !child::adopts_orphans();
-    let observed = is_observed.then(|| Observed::new(plan, options, &program).ok()).flatten();
-    if let Some(observed) = &observed {
-        observed.start_observer(&inherited);
-    }
+    let observed = is_observed.then(|| Observed::new(plan, options, &program)).and_then(|observed| {
+        let unobserved = |e: &Error| stderr::say(format_args!("what is replaced is not counted: {e}"));
+        observed
+            .inspect_err(|e| {
+                if options.verbose {
+                    unobserved(e)
+                }
+            })
+            .ok()
+    });
+    // Without an observer nothing would remove the tally.
+    let observed = observed.filter(|observed| observed.start_observer(&inherited));
     Err(program.replace_process(&Environment {
         library: &library,
         engine,
@@ -93,9 +101,9 @@ impl<'o> Observed<'o> {
         Ok(Observed { plan, tally, scratch, options, program })
     }
 
-    /// Starts the observer. Its parent ends at once, so that it does not become a child of the program. If it cannot be
-    /// started, nothing is reported.
-    fn start_observer(&self, inherited: &[u32]) {
+    /// Starts the observer. Its parent ends at once, so that it does not become a child of the program. Returns false if it cannot be
+    /// started; then nothing is reported.
+    fn start_observer(&self, inherited: &[u32]) -> bool {
         let program = process::pid();
         let observe = || {
             // Readers of the program's pipes would see no end. Standard error stays, for the report.
@@ -107,13 +115,10 @@ impl<'o> Observed<'o> {
             let _ = fs::remove_dir_all(self.scratch.folder());
             0
         };
-        let started = child::fork(|| {
-            let _ = child::fork(observe);
-            0
-        });
-        if let Ok(pid) = started {
-            let _ = child::wait_for(pid, SLICE);
-        }
+        let started = child::fork(|| i32::from(child::fork(observe).is_err()));
+        let Ok(pid) = started else { return false };
+        let ended = child::wait_for(pid, SLICE);
+        !matches!(ended, Ok(Some(Ended { end: End::Exited(1), .. })))
     }
 
     /// Prints what was replaced, if the user asked for that, and which entries replaced nothing.

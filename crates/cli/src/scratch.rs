@@ -45,9 +45,10 @@ pub const DBT1: Owner = Owner { prefix: "unspin-dbt1-", kept: Duration::ZERO };
 /// A folder of this process.
 #[derive(Debug)]
 pub struct Scratch {
-    folder: TempDir,
-    /// Locked as long as this process lives.
+    /// Locked as long as this process lives. Before the folder: the removal of that needs a descriptor, which this may be the last
+    /// one to have (`ulimit -n`).
     _lock: File,
+    folder: TempDir,
 }
 
 impl Scratch {
@@ -81,7 +82,7 @@ impl Scratch {
         let lock = regular::create(&unnamed, 0o600)?;
         lock.lock()?;
         fs::rename(unnamed, folder.path().join(LOCK))?;
-        Ok(Scratch { folder, _lock: lock })
+        Ok(Scratch { _lock: lock, folder })
     }
 
     /// Its path.

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use unspin_sys::Errno;
+use unspin_sys::{Errno, exhausted};
 
 /// Error when a recording is created or opened. Its text is one line with the file and the remedy.
 #[derive(Debug)]
@@ -57,7 +57,13 @@ impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.reason {
-            Reason::Create(e) => write!(f, "cannot create recording {path}: {e}; choose another place"),
+            Reason::Create(e) => {
+                let known = e.raw_os_error().map(Errno).filter(|&e| e != Errno::ENOSPC);
+                let remedy = known.and_then(exhausted::remedy);
+                let remedy = remedy.unwrap_or_else(|| "free space there or choose another place".into());
+                let size = if known == Some(Errno::EFBIG) { ", or give it less by --size" } else { "" };
+                write!(f, "cannot create recording {path}: {e}; {remedy}{size}")
+            }
             Reason::Open(e) => write!(f, "cannot open recording {path}: {e}"),
             Reason::Map(Errno::ENOMEM) => write!(
                 f,

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::time::Duration;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::process::Liveness;
-use unspin_sys::{clock, mem::Mapping, process, sched};
+use unspin_sys::{Errno, clock, limits, mem::Mapping, process, sched};
 
 /// Version of the file format that this crate writes and reads. Version 3 adds rows for waits for descriptors, joins
 /// and futexes; a reader of version 2 would report these as locks.
@@ -46,9 +46,14 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 8 GiB; the CPUs that the calling thread may run on; everything.
+    /// 8 GiB, or as much as a file may have (`ulimit -f`); the CPUs that the calling thread may run on; everything.
     fn default() -> Config {
-        Config { bytes: 8 << 30, cpus: sched::affinity_count() as u32, level: Level::Full }
+        let bytes = limits::file_size() / BYTES as u64 * BYTES as u64;
+        Config {
+            bytes: bytes.clamp(8 * BYTES as u64, 8 << 30),
+            cpus: sched::affinity_count() as u32,
+            level: Level::Full,
+        }
     }
 }
 
@@ -103,7 +108,11 @@ impl Recording {
     fn fill(file: File, pages: u64, config: Config) -> Result<Recording, Reason> {
         file.set_len(pages * BYTES as u64).map_err(Reason::Create)?;
         let map = Mapping::shared(&file, pages as usize * BYTES).map_err(Reason::Map)?;
-        Pages::of(&map).populate(0, 1).map_err(Reason::Map)?;
+        Pages::of(&map).populate(0, 1).map_err(|error| match error {
+            // madvise(2): EFAULT where a store would have raised SIGBUS.
+            Errno::EFAULT => Reason::Map(Errno::ENOSPC),
+            other => Reason::Map(other),
+        })?;
         header::write(map.words(), pages, config.cpus.max(1), config.level);
         Ok(Recording::new(map, Some(file), config.level, Access::Write))
     }

@@ -3,7 +3,7 @@
 use crate::{Errno, raw};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a child ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,7 +126,7 @@ pub fn try_wait_any() -> Result<Option<Ended>, Errno> {
 
 /// Waits until the child has ended, the time is up, or a signal has arrived: `None` in the latter two cases.
 pub fn wait_for(pid: u32, patience: Duration) -> Result<Option<Ended>, Errno> {
-    if !readable_within(&Pidfd::open(pid)?, patience)? {
+    if !ended_within(pid, patience)? {
         return Ok(None);
     }
     wait4(pid as i32, libc::WNOHANG)
@@ -135,7 +135,37 @@ pub fn wait_for(pid: u32, patience: Duration) -> Result<Option<Ended>, Errno> {
 /// Waits as [`wait_for`] does, and returns whether the child has ended. The child stays a zombie, still visible in
 /// `/proc`, until it is waited for.
 pub fn ended_within(pid: u32, patience: Duration) -> Result<bool, Errno> {
-    readable_within(&Pidfd::open(pid)?, patience)
+    match Pidfd::open(pid) {
+        Ok(pidfd) => readable_within(&pidfd, patience),
+        Err(Errno::EMFILE | Errno::ENFILE) => ended_without_descriptor(pid, patience),
+        Err(error) => Err(error),
+    }
+}
+
+/// The same where no descriptor is left: looks from time to time.
+fn ended_without_descriptor(pid: u32, patience: Duration) -> Result<bool, Errno> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let until = Instant::now().checked_add(patience);
+    loop {
+        // SAFETY: a zeroed siginfo is a valid one.
+        let mut info: libc::siginfo_t = unsafe { core::mem::zeroed() };
+        let options = (libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) as usize;
+        let arguments = [libc::P_PID as usize, pid as usize, &raw mut info as usize, options, 0];
+        // SAFETY: the kernel fills the live structure.
+        unsafe { raw::call(libc::SYS_waitid, arguments) }?;
+        // SAFETY: waitid(2) sets the pid of a child that has ended, and leaves 0 otherwise.
+        if unsafe { info.si_pid() } != 0 {
+            return Ok(true);
+        }
+        let left = until.map_or(PAUSE, |until| until.saturating_duration_since(Instant::now()));
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: left.min(PAUSE).as_nanos() as i64 };
+        // SAFETY: a live timespec, and no place for the rest.
+        let slept = unsafe { raw::call(libc::SYS_nanosleep, [&raw const pause as usize, 0]) };
+        // A signal ends the wait early.
+        if left.is_zero() || slept.is_err() {
+            return Ok(false);
+        }
+    }
 }
 
 fn wait4(pid: i32, options: i32) -> Result<Option<Ended>, Errno> {
@@ -288,6 +318,13 @@ pub fn signal_on_parent_death(command: &mut Command, signal: Signal) -> &mut Com
     }
 }
 
+/// The command is executed as execvp(3) does it: a file in whose format the kernel knows no program is run by `/bin/sh`. Without a
+/// function to be called before exec, Rust's library uses posix_spawn(3), which does not.
+pub fn execute_like_execvp(command: &mut Command) -> &mut Command {
+    // SAFETY: the closure does nothing.
+    unsafe { command.pre_exec(|| Ok(())) }
+}
+
 /// Gives the command's process its own session: no terminal, its own process group, and no signals from the keyboard.
 pub fn in_new_session(command: &mut Command) -> &mut Command {
     // SAFETY: the closure makes one system call and uses neither memory nor locks: that is permitted between fork and
@@ -323,6 +360,16 @@ mod tests {
         signal_group(pid, Signal::Terminate).unwrap();
         let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
         assert_eq!(ended.end, End::Killed(libc::SIGTERM));
+    }
+
+    #[test]
+    fn end_is_seen_without_a_descriptor() {
+        let pid = started(Command::new("sleep").arg("1000"));
+        assert_eq!(ended_without_descriptor(pid, Duration::from_millis(1)), Ok(false));
+        signal_group(pid, Signal::Kill).unwrap();
+        while !ended_without_descriptor(pid, Duration::from_secs(100)).unwrap() {}
+        assert_eq!(wait_for(pid, Duration::ZERO).unwrap().unwrap().end, End::Killed(libc::SIGKILL));
+        assert_eq!(ended_without_descriptor(pid, Duration::ZERO), Err(Errno::ECHILD));
     }
 
     #[test]

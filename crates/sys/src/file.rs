@@ -181,6 +181,32 @@ fn with_c_string<R>(path: &Path, f: impl FnOnce(&CStr) -> Result<R, Errno>) -> R
     f(CStr::from_bytes_until_nul(&buffer).map_err(|_| Errno(libc::ENAMETOOLONG))?)
 }
 
+/// Frees the first bytes of a file, which then read as zeros; its length and the offsets of the others stay (fallocate(2)).
+///
+/// # Errors
+/// `EOPNOTSUPP` if the file system cannot.
+pub fn free_front(file: &File, bytes: u64) -> Result<(), Errno> {
+    let how = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
+    // SAFETY: takes no pointer.
+    unsafe { raw::call(libc::SYS_fallocate, [file.as_raw_fd() as usize, how, 0, bytes as usize]) }.map(|_| ())
+}
+
+/// Bytes that the caller can still write to the file system of an open file.
+///
+/// # Errors
+/// Those of fstatfs(2).
+pub fn space_left(file: &File) -> Result<u64, Errno> {
+    // SAFETY: a zeroed statfs is a valid one, which the kernel fills.
+    let about = unsafe {
+        let mut about: libc::statfs = core::mem::zeroed();
+        raw::call(libc::SYS_fstatfs, [file.as_raw_fd() as usize, &raw mut about as usize])?;
+        about
+    };
+    // Root may use what is kept back from others.
+    let blocks = if crate::creds::Creds::current().uid == 0 { about.f_bfree } else { about.f_bavail };
+    Ok(blocks.saturating_mul(about.f_bsize as u64))
+}
+
 /// Whether a read(2) of a descriptor would return data at once. Of a file in a file system that is always true.
 pub fn has_data(file: BorrowedFd<'_>) -> bool {
     let mut poll = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -208,6 +234,22 @@ mod tests {
         assert!(!has_data(reader.as_fd()));
         writer.write_all(b"x").unwrap();
         assert!(has_data(reader.as_fd()));
+    }
+
+    #[test]
+    fn front_of_a_file_is_freed_and_its_end_stays() {
+        use std::os::unix::fs::MetadataExt;
+        let path = std::env::temp_dir().join(format!("unspin-sys-front-{}", std::process::id()));
+        std::fs::write(&path, [7; 64 << 10]).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.sync_all().unwrap();
+        let before = file.metadata().unwrap().blocks();
+        if free_front(&file, 32 << 10).is_ok() {
+            assert!(file.metadata().unwrap().blocks() < before);
+            assert!(std::fs::read(&path).unwrap() == [vec![0; 32 << 10], vec![7; 32 << 10]].concat());
+        }
+        assert!(space_left(&file).is_ok());
+        remove(&path).unwrap();
     }
 
     #[test]

@@ -3,6 +3,10 @@
 //! SIGCHLD cannot wait for its children (wait(2)), so the constructor here ends that. A program that launches another one hands
 //! on what it got.
 //!
+//! A file that would become longer than permitted (`ulimit -f`) kills its writer by SIGXFSZ. The constructor lets that signal run a
+//! handler, so that the writer gets EFBIG, and says so. exec gives a handled signal its default action, which a program gets where
+//! its launcher got it.
+//!
 //! The constructor records all of it before the runtime starts. So the feature `inherited` is for programs, and not for libraries.
 //! What else the runtime sets up, an alternate stack and handlers for faults, does not outlive execve(2).
 
@@ -33,6 +37,19 @@ extern "C" fn record() {
     if is_ignored(libc::SIGCHLD) {
         set_action(libc::SIGCHLD, libc::SIG_DFL);
     }
+    if !is_ignored(libc::SIGXFSZ) {
+        survive_long_files();
+    }
+}
+
+fn survive_long_files() {
+    extern "C" fn go_on(_: i32) {}
+    // SAFETY: a zeroed sigaction is a valid one: no flags, and an empty mask.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    action.sa_sigaction = go_on as *const () as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: a live action, whose handler does nothing. libc's function, because the kernel wants code for the return from it.
+    let _ = unsafe { libc::sigaction(libc::SIGXFSZ, &action, core::ptr::null_mut()) };
 }
 
 fn bit(signal: i32) -> u64 {

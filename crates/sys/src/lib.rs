@@ -10,14 +10,14 @@
 //!   (eventfd and epoll), [`timer`] (timerfd), [`local`] (words with one writer);
 //! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
 //!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`],
-//!   [`regular`] (files under names of others);
+//!   [`regular`] (files under names of others), [`stack`] (a larger stack than the limit permits);
 //! - processes and threads: [`process`] (identity and life), [`child`] (child processes), `inherited` (what
 //!   a launched program gets from the parent of its launcher; a feature), [`generation`] (detects a
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
 //!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`],
 //!   [`namespace`] (IPC namespaces);
 //! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] and [`next_id`] (the live
-//!   `kernel.*` settings), [`entry!`] (hooks that know their caller), [`private`] (names of libc that a program cannot
+//!   `kernel.*` settings), [`exhausted`] (what a limit that is reached is called, and its remedy), [`entry!`] (hooks that know their caller), [`private`] (names of libc that a program cannot
 //!   intercept), [`printable`] (names without control characters), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
 
@@ -33,6 +33,7 @@ pub mod creds;
 pub mod entry;
 mod errno;
 pub mod event;
+pub mod exhausted;
 pub mod fault;
 pub mod file;
 pub mod futex;
@@ -57,6 +58,7 @@ pub mod regular;
 pub mod robust;
 pub mod sched;
 pub mod signal;
+pub mod stack;
 pub mod thread_exit;
 pub mod tid;
 pub mod timer;

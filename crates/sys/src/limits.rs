@@ -92,9 +92,24 @@ impl ShmLimits {
 /// The maximum length of a file that this process may create, in bytes (`RLIMIT_FSIZE`); `u64::MAX` if there is no
 /// limit.
 pub fn file_size() -> u64 {
+    of_process(libc::RLIMIT_FSIZE)
+}
+
+/// One more than the highest number of a descriptor that this process may have (`RLIMIT_NOFILE`).
+pub fn open_files() -> u64 {
+    of_process(libc::RLIMIT_NOFILE)
+}
+
+/// The maximum size of the main thread's stack, in bytes (`RLIMIT_STACK`); `u64::MAX` if there is no limit.
+pub fn stack() -> u64 {
+    of_process(libc::RLIMIT_STACK)
+}
+
+/// A soft limit of getrlimit(2).
+fn of_process(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: writes the live structure. A failure, which the manual does not mention, leaves it unlimited.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    unsafe { libc::getrlimit(resource, &mut limit) };
     limit.rlim_cur
 }
 

@@ -73,6 +73,12 @@ impl Mapping {
         Self::map(len, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, READ_WRITE)
     }
 
+    /// Private zeroed memory. Reserves nothing: a page is allocated at its first write.
+    pub(crate) fn private(len: usize) -> Result<Mapping, Errno> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        Self::map(len, flags, -1, READ_WRITE)
+    }
+
     fn map(len: usize, flags: i32, fd: i32, prot: i32) -> Result<Mapping, Errno> {
         // SAFETY: no address is given, so no existing mapping is touched.
         let start = unsafe {

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 /// One line: every character that changes a terminal is escaped.
 pub fn line(text: &str) -> Cow<'_, str> {
@@ -29,14 +30,27 @@ pub fn bytes(line: &[u8]) -> String {
     shown
 }
 
-/// Whether a character is no part of a line: control characters, and those that change the direction or the line of the
-/// characters behind them.
+/// Whether a character is no part of a line: control characters; those that change the direction or the line of the characters behind
+/// them; and those that are not seen, so that two names would look alike.
 pub fn changes_terminal(character: char) -> bool {
-    const DIRECTIONS: [char; 13] = [
-        '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}',
-        '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+    /// The property `Bidi_Control` of Unicode.
+    const DIRECTIONS: [RangeInclusive<char>; 4] =
+        ['\u{061c}'..='\u{061c}', '\u{200e}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    /// Separators of lines and paragraphs (Zl, Zp).
+    const LINES: [RangeInclusive<char>; 1] = ['\u{2028}'..='\u{2029}'];
+    /// Characters without width: of the category Cf, or `Default_Ignorable_Code_Point`.
+    const UNSEEN: [RangeInclusive<char>; 8] = [
+        '\u{00ad}'..='\u{00ad}',
+        '\u{180e}'..='\u{180e}',
+        '\u{200b}'..='\u{200d}',
+        '\u{2060}'..='\u{2065}',
+        '\u{206a}'..='\u{206f}',
+        '\u{feff}'..='\u{feff}',
+        '\u{fff9}'..='\u{fffb}',
+        '\u{e0000}'..='\u{e0fff}',
     ];
-    character.is_control() || DIRECTIONS.contains(&character)
+    let is_in = |ranges: &[RangeInclusive<char>]| ranges.iter().any(|range| range.contains(&character));
+    character.is_control() || !character.is_ascii() && (is_in(&DIRECTIONS) || is_in(&LINES) || is_in(&UNSEEN))
 }
 
 /// A word for a shell, quoted if it would be read otherwise: by apostrophes, or as `$'…'` if they would not keep it on one line.
@@ -106,6 +120,21 @@ mod tests {
         }
         assert_eq!(line("\x1b[2J\x07\n\u{9b}31m\u{202e}"), r"\x1b[2J\x07\n\xc2\x9b31m\xe2\x80\xae");
         assert!(matches!(line("std::vec<a, ä>::push"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn every_character_of_direction_and_every_unseen_one_is_escaped() {
+        let directions =
+            "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+        for character in directions
+            .chars()
+            .chain("\u{2028}\u{2029}\u{200b}\u{200d}\u{2060}\u{feff}\u{ad}\u{e0041}".chars())
+        {
+            assert!(changes_terminal(character), "{:x}", character as u32);
+        }
+        assert_eq!(line("a\u{61c}b"), r"a\xd8\x9cb");
+        assert_eq!(shell_word("a\u{200b}b".as_bytes()), r"$'a\xe2\x80\x8bb'");
+        assert!(!"aZ ä€日😀é".contains(changes_terminal));
     }
 
     #[test]

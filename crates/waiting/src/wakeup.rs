@@ -13,7 +13,7 @@
 use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use unspin_sync::sync::Arc;
-use unspin_sync::thread;
+use unspin_sync::thread::{Builder, JoinHandle};
 use unspin_sys::event::{Epoll, EventFd};
 use unspin_sys::{Errno, clock, futex, sched};
 
@@ -47,12 +47,12 @@ impl MeasuredWakeUp {
     /// thread or descriptor.
     pub fn measure() -> Result<MeasuredWakeUp, Errno> {
         // In a separate thread, so that the caller keeps its CPU affinity.
-        let measured = thread::spawn(|| {
+        let measured = started(|| {
             let cpus = sched::allowed_cpus();
             let (waker, sleeper) = (cpus.first().copied(), cpus.get(1).copied());
             waker.inspect(|&cpu| sched::stay_on(cpu));
             MeasuredWakeUp::measure_against(sleeper)
-        });
+        })?;
         measured.join().unwrap_or(Err(Errno::EAGAIN))
     }
 
@@ -68,7 +68,7 @@ impl MeasuredWakeUp {
             EventFd::post,
             Arc::new(event),
             cpu,
-        );
+        )?;
         let futex_ns = median_of(
             |word: &AtomicU32| {
                 // Acquire: pairs with the Release below.
@@ -85,7 +85,7 @@ impl MeasuredWakeUp {
             },
             Arc::new(AtomicU32::new(0)),
             cpu,
-        );
+        )?;
         Ok(MeasuredWakeUp { futex_ns, epoll_ns })
     }
 
@@ -100,6 +100,11 @@ impl MeasuredWakeUp {
     }
 }
 
+/// A thread, unless no more are permitted (`ulimit -u`).
+fn started<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> Result<JoinHandle<R>, Errno> {
+    Builder::new().spawn(body).map_err(|_| Errno::EAGAIN)
+}
+
 /// The median time, in nanoseconds, from the beginning of `wakes` to the end of `sleeps` in another thread, on that
 /// CPU.
 fn median_of<T: Send + Sync + 'static>(
@@ -107,12 +112,12 @@ fn median_of<T: Send + Sync + 'static>(
     wakes: impl Fn(&T),
     what: Arc<T>,
     cpu: Option<usize>,
-) -> u64 {
+) -> Result<u64, Errno> {
     let awake_at = Arc::new(AtomicU64::new(0));
     let is_over = Arc::new(AtomicBool::new(false));
     let sleeper = {
         let (what, awake_at, is_over) = (Arc::clone(&what), Arc::clone(&awake_at), Arc::clone(&is_over));
-        thread::spawn(move || {
+        started(move || {
             cpu.inspect(|&cpu| sched::stay_on(cpu));
             loop {
                 sleeps(&what);
@@ -125,7 +130,7 @@ fn median_of<T: Send + Sync + 'static>(
                     break;
                 }
             }
-        })
+        })?
     };
     let mut times = Vec::with_capacity(ROUNDS);
     let end = clock::monotonic_ns() + TIME_MAX.as_nanos() as u64;
@@ -156,15 +161,15 @@ fn median_of<T: Send + Sync + 'static>(
     }
     let _ = sleeper.join();
     if times.len() < ROUNDS_MIN {
-        return ASSUMED_NS;
+        return Ok(ASSUMED_NS);
     }
     times.sort_unstable();
     let ticks = u128::from(times[times.len() / 2]);
-    match (ticks * 1_000_000_000 / u128::from(clock::ticks_per_second().max(1))) as u64 {
+    Ok(match (ticks * 1_000_000_000 / u128::from(clock::ticks_per_second().max(1))) as u64 {
         // A measured cost is never the assumed one.
         ASSUMED_NS => ASSUMED_NS + 1,
         measured => measured,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -175,7 +180,7 @@ mod tests {
     #[test]
     fn sleeper_that_starts_late_is_waited_for() {
         let late = |_: &()| sched::sleep(4 * TIME_MAX);
-        assert_eq!(median_of(late, |()| (), Arc::new(()), None), ASSUMED_NS);
+        assert_eq!(median_of(late, |()| (), Arc::new(()), None), Ok(ASSUMED_NS));
     }
 
     #[test]

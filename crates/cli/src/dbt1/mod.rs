@@ -25,7 +25,7 @@ pub fn run(options: &options::Dbt1Options) -> Result<ExitCode, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in without_ignored(&[SIGHUP, SIGINT, SIGTERM]) {
         signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|e| Error::Environment(format!("signal {signal} cannot be caught: {e}")))?;
+            .map_err(|e| Error::failed(&format!("signal {signal} cannot be caught"), &e))?;
     }
     let scratch = Scratch::on_disk(DBT1, Creds::current().uid)?;
     let progress = Progress::new(&options);

@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fmt::Write;
 use unspin_meter::{WORTH_IT, add_note};
 
@@ -69,8 +70,9 @@ impl Step {
 
 /// Whether `unspin prove --runqueue` accepts the program: the workload volano, unless its own options choose the threads or
 /// the queue. Of other programs it is not known before they run.
-fn has_run_queue(words: &[String]) -> bool {
-    let chooses = |word: &String| ["--model", "--runqueue"].iter().any(|option| word.starts_with(option));
+fn has_run_queue(words: &[OsString]) -> bool {
+    let starts = |word: &OsString, option: &str| word.as_encoded_bytes().starts_with(option.as_bytes());
+    let chooses = |word: &OsString| ["--model", "--runqueue"].iter().any(|option| starts(word, option));
     words.first().is_some_and(|name| name == "volano") && !words.iter().any(chooses)
 }
 
@@ -136,10 +138,9 @@ mod tests {
     use super::*;
     use crate::options::CommandLine;
     use clap::Parser;
-    use std::ffi::OsString;
 
     fn program(words: &[&str]) -> Subject {
-        Subject::Program(words.iter().map(|word| word.to_string()).collect())
+        Subject::Program(words.iter().map(|word| word.into()).collect())
     }
 
     #[test]

@@ -4,20 +4,20 @@ use crate::options::ObserveOptions;
 use crate::program::Program;
 use crate::reach;
 use crate::runtime::Runtime;
+use crate::shell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use unspin_meter::shell_line;
 use unspin_sys::creds::Creds;
 
 /// What is observed: the part of a command line behind the options.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// A program that unspin starts, with its arguments.
-    Program(Vec<String>),
+    Program(Vec<OsString>),
     /// A running process.
     Process(u32),
     /// All processes, while a program runs if there is one.
-    System(Vec<String>),
+    System(Vec<OsString>),
 }
 
 /// How long a suggested command observes all processes.
@@ -26,7 +26,7 @@ const SECONDS: &str = "--seconds 10";
 impl Subject {
     /// Of a command line.
     pub fn new(observe: &ObserveOptions, command: &[OsString]) -> Subject {
-        let words = || command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words = || command.to_vec();
         match observe.pid {
             Some(pid) => Subject::Process(pid),
             None if observe.all_processes => Subject::System(words()),
@@ -37,10 +37,10 @@ impl Subject {
     /// `unspin meter --lens futex ./server -t2`: a command that observes the same.
     pub fn observed_by(&self, command: &str) -> String {
         match self {
-            Subject::Program(words) => format!("unspin {command} {}", shell_line(words)),
+            Subject::Program(words) => format!("unspin {command} {}", shell::line(words)),
             Subject::Process(pid) => format!("unspin {command} -p {pid}"),
             Subject::System(words) if words.is_empty() => format!("unspin {command} -a {SECONDS}"),
-            Subject::System(words) => format!("unspin {command} -a {}", shell_line(words)),
+            Subject::System(words) => format!("unspin {command} -a {}", shell::line(words)),
         }
     }
 
@@ -48,7 +48,7 @@ impl Subject {
     pub fn started_by(&self, command: &str) -> Option<String> {
         match self {
             Subject::Program(words) | Subject::System(words) if !words.is_empty() => {
-                Some(format!("{command} {}", shell_line(words)))
+                Some(format!("{command} {}", shell::line(words)))
             }
             _ => None,
         }
@@ -62,19 +62,16 @@ impl Subject {
                 Some(PathBuf::from(format!("/proc/{pid}/exe"))).filter(|file| file.exists())
             }
             Subject::Program(words) | Subject::System(words) if words.is_empty() => None,
-            Subject::Program(words) | Subject::System(words) => {
-                let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-                Program::find_any(&words)
-                    .ok()
-                    .filter(|program| program.workload().is_none())
-                    .map(|program| program.path)
-            }
+            Subject::Program(words) | Subject::System(words) => Program::find_any(words)
+                .ok()
+                .filter(|program| program.workload().is_none())
+                .map(|program| program.path),
         };
         file.is_some_and(|file| is_beyond_pthread(&file))
     }
 
     /// The program's words; empty if unspin did not start it.
-    pub fn words(&self) -> &[String] {
+    pub fn words(&self) -> &[OsString] {
         match self {
             Subject::Program(words) | Subject::System(words) => words,
             Subject::Process(_) => &[],

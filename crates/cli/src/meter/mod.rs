@@ -79,7 +79,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
         unseen,
         notes::ending(ended.end),
         survivors,
-        notes::room(&recorded, &snapshot, options.recorded.size),
+        notes::room(&recorded, &snapshot),
         notes::proof(was_asked_to_end, &text),
     ];
     for note in notes.into_iter().flatten().chain(recorded.warnings()) {

@@ -59,11 +59,12 @@ pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
 }
 
 /// What to do about a recording that was too small.
-pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot, size: u64) -> Option<String> {
+pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
     let missing = snapshot.unrecorded;
     if missing.is_nothing() {
         return None;
     }
+    let size = recorded.size();
     // The last request that did not fit was for a piece of up to some megabytes.
     let full = recorded.recording.bytes() >= size / 8 * 7;
     Some(match full {

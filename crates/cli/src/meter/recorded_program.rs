@@ -38,6 +38,8 @@ pub struct RecordedProgram {
     compiled: Option<Compiled>,
     /// What the plan replaces, and the executors that use the run queue.
     tally: Option<RunTally>,
+    /// Maximum size of the recording, in bytes.
+    size: u64,
     scratch: Scratch,
 }
 
@@ -52,7 +54,8 @@ impl RecordedProgram {
         // Before there is a folder: it may take a while, and a signal meanwhile would leave the folder.
         wakeup::determine(options.level)?;
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
-        let config = Config { bytes: options.size, level: options.level, ..Config::default() };
+        let config = Config { level: options.level, ..Config::default() };
+        let config = Config { bytes: options.size.unwrap_or(config.bytes), ..config };
         let recording = Recording::create(&scratch.file(RECORDING), config).map_err(|e| match e.reason {
             Reason::Size { asked } => {
                 Error::Usage(format!("--size {asked}: a recording can take from 32K to {}G", MAX_PAGES >> 18))
@@ -65,7 +68,8 @@ impl RecordedProgram {
             waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),
         });
         let is_tallied = plan.is_some() || program.run_queue.is_some();
-        let tally = is_tallied.then(|| RunTally::create(scratch.folder())).transpose()?;
+        // Without it the program runs all the same, and warnings are missing.
+        let tally = is_tallied.then(|| RunTally::create(scratch.folder()).ok()).flatten();
         let compiled = plan.clone();
         // In the cache, not in the temporary folder: processes that outlive unspin may start others, which read the
         // plan.
@@ -79,6 +83,7 @@ impl RecordedProgram {
             plan,
             compiled,
             tally,
+            size: config.bytes,
             scratch,
         })
     }
@@ -118,6 +123,11 @@ impl RecordedProgram {
         let run_queue = self.program.run_queue;
         warnings.extend(run_queue.and_then(|run_queue| tally.run_queue_warning(run_queue)));
         warnings
+    }
+
+    /// Maximum size of the recording, in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
     }
 
     /// The recording's file.

@@ -9,8 +9,13 @@ use crate::ignored_signals::without_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::Builder;
 use unspin_sys::child::{self, Signal};
+
+/// The signals that are relayed.
+const CAUGHT: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
 /// Relays signals to the program.
 pub struct Relay {
@@ -23,8 +28,8 @@ impl Relay {
     /// Installs the handlers. Call it directly before the program is started. An ignored signal stays ignored: the
     /// program inherits that, for example from nohup(1), and would not if unspin handled it.
     pub fn install() -> Result<Relay, Error> {
-        let caught = without_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]);
-        let failed = |e| Error::Environment(format!("signals cannot be caught: {e}"));
+        let caught = without_ignored(&CAUGHT);
+        let failed = |e| Error::failed("signals cannot be caught", &e);
         let signals = SignalsInfo::new(caught).map_err(failed)?;
         Ok(Relay { signals, asked_to_end: false })
     }
@@ -50,11 +55,18 @@ impl Relay {
     pub fn watch(mut self, ended_by: impl FnOnce(i32) + Send + 'static) {
         // Those that came until now were for the program.
         for _ in self.signals.pending() {}
-        thread::spawn(move || {
-            let asks = |signal: &i32| ![SIGUSR1, SIGUSR2].contains(signal);
+        let asks = |signal: &i32| ![SIGUSR1, SIGUSR2].contains(signal);
+        let watch = move || {
             if let Some(signal) = self.signals.forever().map(|origin| origin.signal).find(asks) {
                 ended_by(signal);
             }
-        });
+        };
+        if Builder::new().spawn(watch).is_err() {
+            // No thread is permitted (ulimit -u). A signal ends unspin without a message, as it ends other programs.
+            let always = Arc::new(AtomicBool::new(true));
+            for signal in without_ignored(&CAUGHT).into_iter().filter(asks) {
+                let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&always));
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::Builder;
 use std::time::Duration;
 
 /// Keeps the recording if a signal ends the report, and says where it is.
@@ -73,10 +73,12 @@ const SAYING: Duration = Duration::from_millis(500);
 
 fn say_within(time: Duration, message: String) {
     let (said, wait) = mpsc::channel();
-    thread::spawn(move || {
+    let say = move || {
         stderr::say(format_args!("{message}"));
         let _ = said.send(());
-    });
+    };
+    // Where no thread is permitted, there is no message.
+    let _ = Builder::new().spawn(say);
     let _ = wait.recv_timeout(time);
 }
 

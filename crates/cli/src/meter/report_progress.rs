@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// Time before the first line: most reports are ready by then.
@@ -34,7 +34,7 @@ impl ReportProgress {
         let counts = Arc::new(Counts::default());
         let (over, wait) = mpsc::channel::<()>();
         let shown = Arc::clone(&counts);
-        let thread = thread::spawn(move || {
+        let show = move || {
             let terminal = std::io::stderr().is_terminal();
             let mut pause = FIRST;
             let mut width = 0;
@@ -50,8 +50,10 @@ impl ReportProgress {
             if terminal && width > 0 {
                 stderr::draw(&format!("\r{:width$}\r", ""));
             }
-        });
-        ReportProgress { counts, over: Some(over), thread: Some(thread) }
+        };
+        // Where no thread is permitted (ulimit -u), the report is made without a progress.
+        let thread = Builder::new().spawn(show).ok();
+        ReportProgress { counts, over: Some(over), thread }
     }
 
     /// The recording has been read, and has so many rows.

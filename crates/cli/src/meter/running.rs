@@ -33,9 +33,7 @@ impl<'s> Running<'s> {
     ) -> Result<Running<'s>, Error> {
         recorded.recording.start();
         let disturbance = DisturbanceMonitor::start();
-        let started = command
-            .spawn()
-            .map_err(|e| Error::CannotRun(format!("{}: {e}", recorded.program.path.display())))?;
+        let started = command.spawn().map_err(|e| Error::not_started(&recorded.program.path, &e))?;
         let (threads, observer) = (Threads::new(), Observer::new(&recorded.program.path));
         Ok(Running { pid: started.id(), recorded, relay, threads, observer, disturbance })
     }

@@ -138,8 +138,9 @@ pub struct RecordOptions {
     pub level: Level,
 
     /// Maximum size of the recording, such as 512M; records that do not fit are counted as dropped
-    #[arg(long, value_name = "BYTES", default_value = "8G", value_parser = bytes)]
-    pub size: u64,
+    /// [default: 8G, or what `ulimit -f` permits]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub size: Option<u64>,
 
     /// Use this engine for System V IPC, and record also the engine's locks
     #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = engine::parser())]

@@ -3,13 +3,14 @@
 use super::compiled::{Compiled, Subject};
 use crate::error::Error;
 use crate::run_queue::{self, RunQueue};
+use crate::shell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
-use unspin_meter::{Tally, TallyCount, TallyRow, shell_line};
+use unspin_meter::{Tally, TallyCount, TallyRow};
 use unspin_sys::creds::Creds;
 
 /// The tally of one run, and its file.
@@ -263,11 +264,7 @@ impl NamesFrom<'_> {
     fn next(&self, reason: Reason) -> String {
         let report = match self {
             NamesFrom::Above => "the report above".to_owned(),
-            NamesFrom::Meter(command) => {
-                let words: Vec<String> =
-                    command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-                format!("`unspin meter -- {}`", shell_line(&words))
-            }
+            NamesFrom::Meter(command) => format!("`unspin meter -- {}`", shell::line(command)),
         };
         match reason {
             Reason::NotLoaded => format!("{report} says why"),

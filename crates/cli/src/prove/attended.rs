@@ -41,6 +41,7 @@ impl Attended {
         if self.ended.is_some() {
             return Ok(true);
         }
+        self.output.trim();
         // The kernel's timeout has milliseconds.
         let time = if time.is_zero() { time } else { time.max(Duration::from_millis(1)) };
         child::ended_within(self.pid, time).map_err(|e| self.failed(e))

@@ -1,13 +1,12 @@
 //! The output of a run. Unnamed files instead of pipes, so that nothing has to read them during the run.
 
 use crate::error::Error;
+use crate::output_file::{self, Trimmer};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::Stdio;
 use unspin_sys::printable;
 
-/// Maximum number of bytes, at the end of the output, that are searched for a figure.
-const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 /// Number of output lines that are shown for a failed run.
 const TAIL_LINES: usize = 8;
 /// Number of characters of such a line that are shown.
@@ -17,6 +16,7 @@ const TAIL_COLUMNS: usize = 200;
 pub struct CapturedOutput {
     stdout: File,
     stderr: File,
+    trimmers: [Trimmer; 2],
 }
 
 impl CapturedOutput {
@@ -24,7 +24,7 @@ impl CapturedOutput {
     pub fn new() -> Result<CapturedOutput, Error> {
         let file =
             || tempfile::tempfile().map_err(|e| Error::at(&std::env::temp_dir(), "no file for output", e));
-        Ok(CapturedOutput { stdout: file()?, stderr: file()? })
+        Ok(CapturedOutput { stdout: file()?, stderr: file()?, trimmers: Default::default() })
     }
 
     /// For the program's standard output.
@@ -37,11 +37,23 @@ impl CapturedOutput {
         duplicate(&self.stderr)
     }
 
-    /// The whole output. Standard error comes first, so that the last figure is that of standard output.
+    /// Gives back the space of output that will not be read. To be called while the program runs.
+    pub fn trim(&self) {
+        let [stdout, stderr] = &self.trimmers;
+        stdout.trim(&self.stdout);
+        stderr.trim(&self.stderr);
+    }
+
+    /// Why the program could not write all of it, if a limit has prevented that.
+    pub fn obstacle(&self) -> Option<String> {
+        [&self.stdout, &self.stderr].into_iter().find_map(output_file::obstacle)
+    }
+
+    /// The end of the output, in which the figure is searched for. Standard error comes first, so that the last figure is that of standard output.
     pub fn text(&mut self) -> String {
-        let mut text = end_of(&mut self.stderr, OUTPUT_BYTES_MAX);
+        let mut text = end_of(&mut self.stderr, output_file::KEPT);
         text.push('\n');
-        text.push_str(&end_of(&mut self.stdout, OUTPUT_BYTES_MAX));
+        text.push_str(&end_of(&mut self.stdout, output_file::KEPT));
         text
     }
 

@@ -30,7 +30,7 @@ impl Interrupt {
         for signal in without_ignored(&[SIGINT, SIGTERM, SIGHUP]) {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&may_end))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&pending)))
-                .map_err(|e| Error::Environment(format!("signal {signal} cannot be caught: {e}")))?;
+                .map_err(|e| Error::failed(&format!("signal {signal} cannot be caught"), &e))?;
         }
         Ok(Interrupt { pending, may_end, count: Cell::new(0) })
     }
@@ -60,10 +60,15 @@ impl Interrupt {
     /// Call it before the report is printed. If printing takes too long, a signal then ends unspin.
     pub fn allow_signals_to_exit(&self) {
         let may_end = Arc::clone(&self.may_end);
-        thread::spawn(move || {
+        let at_once = Arc::clone(&may_end);
+        let wait = move || {
             thread::sleep(PRINTING);
             may_end.store(true, Ordering::SeqCst);
-        });
+        };
+        // Where no thread is permitted (ulimit -u), a signal ends unspin from now on.
+        if thread::Builder::new().spawn(wait).is_err() {
+            at_once.store(true, Ordering::SeqCst);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod call_sites;
 mod captured_output;
 pub mod conditions;
 pub mod configuration;
-mod ending;
+pub mod ending;
 pub mod figure;
 pub mod format;
 pub mod interrupt;

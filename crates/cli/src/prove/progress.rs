@@ -7,7 +7,7 @@ use crate::program::NEEDS_AN_END;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use unspin_sys::printable;
 
 /// The progress of `prove`.
@@ -20,6 +20,8 @@ pub struct Progress {
     doing: RefCell<String>,
     /// Whether [`Progress::still_running`] has said what a long run may mean.
     has_explained: Cell<bool>,
+    /// When the last line was printed.
+    last_line: Cell<Instant>,
     part: PartOfCommand,
 }
 
@@ -42,6 +44,9 @@ enum ProgressOutput {
     Quiet,
 }
 
+/// Time after which a line is printed, where there is no status line.
+const SILENCE: Duration = Duration::from_secs(30);
+
 /// Length of the bar in steps.
 const STEPS: u64 = 1000;
 
@@ -59,7 +64,15 @@ impl Progress {
             (false, false) => ProgressOutput::Lines,
         };
         let whole = Cell::new(budget.total());
-        Progress { budget, output, whole, doing: RefCell::default(), has_explained: Cell::default(), part }
+        Progress {
+            budget,
+            output,
+            whole,
+            doing: RefCell::default(),
+            has_explained: Cell::default(),
+            last_line: Cell::new(Instant::now()),
+            part,
+        }
     }
 
     /// A phase begins.
@@ -121,9 +134,14 @@ impl Progress {
         self.whole.set(Some(whole));
     }
 
-    /// Redraws the status line.
+    /// Redraws the status line. Where there is none, prints a line if the last one is old: a phase may take a quarter of an hour.
     pub fn tick(&self) {
-        let ProgressOutput::Status(bar) = &self.output else { return };
+        let ProgressOutput::Status(bar) = &self.output else {
+            if matches!(self.output, ProgressOutput::Lines) && self.last_line.get().elapsed() >= SILENCE {
+                self.line(&format!("{}{}: {}", self.part(), self.time(), self.doing.borrow()));
+            }
+            return;
+        };
         let whole = self.budget.total().or(self.whole.get()).unwrap_or_default().as_secs_f64();
         let share = if whole > 0.0 { self.budget.elapsed().as_secs_f64() / whole } else { 0.0 };
         bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
@@ -163,6 +181,7 @@ impl Progress {
 
     /// Standard error may be closed or full; the measurement goes on.
     fn line(&self, text: &str) {
+        self.last_line.set(Instant::now());
         let text = printable::line(text);
         let _ = writeln!(std::io::stderr(), "unspin {}: {text}", self.part.command);
     }

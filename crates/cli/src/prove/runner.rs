@@ -1,5 +1,6 @@
 //! One run of the program: starts it, waits for it or ends it, and measures what it used.
 
+use super::captured_output::CapturedOutput;
 use super::conditions::{CpuTime, Disturbance, kernel_sets};
 pub use super::ending::{Limit, RunEnd};
 use super::figure::Figure;
@@ -221,6 +222,15 @@ impl<'a> Runner<'a> {
 
     /// The figure, or the reason why there is none.
     fn value(&self, performance: &mut Performance) -> Result<f64, String> {
+        let obstacle = [Some(&performance.figures), performance.explanation.as_ref()];
+        let obstacle = obstacle.into_iter().flatten().find_map(CapturedOutput::obstacle);
+        self.figure_of(performance).map_err(|reason| match obstacle {
+            Some(obstacle) => format!("{reason}; {obstacle}"),
+            None => reason,
+        })
+    }
+
+    fn figure_of(&self, performance: &mut Performance) -> Result<f64, String> {
         match &performance.failure {
             Some(failure) => Err(failure.clone()),
             None => {

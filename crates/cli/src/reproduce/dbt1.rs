@@ -92,7 +92,7 @@ impl HistoricalReport for Dbt1 {
 
     fn same(&self) -> &'static str {
         "the web shop of TPC-W under emulated browsers, bogotransactions a second, a database whose clients meet in a lock; the \
-         means, the spreads and the best n-1 are reported as then"
+         means, the spreads, and the means without the worst run are printed, as in the report"
     }
 
     fn not_the_same(&self) -> &'static str {

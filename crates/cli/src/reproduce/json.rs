@@ -82,6 +82,7 @@ fn entry<'a>(outcome: &'a Outcome<'_>) -> ReportEntry<'a> {
         None => ("measured", None),
         Some(Shortcoming::Missing(why)) => ("missing", Some(why.as_str())),
         Some(Shortcoming::Failed(why)) => ("failed", Some(why.as_str())),
+        Some(Shortcoming::TooSlow(why)) => ("too_slow", Some(why.as_str())),
         Some(Shortcoming::Interrupted) => ("interrupted", None),
     };
     let experiments = outcome.measured.iter().map(|measured| ExperimentEntry {

@@ -5,6 +5,7 @@ use super::figure::{Figure, Improvement};
 use super::row::{self, Row};
 use crate::error::Error;
 use crate::options::{Command, CommandLine};
+use crate::prove::ending::RunEnd;
 use crate::prove::interrupt::Interrupt;
 use crate::prove::report::Report;
 use crate::prove::{self, PartOfCommand};
@@ -53,6 +54,13 @@ impl Measured {
             .filter_map(|&pair| MeasuredPair::of(pair, &report, experiment.unit))
             .collect();
         Ok(Some(Measured { experiment, report, pairs }))
+    }
+
+    /// Whether the first run that failed did not end in its time.
+    pub fn is_too_slow(&self) -> bool {
+        let mut trials = self.report.session.runs.iter().map(|run| &run.trial);
+        let first = trials.find(|trial| trial.value.is_err());
+        first.is_some_and(|trial| matches!(trial.ending, RunEnd::TimedOut { .. }))
     }
 
     /// Why the session compares nothing, if so: what failed, with the end of its output.

@@ -47,7 +47,7 @@ const ALL: [&dyn HistoricalReport; 5] =
 const INCOMPLETE: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
-/// Measures the reports that the command line names. Prints each when it has been measured, and a table of all.
+/// Measures the reports that the command line names, and prints them. Of all reports the table comes first.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     crate::dbt1::named(&options.db)?;
     outfile::try_files(&[("--json", options.json.as_deref())])?;
@@ -60,7 +60,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::install()?;
     stdout::print(&heading(&plan, size))?;
     let session = Session { options, size, plan, interrupt };
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut texts) = (Vec::new(), Vec::new());
     for (index, &report) in reports.iter().enumerate() {
         let outcome = session.measure(index, report);
         // The table names the reports that an interrupt left out.
@@ -73,12 +73,13 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
         if let Some(file) = &options.json {
             json::write(&outcomes, options.quick, file)?;
         }
-        stdout::print(&text)?;
+        texts.push(text);
     }
     session.interrupt.allow_signals_to_exit();
     if let ReportChoice::All = options.report {
-        stdout::print(&summary::Summary(&outcomes).to_string())?;
+        stdout::print(&format!("{}\n", summary::Summary(&outcomes)))?;
     }
+    stdout::print(&texts.concat())?;
     Ok(match (session.interrupt.came(), outcomes.iter().all(Outcome::is_complete)) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, true) => ExitCode::SUCCESS,
@@ -111,7 +112,10 @@ impl Session<'_> {
             match Measured::run(experiment, &self.interrupt, part, self.options.quiet) {
                 Ok(None) => {}
                 Ok(Some(measured)) => {
-                    outcome.shortcoming = measured.failure().map(Shortcoming::Failed);
+                    outcome.shortcoming = measured.failure().map(|why| match measured.is_too_slow() {
+                        true => Shortcoming::TooSlow(why),
+                        false => Shortcoming::Failed(why),
+                    });
                     outcome.measured.push(measured);
                 }
                 Err(error) => outcome.shortcoming = Some(Shortcoming::Failed(error.to_string())),

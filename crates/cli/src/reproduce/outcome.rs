@@ -27,6 +27,8 @@ pub enum Shortcoming {
     Missing(String),
     /// A program failed.
     Failed(String),
+    /// A run did not end in the time that there was for it, on a slow or busy machine.
+    TooSlow(String),
     /// ^C came.
     Interrupted,
 }
@@ -63,6 +65,7 @@ impl<'r> Outcome<'r> {
         match (&self.shortcoming, first.and_then(|measured| measured.pairs.first())) {
             (Some(Shortcoming::Missing(_)), _) => "missing",
             (Some(Shortcoming::Failed(_)), _) => "failed",
+            (Some(Shortcoming::TooSlow(_)), _) => "too slow",
             (Some(Shortcoming::Interrupted), _) => "interrupted",
             (None, Some(pair)) => pair.in_brief(),
             (None, None) => "nothing",

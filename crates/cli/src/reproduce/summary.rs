@@ -5,7 +5,7 @@ use super::row::Row;
 use crate::prove::format::paragraph;
 use std::fmt::{self, Formatter};
 
-/// Prints a row for each report, one for each further experiment, and what is missing.
+/// Prints two sentences on each report, a row for each report, one for each further experiment, and what is missing.
 pub struct Summary<'o, 'r>(pub &'o [Outcome<'r>]);
 
 /// A row of the table.
@@ -54,6 +54,16 @@ fn further<'a>(
         .collect()
 }
 
+/// What was reported, and what was measured here.
+fn sentences(outcome: &Outcome<'_>) -> String {
+    let here: Vec<&str> = outcome.measured.iter().map(|measured| measured.experiment.what).collect();
+    let here = match here.is_empty() {
+        true => "Nothing was measured here, as the line below the table says".to_owned(),
+        false => format!("Measured here: {}", here.join("; ")),
+    };
+    format!("{}: {}. {here}.", outcome.report.name(), outcome.report.title())
+}
+
 fn cells(row: Option<&Row>, proven: &str) -> [String; 3] {
     match row {
         Some(row) => [row.in_brief(), row.shown_improvement().0, proven.to_owned()],
@@ -64,6 +74,10 @@ fn cells(row: Option<&Row>, proven: &str) -> [String; 3] {
 impl fmt::Display for Summary<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "== all reports\n")?;
+        for outcome in self.0 {
+            write!(f, "{}", paragraph(&sentences(outcome), 0))?;
+        }
+        writeln!(f)?;
         let heads = Line {
             name: String::new(),
             published: ["published", "ratio", "proven"].map(String::from),
@@ -83,6 +97,7 @@ impl fmt::Display for Summary<'_, '_> {
             let line = match &outcome.shortcoming {
                 Some(Shortcoming::Missing(why)) => format!("{name}: missing on this machine: {why}"),
                 Some(Shortcoming::Failed(why)) => format!("{name}: failed: {why}"),
+                Some(Shortcoming::TooSlow(why)) => format!("{name}: too slow: {why}"),
                 Some(Shortcoming::Interrupted) => format!("{name}: interrupted"),
                 None => continue,
             };
@@ -118,10 +133,12 @@ mod tests {
         ];
         let text = Summary(&outcomes).to_string();
         let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], ["== all reports", ""]);
+        assert!(lines[2].starts_with("profile: Hartner 2002: which share of the CPUs"), "{text}");
+        let table = lines.iter().position(|line| line.trim_start().starts_with("published")).unwrap();
         assert_eq!(
-            lines[..5],
+            lines[table - 1..table + 3],
             [
-                "== all reports",
                 "",
                 "             published              ratio proven       here                     ratio proven",
                 "profile      30.00 → \"gone\" %           - no runs      -                            - missing",

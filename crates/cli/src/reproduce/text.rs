@@ -29,6 +29,12 @@ impl fmt::Display for OutcomeText<'_, '_> {
                 writeln!(f, "{}", paragraph(&format!("Missing on this machine: {why}"), 0))?;
             }
             Some(Shortcoming::Failed(why)) => writeln!(f, "{}", paragraph(&format!("Failed: {why}"), 0))?,
+            Some(Shortcoming::TooSlow(why)) => {
+                let text = format!(
+                    "Too slow for the time that there is: {why}. Stop other programs, or leave out --quick"
+                );
+                writeln!(f, "{}", paragraph(&format!("{text}."), 0))?;
+            }
             Some(Shortcoming::Interrupted) => {
                 writeln!(f, "Interrupted: the figures here are those of the runs until then.\n")?;
             }

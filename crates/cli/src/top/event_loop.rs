@@ -1,6 +1,7 @@
 //! The loop that reads the recording, draws the screen, handles keys and waits for the program.
 
 use super::lens_tabs::LiveLenses;
+use super::program_output::ProgramOutput;
 use super::reading::Reader;
 use super::signals::Signals;
 use super::state::{Action, ProgramState, State};
@@ -79,8 +80,9 @@ impl<'s> EventLoop<'s> {
     }
 
     /// Runs until the user leaves, or a signal or hang-up has ended the program.
-    pub fn run(&mut self, terminal: &mut Terminal) -> Result<ExitReason, Error> {
+    pub fn run(&mut self, terminal: &mut Terminal, output: &ProgramOutput) -> Result<ExitReason, Error> {
         while !self.hung_up {
+            output.trim();
             if self.state.wants_readings() && Instant::now() >= self.due {
                 self.read();
             }
@@ -101,6 +103,7 @@ impl<'s> EventLoop<'s> {
         }
         loop {
             thread::sleep(TICK);
+            output.trim();
             if let Some(left) = self.check()? {
                 return Ok(left);
             }

@@ -79,7 +79,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     let pid = (!options.observe.all_processes).then_some(running.pid);
     let lenses = LiveLenses::new(ObserveOptions { pid, ..options.observe.clone() }, subject);
     let mut event_loop = EventLoop::new(running, Reader::new(fold), lenses, state, signals);
-    let reason = event_loop.run(&mut terminal);
+    let reason = event_loop.run(&mut terminal, &output);
     drop(terminal);
     if reason.is_err() {
         event_loop.end()?;
@@ -178,7 +178,7 @@ fn print_lenses(lenses: &mut LiveLenses, options: &options::TopOptions) {
 }
 
 fn shown(command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let words: Vec<_> = command.iter().map(|word| printable::bytes(word.as_encoded_bytes())).collect();
     printable::line(&words.join(" ")).into_owned()
 }
 

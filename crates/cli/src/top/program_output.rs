@@ -1,6 +1,7 @@
 //! The output of the program, kept in a file so that it does not disturb the screen.
 
 use crate::error::Error;
+use crate::output_file::Trimmer;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub enum ProgramOutput {
     /// The file that the user named.
     Named(File),
     /// A temporary file, which is removed at the end.
-    Temporary(NamedTempFile),
+    Temporary(NamedTempFile, Trimmer),
 }
 
 impl ProgramOutput {
@@ -36,7 +37,7 @@ impl ProgramOutput {
                 let folder = std::env::temp_dir();
                 let made =
                     tempfile::Builder::new().prefix("unspin-top-").suffix(".out").append(true).tempfile();
-                made.map(ProgramOutput::Temporary).map_err(|e| {
+                made.map(|file| ProgramOutput::Temporary(file, Trimmer::default())).map_err(|e| {
                     Error::at(
                         &folder,
                         "no file can be created here for the program's output: name one with --output",
@@ -51,14 +52,22 @@ impl ProgramOutput {
     pub fn stdio(&self) -> Result<Stdio, Error> {
         let file = match self {
             ProgramOutput::Named(file) => file,
-            ProgramOutput::Temporary(file) => file.as_file(),
+            ProgramOutput::Temporary(file, _) => file.as_file(),
         };
         file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("the output's file: {e}")))
     }
 
+    /// Gives back the space of output that will not be shown. To be called while the program runs. The file that the user named stays
+    /// whole.
+    pub fn trim(&self) {
+        if let ProgramOutput::Temporary(file, trimmer) = self {
+            trimmer.trim(file.as_file());
+        }
+    }
+
     /// The last lines, unless the user named a file.
     pub fn tail(&self) -> Option<String> {
-        let ProgramOutput::Temporary(file) = self else { return None };
+        let ProgramOutput::Temporary(file, _) = self else { return None };
         // An unreadable file has no last lines.
         let bytes = last_bytes(file.path()).unwrap_or_default();
         (!bytes.is_empty()).then(|| tail(&bytes))
@@ -68,7 +77,7 @@ impl ProgramOutput {
     pub fn keep(self) -> Option<PathBuf> {
         match self {
             ProgramOutput::Named(_) => None,
-            ProgramOutput::Temporary(file) => file.keep().ok().map(|(_, path)| path),
+            ProgramOutput::Temporary(file, _) => file.keep().ok().map(|(_, path)| path),
         }
     }
 }
@@ -98,7 +107,7 @@ mod tests {
     #[test]
     fn tail_shows_the_last_lines_with_control_characters_escaped() {
         let output = ProgramOutput::new(None).unwrap();
-        let ProgramOutput::Temporary(file) = &output else { panic!("nobody asked for a file") };
+        let ProgramOutput::Temporary(file, _) = &output else { panic!("nobody asked for a file") };
         assert_eq!(output.tail(), None);
         for line in 0..10_000 {
             writeln!(file.as_file(), "\x1b[2Jline {line}").unwrap();

@@ -19,7 +19,7 @@ impl Signals {
             [(SIGHUP, &end), (SIGINT, &end), (SIGQUIT, &end), (SIGTERM, &end), (SIGTSTP, &stop)]
         {
             signal_hook::flag::register(signal, Arc::clone(flag))
-                .map_err(|e| Error::Environment(format!("signal {signal} cannot be caught: {e}")))?;
+                .map_err(|e| Error::failed(&format!("signal {signal} cannot be caught"), &e))?;
         }
         Ok(Signals { end, stop })
     }

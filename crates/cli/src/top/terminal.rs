@@ -12,7 +12,7 @@ use ratatui::crossterm::terminal::{self, EnterAlternateScreen};
 use std::io::IsTerminal;
 use std::mem::ManuallyDrop;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::thread::Builder;
 use std::time::Duration;
 
 /// The terminal in raw mode. Dropping it restores the terminal, and so does a panic. Signals that would end or stop
@@ -53,12 +53,13 @@ impl Terminal {
         // This installs a panic hook that restores the terminal.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore()).map_err(failed)?;
         let (sender, events) = mpsc::channel();
-        thread::spawn(move || {
+        let read = move || {
             // No input follows an error. The sender is dropped, which tells the receiver.
             while let Ok(event) = event::read()
                 && sender.send(event).is_ok()
             {}
-        });
+        };
+        Builder::new().spawn(read).inspect_err(|_| ratatui::restore()).map_err(|e| Error::no_thread(&e))?;
         let terminal = ManuallyDrop::new(terminal);
         Ok(Terminal { terminal, events, palette: Palette::from_environment() })
     }

@@ -14,6 +14,7 @@ mod launchers;
 mod lenses;
 mod lenses_perf;
 mod lenses_waits;
+mod limits;
 mod meter;
 mod mutexes;
 mod printable;

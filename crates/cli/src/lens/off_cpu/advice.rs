@@ -80,10 +80,10 @@ mod tests {
         // It is no program that can be executed, so the preload library cannot reach it.
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("not-elf");
-        std::fs::write(&file, "no ELF").unwrap();
+        std::fs::write(&file, "no\0ELF").unwrap();
         std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let file = file.to_str().unwrap().to_owned();
-        let next = about(Reason::Poll, &Subject::Program(vec![file.clone()]));
+        let next = about(Reason::Poll, &Subject::Program(vec![file.clone().into()]));
         assert_eq!(next.command, Some(format!("unspin meter --lens futex {file}")));
     }
 }

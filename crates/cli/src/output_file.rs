@@ -1,0 +1,75 @@
+//! A file that takes the output of a program, of which only the end is read.
+
+use std::cell::Cell;
+use std::fs::File;
+use unspin_sys::{exhausted, file, limits};
+
+/// Bytes at the end of a program's output that are kept: all that is searched for figures.
+pub const KEPT: u64 = 64 << 20;
+/// How much more there is before space is given back.
+const SLACK: u64 = 16 << 20;
+
+/// Gives back the space of output that nothing reads any more, so that a program that prints without end does not fill the disk.
+#[derive(Debug, Default)]
+pub struct Trimmer {
+    /// Bytes at the beginning that have been given back.
+    freed: Cell<u64>,
+}
+
+impl Trimmer {
+    /// To be called from time to time while the program runs.
+    pub fn trim(&self, output: &File) {
+        let length = file::bytes(output).unwrap_or(0);
+        // A file system that cannot give back a part keeps it all.
+        if length >= self.freed.get() + KEPT + SLACK && file::free_front(output, length - KEPT).is_ok() {
+            self.freed.set(length - KEPT);
+        }
+    }
+}
+
+/// Why a program could not write all of its output to a file in this folder, if a limit has prevented it.
+pub fn obstacle(output: &File) -> Option<String> {
+    /// Less than the buffer of a program that has met the end of the space.
+    const NOTHING: u64 = 64 << 10;
+    let length = file::bytes(output).ok()?;
+    if length >= limits::file_size() {
+        return exhausted::remedy(unspin_sys::Errno::EFBIG)
+            .map(|remedy| format!("its output did not fit: {remedy}"));
+    }
+    let is_full = length > 0 && file::space_left(output).is_ok_and(|left| left < NOTHING);
+    let folder = std::env::temp_dir();
+    is_full.then(|| {
+        format!(
+            "its output has filled {}: free space there, or set TMPDIR to another folder",
+            folder.display()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{FileExt, MetadataExt};
+
+    #[test]
+    fn space_of_early_output_is_given_back() {
+        let mut output = tempfile::tempfile().unwrap();
+        let trimmer = Trimmer::default();
+        output.write_all(&[b'x'; 1 << 20]).unwrap();
+        trimmer.trim(&output);
+        assert_eq!(trimmer.freed.get(), 0, "all of it is read");
+        // The file is sparse: the test writes two pieces of it.
+        output.write_all_at(b"the end", KEPT + SLACK + (1 << 20)).unwrap();
+        let before = output.metadata().unwrap().blocks();
+        trimmer.trim(&output);
+        if trimmer.freed.get() > 0 {
+            assert_eq!(trimmer.freed.get(), SLACK + (1 << 20) + 7);
+            assert!(output.metadata().unwrap().blocks() < before);
+        }
+        let mut end = [0; 7];
+        output.read_exact_at(&mut end, KEPT + SLACK + (1 << 20)).unwrap();
+        assert_eq!(&end, b"the end");
+        assert_eq!(obstacle(&tempfile::tempfile().unwrap()), None);
+    }
+}
