@@ -127,8 +127,9 @@ impl Wording<'_> {
         format!("{name} {claim} {control} (standard deviation {deviations}, {shares}): {proven}.")
     }
 
-    /// The verb, the phrase after "3.1 times", and the ratio as it reads in that phrase: as fast or as slow, or the
-    /// plain quotient of the candidate's figure and the control's.
+    /// The verb, the phrase after "3.1 times", and the ratio as it reads in that phrase: as fast, as slow or as good, or the
+    /// plain quotient of the candidate's figure and the control's. The table has times as good, so that the quotient of a figure
+    /// of which less is better would be its inverse.
     fn phrase(&self, ratio: Ratio) -> (String, String, Ratio) {
         let control = self.control;
         let quotient = || (format!("'s {} is ", self.metric.name), format!("{control}'s"));
@@ -137,7 +138,10 @@ impl Wording<'_> {
                 ((" takes ".into(), format!("as long as {control}")), inverse(ratio))
             }
             (Quantity::WallTime, _) => ((" is ".into(), format!("as fast as {control}")), ratio),
-            (Quantity::CpuTime | Quantity::Other, Direction::LowerIsBetter) => (quotient(), inverse(ratio)),
+            (Quantity::Other, Direction::LowerIsBetter) => {
+                ((" is ".into(), format!("as good as {control} by {}", self.metric.name)), ratio)
+            }
+            (Quantity::CpuTime, Direction::LowerIsBetter) => (quotient(), inverse(ratio)),
             (Quantity::CpuTime | Quantity::Other, Direction::HigherIsBetter) => (quotient(), ratio),
         };
         (verb, phrase, shown)

@@ -78,8 +78,8 @@ pub struct ProveOptions {
     pub runs: Option<u32>,
 
     /// What to compare: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression whose group
-    /// is the number, or after which the number follows. The last match counts [default: the figure of a workload, else
-    /// wall-time]
+    /// is the number, or after which the number follows. `^` is the beginning of a line. The last match counts [default: the
+    /// figure of a workload, else wall-time]
     #[arg(long, value_name = "REGEX")]
     pub metric: Option<String>,
 

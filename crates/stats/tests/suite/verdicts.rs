@@ -60,6 +60,20 @@ fn a_metric_where_more_is_better() {
     assert!(sentence.ends_with("difference proven, for the better."), "{sentence}");
 }
 
+/// Issue 25: the table said 2, and the sentence 0.5.
+#[test]
+fn metric_where_less_is_better_has_one_direction() {
+    let metric = Metric::custom("latency", "", Direction::LowerIsBetter);
+    let analysis = analyse(metric, &around(1.5, 0.02, 3));
+    assert_eq!(analysis.conclusion(), Conclusion::Faster);
+    let sentence = &rcu(&analysis).sentence;
+    assert!(
+        sentence.starts_with("rcu is 2.00 times as good as kernel by latency (95 % interval "),
+        "{sentence}"
+    );
+    assert!(sentence.ends_with("difference proven, for the better."), "{sentence}");
+}
+
 #[test]
 fn cpu_time_is_stated_as_a_share() {
     let analysis = analyse(Metric::cpu_time(), &around(1.5, 0.02, 3));

@@ -111,6 +111,11 @@ fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
     match (metric.quantity, ratio.value > 1.0) {
         (Quantity::WallTime, true) => format!("{name} is faster, {times} times as fast as {control}"),
         (Quantity::WallTime, false) => format!("{name} is slower, {times} times as long as {control}"),
+        // As the table has it.
+        (Quantity::Other, is_better) if metric.direction == Direction::LowerIsBetter => {
+            let better = if is_better { "better" } else { "worse" };
+            format!("{name} is {better}, {times} times as good as {control} by {}", metric.name)
+        }
         (_, is_better) => {
             let better = if is_better { "better" } else { "worse" };
             format!("{name} is {better}, its {} is {times} times {control}'s", metric.name)
@@ -123,7 +128,8 @@ fn shown(report: &Report, ratio: Ratio) -> (String, String) {
     let metric = &report.session.analysis.metric;
     let is_inverted = match metric.quantity {
         Quantity::WallTime => ratio.value < 1.0,
-        _ => metric.direction == Direction::LowerIsBetter,
+        Quantity::CpuTime => true,
+        Quantity::Other => false,
     };
     let ratio = match is_inverted {
         true => Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower },
