@@ -321,6 +321,9 @@ impl Trial {
     pub fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => RunOutcome::measured(*value),
+            (Err(_), RunEnd::TimedOut { limit_s, hung: true }, Limit::Candidate(_)) => {
+                RunOutcome::Hung { limit_s }
+            }
             (Err(_), RunEnd::TimedOut { .. }, Limit::Candidate(limit)) => limit.outcome(),
             (Err(reason), ..) => RunOutcome::Failed { reason: reason.clone() },
         }
