@@ -85,6 +85,9 @@ pub struct Trial {
     pub left_sets: Vec<i32>,
     /// The end of its output, if the program itself failed.
     pub output_tail: String,
+    /// Executed programs into which the preload library was loaded.
+    #[serde(skip)]
+    pub programs: u64,
     /// Whether a call reached an engine other than the kernel.
     #[serde(skip)]
     pub reached_engine: bool,
@@ -201,6 +204,7 @@ impl<'a> Runner<'a> {
             left_processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail,
+            programs: tally.programs(),
             reached_engine,
             run_queue: tally.run_queue(),
         }))
