@@ -9,6 +9,7 @@ pub mod configuration;
 mod ending;
 pub mod figure;
 pub mod format;
+mod full_disk;
 mod hang;
 pub mod interrupt;
 pub mod json;

@@ -3,6 +3,7 @@
 use super::conditions::{CpuTime, Disturbance, kernel_sets};
 pub use super::ending::{Limit, RunEnd};
 use super::figure::Figure;
+use super::full_disk;
 use super::interrupt::Interrupt;
 use super::monitor::RunMonitor;
 use super::performance::{self, Performance, Surroundings};
@@ -165,7 +166,11 @@ impl<'a> Runner<'a> {
         let _ = unspin_sysv::remove_arena(&arena);
         let Some(mut performance) = performance? else { return Ok(None) };
         let reached_engine = matches!(joined, Some(Ok(1..)));
-        let own = self.value(&mut performance);
+        let own =
+            self.value(&mut performance).map_err(|reason| match full_disk::remark(self.scratch.folder()) {
+                Some(full) => format!("{reason}; {full}"),
+                None => reason,
+            });
         // The output explains a failure of the program itself, not a plan that had no effect.
         let output_tail = match (&own, &mut performance) {
             (Ok(_), _) => String::new(),

@@ -295,7 +295,7 @@ impl Text<'_> {
             if !has_output && matches!(trial.ending, RunEnd::Exited { code: 0 }) {
                 write!(f, "{}", paragraph(&first, 0))?;
             } else {
-                writeln!(f, "{first} The end of its output:")?;
+                write!(f, "{}", paragraph(&format!("{first} The end of its output:"), 0))?;
                 let tail = if has_output { &trial.output_tail } else { "(nothing)" };
                 for line in tail.lines() {
                     writeln!(f, "  | {line}")?;
