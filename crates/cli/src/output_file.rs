@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use unspin_sys::{exhausted, file, limits};
+use unspin_sys::{Errno, exhausted, file, limits};
 
 /// Bytes at the end of a program's output that are kept: all that is searched for figures.
 pub const KEPT: u64 = 64 << 20;
@@ -27,23 +27,12 @@ impl Trimmer {
     }
 }
 
-/// Why a program could not write all of its output to a file in this folder, if a limit has prevented it.
+/// Why a program could not write all of its output to this file, if the limit on a file's length has prevented it.
 pub fn obstacle(output: &File) -> Option<String> {
-    /// Less than the buffer of a program that has met the end of the space.
-    const NOTHING: u64 = 64 << 10;
-    let length = file::bytes(output).ok()?;
-    if length >= limits::file_size() {
-        return exhausted::remedy(unspin_sys::Errno::EFBIG)
-            .map(|remedy| format!("its output did not fit: {remedy}"));
-    }
-    let is_full = length > 0 && file::space_left(output).is_ok_and(|left| left < NOTHING);
-    let folder = std::env::temp_dir();
-    is_full.then(|| {
-        format!(
-            "its output has filled {}: free space there, or set TMPDIR to another folder",
-            folder.display()
-        )
-    })
+    (file::bytes(output).ok()? >= limits::file_size())
+        .then(|| exhausted::remedy(Errno::EFBIG))
+        .flatten()
+        .map(|remedy| format!("its output did not fit: {remedy}"))
 }
 
 #[cfg(test)]

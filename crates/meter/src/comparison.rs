@@ -3,14 +3,15 @@
 use crate::figures::number;
 use crate::layout::Layout;
 use crate::level::Level;
-use crate::line::{Line, Shown};
+use crate::line::{Line, Shown, fitted};
 use crate::lock::Lock;
+use crate::lock_id::LockId;
 use crate::report::MeterReport;
 use std::fmt;
 
 /// Several reports, each with a label: the one before a change first, then those after it.
 ///
-/// Locks are paired by name. If a report lacks a lock, its line says so: the lock is gone, or it is new.
+/// Locks are paired by their identity ([`LockId`]). If a report lacks a lock, its line says so: the lock is gone, or it is new.
 #[derive(Clone, Debug, Default)]
 pub struct ReportComparison<'a> {
     columns: Vec<(String, &'a MeterReport)>,
@@ -29,23 +30,23 @@ impl<'a> ReportComparison<'a> {
         self
     }
 
-    /// The lock names, in the order of the first report that has them.
-    fn names(&self) -> Vec<&'a str> {
-        let mut names = Vec::new();
-        for lock in self.columns.iter().flat_map(|(_, report)| &report.locks) {
-            if !names.contains(&lock.row.name.as_str()) {
-                names.push(&lock.row.name);
+    /// The locks, in the order of the first report that has them.
+    pub fn ids(&self) -> Vec<LockId> {
+        let mut ids = Vec::new();
+        for id in self.columns.iter().flat_map(|(_, report)| &report.locks).map(Lock::id) {
+            if !ids.contains(&id) {
+                ids.push(id);
             }
         }
-        names
+        ids
     }
 
     /// `CPUs eaten by runqueue_lock: 4.56 of 8 → 0.58 of 8`; a report without the lock has `none` there.
-    fn headline(&self, name: &str) -> String {
+    fn headline(&self, id: &LockId, name: &str) -> String {
         let eaten: Vec<String> = self
             .columns
             .iter()
-            .map(|(_, report)| match report.lock(name) {
+            .map(|(_, report)| match report.same_lock(id) {
                 Some(lock) => format!("{} of {}", number(lock.row.cpus), report.cpus),
                 None => "none".into(),
             })
@@ -53,6 +54,9 @@ impl<'a> ReportComparison<'a> {
         format!("CPUs eaten by {name}: {}", eaten.join(" → "))
     }
 }
+
+/// The width of the lines between the rows.
+const WIDTH: usize = 120;
 
 /// A layout that is wide enough for labels, which must be distinguishable beside the numbers.
 fn layout() -> Layout {
@@ -64,10 +68,11 @@ impl fmt::Display for ReportComparison<'_> {
         let layout = layout();
         let shown = |level| Shown { level, ceiling: true, layout: &layout };
         f.write_str(&shown(Level::Full).titles())?;
-        for name in self.names() {
-            writeln!(f, "\n{}", self.headline(name))?;
+        let ids = self.ids();
+        for id in &ids {
+            writeln!(f, "\n{}", fitted(&self.headline(id, &id.among(&ids)), WIDTH))?;
             for (label, report) in &self.columns {
-                match report.lock(name) {
+                match report.same_lock(id) {
                     Some(lock) => {
                         let line = Line::of_lock(&lock.row, labelled(label, lock));
                         writeln!(f, "{}", line.print(&shown(report.level)))?;

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fold {
-    /// Locks of the same name and origin.
+    /// Locks of the same name and origin. Conditions and semaphores that are used as locks have rows of their own.
     #[default]
     ByName,
     /// None: each address of each process has its own row.
@@ -35,6 +35,9 @@ struct GroupKey {
     origin: Option<String>,
     /// Waits of different kinds never share a row.
     wait: Option<RecordKind>,
+    /// The kind of an object that is used as a lock: it never shares a row with a mutex of the same name. Whether an object
+    /// is used as a lock may differ between two runs of one program; a common row would then hold different locks.
+    used_as_lock: Option<RecordKind>,
     /// With [`Fold::Apart`]: number of the image, and the address. For a wait without an object, the call site takes
     /// the place of the address.
     apart: Option<(usize, u64)>,
@@ -131,6 +134,7 @@ impl Groups {
             name: name.lock,
             origin: name.origin,
             wait,
+            used_as_lock: (section == Section::Locks).then_some(kind),
             apart: (self.fold == Fold::Apart).then_some(apart),
         };
         ((name.caller, name.place), self.groups.entry(group).or_default())

@@ -84,6 +84,8 @@ mod line;
 #[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
+mod lock_id;
+#[cfg(not(loom))]
 mod lockmeter;
 #[cfg(not(loom))]
 mod name;
@@ -140,6 +142,7 @@ pub use self::{
     invocation::Invocation,
     layout::{COLUMNS, Layout},
     lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty},
+    lock_id::LockId,
     name::{Name, Names},
     paragraph::add_note,
     process::{Blocked, LockInUse, Process, ThreadTimes},

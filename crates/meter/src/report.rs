@@ -9,6 +9,7 @@ use crate::invocation::Invocation;
 use crate::kind::{Class, RecordKind};
 use crate::level::Level;
 use crate::lock::Lock;
+use crate::lock_id::LockId;
 use crate::name::{Name, Names};
 use crate::process::{self, Blocked, LockInUse, Process, ThreadTimes};
 use crate::recording::Recording;
@@ -212,9 +213,14 @@ impl MeterReport {
         self.disturbance.is_some_and(|disturbance| disturbance.is_too_much())
     }
 
-    /// The lock of that name.
+    /// The lock of that name; of several the one for which most time was lost.
     pub fn lock(&self, name: &str) -> Option<&Lock> {
         self.locks.iter().find(|lock| lock.row.name == name)
+    }
+
+    /// The same lock as that of another report.
+    pub fn same_lock(&self, id: &LockId) -> Option<&Lock> {
+        self.locks.iter().find(|lock| lock.id() == *id)
     }
 }
 

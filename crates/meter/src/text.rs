@@ -244,9 +244,7 @@ impl MeterReport {
                 let _ = write!(name, " of {pid}");
             }
         }
-        if let [LockUse { kind, .. }] = lock.uses[..]
-            && let Some(mark) = kind.mark()
-        {
+        if let Some(mark) = lock.only_mark() {
             let _ = write!(name, " {mark}");
         }
         name

@@ -16,7 +16,7 @@ use crate::precision::minimum_detectable_effect;
 use crate::random::{Purpose, stream};
 use crate::run::{Run, RunOutcome};
 use crate::sample::{SampleSet, Summary};
-use crate::schedule::StopReason;
+use crate::schedule::{FAILURES_IN_A_ROW, StopReason};
 use crate::settings::Settings;
 use crate::spread::brown_forsythe;
 use crate::verdict::{NotProvenReason, Verdict};
@@ -60,7 +60,7 @@ pub enum Conclusion {
     Faster,
     /// At least one candidate is proven faster, but none of these is shown to stay within the limit of CPU time.
     OverCpuLimit,
-    /// No candidate is proven faster; at least one is proven slower or has collapsed.
+    /// No candidate is proven faster; at least one is proven slower, has collapsed, or hangs.
     Slower,
     /// No difference is proven.
     NothingProven,
@@ -244,16 +244,21 @@ fn coefficients_of_variation(experiment: &Experiment) -> Vec<f64> {
 }
 
 /// Failed runs of the control's program, including its A/A configuration: the name, how many of how many runs failed,
-/// and the reason of the first failure.
+/// and the reason of the first failure. Runs that were cut off are a failure only if no run between them succeeded: a
+/// machine stalls now and then.
 pub(crate) fn control_failure(experiment: &Experiment) -> Option<Verdict> {
     let same = experiment.samples.iter().filter(|samples| samples.candidate.role != Role::Candidate);
     same.filter_map(|samples| {
         let failed = samples.all_runs().filter(|run| run.value().is_none());
+        if samples.failures().0 == 0 && samples.fruitless_in_a_row() < FAILURES_IN_A_ROW {
+            return None;
+        }
         let reason = match &failed.clone().next()?.outcome {
             RunOutcome::Failed { reason } => reason.clone(),
             RunOutcome::Collapsed { limit_s } | RunOutcome::Stopped { limit_s } => {
                 format!("still running after {limit_s:.1} s")
             }
+            RunOutcome::Hung { limit_s } => format!("it hung: no thread ran any more after {limit_s:.1} s"),
             RunOutcome::Ok { .. } => return None,
         };
         let (failed, runs) = (failed.count() as u32, samples.all_runs().count() as u32);

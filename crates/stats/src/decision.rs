@@ -2,6 +2,7 @@
 
 use crate::analysis::control_failure;
 use crate::candidate::Role;
+use crate::collapse::CutOff;
 use crate::comparison::{Comparison, Spread, SpreadVerdict};
 use crate::experiment::Experiment;
 use crate::floor::NoiseFloor;
@@ -33,7 +34,6 @@ impl<'a> VerdictRule<'a> {
         floor: Option<NoiseFloor>,
     ) -> VerdictRule<'a> {
         let judged = experiment.samples.iter().filter(|s| s.candidate.role == Role::Candidate).count();
-        let elapsed = experiment.samples[0].all_runs().map(|run| run.elapsed_s);
         VerdictRule {
             experiment,
             judged,
@@ -41,7 +41,7 @@ impl<'a> VerdictRule<'a> {
             floor,
             rounds_needed: rounds_for_proof(judged, settings.alpha),
             control_failure: control_failure(experiment),
-            control_worst_s: elapsed.fold(0.0, f64::max),
+            control_worst_s: experiment.control_worst_s(),
         }
     }
 
@@ -50,12 +50,16 @@ impl<'a> VerdictRule<'a> {
         if let Some(failure) = &self.control_failure {
             return failure.clone();
         }
-        if let Some(limit_s) = samples.collapsed_at() {
-            return Verdict::Collapsed { limit_s, control_worst_s: self.control_worst_s };
+        let cut_off = CutOff::of(self.experiment, samples);
+        if let Some(cut_off) = cut_off.filter(CutOff::is_proven) {
+            return if cut_off.is_hang() { Verdict::Hangs(cut_off) } else { Verdict::Collapsed(cut_off) };
         }
         if let (failed, Some(reason)) = samples.failures() {
             let runs = samples.all_runs().count() as u32;
             return Verdict::Failed { name: comparison.name.clone(), failed, runs, reason: reason.into() };
+        }
+        if let Some(cut_off) = cut_off {
+            return Verdict::Withheld(cut_off);
         }
         self.given_up(samples).unwrap_or_else(|| self.verdict_of_measurements(comparison))
     }

@@ -1,6 +1,7 @@
 //! All measurements of one session.
 
 use crate::metric::Metric;
+use crate::run::Run;
 use crate::sample::SampleSet;
 use serde::{Deserialize, Serialize};
 
@@ -13,4 +14,12 @@ pub struct Experiment {
     pub seed: u64,
     /// The runs of each candidate.
     pub samples: Vec<SampleSet>,
+}
+
+impl Experiment {
+    /// The wall time of the control's slowest run that has a value, in seconds; 0 without one.
+    pub(crate) fn control_worst_s(&self) -> f64 {
+        let ended = self.samples[0].all_runs().filter(|run| run.value().is_some());
+        ended.map(|run: &Run| run.elapsed_s).fold(0.0, f64::max)
+    }
 }

@@ -88,6 +88,7 @@ mod wording;
 pub use advice::Advice;
 pub use analysis::{Analysis, Conclusion};
 pub use candidate::{Candidate, Role};
+pub use collapse::CutOff;
 pub use comparison::{Comparison, Spread, SpreadVerdict};
 pub use cpu::{CpuCost, CpuCostUnit};
 pub use experiment::Experiment;

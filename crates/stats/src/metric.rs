@@ -30,7 +30,7 @@ pub enum Quantity {
     WallTime,
     /// CPU time: "0.32 times kernel's".
     CpuTime,
-    /// Any other quantity: "2.1 times kernel's".
+    /// Any other quantity: "2.1 times kernel's"; "2.1 times as good as kernel" if less is better.
     Other,
 }
 

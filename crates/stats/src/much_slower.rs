@@ -74,7 +74,7 @@ fn is_worse(run: &Run, control: &[&Run], metric: &Metric) -> bool {
             let times = |other| metric.direction.times_as_good(value, other);
             control.iter().filter_map(|run| run.value()).all(|other| times(other) < 1.0)
         }
-        RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } => false,
+        RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Hung { .. } => false,
     }
 }
 

@@ -24,15 +24,17 @@ pub enum Pair {
 /// The pairs of all rounds in which both took part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pairs {
-    /// One per round.
+    /// One per round, without the rounds in which the control's run was cut off.
     pub rounds: Vec<Pair>,
     direction: Direction,
 }
 
 impl Pairs {
-    /// Pairs the runs of equal rounds.
+    /// Pairs the runs of equal rounds. A round in which the control's run was cut off says nothing about the candidate: the
+    /// program is the same in all other rounds, so the machine stalled.
     pub fn of(control: &SampleSet, candidate: &SampleSet, direction: Direction) -> Pairs {
         let rounds = control.runs.iter().zip(&candidate.runs);
+        let rounds = rounds.filter(|(control, _)| control.outcome.cut_off_at().is_none());
         let rounds = rounds.map(|(control, candidate)| match (control.value(), candidate.value()) {
             (Some(control), Some(candidate)) => Pair::Values { control, candidate },
             (Some(_), None) => Pair::CandidateFailed,

@@ -22,6 +22,11 @@ pub enum RunOutcome {
         /// The limit in seconds.
         limit_s: f64,
     },
+    /// It was stopped at a time limit, and no thread of it ran in the second half of that time.
+    Hung {
+        /// The limit in seconds.
+        limit_s: f64,
+    },
     /// It was stopped because the time budget cannot pay for runs of this length, see [`crate::much_slower`]. Its value
     /// is unknown.
     Stopped {
@@ -44,6 +49,14 @@ impl RunOutcome {
         } else {
             let reason = format!("the metric is {value}; a ratio needs a positive finite figure");
             RunOutcome::Failed { reason }
+        }
+    }
+
+    /// The time limit in seconds of a run that was cut off: it took many times as long as the control, or hung.
+    pub fn cut_off_at(&self) -> Option<f64> {
+        match *self {
+            RunOutcome::Collapsed { limit_s } | RunOutcome::Hung { limit_s } => Some(limit_s),
+            RunOutcome::Ok { .. } | RunOutcome::Failed { .. } | RunOutcome::Stopped { .. } => None,
         }
     }
 }
@@ -76,7 +89,10 @@ impl Run {
     pub fn value(&self) -> Option<f64> {
         match self.outcome {
             RunOutcome::Ok { value } => Some(value),
-            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Stopped { .. } => None,
+            RunOutcome::Failed { .. }
+            | RunOutcome::Collapsed { .. }
+            | RunOutcome::Hung { .. }
+            | RunOutcome::Stopped { .. } => None,
         }
     }
 }

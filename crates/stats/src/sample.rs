@@ -38,18 +38,23 @@ impl SampleSet {
     pub fn failures(&self) -> (u32, Option<&str>) {
         let mut reasons = self.all_runs().filter_map(|run| match &run.outcome {
             RunOutcome::Failed { reason } => Some(reason.as_str()),
-            RunOutcome::Ok { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Stopped { .. } => None,
+            RunOutcome::Ok { .. }
+            | RunOutcome::Collapsed { .. }
+            | RunOutcome::Hung { .. }
+            | RunOutcome::Stopped { .. } => None,
         });
         let first = reasons.next();
         (u32::from(first.is_some()) + reasons.count() as u32, first)
     }
 
-    /// The time limit in seconds at which the candidate was stopped, if it collapsed.
-    pub fn collapsed_at(&self) -> Option<f64> {
-        self.all_runs().find_map(|run| match run.outcome {
-            RunOutcome::Collapsed { limit_s } => Some(limit_s),
-            RunOutcome::Ok { .. } | RunOutcome::Failed { .. } | RunOutcome::Stopped { .. } => None,
-        })
+    /// The number of runs that were cut off because they took many times as long as the control, or hung.
+    pub fn cut_off(&self) -> u32 {
+        self.all_runs().filter(|run| run.outcome.cut_off_at().is_some()).count() as u32
+    }
+
+    /// The number of runs without a value since the last one with a value.
+    pub(crate) fn fruitless_in_a_row(&self) -> usize {
+        self.all_runs().rev().take_while(|run| run.value().is_none()).count()
     }
 
     /// The number of runs that were stopped because of the time budget.

@@ -12,7 +12,7 @@
 use crate::advice::Advice;
 use crate::analysis::Analysis;
 use crate::candidate::Role;
-use crate::collapse;
+use crate::collapse::{self, CutOff};
 use crate::experiment::Experiment;
 use crate::much_slower::{MuchSlower, STOPPED_AT_LEAST, STOPPED_TIMES};
 use crate::pairs::Pairs;
@@ -129,6 +129,8 @@ pub struct Schedule {
     running: Option<usize>,
     /// Whether each candidate still takes part.
     active: Vec<bool>,
+    /// The candidate of the last run, if that was cut off: it does not run again at once.
+    cut_off: Option<usize>,
     phase: SessionPhase,
     /// When the current round began.
     round_began: Duration,
@@ -151,6 +153,7 @@ impl Schedule {
             waiting: (0..plan.candidates.len()).rev().collect(),
             running: None,
             active: vec![true; plan.candidates.len()],
+            cut_off: None,
             phase: SessionPhase::WarmUp,
             round_began: Duration::ZERO,
             clock: Duration::ZERO,
@@ -200,24 +203,32 @@ impl Schedule {
         );
         let run = match run.outcome {
             RunOutcome::Ok { value } => Run { outcome: RunOutcome::measured(value), ..run },
-            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Stopped { .. } => run,
+            RunOutcome::Failed { .. }
+            | RunOutcome::Collapsed { .. }
+            | RunOutcome::Hung { .. }
+            | RunOutcome::Stopped { .. } => run,
         };
-        let ended_well = run.value().is_some();
+        self.cut_off = run.outcome.cut_off_at().map(|_| candidate);
+        let has_failed = run.value().is_none() && self.cut_off.is_none();
         let samples = &mut self.experiment.samples[candidate];
         match self.phase {
             SessionPhase::WarmUp => samples.warm_up = Some(run),
             SessionPhase::Round(_) => samples.runs.push(run),
         }
-        let failing = samples.all_runs().rev().take_while(|run| run.value().is_none()).count();
-        let out = samples.collapsed_at().is_some() || failing >= FAILURES_IN_A_ROW;
-        // A candidate with some stopped runs cannot be ranked; only if all its runs are much slower more of them can
-        // prove something.
-        let hopeless = samples.stopped() > 0
-            && MuchSlower::of(&self.experiment, &self.experiment.samples[candidate]).is_none();
-        self.active[candidate] &= !out && !hopeless;
-        if !ended_well && self.plan.candidates[candidate].role != Role::Candidate {
-            self.stopped = Some(StopReason::ControlFailed);
+        let has_no_hope = samples.fruitless_in_a_row() >= FAILURES_IN_A_ROW;
+        if self.plan.candidates[candidate].role != Role::Candidate {
+            // A run that was cut off is no failure: without a baseline, one stall of the machine would end the session.
+            if has_failed || has_no_hope {
+                self.stopped = Some(StopReason::ControlFailed);
+            }
+            return;
         }
+        let samples = &self.experiment.samples[candidate];
+        let has_collapsed = CutOff::of(&self.experiment, samples).is_some_and(|found| found.is_proven());
+        // A candidate with some stopped runs cannot be ranked; only if all its runs are much slower more of them can
+        // prove something. One stopped run may be a stall of the machine.
+        let is_unranked = samples.stopped() > 1 && MuchSlower::of(&self.experiment, samples).is_none();
+        self.active[candidate] &= !has_no_hope && !has_collapsed && !is_unranked;
     }
 
     /// The current time limit of a candidate's run; `None` until the control has run. A judged candidate is stopped
@@ -239,7 +250,8 @@ impl Schedule {
     /// Duration of the slowest run of the control and its A/A configuration.
     fn slowest_s(&self) -> f64 {
         let same = self.experiment.samples.iter().filter(|samples| samples.candidate.role != Role::Candidate);
-        same.flat_map(SampleSet::all_runs).map(|run| run.elapsed_s).fold(0.0, f64::max)
+        let ended = same.flat_map(SampleSet::all_runs).filter(|run| run.outcome.cut_off_at().is_none());
+        ended.map(|run| run.elapsed_s).fold(0.0, f64::max)
     }
 
     /// How long each remaining run of a candidate may take if all rounds that a proof needs are to be complete at the
@@ -272,7 +284,7 @@ impl Schedule {
     fn runs_for_proof_of(&self, candidate: usize) -> f64 {
         let rounds = match self.phase {
             SessionPhase::WarmUp => 0,
-            SessionPhase::Round(round) => round,
+            SessionPhase::Round(round) => round - self.lost_rounds(),
         };
         let this_round = u32::from(self.waiting.contains(&candidate) || self.running == Some(candidate));
         match self.active[candidate] {
@@ -288,9 +300,11 @@ impl Schedule {
         if runs_s > 0.0 { (self.clock.as_secs_f64() / runs_s).max(1.0) } else { 1.0 }
     }
 
-    /// Mean duration of a candidate's runs.
+    /// Mean duration of a candidate's runs; without those that were cut off, if there are others.
     fn mean_time_s(&self, candidate: usize) -> Option<f64> {
-        let runs = self.experiment.samples[candidate].all_runs();
+        let samples = &self.experiment.samples[candidate];
+        let has_others = samples.all_runs().any(|run| run.outcome.cut_off_at().is_none());
+        let runs = samples.all_runs().filter(|run| !has_others || run.outcome.cut_off_at().is_none());
         let (count, sum) = runs.fold((0.0, 0.0), |(n, sum), run| (n + 1.0, sum + run.elapsed_s));
         (count > 0.0).then(|| sum / count)
     }
@@ -299,7 +313,7 @@ impl Schedule {
     /// need, or at once if the time left cannot pay for those.
     fn give_up_slow(&mut self) {
         let judged = self.plan.judged().count();
-        let is_enough = self.rounds() >= self.plan.rounds_min_effective();
+        let is_enough = self.rounds_with_baseline() >= self.plan.rounds_min_effective();
         let is_affordable =
             self.time_for_proof().is_none_or(|time| self.clock.saturating_add(time) <= self.plan.deadline);
         if is_affordable && !is_enough || self.plan.deadline == Duration::MAX {
@@ -333,6 +347,22 @@ impl Schedule {
                 round - u32::from(self.running.is_some() || !self.waiting.is_empty())
             }
         }
+    }
+
+    /// Number of rounds in which a run of the control or of its A/A configuration was cut off. They count for nothing.
+    fn lost_rounds(&self) -> u32 {
+        let same = || self.experiment.samples.iter().filter(|s| s.candidate.role != Role::Candidate);
+        let is_lost = |round: &usize| {
+            same()
+                .filter_map(|samples| samples.runs.get(*round))
+                .any(|run| run.outcome.cut_off_at().is_some())
+        };
+        (0..self.experiment.samples[0].runs.len()).filter(is_lost).count() as u32
+    }
+
+    /// Number of complete measured rounds in which no run of the control was cut off.
+    fn rounds_with_baseline(&self) -> u32 {
+        self.rounds().saturating_sub(self.lost_rounds())
     }
 
     /// Estimated progress of the session after `elapsed`, from 0 to 1, for a progress bar: first the minimum number of
@@ -391,6 +421,11 @@ impl Schedule {
         self.round_began = elapsed;
         self.waiting = (0..self.active.len()).filter(|&candidate| self.active[candidate]).collect();
         self.waiting.shuffle(&mut self.order);
+        // The next one is last. What was just cut off waits until another one has run: a stall of the machine may last.
+        if self.cut_off.is_some() && self.waiting.last() == self.cut_off.as_ref() {
+            let last = self.waiting.len() - 1;
+            self.waiting.swap(0, last);
+        }
     }
 
     /// Evaluated between rounds. The minimum number of rounds takes precedence over the budget, but not over the
@@ -400,7 +435,7 @@ impl Schedule {
         if judged.peek().is_some() && !judged.any(|i| self.active[i]) {
             return Some(StopReason::NoneLeft);
         }
-        let rounds = self.rounds();
+        let rounds = self.rounds_with_baseline();
         if rounds >= self.plan.rounds_max {
             return Some(StopReason::RoundsMax);
         }

@@ -9,13 +9,14 @@
 //! runs than it is. A verdict needs separate runs, see [`Schedule`](crate::Schedule).
 
 use crate::candidate::Candidate;
-use crate::collapse;
+use crate::collapse::{self, CUT_OFF_AT_LEAST};
 use crate::metric::{Direction, Metric, Quantity};
 use crate::much_slower::{STOPPED_AT_LEAST, STOPPED_TIMES};
 use crate::pairs::Pairs;
 use crate::random::{Purpose, Random, stream};
 use crate::run::{Run, RunOutcome};
 use crate::sample::{SampleSet, mean};
+use crate::schedule::FAILURES_IN_A_ROW;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -71,7 +72,7 @@ pub struct Screening {
 pub struct ScreeningRun {
     /// 0 is the control, n the nth candidate.
     pub index: usize,
-    /// A run that takes longer is stopped, and the candidate is dropped; `None` until the control has run.
+    /// A run that takes longer is stopped, and the candidate is dropped the second time; `None` until the control has run.
     pub limit: Option<Duration>,
 }
 
@@ -99,8 +100,13 @@ pub enum ScreeningEnd {
     Kept,
     /// It was dropped because others were better.
     Dropped,
-    /// One of its runs was stopped at this limit.
+    /// Two of its runs were stopped at this limit, or its only one.
     Collapsed {
+        /// The limit, in seconds.
+        limit_s: f64,
+    },
+    /// The same, and no thread ran in the second half of the time.
+    Hung {
         /// The limit, in seconds.
         limit_s: f64,
     },
@@ -168,17 +174,23 @@ impl Screening {
         let index = self.running.take().expect("record() follows next()");
         let run = match run.outcome {
             RunOutcome::Ok { value } => Run { outcome: RunOutcome::measured(value), ..run },
-            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } | RunOutcome::Stopped { .. } => run,
+            RunOutcome::Failed { .. }
+            | RunOutcome::Collapsed { .. }
+            | RunOutcome::Hung { .. }
+            | RunOutcome::Stopped { .. } => run,
         };
-        let failed = run.value().is_none();
+        let has_failed = run.value().is_none() && run.outcome.cut_off_at().is_none();
         let samples = &mut self.samples[index];
         match (index, &samples.warm_up) {
             (0, None) => samples.warm_up = Some(run),
             _ => samples.runs.push(run),
         }
+        // One run that was cut off may be a stall of the machine.
         match index {
-            0 => self.over |= failed,
-            _ if failed => self.active.retain(|&active| active != index),
+            0 => self.over |= has_failed || samples.fruitless_in_a_row() >= FAILURES_IN_A_ROW,
+            _ if has_failed || samples.cut_off() >= CUT_OFF_AT_LEAST => {
+                self.active.retain(|&active| active != index);
+            }
             _ => (),
         }
     }
@@ -190,7 +202,7 @@ impl Screening {
         let rank = |result: &ScreeningResult| match result.end {
             ScreeningEnd::Kept => 0,
             ScreeningEnd::Dropped => 1,
-            ScreeningEnd::Collapsed { .. } | ScreeningEnd::Failed { .. } => 2,
+            ScreeningEnd::Collapsed { .. } | ScreeningEnd::Hung { .. } | ScreeningEnd::Failed { .. } => 2,
         };
         results.sort_by(|a, b| {
             let worth = |result: &ScreeningResult| result.ratio.unwrap_or(0.0);
@@ -201,7 +213,12 @@ impl Screening {
 
     /// How the control failed, if it did: then nothing can be compared with it.
     pub fn control_failure(&self) -> Option<&RunOutcome> {
-        self.samples[0].all_runs().find(|run| run.value().is_none()).map(|run| &run.outcome)
+        let control = &self.samples[0];
+        let is_failure = |run: &&Run| match run.outcome.cut_off_at() {
+            Some(_) => control.fruitless_in_a_row() >= FAILURES_IN_A_ROW,
+            None => run.value().is_none(),
+        };
+        control.all_runs().find(is_failure).map(|run| &run.outcome)
     }
 
     /// All runs so far; the control's first.
@@ -212,8 +229,14 @@ impl Screening {
     fn result(&self, index: usize) -> ScreeningResult {
         let samples = &self.samples[index];
         let logs = self.log_ratios(index);
-        let end = match (samples.collapsed_at(), samples.failures()) {
-            (Some(limit_s), _) => ScreeningEnd::Collapsed { limit_s },
+        let cut_off =
+            samples.all_runs().map(|run| &run.outcome).find(|outcome| outcome.cut_off_at().is_some());
+        let is_out = samples.cut_off() >= CUT_OFF_AT_LEAST || logs.is_empty();
+        let end = match (cut_off.filter(|_| is_out), samples.failures()) {
+            (Some(&RunOutcome::Hung { limit_s }), _) => ScreeningEnd::Hung { limit_s },
+            (Some(outcome), _) => {
+                ScreeningEnd::Collapsed { limit_s: outcome.cut_off_at().unwrap_or_default() }
+            }
             (None, (_, Some(reason))) => ScreeningEnd::Failed { reason: reason.to_owned() },
             _ if self.active.contains(&index) => ScreeningEnd::Kept,
             _ => ScreeningEnd::Dropped,
@@ -264,7 +287,11 @@ impl Screening {
     }
 
     fn end_stage(&mut self) {
-        let worth = |&index: &usize| mean(&self.log_ratios(index));
+        // A candidate whose runs were cut off has no ratio.
+        let worth = |&index: &usize| match self.log_ratios(index) {
+            logs if logs.is_empty() => f64::NEG_INFINITY,
+            logs => mean(&logs),
+        };
         let mut ranked: Vec<(f64, usize)> = self.active.iter().map(|index| (worth(index), *index)).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.truncate(ranked.len().div_ceil(2).max(self.keep));
@@ -320,10 +347,10 @@ mod tests {
     }
 
     #[test]
-    fn failed_or_collapsed_candidate_is_dropped_at_once() {
+    fn candidate_is_dropped_at_its_first_failure_or_second_collapse() {
         let mut screening = screening(&["good", "stuck", "broken"], 2, 30.0);
         let (runs, _) = hold(&mut screening, &|index| [Some(1.0), Some(0.9), Some(1e9), None][index]);
-        assert_eq!((runs[2], runs[3]), (1, 1));
+        assert_eq!((runs[2], runs[3]), (2, 1));
         let ends: Vec<ScreeningEnd> = screening.results().into_iter().map(|s| s.end).collect();
         assert_eq!(ends[0], ScreeningEnd::Kept);
         assert!(ends.contains(&ScreeningEnd::Collapsed { limit_s: 5.0 }));

@@ -1,5 +1,6 @@
 //! What was proven about a candidate.
 
+use crate::collapse::CutOff;
 use crate::interval::Ratio;
 use serde::{Deserialize, Serialize};
 
@@ -30,13 +31,13 @@ pub enum Verdict {
         /// The first condition that was not met.
         doubt: NotProvenReason,
     },
-    /// It was stopped because it ran many times as long as the control.
-    Collapsed {
-        /// The limit in seconds.
-        limit_s: f64,
-        /// The control's slowest run, in seconds.
-        control_worst_s: f64,
-    },
+    /// Several of its runs were stopped because they took many times as long as the control, and no others were.
+    Collapsed(CutOff),
+    /// The same, and no thread ran any more in those runs.
+    Hangs(CutOff),
+    /// A run was stopped because it took many times as long as the control. That is too little to tell whether the candidate
+    /// or the machine is the cause; so it is not ranked.
+    Withheld(CutOff),
     /// It was not run to the end, because its runs took too long for the time budget. It is never recommended.
     GivenUp {
         /// Its runs, or those that were stopped if `stopped` says so, took at least this many times as long as the
@@ -67,12 +68,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the candidate is proven slower, or collapsed.
+    /// Whether the candidate is proven slower, has collapsed, or hangs.
     pub fn is_slower(&self) -> bool {
         match self {
-            Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. } => true,
+            Verdict::ProvenSlower { .. } | Verdict::Collapsed(_) | Verdict::Hangs(_) => true,
             Verdict::GivenUp { proven, .. } => *proven,
-            Verdict::ProvenFaster { .. } | Verdict::NothingProven { .. } | Verdict::Failed { .. } => false,
+            Verdict::ProvenFaster { .. }
+            | Verdict::NothingProven { .. }
+            | Verdict::Withheld(_)
+            | Verdict::Failed { .. } => false,
         }
     }
 }

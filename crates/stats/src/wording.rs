@@ -1,5 +1,6 @@
 //! The English sentences.
 
+use crate::collapse::CutOff;
 use crate::comparison::{Comparison, Spread, SpreadVerdict};
 use crate::cpu::{CpuCost, CpuCostUnit};
 use crate::floor::NoiseFloor;
@@ -46,11 +47,9 @@ impl Wording<'_> {
                 let hidden = hidden(*could_hide, comparison.rounds);
                 format!("{name} against {control}: {measured}no difference proven{doubted}; {hidden}.")
             }
-            Verdict::Collapsed { limit_s, control_worst_s } => format!(
-                "{name} collapsed: stopped after {}, when {control}'s slowest run had taken {}; it is not ranked.",
-                seconds(*limit_s),
-                seconds(*control_worst_s)
-            ),
+            Verdict::Collapsed(cut_off) | Verdict::Hangs(cut_off) | Verdict::Withheld(cut_off) => {
+                self.cut_off(name, cut_off)
+            }
             Verdict::GivenUp { times, runs, stopped, proven, p } => {
                 given_up(name, control, (*times, *runs, *stopped), *p, *proven)
             }
@@ -63,6 +62,38 @@ impl Wording<'_> {
                 format!("{failed_name} failed in {failed} of {runs} runs (first: {reason}); {end}.")
             }
         }
+    }
+
+    /// A candidate with runs that took many times as long as the control: what they show.
+    fn cut_off(&self, name: &str, found: &CutOff) -> String {
+        let CutOff { limit_s, control_worst_s, cut_off, runs, others, .. } = *found;
+        let (limit, worst) = (seconds(limit_s), seconds(control_worst_s));
+        let slowest = format!("when {}'s slowest run had taken {worst}", self.control);
+        let of_runs = format!("{cut_off} of its {runs} runs");
+        if found.is_proven() {
+            return match found.is_hang() {
+                true => format!(
+                    "{name} hangs: {of_runs} were stopped after {limit}, {slowest}, and no thread of them ran in the second \
+                     half of that time; it is not ranked."
+                ),
+                false => format!(
+                    "{name} collapsed: stopped after {limit} in {of_runs}, {slowest}; it is not ranked."
+                ),
+            };
+        }
+        let was = if cut_off == 1 { "was" } else { "were" };
+        let hung =
+            if found.is_hang() { ", and hung: no thread ran in the second half of that time" } else { "" };
+        let why = match others {
+            0 => format!("one such run does not tell whether {name} or the machine was the cause"),
+            1 => "a run of another configuration was stopped too, so the machine may be the cause".into(),
+            _ => format!(
+                "{others} runs of other configurations were stopped too, so the machine may be the cause"
+            ),
+        };
+        format!(
+            "{name} is not ranked: {of_runs} {was} stopped after {limit}, {slowest}{hung}. Measure again on a quiet machine: {why}."
+        )
     }
 
     /// What the A/A pair shows.
@@ -127,8 +158,9 @@ impl Wording<'_> {
         format!("{name} {claim} {control} (standard deviation {deviations}, {shares}): {proven}.")
     }
 
-    /// The verb, the phrase after "3.1 times", and the ratio as it reads in that phrase: as fast or as slow, or the
-    /// plain quotient of the candidate's figure and the control's.
+    /// The verb, the phrase after "3.1 times", and the ratio as it reads in that phrase: as fast, as slow or as good, or the
+    /// plain quotient of the candidate's figure and the control's. The table has times as good, so that the quotient of a figure
+    /// of which less is better would be its inverse.
     fn phrase(&self, ratio: Ratio) -> (String, String, Ratio) {
         let control = self.control;
         let quotient = || (format!("'s {} is ", self.metric.name), format!("{control}'s"));
@@ -137,7 +169,10 @@ impl Wording<'_> {
                 ((" takes ".into(), format!("as long as {control}")), inverse(ratio))
             }
             (Quantity::WallTime, _) => ((" is ".into(), format!("as fast as {control}")), ratio),
-            (Quantity::CpuTime | Quantity::Other, Direction::LowerIsBetter) => (quotient(), inverse(ratio)),
+            (Quantity::Other, Direction::LowerIsBetter) => {
+                ((" is ".into(), format!("as good as {control} by {}", self.metric.name)), ratio)
+            }
+            (Quantity::CpuTime, Direction::LowerIsBetter) => (quotient(), inverse(ratio)),
             (Quantity::CpuTime | Quantity::Other, Direction::HigherIsBetter) => (quotient(), ratio),
         };
         (verb, phrase, shown)

@@ -191,22 +191,6 @@ pub fn free_front(file: &File, bytes: u64) -> Result<(), Errno> {
     unsafe { raw::call(libc::SYS_fallocate, [file.as_raw_fd() as usize, how, 0, bytes as usize]) }.map(|_| ())
 }
 
-/// Bytes that the caller can still write to the file system of an open file.
-///
-/// # Errors
-/// Those of fstatfs(2).
-pub fn space_left(file: &File) -> Result<u64, Errno> {
-    // SAFETY: a zeroed statfs is a valid one, which the kernel fills.
-    let about = unsafe {
-        let mut about: libc::statfs = core::mem::zeroed();
-        raw::call(libc::SYS_fstatfs, [file.as_raw_fd() as usize, &raw mut about as usize])?;
-        about
-    };
-    // Root may use what is kept back from others.
-    let blocks = if crate::creds::Creds::current().uid == 0 { about.f_bfree } else { about.f_bavail };
-    Ok(blocks.saturating_mul(about.f_bsize as u64))
-}
-
 /// Whether a read(2) of a descriptor would return data at once. Of a file in a file system that is always true.
 pub fn has_data(file: BorrowedFd<'_>) -> bool {
     let mut poll = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -248,7 +232,6 @@ mod tests {
             assert!(file.metadata().unwrap().blocks() < before);
             assert!(std::fs::read(&path).unwrap() == [vec![0; 32 << 10], vec![7; 32 << 10]].concat());
         }
-        assert!(space_left(&file).is_ok());
         remove(&path).unwrap();
     }
 

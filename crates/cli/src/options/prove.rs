@@ -15,7 +15,7 @@ use unspin_locks::LockKind;
 const PROVE_HELP: &str = "\
 Exit code:
     0  at least one candidate is proven faster (better) than the control, within --cpu-limit if that is given
-    1  no candidate is proven faster, and at least one is proven slower or has collapsed
+    1  no candidate is proven faster, and at least one is proven slower, has collapsed or hangs
     2  the command line is wrong; or a plan, lock or call site that it names was not found
     3  no difference is proven; or no lock and no wait costs enough time to search for a better one
     4  the control failed, or all candidates failed, or the program does not use what was to be judged; or a server did not
@@ -78,8 +78,8 @@ pub struct ProveOptions {
     pub runs: Option<u32>,
 
     /// What to compare: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression whose group
-    /// is the number, or after which the number follows. The last match counts [default: the figure of a workload, else
-    /// wall-time]
+    /// is the number, or after which the number follows. `^` is the beginning of a line. The last match counts [default: the
+    /// figure of a workload, else wall-time]
     #[arg(long, value_name = "REGEX")]
     pub metric: Option<String>,
 

@@ -12,6 +12,8 @@ const TAIL_LINES: usize = 8;
 /// Number of characters of such a line that are shown.
 const TAIL_COLUMNS: usize = 200;
 
+const NO_FILE: &str = "no file for the output of a run can be created (TMPDIR names another folder)";
+
 /// Standard output and standard error of one run.
 pub struct CapturedOutput {
     stdout: File,
@@ -22,8 +24,7 @@ pub struct CapturedOutput {
 impl CapturedOutput {
     /// Empty files.
     pub fn new() -> Result<CapturedOutput, Error> {
-        let file =
-            || tempfile::tempfile().map_err(|e| Error::at(&std::env::temp_dir(), "no file for output", e));
+        let file = || tempfile::tempfile().map_err(|e| Error::at(&std::env::temp_dir(), NO_FILE, e));
         Ok(CapturedOutput { stdout: file()?, stderr: file()?, trimmers: Default::default() })
     }
 

@@ -23,6 +23,8 @@ pub enum RunEnd {
     TimedOut {
         /// The limit, in seconds.
         limit_s: f64,
+        /// Whether none of its threads ran in the second half of that time.
+        hung: bool,
     },
 }
 
@@ -33,7 +35,12 @@ impl RunEnd {
             RunEnd::Exited { code: 0 } => None,
             RunEnd::Exited { code } => Some(format!("ended with exit code {code}")),
             RunEnd::Killed { signal } => Some(format!("was killed by signal {signal}")),
-            RunEnd::TimedOut { limit_s } => Some(format!("was still running after {limit_s:.1} s")),
+            RunEnd::TimedOut { limit_s, hung: false } => {
+                Some(format!("was still running after {limit_s:.1} s"))
+            }
+            RunEnd::TimedOut { limit_s, hung: true } => Some(format!(
+                "was still running after {limit_s:.1} s, and hangs: none of its threads ran in the second half of that time"
+            )),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The figure that each run yields: a time, or a number in the program's output.
 
-use super::reading::{Expression, Reading, Unit};
+use super::reading::{DecimalSign, Expression, Reading, Unit};
 use crate::error::Error;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 use unspin_stats::{Direction, Metric};
 use unspin_sys::child::Usage;
@@ -15,6 +15,10 @@ pub struct Figure {
     pub metric: Metric,
     /// The base unit of the first figure in an output. All others must have it.
     unit: OnceCell<Unit>,
+    /// The remark of the first figure. All others must have it.
+    remark: OnceCell<String>,
+    /// The decimal sign that earlier figures have shown.
+    sign: Cell<DecimalSign>,
 }
 
 #[derive(Debug)]
@@ -69,6 +73,8 @@ impl Figure {
                     _ => name,
                 };
                 let name = if name.is_empty() { expression } else { name };
+                // In a sentence an expression would read as a part of it.
+                let name = if is_plain(name) { name.to_owned() } else { format!("'{name}'") };
                 (in_output(expression)?, Metric::custom(name, "", direction))
             }
             (None, Some((_, expression, unit))) => {
@@ -85,7 +91,8 @@ impl Figure {
                 "--higher-is-better requires a figure in the program's output: name it with --metric".into(),
             ));
         }
-        Ok(Figure { source, metric, unit: OnceCell::new() })
+        let sign = Cell::new(DecimalSign::Unknown);
+        Ok(Figure { source, metric, unit: OnceCell::new(), remark: OnceCell::new(), sign })
     }
 
     /// The figure of a successful run, or the reason why there is none, in one line.
@@ -115,14 +122,36 @@ impl Figure {
     /// The value, if it has the unit of the earlier ones.
     fn in_one_unit(&self, expression: &str, reading: Reading) -> Result<f64, String> {
         let known = self.unit.get_or_init(|| reading.unit.clone());
-        match known.compares_with(&reading.unit) {
-            true => Ok(reading.value),
-            false => Err(format!(
+        if !known.compares_with(&reading.unit) {
+            return Err(format!(
                 "the figure for --metric '{expression}' has changed its unit: {} in this run, {known} in an earlier one; \
                  let the program print one unit",
                 reading.unit
-            )),
+            ));
         }
+        let remark = self.remark.get_or_init(|| reading.remark.clone());
+        if *remark != reading.remark {
+            let shown =
+                |remark: &str| if remark.is_empty() { "nothing".to_owned() } else { format!("\"{remark}\"") };
+            return Err(format!(
+                "the line of the figure for --metric '{expression}' has changed what it says of its unit: {} in this run, {} in \
+                 an earlier one; let the program print one unit",
+                shown(&reading.remark),
+                shown(remark)
+            ));
+        }
+        match (self.sign.get(), reading.sign) {
+            (DecimalSign::Comma, DecimalSign::PointOrThousands)
+            | (DecimalSign::PointOrThousands, DecimalSign::Comma) => {
+                return Err(format!(
+                    "the figures for --metric '{expression}' have a decimal comma in one run, and one point before three digits, \
+                     which may separate thousands, in another; let the program print one form"
+                ));
+            }
+            (_, DecimalSign::Unknown) => (),
+            (_, sign) => self.sign.set(sign),
+        }
+        Ok(reading.value)
     }
 }
 
@@ -205,6 +234,37 @@ mod tests {
         let of = |output: &str| traffic.of(Duration::ZERO, &Usage::default(), output);
         assert_eq!((of("traffic 900 MB/s"), of("traffic 950 MB/s")), (Ok(900.0), Ok(950.0)));
         assert!(of("traffic 1.1 GB/s").unwrap_err().contains("GB/s in this run, MB/s in an earlier one"));
+    }
+
+    /// Issue 25: what the line says of the unit changed between runs.
+    #[test]
+    fn figures_of_one_session_have_one_form() {
+        let session = |wanted: &str, outputs: [&str; 2]| {
+            let figure = figure(wanted);
+            outputs.map(|output| figure.of(Duration::ZERO, &Usage::default(), output))
+        };
+        let [one, other] = session("done", ["done: 7 jobs per second", "done: 420 jobs per minute"]);
+        assert_eq!(one, Ok(7.0));
+        let why = other.unwrap_err();
+        assert!(why.contains("\"per minute\" in this run, \"per second\" in an earlier one"), "{why}");
+        let [one, other] = session("n=", ["lat (usec): x; n=7", "lat (msec): x; n=7"]);
+        assert!(one.is_ok() && other.is_err());
+        let [one, other] = session("avg=", ["lat (usec): min=1, avg=900", "lat (msec): min=1, avg=1"]);
+        assert!((one.unwrap() - 900e-6).abs() < 1e-12 && (other.unwrap() - 1e-3).abs() < 1e-12);
+        for outputs in [["t: 1.450,5", "t: 1.450"], ["t: 1.450", "t: 0,9"]] {
+            let [one, other] = session("t: ", outputs);
+            assert!(one.is_ok() && other.unwrap_err().contains("a decimal comma in one run"), "{outputs:?}");
+        }
+        let [one, other] = session("t: ", ["t: 12 мс", "t: 12 с"]);
+        assert!(one.is_ok() && other.is_err());
+    }
+
+    /// Issue 25: an expression read as a part of its sentence.
+    #[test]
+    fn expression_is_quoted_and_a_name_is_not() {
+        assert_eq!(figure("tps: ").metric.name, "tps");
+        assert_eq!(figure("p99.*avg= ").metric.name, "'p99.*avg'");
+        assert_eq!(figure("tps = ([0-9.]+)").metric.name, "tps");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::run_queue;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use unspin_meter::{Lock, MeterReport, RecordKind, Row};
+use unspin_meter::{Lock, LockId, MeterReport, RecordKind, Row};
 use unspin_runqueue::lock::LOCK_NAME;
 
 /// A metered run after the rounds ends at this many times the candidate's longest run, and not before
@@ -42,9 +42,9 @@ pub struct Metered {
     /// The call sites of its waits.
     #[serde(skip)]
     pub call_sites: CallSites,
-    /// The names of the mutexes that stay libc's under this candidate.
+    /// The mutexes that stay libc's under this candidate.
     #[serde(skip)]
-    pub libcs: BTreeSet<String>,
+    pub libcs: BTreeSet<LockId>,
     /// The locks.
     pub report: MeterReport,
 }
@@ -85,7 +85,7 @@ impl Metered {
             plan.plan.replaces_mutexes() && plan.compiled.leaves_to_libc(lock)
         };
         let mutexes = metering.report.locks.iter().filter(|lock| is_mutex(lock)).filter(stays);
-        let libcs = mutexes.map(|lock| lock.row.name.clone()).collect();
+        let libcs = mutexes.map(Lock::id).collect();
         Metered { libcs, ..Metered::new(candidate, metering) }
     }
 }

@@ -147,6 +147,7 @@ fn interrupted(elapsed: Duration, cpu: Duration) -> Trial {
         left_processes: 0,
         left_sets: Vec::new(),
         output_tail: String::new(),
+        programs: 0,
         reached_engine: false,
         run_queue: None,
     }

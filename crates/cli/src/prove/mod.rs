@@ -9,6 +9,8 @@ pub mod configuration;
 pub mod ending;
 pub mod figure;
 pub mod format;
+mod full_disk;
+mod hang;
 pub mod interrupt;
 pub mod json;
 mod leftovers;
@@ -20,6 +22,7 @@ mod performance;
 mod process_tree;
 pub mod progress;
 mod quiet;
+pub mod reached;
 mod reading;
 mod recommendation;
 pub mod report;
@@ -205,6 +208,9 @@ impl<'o> CheckedRequest<'o> {
         if service.is_some() && !try_service(&runner, self.options.time_limit)? {
             return Ok(None);
         }
+        if !reached::check(&runner, self.options.time_limit)? {
+            return Ok(None);
+        }
         let mut report = match self.requested {
             Some(mut requested) => judge_requested(&runner, &mut requested, budget, self.options),
             None => judge_found(&runner, budget, self.options),
@@ -270,7 +276,8 @@ fn program(options: &options::ProveOptions) -> Result<Program, Error> {
 }
 
 fn program_of(options: &options::ProveOptions, command: &[OsString]) -> Result<Program, Error> {
-    let found = Program::find(command)?;
+    // What a program starts may be reached where the program itself cannot be.
+    let found = Program::find_launcher(command)?;
     let Some(compared) = run_queues(&options.runqueue)? else { return Ok(found) };
     let program = run_queue_program::find(command, Some(compared.judged))?;
     Ok(Program { run_queue: compared.control, ..program })

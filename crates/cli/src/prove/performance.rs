@@ -3,6 +3,7 @@
 use super::attended::{Attended, SLICE};
 use super::captured_output::CapturedOutput;
 use super::ending::{Limit, RunEnd};
+use super::hang::HangDetector;
 use super::interrupt::Interrupt;
 use super::leftovers::{self, Leftovers};
 use super::monitor::RunMonitor;
@@ -101,8 +102,9 @@ fn attend(
     // Nothing is known yet about the length of a run without a limit of its own.
     let is_first = matches!(limit, Limit::Timeout(_));
     let (limit, mut patience) = (limit.after(), progress.patience());
+    let mut hang = HangDetector::new(limit);
     loop {
-        let left = limit.saturating_sub(process.began.elapsed());
+        let left = hang.pause(process.began.elapsed());
         let over = process.ends_within(left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1)))?;
         watch.check(process.pid);
         progress.tick();
@@ -118,9 +120,11 @@ fn attend(
             process.end(GRACE, interrupt)?;
             return Ok(None);
         }
+        hang.look(elapsed);
         if elapsed >= limit {
+            let hung = hang.is_hung();
             process.end(GRACE, interrupt)?;
-            return Ok(Some(RunEnd::TimedOut { limit_s: limit.as_secs_f64() }));
+            return Ok(Some(RunEnd::TimedOut { limit_s: limit.as_secs_f64(), hung }));
         }
     }
 }

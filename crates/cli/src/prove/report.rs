@@ -203,7 +203,7 @@ fn against_global(configurations: &[Configuration], session: &Session) -> Option
 /// The same runs, with one configuration as the control and another as the only candidate.
 fn between(session: &Session, before: usize, after: usize, unit: &str) -> Option<Comparison> {
     let [mut before, mut after] = [before, after].map(|index| session.experiment.samples[index].clone());
-    if before.failures().0 > 0 || before.collapsed_at().is_some() {
+    if before.failures().0 > 0 || before.cut_off() > 0 {
         return None;
     }
     (before.candidate.role, after.candidate.role) = (Role::Control, Role::Candidate);

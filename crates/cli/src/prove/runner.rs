@@ -4,6 +4,7 @@ use super::captured_output::CapturedOutput;
 use super::conditions::{CpuTime, Disturbance, kernel_sets};
 pub use super::ending::{Limit, RunEnd};
 use super::figure::Figure;
+use super::full_disk;
 use super::interrupt::Interrupt;
 use super::monitor::RunMonitor;
 use super::performance::{self, Performance, Surroundings};
@@ -86,6 +87,9 @@ pub struct Trial {
     pub left_sets: Vec<i32>,
     /// The end of its output, if the program itself failed.
     pub output_tail: String,
+    /// Executed programs into which the preload library was loaded.
+    #[serde(skip)]
+    pub programs: u64,
     /// Whether a call reached an engine other than the kernel.
     #[serde(skip)]
     pub reached_engine: bool,
@@ -163,7 +167,11 @@ impl<'a> Runner<'a> {
         let _ = unspin_sysv::remove_arena(&arena);
         let Some(mut performance) = performance? else { return Ok(None) };
         let reached_engine = matches!(joined, Some(Ok(1..)));
-        let own = self.value(&mut performance);
+        let own =
+            self.value(&mut performance).map_err(|reason| match full_disk::remark(self.scratch.folder()) {
+                Some(full) => format!("{reason}; {full}"),
+                None => reason,
+            });
         // The output explains a failure of the program itself, not a plan that had no effect.
         let output_tail = match (&own, &mut performance) {
             (Ok(_), _) => String::new(),
@@ -202,6 +210,7 @@ impl<'a> Runner<'a> {
             left_processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail,
+            programs: tally.programs(),
             reached_engine,
             run_queue: tally.run_queue(),
         }))
@@ -331,6 +340,9 @@ impl Trial {
     pub fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => RunOutcome::measured(*value),
+            (Err(_), RunEnd::TimedOut { limit_s, hung: true }, Limit::Candidate(_)) => {
+                RunOutcome::Hung { limit_s }
+            }
             (Err(_), RunEnd::TimedOut { .. }, Limit::Candidate(limit)) => limit.outcome(),
             (Err(reason), ..) => RunOutcome::Failed { reason: reason.clone() },
         }

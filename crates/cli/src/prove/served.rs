@@ -10,6 +10,7 @@
 use super::attended::{Attended, Patience, SLICE};
 use super::captured_output::CapturedOutput;
 use super::ending::{Limit, RunEnd};
+use super::hang::HangDetector;
 use super::leftovers;
 use super::monitor::RunMonitor;
 use super::performance::{Performance, Surroundings, clear};
@@ -185,7 +186,7 @@ impl ServedRun<'_> {
                     "the server was not ready after {limit_s} s: {why} (--ready-limit allows more time; `{}` must succeed)",
                     self.service.ready
                 );
-                return Err(failed(RunEnd::TimedOut { limit_s }, reason));
+                return Err(failed(RunEnd::TimedOut { limit_s, hung: false }, reason));
             }
             self.around.progress.tick();
             server.ends_within(LOOK)?;
@@ -239,8 +240,9 @@ impl ServedRun<'_> {
         let Surroundings { interrupt, progress } = self.around;
         let is_first = matches!(limit, Limit::Timeout(_));
         let (limit, mut patience) = (limit.after(), progress.patience());
+        let mut hang = HangDetector::new(limit);
         loop {
-            let left = limit.saturating_sub(load.began.elapsed());
+            let left = hang.pause(load.began.elapsed());
             let over = load.ends_within(left.min(SLICE).min(NOTICE).min(watch.pause()))?;
             watch.check(server.pid);
             progress.tick();
@@ -255,8 +257,9 @@ impl ServedRun<'_> {
             if interrupt.came() {
                 return Err(Over::Interrupted);
             }
+            hang.look(elapsed);
             if elapsed >= limit {
-                return Ok(RunEnd::TimedOut { limit_s: limit.as_secs_f64() });
+                return Ok(RunEnd::TimedOut { limit_s: limit.as_secs_f64(), hung: hang.is_hung() });
             }
             if server.ends_within(Duration::ZERO)? {
                 // The caller says how it ended.
@@ -314,7 +317,7 @@ impl ServedRun<'_> {
         let reason = format!(
             "{what} did not end within {limit_s} s of {by}, and {killed} (--stop-limit allows more time, --stop names another way)"
         );
-        Err(failed(RunEnd::TimedOut { limit_s }, reason))
+        Err(failed(RunEnd::TimedOut { limit_s, hung: false }, reason))
     }
 
     /// Ends what is left of the run, and sums it up.

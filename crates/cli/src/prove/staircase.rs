@@ -67,7 +67,7 @@ impl Staircase {
 /// The same runs, with one configuration as the control and another as the only candidate. None if their runs failed.
 fn ratio(session: &Session, before: usize, after: usize) -> Option<Ratio> {
     let samples = [before, after].map(|index| session.experiment.samples[index].clone());
-    if samples.iter().any(|s| s.failures().0 > 0 || s.collapsed_at().is_some()) {
+    if samples.iter().any(|s| s.failures().0 > 0 || s.cut_off() > 0) {
         return None;
     }
     let [mut before, mut after] = samples;

@@ -20,7 +20,9 @@ use super::runner::{RunEnd, Trial};
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
 use unspin_meter::shell_line;
-use unspin_stats::{Advice, Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict};
+use unspin_stats::{
+    Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
+};
 
 /// Disturbance, in percent of the CPUs, from which on a warning is printed: more than the background of an idle
 /// machine.
@@ -293,7 +295,7 @@ impl Text<'_> {
             if !has_output && matches!(trial.ending, RunEnd::Exited { code: 0 }) {
                 write!(f, "{}", paragraph(&first, 0))?;
             } else {
-                writeln!(f, "{first} The end of its output:")?;
+                write!(f, "{}", paragraph(&format!("{first} The end of its output:"), 0))?;
                 let tail = if has_output { &trial.output_tail } else { "(nothing)" };
                 for line in tail.lines() {
                     writeln!(f, "  | {line}")?;
@@ -319,6 +321,17 @@ impl Text<'_> {
             write!(f, "{}", paragraph(&disturbance, 0))?;
         }
         let trials = || self.0.session.runs.iter().map(|e| &e.trial);
+        let metric = &self.0.session.analysis.metric;
+        if metric.quantity == Quantity::Other
+            && let Some(figure) = constant(trials().map(|trial| trial.value.as_ref().ok().copied()))
+        {
+            let text = format!(
+                "Every run gave the same figure, {figure}{}{}: the expression may match something that is not measured.",
+                if metric.unit.is_empty() { "" } else { " " },
+                metric.unit
+            );
+            write!(f, "{}", paragraph(&text, 0))?;
+        }
         let processes: u32 = trials().map(|t| t.left_processes).sum();
         if processes > 0 {
             writeln!(f, "Runs left {processes} processes behind, which were ended before the next began.")?;
@@ -338,6 +351,14 @@ impl Text<'_> {
         );
         write!(f, "{}", paragraph(&text, 0))
     }
+}
+
+/// The figure, if all runs gave the same one, and there are enough runs for that to be strange.
+fn constant(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    const RUNS_AT_LEAST: usize = 6;
+    let figures: Vec<Option<f64>> = figures.collect();
+    let first = figures.first().copied()??;
+    (figures.len() >= RUNS_AT_LEAST && figures.iter().all(|figure| *figure == Some(first))).then_some(first)
 }
 
 /// How many more rounds a proof takes, after the reason for the end.
@@ -395,6 +416,19 @@ fn p_of_spread(comparison: &Comparison) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Issue 25: a figure that is no measurement was compared without a word.
+    #[test]
+    fn figure_that_never_changes_is_noticed() {
+        let constant = |figures: &[Option<f64>]| super::constant(figures.iter().copied());
+        assert_eq!(constant(&[Some(7.0); 6]), Some(7.0));
+        assert_eq!(constant(&[Some(7.0); 5]), None, "too few runs");
+        let mut figures = [Some(7.0); 8];
+        figures[5] = Some(7.5);
+        assert_eq!(constant(&figures), None);
+        figures[5] = None;
+        assert_eq!((constant(&figures), constant(&[])), (None, None));
+    }
 
     /// Issue 14: "11542 more rounds are needed, 45002 s".
     #[test]

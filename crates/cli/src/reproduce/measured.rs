@@ -120,7 +120,9 @@ impl MeasuredPair {
             Verdict::ProvenFaster { .. } => "yes",
             Verdict::ProvenSlower { .. } => "yes, worse",
             Verdict::NothingProven { .. } => "no",
-            Verdict::Collapsed { .. } => "collapsed",
+            Verdict::Collapsed(_) => "collapsed",
+            Verdict::Hangs(_) => "hangs",
+            Verdict::Withheld(_) => "not ranked",
             Verdict::GivenUp { .. } => "given up",
             Verdict::Failed { .. } => "failed",
         }

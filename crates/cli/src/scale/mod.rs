@@ -17,6 +17,7 @@ use crate::prove::budget::TimeBudget;
 use crate::prove::figure::Figure;
 use crate::prove::interrupt::Interrupt;
 use crate::prove::progress::Progress;
+use crate::prove::reached;
 use crate::prove::runner::Runner;
 use crate::prove::standard_input;
 use crate::stdout;
@@ -31,7 +32,7 @@ use unspin_stats::Direction;
 /// Measures, fits, prints, and returns the exit code.
 pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
     let cpu_sets = CpuSets::of(&options.cpus, &options.predict)?;
-    let program = Program::find(&options.command)?;
+    let program = Program::find_launcher(&options.command)?;
     let direction =
         if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
     let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
@@ -43,13 +44,15 @@ pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
     }
     let progress =
         Progress::new("scale", TimeBudget::begin(Duration::MAX, Some(options.runs)), options.quiet);
+    let runner = Runner::new(&program, &figure, &interrupt, &progress, None, library::unpack()?)?;
+    let may_go_on = reached::check(&runner, options.time_limit).inspect_err(|_| progress.finish())?;
     progress.phase("the costs between this machine's CPUs");
-    let Some(machine) = probe::measure(&cpu_sets, interrupt.pending())? else {
+    let machine = if may_go_on { probe::measure(&cpu_sets, interrupt.pending())? } else { None };
+    let Some(machine) = machine else {
         progress.finish();
         crate::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
-    let runner = Runner::new(&program, &figure, &interrupt, &progress, None, library::unpack()?)?;
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
     let measured = Measurement::take(&runner, requested, &cpu_sets, options, seed);
     progress.finish();

@@ -48,6 +48,24 @@ fn static_program_that_starts_none_runs_and_is_named() {
     assert_eq!((code, err), (Some(126), format!("unspin: {program}: {STATIC}\n")));
 }
 
+/// Issue 25: `prove` and `scale` refused the launcher for a reason that is false for what it starts.
+#[test]
+fn program_that_a_static_launcher_starts_is_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(launcher) = compiled_with("launcher.c", &["-static"], folder.path()) else { return };
+    let launcher = launcher.to_str().unwrap();
+    let own = env!("CARGO_BIN_EXE_unspin");
+    let command = [launcher, own, "semopbench", "-g", "1", "-s", "1", "-n", "1"];
+    let prove = ["prove", "--runs", "6", "--sysv", "rcu"];
+    let (out, err, code) = finish(&mut unspin(&[&prove[..], &command].concat()));
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");
+    assert!(!format!("{out}{err}").contains("statically linked"), "{out}{err}");
+    for command in [&["prove", "--sysv", "rcu"][..], &["scale", "--quiet", "--sysv", "rcu", "--cpus", "1"]] {
+        let (_, err, code) = finish(&mut unspin(&[command, &[launcher]].concat()));
+        assert_eq!((code, err), (Some(126), format!("unspin: {launcher}: {STATIC}\n")), "{command:?}");
+    }
+}
+
 #[test]
 fn program_that_the_dynamic_linker_is_given_is_reached() {
     let linker = "/lib64/ld-linux-x86-64.so.2";

@@ -159,15 +159,19 @@ fn hanging_candidate_is_ended() {
     let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
     let (out, _, code) = prove("6", &["--sysv", "rcu", "--time-limit", "1s"], script);
     assert_eq!(code, Some(4), "{out}");
-    assert!(flat(&out).contains("it was still running after 1.0 s"), "{out}");
+    assert!(flat(&out).contains("it was still running after 1.0 s, and hangs"), "{out}");
 }
 
+/// Issue 25: a program that no longer runs was said to have collapsed.
 #[test]
-fn collapsed_candidate_is_stopped_early() {
+fn candidate_that_hangs_is_stopped_early() {
     let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
     let (out, _, code) = prove("6", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(1), "{out}");
-    assert!(flat(&out).contains("rcu collapsed: stopped after "), "{out}");
+    let text = flat(&out);
+    assert!(text.contains("rcu hangs: 2 of its 2 runs were stopped after "), "{out}");
+    assert!(text.contains("Proven: rcu hangs, and was stopped after"), "{out}");
+    assert!(!text.contains("collapsed"), "{out}");
 }
 
 #[test]

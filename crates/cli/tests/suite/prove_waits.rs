@@ -89,7 +89,7 @@ fn candidate_over_the_cpu_limit_is_not_recommended() {
     let Some((out, err, code)) = prove(&[&options[..], &outputs].concat(), &speeds) else { return };
     assert_eq!(code, Some(5), "{out}{err}");
     let text = flat(&out);
-    assert!(text.contains("poll's tps is 0.500 times system's"), "{out}");
+    assert!(text.contains("poll is 2 times as good as system by tps"), "{out}");
     assert!(
         text.contains(": difference proven, for the better. It is not recommended: it may take "),
         "{out}"

@@ -291,16 +291,74 @@ fn a_collapsed_candidate_drops_out_and_stays_in_the_results() {
         Schedule::new(SessionPlan { rounds_max: 8, budget: Duration::MAX, ..plan(&["global", "rcu"]) })
             .unwrap();
     let (steps, reason) = sit(&mut schedule, |candidate, phase| match (candidate, phase) {
-        (2, SessionPhase::Round(3)) => RunOutcome::Collapsed { limit_s: 20.0 },
+        (2, SessionPhase::Round(3 | 5)) => RunOutcome::Collapsed { limit_s: 20.0 },
         _ => noisy(candidate, phase),
     });
     assert_eq!(reason, StopReason::RoundsMax);
     let runs = |candidate| steps.iter().filter(|step| step.0 == candidate).count();
-    assert_eq!((runs(0), runs(1), runs(2), runs(3)), (9, 9, 4, 9));
+    assert_eq!((runs(0), runs(1), runs(2), runs(3)), (9, 9, 6, 9));
     let analysis = schedule.analyse();
-    assert_eq!(analysis.comparisons[1].runs.len(), 3);
+    assert_eq!(analysis.comparisons[1].runs.len(), 5);
     assert!(matches!(analysis.comparisons[1].verdict, Verdict::Collapsed { .. }));
     assert_eq!(analysis.comparisons[2].rounds, 8);
+}
+
+/// Issue 25: one stall of the machine removed a candidate, or the control, for all rounds.
+#[test]
+fn one_run_that_is_cut_off_removes_no_configuration() {
+    for stalled in 0..4 {
+        let plan = SessionPlan { rounds_max: 8, budget: Duration::MAX, ..plan(&["global", "rcu"]) };
+        let mut schedule = Schedule::new(plan).unwrap();
+        let (steps, reason) = sit(&mut schedule, |candidate, phase| match phase {
+            SessionPhase::Round(3) if candidate == stalled => RunOutcome::Hung { limit_s: 20.0 },
+            _ => noisy(candidate, phase),
+        });
+        assert_eq!(reason, StopReason::RoundsMax);
+        // A round without a baseline is made up for.
+        let rounds = if stalled < 2 { 9 } else { 8 };
+        for candidate in 0..4 {
+            let runs = steps.iter().filter(|step| step.0 == candidate).count();
+            assert_eq!(runs, rounds + 1, "candidate {candidate}, {stalled} stalled");
+        }
+        let verdicts = schedule.analyse().comparisons;
+        let is_withheld = |candidate: usize| matches!(verdicts[candidate - 1].verdict, Verdict::Withheld(_));
+        assert_eq!([1, 2, 3].map(is_withheld), [1, 2, 3].map(|candidate| candidate == stalled));
+        assert_ne!(schedule.analyse().conclusion(), Conclusion::Failed);
+    }
+}
+
+#[test]
+fn run_that_was_cut_off_is_not_repeated_at_once() {
+    for seed in 0..40 {
+        let plan = SessionPlan { seed, rounds_max: 12, budget: Duration::MAX, ..plan(&["a", "b"]) };
+        let mut schedule = Schedule::new(plan).unwrap();
+        let (steps, _) = sit(&mut schedule, |candidate, phase| match phase {
+            SessionPhase::Round(round) if round % 2 == 1 && candidate == 0 => {
+                RunOutcome::Collapsed { limit_s: 20.0 }
+            }
+            _ => noisy(candidate, phase),
+        });
+        let is_cut_off = |step: (usize, SessionPhase)| {
+            step.0 == 0 && matches!(step.1, SessionPhase::Round(round) if round % 2 == 1)
+        };
+        assert!(steps.windows(2).all(|pair| !is_cut_off(pair[0]) || pair[1].0 != 0), "{seed}: {steps:?}");
+    }
+}
+
+/// The program itself hangs: nothing can be compared.
+#[test]
+fn control_that_is_cut_off_again_and_again_has_failed() {
+    let mut schedule = Schedule::new(plan(&["rcu"])).unwrap();
+    let (steps, reason) = sit(&mut schedule, |candidate, phase| match (candidate, phase) {
+        (0, SessionPhase::Round(_)) => RunOutcome::Hung { limit_s: 20.0 },
+        _ => noisy(candidate, phase),
+    });
+    assert_eq!(reason, StopReason::ControlFailed);
+    assert_eq!(steps.iter().filter(|step| step.0 == 0).count(), 4);
+    let analysis = schedule.analyse();
+    assert_eq!(analysis.conclusion(), Conclusion::Failed);
+    let sentence = &analysis.comparisons[1].sentence;
+    assert!(sentence.contains("(first: it hung: no thread ran any more after 20.0 s)"), "{sentence}");
 }
 
 #[test]

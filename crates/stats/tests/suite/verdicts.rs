@@ -60,6 +60,20 @@ fn a_metric_where_more_is_better() {
     assert!(sentence.ends_with("difference proven, for the better."), "{sentence}");
 }
 
+/// Issue 25: the table said 2, and the sentence 0.5.
+#[test]
+fn metric_where_less_is_better_has_one_direction() {
+    let metric = Metric::custom("latency", "", Direction::LowerIsBetter);
+    let analysis = analyse(metric, &around(1.5, 0.02, 3));
+    assert_eq!(analysis.conclusion(), Conclusion::Faster);
+    let sentence = &rcu(&analysis).sentence;
+    assert!(
+        sentence.starts_with("rcu is 2.00 times as good as kernel by latency (95 % interval "),
+        "{sentence}"
+    );
+    assert!(sentence.ends_with("difference proven, for the better."), "{sentence}");
+}
+
 #[test]
 fn cpu_time_is_stated_as_a_share() {
     let analysis = analyse(Metric::cpu_time(), &around(1.5, 0.02, 3));
@@ -252,23 +266,79 @@ fn an_a_a_pair_alone_proves_nothing_and_fails_with_its_control() {
     };
     assert_eq!(conclusion(&sets), Conclusion::NothingProven);
     sets[1].runs[0].outcome = RunOutcome::Collapsed { limit_s: 20.0 };
+    assert_eq!(conclusion(&sets), Conclusion::NothingProven, "one stall of the machine");
+    sets[1].runs[0].outcome = RunOutcome::Failed { reason: "signal 11".into() };
     assert_eq!(conclusion(&sets), Conclusion::Failed);
 }
 
-#[test]
-fn a_collapsed_candidate_is_reported_as_such() {
+/// The sentence and the conclusion on a candidate whose warm-up and first rounds have these outcomes. `control` is that of
+/// the control's first round, if it is another than the usual.
+fn cut_off(outcomes: &[RunOutcome], control: Option<RunOutcome>) -> (String, Conclusion) {
     let mut sets = vec![
         samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
         samples(Candidate::new("global"), &[]),
     ];
-    sets[1].warm_up = Some(Run::new(Duration::from_secs(20), RunOutcome::Collapsed { limit_s: 20.0 }));
+    let mut runs = outcomes.iter().map(|outcome| Run::new(Duration::from_secs(20), outcome.clone()));
+    (sets[1].warm_up, sets[1].runs) = (runs.next(), runs.collect());
+    if let Some(outcome) = control {
+        sets[0].runs[0].outcome = outcome;
+    }
     let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
     let analysis = Analysis::of(&experiment, &Settings::default());
+    (analysis.comparisons[0].sentence.clone(), analysis.conclusion())
+}
+
+/// Issue 25: "collapsed" was said after one run.
+#[test]
+fn candidate_collapses_with_its_second_run_that_is_cut_off() {
+    let collapsed = RunOutcome::Collapsed { limit_s: 20.0 };
+    let (ended, hung) = (RunOutcome::measured(1.0), RunOutcome::Hung { limit_s: 20.0 });
+    let case = |outcomes: &[&RunOutcome], control: Option<&RunOutcome>| {
+        let outcomes: Vec<RunOutcome> = outcomes.iter().map(|outcome| (*outcome).clone()).collect();
+        cut_off(&outcomes, control.cloned())
+    };
+    let (sentence, conclusion) = case(&[&collapsed, &ended, &collapsed], None);
     assert_eq!(
-        analysis.comparisons[0].sentence,
-        "global collapsed: stopped after 20 s, when kernel's slowest run had taken 1 s; it is not ranked."
+        sentence,
+        "global collapsed: stopped after 20 s in 2 of its 3 runs, when kernel's slowest run had taken 1 s; it is not ranked."
     );
-    assert_eq!(analysis.conclusion(), Conclusion::Slower);
+    assert_eq!(conclusion, Conclusion::Slower);
+    let (sentence, conclusion) = case(&[&hung, &hung], None);
+    assert_eq!(
+        sentence,
+        "global hangs: 2 of its 2 runs were stopped after 20 s, when kernel's slowest run had taken 1 s, and no thread of them \
+         ran in the second half of that time; it is not ranked."
+    );
+    assert_eq!(conclusion, Conclusion::Slower);
+    let (sentence, conclusion) = case(&[&ended, &collapsed, &ended], None);
+    assert_eq!(
+        sentence,
+        "global is not ranked: 1 of its 3 runs was stopped after 20 s, when kernel's slowest run had taken 1 s. Measure again on \
+         a quiet machine: one such run does not tell whether global or the machine was the cause."
+    );
+    assert_eq!(conclusion, Conclusion::NothingProven);
+    let (sentence, conclusion) = case(&[&hung, &hung], Some(&collapsed));
+    assert!(sentence.contains("is not ranked: 2 of its 2 runs were stopped after 20 s"), "{sentence}");
+    assert!(sentence.contains(", and hung: no thread ran in the second half of that time. "), "{sentence}");
+    assert!(
+        sentence
+            .ends_with("a run of another configuration was stopped too, so the machine may be the cause.")
+    );
+    assert_eq!(conclusion, Conclusion::NothingProven);
+}
+
+/// A stall of the machine hits the control: its round counts for nothing, and the verdict rests on the others.
+#[test]
+fn round_in_which_the_control_was_cut_off_is_left_out() {
+    let mut sets = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
+        samples(Candidate::new("rcu"), &around(1.0, 0.01, 3)),
+    ];
+    sets[0].runs[4].outcome = RunOutcome::Collapsed { limit_s: 20.0 };
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
+    let comparison = Analysis::of(&experiment, &Settings::default()).comparisons.remove(0);
+    assert_eq!(comparison.rounds, 11);
+    assert!(matches!(comparison.verdict, Verdict::ProvenFaster { .. }), "{comparison:?}");
 }
 
 #[test]

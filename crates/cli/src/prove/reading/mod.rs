@@ -4,12 +4,16 @@
 //! the figure is refused; and figures of one session are converted to one base unit, or refused. docs/measuring.md has the
 //! rules.
 
+mod elsewhere;
 mod escape_sequences;
+mod last_line;
 mod number;
 mod unit;
 mod whole_figure;
 
-use regex::{Captures, Regex};
+use elsewhere::Position;
+pub use number::DecimalSign;
+use regex::{Captures, Regex, RegexBuilder};
 pub use unit::Unit;
 use unspin_sys::printable;
 use whole_figure::{Marked, whole_figure};
@@ -21,6 +25,18 @@ pub struct Reading {
     pub value: f64,
     /// The base unit.
     pub unit: Unit,
+    /// What the number tells about the decimal sign of the program.
+    pub sign: DecimalSign,
+    /// What the line says of units that may belong to the figure; empty if nothing.
+    pub remark: String,
+}
+
+impl Reading {
+    /// A time whose parts have said their units.
+    fn of_time(seconds: f64) -> Reading {
+        let (unit, sign) = (Unit::Base("s".into()), DecimalSign::Unknown);
+        Reading { value: seconds, unit, sign, remark: String::new() }
+    }
 }
 
 /// A regular expression that finds a figure: by a group around it, or by the text before it.
@@ -39,10 +55,11 @@ const LINE_COLUMNS: usize = 120;
 impl Expression {
     /// Compiles it. If it has no group, the next number after it is meant.
     pub fn compile(expression: &str) -> Result<Expression, regex::Error> {
-        let compiled = Regex::new(expression)?;
+        // `^` and `$` mean the ends of lines, as in grep(1).
+        let compile = |expression: &str| RegexBuilder::new(expression).multi_line(true).crlf(true).build();
+        let compiled = compile(expression)?;
         let has_group = compiled.captures_len() > 1;
-        let compiled =
-            if has_group { compiled } else { Regex::new(&format!("(?:{expression}){BEGINNING}"))? };
+        let compiled = if has_group { compiled } else { compile(&format!("(?:{expression}){BEGINNING}"))? };
         Ok(Expression { compiled, has_group })
     }
 
@@ -57,14 +74,29 @@ impl Expression {
             let length = read.as_ref().map_or(0, |(_, length)| *length);
             let end = found.get(0).map_or(begin, |all| all.end());
             let next = (begin + length).max(if self.has_group { end } else { begin });
-            last = Some((begin, read.map(|(reading, _)| reading)));
+            let named = found.name("unspin_gap").map_or(begin, |gap| gap.start());
+            last = Some((begin, named, read.map(|(reading, _)| reading)));
             from = match output[next..].chars().next() {
                 _ if next > from => next,
                 Some(character) => next + character.len_utf8(),
                 None => break,
             };
         }
-        last.map(|(begin, read)| read.map_err(|why| format!("{why}; its line: {}", line_at(&output, begin))))
+        let (begin, named, read) = last?;
+        if read.is_ok()
+            && let Some(later) = last_line::without_figure(&output, named, begin)
+        {
+            let line = line_at(&output, later);
+            return Some(Err(format!("a later line of the same form has no number; its line: {line}")));
+        }
+        let read = read.and_then(|reading| match reading.sign {
+            DecimalSign::PointOrThousands if DecimalSign::is_comma_in(&output) => Err(
+                "the output has another number with a decimal comma, so this point may separate thousands; print one form"
+                    .into(),
+            ),
+            _ => Ok(reading),
+        });
+        Some(read.map_err(|why| format!("{why}; its line: {}", line_at(&output, begin))))
     }
 
     /// The position of a figure, and the figure with its length in bytes.
@@ -92,7 +124,9 @@ impl Expression {
             return (begin, Err(format!("\"{word}\" stands in place of the number")));
         }
         let label = &output[all.start().clamp(line_begin, begin)..begin];
-        (begin, whole_figure(&output[line_begin..begin], label, line, marked))
+        let gap = found.name("unspin_gap").map_or(label, |gap| gap.as_str());
+        let position = Position { output, begin, end: begin, gap };
+        (begin, whole_figure(&output[line_begin..begin], label, line, marked, position))
     }
 }
 
@@ -222,6 +256,11 @@ mod tests {
             "time: 1.2 to 1.5 ms",
             "time: 1.2 x 10^3",
             "time: 1.2 e3",
+            "time: 10.0.0.1",
+            "time: 192.168.100.200",
+            "time: 12мс",
+            "time: 12毫秒",
+            "time: 12㎳",
         ];
         for output in cases {
             let read = last("time", output).unwrap();
@@ -273,6 +312,25 @@ mod tests {
         reads("", "1 and 2.75", 2.75, "no unit");
         assert_eq!(last("tps", "tps: none\n12"), None);
         assert_eq!(last("time", "time: 1,234\ntime: 5"), Some(Ok((5.0, "no unit".into()))));
+    }
+
+    /// Issue 25: `^` matched only at the beginning of the output.
+    #[test]
+    fn expression_is_matched_line_by_line() {
+        reads("^tps", "latency tps: 3\ntps: 7\nmean tps: 9", 7.0, "no unit");
+        reads(r"^total ([0-9]+)$", "total 5 of 9\r\ntotal 7\r\nx", 7.0, "no unit");
+    }
+
+    /// Issue 25: a decimal comma elsewhere says that a point separates thousands.
+    #[test]
+    fn point_in_an_output_with_decimal_commas_is_refused() {
+        reads("time", "time: 1.450\ntotal: 1,450.5", 1.45, "no unit");
+        let why = last("time", "total: 1.234,5\ntime: 1.450").unwrap().unwrap_err();
+        assert!(
+            why.contains("this point may separate thousands") && why.ends_with("\"time: 1.450\""),
+            "{why}"
+        );
+        reads("time", "total: 1.234,5\ntime: 1.450,5", 1450.5, "no unit");
     }
 
     #[test]

@@ -114,8 +114,56 @@ fn decimal(body: &str) -> Result<String, String> {
         (_, true) if times == 1 && is_grouped(&body[..at], first) => {
             Ok(format!("{}.{decimals}", body[..at].replace(first, "")))
         }
+        (_, _) if is_address(body) => {
+            Err(format!("{body} may be an address; mark one number by a group in parentheses"))
+        }
         (_, _) if is_grouped(body, first) => Ok(body.replace(first, "")),
         _ => Err(format!("the separators of {body} make no number; print it with a decimal point only")),
+    }
+}
+
+/// Whether it may be an address of IPv4.
+fn is_address(body: &str) -> bool {
+    let parts: Vec<&str> = body.split('.').collect();
+    parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok())
+}
+
+/// What a number tells about the decimal sign of its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecimalSign {
+    /// It has a decimal comma: "0,985", "1.450,5".
+    Comma,
+    /// It has one point before three digits: "1.450" is 1450 in a program with a decimal comma.
+    PointOrThousands,
+    /// Anything else.
+    Unknown,
+}
+
+impl DecimalSign {
+    /// That of a number that [`number`] has read.
+    pub fn of(text: &str) -> DecimalSign {
+        let text = text.trim_start_matches(['-', '+', '−']);
+        match (text.rfind(','), text.rfind('.')) {
+            (Some(comma), point)
+                if text.matches(',').count() == 1 && point.is_none_or(|point| point < comma) =>
+            {
+                DecimalSign::Comma
+            }
+            (None, Some(_)) if text.matches('.').count() == 1 && is_grouped(text, '.') => {
+                DecimalSign::PointOrThousands
+            }
+            _ => DecimalSign::Unknown,
+        }
+    }
+
+    /// Whether some number in a text certainly has a decimal comma: thousands with points and a comma behind them.
+    pub fn is_comma_in(text: &str) -> bool {
+        let words = text.split(|c: char| c.is_whitespace() || "=:;()[]{}\"".contains(c));
+        words.map(|word| word.trim_end_matches(['.', ',', '%', '€'])).any(|word| {
+            let (whole, decimals) = word.split_once(',').unwrap_or_default();
+            let is_number = !decimals.is_empty() && decimals.bytes().all(|b| b.is_ascii_digit());
+            is_number && is_grouped(whole, '.')
+        })
     }
 }
 
@@ -221,6 +269,8 @@ mod tests {
             "1e999",
             "1,234'567",
             "1.234,567.8",
+            "10.0.0.1",
+            "192.168.100.200",
         ];
         for text in cases {
             assert!(number(text, Context::Text).is_err(), "{text}: {:?}", number(text, Context::Text));
@@ -239,6 +289,23 @@ mod tests {
                 assert_eq!(value(&shown), Ok(shown.parse().unwrap()), "{shown}");
             }
             x *= 7.3;
+        }
+    }
+
+    #[test]
+    fn decimal_comma_is_noticed() {
+        for text in ["0,985", "1.450,5", "-1,21"] {
+            assert_eq!(DecimalSign::of(text), DecimalSign::Comma, "{text}");
+        }
+        for text in ["1.450", "12.345"] {
+            assert_eq!(DecimalSign::of(text), DecimalSign::PointOrThousands, "{text}");
+        }
+        for text in ["1.45", "0.985", "1450", "1,234,567.5", "1.234.567", "1234.567"] {
+            assert_eq!(DecimalSign::of(text), DecimalSign::Unknown, "{text}");
+        }
+        assert!(DecimalSign::is_comma_in("total: 1.234,5 s") && DecimalSign::is_comma_in("(12.345,67%)"));
+        for text in ["1.234 5", "1,234.5", "a.b,c", "1.2,3", "1.234,5.678"] {
+            assert!(!DecimalSign::is_comma_in(text), "{text}");
         }
     }
 

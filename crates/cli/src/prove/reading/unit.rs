@@ -38,8 +38,13 @@ impl Unit {
     /// Whether values in both can be compared. Words are no units, so they may change; but not by a prefix, such as "ops" and
     /// "kops".
     pub fn compares_with(&self, other: &Unit) -> bool {
+        // Units of other scripts are not known.
+        let is_foreign = |word: &str| !word.is_ascii();
         match (self, other) {
-            (Unit::Word(a), Unit::Word(b)) => a == b || !are_scales(a, b),
+            (Unit::Word(a), Unit::Word(b)) => a == b || !are_scales(a, b) && !is_foreign(a) && !is_foreign(b),
+            (Unit::Word(word), Unit::Base(_)) | (Unit::Base(_), Unit::Word(word)) if is_foreign(word) => {
+                false
+            }
             (Unit::Word(word), Unit::Base(base)) | (Unit::Base(base), Unit::Word(word)) => {
                 base.is_empty() && !SCALES.contains(&word.to_lowercase().as_str())
             }
@@ -120,6 +125,11 @@ const KEPT: [&str; 6] = ["m", "K", "M", "G", "T", "P"];
 /// The seconds of a unit of time; also of `m`, which is minutes in a time of several parts.
 pub fn seconds_of_part(word: &str) -> Option<f64> {
     if word == "m" { Some(60.0) } else { seconds(word) }
+}
+
+/// Whether it is the name of a unit of time.
+pub fn is_time(word: &str) -> bool {
+    seconds(word).is_some()
 }
 
 fn seconds(word: &str) -> Option<f64> {
@@ -253,6 +263,9 @@ mod tests {
         {
             assert!(!word(one).compares_with(&word(other)), "{one}, {other}");
         }
+        // Issue 25: "12 мс" and "12 с".
+        assert!(!word("мс").compares_with(&word("с")) && word("мс").compares_with(&word("мс")));
+        assert!(!word("毫秒").compares_with(&Unit::NONE));
         assert!(!word("million").compares_with(&Unit::NONE));
         assert!(word("runs").compares_with(&Unit::NONE));
         assert!(!Unit::Base("s".into()).compares_with(&Unit::NONE));

@@ -1,6 +1,7 @@
 //! A number with everything that belongs to it: the parts of a time, the unit, and what may follow.
 
-use super::number::{Context, Form, Number, THOUSANDS, number};
+use super::elsewhere::Position;
+use super::number::{Context, DecimalSign, Form, Number, THOUSANDS, number};
 use super::unit::{self, Known};
 use super::{Reading, Unit};
 
@@ -22,6 +23,7 @@ pub fn whole_figure(
     label: &str,
     line: &str,
     marked: Option<Marked>,
+    position: Position<'_>,
 ) -> Result<(Reading, usize), String> {
     let (line, skipped) = without_leader(before, line);
     let before = if skipped > 0 { "" } else { before };
@@ -37,7 +39,7 @@ pub fn whole_figure(
     }
     if let Some((seconds, length)) = several_parts(line)? {
         refuse_continuation(&line[length..], marked)?;
-        return Ok((Reading { value: seconds, unit: Unit::Base("s".into()) }, skipped + length));
+        return Ok((Reading::of_time(seconds), skipped + length));
     }
     let number = number(line, context(before, line, marked))?;
     let rest = &line[number.length..];
@@ -61,18 +63,23 @@ pub fn whole_figure(
         if unit::seconds_of_part(word).is_some_and(|seconds| seconds > 60.0) {
             return Err(format!("{} {word} is no time that is known; {MARK}", &line[..number.length]));
         }
-        return Ok((Reading { value: number.value, unit: Unit::Base("s".into()) }, skipped + number.length));
+        return Ok((Reading::of_time(number.value), skipped + number.length));
     }
     refuse_spaced_digits(&number, line, marked)?;
     let rest = without_deviation(rest, marked)?;
-    let (unit, factor, length) = match unit_after(rest, marked)? {
-        Some((Known { factor, base }, length)) => (Unit::Base(base), factor, length),
-        None => match unit_in_brackets(label) {
-            Some(Known { factor, base }) => (Unit::Base(base), factor, 0),
-            None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0, 0),
-        },
+    let sign = DecimalSign::of(&line[..number.length]);
+    let position = Position { end: position.begin + skipped + number.length, ..position };
+    let (known, length) = match unit_after(rest, marked)? {
+        Some((known, length)) => (Some(known), length),
+        None => (unit_in_brackets(label).map_or_else(|| position.unit(), |known| Ok(Some(known)))?, 0),
     };
-    Ok((Reading { value: number.value * factor, unit }, skipped + number.length + length))
+    let remark = position.remark(known.is_some());
+    let (unit, factor) = match known {
+        Some(Known { factor, base }) => (Unit::Base(base), factor),
+        None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0),
+    };
+    let reading = Reading { value: number.value * factor, unit, sign, remark };
+    Ok((reading, skipped + number.length + length))
 }
 
 /// The line without the point or dash that leads to its number: "......5", "---5".

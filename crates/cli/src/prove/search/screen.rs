@@ -94,12 +94,22 @@ impl Screened {
         best.into_iter().map(|standing| entrants[standing.index - 1].clone()).collect()
     }
 
-    /// The conclusion if no candidate is left to be judged. One that was stopped before its collapse proves nothing.
+    /// The conclusion if no candidate is left to be judged. One that was stopped before its collapse proves nothing, nor does
+    /// one that was stopped once, or in a session in which the machine stalled the control.
     pub fn conclusion(&self) -> Conclusion {
-        let control = self.samples[0].all_runs().map(|run| Duration::from_secs_f64(run.elapsed_s));
+        let control = self.samples[0].all_runs().filter(|run| run.value().is_some());
+        let control = control.map(|run| Duration::from_secs_f64(run.elapsed_s));
+        let stalled = self.samples[0].cut_off() > 0;
         let collapse_s =
             collapse::limit(&control.collect::<Vec<_>>()).map_or(0.0, |limit| limit.as_secs_f64());
-        let has_collapsed = |standing: &ScreeningResult| matches!(standing.end, ScreeningEnd::Collapsed { limit_s } if limit_s >= collapse_s);
+        let has_collapsed = |standing: &ScreeningResult| match standing.end {
+            ScreeningEnd::Collapsed { limit_s } | ScreeningEnd::Hung { limit_s } => {
+                limit_s >= collapse_s
+                    && self.samples[standing.index].cut_off() >= collapse::CUT_OFF_AT_LEAST
+                    && !stalled
+            }
+            ScreeningEnd::Kept | ScreeningEnd::Dropped | ScreeningEnd::Failed { .. } => false,
+        };
         let has_failed = |standing: &ScreeningResult| matches!(standing.end, ScreeningEnd::Failed { .. });
         if self.standings.iter().any(has_collapsed) {
             Conclusion::Slower

@@ -49,14 +49,18 @@ fn headline(report: &Report) -> String {
                 format!("{} is proven worse ({} times as good)", comparison.name, factor(ratio.value))
             }
         }),
-        Verdict::Collapsed { .. } => Some(format!("{} collapsed", comparison.name)),
+        Verdict::Collapsed(_) => Some(format!("{} collapsed", comparison.name)),
+        Verdict::Hangs(_) => Some(format!("{} hangs", comparison.name)),
         Verdict::GivenUp { times, proven: true, .. } => Some(format!(
             "{} is proven slower (each run over {} times as long)",
             comparison.name,
             three_digits(times, 1)
         )),
         Verdict::GivenUp { .. } => Some(format!("{} took too long to be judged", comparison.name)),
-        Verdict::ProvenFaster { .. } | Verdict::NothingProven { .. } | Verdict::Failed { .. } => None,
+        Verdict::ProvenFaster { .. }
+        | Verdict::NothingProven { .. }
+        | Verdict::Withheld(_)
+        | Verdict::Failed { .. } => None,
     };
     let has_screened = report.search.as_ref().is_some_and(|search| search.screening.is_some());
     let worse: Vec<String> = comparisons(report).filter_map(worse).collect();

@@ -217,6 +217,7 @@ fn ratio(standing: &ScreeningResult) -> String {
 fn fate(standing: &ScreeningResult, judged: bool, unrun: &str) -> String {
     match &standing.end {
         ScreeningEnd::Collapsed { limit_s } => format!(": too slow, stopped after {limit_s:.1} s"),
+        ScreeningEnd::Hung { limit_s } => format!(": hangs, stopped after {limit_s:.1} s"),
         ScreeningEnd::Failed { reason } => format!(": {reason}"),
         ScreeningEnd::Kept | ScreeningEnd::Dropped if judged => ": is judged".into(),
         _ if standing.ratio.is_none() => format!(": {unrun}"),

@@ -9,7 +9,8 @@ use crate::run_queue::RunQueue;
 use std::fmt::{self, Formatter};
 use unspin_locks::LockKind;
 use unspin_stats::{
-    Comparison, Direction, Quantity, Ratio, UNBOUNDED, Verdict, effect, three_digits, unbounded,
+    Comparison, CutOff, Direction, NoiseFloor, Quantity, Ratio, UNBOUNDED, Verdict, effect, rounds_for_proof,
+    three_digits, unbounded,
 };
 
 /// Prints the lines. If the control failed, that replaces the second and third.
@@ -32,8 +33,30 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     } else {
         write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
     }
-    write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))
+    write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))?;
+    let analysis = &report.session.analysis;
+    match warning_of_baseline(&analysis.control, analysis.noise_floor) {
+        Some(warning) => write!(f, "{}", paragraph(&warning, 0)),
+        None => Ok(()),
+    }
 }
+
+/// What it means for the verdicts that the same program seems to differ from itself; none if it does not, or if there are too
+/// few rounds to say so.
+fn warning_of_baseline(control: &str, floor: Option<NoiseFloor>) -> Option<String> {
+    let floor = floor.filter(|floor| floor.differs && floor.rounds >= rounds_for_proof(1, ALPHA))?;
+    let (ratio, [lower, upper]) = floor.ratio.shown();
+    Some(format!(
+        "Caution: {control} seems to differ from itself. Two sets of runs of the same configuration have a ratio of {ratio} \
+         ({lower} to {upper}), which should be 1. So something else than the candidates changed the figures in this session. \
+         Differences below {} are not ranked for that reason; do not rely on one that is just above it, and measure again \
+         on a quiet machine.",
+        effect(floor.factor)
+    ))
+}
+
+/// The level at which a pair of two sets of the same runs is noticed: one session of twenty by chance.
+const ALPHA: f64 = 0.05;
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
 fn compared(report: &Report) -> String {
@@ -79,9 +102,16 @@ fn proven(report: &Report) -> String {
                 clauses.push(claim(report, name, *ratio));
             }
             Verdict::NothingProven { .. } => undecided.push(name.as_str()),
-            Verdict::Collapsed { limit_s, .. } => {
+            Verdict::Collapsed(CutOff { limit_s, .. }) => {
                 clauses.push(format!("{name} collapsed, and was stopped after {limit_s:.0} s"));
             }
+            Verdict::Hangs(CutOff { limit_s, .. }) => {
+                clauses.push(format!("{name} hangs, and was stopped after {limit_s:.0} s"));
+            }
+            Verdict::Withheld(CutOff { cut_off, runs, limit_s, .. }) => clauses.push(format!(
+                "nothing about {name}, because {cut_off} of its {runs} runs {} stopped after {limit_s:.0} s",
+                if *cut_off == 1 { "was" } else { "were" }
+            )),
             Verdict::GivenUp { times, proven: true, .. } => clauses.push(format!(
                 "{name} is slower, each run took over {} times as long as {control}'s slowest, and was given up early",
                 three_digits(*times, 1)
@@ -111,6 +141,11 @@ fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
     match (metric.quantity, ratio.value > 1.0) {
         (Quantity::WallTime, true) => format!("{name} is faster, {times} times as fast as {control}"),
         (Quantity::WallTime, false) => format!("{name} is slower, {times} times as long as {control}"),
+        // As the table has it.
+        (Quantity::Other, is_better) if metric.direction == Direction::LowerIsBetter => {
+            let better = if is_better { "better" } else { "worse" };
+            format!("{name} is {better}, {times} times as good as {control} by {}", metric.name)
+        }
         (_, is_better) => {
             let better = if is_better { "better" } else { "worse" };
             format!("{name} is {better}, its {} is {times} times {control}'s", metric.name)
@@ -123,7 +158,8 @@ fn shown(report: &Report, ratio: Ratio) -> (String, String) {
     let metric = &report.session.analysis.metric;
     let is_inverted = match metric.quantity {
         Quantity::WallTime => ratio.value < 1.0,
-        _ => metric.direction == Direction::LowerIsBetter,
+        Quantity::CpuTime => true,
+        Quantity::Other => false,
     };
     let ratio = match is_inverted {
         true => Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower },
@@ -190,5 +226,28 @@ fn list(names: &[&str]) -> String {
         [] => "nothing".into(),
         [name] => (*name).to_owned(),
         [names @ .., last] => format!("{} and {last}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 25: the report did not say that the control differed from itself.
+    #[test]
+    fn control_that_differs_from_itself_is_pointed_out() {
+        let floor = |rounds, lower, upper| {
+            NoiseFloor::new(rounds, Ratio { value: (lower + upper) / 2.0, lower, upper }, 1.03)
+        };
+        assert_eq!(warning_of_baseline("kernel", Some(floor(12, 0.97, 1.02))), None);
+        assert_eq!(
+            warning_of_baseline("kernel", Some(floor(3, 1.05, 1.25))),
+            None,
+            "three rounds say nothing"
+        );
+        assert_eq!(warning_of_baseline("kernel", None), None);
+        let warning = warning_of_baseline("kernel", Some(floor(12, 1.05, 1.25))).unwrap();
+        assert!(warning.starts_with("Caution: kernel seems to differ from itself."), "{warning}");
+        assert!(warning.contains("Differences below 25 % are not ranked for that reason"), "{warning}");
     }
 }
