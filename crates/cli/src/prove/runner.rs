@@ -167,11 +167,7 @@ impl<'a> Runner<'a> {
         let _ = unspin_sysv::remove_arena(&arena);
         let Some(mut performance) = performance? else { return Ok(None) };
         let reached_engine = matches!(joined, Some(Ok(1..)));
-        let own =
-            self.value(&mut performance).map_err(|reason| match full_disk::remark(self.scratch.folder()) {
-                Some(full) => format!("{reason}; {full}"),
-                None => reason,
-            });
+        let own = self.value(&mut performance);
         // The output explains a failure of the program itself, not a plan that had no effect.
         let output_tail = match (&own, &mut performance) {
             (Ok(_), _) => String::new(),
@@ -231,11 +227,13 @@ impl<'a> Runner<'a> {
 
     /// The figure, or the reason why there is none.
     fn value(&self, performance: &mut Performance) -> Result<f64, String> {
-        let obstacle = [Some(&performance.figures), performance.explanation.as_ref()];
-        let obstacle = obstacle.into_iter().flatten().find_map(CapturedOutput::obstacle);
-        self.figure_of(performance).map_err(|reason| match obstacle {
-            Some(obstacle) => format!("{reason}; {obstacle}"),
-            None => reason,
+        let outputs = [Some(&performance.figures), performance.explanation.as_ref()];
+        let obstacle = outputs.into_iter().flatten().find_map(CapturedOutput::obstacle);
+        self.figure_of(performance).map_err(|reason| {
+            match obstacle.or_else(|| full_disk::remark(self.scratch.folder())) {
+                Some(obstacle) => format!("{reason}; {obstacle}"),
+                None => reason,
+            }
         })
     }
 
