@@ -19,6 +19,7 @@ mod outfile;
 mod plan;
 mod profile;
 mod program;
+mod programs_run;
 mod prove;
 mod reach;
 mod reproduce;

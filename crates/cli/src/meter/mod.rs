@@ -64,7 +64,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     results.lenses.explain(&results.report);
     let survivors = notes::survivors(&recorded);
     let width = outputs::report_width(options.output.as_deref());
-    let mut unseen = None;
+    let (mut unseen, mut unreached) = (None, None);
     let mut text = match running.observer().explain(&snapshot) {
         // They may still use locks.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
@@ -72,11 +72,13 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
         None => {
             unseen = Runtime::advice_on(&snapshot);
             outputs::text(&results.report, &options.view, width)
+            unreached = running.observer().unreached_programs();
         }
     };
     drop(progress);
     let notes = [
         unseen,
+        unreached,
         notes::ending(ended.end),
         survivors,
         notes::room(&recorded, &snapshot, options.recorded.size),

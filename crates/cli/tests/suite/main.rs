@@ -33,4 +33,5 @@ mod semopbench;
 mod terminal;
 mod top;
 mod util_linux_random;
+mod unreached;
 mod volano;
