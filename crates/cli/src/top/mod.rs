@@ -206,7 +206,8 @@ fn print_results(
             None => {
                 let mut text = outputs::text(&report, &view, width);
                 let unreached = event_loop.running.observer().unreached_programs();
-                for note in [unreached, Runtime::advice_on(&snapshot)].into_iter().flatten() {
+                let replaced = event_loop.reader.lookup().note_on_replaced_files();
+                for note in [unreached, Runtime::advice_on(&snapshot), replaced].into_iter().flatten() {
                     unspin_meter::add_note(&note, width, &mut text);
                 }
                 print(&text);
