@@ -42,7 +42,18 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     // child, and the program may wait for all of its children.
     let is_counted = plan.is_some() || program.run_queue.is_some() || is_launcher(&program);
     let is_observed = is_counted && !child::adopts_orphans();
-    let observed = is_observed.then(|| Observed::new(plan, options, &program).ok()).flatten();
+    let observed = is_observed.then(|| Observed::new(plan, options, &program)).transpose();
+    if options.verbose {
+        let why = match &observed {
+            Err(error) => Some(error.to_string()),
+            Ok(None) if is_counted => {
+                Some("this process adopts orphans, so the observer would be the program's child".into())
+            }
+            Ok(_) => None,
+        };
+        why.iter().for_each(|why| stderr::say(format_args!("what is replaced is not counted: {why}")));
+    }
+    let observed = observed.ok().flatten();
     if let Some(observed) = &observed {
         observed.start_observer(&inherited);
     }

@@ -41,7 +41,7 @@ pub enum TallyCount {
     Programs,
     /// Mutexes to which no rule applies.
     OtherMutexes,
-    /// Call sites of waits to which no rule applies, once for each thread.
+    /// Call sites of waits to which no rule applies, once for each process.
     OtherSites,
     /// Executors of the crate `unspin-runqueue` with one run queue for all workers. The executors count themselves.
     GlobalRunQueues,
@@ -53,7 +53,7 @@ pub enum TallyCount {
     Replaced(TallyRow),
     /// Mutexes to which the rule applies, and which stay libc's because of their kind: shared, robust and so on.
     Kept(TallyRow),
-    /// Call sites of waits to which the rule applies, once for each thread.
+    /// Call sites of waits to which the rule applies, once for each process.
     Sites(TallyRow),
 }
 

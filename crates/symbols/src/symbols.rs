@@ -14,6 +14,9 @@ use crate::unwind::{self, Stack};
 /// Where Debian, Fedora and others install separate debug files.
 pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
 
+/// A file, its path, and its build as far as it is known.
+type MappedFile = (Identity, PathBuf, Option<Build>);
+
 /// Finds names. Each file is opened once and kept, however many spaces it is mapped in.
 ///
 /// `Send`, but not `Sync`: it is used by one thread at a time.
@@ -22,7 +25,7 @@ pub struct Symbols {
     /// When the processes ended; `None`: just now, or not yet.
     mapped: Option<SystemTime>,
     /// `None` for files that could not be opened.
-    binaries: RefCell<HashMap<(Identity, PathBuf, Option<Build>), Option<Binary>>>,
+    binaries: RefCell<HashMap<MappedFile, Option<Binary>>>,
     /// Files with code that were asked for and are not used: they were replaced or removed.
     replaced: RefCell<BTreeSet<PathBuf>>,
 }

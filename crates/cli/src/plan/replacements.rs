@@ -125,7 +125,7 @@ impl Drop for RunTally {
 struct Replaced {
     label: String,
     subject: Subject,
-    /// Mutexes; or call sites of waits, counted once for each thread.
+    /// Mutexes; or call sites of waits, counted once for each process.
     replaced: u64,
     /// Mutexes to which it applies, and which stay libc's.
     kept: u64,
@@ -303,7 +303,7 @@ impl fmt::Display for Replacements {
             let comma = if index == 0 { "" } else { ", " };
             let plural = if entry.replaced == 1 { "" } else { "s" };
             let (noun, plural, note) = match entry.subject {
-                Subject::Waits => ("call site", plural, " (counted in each thread)"),
+                Subject::Waits => ("call site", plural, " (counted in each process)"),
                 Subject::Mutexes | Subject::FirstUsed if entry.replaced == 1 => ("mutex", "", ""),
                 Subject::Mutexes | Subject::FirstUsed => ("mutexes", "", ""),
             };
@@ -385,7 +385,7 @@ mod tests {
         let replacements = Replacements { entries, programs: 1, filters: 0, mutexes: 15 };
         assert_eq!(
             replacements.to_string(),
-            "adaptive@q: 1 mutex (2 more stay libc's), fair: 12 mutexes, poll: 4 call sites (counted in each thread)"
+            "adaptive@q: 1 mutex (2 more stay libc's), fair: 12 mutexes, poll: 4 call sites (counted in each process)"
         );
         assert_eq!(replacements.in_effect().len(), 2);
         assert_eq!(replacements.without_effect(), None);

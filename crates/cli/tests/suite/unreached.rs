@@ -119,3 +119,11 @@ fn process_that_still_runs_is_named_where_nothing_was_replaced() {
     let said = said(MUTEX, &["sh", "-c", "sleep 1 >/dev/null 2>&1 & exit 7"], 7);
     assert!(said.contains("still running, not counted further: "), "{said}");
 }
+
+#[test]
+fn call_sites_are_counted_once_for_all_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("many_pollers.c", folder.path()) else { return };
+    let said = said(&["run", "-v", "--waits", "poll"], &[program.to_str().unwrap()], 7);
+    assert!(said.contains("poll: 2 call sites (counted in each process)"), "{said}");
+}
