@@ -20,6 +20,7 @@ mod output_file;
 mod plan;
 mod profile;
 mod program;
+mod programs_run;
 mod prove;
 mod reach;
 mod reproduce;

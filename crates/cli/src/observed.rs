@@ -204,7 +204,7 @@ impl Stop {
         }
         let process = match target {
             Target::Tree(tid) => Some(process_of(tid).and_then(ThreadGroup::of).unwrap_or_default()),
-            Target::System | Target::Children | Target::Started => None,
+            Target::System | Target::Children | Target::Executing(_) | Target::Started => None,
         };
         Ok(Stop { signal, at: limit.and_then(|limit| Instant::now().checked_add(limit)), process })
     }

@@ -12,18 +12,21 @@ use crate::library;
 use crate::options;
 use crate::plan::{Compiled, NamesFrom, RunTally};
 use crate::program::Program;
+use crate::programs_run::{self, ProgramsRun, Reach, Start};
 use crate::reach;
 use crate::run_queue_program;
 use crate::runtime::Runtime;
 use crate::scratch::{self, Scratch};
 use crate::stderr;
 use std::fs;
+use std::io::{PipeWriter, Read, pipe};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use unspin_sys::child::{self, End, Ended};
 use unspin_sys::creds::Creds;
 use unspin_sys::process;
+use unspin_trace::Fullness;
 
 /// Becomes the program, with the preload library. Returns only if that fails.
 pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
@@ -39,18 +42,19 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     // child, and the program may wait for all of its children.
     let is_counted = plan.is_some() || program.run_queue.is_some() || is_launcher(&program);
     let is_observed = is_counted && !child::adopts_orphans();
-    let observed = is_observed.then(|| Observed::new(plan, options, &program)).and_then(|observed| {
-        let unobserved = |e: &Error| stderr::say(format_args!("what is replaced is not counted: {e}"));
-        observed
-            .inspect_err(|e| {
-                if options.verbose {
-                    unobserved(e)
-                }
-            })
-            .ok()
-    });
+    let observed = is_observed.then(|| Observed::new(plan, options, &program)).transpose();
+    if options.verbose {
+        let why = match &observed {
+            Err(error) => Some(error.to_string()),
+            Ok(None) if is_counted => {
+                Some("this process adopts orphans, so the observer would be the program's child".into())
+            }
+            Ok(_) => None,
+        };
+        why.iter().for_each(|why| stderr::say(format_args!("what is replaced is not counted: {why}")));
+    }
     // Without an observer nothing would remove the tally.
-    let observed = observed.filter(|observed| observed.start_observer(&inherited));
+    let observed = observed.ok().flatten().filter(|observed| observed.start_observer(&inherited));
     Err(program.replace_process(&Environment {
         library: &library,
         engine,
@@ -87,8 +91,12 @@ struct Observed<'o> {
 
 /// Maximum time of one wait for the program's end.
 const SLICE: Duration = Duration::from_secs(3600);
-/// The same while the observer holds a pipe open that the program may close.
+/// The same while the observer holds a pipe open that the program may close, and while it counts the executed programs.
 const BRIEF_SLICE: Duration = Duration::from_millis(500);
+/// The same at first, and as long as many programs are executed.
+const FIRST_SLICE: Duration = Duration::from_millis(20);
+/// The kernel's records are read more often than before if they have filled so much of the room for them.
+const FULL: Fullness = Fullness(0.1);
 
 impl<'o> Observed<'o> {
     fn new(
@@ -105,29 +113,38 @@ impl<'o> Observed<'o> {
     /// started; then nothing is reported.
     fn start_observer(&self, inherited: &[u32]) -> bool {
         let program = process::pid();
-        let observe = || {
+        let observe = |ready: Option<PipeWriter>| {
             // Readers of the program's pipes would see no end. Standard error stays, for the report.
             child::close_descriptors(inherited);
             let _ = child::new_session();
-            if has_ended_with_its_output(program) {
-                self.report();
+            let mut programs = ProgramsRun::observe(Start::Process(program));
+            drop(ready);
+            if has_ended_with_its_output(program, &mut programs) {
+                programs.finish();
+                self.report(&programs);
             }
             let _ = fs::remove_dir_all(self.scratch.folder());
             0
         };
-        let started = child::fork(|| i32::from(child::fork(observe).is_err()));
+        let started = child::fork(|| {
+            let (reader, writer) = pipe().ok().unzip();
+            let is_started = child::fork(|| observe(writer)).is_ok();
+            // The program must not begin before it is observed. The pipe ends when it is, or when the observer has ended.
+            let _ = reader.map(|mut reader| reader.read(&mut [0]));
+            i32::from(!is_started)
+        });
         let Ok(pid) = started else { return false };
         let ended = child::wait_for(pid, SLICE);
         !matches!(ended, Ok(Some(Ended { end: End::Exited(1), .. })))
     }
 
     /// Prints what was replaced, if the user asked for that, and which entries replaced nothing.
-    fn report(&self) {
+    fn report(&self, programs: &ProgramsRun) {
         // If the program could not be executed, the tally is removed.
         if !self.tally.path().exists() {
             return;
         }
-        let lines = self.lines_of_plan().into_iter().chain(self.line_of_run_queue());
+        let lines = self.lines_of_plan(programs).into_iter().chain(self.line_of_run_queue());
         for line in lines.chain(self.line_of_engine()) {
             // The reader may be gone.
             stderr::say(format_args!("{line}"));
@@ -136,7 +153,7 @@ impl<'o> Observed<'o> {
 }
 
 impl Observed<'_> {
-    fn lines_of_plan(&self) -> Vec<String> {
+    fn lines_of_plan(&self, programs: &ProgramsRun) -> Vec<String> {
         let Some(plan) = &self.plan else { return Vec::new() };
         let replacements = self.tally.replacements(plan);
         if replacements.is_nothing()
@@ -146,6 +163,10 @@ impl Observed<'_> {
             return self.options.verbose.then(|| nothing_to_replace.to_string()).into_iter().collect();
         }
         let mut lines = replacements.warnings(&NamesFrom::Meter(&self.options.command));
+        let is_incomplete = !lines.is_empty();
+        if self.options.verbose || is_incomplete {
+            lines.extend(self.unseen(programs, is_incomplete));
+        }
         if self.options.verbose {
             lines.insert(0, format!("replaced: {replacements}"));
         }
@@ -153,6 +174,26 @@ impl Observed<'_> {
             let runtimes = Runtime::of_file(&self.program.path);
             lines.extend(runtimes.into_iter().map(|runtime| runtime.advice().to_owned()));
         }
+        lines
+    }
+
+    /// What the counts do not contain: programs that the library did not reach, and processes that still run.
+    fn unseen(&self, programs: &ProgramsRun, is_incomplete: bool) -> Vec<String> {
+        let mut lines = Vec::new();
+        match programs.reach() {
+            Reach::All => {}
+            Reach::Some(sentence) => lines.push(sentence),
+            Reach::Unknown(why) if self.options.verbose => {
+                lines.push(format!("which programs the preload library did not reach is not known: {why}"));
+            }
+            Reach::Unknown(_) => {}
+        }
+        let survivors = if is_incomplete { programs.survivors() } else { Vec::new() };
+        if !survivors.is_empty() {
+            lines
+                .push(format!("still running, not counted further: {}", programs_run::processes(&survivors)));
+        }
+        lines.extend(programs.asan_remedy().filter(|_| is_incomplete));
         lines
     }
 
@@ -176,14 +217,17 @@ impl Observed<'_> {
     }
 }
 
-/// Waits for the program's end. Returns false if the program has given up its standard error before: as a service
-/// does, to let the reader of a pipe see the end. Then there is nowhere to report, and the caller ends as well.
-fn has_ended_with_its_output(program: u32) -> bool {
+/// Waits for the program's end, and reads meanwhile which programs are executed. Returns false if the program has given up
+/// its standard error before: as a service does, to let the reader of a pipe see the end. Then there is nowhere to report,
+/// and the caller ends as well.
+fn has_ended_with_its_output(program: u32, programs: &mut ProgramsRun) -> bool {
     let output = |pid: &str| fs::read_link(format!("/proc/{pid}/fd/2"));
     let ours = output("self").ok();
     let is_pipe = ours.as_ref().is_some_and(|file| file.as_os_str().as_encoded_bytes().ends_with(b"]"));
-    let slice = if is_pipe { BRIEF_SLICE } else { SLICE };
+    let longest = if is_pipe || programs.is_observed() { BRIEF_SLICE } else { SLICE };
+    let mut slice = FIRST_SLICE.min(longest);
     while child::ended_within(program, slice) == Ok(false) {
+        slice = if programs.read(program) > FULL { FIRST_SLICE } else { (2 * slice).min(longest) };
         let is_given_up = match output(&program.to_string()) {
             Ok(file) => Some(file) != ours,
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,

@@ -92,11 +92,13 @@ pub enum Event {
     /// A hold that was not followed because the thread held too many locks at once.
     #[serde(rename = "crowded")]
     HeldListFull = 6,
+    /// A seccomp filter that a thread installed. What came after it is recorded in part only.
+    SeccompFilter = 7,
 }
 
 impl Event {
     /// Every event, in the order of the discriminants.
-    pub const ALL: [Event; 7] = [
+    pub const ALL: [Event; 8] = [
         Event::FastPath,
         Event::Blocked,
         Event::HandOff,
@@ -104,6 +106,7 @@ impl Event {
         Event::ForeignUnlock,
         Event::Unmatched,
         Event::HeldListFull,
+        Event::SeccompFilter,
     ];
 
     /// Its name in the reports.
@@ -116,6 +119,9 @@ impl Event {
             Event::ForeignUnlock => "locks released by another thread",
             Event::Unmatched => "releases of locks that nobody was seen to take",
             Event::HeldListFull => "holds that were not timed: their threads held too many locks at once",
+            Event::SeccompFilter => {
+                "seccomp filters: locks, callers and threads that came after one are not recorded"
+            }
         }
     }
 }

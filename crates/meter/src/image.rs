@@ -134,6 +134,8 @@ impl<'m> Image<'m> {
         let _ = maps::lines(|line| {
             if maps::name(line).is_some() {
                 text.write(line);
+                #[cfg(not(loom))]
+                crate::build::describe(line, &mut |line| text.write(line));
                 if maps::is_executable(line)
                     && let Some(range) = maps::range(line)
                 {

@@ -52,6 +52,8 @@ mod tokens;
 #[cfg(not(loom))]
 mod advice;
 #[cfg(not(loom))]
+#[cfg(not(loom))]
+mod build;
 mod checksum;
 #[cfg(not(loom))]
 mod command;

@@ -1,6 +1,7 @@
 //! The notes below the tables: the worst lock in a sentence, held locks, event counts, and what is missing.
 
 use crate::advice;
+use crate::event::Event;
 use crate::figures::{count, number, spoken_percent, time};
 use crate::finding::{Cause, Finding, WORTH_IT};
 use crate::kind::RecordKind;
@@ -263,8 +264,13 @@ fn unrecorded(report: &MeterReport, text: &mut String) {
     if !missing.is_nothing() {
         text.push_str("\nNot recorded, so that the true figures are higher:\n");
     }
+    let is_filtered = report.events.iter().any(|event| event.event == Event::SeccompFilter);
+    let overflowed = match is_filtered {
+        true => "samples for new locks and callers after a seccomp filter, or for which there was no memory",
+        false => "samples for whose locks and callers there was no memory",
+    };
     for (n, what) in [
-        (missing.overflowed, "samples for whose locks and callers there was no memory"),
+        (missing.overflowed, overflowed),
         (missing.threads, "threads for which no table was left, with all they did"),
     ] {
         if n > 0 {

@@ -41,17 +41,19 @@ pub enum TallyCount {
     Programs,
     /// Mutexes to which no rule applies.
     OtherMutexes,
-    /// Call sites of waits to which no rule applies, once for each thread.
+    /// Call sites of waits to which no rule applies, once for each process.
     OtherSites,
     /// Executors of the crate `unspin-runqueue` with one run queue for all workers. The executors count themselves.
     GlobalRunQueues,
     /// The same with a run queue for each worker.
     PerCpuRunQueues,
+    /// Seccomp filters, installed by programs or inherited. Under a filter no wait polls.
+    Filters,
     /// Mutexes that the rule replaced.
     Replaced(TallyRow),
     /// Mutexes to which the rule applies, and which stay libc's because of their kind: shared, robust and so on.
     Kept(TallyRow),
-    /// Call sites of waits to which the rule applies, once for each thread.
+    /// Call sites of waits to which the rule applies, once for each process.
     Sites(TallyRow),
 }
 
@@ -68,6 +70,7 @@ impl TallyCount {
             TallyCount::OtherSites => 3,
             TallyCount::GlobalRunQueues => 4,
             TallyCount::PerCpuRunQueues => 5,
+            TallyCount::Filters => 6,
             TallyCount::Replaced(rule) => HEAD + row(rule, RULES)?,
             TallyCount::Kept(rule) => HEAD + (1 + RULES) + row(rule, RULES)?,
             TallyCount::Sites(rule) => HEAD + 2 * (1 + RULES) + row(rule, SITES)?,
@@ -145,6 +148,7 @@ mod tests {
             TallyCount::OtherSites,
             TallyCount::GlobalRunQueues,
             TallyCount::PerCpuRunQueues,
+            TallyCount::Filters,
         ];
         let words: Vec<usize> = single
             .into_iter()

@@ -6,12 +6,31 @@
 
 use crate::next::{behind, next};
 use core::ffi::c_int;
-use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::ptr::{from_ref, null_mut};
+use unspin_sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 use unspin_sys::file;
 use unspin_sys::sched::{self, ThreadQueries};
 
 /// Whether a filter is installed, or is being installed right now.
 static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// What is done when a filter is installed: it is counted, so that no report says that a program did not use what came
+/// after the filter and was not recorded.
+pub struct Notice {
+    /// Called before: here system calls are permitted still.
+    pub before: fn(),
+    /// Called after a filter was installed. Makes no system call.
+    pub after: fn(),
+}
+
+/// The notice; null until this library's constructor sets it.
+static NOTICE: AtomicPtr<Notice> = AtomicPtr::new(null_mut());
+
+/// Sets what is done when a filter is installed.
+pub fn set_notice(notice: &'static Notice) {
+    // Release: pairs with the Acquire load in `closing`; publishes the static to threads of earlier constructors.
+    NOTICE.store(from_ref(notice).cast_mut(), Release);
+}
 
 /// Whether this library must not make system calls of its own.
 #[inline]
@@ -32,13 +51,23 @@ pub fn was_inherited() -> bool {
 /// Runs `installs`, which installs a filter. This library's own calls stop before the filter takes effect. If
 /// `installs` failed, they are allowed again.
 pub fn closing<T>(installs: impl FnOnce() -> T, failed: impl FnOnce(&T) -> bool) -> T {
+    // Acquire: pairs with the Release store in `set_notice`.
+    // SAFETY: the pointer is null, or that of a static that `set_notice` got, which is never written.
+    let notice = unsafe { NOTICE.load(Acquire).as_ref() };
+    if let Some(notice) = notice {
+        (notice.before)();
+    }
     // Relaxed (both): see `is_closed`.
     let before = CLOSED.swap(true, Relaxed);
     sched::set_thread_queries(ThreadQueries::Forbidden);
     let result = installs();
-    if failed(&result) && !before {
-        CLOSED.store(false, Relaxed);
-        sched::set_thread_queries(ThreadQueries::Allowed);
+    match (failed(&result), notice) {
+        (true, _) if !before => {
+            CLOSED.store(false, Relaxed);
+            sched::set_thread_queries(ThreadQueries::Allowed);
+        }
+        (false, Some(notice)) => (notice.after)(),
+        _ => {}
     }
     result
 }

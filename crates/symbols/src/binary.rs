@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use crate::debug;
 use crate::dwarf::Dwarf;
 use crate::elf::{self, Elf, FileId, Segment};
-use crate::space::{Identity, Module};
+use crate::space::{Build, Identity, Module};
 use crate::statics::Statics;
 use crate::table::Table;
 use crate::unwind::Rules;
@@ -32,15 +32,17 @@ impl Binary {
     /// Opens the file that was mapped at a time. `None` if the name now belongs to another file, or if the file has
     /// changed since.
     pub fn open(module: &Module, mapped: Option<SystemTime>) -> Option<Binary> {
+        let is_in_time = |file: FileId| mapped.is_none_or(|at| file.changed <= at);
         let same = |file: FileId| {
             is_the_same((file.device, file.inode), module.identity)
-                && mapped.is_none_or(|at| file.changed <= at)
+                && (is_in_time(file) || matches!(module.build, Some(Build::Id(_))))
         };
         if !module.is_file() || !same(elf::identity_of(&module.path)?) {
             return None;
         }
         let elf = Elf::open(&module.path)?;
-        same(elf.identity()?).then(|| Binary::of(elf))
+        let file = elf.identity()?;
+        (same(file) && is_build(&elf, file, module.build.as_ref())).then(|| Binary::of(elf))
     }
 
     /// The contents of an open file.
@@ -145,6 +147,22 @@ impl Binary {
         // The first of equals; rev(), because max_by_key takes the last.
         votes.into_iter().rev().max_by_key(|&(_, count)| count).map(|(bias, _)| bias)
     }
+}
+
+/// Whether an open file is the build that was mapped. A number of an inode is used again, and a file may be overwritten.
+fn is_build(elf: &Elf, file: FileId, build: Option<&Build>) -> bool {
+    match build {
+        None => true,
+        Some(Build::Id(id)) => elf.build_id().is_some_and(|own| hex(&own) == *id),
+        Some(&Build::Stamp { length, seconds, nanoseconds }) => {
+            (file.length, file.written) == (length, (seconds, nanoseconds))
+        }
+    }
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether an open file is the one that was mapped. Some file systems (btrfs, overlayfs) show programs another device

@@ -55,6 +55,10 @@ pub(crate) struct FileId {
     /// When the file was last written, or its inode changed: the inode of a deleted file is reused for the next new
     /// file.
     pub changed: SystemTime,
+    /// Its length in bytes.
+    pub length: u64,
+    /// When its contents were last written, in seconds and nanoseconds since the epoch.
+    pub written: (u64, u64),
 }
 
 impl FileId {
@@ -62,7 +66,8 @@ impl FileId {
         let seconds = Duration::from_secs(about.ctime().max(0) as u64);
         let changed =
             SystemTime::UNIX_EPOCH + seconds + Duration::from_nanos(about.ctime_nsec().max(0) as u64);
-        FileId { device: about.dev(), inode: about.ino(), changed }
+        let written = (about.mtime() as u64, about.mtime_nsec() as u64);
+        FileId { device: about.dev(), inode: about.ino(), changed, length: about.len(), written }
     }
 }
 

@@ -8,7 +8,7 @@ use object::read::elf::{ProgramHeader, Sym};
 use object::{LittleEndian, elf};
 use unspin_sys::printable;
 
-use crate::binary::Binary;
+use crate::binary::{Binary, hex};
 use crate::calls;
 use crate::elf::{Elf, Headers};
 use crate::frame::Location;
@@ -83,7 +83,7 @@ impl File {
     /// Distinguishes the file from other builds: its build id, or without one a checksum of the whole file.
     pub fn identity(&self) -> Option<String> {
         match self.binary.elf().build_id() {
-            Some(id) => Some(id.iter().map(|byte| format!("{byte:02x}")).collect()),
+            Some(id) => Some(hex(&id)),
             None => self.binary.elf().checksum().map(|checksum| format!("crc32:{checksum:08x}")),
         }
     }

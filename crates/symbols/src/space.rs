@@ -29,8 +29,26 @@ pub struct Module {
     /// What the file is called in place of the last part of its path.
     pub(crate) called: Option<String>,
     pub(crate) identity: Identity,
+    /// Which build of the file was mapped, if that was recorded.
+    pub(crate) build: Option<Build>,
     /// Sorted by address, never empty.
     pub(crate) mappings: Vec<Mapping>,
+}
+
+/// Distinguishes builds of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Build {
+    /// Its build id, in hexadecimal digits.
+    Id(String),
+    /// For a file without one: its length, and when it was last written.
+    Stamp {
+        /// In bytes.
+        length: u64,
+        /// Since the epoch.
+        seconds: u64,
+        /// Since that second.
+        nanoseconds: u64,
+    },
 }
 
 /// Identifies the file, independent of its name.
@@ -51,7 +69,8 @@ pub(crate) struct Mapping {
 }
 
 impl AddressSpace {
-    /// Parses the text of `/proc/PID/maps`.
+    /// Parses the text of `/proc/PID/maps`. Among its lines may be those of a recording that tell which build of a file was
+    /// mapped: `id START HEX`, and `stamp START LENGTH SECONDS NANOSECONDS`.
     pub fn parse(maps: &[u8]) -> AddressSpace {
         let mut lines: Vec<Line> = maps.split(|&byte| byte == b'\n').filter_map(Line::parse).collect();
         lines.sort_by_key(|line| line.mapping.range.start);
@@ -60,6 +79,12 @@ impl AddressSpace {
             match modules.last_mut() {
                 Some(module) if line.continues(module) => module.add(line.mapping),
                 _ => modules.push(line.into_module()),
+            }
+        }
+        for (start, build) in maps.split(|&byte| byte == b'\n').filter_map(Build::parse) {
+            // Several files may have been mapped there, one after another: the last line that fits is that of the last one.
+            if let Some(module) = modules.iter_mut().find(|module| module.range.start == start) {
+                module.build = Some(build);
             }
         }
         AddressSpace { modules }
@@ -88,6 +113,21 @@ impl AddressSpace {
     pub(crate) fn is_code(&self, address: u64) -> bool {
         let mapping = self.module_of(address).and_then(|module| module.mapping_of(address));
         mapping.is_some_and(|mapping| mapping.executable)
+    }
+}
+
+impl Build {
+    /// The address at which the file is mapped, and its build.
+    fn parse(line: &[u8]) -> Option<(u64, Build)> {
+        let mut words = std::str::from_utf8(line).ok()?.split(' ');
+        let (kind, start) = (words.next()?, words.next().and_then(hexadecimal)?);
+        let mut number = || words.next()?.parse().ok();
+        let build = match kind {
+            "id" => Build::Id(words.next()?.to_owned()),
+            "stamp" => Build::Stamp { length: number()?, seconds: number()?, nanoseconds: number()? },
+            _ => return None,
+        };
+        Some((start, build))
     }
 }
 
@@ -177,6 +217,7 @@ impl Line {
             deleted: self.deleted,
             called: None,
             identity: self.identity,
+            build: None,
             mappings: vec![self.mapping],
         }
     }
@@ -264,6 +305,16 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
         );
         let starts: Vec<u64> = space.modules.iter().map(|module| module.range.start).collect();
         assert_eq!(starts, [0x1000, 0x5000]);
+    }
+
+    #[test]
+    fn builds_belong_to_the_file_that_begins_there() {
+        let maps = b"1000-2000 r--p 00000000 fe:00 7 /a\nid 1000 0aff\n2000-3000 r-xp 00001000 fe:00 7 /a\n\
+            5000-8000 r-xp 00000000 fe:00 8 /b\nstamp 5000 12 3 4\nid 9000 00\nid x\nid\n";
+        let builds: Vec<_> =
+            AddressSpace::parse(maps).modules.into_iter().map(|module| module.build).collect();
+        let stamp = Build::Stamp { length: 12, seconds: 3, nanoseconds: 4 };
+        assert_eq!(builds, [Some(Build::Id("0aff".into())), Some(stamp)]);
     }
 
     #[test]

@@ -1,18 +1,21 @@
 //! The queries: from addresses to names.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use crate::binary::Binary;
 use crate::frame::{Frame, SymbolKind, Variable};
 use crate::name::{Name, demangle};
-use crate::space::{AddressSpace, Identity, Module};
+use crate::space::{AddressSpace, Build, Identity, Module};
 use crate::unwind::{self, Stack};
 
 /// Where Debian, Fedora and others install separate debug files.
 pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
+
+/// A file, its path, and its build as far as it is known.
+type MappedFile = (Identity, PathBuf, Option<Build>);
 
 /// Finds names. Each file is opened once and kept, however many spaces it is mapped in.
 ///
@@ -22,7 +25,9 @@ pub struct Symbols {
     /// When the processes ended; `None`: just now, or not yet.
     mapped: Option<SystemTime>,
     /// `None` for files that could not be opened.
-    binaries: RefCell<HashMap<(Identity, PathBuf), Option<Binary>>>,
+    binaries: RefCell<HashMap<MappedFile, Option<Binary>>>,
+    /// Files with code that were asked for and are not used: they were replaced or removed.
+    replaced: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl Default for Symbols {
@@ -40,7 +45,12 @@ impl Symbols {
     /// Separate debug files come from another folder: by build id (`.build-id/ab/cdef….debug`), and by the name that
     /// the program gives. That name is also looked up beside the program and in `.debug` there.
     pub fn with_debug_root(folder: impl Into<PathBuf>) -> Symbols {
-        Symbols { debug_root: folder.into(), mapped: None, binaries: RefCell::default() }
+        Symbols {
+            debug_root: folder.into(),
+            mapped: None,
+            binaries: RefCell::default(),
+            replaced: RefCell::default(),
+        }
     }
 
     /// For processes that ended at that time: a file that has changed since is not the one that they ran, so its names
@@ -154,11 +164,31 @@ impl Symbols {
     /// Queries the file of a module. Opens the file at the first query.
     fn with<T>(&self, module: &Module, ask: impl FnOnce(&Binary) -> Option<T>) -> Option<T> {
         if !module.is_file() {
+            self.note_replaced(module);
             return None;
         }
-        let key = (module.identity, module.path.clone());
+        let key = (module.identity, module.path.clone(), module.build.clone());
         let mut binaries = self.binaries.borrow_mut();
-        ask(binaries.entry(key).or_insert_with(|| Binary::open(module, self.mapped)).as_ref()?)
+        let binary = binaries.entry(key).or_insert_with(|| Binary::open(module, self.mapped)).as_ref();
+        if binary.is_none() {
+            self.note_replaced(module);
+        }
+        ask(binary?)
+    }
+
+    /// Notes a module whose file is not used, unless it never had a name.
+    fn note_replaced(&self, module: &Module) {
+        let has_code = module.mappings.iter().any(|mapping| mapping.executable);
+        let is_nameless = module.path.starts_with("/memfd:") || module.path.starts_with("/dev/zero");
+        if has_code && module.path.is_absolute() && !is_nameless {
+            self.replaced.borrow_mut().insert(module.path.clone());
+        }
+    }
+
+    /// The files with code whose names were asked for and are not known: another file has the name now, the file was
+    /// changed or removed, or it cannot be read.
+    pub fn replaced(&self) -> Vec<PathBuf> {
+        self.replaced.borrow().iter().cloned().collect()
     }
 }
 

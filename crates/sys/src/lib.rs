@@ -26,6 +26,7 @@ compile_error!(
     "unspin runs on Linux on x86-64: its system-call and thread-local layers are written for that ABI"
 );
 
+pub mod build_id;
 pub mod child;
 pub mod clock;
 pub mod cpu;

@@ -52,7 +52,9 @@ pub enum Target {
     /// The children that the calling thread starts from now on, from when they execute a program, with their threads
     /// and descendants. Open the session in the thread that starts the command.
     Children,
-    /// The same processes, from when they are created, chosen from the events of all CPUs. For samples by a timer: the timer of
+    /// This process, from when it executes a program, with its threads and descendants. It may be another than the caller.
+    Executing(u32),
+    /// The same processes as of [`Target::Children`], from when they are created, chosen from the events of all CPUs. For samples by a timer: the timer of
     /// [`Target::Children`] begins anew in each process, so it never samples those that run for less than its period.
     Started,
     /// A running process with its threads, its descendants, and those that it will have.
@@ -91,6 +93,8 @@ pub enum Source {
     TracepointOfAll(Tracepoint),
     /// No samples, but a record each time that a thread gets a CPU or leaves it.
     ContextSwitches,
+    /// No samples: for a session that wants the records of processes only ([`Config::processes`]).
+    Nothing,
 }
 
 /// Samples in a second of each CPU.
@@ -146,10 +150,15 @@ impl Event {
         Event { source: Source::ContextSwitches, call_chain: CallChain::None, kernel: true, user: true }
     }
 
+    /// No samples. Any user may open it for the processes that this user starts.
+    pub fn nothing() -> Event {
+        Event { source: Source::Nothing, call_chain: CallChain::None, kernel: false, user: true }
+    }
+
     /// The fields that a sample's values hold.
     pub(crate) fn fields(&self) -> &[Field] {
         match &self.source {
-            Source::CpuClock(_) | Source::ContextSwitches => &[],
+            Source::CpuClock(_) | Source::ContextSwitches | Source::Nothing => &[],
             Source::Tracepoint(tracepoint) | Source::TracepointOfAll(tracepoint) => &tracepoint.fields,
         }
     }
@@ -163,6 +172,7 @@ impl fmt::Display for Source {
                 f.write_str(&tracepoint.name)
             }
             Source::ContextSwitches => f.write_str("context switches"),
+            Source::Nothing => f.write_str("records of processes"),
         }
     }
 }

@@ -70,6 +70,10 @@ impl Ring {
             Target::Children => {
                 builder.observe_self().inherit(true).enable_on_exec(true);
             }
+            Target::Executing(pid) => {
+                let pid = i32::try_from(pid).map_err(|_| Error::NoProcess(pid))?;
+                builder.observe_pid(pid).inherit(true).enable_on_exec(true);
+            }
             Target::System | Target::Started | Target::Tree(_) => {
                 builder.any_pid();
             }
@@ -136,6 +140,7 @@ fn builder(event: &Event) -> Builder<'static> {
             builder.context_switch(true);
             builder
         }
+        Source::Nothing => Builder::new(Software::DUMMY),
         Source::Tracepoint(tracepoint) | Source::TracepointOfAll(tracepoint) => {
             let mut builder = Builder::new(Tracepoint::with_id(tracepoint.id));
             builder.sample_period(1).sample(SampleFlag::RAW);

@@ -86,9 +86,9 @@ impl Session {
         })
     }
 
-    /// Starts recording. Events of [`Target::Children`] start by themselves.
+    /// Starts recording. Events of [`Target::Children`] and [`Target::Executing`] start by themselves.
     pub fn start(&mut self) -> Result<(), Error> {
-        if self.target == Target::Children {
+        if matches!(self.target, Target::Children | Target::Executing(_)) {
             return Ok(());
         }
         for ring in &mut self.rings {
@@ -97,7 +97,7 @@ impl Session {
         self.tree = match self.target {
             Target::Tree(pid) => Some(Tree::of(pid).ok_or(Error::NoProcess(pid))?),
             Target::Started => Some(Tree::started_by(std::process::id())),
-            Target::System | Target::Children => None,
+            Target::System | Target::Children | Target::Executing(_) => None,
         };
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Session {
     /// [`start`](Session::start). Threads that begin meanwhile may be in the list and in a record.
     pub fn running_threads(&self) -> Vec<RunningThread> {
         match (self.target, &self.tree) {
-            (Target::Children | Target::Started, _) => Vec::new(),
+            (Target::Children | Target::Executing(_) | Target::Started, _) => Vec::new(),
             (Target::System, _) => threads::running(&|_| true),
             (Target::Tree(_), tree) => {
                 threads::running(&|pid| tree.as_ref().is_some_and(|tree| tree.has(pid)))

@@ -27,7 +27,7 @@ pub struct Callers<'s> {
 const WAITING_MODULES: [&str; 7] =
     ["libc.so", "libc-", "libpthread", "ld-linux", "libunspin", "libstdc++", "[vdso]"];
 /// Functions by which runtimes wait: of Go, of Rust's standard library, of parking_lot.
-const WAITING_FUNCTIONS: [&str; 14] = [
+const WAITING_FUNCTIONS: [&str; 16] = [
     "runtime.",
     "runtime/",
     "internal/",
@@ -41,6 +41,8 @@ const WAITING_FUNCTIONS: [&str; 14] = [
     "alloc::",
     "parking_lot",
     "<parking_lot",
+    "lock_api",
+    "<lock_api",
     "__rust",
 ];
 

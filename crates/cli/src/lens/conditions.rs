@@ -33,7 +33,7 @@ impl Conditions {
     pub fn target(&self) -> &'static str {
         match self.target {
             Target::System => "system",
-            Target::Children | Target::Started => "command",
+            Target::Children | Target::Executing(_) | Target::Started => "command",
             Target::Tree(_) => "process",
         }
     }

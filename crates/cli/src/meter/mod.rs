@@ -59,24 +59,28 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let unsaved = options.record.as_deref().and_then(|file| save(&recorded, file, &guard).err());
     let progress = ReportProgress::start("; ^C ends this and keeps the recording");
     let snapshot = running.snapshot();
-    let mut results = results(&snapshot, &Lookup::new(), &options.view, &progress);
+    let lookup = Lookup::new();
+    let mut results = results(&snapshot, &lookup, &options.view, &progress);
     results.lenses = lenses;
     results.lenses.explain(&results.report);
     let survivors = notes::survivors(&recorded);
     let width = outputs::report_width(options.output.as_deref());
-    let mut unseen = None;
+    let (mut unseen, mut unreached) = (None, None);
     let mut text = match running.observer().explain(&snapshot) {
         // They may still use locks.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
         Some(why) => outputs::paragraph(&why, width),
         None => {
             unseen = Runtime::advice_on(&snapshot);
+            unreached = running.observer().unreached_programs();
             outputs::text(&results.report, &options.view, width)
         }
     };
     drop(progress);
     let notes = [
+        unreached,
         unseen,
+        lookup.note_on_replaced_files(),
         notes::ending(ended.end),
         survivors,
         notes::room(&recorded, &snapshot),
@@ -146,11 +150,14 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let progress = ReportProgress::start("");
     let recording = Recording::load(file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
-    let results = results(&snapshot, &Lookup::as_of(&snapshot), &options.view, &progress);
+    let lookup = Lookup::as_of(&snapshot);
+    let results = results(&snapshot, &lookup, &options.view, &progress);
     let width = outputs::width(std::io::stdout());
     let mut text = outputs::text(&results.report, &options.view, width);
     drop(progress);
-    for note in [Runtime::advice_on(&snapshot), notes::unfinished(&recording, file)].into_iter().flatten() {
+    let notes =
+        [Runtime::advice_on(&snapshot), lookup.note_on_replaced_files(), notes::unfinished(&recording, file)];
+    for note in notes.into_iter().flatten() {
         add_note(&note, width, &mut text);
     }
     let mut failed = results.write_files(&options.view);

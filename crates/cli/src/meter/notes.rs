@@ -1,15 +1,12 @@
 //! Notes for the user beside the table.
 
+use super::observer::has_filter;
 use super::recorded_program::{RecordedProgram, processes_with};
 use crate::program::NEEDS_AN_END;
-use std::fs;
+use crate::programs_run;
 use std::path::Path;
 use unspin_meter::{Recording, Snapshot};
 use unspin_sys::child::End;
-use unspin_sys::printable;
-
-/// Maximum number of processes that are named.
-const NAMED_MAX: usize = 4;
 
 /// How the program ended, if it did not exit by itself.
 pub fn ending(end: End) -> Option<String> {
@@ -20,23 +17,11 @@ pub fn ending(end: End) -> Option<String> {
 
 /// The processes that outlive the program: they go on, and their records are lost.
 pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
-    let mut left: Vec<String> = recorded
-        .recorded_processes()
-        .into_iter()
-        .map(|pid| {
-            let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-            format!("{} ({pid})", printable::bytes(name.strip_suffix(b"\n").unwrap_or(&name)))
-        })
-        .collect();
+    let left: Vec<u32> = recorded.recorded_processes().into_iter().collect();
     let them = if left.len() == 1 { "it" } else { "them" };
-    let more = left.len().saturating_sub(NAMED_MAX);
-    left.truncate(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!left.is_empty()).then(|| {
-        let left = left.join(", ");
-        format!(
-            "Still running, not recorded further: {left}{more}; run {them} in the foreground to meter {them}."
-        )
+        let left = programs_run::processes(&left);
+        format!("Still running, not recorded further: {left}; run {them} in the foreground to meter {them}.")
     })
 }
 
@@ -61,7 +46,8 @@ pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
 /// What to do about a recording that was too small.
 pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
     let missing = snapshot.unrecorded;
-    if missing.is_nothing() {
+    // After a seccomp filter nothing new is recorded, however much room there is.
+    if missing.is_nothing() || has_filter(snapshot) {
         return None;
     }
     let size = recorded.size();

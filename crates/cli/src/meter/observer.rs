@@ -1,22 +1,24 @@
 //! Finds out why a program records nothing.
 
 use crate::library;
+use crate::programs_run::{ProgramsRun, Reach, Start};
 use crate::reach;
 use crate::runtime::Runtime;
 use std::fs;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Recording, Snapshot};
+use unspin_meter::{Event, Recording, Snapshot};
 use unspin_sys::creds::Creds;
 
 use super::recorded_program::maps_contain;
 
-/// Observes the program as long as no process has joined the recording.
+/// Observes the program as long as no process has joined the recording, and which programs it executes to its end.
 pub struct Observer {
     /// As the user named it.
     named: PathBuf,
     /// The same without symbolic links.
     program: PathBuf,
     found: Option<ObservedImage>,
+    programs: ProgramsRun,
 }
 
 struct ObservedImage {
@@ -27,14 +29,29 @@ struct ObservedImage {
 }
 
 impl Observer {
-    /// For a program that is being started.
-    pub fn new(program: &Path) -> Observer {
+    /// For a program that the calling thread will start.
+    pub fn before_start(program: &Path) -> Observer {
         let file = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
-        Observer { named: program.to_owned(), program: file, found: None }
+        let programs = ProgramsRun::observe(Start::Children);
+        Observer { named: program.to_owned(), program: file, found: None, programs }
+    }
+
+    /// The program has ended, or is observed no longer.
+    pub fn finish(&mut self) {
+        self.programs.finish();
+    }
+
+    /// The programs that the preload library did not reach, in a sentence; none if it reached all, or if they are not known.
+    pub fn unreached_programs(&self) -> Option<String> {
+        match self.programs.reach() {
+            Reach::Some(sentence) => Some(sentence),
+            Reach::All | Reach::Unknown(_) => None,
+        }
     }
 
     /// Observes once. A process that is ending shows nothing: the previous observation stays.
     pub fn check(&mut self, pid: u32, recording: &Recording) {
+        self.programs.read(pid);
         if recording.is_joined() {
             return;
         }
@@ -48,6 +65,9 @@ impl Observer {
     /// A sentence, if the snapshot contains no record.
     pub fn explain(&self, snapshot: &Snapshot) -> Option<String> {
         let recorded = snapshot.images.iter().any(|image| !image.rows.is_empty());
+        if !recorded && has_filter(snapshot) {
+            return Some(FILTERED.into());
+        }
         if recorded || !snapshot.unrecorded.is_nothing() {
             return None;
         }
@@ -59,8 +79,23 @@ impl Observer {
             {
                 format!("Nothing was recorded: {why}.")
             }
-            _ => format!("{NO_LOCK} {}", Runtime::advice_on(snapshot).unwrap_or_else(|| NOT_SEEN.into())),
+            _ => self.without_lock(&Runtime::advice_on(snapshot).unwrap_or_else(|| NOT_SEEN.into())),
         })
+    }
+
+    /// No lock was recorded: what that means depends on what the library reached.
+    fn without_lock(&self, not_seen: &str) -> String {
+        if let Some(remedy) = self.programs.asan_remedy() {
+            return format!("No lock was recorded: {remedy}");
+        }
+        match self.programs.reach() {
+            Reach::All => format!("No lock was recorded: no program that ran {CALLED} {not_seen}"),
+            Reach::Some(sentence) => format!("No lock was recorded. {sentence} No other program {CALLED}"),
+            Reach::Unknown(why) => format!(
+                "No lock was recorded: no program that the preload library reached {CALLED} Which programs it did not reach \
+                 is not known ({why}). {not_seen}"
+            ),
+        }
     }
 
     fn unreached(&self, found: &ObservedImage) -> String {
@@ -81,7 +116,15 @@ impl Observer {
     }
 }
 
-const NO_LOCK: &str = "No lock was recorded: nothing that ran called a lock function of libc (pthread mutexes, read-write \
-locks, spin locks, conditions, barriers, POSIX semaphores).";
+/// Whether a program has installed a seccomp filter.
+pub fn has_filter(snapshot: &Snapshot) -> bool {
+    snapshot.images.iter().any(|image| image.events[Event::SeccompFilter as usize] > 0)
+}
+
+const FILTERED: &str = "No lock was recorded: the program installed a seccomp filter before its first lock. After that the \
+preload library makes no system call, because the filter could kill the program for it, so locks, callers and threads that \
+come later are not recorded. Meter the program without its filter, if it has an option for that.";
+const CALLED: &str = "called a lock function of libc (pthread mutexes, read-write locks, spin locks, conditions, barriers, \
+POSIX semaphores).";
 const NOT_SEEN: &str = "Not seen are statically linked programs, and locks that are not libc's, such as those of Go and of \
 Rust's standard library.";

@@ -33,8 +33,9 @@ impl<'s> Running<'s> {
     ) -> Result<Running<'s>, Error> {
         recorded.recording.start();
         let disturbance = DisturbanceMonitor::start();
+        let observer = Observer::before_start(&recorded.program.path);
         let started = command.spawn().map_err(|e| Error::not_started(&recorded.program.path, &e))?;
-        let (threads, observer) = (Threads::new(), Observer::new(&recorded.program.path));
+        let threads = Threads::new();
         Ok(Running { pid: started.id(), recorded, relay, threads, observer, disturbance })
     }
 
@@ -59,6 +60,7 @@ impl<'s> Running<'s> {
                 self.recorded.recording.finish(Some(Duration::from_secs_f64(ended.usage.cpu_s())));
                 let others = self.living_processes().into_iter().filter(|&other| other != pid).collect();
                 self.note_disturbance(ended.usage.cpu_s() + cpu_s_of(&others));
+                self.observer.finish();
                 self.threads.write(&self.recorded.recording);
                 return Ok(Some(ended));
             }

@@ -106,6 +106,7 @@ impl RunTally {
         let of_mutexes = entries.iter().filter(|entry| entry.subject != Subject::Waits);
         Replacements {
             programs: self.programs(),
+            filters: get(TallyCount::Filters),
             mutexes: get(TallyCount::OtherMutexes)
                 + of_mutexes.map(|entry| entry.replaced + entry.kept).sum::<u64>(),
             entries,
@@ -125,7 +126,7 @@ impl Drop for RunTally {
 struct Replaced {
     label: String,
     subject: Subject,
-    /// Mutexes; or call sites of waits, counted once for each thread.
+    /// Mutexes; or call sites of waits, counted once for each process.
     replaced: u64,
     /// Mutexes to which it applies, and which stay libc's.
     kept: u64,
@@ -139,6 +140,8 @@ pub struct Replacements {
     entries: Vec<Replaced>,
     /// Executed programs into which the preload library was loaded.
     programs: u64,
+    /// Seccomp filters of the programs.
+    filters: u64,
     /// Mutexes that the program used or initialised.
     mutexes: u64,
 }
@@ -152,6 +155,7 @@ enum Reason {
     OtherFirstUse,
     StaysLibcs,
     NamedByOthers,
+    Filtered,
     NoWait,
     OtherSites,
 }
@@ -213,6 +217,7 @@ impl Replacements {
             _ if self.programs == 0 => Reason::NotLoaded,
             // A plan names single call sites first: all that waited may be among them.
             (Subject::Waits, true) if others => return None,
+            (Subject::Waits, _) if self.filters > 0 => Reason::Filtered,
             (Subject::Waits, true) => Reason::NoWait,
             (Subject::Waits, false) => Reason::OtherSites,
             _ if self.mutexes == 0 => Reason::NoMutex,
@@ -231,7 +236,7 @@ impl Replacements {
         match reason {
             Reason::NotLoaded => "the preload library was loaded into no program that ran".into(),
             Reason::NoMutex => {
-                "no private pthread mutex was used (the mutexes of Rust's std, parking_lot and Go, the \
+                "no private pthread mutex was used where the preload library was loaded (the mutexes of Rust's std, parking_lot and Go, the \
                 monitors of a JVM and read-write locks are other locks)"
                     .into()
             }
@@ -244,7 +249,12 @@ impl Replacements {
                     .into()
             }
             Reason::NamedByOthers => "other rules name all mutexes that were used".into(),
-            Reason::NoWait => "no thread waited in a function of libc that can poll".into(),
+            Reason::Filtered => "a seccomp filter was in force, under which no wait polls: the filter could kill the \
+                program for a call that only polling makes"
+                .into(),
+            Reason::NoWait => {
+                "where the preload library was loaded, no thread waited in a function of libc that can poll".into()
+            }
             Reason::OtherSites => "no thread waited there".into(),
         }
     }
@@ -278,6 +288,7 @@ impl NamesFrom<'_> {
                 PTHREAD_PRIO_INHERIT; the others cannot be replaced (docs/semantics.md)"
                 .into(),
             Reason::NamedByOthers => "leave it out".into(),
+            Reason::Filtered => "run it without the filter, outside of a container that installs one".into(),
         }
     }
 }
@@ -289,7 +300,7 @@ impl fmt::Display for Replacements {
             let comma = if index == 0 { "" } else { ", " };
             let plural = if entry.replaced == 1 { "" } else { "s" };
             let (noun, plural, note) = match entry.subject {
-                Subject::Waits => ("call site", plural, " (counted in each thread)"),
+                Subject::Waits => ("call site", plural, " (counted in each process)"),
                 Subject::Mutexes | Subject::FirstUsed if entry.replaced == 1 => ("mutex", "", ""),
                 Subject::Mutexes | Subject::FirstUsed => ("mutexes", "", ""),
             };
@@ -311,7 +322,7 @@ mod tests {
     }
 
     fn warnings(entries: Vec<Replaced>, mutexes: u64) -> Vec<String> {
-        let replacements = Replacements { entries, programs: 1, mutexes };
+        let replacements = Replacements { entries, programs: 1, filters: 0, mutexes };
         replacements.warnings(&NamesFrom::Meter(&["./a b".into(), "-x".into()]))
     }
 
@@ -323,7 +334,9 @@ mod tests {
         assert_eq!(warnings(vec![entry("adaptive", Mutexes, 2)], 2), Vec::<String>::new());
         let nothing = warnings(vec![entry("adaptive", Mutexes, 0)], 0).remove(0);
         assert!(
-            nothing.starts_with("adaptive replaced nothing: no private pthread mutex was used ("),
+            nothing.starts_with(
+                "adaptive replaced nothing: no private pthread mutex was used where the preload"
+            ),
             "{nothing}"
         );
         assert!(nothing.ends_with(&format!("{next} shows where its threads wait")), "{nothing}");
@@ -348,16 +361,28 @@ mod tests {
     }
 
     #[test]
+    fn filter_is_the_reason_why_no_wait_polled() {
+        let replacements = Replacements {
+            entries: vec![entry("poll", Subject::Waits, 0)],
+            programs: 1,
+            filters: 1,
+            mutexes: 0,
+        };
+        let said = replacements.warnings(&NamesFrom::Above).remove(0);
+        assert!(said.starts_with("poll replaced nothing: a seccomp filter was in force"), "{said}");
+    }
+
+    #[test]
     fn counts_are_printed_in_one_line() {
         let entries = vec![
             Replaced { kept: 2, ..entry("adaptive@q", Subject::Mutexes, 1) },
             entry("fair", Subject::Mutexes, 12),
             entry("poll", Subject::Waits, 4),
         ];
-        let replacements = Replacements { entries, programs: 1, mutexes: 15 };
+        let replacements = Replacements { entries, programs: 1, filters: 0, mutexes: 15 };
         assert_eq!(
             replacements.to_string(),
-            "adaptive@q: 1 mutex (2 more stay libc's), fair: 12 mutexes, poll: 4 call sites (counted in each thread)"
+            "adaptive@q: 1 mutex (2 more stay libc's), fair: 12 mutexes, poll: 4 call sites (counted in each process)"
         );
         assert_eq!(replacements.in_effect().len(), 2);
         assert_eq!(replacements.without_effect(), None);
@@ -367,7 +392,7 @@ mod tests {
     fn run_that_replaced_no_mutex_says_why() {
         let poll = entry("poll", Subject::Waits, 3);
         let named = entry("adaptive@q", Subject::Mutexes, 0);
-        let all = |entries| Replacements { entries, programs: 1, mutexes: 2 }.without_effect();
+        let all = |entries| Replacements { entries, programs: 1, filters: 0, mutexes: 2 }.without_effect();
         assert_eq!(all(vec![poll.clone()]), None, "it is not for mutexes");
         assert_eq!(
             all(vec![named, poll]).unwrap(),

@@ -35,7 +35,7 @@ pub struct Metering {
     pub lookup: Lookup,
     /// Why nothing was recorded, if nothing was.
     pub silence: Option<String>,
-    /// Which locks are not seen, if the program has a runtime with locks of its own.
+    /// Which locks are not seen: of programs that the preload library did not reach, and of runtimes with locks of their own.
     pub unseen: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub fn meter_as_far_as_possible(
     let mut monitor = MeteringMonitor {
         recording: &recording,
         threads: Threads::new(),
-        observer: Observer::new(&runner.program.path),
+        observer: Observer::before_start(&runner.program.path),
         cpu: None,
         has_finished: false,
     };
@@ -101,6 +101,7 @@ pub fn meter_as_far_as_possible(
         recording.set_disturbance(disturbance);
     }
     monitor.threads.write(&recording);
+    monitor.observer.finish();
     if ended_early.is_none() {
         trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
     }
@@ -108,7 +109,9 @@ pub fn meter_as_far_as_possible(
     let lookup = Lookup::new();
     let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
     let silence = monitor.observer.explain(&snapshot);
-    let unseen = Runtime::advice_on(&snapshot);
+    let unseen = [monitor.observer.unreached_programs(), Runtime::advice_on(&snapshot)];
+    let unseen = unseen.into_iter().flatten().collect::<Vec<_>>();
+    let unseen = (silence.is_none() && !unseen.is_empty()).then(|| unseen.join(" "));
     Ok(Metering { trial, ended_early, snapshot, report, lookup, silence, unseen })
 }
 

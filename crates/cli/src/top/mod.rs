@@ -205,8 +205,10 @@ fn print_results(
             Some(why) => print(&outputs::paragraph(&why, width)),
             None => {
                 let mut text = outputs::text(&report, &view, width);
-                if let Some(unseen) = Runtime::advice_on(&snapshot) {
-                    unspin_meter::add_note(&unseen, width, &mut text);
+                let unreached = event_loop.running.observer().unreached_programs();
+                let replaced = event_loop.reader.lookup().note_on_replaced_files();
+                for note in [unreached, Runtime::advice_on(&snapshot), replaced].into_iter().flatten() {
+                    unspin_meter::add_note(&note, width, &mut text);
                 }
                 print(&text);
             }

@@ -368,7 +368,7 @@ fn program_without_locks_is_reported_as_such() {
     let (_, err, code) = finish(&mut unspin(&["meter", program.to_str().unwrap()]));
     assert_eq!(code, Some(3));
     assert!(
-        err.starts_with("No lock was recorded: nothing that ran called a lock function of libc"),
+        err.starts_with("No lock was recorded: no program that ran called a lock function of libc"),
         "{err}"
     );
 }

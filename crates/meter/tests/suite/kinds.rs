@@ -96,7 +96,7 @@ fn snapshot() -> Snapshot {
             holds: vec![(key(RecordKind::Mutex, 1, 10), 900 * MS)],
             ..thread(101, 500, 0)
         }],
-        events: [0, 0, 0, 0, 3, 2, 1],
+        events: [0, 0, 0, 0, 3, 2, 1, 0],
         ..Image::default()
     };
     Snapshot {

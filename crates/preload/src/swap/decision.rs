@@ -7,6 +7,7 @@ use crate::watch::Hook;
 use libc::pthread_mutex_t;
 use unspin_locks::LockKind;
 use unspin_meter::{TallyCount, TallyRow};
+use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// When the decision is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,19 +84,33 @@ pub fn waits(hook: Hook) -> Waits {
         modules::look(plan, 0, stack.innermost());
     }
     let mut sites = plan.sites().iter().enumerate();
-    match sites.find(|(_, site)| stack.matches(plan, site.places(plan))) {
-        Some((index, site)) => {
-            plan.count(TallyCount::Sites(TallyRow::Rule(index)));
-            site.waits
-        }
-        None => {
-            plan.count(if plan.has_waits {
-                TallyCount::Sites(TallyRow::All)
-            } else {
-                TallyCount::OtherSites
-            });
-            plan.waits
-        }
+    let (count, waits) = match sites.find(|(_, site)| stack.matches(plan, site.places(plan))) {
+        Some((index, site)) => (TallyCount::Sites(TallyRow::Rule(index)), site.waits),
+        None if plan.has_waits => (TallyCount::Sites(TallyRow::All), plan.waits),
+        None => (TallyCount::OtherSites, plan.waits),
+    };
+    if COUNTED.is_first(hook.return_address()) {
+        plan.count(count);
+    }
+    waits
+}
+
+/// The call sites that this process has counted: each thread decides on its own, and again if it has forgotten a site.
+static COUNTED: CountedSites = CountedSites([const { AtomicU64::new(0) }; CountedSites::WORDS]);
+
+/// A bit for each call site, at a hash of its return address. A child made by fork inherits the bits. Two sites with the
+/// same hash count as one, which among a hundred sites happens in one process of six.
+struct CountedSites([AtomicU64; CountedSites::WORDS]);
+
+impl CountedSites {
+    const WORDS: usize = 512;
+
+    /// Whether the site had not been counted. Then it is now.
+    fn is_first(&self, caller: usize) -> bool {
+        let hash = (caller as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49;
+        let bit = 1 << (hash % 64);
+        // Relaxed: the thread that sets the bit is the first; no other memory depends on the bit.
+        self.0[hash as usize / 64].fetch_or(bit, Relaxed) & bit == 0
     }
 }
 

@@ -64,6 +64,7 @@ pub use wait::{Ended, Look, Wait};
 use crate::pthread::barrier;
 use crate::sandbox;
 use crate::swap::plan;
+use unspin_meter::TallyCount;
 use unspin_sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
 use unspin_sys::mem::Mapping;
@@ -84,6 +85,7 @@ pub fn prepare() {
     if sandbox::was_inherited() {
         // A poll makes system calls that the program does not make itself. The inherited filter could kill the program
         // for one.
+        plan.count(TallyCount::Filters);
         return;
     }
     if let Ok(page) = Mapping::shared_with_children(size_of::<CpuPressure>()) {

@@ -15,9 +15,10 @@ mod sample_rng;
 pub mod thread;
 mod wrappers;
 
-/// To be called before the program begins. Looks up names, which must not happen later.
+/// To be called before the program begins. Looks up names, which must not happen later, and has seccomp filters counted.
 pub fn prepare() {
     frames::prepare();
+    thread::prepare();
 }
 
 pub use thread::{Hook, Known, Object, Thread, WokenFrom};

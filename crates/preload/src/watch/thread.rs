@@ -12,7 +12,7 @@ use crate::{departure, sandbox};
 use core::cell::Cell;
 use core::ptr::NonNull;
 use unspin_meter::{
-    AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table,
+    AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table, TallyCount,
 };
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, Word};
@@ -201,6 +201,28 @@ pub enum Known {
     Idle,
     /// Not decided yet: [`Thread::current`] decides.
     Unknown,
+}
+
+/// To be called before the program begins.
+pub fn prepare() {
+    sandbox::set_notice(&ON_FILTER);
+}
+
+/// Counts seccomp filters in the tally and in the recording.
+static ON_FILTER: sandbox::Notice = sandbox::Notice { before: before_filter, after: after_filter };
+
+/// To read the plan and to claim a table takes system calls.
+fn before_filter() {
+    let _ = (plan::get(), Thread::current());
+}
+
+fn after_filter() {
+    if let Some(plan) = plan::get() {
+        plan.count(TallyCount::Filters);
+    }
+    if let Some(thread) = Thread::current() {
+        thread.table().count_event(Event::SeccompFilter, 1);
+    }
 }
 
 impl Thread {

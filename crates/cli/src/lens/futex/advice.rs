@@ -23,6 +23,9 @@ pub fn next(waits: &Waits, wakes: &Wakes, origin: Origin, subject: &Subject) -> 
         )
     } else if waits.unfinished == waits.waits {
         ("no wait ended: an idle thread, or a lock that is not released", Step::None)
+    } else if origin == Origin::Go && waits.timed_out * 2 <= waits.waits {
+        // Its scheduler parks idle threads here, and wakes them when there is work: their number is Go's choice.
+        of_origin(origin, subject)
     } else if waits.value_changed * 2 > waits.waits {
         (
             "the lock was released before most threads slept: spin before sleeping, or hold it for less time",
@@ -72,5 +75,13 @@ mod tests {
         assert!(text(Wakes::one(0)).contains("needless"));
         assert!(text(Wakes::one(2)).starts_with("the waits of these threads are not counted here"));
         assert!(text(Wakes::unlock(0)).starts_with("no wait is known here"));
+    }
+
+    #[test]
+    fn idle_threads_of_go_are_not_the_programs_choice() {
+        let waits = Waits { waits: 10, woken: 10, waited_again: 9, ..Waits::default() };
+        let text = |origin| next(&waits, &Wakes::default(), origin, &Subject::Process(7)).next;
+        assert!(text(Origin::Go).contains("idle threads of its scheduler"));
+        assert!(text(Origin::Other).contains("wake fewer threads"));
     }
 }

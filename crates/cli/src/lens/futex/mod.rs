@@ -5,8 +5,10 @@
 
 mod advice;
 mod call;
+mod folded;
 mod lens;
 mod origin;
+mod parked;
 mod report;
 mod sums;
 mod table;

@@ -1,10 +1,12 @@
 //! The futex waits, as data.
 
 use super::advice;
+use super::folded::{Folded, name};
 use super::lens::{Futex, FutexLens};
 use super::origin::Origin;
+use super::parked::{self, RowOf};
 use super::sums::{Waits, Wakes};
-use crate::lens::callers::{Callers, UserFrame, from_caller};
+use crate::lens::callers::{Callers, UserFrame};
 use crate::lens::conditions::Conditions;
 use crate::lens::next::Next;
 use crate::lens::subject::Subject;
@@ -67,13 +69,14 @@ pub struct FutexEntry {
     /// Its waits.
     #[serde(flatten)]
     pub row: FutexRow,
-    /// `private`, `shared`, or `several` (futex_waitv, whose list is at the address).
+    /// `private`, `shared`, `several` (futex_waitv, whose list is at the address), or `threads` (those that parking_lot
+    /// parked at one call site, each at a futex of its own).
     pub scope: &'static str,
     /// The process; none if processes share the futex.
     pub pid: Option<u32>,
     /// The process's name.
     pub process: Option<String>,
-    /// The address as a hexadecimal number: in the process, or in the shared file.
+    /// The address as a hexadecimal number: in the process, or in the shared file. Empty for `threads`.
     pub address: String,
     /// The code that waits.
     pub origin: Origin,
@@ -131,32 +134,25 @@ pub struct FutexWaker {
     pub frames: Vec<String>,
 }
 
-/// What is known of one futex.
-#[derive(Default)]
-struct Folded {
-    waits: BTreeMap<Vec<UserFrame>, Waits>,
-    wakes: BTreeMap<Vec<UserFrame>, Wakes>,
-}
-
 impl FutexReport {
     /// Of what the lens has seen, with names.
     pub fn new(lens: &FutexLens, stacks: &Stacks, symbols: &Symbols, conditions: &Conditions) -> FutexReport {
         let callers = Callers::new(&lens.spaces, symbols);
-        let mut folded = BTreeMap::<&Futex, Folded>::new();
+        let mut folded = BTreeMap::<Futex, Folded>::new();
         let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
         for (one, waits) in &lens.waits {
             let frames = callers.frames(one.space, stacks.get(one.stack).user);
-            folded.entry(&one.futex).or_default().waits.entry(frames).or_default().merge(waits);
+            folded.entry(one.futex.clone()).or_default().waits.entry(frames).or_default().merge(waits);
             all.merge(waits);
         }
         for (one, wakes) in &lens.wakes {
             let frames = callers.frames(one.space, stacks.get(one.stack).user);
-            folded.entry(&one.futex).or_default().wakes.entry(frames).or_default().merge(wakes);
+            folded.entry(one.futex.clone()).or_default().wakes.entry(frames).or_default().merge(wakes);
             all_wakes.merge(wakes);
         }
-        let mut futexes: Vec<FutexEntry> = folded
+        let mut futexes: Vec<FutexEntry> = parked::by_call_site(folded)
             .into_iter()
-            .map(|(futex, folded)| entry(futex, folded, &callers, &conditions.subject))
+            .map(|(row, folded)| entry(&row, folded, &callers, &conditions.subject))
             .collect();
         let rank = |entry: &FutexEntry| (entry.row.waited, entry.wakes.calls as f64);
         futexes.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).expect("these are sums"));
@@ -197,24 +193,27 @@ impl FutexReport {
     }
 }
 
-fn entry(futex: &Futex, folded: Folded, callers: &Callers<'_>, subject: &Subject) -> FutexEntry {
-    let (scope, space, address) = match futex {
-        Futex::Private(space, address) => ("private", Some(*space), *address),
-        Futex::Several(space, address) => ("several", Some(*space), *address),
-        Futex::Shared(place) => ("shared", None, place.offset),
+fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subject) -> FutexEntry {
+    let (scope, space, address) = match row_of {
+        RowOf::Futex(Futex::Private(space, address)) => ("private", Some(*space), Some(*address)),
+        RowOf::Futex(Futex::Several(space, address)) => ("several", Some(*space), Some(*address)),
+        RowOf::Futex(Futex::Shared(place)) => ("shared", None, Some(place.offset)),
+        RowOf::ParkedAt(space, _) => ("threads", Some(*space), None),
     };
-    let address = format!("{address:#x}");
+    let address = address.map_or_else(String::new, |address| format!("{address:#x}"));
     let process = space.map(|space| callers.space(space));
-    let name = match futex {
-        Futex::Private(space, at) => callers.variable(*space, *at).unwrap_or_else(|| address.clone()),
-        Futex::Several(..) => format!("one of several ({address})"),
-        Futex::Shared(place) => format!("{}+{address}", place.path),
+    let name = match row_of {
+        RowOf::Futex(Futex::Private(space, at)) => {
+            callers.variable(*space, *at).unwrap_or_else(|| address.clone())
+        }
+        RowOf::Futex(Futex::Several(..)) => format!("one of several ({address})"),
+        RowOf::Futex(Futex::Shared(place)) => format!("{}+{address}", place.path),
+        RowOf::ParkedAt(_, caller) => format!("parking_lot at {caller}"),
     };
     let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
     folded.waits.values().for_each(|waits| all.merge(waits));
     folded.wakes.values().for_each(|wakes| all_wakes.merge(wakes));
-    let longest = folded.waits.iter().max_by_key(|(_, waits)| waits.wait_ns).map(|(frames, _)| &**frames);
-    let origin = Origin::of(longest.unwrap_or_default());
+    let origin = Origin::of(folded.longest());
     FutexEntry {
         row: row(name, &all),
         scope,
@@ -256,15 +255,6 @@ fn waking(stacks: BTreeMap<Vec<UserFrame>, Wakes>) -> Vec<FutexWaker> {
     let mut wakers: Vec<FutexWaker> = callers.into_iter().map(waker).collect();
     wakers.sort_by_key(|waker| std::cmp::Reverse(waker.wakes.calls));
     wakers
-}
-
-/// The caller's name, with the function that called it.
-fn name(frames: &[UserFrame]) -> String {
-    match from_caller(frames) {
-        [] => "(no stack, or it waited already)".into(),
-        [caller] => caller.place.clone(),
-        [caller, outer, ..] => format!("{}  from {}", caller.place, outer.place),
-    }
 }
 
 fn places(frames: Vec<UserFrame>) -> Vec<String> {

@@ -125,6 +125,13 @@ impl Reason {
     }
 }
 
+impl Blocked {
+    /// Whether the thread was at a futex already when the observation began.
+    pub fn is_futex_before(self) -> bool {
+        matches!(self, Blocked::Before(number, sleep) if of_number(number, sleep).0 == Reason::Futex)
+    }
+}
+
 fn of_functions(functions: &[&str], sleep: Sleep) -> Reason {
     let is_lock = |function: &&str| LOCKS.iter().any(|lock| function.starts_with(lock));
     // A futex with priority inheritance sleeps in a lock of the kernel too, and is no lock inside the kernel.

@@ -34,8 +34,11 @@ pub struct OffCpuReport {
     pub runnable: f64,
     /// Time in which a thread waited: the sum of `reasons`.
     pub blocked: f64,
-    /// Time of locks: the reasons `futex` and `kernel-lock`.
+    /// Time of locks: the reasons `futex` and `kernel-lock` without `idle`.
     pub locks: f64,
+    /// Time at futexes at which the threads waited already when the observation began: mostly threads that have nothing
+    /// to do.
+    pub idle: f64,
     /// By reason, most time first.
     pub reasons: Vec<BlockedReason>,
     /// What to do next about the time on CPUs, if that is most of it.
@@ -141,12 +144,14 @@ impl OffCpuReport {
             runnable,
             blocked,
             locks: 0.0,
+            idle: lens.idle_at_futexes(),
             reasons,
             on_cpu_next: None,
             runnable_next: None,
         };
         report.advise(&conditions.subject);
-        report.locks = report.blocked_for(Reason::Futex) + report.blocked_for(Reason::KernelLock);
+        let locks = report.blocked_for(Reason::Futex) + report.blocked_for(Reason::KernelLock);
+        report.locks = (locks - report.idle).max(0.0);
         report
     }
 
@@ -172,6 +177,14 @@ impl OffCpuReport {
         for reason in &mut self.reasons {
             reason.callers.retain(|caller| caller.row.blocked >= min_blocked && caller_fits(&caller.name));
         }
+    }
+}
+
+impl OffCpuLens {
+    /// Seconds at futexes of threads that blocked there before the observation.
+    fn idle_at_futexes(&self) -> f64 {
+        let idle = self.blocked.iter().filter(|((_, blocked), _)| blocked.is_futex_before());
+        seconds(idle.map(|(_, sum)| sum.ns).sum())
     }
 }
 

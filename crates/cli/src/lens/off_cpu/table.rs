@@ -48,11 +48,21 @@ impl OffCpuReport {
 
     /// What share of the threads' time was locks.
     fn denominator(&self) -> String {
-        format!(
+        let share = |part: f64| spoken_percent(part / self.thread_seconds);
+        let mut sentence = format!(
             "Of {} of thread time, {} were locks, or other waits at a futex: blocked in futex or for a lock of the kernel.",
             time(self.thread_seconds),
-            spoken_percent(self.locks / self.thread_seconds)
-        )
+            share(self.locks)
+        );
+        if self.idle > 0.0 {
+            let _ = write!(
+                sentence,
+                " {} more were threads that waited at a futex already when the observation began: idle threads, such as \
+                 workers without work, unless a lock is not released at all.",
+                share(self.idle)
+            );
+        }
+        sentence
     }
 
     fn reason_lines(&self, text: &mut String, reason: &BlockedReason, layout: &Layout) {
@@ -119,5 +129,16 @@ mod tests {
             assert!(text.replace('\n', " ").contains(expected), "{expected}: {text}");
         }
         assert_eq!(TITLES.find("STATE"), Some(NAME_AT));
+    }
+
+    #[test]
+    fn threads_that_were_idle_all_the_time_are_no_locks() {
+        let report = OffCpuReport { idle: 0.001, locks: 0.001, ..example() };
+        let said = report.denominator();
+        assert!(
+            said.contains("32.5 % were locks") && said.contains("32.5 % more were threads that waited"),
+            "{said}"
+        );
+        assert!(!example().denominator().contains("idle threads"));
     }
 }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 use unspin_meter::{Image, Key, Snapshot};
 use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
+use unspin_sys::printable;
 
 /// Finds names and caches them, for all snapshots of one recording.
 #[derive(Default)]
@@ -24,6 +25,9 @@ pub struct Lookup {
     variables: Known<(usize, u64), Option<Rc<Variable>>>,
     chains: Known<(u32, u64, Key), Rc<Chain>>,
 }
+
+/// Maximum number of replaced files that are named.
+const REPLACED_NAMED_MAX: usize = 4;
 
 /// Cached answers.
 type Known<Q, A> = RefCell<HashMap<Q, A>>;
@@ -79,6 +83,25 @@ impl Lookup {
             symbols: end.map_or_else(Symbols::new, |end| Symbols::new().as_of(end)),
             ..Lookup::default()
         }
+    }
+
+    /// A sentence about the files whose names were looked up in vain so far; none if there are none.
+    pub fn note_on_replaced_files(&self) -> Option<String> {
+        let files = self.symbols.replaced();
+        let more = files.len().saturating_sub(REPLACED_NAMED_MAX);
+        let mut named: Vec<String> = files
+            .iter()
+            .take(REPLACED_NAMED_MAX)
+            .map(|file| printable::line(&file.to_string_lossy()).into_owned())
+            .collect();
+        named.extend((more > 0).then(|| format!("and {more} more")));
+        (!files.is_empty()).then(|| {
+            format!(
+                "Replaced or removed since they ran, or unreadable: {}. Names from another build would be wrong, so what is \
+                 in the file that ran is shown as offsets.",
+                named.join(", ")
+            )
+        })
     }
 
     /// The functions of a return address, innermost first.

@@ -8,14 +8,14 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 
 const HELP: &str = " \
  q, ^C         leave; the program goes on, or ends
- Tab, 1 to 5   locks, waits (conditions, poll, reads, joins), and the lenses futex,
-               kernel and off-cpu, which observe from when their tab is first opened
+ Tab, 1 to 5   locks, waits (conditions, poll, reads, joins), and the lenses
+               futex, kernel and off-cpu, which observe once opened
  t             lately (rates over the last interval), or all since the start
  l u c h w s a sort by LOST UTIL CON HOLD WAIT %CPU TOTAL
  < >           sort by the column to the left, to the right
  up, down, Page Up, Page Down, Home, End
  Enter         open the lock: callers, holders, histograms; Esc goes back
- /             show only names that contain something; Esc removes the filter
+ /             only names that contain something; Esc removes the filter
  p, space      stop the picture, not the program
  + -           a longer, a shorter interval
 
@@ -31,19 +31,20 @@ const HELP: &str = " \
 
 const LENS_HELP: &str = " \
  q, ^C         leave; the tables of all opened lenses are printed
- Tab, 1 to 5   the other tabs (with -p and -a 1 to 3: futex, kernel, off-cpu);
-               a lens observes from when its tab is first opened
- t             lately (rates over the last interval), or all since it was opened
+ Tab, 1 to 5   the other tabs (with -p and -a 1 to 3: futex, kernel,
+               off-cpu); a lens observes once its tab was opened
+ t             lately (rates over the last interval), or since it was opened
  up, down, Page Up, Page Down, Home, End
- Enter         open the row: its callers, those that woke its threads, and what
-               to do next; Esc goes back
- /             show only names that contain something; Esc removes the filter
+ Enter         open the row: its callers, those that woke its threads, and
+               what to do next; Esc goes back
+ /             only names that contain something; Esc removes the filter
  p, space      stop the picture, not the program
  + -           a longer, a shorter interval
 
- futex    WOKEN, EAGAIN (the value had changed), EINTR (a signal) and TMOUT (the
-          timeout) are shares of the WAITS; AGAIN woken, and waited again at once
- kernel   SPIN, SLEPT and RJECT (ended without the lock) are shares of the WAITS
+ futex    WOKEN, EAGAIN (the value had changed), EINTR (a signal) and TMOUT
+          (the timeout) are shares of the WAITS; AGAIN woken, and waited
+          again at once
+ kernel   SPIN, SLEPT and RJECT (ended without the lock), shares of the WAITS
           %CPU  share of the machine spent spinning
  off-cpu  the time of all threads: on a CPU, runnable, blocked, and for what";
 

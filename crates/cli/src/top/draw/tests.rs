@@ -336,6 +336,20 @@ fn enter_opens_a_row_of_a_lens_and_escape_closes_it() {
 }
 
 #[test]
+fn help_fits_into_a_terminal_of_80_columns() {
+    for mut state in [with_lens(0, testing::futex()), state(1)] {
+        press(&mut state, "?");
+        let narrow = picture(&mut state, 80, 24);
+        let wide = picture(&mut state, 200, 24);
+        let lines = |shown: &str| -> Vec<String> {
+            shown.lines().filter_map(|line| Some(line.split('│').nth(1)?.trim_end().to_owned())).collect()
+        };
+        assert_eq!(lines(&narrow), lines(&wide));
+        assert!(lines(&narrow).len() > 10, "{narrow}");
+    }
+}
+
+#[test]
 fn help_of_a_lens_is_about_its_tab() {
     let mut state = with_lens(0, testing::futex());
     press(&mut state, "?");

@@ -1,0 +1,30 @@
+//! Waits and wakes of one row, by stack.
+
+use super::sums::{Waits, Wakes};
+use crate::lens::callers::{UserFrame, from_caller};
+use std::collections::BTreeMap;
+
+/// The waits and the wakes of one row.
+#[derive(Default)]
+pub struct Folded {
+    /// By the stack that waited, innermost frame first.
+    pub waits: BTreeMap<Vec<UserFrame>, Waits>,
+    /// By the stack that made the call.
+    pub wakes: BTreeMap<Vec<UserFrame>, Wakes>,
+}
+
+impl Folded {
+    /// The stack at which threads waited longest.
+    pub fn longest(&self) -> &[UserFrame] {
+        self.waits.iter().max_by_key(|(_, waits)| waits.wait_ns).map_or(&[], |(frames, _)| frames)
+    }
+}
+
+/// The caller's name, with the function that called it.
+pub fn name(frames: &[UserFrame]) -> String {
+    match from_caller(frames) {
+        [] => "(no stack, or it waited already)".into(),
+        [caller] => caller.place.clone(),
+        [caller, outer, ..] => format!("{}  from {}", caller.place, outer.place),
+    }
+}

@@ -1,0 +1,264 @@
+//! The programs that ran, and into which of them the preload library was loaded.
+//!
+//! A program that is started without `LD_PRELOAD` in its environment, that is static or set-uid, or that has another root
+//! folder, does its work unseen. So "no mutex was used" may be said only of the programs that the library reached, and the
+//! others have to be named. The kernel tells which programs ran: an event of perf_event_open(2) that takes no samples
+//! reports each execve(2) and the code that is mapped then, the library's among it.
+//!
+//! **Cost.** The events are those of all CPUs where that is permitted: then a context switch costs nothing. Otherwise the
+//! processes inherit them, one for each CPU, and the kernel switches them with the threads. Therefore [`INHERITED_MAX`].
+
+mod text;
+
+pub use text::processes;
+
+use crate::library;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use unspin_trace::{Config, Event, Fullness, Losses, Payload, Record, RingSize, Session, Target, cpus};
+
+/// Bytes of a ring. An executed program takes some 1.5 KiB of it, so two hundred between two readings fit.
+const RING: RingSize = RingSize::AtMost(512 << 10);
+/// Events that each thread of the program inherits, at most: creating a thread takes a few microseconds for each.
+const INHERITED_MAX: usize = 16;
+/// Prefix of the file names of AddressSanitizer's runtime.
+const ASAN: &[u8] = b"libasan.so";
+
+/// The processes that are observed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// The children that the calling thread will start.
+    Children,
+    /// A process that is about to execute the program.
+    Process(u32),
+}
+
+/// The programs that a process and its descendants have executed.
+pub struct ProgramsRun {
+    /// None if the kernel does not tell us, and when all is read.
+    session: Option<Session>,
+    seen: Seen,
+    /// Why the programs are not known, if so.
+    unknown: Option<String>,
+}
+
+/// What the kernel's records tell.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The program's process, once it is known.
+    root: Option<u32>,
+    /// Its descendants, those that have ended included.
+    descendants: HashSet<u32>,
+    /// What they execute, by process.
+    running: HashMap<u32, ExecutedProgram>,
+    /// What they have executed before.
+    past: Vec<ExecutedProgram>,
+}
+
+/// One execution of a program.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct ExecutedProgram {
+    /// Its name, cut off after 15 bytes.
+    name: String,
+    /// Its file, as the process saw it, with the inode.
+    file: Option<(PathBuf, u64)>,
+    /// Whether the preload library was loaded.
+    is_reached: bool,
+    /// Whether AddressSanitizer's runtime was loaded.
+    has_asan: bool,
+}
+
+/// Whether the preload library was loaded into what ran.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Into every program.
+    All,
+    /// Not into all: a sentence that names the others.
+    Some(String),
+    /// The programs that ran are not known: the reason.
+    Unknown(String),
+}
+
+impl ProgramsRun {
+    /// Begins to observe. Call it in the thread that will start the program.
+    pub fn observe(start: Start) -> ProgramsRun {
+        let (inherited, root) = match start {
+            Start::Children => (Target::Children, None),
+            Start::Process(pid) => (Target::Executing(pid), Some(pid)),
+        };
+        let config = |target| Config { target, events: vec![Event::nothing()], ring: RING, processes: true };
+        let open = |target| {
+            let mut session = Session::open(&config(target))?;
+            session.start().map(|()| session)
+        };
+        let opened = match open(Target::System) {
+            Err(_) if cpus() <= INHERITED_MAX => open(inherited),
+            opened => opened,
+        };
+        let (session, unknown) = match opened {
+            Ok(session) => (Some(session), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let seen = Seen { root, ..Seen::default() };
+        ProgramsRun { session, seen, unknown }
+    }
+
+    /// Reads what has happened. `root` is the program's process. Returns how full the fullest ring was.
+    pub fn read(&mut self, root: u32) -> Fullness {
+        self.seen.root = Some(root);
+        let ProgramsRun { session, seen, .. } = self;
+        session.as_mut().map_or(Fullness(0.0), |session| session.read(&mut |record, _| seen.note(record)))
+    }
+
+    /// Reads the rest, and ends the observation. For a program that has ended, or that is observed no longer.
+    pub fn finish(&mut self) {
+        let ProgramsRun { session, seen, unknown } = self;
+        let Some(session) = session.take() else { return };
+        let (_, Losses { records, unreadable, .. }) = session.finish(&mut |record, _| seen.note(record));
+        if records + unreadable > 0 {
+            *unknown = Some(format!("{} records of the kernel were lost", records + unreadable));
+        }
+    }
+
+    /// Whether the preload library was loaded into what ran so far.
+    pub fn reach(&self) -> Reach {
+        match &self.unknown {
+            Some(why) => Reach::Unknown(why.clone()),
+            None if self.seen.programs().next().is_none() => {
+                Reach::Unknown("the kernel reported no program".into())
+            }
+            None => text::reach(&self.seen),
+        }
+    }
+
+    /// What to do about a program with AddressSanitizer, which may have refused to start because of the library.
+    pub fn asan_remedy(&self) -> Option<String> {
+        text::asan_remedy(&self.seen)
+    }
+
+    /// Whether there is anything to read.
+    pub fn is_observed(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// The descendants of the program's process that still run.
+    pub fn survivors(&self) -> Vec<u32> {
+        let mut running: Vec<u32> =
+            self.seen.descendants.iter().copied().filter(|&pid| is_running(pid)).collect();
+        running.sort_unstable();
+        running
+    }
+}
+
+/// Whether a process exists and is no zombie.
+fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))
+}
+
+impl Seen {
+    /// Takes in a record. They come in the order of time.
+    fn note(&mut self, record: &Record) {
+        let pid = record.pid;
+        match &record.payload {
+            Payload::Fork { parent } if pid == record.tid => {
+                if self.contains(*parent) {
+                    self.descendants.insert(pid);
+                } else if self.descendants.remove(&pid) {
+                    // The number is used again, for a process that is not ours.
+                    self.past.extend(self.running.remove(&pid));
+                }
+            }
+            Payload::Comm { name, exec: true } if self.contains(pid) => {
+                let program = ExecutedProgram { name: name.clone(), ..ExecutedProgram::default() };
+                self.past.extend(self.running.insert(pid, program));
+            }
+            Payload::Mmap(mapping) => {
+                if let Some(program) = self.running.get_mut(&pid) {
+                    program.note_mapping(Path::new(OsStr::from_bytes(&mapping.path)), mapping.inode);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn contains(&self, pid: u32) -> bool {
+        self.root == Some(pid) || self.descendants.contains(&pid)
+    }
+
+    fn programs(&self) -> impl Iterator<Item = &ExecutedProgram> {
+        self.past.iter().chain(self.running.values())
+    }
+}
+
+impl ExecutedProgram {
+    fn note_mapping(&mut self, file: &Path, inode: u64) {
+        let name = file.file_name().unwrap_or_default().as_bytes();
+        self.is_reached |= name.starts_with(library::NAME.as_bytes());
+        self.has_asan |= name.starts_with(ASAN);
+        // The kernel maps the executable before the dynamic linker.
+        if self.file.is_none() && file.is_absolute() && inode != 0 {
+            self.file = Some((file.to_owned(), inode));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_trace::Mapping;
+
+    fn record(pid: u32, payload: Payload) -> Record {
+        Record { time: 1, pid, tid: pid, payload }
+    }
+
+    fn exec(pid: u32, name: &str) -> Record {
+        record(pid, Payload::Comm { name: name.into(), exec: true })
+    }
+
+    fn mapped(pid: u32, path: &str) -> Record {
+        let path = path.as_bytes().to_vec();
+        let mapping = Mapping { start: 0, length: 1, offset: 0, major: 8, minor: 1, inode: 7, path };
+        record(pid, Payload::Mmap(mapping))
+    }
+
+    #[test]
+    fn library_is_looked_for_in_each_executed_program() {
+        let mut seen = Seen { root: Some(7), ..Seen::default() };
+        let library = format!("/c/lib/{}-1.so", library::NAME);
+        for record in [
+            record(7, Payload::Fork { parent: 1 }),
+            exec(7, "env"),
+            mapped(7, "/bin/env"),
+            mapped(7, &library),
+            exec(7, "server"),
+            mapped(7, "/srv/server"),
+            mapped(7, "/lib/libasan.so.8"),
+            record(8, Payload::Fork { parent: 7 }),
+            mapped(8, &library),
+            exec(8, "child"),
+            mapped(8, "//anon"),
+            exec(9, "stranger"),
+        ] {
+            seen.note(&record);
+        }
+        let program = |name: &str| seen.programs().find(|program| program.name == name);
+        assert!(program("env").is_some_and(|env| env.is_reached && !env.has_asan));
+        let server = program("server").unwrap();
+        assert!(!server.is_reached && server.has_asan);
+        assert_eq!(server.file, Some((PathBuf::from("/srv/server"), 7)));
+        assert!(program("child").is_some_and(|child| !child.is_reached), "what its parent has is gone");
+        assert_eq!(program("stranger"), None);
+    }
+
+    #[test]
+    fn process_of_another_parent_with_a_number_that_was_ours_does_not_count() {
+        let mut seen = Seen { root: Some(7), ..Seen::default() };
+        seen.note(&record(8, Payload::Fork { parent: 7 }));
+        seen.note(&record(8, Payload::Fork { parent: 1 }));
+        seen.note(&exec(8, "stranger"));
+        assert_eq!(seen.programs().count(), 0);
+    }
+}
