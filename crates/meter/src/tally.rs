@@ -47,6 +47,10 @@ pub enum TallyCount {
     GlobalRunQueues,
     /// The same with a run queue for each worker.
     PerCpuRunQueues,
+    /// Programs in which another library wraps the lock functions, or a sanitizer does: nothing is replaced.
+    Wrapped,
+    /// Programs that have loaded code whose calls bypass the hooks: nothing is replaced from then on.
+    Bypassed,
     /// Mutexes that the rule replaced.
     Replaced(TallyRow),
     /// Mutexes to which the rule applies, and which stay libc's because of their kind: shared, robust and so on.
@@ -68,6 +72,8 @@ impl TallyCount {
             TallyCount::OtherSites => 3,
             TallyCount::GlobalRunQueues => 4,
             TallyCount::PerCpuRunQueues => 5,
+            TallyCount::Wrapped => 6,
+            TallyCount::Bypassed => 7,
             TallyCount::Replaced(rule) => HEAD + row(rule, RULES)?,
             TallyCount::Kept(rule) => HEAD + (1 + RULES) + row(rule, RULES)?,
             TallyCount::Sites(rule) => HEAD + 2 * (1 + RULES) + row(rule, SITES)?,
@@ -145,6 +151,8 @@ mod tests {
             TallyCount::OtherSites,
             TallyCount::GlobalRunQueues,
             TallyCount::PerCpuRunQueues,
+            TallyCount::Wrapped,
+            TallyCount::Bypassed,
         ];
         let words: Vec<usize> = single
             .into_iter()

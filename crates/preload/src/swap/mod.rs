@@ -18,7 +18,8 @@
 //! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. All other mutexes stay libc's,
 //! and so do those to which no rule applies. In a process in which nothing is to be replaced, libc's functions do
 //! everything. If code gets into the process whose calls bypass the hooks ([`bypass`](crate::bypass)), nothing is replaced
-//! from then on, and what was replaced becomes libc's again.
+//! from then on, and what was replaced becomes libc's again. If another library wraps the lock functions behind this one, or
+//! a sanitizer is in the process, nothing is replaced either, and no wait polls: the wrapper must see each call.
 
 mod algorithm;
 pub mod condition;
@@ -33,6 +34,7 @@ mod text;
 pub mod waiters;
 
 use plan::Conditions;
+use unspin_meter::TallyCount;
 use unspin_sys::tid;
 
 /// To be called before the program begins: prepares what must not be done in the middle of a use of a lock.
@@ -49,6 +51,9 @@ pub fn prepare() {
 pub fn give_up() {
     if plan::conditions() == Conditions::Ours {
         waiters::wake_everyone();
+    }
+    if let Some(plan) = plan::get() {
+        plan.count(TallyCount::Bypassed);
     }
 }
 
