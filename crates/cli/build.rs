@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "../preload/link/unversioned.rs"]
+mod unversioned;
+
 fn main() {
     let workspace = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..").canonicalize().unwrap();
     rerun_if_sources_change(&workspace);
@@ -24,8 +27,10 @@ fn rerun_if_sources_change(workspace: &Path) {
     for name in closure(workspace, "preload") {
         let folder = workspace.join("crates").join(&name);
         // Cargo takes a file that is not there for one that has changed.
-        for path in
-            ["Cargo.toml", "build.rs", "src"].map(|path| folder.join(path)).iter().filter(|p| p.exists())
+        for path in ["Cargo.toml", "build.rs", "link", "src"]
+            .map(|path| folder.join(path))
+            .iter()
+            .filter(|p| p.exists())
         {
             println!("cargo::rerun-if-changed={}", path.display());
         }
@@ -71,7 +76,9 @@ fn build_preload(workspace: &Path) -> PathBuf {
     assert!(status.success(), "the preload library cannot be built: see above");
     // A copy, so that a later build of the library does not change the one that an existing binary contains.
     let library = out.join("libunspin_preload.so");
-    fs::copy(target.join("preload/libunspin_preload.so"), &library).expect("the library can be copied");
+    let linked = fs::read(target.join("preload/libunspin_preload.so")).expect("cargo has built it");
+    let bytes = unversioned::without_versions(linked).expect("the linker has made it");
+    fs::write(&library, bytes).expect("the library can be copied");
     library
 }
 

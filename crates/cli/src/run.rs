@@ -162,6 +162,11 @@ impl Observed<'_> {
             // A service or a script that starts the program this way works, and its standard error stays as it was.
             return self.options.verbose.then(|| nothing_to_replace.to_string()).into_iter().collect();
         }
+        if let Some(why) = replacements.passed_on() {
+            // As above: the program works.
+            let line = format!("replaced: {replacements}; {why}");
+            return self.options.verbose.then_some(line).into_iter().collect();
+        }
         let mut lines = replacements.warnings(&NamesFrom::Meter(&self.options.command));
         let is_incomplete = !lines.is_empty();
         if self.options.verbose || is_incomplete {

@@ -25,6 +25,10 @@
 //! that a signal removed touches it once more, in `leave`; so does a waiter that removes itself. [`Condition::retire`]
 //! waits for these waiters; after it the memory may be reused.
 //!
+//! **Objects.** One `Condition` can serve several objects of a program: a waiter names its object
+//! ([`Node::for_object`]), and [`signal_for`](Condition::signal_for) and
+//! [`broadcast_for`](Condition::broadcast_for) reach the waiters of one object. Without that the object is 0.
+//!
 //! **After fork()** the list of a child names threads that do not exist there. Their nodes lie on stacks whose memory
 //! the child reuses, so the child must not even read them: the first thread of the child that uses the condition
 //! empties the list. glibc's condition variable gives the child's signals to the waiters of its parent, and hangs when
@@ -155,7 +159,7 @@ impl Condition {
             }
             Err(state::SIGNALLED) => {
                 if leaving == LeaveReason::Cancelled {
-                    self.signal();
+                    self.signal_for(node.object());
                 }
                 self.confirm_left(node);
                 LeaveResult::Signalled
@@ -169,28 +173,79 @@ impl Condition {
         }
     }
 
-    /// Whether a thread waits, as far as the caller can tell: other threads may come and go.
-    #[inline]
-    pub fn has_waiters(&self) -> bool {
-        !self.list.is_empty()
+    /// Whether a thread waits for this object, as far as the caller can tell: other threads may come and go.
+    pub fn has_waiters_for(&self, object: usize) -> bool {
+        let mut found = false;
+        if !self.list.is_empty() {
+            self.acquire_latch();
+            // SAFETY: the latch is held; all nodes in the list are alive.
+            unsafe {
+                self.list.each(|node, _| {
+                    found = node.object() == object;
+                    if found { VisitNext::Stop } else { VisitNext::Continue }
+                });
+            }
+            self.latch.release();
+        }
+        found
     }
 
     /// Wakes one waiter.
     #[inline]
     pub fn signal(&self) {
-        // A thread that began to wait before the caller last acquired the mutex is seen: it was in the list when it
-        // released the mutex.
-        if !self.list.is_empty() {
-            self.signal_one();
-        }
+        self.signal_for(0);
     }
 
     /// Wakes all waiters.
     #[inline]
     pub fn broadcast(&self) {
-        // As in `signal`.
+        self.broadcast_for(0);
+    }
+
+    /// Wakes one waiter of this object.
+    #[inline]
+    pub fn signal_for(&self, object: usize) {
+        // A thread that began to wait before the caller last acquired the mutex is seen: it was in the list when it
+        // released the mutex.
         if !self.list.is_empty() {
-            self.release_all();
+            self.signal_one(object);
+        }
+    }
+
+    /// Wakes all waiters of this object.
+    #[inline]
+    pub fn broadcast_for(&self, object: usize) {
+        // As in `signal_for`.
+        if !self.list.is_empty() {
+            self.release_all(object);
+        }
+    }
+
+    /// Wakes the waiters of all objects at once. A thread that enqueues later sees what the caller has written before.
+    pub fn wake_everyone(&self) {
+        let mut everyone = Chain::default();
+        self.acquire_latch();
+        // SAFETY: the latch is held; all nodes in the list are alive, and a `QUEUED` node lives until it is woken.
+        unsafe {
+            self.list.each(|node, position| {
+                if node.resolve(state::QUEUED).is_ok() {
+                    self.list.remove(position);
+                    everyone.add(node);
+                }
+                VisitNext::Continue
+            });
+        }
+        self.latch.release();
+        // SAFETY: we queued these nodes, so no other thread wakes them.
+        unsafe { everyone.wake_all() };
+    }
+
+    /// Returns when no thread waits for this object. As with [`retire`](Self::retire), threads that wait on are the
+    /// caller's error. Woken threads touch this `Condition` later, but nothing of the object.
+    pub fn retire_object(&self, object: usize) {
+        while self.has_waiters_for(object) {
+            // Relaxed: only compared by the kernel.
+            pause_while(&self.signalled, self.signalled.load(Ordering::Relaxed));
         }
     }
 
@@ -243,13 +298,16 @@ impl Condition {
     }
 
     #[cold]
-    fn signal_one(&self) {
+    fn signal_one(&self, object: usize) {
         let mut signalled = None;
         self.acquire_latch();
         // SAFETY: the latch is held; all nodes in the list are alive. A node may be freed as soon as its state has
         // changed, hence it is removed without being touched, and woken by its address.
         unsafe {
             self.list.each(|node, position| {
+                if node.object() != object {
+                    return VisitNext::Continue;
+                }
                 let word = core::ptr::from_ref(node.word());
                 let Ok(before) = node.resolve(state::SIGNALLED) else { return VisitNext::Continue };
                 self.list.remove(position);
@@ -269,14 +327,14 @@ impl Condition {
     }
 
     #[cold]
-    fn release_all(&self) {
+    fn release_all(&self, object: usize) {
         let (mut at_once, mut in_line) = (Chain::default(), Chain::default());
         let mut mutex = None;
         self.acquire_latch();
         // SAFETY: the latch is held; all nodes in the list are alive, and a `QUEUED` node lives until it is woken.
         unsafe {
             self.list.each(|node, position| {
-                if node.resolve(state::QUEUED).is_ok() {
+                if node.object() == object && node.resolve(state::QUEUED).is_ok() {
                     self.list.remove(position);
                     let waits_its_turn =
                         node.priority() == 0 && *mutex.get_or_insert(node.mutex()) == node.mutex();

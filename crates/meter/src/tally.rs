@@ -23,7 +23,7 @@ pub const SITES: usize = 64;
 const MAGIC: u64 = u64::from_le_bytes(*b"unsptly1");
 /// Length of the file. The words of all counts fit.
 const BYTES: usize = 8192;
-const HEAD: usize = 8;
+const HEAD: usize = 9;
 
 /// The rule of a plan that decided.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -49,6 +49,10 @@ pub enum TallyCount {
     PerCpuRunQueues,
     /// Seccomp filters, installed by programs or inherited. Under a filter no wait polls.
     Filters,
+    /// Programs in which another library wraps the lock functions, or a sanitizer does: nothing is replaced.
+    Wrapped,
+    /// Programs that have loaded code whose calls bypass the hooks: nothing is replaced from then on.
+    Bypassed,
     /// Mutexes that the rule replaced.
     Replaced(TallyRow),
     /// Mutexes to which the rule applies, and which stay libc's because of their kind: shared, robust and so on.
@@ -71,6 +75,8 @@ impl TallyCount {
             TallyCount::GlobalRunQueues => 4,
             TallyCount::PerCpuRunQueues => 5,
             TallyCount::Filters => 6,
+            TallyCount::Wrapped => 7,
+            TallyCount::Bypassed => 8,
             TallyCount::Replaced(rule) => HEAD + row(rule, RULES)?,
             TallyCount::Kept(rule) => HEAD + (1 + RULES) + row(rule, RULES)?,
             TallyCount::Sites(rule) => HEAD + 2 * (1 + RULES) + row(rule, SITES)?,
@@ -149,6 +155,8 @@ mod tests {
             TallyCount::GlobalRunQueues,
             TallyCount::PerCpuRunQueues,
             TallyCount::Filters,
+            TallyCount::Wrapped,
+            TallyCount::Bypassed,
         ];
         let words: Vec<usize> = single
             .into_iter()

@@ -10,9 +10,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Reads at most `buffer.len()` bytes of a file from its beginning.
+/// Reads at most `buffer.len()` bytes of a regular file from its beginning. A name may lead to a FIFO, which would have to
+/// be waited for, or to a device: that is `EINVAL`.
 pub fn read_small<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
-    let file = Descriptor::open(path, libc::O_RDONLY)?;
+    let file = Descriptor::open_regular(path, libc::O_RDONLY)?;
     let mut filled = 0;
     loop {
         match file.read(&mut buffer[filled..])? {
@@ -53,12 +54,21 @@ pub fn read_all(path: &CStr) -> Result<Vec<u8>, Errno> {
 pub(crate) struct Descriptor(usize);
 
 impl Descriptor {
-    /// `access`: O_RDONLY or O_RDWR.
+    /// `access`: O_RDONLY or O_RDWR, and flags.
     pub(crate) fn open(path: &CStr, access: i32) -> Result<Descriptor, Errno> {
         let flags = (access | libc::O_CLOEXEC) as usize;
         // SAFETY: `path` is a C string.
         unsafe { raw::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0]) }
             .map(Descriptor)
+    }
+
+    /// The same for a regular file; `EINVAL` for all others, of which none is waited for.
+    pub(crate) fn open_regular(path: &CStr, access: i32) -> Result<Descriptor, Errno> {
+        let file = Descriptor::open(path, access | libc::O_NONBLOCK | libc::O_NOCTTY)?;
+        match stat_at(file.number(), c"", libc::AT_EMPTY_PATH)?.st_mode & libc::S_IFMT {
+            libc::S_IFREG => Ok(file),
+            _ => Err(Errno::EINVAL),
+        }
     }
 
     /// The descriptor's number.
@@ -223,6 +233,16 @@ mod tests {
         assert!(!has_data(reader.as_fd()));
         writer.write_all(b"x").unwrap();
         assert!(has_data(reader.as_fd()));
+    }
+
+    /// Reading a FIFO would wait for a writer, and a device such as this one has no end.
+    #[test]
+    fn only_a_regular_file_is_read() {
+        let mut buffer = [0; 64];
+        assert!(read_small(c"/proc/self/stat", &mut buffer).is_ok());
+        for path in [c"/dev/zero", c"/dev/null", c"/"] {
+            assert_eq!(read_small(path, &mut buffer), Err(Errno::EINVAL), "{path:?}");
+        }
     }
 
     #[test]

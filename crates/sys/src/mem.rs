@@ -34,9 +34,9 @@ impl Mapping {
     /// function of the C library, so it may be used inside an allocator.
     ///
     /// # Errors
-    /// Those of open(2) and mmap(2); `EINVAL` if the file is shorter.
+    /// Those of open(2) and mmap(2); `EINVAL` if the file is shorter, or not regular.
     pub fn shared_at(path: &CStr, len: usize) -> Result<Mapping, Errno> {
-        let file = Descriptor::open(path, libc::O_RDWR)?;
+        let file = Descriptor::open_regular(path, libc::O_RDWR)?;
         if file.bytes()? < len as u64 {
             return Err(Errno::EINVAL);
         }

@@ -70,6 +70,18 @@ pub extern "C" fn resolve(name: &PrivateName) -> usize {
     name.find(&Loaded::now())
 }
 
+/// Whether a library behind the calling one, but libc, defines one of these functions: the next definition of the name is
+/// not libc's.
+pub fn is_defined_behind_this(names: &[&CStr]) -> bool {
+    let is_libc = |object: &Object| object.soname().is_some_and(|name| LIBC.contains(&name));
+    object::behind_this().filter(|object| !is_libc(object)).any(|object| object.defines_any(names))
+}
+
+/// Whether the program or a library defines one of these functions.
+pub fn is_defined(names: &[&CStr]) -> bool {
+    object::loaded().any(|object| object.defines_any(names))
+}
+
 /// Stands for a function that this libc does not have, such as `statx` before glibc 2.28.
 extern "C" fn unavailable() -> c_int {
     // SAFETY: libc returns the address of the calling thread's own errno.

@@ -1,8 +1,12 @@
 //! The library under test.
 
+use crate::kept;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+#[path = "../../../crates/preload/link/unversioned.rs"]
+mod unversioned;
 
 /// Names the library that the programs of the tests load.
 const CHOICE: &str = "UNSPIN_TEST_LIBRARY";
@@ -14,11 +18,27 @@ const CHOICE: &str = "UNSPIN_TEST_LIBRARY";
 /// If the variable has another value, or the library does not build.
 pub fn library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| match std::env::var(CHOICE).as_deref() {
-        Ok("embedded") => embedded(),
-        Ok(other) => panic!("{CHOICE} is {other}: unset it, or set it to embedded"),
-        Err(_) => checked(),
+    PATH.get_or_init(|| {
+        finish(&match std::env::var(CHOICE).as_deref() {
+            Ok("embedded") => embedded(),
+            Ok(other) => panic!("{CHOICE} is {other}: unset it, or set it to embedded"),
+            Err(_) => checked(),
+        })
     })
+}
+
+/// A copy as the build script of `unspin` finishes it.
+fn finish(linked: &Path) -> PathBuf {
+    let bytes = std::fs::read(linked).unwrap_or_else(|e| panic!("{}: {e}", linked.display()));
+    let bytes = unversioned::without_versions(bytes).expect("the linker has made it");
+    let kept = kept::place("preload", &[&bytes]);
+    let hash = kept.file_name().expect("it is a file").display().to_string();
+    let finished = kept.with_file_name(format!("libunspin_preload-{hash}.so"));
+    if !finished.exists() {
+        kept::keep(&finished, |file| std::fs::write(file, &bytes))
+            .unwrap_or_else(|e| panic!("{}: {e}", finished.display()));
+    }
+    finished
 }
 
 /// Whether the functions of the library have landing pads, as without optimisation, or with assertions.

@@ -109,6 +109,8 @@ impl RunTally {
             filters: get(TallyCount::Filters),
             mutexes: get(TallyCount::OtherMutexes)
                 + of_mutexes.map(|entry| entry.replaced + entry.kept).sum::<u64>(),
+            wrapped: get(TallyCount::Wrapped),
+            bypassed: get(TallyCount::Bypassed),
             entries,
         }
     }
@@ -144,12 +146,18 @@ pub struct Replacements {
     filters: u64,
     /// Mutexes that the program used or initialised.
     mutexes: u64,
+    /// Programs in which another library wraps the lock functions.
+    wrapped: u64,
+    /// Programs that have loaded code whose calls bypass the hooks.
+    bypassed: u64,
 }
 
 /// Why an entry replaced nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Reason {
     NotLoaded,
+    Wrapped,
+    Bypassed,
     NoMutex,
     OtherNames,
     OtherFirstUse,
@@ -185,6 +193,16 @@ impl Replacements {
         Some(format!("it replaced no mutex: {}", Vec::from_iter(why).join("; ")))
     }
 
+    /// The reason why calls of the program went past the replacements, if they did.
+    pub fn passed_on(&self) -> Option<String> {
+        let reason = match (self.wrapped, self.bypassed) {
+            (0, 0) => return None,
+            (0, _) => Reason::Bypassed,
+            _ => Reason::Wrapped,
+        };
+        Some(self.why(reason))
+    }
+
     /// Whether so few mutexes were used that a runtime with locks of its own may have used them all: Go's cgo uses one or
     /// two.
     pub fn has_few_mutexes(&self) -> bool {
@@ -215,6 +233,8 @@ impl Replacements {
         let others = self.entries.iter().any(|other| other.subject == Subject::Waits && other.replaced > 0);
         Some(match (entry.subject, entry.is_all) {
             _ if self.programs == 0 => Reason::NotLoaded,
+            _ if self.wrapped > 0 => Reason::Wrapped,
+            _ if self.bypassed > 0 => Reason::Bypassed,
             // A plan names single call sites first: all that waited may be among them.
             (Subject::Waits, true) if others => return None,
             (Subject::Waits, _) if self.filters > 0 => Reason::Filtered,
@@ -235,6 +255,16 @@ impl Replacements {
         };
         match reason {
             Reason::NotLoaded => "the preload library was loaded into no program that ran".into(),
+            Reason::Wrapped => {
+                "a sanitizer, or another library in the program that wraps libc's lock functions, \
+                has to see their calls"
+                    .into()
+            }
+            Reason::Bypassed => {
+                "the program has loaded a library with RTLD_DEEPBIND or by dlmopen, which calls \
+                libc's functions directly: nothing is replaced from then on"
+                    .into()
+            }
             Reason::NoMutex => {
                 "no private pthread mutex was used where the preload library was loaded (the mutexes of Rust's std, parking_lot and Go, the \
                 monitors of a JVM and read-write locks are other locks)"
@@ -278,6 +308,8 @@ impl NamesFrom<'_> {
         };
         match reason {
             Reason::NotLoaded => format!("{report} says why"),
+            Reason::Wrapped => "run the program without it".into(),
+            Reason::Bypassed => "docs/semantics.md says more".into(),
             Reason::NoMutex | Reason::NoWait => format!("{report} shows where its threads wait"),
             Reason::OtherNames => format!("{report} has the names"),
             Reason::OtherFirstUse => {
@@ -322,7 +354,8 @@ mod tests {
     }
 
     fn warnings(entries: Vec<Replaced>, mutexes: u64) -> Vec<String> {
-        let replacements = Replacements { entries, programs: 1, filters: 0, mutexes };
+        let replacements =
+            Replacements { entries, programs: 1, filters: 0, mutexes, wrapped: 0, bypassed: 0 };
         replacements.warnings(&NamesFrom::Meter(&["./a b".into(), "-x".into()]))
     }
 
@@ -379,7 +412,8 @@ mod tests {
             entry("fair", Subject::Mutexes, 12),
             entry("poll", Subject::Waits, 4),
         ];
-        let replacements = Replacements { entries, programs: 1, filters: 0, mutexes: 15 };
+        let replacements =
+            Replacements { entries, programs: 1, filters: 0, mutexes: 15, wrapped: 0, bypassed: 0 };
         assert_eq!(
             replacements.to_string(),
             "adaptive@q: 1 mutex (2 more stay libc's), fair: 12 mutexes, poll: 4 call sites (counted in each process)"
@@ -392,11 +426,30 @@ mod tests {
     fn run_that_replaced_no_mutex_says_why() {
         let poll = entry("poll", Subject::Waits, 3);
         let named = entry("adaptive@q", Subject::Mutexes, 0);
-        let all = |entries| Replacements { entries, programs: 1, filters: 0, mutexes: 2 }.without_effect();
+        let all = |entries| {
+            Replacements { entries, programs: 1, filters: 0, mutexes: 2, wrapped: 0, bypassed: 0 }
+                .without_effect()
+        };
         assert_eq!(all(vec![poll.clone()]), None, "it is not for mutexes");
         assert_eq!(
             all(vec![named, poll]).unwrap(),
             "it replaced no mutex: each of the 2 pthread mutexes that were used has another name"
         );
+    }
+
+    #[test]
+    fn run_whose_calls_went_past_the_replacements_says_why() {
+        let run = |wrapped, bypassed| Replacements {
+            entries: vec![entry("adaptive", Subject::Mutexes, 0)],
+            programs: 1,
+            mutexes: 2,
+            wrapped,
+            bypassed,
+        };
+        assert_eq!(run(0, 0).passed_on(), None);
+        assert!(run(1, 0).passed_on().unwrap().starts_with("a sanitizer, or another library"));
+        assert!(run(0, 1).passed_on().unwrap().contains("RTLD_DEEPBIND"));
+        let why = run(0, 1).without_effect().unwrap();
+        assert!(why.starts_with("it replaced no mutex: the program has loaded a library with"), "{why}");
     }
 }

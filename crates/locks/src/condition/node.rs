@@ -15,6 +15,8 @@ pub struct Node {
     generation: u32,
     /// Immutable. See [`for_mutex`](Self::for_mutex).
     mutex: usize,
+    /// Immutable. See [`for_object`](Self::for_object).
+    object: usize,
     pub(super) links: ListLinks,
 }
 
@@ -45,6 +47,7 @@ impl Node {
             priority,
             generation: host::generation(),
             mutex: 0,
+            object: 0,
             links: ListLinks::default(),
         }
     }
@@ -54,6 +57,11 @@ impl Node {
     /// compete for a mutex.
     pub fn for_mutex<T>(self, mutex: *const T) -> Node {
         Node { mutex: mutex.addr(), ..self }
+    }
+
+    /// The same for a thread that waits for one of the objects that a [`Condition`](super::Condition) serves.
+    pub fn for_object(self, object: usize) -> Node {
+        Node { object, ..self }
     }
 
     /// The futex on which to sleep; private to the process. Sleepers are woken when the result of
@@ -135,6 +143,10 @@ impl Node {
         // Release: partner of the Acquire in `must_sleep_on`.
         self.state.store(state::WOKEN, Ordering::Release);
         park::wake(word, 1);
+    }
+
+    pub(super) fn object(&self) -> usize {
+        self.object
     }
 
     pub(super) fn mutex(&self) -> usize {

@@ -27,8 +27,9 @@ fn is_woken(node: &Node) -> bool {
     node.must_sleep_on().is_none()
 }
 
+/// A table of them is zeroed memory, in which a line of the cache has one.
 #[test]
-fn condition_fits_into_the_spare_bytes_of_pthread_cond_t() {
+fn condition_without_waiters_is_zeroes() {
     assert_eq!((size_of::<Condition>(), align_of::<Condition>()), (24, 8));
     // SAFETY: a live value, whose padding was zeroed with it.
     let bytes = unsafe { core::mem::transmute::<Condition, [u8; 24]>(Condition::NEW) };
@@ -51,6 +52,59 @@ fn broadcast_wakes_waiters_of_different_mutexes_at_once() {
         assert_eq!(leave(&condition, node, LeaveReason::Returns), LeaveResult::Signalled);
         pass_on(node);
     }
+}
+
+/// Waiters for these objects, in this order.
+fn waiting_for(condition: &Condition, objects: &[usize]) -> Vec<Pin<Box<Node>>> {
+    let nodes: Vec<_> = objects.iter().map(|&object| Box::pin(Node::new(0).for_object(object))).collect();
+    for node in &nodes {
+        // SAFETY: the nodes are boxed, and each test lets all nodes leave.
+        unsafe { condition.enqueue(node) };
+    }
+    nodes
+}
+
+fn woken(nodes: &[Pin<Box<Node>>]) -> Vec<bool> {
+    nodes.iter().map(|node| is_woken(node)).collect()
+}
+
+#[test]
+fn signal_and_broadcast_reach_the_waiters_of_their_object_only() {
+    let condition = Condition::NEW;
+    let nodes = waiting_for(&condition, &[1, 2, 1, 2]);
+    assert!(condition.has_waiters_for(2) && !condition.has_waiters_for(3));
+    condition.signal_for(3);
+    assert_eq!(woken(&nodes), [false; 4]);
+    condition.signal_for(2);
+    assert_eq!(woken(&nodes), [false, true, false, false]);
+    condition.broadcast_for(2);
+    assert_eq!(woken(&nodes), [false, true, false, true]);
+    assert!(!condition.has_waiters_for(2) && condition.has_waiters_for(1));
+    condition.retire_object(2);
+    // A cancelled waiter passes its signal on to a waiter of its own object.
+    let late = waiting_for(&condition, &[2]);
+    leave(&condition, &nodes[1], LeaveReason::Cancelled);
+    assert_eq!((woken(&nodes), woken(&late)), (vec![false, true, false, true], vec![true]));
+    for node in nodes.iter().skip(2).chain(nodes.first()).chain(&late) {
+        leave(&condition, node, LeaveReason::Returns);
+        pass_on(node);
+    }
+    pass_on(&nodes[1]);
+    condition.retire();
+}
+
+#[test]
+fn everyone_is_woken_at_once_whatever_the_object_and_the_mutex() {
+    let condition = Condition::NEW;
+    let nodes = waiting_for(&condition, &[1, 2, 1]);
+    condition.wake_everyone();
+    assert_eq!(woken(&nodes), [true; 3]);
+    for node in &nodes {
+        assert!(!node.is_followed());
+        assert_eq!(leave(&condition, node, LeaveReason::Returns), LeaveResult::Signalled);
+        pass_on(node);
+    }
+    condition.wake_everyone();
 }
 
 #[test]

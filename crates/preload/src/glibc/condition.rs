@@ -4,15 +4,14 @@ use super::functions as real;
 use super::mutex::MutexLayout;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_cond_t, timespec};
-use unspin_locks::Condition;
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The words of a condition.
 #[repr(C, align(8))]
 #[derive(Debug)]
 pub struct ConditionLayout {
-    /// In a process whose conditions are ours: the [`Condition`].
-    ours: [AtomicU32; 9],
+    /// libc's alone: the waiters of our conditions are elsewhere ([`waiters`](crate::swap::waiters)).
+    first: [AtomicU32; 9],
     /// `__wrefs`: eight times the number of waiters; bit 0: shared between processes; bit 1: deadlines are times of
     /// CLOCK_MONOTONIC.
     flags: AtomicU32,
@@ -23,7 +22,7 @@ const SHARED: u32 = 1;
 const MONOTONIC: u32 = 2;
 
 const _: () = assert!(size_of::<ConditionLayout>() == size_of::<pthread_cond_t>());
-const _: () = assert!(size_of::<Condition>() <= 24 && align_of::<Condition>() <= 8, "below `__g_refs`");
+const _: () = assert!(core::mem::offset_of!(ConditionLayout, flags) == 36);
 
 impl ConditionLayout {
     /// The words of this condition.
@@ -40,17 +39,6 @@ impl ConditionLayout {
     #[inline(always)]
     fn as_ptr(&self) -> *mut pthread_cond_t {
         (&raw const *self).cast_mut().cast()
-    }
-
-    /// Our condition in these words.
-    ///
-    /// # Safety
-    /// No thread of this process waits for this condition, or signals it, by libc's functions.
-    #[inline(always)]
-    pub unsafe fn ours(&self) -> &Condition {
-        // SAFETY: a `Condition` fits and consists of atomics. All zero, as pthread_cond_init(3) leaves the words, is a
-        // condition without waiters; by the caller's promise only `Condition`'s own functions change them afterwards.
-        unsafe { &*self.ours.as_ptr().cast::<Condition>() }
     }
 
     /// Whether it is shared between processes.

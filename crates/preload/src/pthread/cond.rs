@@ -21,6 +21,7 @@ use super::attempt::{Attempt, initialised, is_success};
 use super::semaphore::is_time;
 use super::signalled::WakeCall;
 use super::{mutex, signalled};
+use crate::bypass;
 use crate::glibc::condition::ConditionLayout;
 use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
@@ -78,9 +79,11 @@ pub unsafe extern "C-unwind" fn wait(
     let (condition, mutex, hook) =
         unsafe { (ConditionLayout::of(condition), MutexLayout::of(mutex), Hook::new(sp, bp)) };
     during(condition, mutex, hook, || match swapped::owner(condition) {
-        Owner::Ours(ours) => swapped::wait(ours, Mutex::new(mutex, hook), None, hook),
+        Owner::Ours(ours) => {
+            swapped::wait(ours, Mutex::new(mutex, hook), None, hook, |mutex| condition.wait(mutex))
+        }
         Owner::Shared => shared::wait(condition, Mutex::new(mutex, hook), |mutex| condition.wait(mutex)),
-        Owner::Libc => Ended::by_libc(condition.wait(mutex)),
+        Owner::Libc => by_libc(mutex, hook, |mutex| condition.wait(mutex)),
     })
 }
 
@@ -133,19 +136,27 @@ unsafe fn until_then(
     waits: impl FnOnce(&MutexLayout) -> c_int,
 ) -> c_int {
     let waited = || match (swapped::owner(condition), clock_of(clock)) {
-        (Owner::Libc, _) => Ended::by_libc(waits(mutex)),
+        (Owner::Libc, _) => by_libc(mutex, hook, waits),
         // SAFETY: the caller's promise.
         (owner, Some(clock)) if unsafe { is_time(until) } => match owner {
             Owner::Ours(ours) => {
                 // SAFETY: as above.
                 let until = unsafe { time(clock, until) };
-                swapped::wait(ours, Mutex::new(mutex, hook), until, hook)
+                swapped::wait(ours, Mutex::new(mutex, hook), until, hook, waits)
             }
             _ => shared::wait(condition, Mutex::new(mutex, hook), waits),
         },
         _ => Ended::by_libc(EINVAL),
     };
     during(condition, mutex, hook, waited)
+}
+
+/// A wait for a condition that libc serves.
+fn by_libc(mutex: &MutexLayout, hook: Hook, waits: impl FnOnce(&MutexLayout) -> c_int) -> Ended {
+    match bypass::exists() {
+        false => Ended::by_libc(waits(mutex)),
+        true => swapped::wait_in_libc(Mutex::new(mutex, hook), waits),
+    }
 }
 
 /// Makes and measures a wait.
@@ -365,7 +376,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_destroy(condition: *mut pthread_con
 
 /// Counts a call that wakes threads, before it is made. Notes its time if a thread waits for the condition.
 #[inline(always)]
-fn note_call(condition: &ConditionLayout, owner: Owner<'_>, call: WakeCall, hook: Hook) {
+fn note_call(condition: &ConditionLayout, owner: Owner, call: WakeCall, hook: Hook) {
     if let Some(thread) = Thread::current() {
         count_call(thread, condition, owner, call, hook);
     }
@@ -375,7 +386,7 @@ fn note_call(condition: &ConditionLayout, owner: Owner<'_>, call: WakeCall, hook
 fn count_call(
     thread: &'static Thread,
     condition: &ConditionLayout,
-    owner: Owner<'_>,
+    owner: Owner,
     call: WakeCall,
     hook: Hook,
 ) {
@@ -385,7 +396,7 @@ fn count_call(
     };
     let attempt = Attempt::new(thread, Object::new(kind, condition), 0, hook);
     let is_awaited = match owner {
-        Owner::Ours(ours) => ours.has_waiters(),
+        Owner::Ours(ours) => ours.exist(),
         Owner::Shared | Owner::Libc => condition.has_waiters(),
     };
     if is_awaited && let Some(Attempt { row, .. }) = attempt {

@@ -1,8 +1,8 @@
 //! Condition variables, in a process whose mutexes are replaced: the wait of libc's condition would release libc's
 //! lock.
 //!
-//! Ours lie at the beginning of the `pthread_cond_t`. libc's pthread_cond_init(3) leaves zeroes there, which is a
-//! condition without waiters. Process-shared conditions stay libc's: [`shared`](super::shared).
+//! Their waiters are in a table ([`waiters`](super::waiters)), and the words of the `pthread_cond_t` stay libc's.
+//! Process-shared conditions stay libc's: [`shared`](super::shared).
 //!
 //! A wait is a cancellation point. Its sleep is the only place where the thread allows asynchronous cancellation, as in
 //! libc's own sleeps. A thread that is cancelled there leaves the condition, passes on a signal that it has received,
@@ -12,44 +12,47 @@
 
 use super::mutex::{Acquisition, Mutex, Released, Tried};
 use super::plan::{self, Conditions};
+use super::waiters::Waiters;
+use crate::bypass;
 use crate::cancel::{
     _pthread_cleanup_pop, _pthread_cleanup_push, ASYNCHRONOUS, Buffer, DEFERRED, cancellation, end_of_sleep,
     pthread_testcancel,
 };
 use crate::glibc::condition::ConditionLayout;
+use crate::glibc::mutex::MutexLayout;
 use crate::waits::{Ended, Look, Wait};
 use crate::watch::Hook;
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use libc::{EOWNERDEAD, ETIMEDOUT};
-use unspin_locks::{Condition, LeaveReason, LeaveResult, Node, Until, Waited};
+use unspin_locks::{LeaveReason, LeaveResult, Node, Until, Waited};
 use unspin_sys::futex::{Wake, private as futex};
 use unspin_sys::{clock, sched};
 use unspin_waiting::CheckKind;
 
 /// Which implementation a condition has.
 #[derive(Clone, Copy)]
-pub enum Owner<'condition> {
+pub enum Owner {
     /// libc's.
     Libc,
     /// libc's, in a process in which its waiters may have replaced mutexes.
     Shared,
     /// Ours.
-    Ours(&'condition Condition),
+    Ours(Waiters),
 }
 
-/// The implementation of a condition.
+/// The implementation of a condition. From the moment on at which code may bypass the hooks, libc serves all. A thread that
+/// signals sees that in time if the waiter has seen it: the waiter saw it with the mutex held, which the signalling thread
+/// has acquired since, to change what the waiter waits for.
 #[inline]
-pub fn owner(condition: &ConditionLayout) -> Owner<'_> {
-    if plan::conditions() == Conditions::Libc {
+pub fn owner(condition: &ConditionLayout) -> Owner {
+    if plan::conditions() == Conditions::Libc || bypass::exists() {
         Owner::Libc
     } else if condition.is_shared() {
         Owner::Shared
     } else {
-        // SAFETY: the plan holds for the whole life of the process, so every hook takes this path for every private
-        // condition.
-        Owner::Ours(unsafe { condition.ours() })
+        Owner::Ours(Waiters::of(condition))
     }
 }
 
@@ -82,7 +85,7 @@ pub struct Seen {
 
 /// The data of a waiting thread that its clean-up needs.
 struct Waiter<'wait> {
-    condition: &'wait Condition,
+    waiters: Waiters,
     node: &'wait Node,
     mutex: Mutex<'wait>,
     hook: Hook,
@@ -118,31 +121,47 @@ impl Waiter<'_> {
     }
 }
 
-/// pthread_cond_wait(3) and its variants with a deadline.
-pub fn wait(condition: &Condition, mutex: Mutex<'_>, until: Option<Until>, hook: Hook) -> Outcome {
+/// libc's wait for a private condition.
+pub fn wait_in_libc(mutex: Mutex<'_>, waits: impl FnOnce(&MutexLayout) -> c_int) -> Outcome {
+    mutex.hand_to_libc();
+    Outcome::by_libc(waits(mutex.words()))
+}
+
+/// pthread_cond_wait(3) and its variants with a deadline. `in_libc` is libc's function, for a wait that cannot be ours any
+/// more.
+pub fn wait(
+    waiters: Waiters,
+    mutex: Mutex<'_>,
+    until: Option<Until>,
+    hook: Hook,
+    in_libc: impl FnOnce(&MutexLayout) -> c_int,
+) -> Outcome {
     let before = cancellation(DEFERRED);
     // The order is by real-time priority, in which the kernel would also wake sleeping threads.
-    let node = Node::new(sched::real_time_priority()).for_mutex(mutex.words().as_ptr());
+    let node = waiters.node(sched::real_time_priority(), mutex.words().as_ptr());
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     // SAFETY: 1. the node stays in place until it has left the condition and has woken its successor (`pass_on`), here
     // or in `cancelled`; 2. the buffer is popped before this function returns.
     unsafe {
-        condition.enqueue(&node);
+        if !waiters.enqueue(&node) {
+            cancellation(before);
+            return wait_in_libc(mutex, in_libc);
+        }
         let Released { code, is_user_of_libcs } = mutex.unlock_to_wait();
         if code != 0 {
-            condition.leave(&node, LeaveReason::Cancelled);
+            waiters.leave(&node, LeaveReason::Cancelled);
             node.pass_on();
             cancellation(before);
             return Outcome::by_libc(code);
         }
         let has_mutex = Cell::new(false);
         let waiter =
-            Waiter { condition, node: &node, mutex, hook, cancellation: before, is_user_of_libcs, has_mutex };
+            Waiter { waiters, node: &node, mutex, hook, cancellation: before, is_user_of_libcs, has_mutex };
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
         let waited = sleep(&waiter, until);
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
         let is_timeout =
-            condition.leave(&node, LeaveReason::Returns) == LeaveResult::Unsignalled && !node.is_stranded();
+            waiters.leave(&node, LeaveReason::Returns) == LeaveResult::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
         let Acquisition { code, waited: mutex } = waiter.acquire_again(waiter.has_mutex.get());
         cancellation(before);
@@ -197,7 +216,7 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
     unsafe {
         let waiter = &*waiter.cast::<Waiter<'_>>();
         cancellation(DEFERRED);
-        waiter.condition.leave(waiter.node, LeaveReason::Cancelled);
+        waiter.waiters.leave(waiter.node, LeaveReason::Cancelled);
         // A handler may have cancelled the thread, or jumped, right after the poll had acquired the mutex.
         let has_mutex =
             waiter.has_mutex.get() || waiter.is_user_of_libcs && waiter.mutex.is_locked_since_wait();

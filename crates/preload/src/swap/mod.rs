@@ -8,7 +8,7 @@
 //! | `tag` | the decision, stored in one of the words of a `pthread_mutex_t` |
 //! | `algorithm` | the locks of `unspin-locks` as a table |
 //! | [`mutex`] | the mutex operations of a program |
-//! | [`condition`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
+//! | [`condition`], [`waiters`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
 //!
 //! Owner, depth and users stay where glibc keeps them ([`MutexLayout`](crate::glibc::mutex::MutexLayout)). So `memset`,
 //! `memcpy` of a free mutex, and a release by another thread than the owner have the same effect as with libc's mutex.
@@ -17,7 +17,9 @@
 //! A mutex is replaced if it is private, not robust and without a protocol: normal, recursive, errorcheck or adaptive.
 //! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. All other mutexes stay libc's,
 //! and so do those to which no rule applies. In a process in which nothing is to be replaced, libc's functions do
-//! everything.
+//! everything. If code gets into the process whose calls bypass the hooks ([`bypass`](crate::bypass)), nothing is replaced
+//! from then on, and what was replaced becomes libc's again. If another library wraps the lock functions behind this one, or
+//! a sanitizer is in the process, nothing is replaced either, and no wait polls: the wrapper must see each call.
 
 mod algorithm;
 pub mod condition;
@@ -29,7 +31,10 @@ pub mod plan;
 pub mod shared;
 mod tag;
 mod text;
+pub mod waiters;
 
+use plan::Conditions;
+use unspin_meter::TallyCount;
 use unspin_sys::tid;
 
 /// To be called before the program begins: prepares what must not be done in the middle of a use of a lock.
@@ -38,6 +43,17 @@ pub fn prepare() {
         tid::prepare();
         unspin_locks::prepare();
         shared::prepare();
+    }
+}
+
+/// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes need nothing: each is handed to libc by the thread that
+/// next acquires it.
+pub fn give_up() {
+    if plan::conditions() == Conditions::Ours {
+        waiters::wake_everyone();
+    }
+    if let Some(plan) = plan::get() {
+        plan.count(TallyCount::Bypassed);
     }
 }
 

@@ -3,11 +3,18 @@
 //! The return values are glibc's (nptl/pthread_mutex_lock.c, _trylock.c, _timedlock.c, _unlock.c). The owner of a
 //! recursive or errorcheck mutex is compared first. A deadline is read only if the thread must wait. A normal mutex is
 //! not checked for its owner.
+//!
+//! Once code [bypasses](crate::bypass) the hooks, a mutex must be libc's for everyone. The thread that acquires our lock
+//! then *hands the mutex to libc*: it stores libc's tag while it has our lock, acquires libc's lock, and releases ours.
+//! Threads that wait for our lock, or have read the tag before, get our lock one after another and do the same. So each
+//! acquisition of our lock looks for the flag afterwards. If it is not set, no mutex was handed over before: the thread
+//! that did so had seen the flag before it released our lock.
 
 use super::algorithm::{Algorithm, Fast};
 use super::mutex_impl::MutexImpl;
 use super::plan;
 use super::tag::{Tag, Type};
+use crate::bypass;
 use crate::glibc::mutex::{MutexLayout, current_tid};
 use crate::waits::{Ended, Look, Wait};
 use crate::watch::Hook;
@@ -84,16 +91,43 @@ pub fn lock_fast(mutex: &MutexLayout) -> bool {
     }
     let tid = tid::cached();
     let is_locked = tid != 0 && mutex.lock_in_place::<Fast>().try_lock_uncontended();
-    if is_locked {
+    if is_locked && bypass::exists() {
+        // libc's lock of a normal mutex fails only if the mutex is no mutex any more.
+        move_to_libc(mutex, unlock_in_place, MutexLayout::libc_lock);
+    } else if is_locked {
         mutex.own(tid);
     }
     is_locked
 }
 
+/// [`RawLock::unlock`] of the lock of the fast path.
+///
+/// # Safety
+/// As there.
+unsafe fn unlock_in_place(mutex: &MutexLayout) {
+    // SAFETY: the caller's promise.
+    unsafe { mutex.lock_in_place::<Fast>().unlock() }
+}
+
+/// Hands a mutex to libc, for a thread that has acquired our lock in it and is not noted as its owner. `unlock` releases that
+/// lock, and `lock` is a function of libc that acquires the mutex. Returns the code of the latter.
+#[cold]
+fn move_to_libc(
+    mutex: &MutexLayout,
+    unlock: unsafe fn(&MutexLayout),
+    lock: impl FnOnce(&MutexLayout) -> c_int,
+) -> c_int {
+    Tag::move_to_libc(mutex);
+    let code = lock(mutex);
+    // SAFETY: this thread has the lock.
+    unsafe { unlock(mutex) };
+    code
+}
+
 /// Releases a mutex of the most frequent kind ([`Tag::FAST`]). Returns whether it did.
 #[inline(always)]
 pub fn unlock_fast(mutex: &MutexLayout) -> bool {
-    if Tag::of(mutex) != Tag::FAST {
+    if Tag::of(mutex) != Tag::FAST || bypass::exists() {
         return false;
     }
     mutex.disown();
@@ -114,6 +148,9 @@ pub fn lock_known(mutex: &MutexLayout) -> Option<c_int> {
         // Some locks store their owner's thread id, and would make a system call for it.
         MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 => {
             (algorithm.lock)(mutex);
+            if bypass::exists() {
+                return Some(move_to_libc(mutex, algorithm.unlock, MutexLayout::libc_lock));
+            }
             mutex.own(tid::cached());
             Some(0)
         }
@@ -131,7 +168,7 @@ pub fn unlock_known(mutex: &MutexLayout) -> Option<c_int> {
         MutexImpl::Inheriting(_) if tid::cached() != 0 && mutex.is_owned_by(tid::cached()) => {
             Some(mutex.libc_unlock())
         }
-        MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 => {
+        MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 && !bypass::exists() => {
             mutex.disown();
             // SAFETY: as in `unlock_fast`.
             unsafe { (algorithm.unlock)(mutex) };
@@ -197,7 +234,8 @@ impl<'mutex> Mutex<'mutex> {
         match *self.served_by {
             MutexImpl::Libc | MutexImpl::Inheriting(_) => self.lock_libcs(),
             MutexImpl::Lock(algorithm, of) => {
-                self.owned(of).unwrap_or_else(|| self.enter(of, (algorithm.lock)(self.words)))
+                let lock = || self.enter(algorithm, of, (algorithm.lock)(self.words), MutexLayout::libc_lock);
+                self.owned(of).unwrap_or_else(lock)
             }
         }
     }
@@ -279,7 +317,7 @@ impl<'mutex> Mutex<'mutex> {
             MutexImpl::Libc | MutexImpl::Inheriting(_) => self.words.libc_trylock(),
             MutexImpl::Lock(_, Type::Recursive) if self.words.is_mine() => self.lock_again(),
             MutexImpl::Lock(algorithm, of) => match (algorithm.try_lock)(self.words) {
-                true => self.enter(of, Waited::No).code,
+                true => self.enter(algorithm, of, Waited::No, MutexLayout::libc_trylock).code,
                 false => EBUSY,
             },
         }
@@ -300,12 +338,14 @@ impl<'mutex> Mutex<'mutex> {
         if let Some(acquisition) = self.owned(of) {
             return acquisition;
         }
+        // SAFETY: `Deadline::new`'s promise.
+        let in_libc = |words: &MutexLayout| unsafe { words.libc_clocklock(deadline.clock, deadline.until) };
         if (algorithm.try_lock)(self.words) {
-            return self.enter(of, Waited::No);
+            return self.enter(algorithm, of, Waited::No, in_libc);
         }
         let Some(until) = deadline.read(clock) else { return Acquisition::failed(EINVAL) };
         match (algorithm.lock_until)(self.words, until) {
-            Some(waited) => self.enter(of, waited),
+            Some(waited) => self.enter(algorithm, of, waited, in_libc),
             None => Acquisition::failed(ETIMEDOUT),
         }
     }
@@ -339,6 +379,9 @@ impl<'mutex> Mutex<'mutex> {
             MutexImpl::Inheriting(Type::Normal) if self.words.seize() => return 0,
             MutexImpl::Libc | MutexImpl::Inheriting(_) => return self.words.libc_unlock(),
         };
+        if self.is_libcs_by_now(algorithm) {
+            return self.words.libc_unlock();
+        }
         match self.leave(algorithm, of) {
             Leave::Refused => EPERM,
             Leave::Deep => 0,
@@ -435,6 +478,15 @@ impl<'mutex> Mutex<'mutex> {
                 ((algorithm.lock)(self.words), None)
             }
         };
+        if bypass::exists() {
+            if let Some(wake) = others {
+                wake()
+            }
+            let code = move_to_libc(self.words, algorithm.unlock, MutexLayout::libc_lock);
+            // libc counts the thread as one more user, but it has stayed one during its wait.
+            self.count_once();
+            return Acquisition::by_libc(code);
+        }
         self.words.own_again(current_tid());
         if of == Type::Recursive {
             self.words.set_depth(1);
@@ -443,6 +495,28 @@ impl<'mutex> Mutex<'mutex> {
             wake()
         }
         Acquisition::done(waited)
+    }
+
+    /// Hands the mutex, which the calling thread holds, to libc: for libc's wait for a condition.
+    pub fn hand_to_libc(self) {
+        let MutexImpl::Lock(algorithm, _) = *self.served_by else { return };
+        if !self.is_libcs_by_now(algorithm) {
+            let depth = self.words.depth();
+            self.words.disown();
+            self.words.set_depth(0);
+            move_to_libc(self.words, algorithm.unlock, MutexLayout::libc_lock);
+            self.words.set_depth(depth);
+        }
+    }
+
+    /// Whether a mutex with the tag of our lock was locked by code that bypasses the hooks, and is released by a function
+    /// that does not. It is libc's from then on.
+    fn is_libcs_by_now(self, algorithm: &Algorithm) -> bool {
+        let is = bypass::exists() && !(algorithm.is_locked)(self.words) && self.words.has_owner();
+        if is {
+            Tag::move_to_libc(self.words);
+        }
+        is
     }
 
     /// The answer to a thread that acquires a mutex which it owns already. `None` if it does not own it, or if the mutex
@@ -467,8 +541,18 @@ impl<'mutex> Mutex<'mutex> {
         }
     }
 
-    /// To be called after the thread has acquired the lock: notes the owner.
-    fn enter(self, of: Type, waited: Waited) -> Acquisition {
+    /// To be called after the thread has acquired the lock: notes the owner. `in_libc` acquires the mutex where it is to be
+    /// handed to libc.
+    fn enter(
+        self,
+        algorithm: &Algorithm,
+        of: Type,
+        waited: Waited,
+        in_libc: impl FnOnce(&MutexLayout) -> c_int,
+    ) -> Acquisition {
+        if bypass::exists() {
+            return Acquisition::by_libc(move_to_libc(self.words, algorithm.unlock, in_libc));
+        }
         self.words.own(current_tid());
         if of == Type::Recursive {
             self.words.set_depth(1);

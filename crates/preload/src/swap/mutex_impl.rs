@@ -4,6 +4,7 @@ use super::algorithm::Algorithm;
 use super::decision::{self, Decision, Effect, Occasion};
 use super::plan;
 use super::tag::{MutexKind, Tag, Type};
+use crate::bypass;
 use crate::glibc::mutex::{self, MutexLayout};
 use crate::watch::Hook;
 use unspin_locks::LockKind;
@@ -78,6 +79,9 @@ fn first_use(mutex: &MutexLayout, seen: Tag, hook: Hook) -> Tag {
     if MutexKind::of(mutex) == MutexKind::Other || !plan::is_on() {
         return Tag::LIBC;
     }
+    if bypass::exists() {
+        return Tag::decide(mutex, seen, Tag::LIBC).unwrap_or_else(|tag| tag);
+    }
     let decision = decision::decide(mutex.as_ptr(), Occasion::Use, hook);
     decided(mutex, seen, decision)
 }
@@ -100,7 +104,7 @@ fn effect(kind: MutexKind, decision: Decision) -> Effect {
 
 /// To be called after libc has initialised a mutex that no other thread uses yet: decides on its implementation.
 pub fn initialised(mutex: &MutexLayout, hook: Hook) {
-    let Some(plan) = plan::get() else { return };
+    let Some(plan) = plan::get().filter(|_| !bypass::exists()) else { return };
     let kind = MutexKind::of(mutex);
     if kind != MutexKind::Other {
         let decision = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);

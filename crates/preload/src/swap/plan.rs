@@ -16,8 +16,8 @@ use core::ops::Range;
 use unspin_locks::LockKind;
 use unspin_meter::{Tally, TallyCount};
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use unspin_sys::file;
 use unspin_sys::signal::{Mask, set_mask};
+use unspin_sys::{file, private};
 
 pub use super::text::{Subject, Waits};
 
@@ -245,6 +245,12 @@ impl Plan {
         known.or_else(|| self.modules.push(path).then_some(self.modules.count - 1))
     }
 
+    /// Replaces nothing, and lets no wait poll.
+    fn pass_on(&mut self) {
+        (self.all, self.rules.count) = (None, 0);
+        (self.waits, self.sites.count) = (Waits::System, 0);
+    }
+
     /// Conditions go with mutexes: the wait of libc's condition releases a mutex of libc. Where waits poll, conditions
     /// are ours too.
     fn choose_conditions(&mut self) {
@@ -361,11 +367,18 @@ fn read() -> bool {
     *plan = Plan::NOTHING;
     let wrong = match take_in(plan, room, path) {
         Ok(()) => {
+            let is_wrapped = is_wrapped();
+            if is_wrapped {
+                plan.pass_on();
+            }
             plan.choose_conditions();
             modules::find(plan);
             // Without it, or if it cannot be opened, nothing is counted: the program does not depend on it.
             plan.tally = tally();
             plan.count(TallyCount::Programs);
+            if is_wrapped {
+                plan.count(TallyCount::Wrapped);
+            }
             // Relaxed: published with PHASE.
             POLLING.store(plan.polls(), Ordering::Relaxed);
             return true;
@@ -390,6 +403,34 @@ fn read() -> bool {
         )),
     }
     false
+}
+
+/// The functions that no longer reach the next definition where a plan is in effect.
+const LOCK_FUNCTIONS: [&CStr; 15] = [
+    c"pthread_mutex_lock",
+    c"pthread_mutex_trylock",
+    c"pthread_mutex_timedlock",
+    c"pthread_mutex_clocklock",
+    c"pthread_mutex_unlock",
+    c"pthread_cond_wait",
+    c"pthread_cond_timedwait",
+    c"pthread_cond_clockwait",
+    c"pthread_cond_signal",
+    c"pthread_cond_broadcast",
+    c"pthread_barrier_wait",
+    c"mtx_lock",
+    c"mtx_unlock",
+    c"cnd_wait",
+    c"cnd_signal",
+];
+
+/// Functions of the run-time libraries of sanitizers. One that is linked into the program lies in front of this library, and
+/// still knows what locks do only if libc's own functions do it.
+const SANITIZERS: [&CStr; 3] = [c"__tsan_init", c"__asan_init", c"__msan_init"];
+
+/// Whether another library has to see the calls of lock functions.
+fn is_wrapped() -> bool {
+    private::is_defined_behind_this(&LOCK_FUNCTIONS) || private::is_defined(&SANITIZERS)
 }
 
 /// Why there is no plan.

@@ -8,7 +8,8 @@
 //! | 6–7 | 0 |
 //! | 8–15 | [`MAGIC`], so that nothing that libc may leave there is a tag |
 //!
-//! Written once in a mutex's life, by the thread that initialises it or uses it first. Any value that is not a tag
+//! Written once in a mutex's life, by the thread that initialises it or uses it first; and once more if the mutex is handed
+//! to libc. Any value that is not a tag
 //! means that nothing was decided; so does zero, the value of a static initialiser.
 
 use crate::glibc::mutex::{INHERITS, MutexLayout};
@@ -63,6 +64,11 @@ impl Tag {
     pub fn decide(mutex: &MutexLayout, seen: Tag, decision: Tag) -> Result<Tag, Tag> {
         let exchanged = mutex.tag().compare_exchange(seen.0, decision.0, Relaxed, Relaxed);
         exchanged.map(|_| decision).map_err(Tag)
+    }
+
+    /// The mutex is libc's from now on. To be called by a thread that has the lock in it, or knows that no thread has it.
+    pub fn move_to_libc(mutex: &MutexLayout) {
+        mutex.tag().store(Tag::LIBC.0, Relaxed);
     }
 
     /// Removes the decision.

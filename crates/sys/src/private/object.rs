@@ -80,10 +80,12 @@ pub(super) fn loaded() -> impl Iterator<Item = Object> {
 pub(super) fn preloaded_behind_this() -> impl Iterator<Item = Object> {
     let program = loaded().next();
     let is_needed = move |object: &Object| program.is_some_and(|program| program.needs(object));
-    loaded()
-        .skip_while(|object| !core::ptr::eq(object.0.dynamic, own_dynamic()))
-        .skip(1)
-        .take_while(move |object| !is_needed(object))
+    behind_this().take_while(move |object| !is_needed(object))
+}
+
+/// All objects behind the one of this code, in the order in which names are looked up.
+pub(super) fn behind_this() -> impl Iterator<Item = Object> {
+    loaded().skip_while(|object| !core::ptr::eq(object.0.dynamic, own_dynamic())).skip(1)
 }
 
 /// The dynamic section of the object that contains this code.
@@ -155,6 +157,14 @@ impl Object {
     fn path(&self) -> &'static [u8] {
         // SAFETY: the dynamic linker keeps a C string for each object.
         unsafe { CStr::from_ptr(self.0.path) }.to_bytes()
+    }
+
+    /// Whether the object defines one of these functions.
+    pub(super) fn defines_any(&self, names: &[&CStr]) -> bool {
+        names.iter().any(|name| {
+            let name = name.to_bytes();
+            self.with_gnu_hash(name).or_else(|| self.with_hash(name)).is_some()
+        })
     }
 
     /// The address of a function that the object defines, in the version that a new program is linked with.

@@ -1,5 +1,6 @@
 //! C programs, Python, servers and scripts on the kernel, and under the preload library.
 
+mod bypass;
 mod conformance;
 mod life;
 mod meter_programs;

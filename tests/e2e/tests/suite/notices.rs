@@ -1,5 +1,6 @@
 //! What the preload says on standard error, and when it says nothing.
 
+use std::process::Command;
 use unspin_e2e::{Outcome, Run, World, build, scratch};
 
 fn calls(world: World, set: impl FnOnce(Run) -> Run) -> Option<Outcome> {
@@ -154,4 +155,23 @@ fn a_spoiled_arena_is_reported() {
             assert_one_line(&outcome, &["cut short or overwritten", "ENOSYS"]);
         }
     }
+}
+
+/// Opening a FIFO waits for a writer, unless it is opened with care.
+#[test]
+fn fifo_in_place_of_a_file_is_refused_and_not_waited_for() {
+    let Some(program) = build("pthread/versions") else { return };
+    let directory = scratch();
+    let fifo = directory.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("there is mkfifo").success());
+    let run = |variable| Run::new(program.path(), World::Kernel).env(variable, &fifo).output();
+    for (variable, says) in
+        [("UNSPIN_PLAN", "no mutex is replaced"), ("UNSPIN_RECORD", "nothing is recorded")]
+    {
+        let outcome = run(variable);
+        assert!(outcome.status.success(), "{outcome}");
+        assert_one_line(&outcome, &[says, "fifo"]);
+    }
+    let outcome = run("UNSPIN_TALLY");
+    assert!(outcome.status.success() && outcome.stderr.is_empty(), "{outcome}");
 }

@@ -1,0 +1,86 @@
+//! Other code between the program and libc: a plugin whose calls bypass the hooks shares mutexes and conditions with the
+//! program; a library that wraps the lock functions sees each call.
+
+use std::path::Path;
+use unspin_e2e::{
+    Run, Waits, World, assert_same, build, build_library, compile, scratch, shared_library, skip,
+    survives_polling, survives_replacement, survives_the_meter,
+};
+use unspin_locks::LockKind;
+
+/// A lock for each way in which threads wait: those that sleep and spin, those in a queue, and libc's own.
+const KINDS: [LockKind; 4] = [LockKind::Adaptive, LockKind::Fair, LockKind::RtSteal, LockKind::Pi];
+
+fn survives(how: &str) {
+    let Some(plugin) = build_library("pthread/deep_plugin") else { return };
+    let args = [plugin.path().to_str().expect("scratch paths are UTF-8"), how];
+    survives_the_meter("pthread/deep_bind", &args);
+    survives_replacement("pthread/deep_bind", &args, &KINDS);
+    survives_polling("pthread/deep_bind", &args);
+}
+
+#[test]
+fn plugin_bound_to_libc_shares_a_mutex_and_a_condition() {
+    survives("deep");
+}
+
+#[test]
+fn plugin_in_a_namespace_of_its_own_shares_a_mutex_and_a_condition() {
+    survives("apart");
+}
+
+#[test]
+fn thread_that_waits_while_the_plugin_is_loaded_is_signalled_by_it() {
+    survives("deep in a wait");
+}
+
+#[test]
+fn functions_are_found_by_their_versions() {
+    survives_the_meter("pthread/versions", &[]);
+    survives_replacement("pthread/versions", &[], &KINDS);
+    survives_polling("pthread/versions", &[]);
+}
+
+#[test]
+fn library_that_wraps_lock_functions_sees_each_call() {
+    let (Some(program), Some(wrapper)) = (build("pthread/wrapped"), build_library("pthread/lock_wrapper"))
+    else {
+        return;
+    };
+    let behind = |world| Run::new(program.path(), world).also_preload(wrapper.path());
+    let before = |world| Run::new(program.path(), world).preload_before(wrapper.path());
+    let bare = behind(World::Bare).output();
+    assert_eq!(bare.stdout, "locks: 10\nwait: ETIMEDOUT, calls: 12\nsignal: 14\n", "{bare}");
+    assert_same("wrapped", "the control", &bare, &behind(World::Kernel).output());
+    for kind in KINDS {
+        let plan = format!("{kind}\tall");
+        let outcomes = [behind(World::Kernel), before(World::Kernel)].map(|run| run.mutexes(&plan).output());
+        outcomes.iter().for_each(|outcome| assert_same("wrapped", kind, &bare, outcome));
+    }
+    for waits in Waits::ALL {
+        let outcomes = [behind(World::Kernel), before(World::Kernel)].map(|run| run.waits(waits).output());
+        outcomes.iter().for_each(|outcome| assert_same("wrapped", waits, &bare, outcome));
+    }
+}
+
+/// ThreadSanitizer reports a race, and its exit code says so, if it does not see that a mutex or a barrier was used.
+#[test]
+fn thread_sanitizer_reports_no_race_that_is_none() {
+    let program = scratch();
+    let program = program.path().join("races");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/pthread/races.c");
+    if shared_library("libtsan.so.2").is_none() {
+        return skip("races under ThreadSanitizer", "there is no libtsan; install it with the compiler");
+    }
+    if !compile(&source, &["-O1", "-g", "-pthread", "-fsanitize=thread"], &program) {
+        return;
+    }
+    let run = |world| Run::new(&program, world);
+    let bare = run(World::Bare).output();
+    assert_eq!(bare.stdout, "counter 400\n", "{bare}");
+    for kind in [LockKind::Adaptive, LockKind::Steal, LockKind::Fair] {
+        let replaced = run(World::Kernel).mutexes(&format!("{kind}\tall")).output();
+        assert_same("races", kind, &bare, &replaced);
+    }
+    assert_same("races", "polling", &bare, &run(World::Kernel).waits(Waits::Forced).output());
+}
