@@ -400,6 +400,8 @@ mod tests {
             programs: 1,
             filters: 1,
             mutexes: 0,
+            wrapped: 0,
+            bypassed: 0,
         };
         let said = replacements.warnings(&NamesFrom::Above).remove(0);
         assert!(said.starts_with("poll replaced nothing: a seccomp filter was in force"), "{said}");
@@ -442,6 +444,7 @@ mod tests {
         let run = |wrapped, bypassed| Replacements {
             entries: vec![entry("adaptive", Subject::Mutexes, 0)],
             programs: 1,
+            filters: 0,
             mutexes: 2,
             wrapped,
             bypassed,

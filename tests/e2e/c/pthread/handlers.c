@@ -24,10 +24,6 @@ static void handler(int signal)
 
 static void *add(void *unused)
 {
-    sigset_t all;
-    sigfillset(&all);
-    if (unused == NULL)
-        MUST(pthread_sigmask(SIG_BLOCK, &all, NULL));
     for (long i = 0; i < 5000 || (unused != NULL && handled < 100); i++) {
         MUST(pthread_mutex_lock(&m));
         count = count + (i < 5000);
@@ -41,10 +37,14 @@ static void storm(void)
     struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
     struct sigaction action = { .sa_handler = handler };
     pthread_t threads[2];
+    sigset_t all, before;
     long taken = 0;
     sem_init(&posted, 0, 0);
+    sigfillset(&all);
+    MUST(pthread_sigmask(SIG_BLOCK, &all, &before));
     for (int i = 0; i < 2; i++)
         MUST(pthread_create(&threads[i], NULL, add, NULL));
+    MUST(pthread_sigmask(SIG_SETMASK, &before, NULL));
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     add(&m);
