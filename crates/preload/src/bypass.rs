@@ -15,7 +15,7 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 use libc::{LM_ID_BASE, RTLD_DEEPBIND};
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
-use unspin_sys::Errno;
+use unspin_sys::{Errno, entry_that_looks};
 
 /// Whether there is, or may be, such code. Relaxed: each reader has its own argument why it sees the flag in time.
 static FOUND: AtomicBool = AtomicBool::new(false);
@@ -35,41 +35,7 @@ fn found() {
     }
 }
 
-/// Defines functions that look at their arguments, and then become the next definition of the name.
-macro_rules! watched {
-    ($($(#[$doc:meta])* fn $name:ident = $look:path;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// As for the function of this name in libc.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C-unwind" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "push rdi",
-                ".cfi_adjust_cfa_offset 8",
-                "push rsi",
-                ".cfi_adjust_cfa_offset 8",
-                // With the third word the stack is aligned to 16 bytes at the call (psABI).
-                "push rdx",
-                ".cfi_adjust_cfa_offset 8",
-                "call {look}",
-                "pop rdx",
-                ".cfi_adjust_cfa_offset -8",
-                "pop rsi",
-                ".cfi_adjust_cfa_offset -8",
-                "pop rdi",
-                ".cfi_adjust_cfa_offset -8",
-                "jmp rax",
-                ".cfi_endproc",
-                look = sym $look,
-            )
-        }
-    )*};
-}
-
-watched! {
+entry_that_looks! {
     /// dlopen(3).
     fn dlopen = look_at_dlopen;
     /// dlmopen(3).

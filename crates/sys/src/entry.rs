@@ -111,3 +111,39 @@ macro_rules! entry_of_syscall {
         }
     };
 }
+
+/// Defines functions that look at their first three arguments, and then become the function whose address the look returns:
+/// with the same registers and the same return address.
+#[macro_export]
+macro_rules! entry_that_looks {
+    ($($(#[$doc:meta])* fn $name:ident = $look:path;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the function of this name in libc.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push rdi",
+                ".cfi_adjust_cfa_offset 8",
+                "push rsi",
+                ".cfi_adjust_cfa_offset 8",
+                // With the third word the stack is aligned to 16 bytes at the call (psABI).
+                "push rdx",
+                ".cfi_adjust_cfa_offset 8",
+                "call {look}",
+                "pop rdx",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rsi",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rdi",
+                ".cfi_adjust_cfa_offset -8",
+                "jmp rax",
+                ".cfi_endproc",
+                look = sym $look,
+            )
+        }
+    )*};
+}
