@@ -195,7 +195,10 @@ fn full_file_system_under_output_is_the_reason_of_a_failed_run() {
     shell.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     let (out, err, code) = finish(&mut shell);
     assert_eq!(code, Some(4), "{out}{err}");
-    assert!(format!("{out}{err}").replace("\n", " ").contains("the file system of /mnt is full"), "{out}{err}");
+    assert!(
+        format!("{out}{err}").replace("\n", " ").contains("the file system of /mnt is full"),
+        "{out}{err}"
+    );
 }
 
 /// execvp(3) runs it by /bin/sh, and so do shells.
