@@ -1,6 +1,6 @@
 //! What is made once and kept below the target folder, under the hash of all that decides on it.
 
-use crate::preload;
+use crate::target::target_directory;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ pub fn place<P: AsRef<[u8]>>(folder: &str, parts: &[P]) -> PathBuf {
         hash.update(part);
     }
     let name: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    preload::target_directory().join(folder).join(name)
+    target_directory().join(folder).join(name)
 }
 
 /// Creates the file by `write`, which is given another name: the file is there whole, or not at all. Tests that create the

@@ -1,6 +1,7 @@
 //! The library under test.
 
 use crate::kept;
+use crate::target::target_directory;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -86,10 +87,4 @@ fn build(cargo: &mut Command) {
     let status =
         cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo, which runs this test, starts");
     assert!(status.success(), "the preload library does not build");
-}
-
-/// The target directory of this workspace: the test program is at `PROFILE/deps/NAME` in it.
-pub fn target_directory() -> PathBuf {
-    let program = std::env::current_exe().expect("/proc is mounted");
-    program.ancestors().nth(3).expect("a test program lies in target/PROFILE/deps").to_path_buf()
 }

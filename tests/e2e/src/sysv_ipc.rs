@@ -1,6 +1,6 @@
 //! sysv_ipc, the Python package, from its source distribution, since that has its tests.
 
-use crate::{find_tool, preload};
+use crate::{find_tool, target_directory};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +26,7 @@ impl SysvIpc {
         let python = find_tool("python3").ok_or("there is no python3")?;
         let version = output(Command::new(&python).arg("--version"))?;
         let name = format!("sysv_ipc-{VERSION}-{}", version.trim().replace(' ', "-"));
-        let home = preload::target_directory().join("e2e").join(name);
+        let home = target_directory().join("e2e").join(name);
         fs::create_dir_all(&home).map_err(|e| format!("{}: {e}", home.display()))?;
         // Tests of several programs may want it at once.
         let lock = File::create(home.join("lock")).and_then(|file| file.lock().map(|()| file));

@@ -104,8 +104,10 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usi
     let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
     match Thread::known() {
         Known::Idle => mutex.libc_lock(),
-        Known::Absent if lock_fast(mutex) => 0,
-        Known::Absent => lock_unrecorded(mutex, hook),
+        Known::Absent => match lock_fast(mutex) {
+            Some(code) => code,
+            None => lock_unrecorded(mutex, hook),
+        },
         Known::Counted(thread) => lock_counted(mutex, hook, thread),
         Known::Timed(thread) => lock_timed(mutex, hook, thread),
         Known::Planned(_) | Known::Unknown => lock_slow(mutex, hook),

@@ -83,21 +83,28 @@ impl Deadline {
     }
 }
 
-/// Acquires a free mutex of the most frequent kind ([`Tag::FAST`]) for which no thread waits. Returns whether it did.
+/// Acquires a free mutex of the most frequent kind ([`Tag::FAST`]) for which no thread waits; else `None`.
 #[inline(always)]
-pub fn lock_fast(mutex: &MutexLayout) -> bool {
+pub fn lock_fast(mutex: &MutexLayout) -> Option<c_int> {
     if Tag::of(mutex) != Tag::FAST {
-        return false;
+        return None;
     }
     let tid = tid::cached();
-    let is_locked = tid != 0 && mutex.lock_in_place::<Fast>().try_lock_uncontended();
-    if is_locked && bypass::exists() {
-        // libc's lock of a normal mutex fails only if the mutex is no mutex any more.
-        move_to_libc(mutex, unlock_in_place, MutexLayout::libc_lock);
-    } else if is_locked {
-        mutex.own(tid);
+    if tid == 0 || !mutex.lock_in_place::<Fast>().try_lock_uncontended() {
+        return None;
     }
-    is_locked
+    if bypass::exists() {
+        return Some(move_fast_to_libc(mutex));
+    }
+    mutex.own(tid);
+    Some(0)
+}
+
+/// [`move_to_libc`] for a mutex of the most frequent kind. Its call is the caller's last, so the path beside it needs no stack.
+#[cold]
+#[inline(never)]
+fn move_fast_to_libc(mutex: &MutexLayout) -> c_int {
+    move_to_libc(mutex, unlock_in_place, MutexLayout::libc_lock)
 }
 
 /// [`RawLock::unlock`] of the lock of the fast path.
@@ -124,6 +131,17 @@ fn move_to_libc(
     code
 }
 
+/// Locks a normal mutex, in a thread whose id is known. A function of its own, so that [`lock_known`] needs no stack.
+#[inline(never)]
+fn lock_normal(mutex: &MutexLayout, algorithm: &Algorithm) -> c_int {
+    (algorithm.lock)(mutex);
+    if bypass::exists() {
+        return move_to_libc(mutex, algorithm.unlock, MutexLayout::libc_lock);
+    }
+    mutex.own(tid::cached());
+    0
+}
+
 /// Releases a mutex of the most frequent kind ([`Tag::FAST`]). Returns whether it did.
 #[inline(always)]
 pub fn unlock_fast(mutex: &MutexLayout) -> bool {
@@ -146,14 +164,7 @@ pub fn lock_known(mutex: &MutexLayout) -> Option<c_int> {
     match *MutexImpl::known(mutex)? {
         MutexImpl::Inheriting(_) if mutex.inherits() && plan::never_polls() => Some(mutex.libc_lock()),
         // Some locks store their owner's thread id, and would make a system call for it.
-        MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 => {
-            (algorithm.lock)(mutex);
-            if bypass::exists() {
-                return Some(move_to_libc(mutex, algorithm.unlock, MutexLayout::libc_lock));
-            }
-            mutex.own(tid::cached());
-            Some(0)
-        }
+        MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 => Some(lock_normal(mutex, algorithm)),
         _ => None,
     }
 }
