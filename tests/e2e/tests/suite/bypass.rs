@@ -43,6 +43,11 @@ fn thread_about_to_wait_for_a_shared_condition_is_woken() {
 }
 
 #[test]
+fn mutexes_that_libc_takes_over_check_their_owners_and_are_released() {
+    survives_replacement("pthread/deep_types", &[], &KINDS);
+}
+
+#[test]
 fn functions_are_found_by_their_versions() {
     survives_the_meter("pthread/versions", &[]);
     survives_replacement("pthread/versions", &[], &KINDS);
