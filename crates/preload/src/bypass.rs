@@ -33,6 +33,8 @@ fn found() {
     if !FOUND.swap(true, SeqCst) {
         swap::give_up();
     }
+    // By every thread that loads such code: another thread may have set the flag only just now.
+    swap::shared::settle();
 }
 
 entry_that_looks! {

@@ -42,15 +42,18 @@ pub enum Owner {
     Ours(Waiters),
 }
 
-/// The implementation of a condition. From the moment on at which code may bypass the hooks, libc serves all. A thread that
-/// signals sees that in time if the waiter has seen it: the waiter saw it with the mutex held, which the signalling thread
-/// has acquired since, to change what the waiter waits for.
+/// The implementation of a condition. From the moment on at which code may bypass the hooks, libc serves the private ones
+/// too. A thread that signals sees that in time if the waiter has seen it: the waiter saw it with the mutex held, which the
+/// signalling thread has acquired since, to change what the waiter waits for. A shared condition has the same owner for
+/// ever: [`shared`](super::shared) says why.
 #[inline]
 pub fn owner(condition: &ConditionLayout) -> Owner {
-    if plan::conditions() == Conditions::Libc || bypass::exists() {
+    if plan::conditions() == Conditions::Libc {
         Owner::Libc
     } else if condition.is_shared() {
         Owner::Shared
+    } else if bypass::exists() {
+        Owner::Libc
     } else {
         Owner::Ours(Waiters::of(condition))
     }
@@ -121,7 +124,7 @@ impl Waiter<'_> {
     }
 }
 
-/// libc's wait for a private condition.
+/// libc's wait, with a mutex that is libc's from now on.
 pub fn wait_in_libc(mutex: Mutex<'_>, waits: impl FnOnce(&MutexLayout) -> c_int) -> Outcome {
     mutex.hand_to_libc();
     Outcome::by_libc(waits(mutex.words()))

@@ -47,7 +47,7 @@ pub fn prepare() {
 }
 
 /// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes need nothing: each is handed to libc by the thread that
-/// next acquires it.
+/// next acquires it. Conditions that are shared need [`shared::settle`].
 pub fn give_up() {
     if plan::conditions() == Conditions::Ours {
         waiters::wake_everyone();

@@ -508,22 +508,40 @@ impl<'mutex> Mutex<'mutex> {
         Acquisition::done(waited)
     }
 
-    /// Hands the mutex, which the calling thread holds, to libc: for libc's wait for a condition.
+    /// Hands the mutex, which the calling thread holds, to libc: for libc's wait for a condition. A mutex that checks its
+    /// owner, and is not the thread's, is left as it is: libc's wait refuses it (EPERM), as it compares the same word.
     pub fn hand_to_libc(self) {
-        let MutexImpl::Lock(algorithm, _) = *self.served_by else { return };
-        if !self.is_libcs_by_now(algorithm) {
-            let depth = self.words.depth();
-            self.words.disown();
-            self.words.set_depth(0);
-            move_to_libc(self.words, algorithm.unlock, MutexLayout::libc_lock);
-            self.words.set_depth(depth);
+        let MutexImpl::Lock(algorithm, of) = *self.served_by else { return };
+        if of != Type::Normal && !self.words.is_mine() || self.is_libcs_by_now(algorithm) {
+            return;
         }
+        // libc's wait finds its own lock free, and refuses it too.
+        if of == Type::ErrorCheck && !(algorithm.is_locked)(self.words) {
+            return;
+        }
+        let depth = self.words.depth();
+        self.words.disown();
+        self.words.set_depth(0);
+        move_to_libc(self.words, algorithm.unlock, MutexLayout::libc_lock);
+        self.words.set_depth(depth);
     }
 
-    /// Whether a mutex with the tag of our lock was locked by code that bypasses the hooks, and is released by a function
-    /// that does not. It is libc's from then on.
+    /// Whether a mutex in which this call has found the tag of our lock is to be released by libc: it was locked by code that
+    /// bypasses the hooks, and is released by a function that does not. It is libc's from then on.
+    ///
+    /// That our lock is locked does not say that this call is to release it. Another thread may have acquired it after
+    /// this call read the tag, to hand the mutex to libc ([`move_to_libc`]); it waits for libc's lock now, which this call is to
+    /// release. There are two signs of that:
+    ///
+    /// - libc's lock is locked and this thread is its owner. The other thread writes no owner before it has libc's lock.
+    /// - The tag is libc's by now. The other thread stores it once it has our lock, so no other thread has had that since.
+    ///   This sign is for a normal mutex that another thread than its owner releases.
     fn is_libcs_by_now(self, algorithm: &Algorithm) -> bool {
-        let is = bypass::exists() && !(algorithm.is_locked)(self.words) && self.words.has_owner();
+        if !bypass::exists() {
+            return false;
+        }
+        let is = Tag::of(self.words) == Tag::LIBC
+            || self.words.has_owner() && (self.words.is_mine() || !(algorithm.is_locked)(self.words));
         if is {
             Tag::move_to_libc(self.words);
         }

@@ -4,9 +4,23 @@
 //! replaced mutex, and passes the stand-in to libc's wait. A thread of this process that signals locks the stand-in for
 //! a moment. If it has held the program's mutex before, it gets the stand-in only when the waiter is in its wait. (A
 //! thread of another process cannot have held the program's mutex, which is private.)
+//!
+//! Code that [bypasses](crate::bypass) the hooks signals without the stand-in. A waiter looks for the flag while it holds
+//! the stand-in. The thread that sets the flag locks each stand-in afterwards ([`settle`]), before it lets such code in:
+//!
+//! - A waiter that had its stand-in before has not seen the flag, and `settle` waits until it is in libc's wait. So the
+//!   signals of such code find it there. It hands its mutex to libc when it acquires it again.
+//! - A waiter that gets its stand-in later sees the flag. It hands its mutex to libc and waits with that mutex itself,
+//!   which libc releases when the waiter is in the wait.
+//!
+//! Both sorts can wait for one condition: libc's conditions do not care whether their waiters use the same mutex. Threads
+//! that signal through the hook lock the stand-in at any time. Those that do so before `settle` is done need it; for a
+//! waiter with its own mutex it has no effect.
 
-use super::condition::Outcome;
+use super::condition::{Outcome, wait_in_libc};
 use super::mutex::{Mutex, Released};
+use super::plan::{self, Conditions};
+use crate::bypass;
 use crate::cancel::{_pthread_cleanup_pop, _pthread_cleanup_push, Buffer};
 use crate::glibc::condition::ConditionLayout;
 use crate::glibc::mutex::MutexLayout;
@@ -62,6 +76,11 @@ pub fn wait(
     let waiter = Waiter { stand_in: stand_in(condition), mutex };
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     waiter.stand_in.libc_lock();
+    if bypass::exists() {
+        // Not kept: a thread that has the program's mutex waits for the stand-in where it signals.
+        waiter.stand_in.libc_unlock();
+        return wait_in_libc(mutex, waits);
+    }
     // Replaced: not libc's.
     let Released { code, .. } = mutex.unlock_to_wait();
     if code != 0 {
@@ -83,6 +102,19 @@ unsafe extern "C-unwind" fn woken(waiter: *mut c_void) {
     let waiter = unsafe { &*waiter.cast::<Waiter<'_>>() };
     waiter.stand_in.libc_unlock();
     waiter.mutex.lock_after_wait(None::<fn()>);
+}
+
+/// To be called after the flag of [`bypass`](crate::bypass) was set: returns when each waiter that has not seen it is in
+/// libc's wait.
+pub fn settle() {
+    if plan::conditions() == Conditions::Ours {
+        for StandIn(mutex) in &STAND_INS {
+            // SAFETY: a mutex of libc that lives for ever.
+            let stand_in = unsafe { MutexLayout::of(mutex.get()) };
+            stand_in.libc_lock();
+            stand_in.libc_unlock();
+        }
+    }
 }
 
 /// A signal. `signals` is libc's function.

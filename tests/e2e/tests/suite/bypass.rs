@@ -34,6 +34,19 @@ fn thread_that_waits_while_the_plugin_is_loaded_is_signalled_by_it() {
     survives("deep in a wait");
 }
 
+/// It has released its mutex and is not yet in libc's wait when the hooks give up.
+#[test]
+fn thread_about_to_wait_for_a_shared_condition_is_woken() {
+    for signals in ["through the hook", "bypassing"] {
+        survives_replacement("pthread/between", &[signals], &KINDS);
+    }
+}
+
+#[test]
+fn mutexes_that_libc_takes_over_check_their_owners_and_are_released() {
+    survives_replacement("pthread/deep_types", &[], &KINDS);
+}
+
 #[test]
 fn functions_are_found_by_their_versions() {
     survives_the_meter("pthread/versions", &[]);
