@@ -8,6 +8,7 @@ mod elsewhere;
 mod escape_sequences;
 mod last_line;
 mod number;
+mod remark;
 mod unit;
 mod whole_figure;
 

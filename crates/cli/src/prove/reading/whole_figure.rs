@@ -73,7 +73,7 @@ pub fn whole_figure(
         Some((known, length)) => (Some(known), length),
         None => (unit_in_brackets(label).map_or_else(|| position.unit(), |known| Ok(Some(known)))?, 0),
     };
-    let remark = position.remark(known.is_some());
+    let remark = position.remark(known.as_ref().is_some_and(|known| !known.base.is_empty()));
     let (unit, factor) = match known {
         Some(Known { factor, base }) => (Unit::Base(base), factor),
         None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0),
