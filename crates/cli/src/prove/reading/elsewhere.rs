@@ -165,7 +165,7 @@ fn bracketed(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let opened = text.match_indices(['(', '[']).map(|(at, _)| &text[at + 1..]);
     opened.filter_map(|inner| {
         let (word, after) = inner.split_once([')', ']'])?;
-        (!word.trim().is_empty() && unit::known(word.trim()).is_some()).then(|| (word.trim(), after))
+        (!word.trim().is_empty() && unit::bracketed(word.trim()).is_some()).then(|| (word.trim(), after))
     })
 }
 
