@@ -4,6 +4,7 @@
 //! A unit that certainly belongs to the figure converts it. One that may belong to it is kept as a remark: figures of one session
 //! must have the same remarks.
 
+use super::remark;
 use super::unit::{self, Known};
 use regex::Regex;
 use std::sync::LazyLock;
@@ -45,32 +46,38 @@ impl Position<'_> {
         if let Some(known) = self.unit_of_field()? {
             return Ok(Some(known));
         }
-        Ok(unit_of_heading(self.before()).or_else(|| unit_of_block(&self.output[..self.line_begin()])))
+        Ok(unit_of_heading(self.before()).or_else(|| unit_of_block(self.above())))
     }
 
-    /// What the line says of units beside: the last one in brackets before the figure, and rates.
+    /// What the output says of units beside: of a figure that has a unit only the rates in its line.
     pub fn remark(&self, has_unit: bool) -> String {
-        let mut remarks = Vec::new();
-        if !has_unit && let Some((word, _)) = bracketed(self.before()).last() {
-            remarks.push(format!("({word})"));
+        if !has_unit {
+            return remark::of(self);
         }
         let after = self.after();
         let after = &after[..after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len())];
         let rates = RATE.captures_iter(self.before()).last().into_iter().chain(RATE.captures(after));
         let rates = rates.map(|rate| rate[1].to_lowercase());
-        remarks.extend(rates.filter(|word| unit::is_time(word)).map(|word| format!("per {word}")));
-        remarks.join(" ")
+        let rates = rates.filter(|word| unit::is_time(word)).map(|word| format!("per {word}"));
+        rates.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The lines above the figure's.
+    pub fn above(&self) -> &str {
+        &self.output[..self.line_begin()]
     }
 
     fn line_begin(&self) -> usize {
         self.output[..self.begin].rfind(['\r', '\n']).map_or(0, |at| at + 1)
     }
 
-    fn before(&self) -> &str {
+    /// The figure's line up to it.
+    pub fn before(&self) -> &str {
         &self.output[self.line_begin()..self.begin]
     }
 
-    fn after(&self) -> &str {
+    /// The figure's line behind it.
+    pub fn after(&self) -> &str {
         self.output[self.end..].split(['\r', '\n']).next().unwrap_or_default()
     }
 
@@ -82,7 +89,13 @@ impl Position<'_> {
         let key =
             key.rsplit(|c: char| !(c.is_alphanumeric() || "_-.".contains(c))).next().unwrap_or_default();
         let fields = || UNIT_FIELD.captures_iter(&text);
-        let own = fields().find(|field| !key.is_empty() && field[1].eq_ignore_ascii_case(key));
+        let key = key.to_lowercase();
+        // "time_unit" is that of "real_time", too.
+        let is_end = |name: &str| key.strip_suffix(name).is_some_and(|rest| rest.ends_with(['_', '-', '.']));
+        let own = |fits: &dyn Fn(&str) -> bool| {
+            fields().find(|field| !field[1].is_empty() && fits(&field[1].to_lowercase()))
+        };
+        let own = own(&|name| name == key).or_else(|| own(&is_end));
         let mut units: Vec<String> = match own {
             Some(own) => vec![own[2].to_owned()],
             None => fields().filter(|field| field[1].is_empty()).map(|field| field[2].to_owned()).collect(),
@@ -152,7 +165,7 @@ fn bracketed(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let opened = text.match_indices(['(', '[']).map(|(at, _)| &text[at + 1..]);
     opened.filter_map(|inner| {
         let (word, after) = inner.split_once([')', ']'])?;
-        (!word.trim().is_empty() && unit::known(word.trim()).is_some()).then(|| (word.trim(), after))
+        (!word.trim().is_empty() && unit::bracketed(word.trim()).is_some()).then(|| (word.trim(), after))
     })
 }
 
@@ -163,16 +176,14 @@ fn unit_of_heading(before: &str) -> Option<Known> {
     (!list.contains([':', ';'])).then(|| unit::known(word)).flatten()
 }
 
-/// The unit in the heading of a block of lines: "clat percentiles (usec):", above "| 99.00th=[ 5]".
+/// The unit in the heading of a block of lines with bars: "clat percentiles (usec):", above "| 99.00th=[ 5]".
 fn unit_of_block(before: &str) -> Option<Known> {
     let mut lines = before.lines().rev().take(BLOCK_LINES);
     let heading = lines.find(|line| !line.trim_start().starts_with('|'))?;
     let heading = heading.trim_end().strip_suffix(':')?;
     let (word, after) = bracketed(heading).last()?;
     let has_bars = before.lines().next_back().is_some_and(|last| last.trim_start().starts_with('|'));
-    (after.is_empty() && (has_bars || before.trim_end().ends_with(heading.trim_end())))
-        .then(|| unit::known(word))
-        .flatten()
+    (after.is_empty() && has_bars).then(|| unit::known(word)).flatten()
 }
 
 #[cfg(test)]
@@ -224,7 +235,7 @@ mod tests {
         assert_eq!(remark("done", "done: 7 transactions per minute"), "per minute");
         assert_eq!(remark("done", "done per second: 7"), "per second");
         assert_eq!(remark("done", "done: 7 per worker"), "");
-        assert_eq!(remark("count=", "lat (usec): avg; count=5"), "(usec)");
+        assert_eq!(remark("count=", "lat (usec): avg; count=5"), "usec");
         assert_eq!(remark("done", "done: 7"), "");
     }
 }

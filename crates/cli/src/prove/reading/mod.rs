@@ -7,7 +7,9 @@
 mod elsewhere;
 mod escape_sequences;
 mod last_line;
+mod literal;
 mod number;
+mod remark;
 mod unit;
 mod whole_figure;
 
@@ -44,6 +46,8 @@ impl Reading {
 pub struct Expression {
     compiled: Regex,
     has_group: bool,
+    /// For each group the text that must follow it.
+    literals: Vec<String>,
 }
 
 /// The beginning of a number. The text between the expression and the number has no other digit.
@@ -60,7 +64,7 @@ impl Expression {
         let compiled = compile(expression)?;
         let has_group = compiled.captures_len() > 1;
         let compiled = if has_group { compiled } else { compile(&format!("(?:{expression}){BEGINNING}"))? };
-        Ok(Expression { compiled, has_group })
+        Ok(Expression { compiled, has_group, literals: literal::behind_groups(expression) })
     }
 
     /// The last figure, because programs print progress first and results at the end; or the reason why it cannot be read,
@@ -101,9 +105,10 @@ impl Expression {
 
     /// The position of a figure, and the figure with its length in bytes.
     fn read(&self, output: &str, found: &Captures<'_>) -> (usize, Result<(Reading, usize), String>) {
-        let group = match self.has_group {
-            true => found.iter().skip(1).flatten().next(),
-            false => found.name("unspin_figure"),
+        let groups = found.iter().skip(1).enumerate();
+        let (index, group) = match self.has_group {
+            true => groups.filter_map(|(index, group)| Some((index, group?))).next().unzip(),
+            false => (None, found.name("unspin_figure")),
         };
         let (Some(all), Some(group)) = (found.get(0), group) else {
             let begin = found.get(0).map_or(0, |all| all.start());
@@ -118,6 +123,7 @@ impl Expression {
             true => Some(Marked {
                 length: group.as_str().trim().len().min(line.len()),
                 is_followed_by_match: all.end() > group.end(),
+                literal: index.and_then(|index| self.literals.get(index)).map_or("", String::as_str),
             }),
         };
         if let Some(word) = found.name("unspin_gap").and_then(|gap| no_figure(gap.as_str())) {
@@ -303,6 +309,33 @@ mod tests {
             (r"\(([0-9.,]+)\)", "t (1,450)"),
         ] {
             assert!(last(expression, output).unwrap().is_err(), "{expression} {output}");
+        }
+    }
+
+    /// Issue 25: refused although marked by a group, with this remedy.
+    #[test]
+    fn text_that_the_expression_states_behind_its_group_is_no_part_of_the_number() {
+        reads(r"stddev\):\s+([0-9.]+)/", "time (avg/stddev):   9.9948/0.00", 9.9948, "no unit");
+        reads(r"processed: (\d+)/", "processed: 1000/1000", 1000.0, "no unit");
+        reads(r"system ([0-9:.]+)elapsed", "0.52user 0.10system 0:01.50elapsed 41%CPU", 1.5, "s");
+        reads(r"([0-9.]+)user", "0.52user 0.10system 0:01.50elapsed", 0.52, "user");
+        reads(r"fps=([0-9]+)fps", "fps=60fps", 60.0, "fps");
+        reads(r"x=([0-9]+)_", "x=60_", 60.0, "no unit");
+        for (expression, output) in [
+            (r"stddev\):\s+([0-9.]+)", "time (avg/stddev):   9.9948/0.00"),
+            (r"processed: (\d+)", "processed: 1000/1000"),
+            (r"fps=([0-9]+)f", "fps=60fps"),
+            (r"fps=([0-9]+)f?", "fps=60f"),
+            (r"fps=([0-9]+)[a-z]+", "fps=60fps"),
+            (r"([0-9]+)user", "0.52user"),
+        ] {
+            let why = last(expression, output).unwrap().unwrap_err();
+            assert!(
+                why.contains("behind the group, too")
+                    || why.contains("leaves")
+                    || why.contains("let it begin"),
+                "{why}"
+            );
         }
     }
 

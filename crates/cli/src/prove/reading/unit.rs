@@ -152,6 +152,12 @@ pub fn known(word: &str) -> Option<Known> {
     })
 }
 
+/// The unit of this name in brackets, where other things may stand, too: "(avg/stddev)" is no rate.
+pub fn bracketed(word: &str) -> Option<Known> {
+    let is_rate = |(above, below): (&str, &str)| simple(above).is_some() || seconds(below).is_some();
+    known(word).filter(|_| word.split_once('/').is_none_or(is_rate))
+}
+
 fn simple(word: &str) -> Option<Known> {
     let known = |factor: f64, base: &str| Some(Known { factor, base: base.to_owned() });
     if let Some(seconds) = seconds(word) {

@@ -7,11 +7,20 @@ use super::{Reading, Unit};
 
 /// What a group in the expression marks.
 #[derive(Clone, Copy, Debug)]
-pub struct Marked {
+pub struct Marked<'a> {
     /// Length of the group's text, in bytes.
     pub length: usize,
     /// Whether the expression names the text behind the group, too.
     pub is_followed_by_match: bool,
+    /// The text behind the group that the expression states literally.
+    pub literal: &'a str,
+}
+
+impl Marked<'_> {
+    /// Whether the expression says that something else begins with this word, which is not empty.
+    fn names(self, rest: &str, word: &str) -> bool {
+        !word.is_empty() && self.literal.starts_with(word) && rest.starts_with(self.literal)
+    }
 }
 
 const MARK: &str = "mark the figure alone by a group in parentheses";
@@ -22,7 +31,7 @@ pub fn whole_figure(
     before: &str,
     label: &str,
     line: &str,
-    marked: Option<Marked>,
+    marked: Option<Marked<'_>>,
     position: Position<'_>,
 ) -> Result<(Reading, usize), String> {
     let (line, skipped) = without_leader(before, line);
@@ -38,7 +47,9 @@ pub fn whole_figure(
         return Err("the group in parentheses does not begin with a number; mark the number alone".into());
     }
     if let Some((seconds, length)) = several_parts(line)? {
-        refuse_continuation(&line[length..], marked)?;
+        if !is_named(&line[length..], marked) {
+            refuse_continuation(&line[length..], marked)?;
+        }
         return Ok((Reading::of_time(seconds), skipped + length));
     }
     let number = number(line, context(before, line, marked))?;
@@ -58,7 +69,9 @@ pub fn whole_figure(
         return Err("the group in parentheses has more than one number; mark one alone".into());
     }
     if number.form == Form::Clock {
-        refuse_continuation(rest, marked)?;
+        if !is_named(rest, marked) {
+            refuse_continuation(rest, marked)?;
+        }
         let word = word(rest.trim_start_matches(' '));
         if unit::seconds_of_part(word).is_some_and(|seconds| seconds > 60.0) {
             return Err(format!("{} {word} is no time that is known; {MARK}", &line[..number.length]));
@@ -73,7 +86,7 @@ pub fn whole_figure(
         Some((known, length)) => (Some(known), length),
         None => (unit_in_brackets(label).map_or_else(|| position.unit(), |known| Ok(Some(known)))?, 0),
     };
-    let remark = position.remark(known.is_some());
+    let remark = position.remark(known.as_ref().is_some_and(|known| !known.base.is_empty()));
     let (unit, factor) = match known {
         Some(Known { factor, base }) => (Unit::Base(base), factor),
         None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0),
@@ -95,7 +108,7 @@ fn without_leader<'a>(before: &str, line: &'a str) -> (&'a str, usize) {
 }
 
 /// Where the expression begins to look inside a number, it would find the end of it.
-fn refuse_second_half(before: &str, marked: Option<Marked>) -> Result<(), String> {
+fn refuse_second_half(before: &str, marked: Option<Marked<'_>>) -> Result<(), String> {
     let mut letters = before.chars().rev();
     let (last, last_but_one) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
     if last.is_ascii_digit() || matches!(last, '.' | '\'' | '_') && last_but_one.is_ascii_digit() {
@@ -137,7 +150,7 @@ fn refuse_tail(before: &str, label: &str, line: &str) -> Result<(), String> {
 }
 
 /// What follows the deviation of a number, "1.23 ± 0.04 ms", "1.23(4) ms": the unit of both. A range has two figures.
-fn without_deviation(rest: &str, marked: Option<Marked>) -> Result<&str, String> {
+fn without_deviation<'a>(rest: &'a str, marked: Option<Marked<'_>>) -> Result<&'a str, String> {
     let spaced = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
     let number_ends =
         |text: &str| text.find(|c: char| !(c.is_ascii_digit() || ".,".contains(c))).unwrap_or(text.len());
@@ -165,7 +178,7 @@ fn without_deviation(rest: &str, marked: Option<Marked>) -> Result<&str, String>
 }
 
 /// After a comma or an opening bracket, commas separate the elements of a list.
-fn context(before: &str, line: &str, marked: Option<Marked>) -> Context {
+fn context(before: &str, line: &str, marked: Option<Marked<'_>>) -> Context {
     let is_in_list = before.ends_with([',', ';', '[', '(', '{']);
     let has_spaces = |text: &str| text.trim_end().contains(' ') && text.trim_end().bytes().all(is_of_number);
     match marked {
@@ -180,7 +193,7 @@ fn is_of_number(byte: u8) -> bool {
 }
 
 /// "12 345" is one number or two. A group says which.
-fn refuse_spaced_digits(number: &Number, line: &str, marked: Option<Marked>) -> Result<(), String> {
+fn refuse_spaced_digits(number: &Number, line: &str, marked: Option<Marked<'_>>) -> Result<(), String> {
     let digits = &line[..number.length];
     let next = line[number.length..].strip_prefix(' ').unwrap_or_default();
     let count = next.bytes().take_while(u8::is_ascii_digit).count();
@@ -193,7 +206,7 @@ fn refuse_spaced_digits(number: &Number, line: &str, marked: Option<Marked>) -> 
 }
 
 /// The unit behind a number, and its length if it is attached. Behind a space it may belong to what follows: "3 tps: 4".
-fn unit_after(rest: &str, marked: Option<Marked>) -> Result<Option<(Known, usize)>, String> {
+fn unit_after(rest: &str, marked: Option<Marked<'_>>) -> Result<Option<(Known, usize)>, String> {
     let spaced = rest.trim_start_matches([' ', '\t', '\u{a0}', '\u{202f}', '\u{2009}']);
     let space = rest.len() - spaced.len();
     if let Some(known) = unit_in_brackets(&spaced[..spaced.find([')', ']']).map_or(0, |end| end + 1)])
@@ -212,8 +225,11 @@ fn unit_after(rest: &str, marked: Option<Marked>) -> Result<Option<(Known, usize
                 Ok(Some((known, if space > 0 { 0 } else { word.len() })))
             }
         },
-        None if space > 0 => Ok(None),
+        None if space > 0 || is_named(rest, marked) => Ok(None),
         None if word.is_empty() => refuse_continuation(rest, marked).map(|()| None),
+        None if marked.is_some() => Err(format!(
+            "\"{word}\" behind the digits is no unit that is known; name it behind the group, too, or print a space before it"
+        )),
         None => Err(format!(
             "\"{word}\" behind the digits is no unit that is known; print a space before it, or none of it"
         )),
@@ -221,7 +237,7 @@ fn unit_after(rest: &str, marked: Option<Marked>) -> Result<Option<(Known, usize
 }
 
 /// "5s 300ms" is one time or two columns.
-fn refuse_next_part(unit: &str, rest: &str, marked: Option<Marked>) -> Result<(), String> {
+fn refuse_next_part(unit: &str, rest: &str, marked: Option<Marked<'_>>) -> Result<(), String> {
     let Some(seconds) = unit::seconds_of_part(unit).filter(|_| marked.is_none()) else { return Ok(()) };
     let next = rest.trim_start_matches([' ', ',']);
     let next = next.strip_prefix("and ").unwrap_or(next);
@@ -259,11 +275,22 @@ fn unit_in_brackets(label: &str) -> Option<Known> {
         .rsplit(['(', '['])
         .filter_map(|after| after.split_once([')', ']']))
         .map(|(inner, _)| inner.trim());
-    inner.filter(|inner| !inner.is_empty()).find_map(unit::known)
+    inner.filter(|inner| !inner.is_empty()).find_map(unit::bracketed)
+}
+
+/// Whether the expression states literally all of the word, or the sign, that is attached to the number.
+fn is_named(rest: &str, marked: Option<Marked<'_>>) -> bool {
+    let word = match word(rest) {
+        "" => {
+            rest.get(..1).filter(|_| !rest[1..].starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default()
+        }
+        word => word,
+    };
+    marked.is_some_and(|marked| marked.names(rest, word))
 }
 
 /// After a figure only a space, an end or punctuation may come, and no other digit.
-fn refuse_continuation(rest: &str, marked: Option<Marked>) -> Result<(), String> {
+fn refuse_continuation(rest: &str, marked: Option<Marked<'_>>) -> Result<(), String> {
     let mut letters = rest.chars();
     let Some(next) = letters.next() else { return Ok(()) };
     let has_digit = letters.next().is_some_and(|c| c.is_ascii_digit());
@@ -279,6 +306,9 @@ fn refuse_continuation(rest: &str, marked: Option<Marked>) -> Result<(), String>
     };
     match separates {
         true => Ok(()),
+        false if marked.is_some() => Err(format!(
+            "what follows the number, \"{next}\", may belong to it; name the text behind the group, too, or print a space behind the number"
+        )),
         false => Err(format!(
             "what follows the number, \"{next}\", may belong to it; {MARK}, or print a space behind it"
         )),
