@@ -35,8 +35,9 @@ struct GroupKey {
     origin: Option<String>,
     /// Waits of different kinds never share a row.
     wait: Option<RecordKind>,
-    /// The kind of an object that is used as a lock: it never shares a row with a mutex of the same name. Whether an object
-    /// is used as a lock may differ between two runs of one program; a common row would then hold different locks.
+    /// The kind of an object that is used as a lock: it never shares a row with a mutex of the same name, nor a row of waits
+    /// with an object that is not used as one. Whether an object is used as a lock may differ between two runs of one
+    /// program, and between two objects of one name.
     used_as_lock: Option<RecordKind>,
     /// With [`Fold::Apart`]: number of the image, and the address. For a wait without an object, the call site takes
     /// the place of the address.
@@ -59,7 +60,6 @@ struct Group {
     uses: BTreeMap<RecordKind, Callers>,
     /// Rows of class [`Class::Detail`].
     details: Details,
-    used_as_lock: bool,
 }
 
 /// The table in which a key has its row.
@@ -96,15 +96,22 @@ impl Groups {
         group.objects.insert(object(number, image, key));
         group.first_used =
             if new { record.first_use.ticks } else { group.first_used.min(record.first_use.ticks) };
-        group.used_as_lock |= section != Section::OfItsClass;
         let callers = group.uses.entry(kind).or_default();
         callers.entry(name).or_default().merge(&Sum::of(kind, record));
     }
 
-    /// Adds a fact about an object that has rows of another kind.
-    pub fn add_detail(&mut self, number: usize, image: &Image, key: &Key, name: Name, record: &Record) {
+    /// Adds a fact about an object that has rows of another kind, in the table of `section`.
+    pub fn add_detail(
+        &mut self,
+        number: usize,
+        image: &Image,
+        key: &Key,
+        name: Name,
+        record: &Record,
+        section: Section,
+    ) {
         let kind = kind(key);
-        let ((caller, place), group) = self.group(number, image, key, name, Section::OfItsClass);
+        let ((caller, place), group) = self.group(number, image, key, name, section);
         group.details.entry((kind, caller, place)).or_default().merge(&record.counts);
     }
 
@@ -130,11 +137,16 @@ impl Groups {
             // The rows of a condition's wake-ups belong to the condition; the others to the mutex.
             (_, Class::Detail) => (!kind.is_of_mutex()).then_some(RecordKind::Condition),
         };
+        let used_as_lock = match section {
+            Section::OfItsClass => None,
+            Section::Locks => Some(kind),
+            Section::Waits => wait,
+        };
         let group = GroupKey {
             name: name.lock,
             origin: name.origin,
             wait,
-            used_as_lock: (section == Section::Locks).then_some(kind),
+            used_as_lock,
             apart: (self.fold == Fold::Apart).then_some(apart),
         };
         ((name.caller, name.place), self.groups.entry(group).or_default())
@@ -251,7 +263,7 @@ impl Group {
             row: WaitRow::new(key.name, &sum, all, window),
             times: Times::new(&sum.waits, window),
             callers: waiters,
-            used_as_lock: self.used_as_lock,
+            used_as_lock: key.used_as_lock.is_some(),
             wakes: Wakes::of(&self.details),
         }
     }

@@ -139,7 +139,11 @@ impl MeterReport {
                 let named = || name(names, image, key);
                 match kind.class() {
                     Class::Init => (),
-                    Class::Detail => groups.add_detail(number, image, key, named(), record),
+                    Class::Detail => {
+                        let is_of_lock = used_as_locks.has_condition_of(number, key);
+                        let section = if is_of_lock { Section::Waits } else { Section::OfItsClass };
+                        groups.add_detail(number, image, key, named(), record, section);
+                    }
                     Class::Lock | Class::Wait if !used_as_locks.has(number, key) => {
                         groups.add(number, image, key, named(), record, Section::OfItsClass);
                         sums.add(kind, &Sum::of(kind, record));

@@ -13,7 +13,7 @@
 //! Threads that take turns through one object cannot be distinguished from threads that use a lock.
 
 use crate::event::Key;
-use crate::kind::RecordKind;
+use crate::kind::{Class, RecordKind};
 use crate::snapshot::Image;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,6 +55,13 @@ impl UsedAsLocks {
     pub fn has(&self, number: usize, key: &Key) -> bool {
         self.objects.contains(&(number, key.lock))
     }
+
+    /// Whether this is a fact about the wake-ups of a condition that is used as a lock.
+    pub fn has_condition_of(&self, number: usize, key: &Key) -> bool {
+        let is_of_condition =
+            key.kind().is_some_and(|kind| kind.class() == Class::Detail && !kind.is_of_mutex());
+        is_of_condition && self.objects.contains(&(number, condition(key)))
+    }
 }
 
 /// Whether a token of this semaphore that a thread has taken counts as held: nearly all earlier ones were given back,
@@ -78,12 +85,16 @@ impl Use {
     }
 }
 
+/// [`Key::lock`] of the condition at the address of a key.
+fn condition(key: &Key) -> u64 {
+    Key::new(RecordKind::Condition, key.address() as usize, 0).lock
+}
+
 /// The uses of each semaphore and each condition, by [`Key::lock`].
 fn uses(image: &Image) -> BTreeMap<u64, Use> {
     let mut uses = BTreeMap::<u64, Use>::new();
     for (key, record) in &image.rows {
         let counts = &record.counts;
-        let condition = Key::new(RecordKind::Condition, key.address() as usize, 0).lock;
         match key.kind() {
             Some(RecordKind::Semaphore) => {
                 let used = uses.entry(key.lock).or_default();
@@ -98,11 +109,11 @@ fn uses(image: &Image) -> BTreeMap<u64, Use> {
             }
             // A thread that found nothing to do has not acquired the lock.
             Some(RecordKind::WokenBySignal) => {
-                let used = uses.entry(condition).or_default();
+                let used = uses.entry(condition(key)).or_default();
                 used.acquired = used.acquired.saturating_add(counts.nowait);
             }
             Some(RecordKind::WokenByBroadcast) => {
-                let used = uses.entry(condition).or_default();
+                let used = uses.entry(condition(key)).or_default();
                 used.broadcast = used.broadcast.saturating_add(counts.attempts());
             }
             _ => (),

@@ -4,7 +4,7 @@
 use unspin_meter::{
     Counts, Event, Filter, FirstUse, Fold, Histogram, Image, Invocation, Key, Layout, Level, Lock,
     MeterReport, MutexProperty, Name, Record, RecordKind, ReportOptions, Snapshot, Thread, ThreadTimes,
-    TimeKind, Unrecorded, Window,
+    TimeKind, Unrecorded, Wait, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -371,4 +371,40 @@ fn properties_of_a_mutex_belong_to_its_row() {
     let unchanged = report().lock("queue::mutex").unwrap().locks;
     assert_eq!((queue.locks, unchanged), (2, 3), "the child shares one with its parent");
     assert_eq!(queue.row.attempts, report().lock("queue::mutex").unwrap().row.attempts);
+}
+
+/// Of two objects with one name, the threads use the first as a lock, and wait for work at the second.
+fn lock_and_queue(kind: RecordKind) -> MeterReport {
+    let key = |kind, address, caller| Key::new(kind, address, caller);
+    let queue = Counts { hold: 0, timed: 0, ..counts(0, 0, 100, 300) };
+    let woken = |nowait| Counts { nowait, ..Counts::default() };
+    let mut rows = vec![(key(kind, 50, 10), counts(0, 0, 40, 80)), (key(kind, 51, 10), queue)];
+    if kind == RecordKind::Condition {
+        rows.push((key(RecordKind::WokenBySignal, 50, 10), woken(40)));
+        rows.push((key(RecordKind::WokenBySignal, 51, 10), woken(100)));
+    }
+    let rows = rows.into_iter().map(|(key, counts)| (key, record(counts))).collect();
+    let images = vec![Image { pid: 100, rows, ..Image::default() }];
+    let names = |_: &Image, _: &Key| Some(Name { lock: "made".into(), ..Name::default() });
+    MeterReport::new(&Snapshot { images, ..snapshot() }, &names)
+}
+
+#[test]
+fn rows_of_objects_of_one_name_add_up_where_some_are_used_as_locks() {
+    for kind in [RecordKind::Semaphore, RecordKind::Condition] {
+        let report = lock_and_queue(kind);
+        let [lock] = &report.locks[..] else { panic!("{:?}", report.locks) };
+        let shown: Vec<_> = report.waits.iter().filter(|wait| !wait.used_as_lock).collect();
+        let [wait] = shown[..] else { panic!("{:?}", report.waits) };
+        assert_eq!((lock.locks, lock.row.slept), (1, 40), "{kind:?}");
+        assert_eq!((wait.objects, wait.row.waits), (1, 100), "{kind:?}");
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(lock.row.lost + wait.row.waited, 0.380), "{kind:?}: the sum of the recording");
+        assert!(near(report.blocked.for_locks + report.blocked.by_design, 0.380), "{:?}", report.blocked);
+        let woken = |wait: &Wait| wait.wakes.as_ref().map(|wakes| wakes.by_signal.woken);
+        let of_lock = report.waits.iter().find(|wait| wait.used_as_lock).and_then(woken);
+        let expected = (kind == RecordKind::Condition).then_some((100, 40));
+        assert_eq!(woken(wait).zip(of_lock), expected, "each has its own wake-ups");
+        assert!(report.to_string().contains("made ["), "{report}");
+    }
 }
