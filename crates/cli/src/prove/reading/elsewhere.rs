@@ -176,7 +176,7 @@ fn unit_of_heading(before: &str) -> Option<Known> {
     (!list.contains([':', ';'])).then(|| unit::known(word)).flatten()
 }
 
-/// The unit in the heading of a block of lines with bars: "clat percentiles (usec):", above "| 99.00th=[ 5]".
+/// The unit in the heading of a block of lines with bars: "clat percentiles (usec):", above `| 99.00th=[ 5]`.
 fn unit_of_block(before: &str) -> Option<Known> {
     let mut lines = before.lines().rev().take(BLOCK_LINES);
     let heading = lines.find(|line| !line.trim_start().starts_with('|'))?;
