@@ -87,7 +87,7 @@ pub struct ProveOptions {
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
 
-    /// Lower values of the --metric figure are better, as is the default without --server
+    /// Lower values of the --metric figure are better, as is the default without --server of what is no rate
     #[arg(long, requires = "metric", conflicts_with = "higher_is_better")]
     pub lower_is_better: bool,
 

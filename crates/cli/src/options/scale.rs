@@ -72,6 +72,10 @@ pub struct ScaleOptions {
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
 
+    /// Lower values of the --metric figure are better, as is the default of what is no rate
+    #[arg(long, requires = "metric", conflicts_with = "higher_is_better")]
+    pub lower_is_better: bool,
+
     /// End a run that takes longer; it counts as failed
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
     pub time_limit: Duration,

@@ -13,6 +13,8 @@ pub struct Figure {
     source: Source,
     /// Its name, and which direction is better.
     pub metric: Metric,
+    /// Whether the direction is known: it was demanded, or it is that of a workload's own figure.
+    has_direction: bool,
     /// The base unit of the first figure in an output. All others must have it.
     unit: OnceCell<Unit>,
     /// The remark of the first figure. All others must have it.
@@ -54,12 +56,15 @@ const WORKLOAD_FIGURES: [(&str, &str, &str); 4] = [
 ];
 
 impl Figure {
-    /// The figure that `--metric` names. By default a workload's own figure, and wall-clock time for other programs.
+    /// The figure that `--metric` names. By default a workload's own figure, and wall-clock time for other programs. Without a
+    /// direction lower is better, and rates are refused.
     pub fn new(
         wanted: Option<&str>,
-        direction: Direction,
+        direction: Option<Direction>,
         workload: Option<&'static str>,
     ) -> Result<Figure, Error> {
+        let has_direction = direction.is_some() || wanted.is_none();
+        let direction = direction.unwrap_or(Direction::LowerIsBetter);
         let own = WORKLOAD_FIGURES.into_iter().find(|(name, ..)| workload == Some(*name));
         let (source, metric) = match (wanted, own) {
             (Some(CPU_TIME), _) => (Source::CpuTime, Metric::cpu_time()),
@@ -92,7 +97,7 @@ impl Figure {
             ));
         }
         let sign = Cell::new(DecimalSign::Unknown);
-        Ok(Figure { source, metric, unit: OnceCell::new(), remark: OnceCell::new(), sign })
+        Ok(Figure { source, metric, has_direction, unit: OnceCell::new(), remark: OnceCell::new(), sign })
     }
 
     /// The figure of a successful run, or the reason why there is none, in one line.
@@ -102,6 +107,9 @@ impl Figure {
             Source::CpuTime => Ok(usage.cpu_s()),
             Source::Output { expression, compiled } => match compiled.last(output) {
                 None => Err(format!("no number for --metric '{expression}' in its output")),
+                Some(Ok(Reading { is_rate: true, .. })) if !self.has_direction => Err(format!(
+                    "the figure for --metric '{expression}' is a rate; say --higher-is-better, or --lower-is-better"
+                )),
                 Some(Ok(reading)) => self.in_one_unit(expression, reading),
                 Some(Err(why)) => {
                     Err(format!("no figure for --metric '{expression}' that can be read: {why}"))
@@ -181,7 +189,7 @@ mod tests {
     use super::*;
 
     fn figure(wanted: &str) -> Figure {
-        Figure::new(Some(wanted), Direction::HigherIsBetter, None).unwrap()
+        Figure::new(Some(wanted), Some(Direction::HigherIsBetter), None).unwrap()
     }
 
     fn of(wanted: &str, output: &str) -> Result<f64, String> {
@@ -279,31 +287,77 @@ mod tests {
 
     #[test]
     fn invalid_expression_is_a_usage_error() {
-        let error = Figure::new(Some("(a"), Direction::LowerIsBetter, None).unwrap_err();
+        let error = Figure::new(Some("(a"), Some(Direction::LowerIsBetter), None).unwrap_err();
         assert!(
             matches!(&error, Error::Usage(text) if text.contains("--metric '(a'") && !text.contains('\n'))
         );
-        assert!(Figure::new(None, Direction::HigherIsBetter, None).is_err());
+        assert!(Figure::new(None, Some(Direction::HigherIsBetter), None).is_err());
     }
 
     #[test]
     fn workloads_have_their_own_figures() {
-        let default = |workload| Figure::new(None, Direction::LowerIsBetter, workload).unwrap().metric.name;
+        let default =
+            |workload| Figure::new(None, Some(Direction::LowerIsBetter), workload).unwrap().metric.name;
         assert_eq!(default(Some("semopbench")), "seconds per repetition");
         assert_eq!(default(Some("hackbench")), "Time");
         assert_eq!(default(Some("volano")), "messages per second");
         assert_eq!(default(None), "wall time");
-        let cpu = Figure::new(Some("cpu-time"), Direction::LowerIsBetter, Some("semopbench")).unwrap();
+        let cpu = Figure::new(Some("cpu-time"), Some(Direction::LowerIsBetter), Some("semopbench")).unwrap();
         let usage = Usage { user_us: 1_000_000, system_us: 500_000, ..Usage::default() };
         assert_eq!(cpu.of(Duration::ZERO, &usage, ""), Ok(1.5));
     }
 
     #[test]
     fn rate_of_volano_is_better_if_it_is_higher() {
-        let figure = Figure::new(None, Direction::LowerIsBetter, Some("volano")).unwrap();
+        let figure = Figure::new(None, Some(Direction::LowerIsBetter), Some("volano")).unwrap();
         assert_eq!(figure.metric.direction, Direction::HigherIsBetter);
         let output = "run 4: 100 sent, 400 received in 0.005 s, 99000 messages per second\n\
                       messages per second: 98765 (mean of 3 runs, 97000 to 99500)\n";
         assert_eq!(figure.of(Duration::ZERO, &Usage::default(), output), Ok(98765.0));
+    }
+
+    /// Issue 25: twice as many requests were proven to be worse.
+    #[test]
+    fn rate_without_a_direction_is_refused() {
+        let of = |wanted: &str, output: &str, direction: Option<Direction>| {
+            Figure::new(Some(wanted), direction, None).unwrap().of(Duration::ZERO, &Usage::default(), output)
+        };
+        for (wanted, output) in [
+            ("Requests/sec:", "Requests/sec: 1000"),
+            (": ", "Requests/sec: 1000"),
+            ("tps = ", "tps = 12.5 (without initial connection time)"),
+            ("TPS: ", "TPS: 12.5"),
+            ("rate", "rate 10 ops/s"),
+            ("x", "x 10 ops"),
+            ("x", "x 5 MB/s"),
+            ("x", "x 7 req/min"),
+            ("GET: ([0-9.]+)", "GET: 1234.56 requests per second, p50=0.207 msec"),
+            ("([0-9.]+) requests", "1234.56 requests/sec"),
+            ("Throughput", "Throughput (MB): 5"),
+            ("IOPS=", "read: IOPS=950, BW=3802KiB/s"),
+            ("(?:ops)\": ", r#"{"ops": 5}"#),
+            ("transactions:.*\\(([0-9.]+)", "transactions:   1000 (99.90 per sec.)"),
+        ] {
+            let why = of(wanted, output, None).expect_err(output);
+            assert!(
+                why.ends_with("is a rate; say --higher-is-better, or --lower-is-better"),
+                "{output}: {why}"
+            );
+            for direction in [Direction::HigherIsBetter, Direction::LowerIsBetter] {
+                assert!(of(wanted, output, Some(direction)).is_ok(), "{output}");
+            }
+        }
+        for (wanted, output) in [
+            ("latency", "tps 5 latency 1.5 ms"),
+            ("latency", "latency 1.5 ms, 7 ops/s"),
+            ("latency", "latency 1.5, 7 ops/s"),
+            ("p50=", "GET: 1234.56 requests per second, p50=0.207 msec"),
+            ("op:", "seconds per op: 7"),
+            ("ns", "ns 7 ns/op"),
+            ("steps", "steps: 5"),
+            ("time per 1000 ops:", "time per 1000 ops: 5 ms"),
+        ] {
+            assert!(of(wanted, output, None).is_ok(), "{output}: {:?}", of(wanted, output, None));
+        }
     }
 }

@@ -236,13 +236,13 @@ pub fn names(options: &options::ProveOptions) -> Result<Vec<String>, Error> {
     Ok(configurations.map(|configuration| configuration.name().to_owned()).collect())
 }
 
-/// Which values of the figure are better. What a load prints is most often a rate.
-fn direction(options: &options::ProveOptions) -> Direction {
+/// Which values of the figure are better, if that is known. What a load prints is most often a rate.
+fn direction(options: &options::ProveOptions) -> Option<Direction> {
     let of_load =
         options.server.server.is_some() && options.metric.as_deref().is_some_and(figure::is_in_output);
     match options.higher_is_better || of_load && !options.lower_is_better {
-        true => Direction::HigherIsBetter,
-        false => Direction::LowerIsBetter,
+        true => Some(Direction::HigherIsBetter),
+        false => options.lower_is_better.then_some(Direction::LowerIsBetter),
     }
 }
 

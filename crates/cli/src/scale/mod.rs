@@ -33,8 +33,10 @@ use unspin_stats::Direction;
 pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
     let cpu_sets = CpuSets::of(&options.cpus, &options.predict)?;
     let program = Program::find_launcher(&options.command)?;
-    let direction =
-        if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+    let direction = match options.higher_is_better {
+        true => Some(Direction::HigherIsBetter),
+        false => options.lower_is_better.then_some(Direction::LowerIsBetter),
+    };
     let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
     let requested = configurations::requested(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref())])?;

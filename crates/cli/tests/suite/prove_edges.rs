@@ -115,7 +115,8 @@ fn runs_that_were_complete_are_shown_after_an_interrupt() {
         "{call}; echo >> {0}; if [ $(wc -l < {0}) -ge 6 ]; then exec sleep 1000; fi; echo tps: 125",
         count.display()
     );
-    let command = ["prove", "--metric", "tps", "--sysv", "rcu", "--", "sh", "-c", &script];
+    let command =
+        ["prove", "--metric", "tps", "--higher-is-better", "--sysv", "rcu", "--", "sh", "-c", &script];
     let mut run = Background::start(into_file(&command, &out));
     let has_begun = |runs| fs::read_to_string(&count).is_ok_and(|lines| lines.lines().count() >= runs);
     wait_until("the sixth run goes on", || has_begun(6));

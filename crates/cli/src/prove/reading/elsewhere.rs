@@ -20,6 +20,8 @@ pub struct Position<'a> {
     pub end: usize,
     /// The text before the figure, in its line, that the expression does not state literally.
     pub gap: &'a str,
+    /// Whether the remark of the figure is wanted.
+    pub has_remark: bool,
 }
 
 /// Number of bytes on either side in which the rest of an object is searched for.
@@ -51,6 +53,9 @@ impl Position<'_> {
 
     /// What the output says of units beside: of a figure that has a unit only the rates in its line.
     pub fn remark(&self, has_unit: bool) -> String {
+        if !self.has_remark {
+            return String::new();
+        }
         if !has_unit {
             return remark::of(self);
         }

@@ -9,6 +9,7 @@ mod escape_sequences;
 mod last_line;
 mod literal;
 mod number;
+mod rate;
 mod remark;
 mod unit;
 mod whole_figure;
@@ -31,13 +32,15 @@ pub struct Reading {
     pub sign: DecimalSign,
     /// What the line says of units that may belong to the figure; empty if nothing.
     pub remark: String,
+    /// Whether its unit or its name is that of a rate, of which more is better mostly.
+    pub is_rate: bool,
 }
 
 impl Reading {
     /// A time whose parts have said their units.
     fn of_time(seconds: f64) -> Reading {
         let (unit, sign) = (Unit::Base("s".into()), DecimalSign::Unknown);
-        Reading { value: seconds, unit, sign, remark: String::new() }
+        Reading { value: seconds, unit, sign, remark: String::new(), is_rate: false }
     }
 }
 
@@ -73,20 +76,23 @@ impl Expression {
         let output = escape_sequences::removed(output);
         let (mut from, mut last) = (0, None);
         while let Some(found) = self.compiled.captures_at(&output, from) {
-            let (begin, read) = self.read(&output, &found);
+            let (begin, read) = self.read(&output, &found, false);
             // The next search begins after this number, so that its own digits are not another one.
             let length = read.as_ref().map_or(0, |(_, length)| *length);
             let end = found.get(0).map_or(begin, |all| all.end());
             let next = (begin + length).max(if self.has_group { end } else { begin });
             let named = found.name("unspin_gap").map_or(begin, |gap| gap.start());
-            last = Some((begin, named, read.map(|(reading, _)| reading)));
+            last = Some((found, named));
             from = match output[next..].chars().next() {
                 _ if next > from => next,
                 Some(character) => next + character.len_utf8(),
                 None => break,
             };
         }
-        let (begin, named, read) = last?;
+        let (found, named) = last?;
+        // What is said of the unit is searched for in many lines, so only for one figure.
+        let (begin, read) = self.read(&output, &found, true);
+        let read = read.map(|(reading, _)| reading);
         if read.is_ok()
             && let Some(later) = last_line::without_figure(&output, named, begin)
         {
@@ -104,7 +110,12 @@ impl Expression {
     }
 
     /// The position of a figure, and the figure with its length in bytes.
-    fn read(&self, output: &str, found: &Captures<'_>) -> (usize, Result<(Reading, usize), String>) {
+    fn read(
+        &self,
+        output: &str,
+        found: &Captures<'_>,
+        has_remark: bool,
+    ) -> (usize, Result<(Reading, usize), String>) {
         let groups = found.iter().skip(1).enumerate();
         let (index, group) = match self.has_group {
             true => groups.filter_map(|(index, group)| Some((index, group?))).next().unzip(),
@@ -131,7 +142,7 @@ impl Expression {
         }
         let label = &output[all.start().clamp(line_begin, begin)..begin];
         let gap = found.name("unspin_gap").map_or(label, |gap| gap.as_str());
-        let position = Position { output, begin, end: begin, gap };
+        let position = Position { output, begin, end: begin, gap, has_remark };
         (begin, whole_figure(&output[line_begin..begin], label, line, marked, position))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::elsewhere::Position;
 use super::number::{Context, DecimalSign, Form, Number, THOUSANDS, number};
+use super::rate;
 use super::unit::{self, Known};
 use super::{Reading, Unit};
 
@@ -91,7 +92,8 @@ pub fn whole_figure(
         Some(Known { factor, base }) => (Unit::Base(base), factor),
         None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0),
     };
-    let reading = Reading { value: number.value * factor, unit, sign, remark };
+    let is_rate = rate::is_rate(&unit, position.before(), position.after());
+    let reading = Reading { value: number.value * factor, unit, sign, remark, is_rate };
     Ok((reading, skipped + number.length + length))
 }
 
