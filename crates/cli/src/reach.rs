@@ -90,8 +90,10 @@ fn check_at(path: &Path, creds: &Creds, reached: Reached, depth: Depth) -> Resul
     if depth.0 == 0 && is_shell_script(&head) {
         return check_script(path, Path::new(SHELL), creds, reached, depth);
     }
-    privileges(path, &metadata, creds).map_or(Ok(()), |why| {
-        refuse(format!("{why}: the dynamic linker ignores LD_PRELOAD for it; run a copy without (cp)"))
+    privileges(path, &metadata, creds).map_or(Ok(()), |(why, what)| {
+        refuse(format!(
+            "{why}: the dynamic linker ignores LD_PRELOAD for it; run a copy without the {what} (cp)"
+        ))
     })?;
     match linkage(&head) {
         None => Ok(()),
@@ -160,8 +162,9 @@ fn named_interpreter(head: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(words.find(|word| !word.is_empty()).unwrap_or_default()))
 }
 
-/// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)); none if it would not.
-fn privileges(path: &Path, metadata: &fs::Metadata, creds: &Creds) -> Option<&'static str> {
+/// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)), and what a copy must not have; none if it
+/// would not.
+fn privileges(path: &Path, metadata: &fs::Metadata, creds: &Creds) -> Option<(&'static str, &'static str)> {
     let bits = Privileges {
         set_uid: (metadata.mode() & 0o4000 != 0).then(|| metadata.uid()),
         // Without group execute permission the bit means something else (mandatory locking).
@@ -180,13 +183,13 @@ struct Privileges {
 
 impl Privileges {
     /// Ids that do not change do not count, and file capabilities add nothing for root.
-    fn reason(&self, creds: &Creds) -> Option<&'static str> {
+    fn reason(&self, creds: &Creds) -> Option<(&'static str, &'static str)> {
         if self.set_uid.is_some_and(|uid| uid != creds.uid) {
-            Some("is set-uid")
+            Some(("is set-uid", "set-uid bit"))
         } else if self.set_gid.is_some_and(|gid| gid != creds.gid) {
-            Some("is set-gid")
+            Some(("is set-gid", "set-gid bit"))
         } else if self.capabilities && creds.uid != 0 {
-            Some("has file capabilities")
+            Some(("has file capabilities", "capabilities"))
         } else {
             None
         }
@@ -325,11 +328,11 @@ mod tests {
         let reason = |set_uid, set_gid, capabilities, uid| {
             Privileges { set_uid, set_gid, capabilities }.reason(&creds(uid))
         };
-        assert_eq!(reason(Some(0), None, false, 1000), Some("is set-uid"));
+        assert_eq!(reason(Some(0), None, false, 1000), Some(("is set-uid", "set-uid bit")));
         assert_eq!(reason(Some(0), None, false, 0), None);
         assert_eq!(reason(None, Some(5), false, 0), None);
-        assert_eq!(reason(None, Some(6), false, 0), Some("is set-gid"));
-        assert_eq!(reason(None, None, true, 1000), Some("has file capabilities"));
+        assert_eq!(reason(None, Some(6), false, 0), Some(("is set-gid", "set-gid bit")));
+        assert_eq!(reason(None, None, true, 1000), Some(("has file capabilities", "capabilities")));
         assert_eq!(reason(None, None, true, 0), None);
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use unspin_sys::{Errno, exhausted};
+use unspin_sys::{Errno, exhausted, limits};
 
 /// Error when a recording is created or opened. Its text is one line with the file and the remedy.
 #[derive(Debug)]
@@ -51,6 +51,17 @@ impl RecordingError {
     pub(crate) fn new(path: &Path, reason: Reason) -> RecordingError {
         RecordingError { path: path.to_owned(), reason }
     }
+
+    /// Whether a limit stands against the recording's size, and permits a smaller one.
+    pub fn permits_smaller(&self) -> bool {
+        match &self.reason {
+            Reason::Create(e) if e.raw_os_error().map(Errno) == Some(Errno::EFBIG) => {
+                limits::file_size() >= crate::recording::MIN_PAGES * crate::pages::BYTES as u64
+            }
+            Reason::Map(Errno::ENOMEM) => true,
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for RecordingError {
@@ -61,14 +72,12 @@ impl fmt::Display for RecordingError {
                 let known = e.raw_os_error().map(Errno).filter(|&e| e != Errno::ENOSPC);
                 let remedy = known.and_then(exhausted::remedy);
                 let remedy = remedy.unwrap_or_else(|| "free space there or choose another place".into());
-                let size = if known == Some(Errno::EFBIG) { ", or give it less by --size" } else { "" };
-                write!(f, "cannot create recording {path}: {e}; {remedy}{size}")
+                write!(f, "cannot create recording {path}: {e}; {remedy}")
             }
             Reason::Open(e) => write!(f, "cannot open recording {path}: {e}"),
             Reason::Map(Errno::ENOMEM) => write!(
                 f,
-                "no room for recording {path} in the address space: {}; give it less by --size, or raise the limit (ulimit \
-                 -v)",
+                "no room for recording {path} in the address space: {}; raise the limit (ulimit -v)",
                 Errno::ENOMEM
             ),
             Reason::Map(e) => {

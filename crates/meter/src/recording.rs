@@ -31,6 +31,8 @@ use unspin_sys::{Errno, clock, limits, mem::Mapping, process, sched};
 pub const VERSION: u64 = 4;
 /// The maximum number of pages of a recording: 64 GiB of address space, sparse.
 pub const MAX_PAGES: u64 = 1 << 24;
+/// Pages of the smallest one.
+pub(crate) const MIN_PAGES: u64 = 8;
 
 /// Parameters of a new recording.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +52,7 @@ impl Default for Config {
     fn default() -> Config {
         let bytes = limits::file_size() / BYTES as u64 * BYTES as u64;
         Config {
-            bytes: bytes.clamp(8 * BYTES as u64, 8 << 30),
+            bytes: bytes.clamp(MIN_PAGES * BYTES as u64, 8 << 30),
             cpus: sched::affinity_count() as u32,
             level: Level::Full,
         }
@@ -88,7 +90,7 @@ impl Recording {
     pub fn create(path: &Path, config: Config) -> Result<Recording, RecordingError> {
         let error = |reason| RecordingError::new(path, reason);
         let pages = config.bytes.div_ceil(BYTES as u64);
-        if !(8..=MAX_PAGES).contains(&pages) {
+        if !(MIN_PAGES..=MAX_PAGES).contains(&pages) {
             return Err(error(Reason::Size { asked: config.bytes }));
         }
         let file = File::options()

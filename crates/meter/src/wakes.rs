@@ -115,8 +115,9 @@ impl Wakes {
         }
         for (threads, calls) in [(self.by_signal, "signals"), (self.by_broadcast, "broadcasts")] {
             if threads.woken > 0 {
+                let waits = if threads.woken == 1 { "wait" } else { "waits" };
                 lines.push(format!(
-                    "{} waits ended by {calls}; {} found nothing to do and waited again",
+                    "{} {waits} ended by {calls}; {} found nothing to do and waited again",
                     count(threads.woken),
                     percent(threads.share_that_waited_again()).trim(),
                 ));

@@ -1,7 +1,7 @@
 //! Finds out why a program records nothing.
 
 use crate::library;
-use crate::programs_run::{ProgramsRun, Reach, Start};
+use crate::programs_run::{HAND_ON, ProgramsRun, Reach, Start};
 use crate::reach;
 use crate::runtime::Runtime;
 use std::fs;
@@ -46,6 +46,15 @@ impl Observer {
         match self.programs.reach() {
             Reach::Some(sentence) => Some(sentence),
             Reach::All | Reach::Unknown(_) => None,
+        }
+    }
+
+    /// Whether a program ran that the preload library did not reach, as far as is known.
+    pub fn has_missed(&self) -> bool {
+        match self.programs.reach() {
+            Reach::Some(_) => true,
+            Reach::All => false,
+            Reach::Unknown(_) => self.found.as_ref().is_some_and(|found| !found.reached),
         }
     }
 
@@ -110,7 +119,7 @@ impl Observer {
             Err(why) => format!("Nothing was recorded: {became}{why}."),
             Ok(()) => format!(
                 "Nothing was recorded: {became}The preload library is not in {shown}: LD_PRELOAD was removed from \
-                 the environment, or the dynamic linker refused it."
+                 the environment, or the dynamic linker refused it. To have it loaded, {HAND_ON}."
             ),
         }
     }

@@ -60,6 +60,7 @@ impl RecordedProgram {
             Reason::Size { asked } => {
                 Error::Usage(format!("--size {asked}: a recording can take from 32K to {}G", MAX_PAGES >> 18))
             }
+            _ if e.permits_smaller() => Error::Environment(format!("{e}, or give it less by --size")),
             _ => Error::Environment(e.to_string()),
         })?;
         wakeup::store(&recording, options.level);

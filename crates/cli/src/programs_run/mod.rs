@@ -10,7 +10,7 @@
 
 mod text;
 
-pub use text::processes;
+pub use text::{HAND_ON, processes};
 
 use crate::library;
 use std::collections::{HashMap, HashSet};
@@ -64,6 +64,10 @@ struct ExecutedProgram {
     name: String,
     /// Its file, as the process saw it, with the inode.
     file: Option<(PathBuf, u64)>,
+    /// The second file: its dynamic linker, if it has one.
+    linker: Option<PathBuf>,
+    /// Whether a third file was mapped. The dynamic linker maps preloaded libraries before all others.
+    has_libraries: bool,
     /// Whether the preload library was loaded.
     is_reached: bool,
     /// Whether AddressSanitizer's runtime was loaded.
@@ -120,6 +124,7 @@ impl ProgramsRun {
         if records + unreadable > 0 {
             *unknown = Some(format!("{} records of the kernel were lost", records + unreadable));
         }
+        seen.look_at_unreached();
     }
 
     /// Whether the preload library was loaded into what ran so far.
@@ -150,6 +155,18 @@ impl ProgramsRun {
         running.sort_unstable();
         running
     }
+}
+
+/// The files in lines of `/proc/PID/maps` that contain code, with their inodes. A line has address, mode, offset, device, inode, and
+/// path.
+fn code(maps: &[u8]) -> impl Iterator<Item = (&Path, u64)> {
+    maps.split(|&byte| byte == b'\n').filter_map(|line| {
+        let mut words = line.split(|&byte| byte == b' ').skip(1);
+        let is_code = words.next()?.contains(&b'x');
+        let inode = std::str::from_utf8(words.nth(2)?).ok()?.parse().ok()?;
+        let path = line.iter().position(|&byte| byte == b'/')?;
+        is_code.then(|| (Path::new(OsStr::from_bytes(&line[path..])), inode))
+    })
 }
 
 /// Whether a process exists and is no zombie.
@@ -188,6 +205,15 @@ impl Seen {
         self.root == Some(pid) || self.descendants.contains(&pid)
     }
 
+    /// Looks at what the running programs without the library have mapped: the last records may be older than that.
+    fn look_at_unreached(&mut self) {
+        for (pid, program) in self.running.iter_mut().filter(|(_, program)| !program.is_reached) {
+            // A process that has ended, or that may not be inspected, shows nothing.
+            let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+            code(&maps).for_each(|(file, inode)| program.note_mapping(file, inode));
+        }
+    }
+
     fn programs(&self) -> impl Iterator<Item = &ExecutedProgram> {
         self.past.iter().chain(self.running.values())
     }
@@ -199,8 +225,14 @@ impl ExecutedProgram {
         self.is_reached |= name.starts_with(library::NAME.as_bytes());
         self.has_asan |= name.starts_with(ASAN);
         // The kernel maps the executable before the dynamic linker.
-        if self.file.is_none() && file.is_absolute() && inode != 0 {
-            self.file = Some((file.to_owned(), inode));
+        if !file.is_absolute() || inode == 0 {
+            return;
+        }
+        match (&self.file, &self.linker) {
+            (None, _) => self.file = Some((file.to_owned(), inode)),
+            (Some((executable, _)), _) if executable == file => {}
+            (Some(_), None) => self.linker = Some(file.to_owned()),
+            (Some(_), Some(linker)) => self.has_libraries |= linker != file,
         }
     }
 }
@@ -251,6 +283,25 @@ mod tests {
         assert_eq!(server.file, Some((PathBuf::from("/srv/server"), 7)));
         assert!(program("child").is_some_and(|child| !child.is_reached), "what its parent has is gone");
         assert_eq!(program("stranger"), None);
+    }
+
+    #[test]
+    fn running_program_is_looked_at_again() {
+        let own = std::process::id();
+        let mut seen = Seen { root: Some(own), ..Seen::default() };
+        seen.note(&exec(own, "this"));
+        seen.look_at_unreached();
+        let this = &seen.running[&own];
+        let executable = std::fs::read_link("/proc/self/exe").unwrap();
+        assert_eq!(this.file.as_ref().map(|(file, _)| file), Some(&executable));
+        assert!(this.has_libraries && !this.is_reached, "{this:?}");
+    }
+
+    #[test]
+    fn code_is_found_in_maps() {
+        let maps = b"55d0-55d1 r-xp 00001000 08:01 42    /srv/a server\n55d1-55d2 rw-p 00002000 08:01 42    /srv/a server\n\
+            7ffd-7ffe r-xp 00000000 00:00 0    [vdso]\n";
+        assert_eq!(code(maps).collect::<Vec<_>>(), [(Path::new("/srv/a server"), 42)]);
     }
 
     #[test]

@@ -13,11 +13,24 @@ const NAMED_MAX: usize = 4;
 
 pub fn reach(seen: &Seen) -> Reach {
     let mut unreached = BTreeMap::<String, u64>::new();
-    for program in seen.programs().filter(|program| !program.is_reached) {
-        *unreached.entry(why(program)).or_default() += 1;
+    let mut reached = 0;
+    let mut unlinked = Vec::new();
+    for program in seen.programs() {
+        match why(program) {
+            _ if program.is_reached => reached += 1,
+            None => unlinked.push(&program.name),
+            Some(why) => *unreached.entry(why).or_default() += 1,
+        }
     }
-    if unreached.is_empty() {
-        return Reach::All;
+    match (unreached.is_empty(), &unlinked[..]) {
+        (true, []) => return Reach::All,
+        (true, [first, ..]) => {
+            return Reach::Unknown(format!(
+                "{} was seen only before its dynamic linker had loaded anything",
+                printable::line(first)
+            ));
+        }
+        _ => {}
     }
     let count: u64 = unreached.values().sum();
     let more = unreached.len().saturating_sub(NAMED_MAX);
@@ -25,8 +38,8 @@ pub fn reach(seen: &Seen) -> Reach {
     named.extend((more > 0).then(|| format!("and {more} more")));
     Reach::Some(format!(
         "Processes ran that the preload library did not reach: it was loaded into {} of {} executed programs, and not into {}.",
-        seen.programs().count() as u64 - count,
-        seen.programs().count(),
+        reached,
+        reached + count,
         named.join("; ")
     ))
 }
@@ -35,30 +48,41 @@ fn times((why, count): (String, u64)) -> String {
     if count == 1 { why } else { format!("{why} ({count} times)") }
 }
 
-/// The program, and why the library was not loaded into it.
-fn why(program: &ExecutedProgram) -> String {
+/// What to do where the environment was not handed on.
+pub const HAND_ON: &str = "put unspin directly before it, or hand on LD_PRELOAD and all UNSPIN_ variables";
+
+/// The program, and why the library was not loaded into it. None if its dynamic linker had loaded nothing yet, so that this is
+/// not known.
+fn why(program: &ExecutedProgram) -> Option<String> {
     // At the execve(2) of a privileged program the kernel closes the events of a user without privileges.
     let Some((file, inode)) = &program.file else {
-        return format!(
+        return Some(format!(
             "{} (it is set-uid or has other privileges, for which the dynamic linker ignores LD_PRELOAD: run a copy without \
-             (cp); or it ended at once)",
+             them (cp); or it ended at once)",
             program.name
-        );
+        ));
     };
     let shown = printable::line(&file.to_string_lossy()).into_owned();
     // The path is the one in the program's own root folder.
     if fs::metadata(file).map(|found| found.ino()).ok() != Some(*inode) {
-        return format!(
-            "{shown} (it had another root folder, in which the dynamic linker does not find the library: mount the folder of \
-             LD_PRELOAD there; or the file was replaced since)"
-        );
+        let is_known = program.linker.is_none() || program.has_libraries;
+        return is_known.then(|| {
+            format!(
+                "{shown} (it had another root folder, in which the dynamic linker does not find the library: mount the folder \
+                 of LD_PRELOAD there; or the file was replaced since)"
+            )
+        });
     }
     match reach::check(file, &Creds::current()) {
-        Err(error) => printable::line(&error.to_string()).into_owned(),
-        Ok(()) => format!(
-            "{shown} (it was started without LD_PRELOAD, as by env -i or sudo: put unspin directly before it, or hand on \
-             LD_PRELOAD and all UNSPIN_ variables)"
-        ),
+        Err(error) => {
+            let error = error.to_string();
+            let why = error.strip_prefix(&format!("{}: ", file.display())).unwrap_or(&error);
+            let it = if why.starts_with("is ") || why.starts_with("uses ") { "it " } else { "" };
+            Some(format!("{shown} ({it}{})", printable::line(why)))
+        }
+        Ok(()) => program
+            .has_libraries
+            .then(|| format!("{shown} (it was started without LD_PRELOAD, as by env -i or sudo: {HAND_ON})")),
     }
 }
 
@@ -96,7 +120,8 @@ mod tests {
     fn program(file: &str, is_reached: bool) -> ExecutedProgram {
         let inode = fs::metadata(file).map_or(1, |found| found.ino());
         let file = Some((PathBuf::from(file), inode));
-        ExecutedProgram { name: "name".into(), file, is_reached, has_asan: false }
+        let (linker, has_libraries) = (Some("/lib/ld.so".into()), true);
+        ExecutedProgram { name: "name".into(), file, linker, has_libraries, is_reached, has_asan: false }
     }
 
     #[test]
@@ -115,6 +140,24 @@ mod tests {
         );
         assert!(said.contains("; su (it is set-uid or has other privileges"), "{said}");
         assert!(said.contains("(2 times); /no/such/file (it had another root folder"), "{said}");
+    }
+
+    #[test]
+    fn program_that_had_loaded_nothing_is_not_said_to_be_unreached() {
+        let early = |file: &str| ExecutedProgram { has_libraries: false, ..program(file, false) };
+        let of = |past| reach(&Seen { past, ..Seen::default() });
+        for early in
+            [early("/bin/sh"), early("/no/such/file"), ExecutedProgram { linker: None, ..early("/bin/sh") }]
+        {
+            let Reach::Unknown(why) = of(vec![program("/bin/sh", true), early.clone()]) else {
+                panic!("{early:?} is not known")
+            };
+            assert!(why.starts_with("name was seen only before"), "{why}");
+            let Reach::Some(said) = of(vec![early, program("/bin/sh", false)]) else {
+                panic!("one is unreached")
+            };
+            assert!(said.contains("into 0 of 1 executed programs"), "{said}");
+        }
     }
 
     #[test]

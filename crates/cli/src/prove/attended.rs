@@ -3,6 +3,7 @@
 use super::captured_output::CapturedOutput;
 use super::interrupt::Interrupt;
 use crate::error::Error;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use unspin_sys::child::{self, Ended, Signal};
@@ -32,7 +33,7 @@ impl Attended {
         let began = Instant::now();
         let process = child::kill_on_parent_death(command)
             .spawn()
-            .map_err(|e| Error::CannotRun(format!("{}: {e}", command.get_program().display())))?;
+            .map_err(|e| Error::not_started(Path::new(command.get_program()), &e))?;
         Ok(Attended { pid: process.id(), began, output, ended: None })
     }
 

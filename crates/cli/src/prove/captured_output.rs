@@ -72,7 +72,7 @@ impl CapturedOutput {
 }
 
 fn duplicate(file: &File) -> Result<Stdio, Error> {
-    file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("dup: {e}")))
+    file.try_clone().map(Stdio::from).map_err(|e| Error::failed("dup", &e))
 }
 
 /// A line with its control characters and its bytes that are not UTF-8 as escape sequences. A long line is cut off.

@@ -35,6 +35,8 @@ pub struct Metering {
     pub lookup: Lookup,
     /// Why nothing was recorded, if nothing was.
     pub silence: Option<String>,
+    /// Whether nothing was recorded, and a program ran that the preload library did not reach.
+    pub has_missed: bool,
     /// Which locks are not seen: of programs that the preload library did not reach, and of runtimes with locks of their own.
     pub unseen: Option<String>,
 }
@@ -109,10 +111,11 @@ pub fn meter_as_far_as_possible(
     let lookup = Lookup::new();
     let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
     let silence = monitor.observer.explain(&snapshot);
+    let has_missed = silence.is_some() && monitor.observer.has_missed();
     let unseen = [monitor.observer.unreached_programs(), Runtime::advice_on(&snapshot)];
     let unseen = unseen.into_iter().flatten().collect::<Vec<_>>();
     let unseen = (silence.is_none() && !unseen.is_empty()).then(|| unseen.join(" "));
-    Ok(Metering { trial, ended_early, snapshot, report, lookup, silence, unseen })
+    Ok(Metering { trial, ended_early, snapshot, report, lookup, silence, has_missed, unseen })
 }
 
 impl Metering {

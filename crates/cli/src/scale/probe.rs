@@ -60,9 +60,7 @@ pub fn measure(cpu_sets: &CpuSets, interrupted: &AtomicBool) -> Result<Option<Ma
 
 fn measure_until_interrupt(cpu_sets: &CpuSets, interrupted: &AtomicBool) -> Result<MachineCost, Error> {
     let end = || End { at: Instant::now() + TIME_MAX, interrupted };
-    let failed = |e: std::io::Error| {
-        Error::Environment(format!("cannot start a thread that measures the machine: {e} (ulimit -u)"))
-    };
+    let failed = |e: std::io::Error| Error::no_thread(&e);
     let (one, two) = match *cpu_sets.allowed {
         [] => {
             let costs = [0.0; 4];

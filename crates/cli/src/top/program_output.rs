@@ -54,7 +54,7 @@ impl ProgramOutput {
             ProgramOutput::Named(file) => file,
             ProgramOutput::Temporary(file, _) => file.as_file(),
         };
-        file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("the output's file: {e}")))
+        file.try_clone().map(Stdio::from).map_err(|e| Error::failed("the output's file", &e))
     }
 
     /// Gives back the space of output that will not be shown. To be called while the program runs. The file that the user named stays

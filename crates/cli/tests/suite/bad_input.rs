@@ -222,7 +222,8 @@ fn set_uid_program_is_refused() {
         return;
     };
     let (code, text) = refusal(&["run", "--sysv", "rcu", &program]);
-    let why = "is set-uid: the dynamic linker ignores LD_PRELOAD for it; run a copy without (cp)";
+    let why =
+        "is set-uid: the dynamic linker ignores LD_PRELOAD for it; run a copy without the set-uid bit (cp)";
     assert_eq!((code, text), (126, format!("unspin: {program}: {why}\n")));
 }
 

@@ -49,7 +49,22 @@ fn recording_has_the_size_that_a_file_may_have() {
         let asked = size.map_or(Vec::new(), |size| vec!["--size", size]);
         let (out, err, code) = limited(limit, &[&["meter"], asked.as_slice(), &PROGRAM].concat());
         assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, Some(125)), "{err}");
-        assert!(err.contains("ulimit -f") && err.contains("--size"), "{err}");
+        // No recording is so small as the first limit.
+        assert_eq!((err.contains("ulimit -f"), err.contains("--size")), (true, size.is_some()), "{err}");
+    }
+    let prove = [&["prove", "--runs", "6"], PROGRAM.as_slice()].concat();
+    let (_, err, _) = limited("ulimit -f 4", &prove);
+    assert!(!err.contains("--size"), "it has no such option: {err}");
+}
+
+#[test]
+fn measurement_without_descriptors_names_the_limit() {
+    unpack();
+    let prove = ["prove", "--runs", "6", "--sysv", "rcu", "sh", "-c", "true"];
+    for limit in ["ulimit -n 6", "ulimit -n 10"] {
+        let (_, err, code) = limited(limit, &prove);
+        assert_eq!(code, Some(125), "{limit}: {err}");
+        assert!(err.contains("ulimit -n"), "{limit}: {err}");
     }
 }
 

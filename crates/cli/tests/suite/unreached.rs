@@ -66,7 +66,7 @@ fn unreached_program_is_named_beside_the_locks_of_others() {
     let metered = said(METER, &["sh", "-c", &script], 7);
     assert!(metered.contains("cache_lock"), "{metered}");
     assert!(metered.contains("into 2 of 3 executed programs, and not into "), "{metered}");
-    assert!(metered.contains(&format!("{other}: is statically linked")), "{metered}");
+    assert!(metered.contains(&format!("{other} (it is statically linked")), "{metered}");
     let quiet = said(MUTEX, &["sh", "-c", &script], 7);
     assert!(!quiet.contains("did not reach"), "something was replaced: {quiet}");
     let verbose = said(&["run", "-v", "--mutex", "adaptive"], &["sh", "-c", &script], 7);
@@ -76,6 +76,32 @@ fn unreached_program_is_named_beside_the_locks_of_others() {
     );
     let all = said(METER, &["sh", "-c", &format!("{program}; exit 7")], 7);
     assert!(!all.contains("did not reach"), "{all}");
+}
+
+#[test]
+fn program_that_was_not_reached_is_not_said_to_lose_nothing() {
+    if !programs_are_counted("program_that_was_not_reached_is_not_said_to_lose_nothing") {
+        return;
+    }
+    let words = ["env", "-i", "/bin/sh", "-c", "exit 0"];
+    let (out, err, code) = finish(&mut unspin(&[&["prove", "--time-budget", "8s"][..], &words].concat()));
+    let err = err.replace('\n', " ");
+    assert_eq!(code, Some(126), "{out}{err}");
+    assert!(err.contains("hand on LD_PRELOAD") && !out.contains("costs enough time"), "{out}{err}");
+}
+
+/// The observation ends between the execve(2) of the last program and the start of its dynamic linker.
+#[test]
+fn program_that_has_just_been_executed_is_not_said_to_be_unreached() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("static_locks.c", folder.path()) else { return };
+    // Reports of locks name the programs that were not reached.
+    let script = format!("{}; sleep 0.05 & exit 7", program.display());
+    for _ in 0..8 {
+        let said = said(METER, &["sh", "-c", &script], 7);
+        assert!(said.contains("cache_lock"), "{said}");
+        assert!(!said.contains("started without LD_PRELOAD"), "{said}");
+    }
 }
 
 #[test]

@@ -124,6 +124,17 @@ fn search_in(
     }
     if runner.interrupt.came() {
         judged.clear();
+    } else if let Some(silence) = &metering.silence
+        && metering.has_missed
+        && metering.ended_early.is_none()
+        && judged.is_empty()
+    {
+        // Nothing is known of the locks of the program that did the work.
+        return Err(Error::CannotRun(format!(
+            "{}: {}",
+            runner.program.shown(),
+            silence.trim_end_matches('.')
+        )));
     }
     let locks = Locks::before(Metered::new(control.name(), metering));
     Ok(SearchResult { search: Some(search), requested: Requested { control, judged }, locks })
