@@ -235,9 +235,12 @@ fn has_ended_with_its_output(program: u32, programs: &mut ProgramsRun) -> bool {
         slice = if programs.read(program) > FULL { FIRST_SLICE } else { (2 * slice).min(longest) };
         let is_given_up = match output(&program.to_string()) {
             Ok(file) => Some(file) != ours,
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+            // A process that is ending has no descriptors either; it has given up its memory before them.
+            Err(error) => {
+                error.kind() == std::io::ErrorKind::NotFound
+                    && fs::read_link(format!("/proc/{program}/exe")).is_ok()
+            }
         };
-        // A program that has just ended has no descriptors.
         if is_pipe && is_given_up && child::ended_within(program, Duration::ZERO) == Ok(false) {
             return false;
         }

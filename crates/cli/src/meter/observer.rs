@@ -81,7 +81,9 @@ impl Observer {
             return None;
         }
         Some(match &self.found {
-            Some(found) if !found.reached && snapshot.images.is_empty() => self.unreached(found),
+            Some(found) if !found.reached && snapshot.images.is_empty() && !self.is_known_better(found) => {
+                self.unreached(found)
+            }
             // It ended before it was observed.
             None if snapshot.images.is_empty()
                 && let Err(why) = reach::check(&self.named, &Creds::current()) =>
@@ -90,6 +92,11 @@ impl Observer {
             }
             _ => self.without_lock(&Runtime::advice_on(snapshot).unwrap_or_else(|| NOT_SEEN.into())),
         })
+    }
+
+    /// Whether the kernel's records tell more than this look at one moment: the program became another one.
+    fn is_known_better(&self, found: &ObservedImage) -> bool {
+        found.executable != self.program && matches!(self.programs.reach(), Reach::Some(_))
     }
 
     /// No lock was recorded: what that means depends on what the library reached.
