@@ -1,9 +1,11 @@
-/* Two threads contend for a lock. The main thread uses it once, and then waits for their end. */
+/* Two threads contend for a lock. The main thread uses it once, and then waits for their end. They end some time after it has begun
+ * to wait, however late a busy machine lets it begin. */
 #include <pthread.h>
 #include <stddef.h>
 #include <time.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int is_waiting;
 
 static double seconds(void)
 {
@@ -14,7 +16,10 @@ static double seconds(void)
 
 static void *worker(void *nothing)
 {
-    for (double end = seconds() + 0.3; seconds() < end;) {
+    double end = 0;
+    while (end == 0 || seconds() < end) {
+        if (end == 0 && __atomic_load_n(&is_waiting, __ATOMIC_SEQ_CST))
+            end = seconds() + 0.4;
         pthread_mutex_lock(&lock);
         for (volatile int i = 0; i < 1000; i++)
             ;
@@ -30,6 +35,7 @@ int main(void)
     pthread_mutex_unlock(&lock);
     for (int i = 0; i < 2; i++)
         pthread_create(&workers[i], NULL, worker, NULL);
+    __atomic_store_n(&is_waiting, 1, __ATOMIC_SEQ_CST);
     for (int i = 0; i < 2; i++)
         pthread_join(workers[i], NULL);
 }

@@ -20,7 +20,10 @@ fn program(source: &str) -> Option<PathBuf> {
 
 fn prove(options: &[&str], speeds: &[&str]) -> Option<(String, String, Option<i32>)> {
     let program = program("planned")?;
-    let words = [&["prove", "--metric", "tps"], options, &["--", program.to_str().unwrap()], speeds].concat();
+    let is_higher_better = options.contains(&"--higher-is-better");
+    let direction: &[&str] = if is_higher_better { &[] } else { &["--lower-is-better"] };
+    let metric = [&["prove", "--metric", "tps"], direction].concat();
+    let words = [&metric[..], options, &["--", program.to_str().unwrap()], speeds].concat();
     Some(finish(&mut unspin(&words)))
 }
 
