@@ -38,6 +38,16 @@ pub fn stay_on(cpu: usize) {
         unsafe { raw::call(libc::SYS_sched_setaffinity, [0, size_of_val(&mask), mask.as_ptr() as usize]) };
 }
 
+/// Binds the calling thread, and what it starts from now on, to the CPU that it runs on. Where one thread always waits for
+/// another, as a tracer does for what it steps, two CPUs would only wait for each other: the kernel busily waits until a
+/// tracee is off its CPU.
+pub fn stay_here() {
+    // SAFETY: no arguments.
+    if let Ok(cpu) = usize::try_from(unsafe { libc::sched_getcpu() }) {
+        stay_on(cpu);
+    }
+}
+
 /// Binds the calling thread, and what it starts from now on, to these CPUs.
 ///
 /// # Errors

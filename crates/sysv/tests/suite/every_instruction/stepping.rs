@@ -146,6 +146,7 @@ pub fn engines(test: impl Fn(&Engine)) {
     // If that is refused, segments of others only make for longer operations, and ours are left to them if we are
     // killed. SAFETY: takes no address; the thread is the test's own.
     unsafe { libc::unshare(libc::CLONE_NEWIPC) };
+    unspin_sys::sched::stay_here();
     for kind in [Kind::Rcu, Kind::Global] {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
