@@ -41,7 +41,7 @@ mod wakeup;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
-use unspin_sys::stack;
+use unspin_sys::{fault, stack};
 
 /// Bytes of the stack that every command may use: the parser of the command line alone uses hundreds of KiB.
 const STACK_BYTES: usize = 4 << 20;
@@ -52,6 +52,8 @@ fn main() -> ExitCode {
 
 /// Performs the command of the command line.
 fn perform() -> ExitCode {
+    // Without it a recording or a tally that shrinks ends unspin; all else works.
+    let _ = fault::survive_shrinking();
     let outcome = match CommandLine::read().command {
         Command::Prove(options) => prove::run(&options),
         Command::Scale(options) => scale::run(&options),

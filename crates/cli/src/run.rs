@@ -144,6 +144,9 @@ impl<'o> Observed<'o> {
         if !self.tally.path().exists() {
             return;
         }
+        if let Some(lost) = self.tally.lost() {
+            return stderr::say(format_args!("{lost}"));
+        }
         let lines = self.lines_of_plan(programs).into_iter().chain(self.line_of_run_queue());
         for line in lines.chain(self.line_of_engine()) {
             // The reader may be gone.

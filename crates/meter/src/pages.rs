@@ -82,12 +82,13 @@ impl<'m> Pages<'m> {
 }
 
 /// Allocates `pages` adjacent pages. `counter` holds the number of the first free page; there are `all` pages.
-/// Returns the first of them, or none if there are not enough.
+/// Returns the first of them, or none if there are not enough. Page 0 is the header, so the number is 0 only where the
+/// file was cut short and the memory is zero: then there are none either.
 pub(crate) fn take(counter: &AtomicU64, all: u64, pages: u64) -> Option<u64> {
     // Relaxed: a guess, which the exchange below checks.
     let mut first = counter.load(Relaxed);
     loop {
-        let end = first.checked_add(pages).filter(|&end| end <= all)?;
+        let end = first.checked_add(pages).filter(|&end| first != 0 && end <= all)?;
         // Relaxed: the exchange transfers only a number. The pages themselves are zero without any store of ours.
         match counter.compare_exchange(first, end, Relaxed, Relaxed) {
             Ok(_) => return Some(first),

@@ -23,6 +23,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
+use unspin_sys::file_mapping::FileMapping;
 use unspin_sys::process::Liveness;
 use unspin_sys::{Errno, clock, limits, mem::Mapping, process, sched};
 
@@ -62,7 +63,7 @@ impl Default for Config {
 /// An open recording. The process that wants the report creates it; the metered processes join it.
 #[derive(Debug)]
 pub struct Recording {
-    map: Mapping,
+    map: FileMapping,
     /// The file, for [`save`](Recording::save). Kept by a process that created the recording or only reads it.
     file: Option<File>,
     level: Level,
@@ -120,12 +121,12 @@ impl Recording {
     }
 
     fn new(map: Mapping, file: Option<File>, level: Level, access: Access) -> Recording {
-        Recording { map, file, level, access, current: AtomicU64::new(0) }
+        Recording { map: FileMapping::new(map), file, level, access, current: AtomicU64::new(0) }
     }
 
     /// Joins a recording made by [`create`](Recording::create), in order to record in it. Everything in the file is
     /// checked before it is used. (If the file is truncated while it is open, every process that uses it gets
-    /// SIGBUS.)
+    /// SIGBUS, whose handler calls [`handle_sigbus`](unspin_sys::file_mapping::handle_sigbus).)
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
         let joined =
             Self::checked(path, File::options().read(true).write(true)).and_then(|(file, facts, bytes)| {
@@ -229,10 +230,15 @@ impl Recording {
     /// continue to record in this one.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let from = self.file.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        if self.is_lost() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let mut to = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let (mut page, mut checksum) = ([0; BYTES], Checksum::default());
         // Relaxed: the pages in use at this moment; later ones are not copied.
         let used = self.map.words()[FREE].load(Relaxed).min(self.pages().len());
+        // A page behind the end of a file that was cut short could not be used.
+        let used = used.min(unspin_sys::file::bytes(from).map_or(used, |bytes| bytes / BYTES as u64));
         for number in 0..used {
             // read(2) does not allocate pages that have never been written to.
             from.read_exact_at(&mut page, number * BYTES as u64)?;
@@ -249,6 +255,24 @@ impl Recording {
             written => written?,
         }
         to.flush()
+    }
+
+    /// Whether what was recorded is gone, because the file was cut short while it was mapped. Then nothing more is
+    /// recorded. A reader asks after it has taken the snapshot, which finds out whether pages are missing.
+    pub fn is_lost(&self) -> bool {
+        // Relaxed: a number; 0 only in memory that has replaced the file, or in a file that was made empty.
+        self.map.words()[FREE].load(Relaxed) == 0
+    }
+
+    /// Whether the file was cut short while it was mapped, be it behind what was recorded. Not known in a process that
+    /// has joined, unless the recording is lost.
+    pub fn is_cut_short(&self) -> bool {
+        self.is_lost() || self.file_bytes().is_some_and(|bytes| bytes < self.map.len() as u64)
+    }
+
+    /// Length of the file; none in a process that has joined, which keeps no descriptor.
+    fn file_bytes(&self) -> Option<u64> {
+        unspin_sys::file::bytes(self.file.as_ref()?).ok()
     }
 
     /// How much is recorded of each acquisition.
@@ -444,9 +468,11 @@ impl Recording {
     /// ended, and after it was killed.
     ///
     /// While threads run, each sum is whole but the sums are not taken at one instant. A sample may already be in its
-    /// count and not yet in its time. The error is at most one sample per thread.
+    /// count and not yet in its time. The error is at most one sample per thread. If the recording
+    /// [is lost](Recording::is_lost), the snapshot is empty.
     pub fn snapshot(&self) -> Snapshot {
-        crate::snapshot::take(self.pages(), self.map.words(), self.stride(), self.level)
+        let snapshot = crate::snapshot::take(self.pages(), self.map.words(), self.stride(), self.level);
+        if self.is_lost() { Snapshot::empty() } else { snapshot }
     }
 }
 

@@ -158,6 +158,12 @@ impl Snapshot {
         }
     }
 
+    /// A snapshot of no process, over a second.
+    pub(crate) fn empty() -> Snapshot {
+        let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
+        Snapshot { images: Vec::new(), ..Snapshot::of_rows(window, []) }
+    }
+
     /// The sums of an event over all processes.
     pub fn event(&self, event: Event) -> u64 {
         self.images.iter().fold(0, |sum, image| sum.saturating_add(image.events[event as usize]))

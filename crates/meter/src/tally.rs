@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::Errno;
+use unspin_sys::file_mapping::FileMapping;
 use unspin_sys::mem::Mapping;
 
 /// Maximum number of rules for mutexes in a plan.
@@ -89,7 +90,7 @@ const _: () = assert!((HEAD + 2 * (1 + RULES) + 1 + SITES) * size_of::<u64>() <=
 /// A mapped tally.
 #[derive(Debug)]
 pub struct Tally {
-    map: Mapping,
+    map: FileMapping,
 }
 
 impl Tally {
@@ -104,7 +105,7 @@ impl Tally {
         bytes[..size_of::<u64>()].copy_from_slice(&MAGIC.to_ne_bytes());
         file.write_all(&bytes)?;
         let map = Mapping::shared(&file, BYTES).map_err(|e| io::Error::from_raw_os_error(e.0))?;
-        Ok(Tally { map })
+        Ok(Tally { map: FileMapping::new(map) })
     }
 
     /// Maps a tally that another process has created. Allocates nothing, and calls no function of libc.
@@ -112,7 +113,7 @@ impl Tally {
     /// # Errors
     /// Those of open(2) and mmap(2); EINVAL if the file is no tally of this version.
     pub fn open(path: &CStr) -> Result<Tally, Errno> {
-        let tally = Tally { map: Mapping::shared_at(path, BYTES)? };
+        let tally = Tally { map: FileMapping::new(Mapping::shared_at(path, BYTES)?) };
         // Relaxed: written before the path was passed on.
         match tally.words()[0].load(Relaxed) {
             MAGIC => Ok(tally),
@@ -122,6 +123,14 @@ impl Tally {
 
     fn words(&self) -> &[AtomicU64] {
         self.map.words()
+    }
+
+    /// Whether the counts are gone, because the file was cut short while it was mapped.
+    pub fn is_lost(&self) -> bool {
+        // The last word shows whether the file has its length. Relaxed: it is not used.
+        let _ = self.words()[self.words().len() - 1].load(Relaxed);
+        // Relaxed: written before the file was mapped here.
+        self.words()[0].load(Relaxed) != MAGIC
     }
 
     /// Adds one.

@@ -4,7 +4,7 @@
 //! keys, it gets that one as well; from then on nothing is freed when a thread ends.
 
 use crate::{sandbox, waits, watch};
-use unspin_sys::signal::{Mask, set_mask};
+use unspin_sys::signal::{Mask, block, set_mask};
 use unspin_sys::thread_exit::{self, ExitHook, call_at_exit};
 
 /// Creates the key. To be called at the start of a program that may need it, when low numbers are free: storing a value
@@ -22,7 +22,7 @@ extern "C-unwind" fn leave() {
     if sandbox::is_closed() {
         return;
     }
-    let mask = set_mask(Mask::ALL);
+    let mask = block(Mask::ALL_BUT_SIGBUS);
     watch::thread::leave();
     waits::thread::leave();
     set_mask(mask);

@@ -22,6 +22,24 @@ pub fn recording() -> Option<&'static Path> {
     path("UNSPIN_RECORD")
 }
 
+/// Whether this process maps a file that may shrink: a recording or a tally. Decided once, as for [`handlers`].
+pub fn maps_files() -> bool {
+    const UNKNOWN: u8 = 0;
+    const NO: u8 = 1;
+    const YES: u8 = 2;
+    static DECISION: AtomicU8 = AtomicU8::new(UNKNOWN);
+    // Relaxed: as in `handlers`.
+    match DECISION.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let maps = recording().is_some() || environment::value("UNSPIN_TALLY").is_some();
+            // Relaxed: as in `handlers`.
+            DECISION.store(if maps { YES } else { NO }, Ordering::Relaxed);
+            maps
+        }
+        known => known == YES,
+    }
+}
+
 /// Whether this library may keep data for each thread: for a recording, for replaced mutexes and waits, or for an
 /// engine.
 pub fn keeps_thread_data() -> bool {

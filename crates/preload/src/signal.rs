@@ -9,10 +9,12 @@
 //! ([`disposition`]) contains the address of the program's handler and the few flags that differ for the trampoline. So
 //! the kernel still implements SIG_DFL, SIG_IGN and SA_RESETHAND. SIGSEGV and SIGBUS are exceptions ([`owned`]): their
 //! trampoline is always installed, because the engine reads the program's memory by loads that may fault
-//! (`unspin_sys::fault`). For these two the word also stores SIG_DFL and SIG_IGN.
+//! (`unspin_sys::fault`). For these two the word also stores SIG_DFL and SIG_IGN. Where only a recording or a tally is
+//! mapped, SIGBUS alone is owned, because that file may shrink (`unspin_sys::file_mapping`). There SIG_IGN stays in the
+//! kernel's table: a program that is executed inherits it.
 //!
-//! With the engine `kernel`, and without waits that poll, there is no trampoline: every call goes unchanged to the next
-//! definition. Where waits poll, the trampoline counts the handlers that a thread runs ([`crate::waits::handlers`]).
+//! With the engine `kernel`, and without waits that poll, there is no other trampoline: every call goes unchanged to the
+//! next definition. Where waits poll, the trampoline counts the handlers that a thread runs ([`crate::waits::handlers`]).
 
 mod action;
 mod disposition;
@@ -26,23 +28,37 @@ pub use exchange::rt_sigaction;
 use crate::plan::{self, Handlers};
 use core::ffi::c_int;
 
-/// The signals whose trampoline is always installed, whatever the program sets.
-const OWNED: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+/// The signals of faults. An engine needs a trampoline for both.
+const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
+/// Whether the trampoline of a signal is always installed, whatever the program sets.
 fn owned(signal: c_int) -> bool {
-    OWNED.contains(&signal) && plan::handlers() == Handlers::Guarded
+    match signal {
+        libc::SIGSEGV => plan::handlers() == Handlers::Guarded,
+        libc::SIGBUS => plan::handlers() == Handlers::Guarded || plan::maps_files(),
+        _ => false,
+    }
 }
 
-/// Installs what the engine and polling waits need. Called once, before an engine is opened.
+/// Whether every handler of the program for this signal is installed as it is.
+fn is_direct(signal: c_int) -> bool {
+    plan::handlers() == Handlers::Direct && !owned(signal)
+}
+
+/// Installs what the engine, mapped files and polling waits need. Called once, before an engine is opened.
 pub fn activate() {
-    if plan::handlers() == Handlers::Direct {
+    let handlers = plan::handlers();
+    if handlers == Handlers::Direct && !plan::maps_files() {
         return;
     }
     family::found();
-    if plan::handlers() == Handlers::Counted {
+    if handlers != Handlers::Guarded {
+        if owned(libc::SIGBUS) {
+            exchange::own(libc::SIGBUS);
+        }
         return;
     }
-    let installed = OWNED.map(exchange::own);
-    unspin_sys::fault::set_handled(installed == [true; OWNED.len()]);
+    let installed = FAULTS.map(exchange::own);
+    unspin_sys::fault::set_handled(installed == [true; FAULTS.len()]);
     unspin_sysv::signal::set_policy(unspin_sysv::signal::Policy::Trampolines);
 }

@@ -6,7 +6,7 @@
 //! Without such a handler (see [`set_handled`]) the kernel does the copying.
 
 use crate::ipc::{Sembuf, flag::SEM_UNDO};
-use crate::{Errno, mem, page};
+use crate::{Errno, file_mapping, mem, page};
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
@@ -312,15 +312,37 @@ pub fn install_sigbus_handler(handler: SigbusHandler) -> Result<(), Errno> {
     if BUS_ERROR.handler.set(handler).is_err() {
         return Ok(());
     }
+    install_bus_error(current_bus_action()?)
+}
+
+/// Lets this process survive that the file of a [`FileMapping`](crate::file_mapping::FileMapping) shrinks. For processes
+/// in which no other component manages the handlers. A process that ignores SIGBUS goes on to ignore it, as do the
+/// programs that it executes.
+pub fn survive_shrinking() -> Result<(), Errno> {
+    let before = current_bus_action()?;
+    if before.sa_sigaction == libc::SIG_IGN { Ok(()) } else { install_bus_error(before) }
+}
+
+fn current_bus_action() -> Result<libc::sigaction, Errno> {
+    // SAFETY: a zeroed action is valid, and live.
+    unsafe {
+        let mut current: libc::sigaction = core::mem::zeroed();
+        match libc::sigaction(libc::SIGBUS, core::ptr::null(), &mut current) {
+            0 => Ok(current),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+}
+
+/// Installs this library's handler in place of the action `before`, unless it is installed.
+fn install_bus_error(before: libc::sigaction) -> Result<(), Errno> {
+    // Set before the handler is installed, because the handler reads it.
+    if BUS_ERROR.before.set(before).is_err() {
+        return Ok(());
+    }
     // SAFETY: a zeroed action is valid; the handler has the signature for SA_SIGINFO.
     unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
-        let mut before: libc::sigaction = core::mem::zeroed();
-        if libc::sigaction(libc::SIGBUS, core::ptr::null(), &mut before) != 0 {
-            return Err(Errno::EINVAL);
-        }
-        // Set before the handler is installed, because the handler reads it.
-        let _ = BUS_ERROR.before.set(before);
         action.sa_sigaction = bus_error as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
         match libc::sigaction(libc::SIGBUS, &action, core::ptr::null_mut()) {
@@ -333,7 +355,8 @@ pub fn install_sigbus_handler(handler: SigbusHandler) -> Result<(), Errno> {
 extern "C" fn bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: SA_SIGINFO handlers get a siginfo; one that the kernel made for a fault has an address.
     let address = unsafe { if (*info).si_code > 0 { (*info).si_addr() as usize } else { 0 } };
-    if BUS_ERROR.handler.get().is_some_and(|handler| handler(address)) {
+    if BUS_ERROR.handler.get().is_some_and(|handler| handler(address)) || file_mapping::handle_sigbus(address)
+    {
         return;
     }
     let before = BUS_ERROR.before.get();

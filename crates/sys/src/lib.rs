@@ -10,6 +10,7 @@
 //!   (eventfd and epoll), [`timer`] (timerfd), [`local`] (words with one writer);
 //! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
 //!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`],
+//!   [`file_mapping`] (mapped files that may shrink),
 //!   [`regular`] (files under names of others), [`stack`] (a larger stack than the limit permits);
 //! - processes and threads: [`process`] (identity and life), [`child`] (child processes), `inherited` (what
 //!   a launched program gets from the parent of its launcher; a feature), [`generation`] (detects a
@@ -37,6 +38,7 @@ pub mod event;
 pub mod exhausted;
 pub mod fault;
 pub mod file;
+pub mod file_mapping;
 pub mod futex;
 pub mod generation;
 #[cfg(feature = "inherited")]

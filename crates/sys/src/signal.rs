@@ -10,6 +10,9 @@ impl Mask {
     /// Every signal that can be blocked.
     pub const ALL: Mask = Mask(!0);
 
+    /// Every signal except the one that a mapped file raises that has shrunk ([`file_mapping`](crate::file_mapping)).
+    pub const ALL_BUT_SIGBUS: Mask = Mask(!(1 << (libc::SIGBUS - 1)));
+
     /// Every signal except those that instructions raise: if such a signal is raised while blocked, the kernel kills
     /// the process.
     pub const ALL_BUT_FAULTS: Mask = {

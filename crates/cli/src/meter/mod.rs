@@ -19,10 +19,11 @@ pub mod wakeup;
 use crate::error::Error;
 use crate::lens;
 use crate::lens::beside::LensesBeside;
+use crate::lens::reports::Reports;
 use crate::options::{self, ViewOptions};
 use crate::program::inheriting;
 use crate::runtime::Runtime;
-use crate::{outfile, stdout};
+use crate::{outfile, stderr, stdout};
 use names::Lookup;
 use outputs::Results;
 use recorded_program::RecordedProgram;
@@ -31,6 +32,7 @@ use report_progress::ReportProgress;
 use std::path::Path;
 use std::process::ExitCode;
 use unspin_meter::{Recording, Snapshot, add_note};
+use unspin_sys::child::End;
 
 /// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";
@@ -59,6 +61,11 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let unsaved = options.record.as_deref().and_then(|file| save(&recorded, file, &guard).err());
     let progress = ReportProgress::start("; ^C ends this and keeps the recording");
     let snapshot = running.snapshot();
+    if recorded.recording.is_lost() {
+        drop(progress);
+        guard.complete();
+        return Err(without_recording(&recorded, &lenses, options, ended.end));
+    }
     let lookup = Lookup::new();
     let mut results = results(&snapshot, &lookup, &options.view, &progress);
     results.lenses = lenses;
@@ -119,6 +126,26 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     }
 }
 
+/// Prints what does not need the recording, which is lost, and returns the error that says so.
+fn without_recording(
+    recorded: &RecordedProgram,
+    lenses: &Reports,
+    options: &options::MeterOptions,
+    end: End,
+) -> Error {
+    let layout = outputs::layout(&options.view, outputs::report_width(options.output.as_deref()));
+    let text = lenses.sections(&options.view, &layout).join("\n");
+    if !text.is_empty()
+        && let Err(unwritten) = outputs::print(&text, options.output.as_deref())
+    {
+        stderr::say(format_args!("{unwritten}"));
+    }
+    for warning in recorded.warnings() {
+        stderr::say(format_args!("{warning}"));
+    }
+    Error::Environment(notes::lost(&recorded.path(), Some(end)))
+}
+
 /// Names and report of a snapshot.
 fn results(snapshot: &Snapshot, lookup: &Lookup, view: &ViewOptions, progress: &ReportProgress) -> Results {
     progress.read(snapshot.images.iter().map(|image| image.rows.len()).sum());
@@ -150,6 +177,9 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let progress = ReportProgress::start("");
     let recording = Recording::load(file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
+    if recording.is_lost() {
+        return Err(Error::Input(notes::lost_while_read(file)));
+    }
     let lookup = Lookup::as_of(&snapshot);
     let results = results(&snapshot, &lookup, &options.view, &progress);
     let width = outputs::width(std::io::stdout());

@@ -4,6 +4,7 @@ use super::observer::has_filter;
 use super::recorded_program::{RecordedProgram, processes_with};
 use crate::program::NEEDS_AN_END;
 use crate::programs_run;
+use crate::shell;
 use std::path::Path;
 use unspin_meter::{Recording, Snapshot};
 use unspin_sys::child::End;
@@ -46,6 +47,13 @@ pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
 /// What to do about a recording that was too small.
 pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
     let missing = snapshot.unrecorded;
+    if recorded.recording.is_cut_short() {
+        return Some(format!(
+            "The recording {} was cut short while the program ran: what was recorded after that is missing. Find what \
+             truncates the file that {VARIABLE} names, and meter again.",
+            path_of(&recorded.path())
+        ));
+    }
     // After a seccomp filter nothing new is recorded, however much room there is.
     if missing.is_nothing() || has_filter(snapshot) {
         return None;
@@ -64,6 +72,36 @@ pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
             recorded.path().parent().unwrap_or(&recorded.path()).display()
         ),
     })
+}
+
+/// The variable that names a program's recording.
+const VARIABLE: &str = "UNSPIN_RECORD";
+
+fn path_of(file: &Path) -> String {
+    shell::quoted(file)
+}
+
+/// Why there is no report: the recording was cut short while the program ran. Says also how the program ended, if its
+/// end is known, as the exit code does not.
+pub fn lost(recording: &Path, end: Option<End>) -> String {
+    let ended = match end {
+        Some(End::Exited(code)) => format!("; the program ended with exit code {code}"),
+        Some(End::Killed(signal)) => format!("; signal {signal} killed the program"),
+        None => String::new(),
+    };
+    format!(
+        "{}: the recording was cut short while the program ran, and there is no report: find what truncates the file that \
+         {VARIABLE} names, and meter again{ended}",
+        path_of(recording)
+    )
+}
+
+/// The same for a recording that was whole when it was opened.
+pub fn lost_while_read(recording: &Path) -> String {
+    format!(
+        "{}: the recording was cut short while it was read: copy it again, or record again",
+        path_of(recording)
+    )
 }
 
 #[cfg(test)]

@@ -118,6 +118,9 @@ impl RecordedProgram {
     /// Why entries of the plan, and the run queue, have replaced nothing so far, with the next step.
     pub fn warnings(&self) -> Vec<String> {
         let Some(tally) = &self.tally else { return Vec::new() };
+        if let Some(lost) = tally.lost() {
+            return vec![lost];
+        }
         let plan = self.compiled.as_ref();
         let mut warnings =
             plan.map_or(Vec::new(), |plan| tally.replacements(plan).warnings(&NamesFrom::Above));

@@ -116,6 +116,11 @@ impl<'s> Running<'s> {
         snapshot
     }
 
+    /// Whether the recording was cut short, and what was recorded is gone.
+    pub fn has_lost_recording(&self) -> bool {
+        self.recorded.recording.is_lost()
+    }
+
     /// Number of recorded processes that still run.
     pub fn surviving(&self) -> usize {
         self.recorded.recorded_processes().len()

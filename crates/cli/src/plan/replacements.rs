@@ -43,6 +43,17 @@ impl RunTally {
         &self.path
     }
 
+    /// Why nothing is known of what was replaced: the tally was cut short. None if it was not.
+    pub fn lost(&self) -> Option<String> {
+        self.tally.is_lost().then(|| {
+            format!(
+                "{}: the tally was cut short while the program ran, and what was replaced is not known: find what truncates \
+                 the file that UNSPIN_TALLY names",
+                shell::quoted(&self.path)
+            )
+        })
+    }
+
     /// Executed programs into which the preload library was loaded so far.
     pub fn programs(&self) -> u64 {
         self.tally.get(TallyCount::Programs)

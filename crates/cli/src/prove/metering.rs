@@ -9,6 +9,7 @@ use super::runner::{Limit, RunEnd, Runner, Trial};
 use super::setup::Setup;
 use crate::meter::disturbance::SHORTEST;
 use crate::meter::names::Lookup;
+use crate::meter::notes;
 use crate::meter::observer::Observer;
 use crate::meter::outputs::Results;
 use crate::meter::threads::Threads;
@@ -108,6 +109,9 @@ pub fn meter_as_far_as_possible(
         trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
     }
     let snapshot = recording.snapshot();
+    if recording.is_lost() {
+        return Err(notes::lost(&path, None));
+    }
     let lookup = Lookup::new();
     let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
     let silence = monitor.observer.explain(&snapshot);

@@ -176,6 +176,7 @@ impl<'a> Runner<'a> {
         };
         let Performance { elapsed, whole, ending, usage, all_cpu_s, cleared, left_processes, .. } =
             performance;
+        let own = own.and_then(|value| tally.lost().map_or(Ok(value), Err));
         let value = own.and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
             None => Ok(value),

@@ -153,8 +153,11 @@ impl<'s> EventLoop<'s> {
 
     fn read(&mut self) {
         let began = Instant::now();
-        let reading = self.reader.read(self.running.snapshot());
-        self.state.show(reading);
+        let snapshot = self.running.snapshot();
+        // The latest reading stays on the screen if there is nothing more to read.
+        if !self.running.has_lost_recording() {
+            self.state.show(self.reader.read(snapshot));
+        }
         self.lenses.read(&mut self.state.lenses);
         let interval = self.state.interval.max(SHARE * began.elapsed());
         self.due = began + interval;

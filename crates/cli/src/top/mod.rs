@@ -26,6 +26,7 @@ mod testing;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::lens::subject::Subject;
+use crate::meter::notes;
 use crate::meter::outputs::{self, Results};
 use crate::meter::recorded_program::RecordedProgram;
 use crate::meter::running::exit_code;
@@ -90,6 +91,10 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     // The entries of a program that goes on may still replace something.
     if reason != ExitReason::GoesOn {
         recorded.warnings().iter().for_each(|warning| say(format_args!("{warning}")));
+    }
+    if recorded.recording.is_lost() {
+        let end = if let ExitReason::Over(end) = reason { Some(end) } else { None };
+        return Err(Error::Environment(notes::lost(&recorded.path(), end)));
     }
     Ok(match reason {
         ExitReason::Over(end) => ExitCode::from(exit_code(end)),
@@ -196,7 +201,7 @@ fn print_results(
             printed?;
         }
     }
-    if !options.quiet {
+    if !options.quiet && !event_loop.running.has_lost_recording() {
         let view = ViewOptions { unfold: options.unfold, ..ViewOptions::default() };
         let snapshot = event_loop.snapshot();
         let report = Results::new(&snapshot, event_loop.reader.lookup(), &view).report;

@@ -32,6 +32,7 @@ mod run;
 mod run_queues;
 mod scale;
 mod semopbench;
+mod shrinks;
 mod terminal;
 mod top;
 mod unreached;

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
 use unspin_meter::{
     AttemptOutcome, Config, Counts, Event, FirstUse, Image, Key, Level, MeterReport, Record, RecordKind,
-    Recording, Registers, Sample, Snapshot, Table,
+    Recording, Registers, RowRef, Sample, Snapshot, Table,
 };
+use unspin_sys::fault::survive_shrinking;
 
 const SPUN: Sample = Sample { outcome: AttemptOutcome::Spun, hold: 3, spun: 2, slept: 0 };
 
@@ -446,6 +447,55 @@ fn full_file_system_counts_dropped_samples() {
     let end = recording.snapshot();
     assert_eq!((end.unrecorded.overflowed, end.unrecorded.threads, end.images.len()), (1, 1, 1));
     assert_eq!(end.event(Event::FastPath), 1);
+}
+
+/// Some are cut inside the thread's pages, so that the header stays until they are used.
+#[test]
+fn recording_that_is_cut_short_takes_no_more_and_has_nothing() {
+    survive_shrinking().unwrap();
+    for left in [0, 100, 4096, 5 * 4096] {
+        let scratch = Scratch::new();
+        let recording = scratch.create(small(Level::Full));
+        let joined = Recording::open(&scratch.path()).unwrap();
+        let table = joined.claim().unwrap();
+        table.record(key(1), &SPUN);
+        assert!(!recording.is_lost() && !recording.is_cut_short() && !joined.is_lost());
+        let read = Recording::load(&scratch.path()).unwrap();
+
+        File::options().write(true).open(scratch.path()).unwrap().set_len(left).unwrap();
+        for lock in 1..1000 {
+            table.record(key(lock), &SPUN);
+            table.begin_hold(lock, RowRef::NONE, 1, None);
+            table.end_hold(lock);
+        }
+        assert_eq!(joined.take_over(&table, 5, 100), None);
+        assert!(joined.is_lost() && joined.claim().is_none());
+        joined.release(table, None);
+        joined.update_last_seen();
+        for recording in [&recording, &read] {
+            assert_eq!(recording.snapshot().images, [], "{left}");
+            assert!(recording.is_lost() && recording.is_cut_short() && recording.owners().is_empty());
+        }
+        let copy = scratch.folder.path().join("copy");
+        assert!(recording.save(&copy).is_err() && !copy.exists());
+    }
+}
+
+#[test]
+fn recording_that_is_cut_behind_its_records_keeps_them() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let table = recording.claim().unwrap();
+    table.record(key(1), &SPUN);
+    File::options().write(true).open(scratch.path()).unwrap().set_len(recording.bytes()).unwrap();
+    for lock in 1..1000 {
+        table.record(key(lock), &SPUN);
+    }
+    let snapshot = recording.snapshot();
+    assert!(recording.is_cut_short() && !recording.is_lost() && attempts(&snapshot) >= 2);
+    let copy = scratch.folder.path().join("copy");
+    recording.save(&copy).unwrap();
+    assert_eq!(attempts(&Recording::load(&copy).unwrap().snapshot()), attempts(&snapshot));
 }
 
 /// The table of the thread that the handler interrupts.

@@ -3,7 +3,7 @@
 use super::action::{self, Install, KERNEL_MASK_SIZE, KernelAction};
 use super::disposition::{self, Disposition, SIGNALS};
 use super::trampoline::trampoline;
-use super::{family, owned};
+use super::{family, is_direct, owned};
 use crate::errno;
 use crate::plan::{self, Handlers};
 use core::ffi::c_int;
@@ -41,7 +41,7 @@ pub unsafe fn rt_sigaction(
     old: *mut KernelAction,
     mask_size: usize,
 ) -> Result<usize, Errno> {
-    if plan::handlers() == Handlers::Direct || mask_size != KERNEL_MASK_SIZE {
+    if is_direct(signal) || mask_size != KERNEL_MASK_SIZE {
         // SAFETY: the caller's promise; the arguments are passed on unchanged.
         return unsafe {
             raw::call(libc::SYS_rt_sigaction, [signal as usize, new as usize, old as usize, mask_size])
@@ -71,7 +71,7 @@ pub unsafe fn exchange(
     old: *mut Action,
     install: Install,
 ) -> Result<(), Errno> {
-    if plan::handlers() == Handlers::Direct || !(1..=SIGNALS as c_int).contains(&signal) {
+    if is_direct(signal) || !(1..=SIGNALS as c_int).contains(&signal) {
         // SAFETY: the caller's promise.
         return unsafe { install(signal, new, old) };
     }
@@ -97,7 +97,13 @@ fn wants_trampoline(signal: c_int, new: &Action) -> bool {
     let real = handler != libc::SIG_DFL && handler != libc::SIG_IGN;
     // An address that does not fit cannot be valid. It is installed without a trampoline, and crashes at the first
     // signal.
-    (real || owned(signal)) && Disposition::fits(handler) && !family::borrows_memory()
+    (real || is_always_ours(signal, handler)) && Disposition::fits(handler) && !family::borrows_memory()
+}
+
+/// Whether the trampoline replaces SIG_DFL and SIG_IGN too. Without an engine the kernel keeps SIG_IGN, for programs that
+/// are executed.
+fn is_always_ours(signal: c_int, handler: usize) -> bool {
+    owned(signal) && (handler != libc::SIG_IGN || plan::handlers() == Handlers::Guarded)
 }
 
 /// Installs the trampoline for `new`. Returns the previous word, which belongs to the kernel's previous entry (`seen`).
@@ -167,7 +173,7 @@ fn as_program_set_it(seen: Action, known: Disposition) -> Action {
     if fired && known.is_one_shot() { Action { sa_flags: flags, ..seen } } else { seen }
 }
 
-/// Installs the trampoline of an owned signal, unless it is installed already. Returns `false` if that failed.
+/// Installs the trampoline of an owned signal, unless it is installed already. Returns whether it is installed.
 pub fn own(signal: c_int) -> bool {
     let mut seen = action::zeroed();
     // SAFETY: live structures.
@@ -177,6 +183,9 @@ pub fn own(signal: c_int) -> bool {
         }
         if seen.sa_sigaction == trampoline as *const () as usize {
             return true;
+        }
+        if !is_always_ours(signal, seen.sa_sigaction) {
+            return false;
         }
         let entry = in_kernel(signal, &action::zeroed());
         let inherited = Disposition::untouched(seen.sa_sigaction);

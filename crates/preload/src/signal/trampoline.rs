@@ -11,7 +11,7 @@ use crate::waits::handlers;
 use core::ffi::{c_int, c_void};
 use libc::{siginfo_t, ucontext_t};
 use unspin_sys::signal::{Mask, set_mask};
-use unspin_sys::{fault, process, raw};
+use unspin_sys::{fault, file_mapping, process, raw};
 use unspin_sysv::signal::{Entry, Interrupted, entering_handler};
 
 /// A handler as installed with SA_SIGINFO. A handler without it uses only the first argument. The kernel itself passes
@@ -67,13 +67,15 @@ fn is_fault(signal: c_int, code: c_int) -> bool {
     code > 0 && matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP)
 }
 
-/// Whether the fault was in the arena, because the arena's file was truncated, and is repaired.
+/// Whether the fault was in an arena, a recording or a tally, because that file was truncated, and is repaired.
 ///
 /// # Safety
 /// `info` belongs to a fault.
 unsafe fn mended(signal: c_int, info: *const siginfo_t) -> bool {
     // SAFETY: the caller's promise: a fault has an address.
-    signal == libc::SIGBUS && unspin_sysv::damage::handle_sigbus(unsafe { (*info).si_addr() } as usize)
+    let address = || unsafe { (*info).si_addr() } as usize;
+    let handlers = [unspin_sysv::damage::handle_sigbus, file_mapping::handle_sigbus];
+    signal == libc::SIGBUS && handlers.iter().any(|handler| handler(address()))
 }
 
 /// Whether one of our own loads from the program's memory faulted. If so, execution continues after it.

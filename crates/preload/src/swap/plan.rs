@@ -16,7 +16,7 @@ use core::ops::Range;
 use unspin_locks::LockKind;
 use unspin_meter::{Tally, TallyCount};
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use unspin_sys::signal::{Mask, set_mask};
+use unspin_sys::signal::{Mask, block, set_mask};
 use unspin_sys::{file, private};
 
 pub use super::text::{Subject, Waits};
@@ -321,7 +321,8 @@ pub fn conditions() -> Conditions {
 #[cold]
 fn read_once() -> Option<&'static Plan> {
     // Signals are blocked: a handler of this thread that used a mutex half-way through would wait for its own thread.
-    let mask = set_mask(Mask::ALL);
+    // All but the signal of a tally that has shrunk.
+    let mask = block(Mask::ALL_BUT_SIGBUS);
     let before = errno::get();
     let phase = loop {
         // Acquire: as in `get`.

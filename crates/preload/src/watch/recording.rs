@@ -10,7 +10,7 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use std::io::ErrorKind;
 use std::path::Path;
-use unspin_meter::Recording;
+use unspin_meter::{Reason, Recording};
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sys::signal::{Mask, set_mask};
 
@@ -71,6 +71,13 @@ fn is_dropped(path: &Path) -> bool {
     folder.is_some_and(|found| found.is_err_and(|error| error.kind() == ErrorKind::NotFound))
 }
 
+/// Whether the recording was cut short after it was created: then its creator reports that, and every program that is
+/// executed afterwards starts as by itself.
+fn is_cut_short(path: &Path, reason: &Reason) -> bool {
+    let is_empty = || std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
+    matches!(reason, Reason::Truncated { .. }) || is_empty()
+}
+
 /// Another thread is opening the recording.
 struct IsBeingOpened;
 
@@ -106,7 +113,8 @@ fn open_now() -> u32 {
             unsafe { (*RECORDING.0.get()).write(recording) };
             ON
         }
-        Err(_) if is_dropped(path) => OFF,
+        // Its creator says so.
+        Err(error) if is_dropped(path) || is_cut_short(path, &error.reason) => OFF,
         Err(error) => {
             notice::print(format_args!("nothing is recorded in {}: {error}", path.display()));
             OFF

@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 use unspin_meter::{
     AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table, TallyCount,
 };
-use unspin_sys::signal::{Mask, set_mask};
+use unspin_sys::signal::{Mask, block, set_mask};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
 
@@ -272,7 +272,7 @@ impl Thread {
         if is_absent || departures().get() >= MAX_DEPARTURES || sandbox::is_closed() {
             return None;
         }
-        let mask = set_mask(Mask::ALL);
+        let mask = block(Mask::ALL_BUT_SIGBUS);
         let thread = known.or_else(|| {
             // SAFETY: a zeroed page is a valid `Thread`: cells of integers and of an option of a reference, and a table
             // that the phase marks as absent.
@@ -381,6 +381,11 @@ impl Thread {
 
     fn publish(&self, key: Key, hook: Hook) -> Option<RowRef> {
         let recording = self.recording.get()?;
+        if recording.is_lost() {
+            // The file was cut short. From the next hook on the thread is not recorded; its table is not given back.
+            self.phase.set(ABSENT);
+            return None;
+        }
         if sandbox::is_closed() {
             self.table().count_dropped();
             return None;

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use unspin_meter::{Recording, Tally, TallyCount};
-use unspin_sys::process;
+use unspin_sys::{fault, process};
 
 const RUN_QUEUE: &str = "UNSPIN_RUNQUEUE";
 const RECORD: &str = "UNSPIN_RECORD";
@@ -65,7 +65,11 @@ pub(crate) fn recorder() -> Option<Recorder> {
 fn open(path: &Path) -> Option<Recording> {
     let is_gone = || path.parent().is_some_and(is_missing);
     match Recording::open(path) {
-        Ok(recording) => Some(recording),
+        Ok(recording) => {
+            // If the handler cannot be installed, a recording that shrinks ends the process.
+            let _ = fault::survive_shrinking();
+            Some(recording)
+        }
         // Its creator has removed it: this process outlives `unspin meter`.
         Err(_) if is_gone() => None,
         // The program works without it. The operator, who asked for it, should know.

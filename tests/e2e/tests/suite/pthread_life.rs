@@ -3,7 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use unspin_e2e::{
-    Recorder, Run, World, assert_same, build, build_library, is_the_same_metered, survives_the_meter,
+    LEVELS, Recorder, Run, Waits, World, assert_same, build, build_library, is_the_same_metered,
+    survives_the_meter,
 };
 use unspin_meter::{Config, Level};
 
@@ -73,6 +74,40 @@ fn a_recording_that_is_full() {
         assert_same(source, format!("metered in {pages} pages"), &bare, &metered);
         assert!(!recorder.snapshot().unrecorded.is_nothing(), "{source} fits into {pages} pages");
     }
+}
+
+/// An access beyond the end of a mapped file raises SIGBUS. The program goes on, its own SIGBUS is its own, and a program
+/// that it executes inherits that SIGBUS is ignored.
+#[test]
+fn a_recording_that_is_truncated() {
+    let source = "pthread/shrinks";
+    let Some(program) = build(source) else { return };
+    let run = |world, left| Run::new(program.path(), world).args([left, "again"]);
+    let bare = run(World::Bare, "0").output();
+    assert_eq!(bare.status.code(), Some(7), "{bare}");
+    for level in LEVELS {
+        for left in ["0", "4096", "40000", "other"] {
+            let recorder = Recorder::create(level);
+            let whole = size(&recorder);
+            let metered = run(World::Kernel, left).record(&recorder).output();
+            assert_same(source, format!("metered at level {level}, {left} left"), &bare, &metered);
+            assert!(size(&recorder) < whole, "{metered}");
+        }
+    }
+    let recorder = Recorder::create(Level::Full);
+    let polling = run(World::Kernel, "0").waits(Waits::Forced).record(&recorder).output();
+    assert_same(source, "metered, with waits that poll", &bare, &polling);
+    // Under an engine SIGBUS has the default action in a program that is executed.
+    let run = |world| Run::new(program.path(), world).args(["0"]);
+    let bare = run(World::Bare).output();
+    for world in World::ENGINES {
+        let recorder = Recorder::create(Level::Full);
+        assert_same(source, format!("metered on {world}"), &bare, &run(world).record(&recorder).output());
+    }
+}
+
+fn size(recorder: &Recorder) -> u64 {
+    std::fs::metadata(recorder.path()).expect("it is there").len()
 }
 
 /// The constructor of a library that is loaded after ours runs before ours, and its destructor behind ours.
