@@ -39,7 +39,7 @@
 mod latch;
 mod list;
 #[cfg(all(test, loom))]
-mod models;
+pub(crate) mod models;
 mod node;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -179,12 +179,7 @@ impl Condition {
         if !self.list.is_empty() {
             self.acquire_latch();
             // SAFETY: the latch is held; all nodes in the list are alive.
-            unsafe {
-                self.list.each(|node, _| {
-                    found = node.object() == object;
-                    if found { VisitNext::Stop } else { VisitNext::Continue }
-                });
-            }
+            found = unsafe { self.list.has(object) };
             self.latch.release();
         }
         found
@@ -227,12 +222,11 @@ impl Condition {
         self.acquire_latch();
         // SAFETY: the latch is held; all nodes in the list are alive, and a `QUEUED` node lives until it is woken.
         unsafe {
-            self.list.each(|node, position| {
+            self.list.each_of_all(|node, position| {
                 if node.resolve(state::QUEUED).is_ok() {
                     self.list.remove(position);
                     everyone.add(node);
                 }
-                VisitNext::Continue
             });
         }
         self.latch.release();
@@ -304,10 +298,7 @@ impl Condition {
         // SAFETY: the latch is held; all nodes in the list are alive. A node may be freed as soon as its state has
         // changed, hence it is removed without being touched, and woken by its address.
         unsafe {
-            self.list.each(|node, position| {
-                if node.object() != object {
-                    return VisitNext::Continue;
-                }
+            self.list.each(object, |node, position| {
                 let word = core::ptr::from_ref(node.word());
                 let Ok(before) = node.resolve(state::SIGNALLED) else { return VisitNext::Continue };
                 self.list.remove(position);
@@ -333,8 +324,8 @@ impl Condition {
         self.acquire_latch();
         // SAFETY: the latch is held; all nodes in the list are alive, and a `QUEUED` node lives until it is woken.
         unsafe {
-            self.list.each(|node, position| {
-                if node.object() == object && node.resolve(state::QUEUED).is_ok() {
+            self.list.each(object, |node, position| {
+                if node.resolve(state::QUEUED).is_ok() {
                     self.list.remove(position);
                     let waits_its_turn =
                         node.priority() == 0 && *mutex.get_or_insert(node.mutex()) == node.mutex();

@@ -18,8 +18,9 @@
 //!
 //! Rust programs use the locks through [`api`], the adaptor to `lock_api`.
 //!
-//! [`Condition`] is a condition variable that works with any of the locks. [`Barrier`] is libc's barrier with a wait
-//! that the caller supplies.
+//! [`Condition`] is a condition variable that works with any of the locks; a [`ConditionTable`] has the waiters of many.
+//! [`Barrier`] is libc's barrier with a wait that the caller supplies. [`handover`] is for a library that replaces libc's
+//! locks, and has to hand them back while threads use them.
 //!
 //! An algorithm decides which thread acquires next. A [`waiting`] policy decides how a waiter spends its time.
 #![warn(missing_docs)]
@@ -29,7 +30,9 @@ pub mod api;
 mod backoff;
 mod barrier;
 mod condition;
+mod condition_table;
 mod fair;
+pub mod handover;
 mod host;
 mod kind;
 mod mcs;
@@ -48,7 +51,9 @@ pub mod waiting;
 
 pub use barrier::{Barrier, BarrierRole, Word};
 pub use condition::{Condition, LeaveReason, LeaveResult, Node, WaitEnd};
+pub use condition_table::{ConditionTable, Waiters};
 pub use fair::Fair;
+pub use handover::HandOver;
 pub use kind::{LockKind, LockVisitor, UnknownLockKind};
 pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};

@@ -1,7 +1,8 @@
 //! Code whose calls of libc bypass the hooks. The dynamic linker binds a library that is loaded with `RTLD_DEEPBIND`, or
 //! in a namespace of its own (`dlmopen`), to libc directly. Such code and the program may share a mutex or a condition.
 //!
-//! So this module looks at the arguments of these functions. From the first such call on nothing is replaced any more:
+//! So this module looks at the arguments of these functions. The protocol of what follows is that of
+//! [`unspin_locks::handover`]. From the first such call on nothing is replaced any more:
 //! conditions are libc's (waiters of ours are woken), and a mutex of ours becomes libc's when a thread of the program next
 //! acquires it, or waits with it. A mutex that a thread of the program holds at that moment is ours until it is released.
 //!
@@ -14,26 +15,25 @@ use crate::swap;
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 use libc::{LM_ID_BASE, RTLD_DEEPBIND};
-use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use unspin_locks::HandOver;
 use unspin_sys::{Errno, entry_that_looks};
 
-/// Whether there is, or may be, such code. Relaxed: each reader has its own argument why it sees the flag in time.
-static FOUND: AtomicBool = AtomicBool::new(false);
+/// Whether there is, or may be, such code. Each reader has its own argument why it sees that in time.
+pub static HAND_OVER: HandOver = HandOver::NOT_BEGUN;
 
 /// Whether there is, or may be, code whose calls bypass the hooks.
 #[inline(always)]
 pub fn exists() -> bool {
-    FOUND.load(Relaxed)
+    HAND_OVER.has_begun()
 }
 
 /// To be called before such code gets into the process.
 #[cold]
 fn found() {
-    // SeqCst: seen by every thread that enters a bucket of the waiters after `give_up` has left it.
-    if !FOUND.swap(true, SeqCst) {
+    if HAND_OVER.begin() {
         swap::give_up();
     }
-    // By every thread that loads such code: another thread may have set the flag only just now.
+    // By every thread that loads such code: another thread may have begun only just now.
     swap::shared::settle();
 }
 

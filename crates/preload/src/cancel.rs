@@ -45,19 +45,21 @@ const WORDS: usize = 384;
 
 /// Finds `cancelhandling`: the only word that has one bit more while the thread may be cancelled anywhere. Cancellation is
 /// disabled meanwhile: a thread that uses the library before its constructor may have been cancelled already.
+// Not part of its caller's frame: a program may have little stack.
+#[inline(never)]
 fn find_handling() {
     let state = cancel_state(DISABLED);
-    let before = words();
+    let before: [u32; WORDS] = core::array::from_fn(word);
     let kind = cancellation(ASYNCHRONOUS);
-    let meanwhile = words();
+    let mut changed = (0..WORDS).map(|n| (n, word(n))).filter(|&(n, meanwhile)| before[n] != meanwhile);
+    let (changed, other) = (changed.next(), changed.next());
     cancellation(kind);
-    let after = words();
+    let after = changed.map(|(n, _)| word(n));
     cancel_state(state);
-    let mut changed = (0..WORDS).filter(|&n| before[n] != meanwhile[n]);
-    if let (Some(n), None) = (changed.next(), changed.next())
-        && before[n] == after[n]
+    if let (Some((n, meanwhile)), None) = (changed, other)
+        && Some(before[n]) == after
         && before[n] & (TYPE | ANNOUNCED | ARRIVED) == 0
-        && meanwhile[n] == before[n] | TYPE
+        && meanwhile == before[n] | TYPE
     {
         // Relaxed: see there.
         HANDLING.store(4 * n, Relaxed);
@@ -75,10 +77,10 @@ fn cancel_state(state: c_int) -> c_int {
     before
 }
 
-/// The beginning of the calling thread's `struct pthread`.
-fn words() -> [u32; WORDS] {
+/// One of the first [`WORDS`] words of the calling thread's `struct pthread`.
+fn word(n: usize) -> u32 {
     // SAFETY: pthread_self(3) of glibc is the address of a `struct pthread`, which is longer. Volatile: libc writes to it.
-    unsafe { (libc::pthread_self() as *const [u32; WORDS]).read_volatile() }
+    unsafe { (libc::pthread_self() as *const u32).add(n).read_volatile() }
 }
 
 /// Returns when a cancellation that was announced to the thread has arrived. glibc announces it to a thread that may be

@@ -42,6 +42,8 @@ pub fn is_closed() -> bool {
 
 /// Whether a filter was installed before this image was executed, by a container or a launcher. Nothing tells which
 /// calls such a filter forbids.
+// Not part of its caller's frame: a program may have little stack.
+#[inline(never)]
 pub fn was_inherited() -> bool {
     let mut buffer = [0; 4096];
     let text = file::read_small(c"/proc/self/status", &mut buffer).unwrap_or_default();

@@ -99,6 +99,20 @@ fn small_stack_suffices() {
     }
 }
 
+/// How much is left of a limit of a few pages is a matter of chance: the kernel chooses where a stack begins. So the program
+/// is started many times.
+#[test]
+fn program_that_starts_with_six_pages_of_stack_starts_under_the_library() {
+    unpack();
+    let script =
+        "ulimit -s 24; for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do /bin/true || exit 1; done";
+    for replaced in [["--waits", "system"], ["--waits", "poll"]] {
+        let arguments = [&["run"], replaced.as_slice(), &["sh", "-c", script]].concat();
+        let (_, err, code) = limited("true", &arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {err}");
+    }
+}
+
 #[test]
 fn few_descriptors_lose_neither_the_exit_code_nor_a_folder() {
     unpack();

@@ -92,6 +92,23 @@ impl Model {
     }
 }
 
+/// [`Condition::wait`] for models of what is built on it: a thread that a deadlock unwinds does not touch the condition,
+/// which would be a second panic.
+pub(crate) fn wait(condition: &Condition, unlock: impl FnOnce(), lock: impl FnOnce()) {
+    let node = Node::new(0);
+    // SAFETY: the node leaves, and `pass_on` is called.
+    unsafe {
+        condition.enqueue(&node);
+        unlock();
+        while let Some(state) = node.must_sleep_on() {
+            park::wait(node.word(), state, None);
+        }
+        condition.leave(&node, LeaveReason::Returns);
+        lock();
+        node.pass_on();
+    }
+}
+
 fn model() -> Arc<Model> {
     Arc::new(Model::default())
 }

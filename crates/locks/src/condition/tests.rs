@@ -93,12 +93,81 @@ fn signal_and_broadcast_reach_the_waiters_of_their_object_only() {
     condition.retire();
 }
 
+/// A signal looks at one waiter of each object until it has found its own, however many threads wait for the others.
+#[test]
+fn waiters_of_other_objects_are_passed_in_one_step_for_each_object() {
+    let condition = Condition::NEW;
+    let crowd = waiting_for(&condition, &[1; 1000]);
+    let few = waiting_for(&condition, &[2, 3, 2]);
+    // SAFETY: no other thread uses the condition.
+    let steps = || unsafe { condition.list.rings().count() };
+    assert_eq!(steps(), 3);
+    condition.signal_for(2);
+    assert_eq!((woken(&few), steps()), (vec![true, false, false], 3));
+    condition.broadcast_for(2);
+    assert_eq!((woken(&few), steps()), (vec![true, false, true], 2));
+    condition.broadcast_for(1);
+    assert_eq!((woken(&crowd)[0], steps()), (true, 1));
+    condition.signal_for(3);
+    assert_eq!((woken(&few), steps()), (vec![true; 3], 0));
+    for node in crowd.iter().chain(&few) {
+        leave(&condition, node, LeaveReason::Returns);
+        pass_on(node);
+    }
+    condition.retire();
+}
+
+/// Waiters of three objects come and leave, and are signalled, at random: compared with a list that is searched.
+#[test]
+fn waiters_are_in_order_whoever_leaves_and_whichever_object_is_signalled() {
+    let condition = Condition::NEW;
+    let mut waiting: Vec<Pin<Box<Node>>> = Vec::new();
+    // Knuth's generator for 64 bits (MMIX).
+    let mut random = 1u64;
+    let mut below = |limit: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % limit
+    };
+    for _ in 0..20_000 {
+        match below(8) {
+            0..4 if waiting.len() < 40 => {
+                let node = Box::pin(Node::new(below(3) as u32).for_object(below(3)));
+                // SAFETY: the node is boxed, and leaves below.
+                unsafe { condition.enqueue(&node) };
+                waiting.push(node);
+            }
+            0..6 if !waiting.is_empty() => {
+                let node = waiting.remove(below(waiting.len()));
+                assert_eq!(leave(&condition, &node, LeaveReason::Returns), LeaveResult::Unsignalled);
+                assert!(node.object() < 3);
+            }
+            _ => {
+                let object = below(3);
+                let of_object = |node: &&Pin<Box<Node>>| node.object() == object;
+                let first = waiting.iter().filter(of_object).map(|node| node.priority()).max();
+                assert_eq!(condition.has_waiters_for(object), first.is_some());
+                condition.signal_for(object);
+                if let Some(priority) = first {
+                    let is_next = |node: &Pin<Box<Node>>| of_object(&node) && node.priority() == priority;
+                    let node =
+                        waiting.remove(waiting.iter().position(is_next).expect("one has the priority"));
+                    assert_eq!(leave(&condition, &node, LeaveReason::Returns), LeaveResult::Signalled);
+                }
+            }
+        }
+    }
+    for node in &waiting {
+        assert_eq!(leave(&condition, node, LeaveReason::Returns), LeaveResult::Unsignalled);
+    }
+    condition.retire();
+}
+
 #[test]
 fn everyone_is_woken_at_once_whatever_the_object_and_the_mutex() {
     let condition = Condition::NEW;
-    let nodes = waiting_for(&condition, &[1, 2, 1]);
+    let nodes = waiting_for(&condition, &[1, 2, 1, 3, 2]);
     condition.wake_everyone();
-    assert_eq!(woken(&nodes), [true; 3]);
+    assert_eq!(woken(&nodes), [true; 5]);
     for node in &nodes {
         assert!(!node.is_followed());
         assert_eq!(leave(&condition, node, LeaveReason::Returns), LeaveResult::Signalled);

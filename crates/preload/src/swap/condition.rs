@@ -1,7 +1,7 @@
 //! Condition variables, in a process whose mutexes are replaced: the wait of libc's condition would release libc's
 //! lock.
 //!
-//! Their waiters are in a table ([`waiters`](super::waiters)), and the words of the `pthread_cond_t` stay libc's.
+//! Their waiters are in a table ([`waiters`]), and the words of the `pthread_cond_t` stay libc's.
 //! Process-shared conditions stay libc's: [`shared`](super::shared).
 //!
 //! A wait is a cancellation point. Its sleep is the only place where the thread allows asynchronous cancellation, as in
@@ -12,7 +12,7 @@
 
 use super::mutex::{Acquisition, Mutex, Released, Tried};
 use super::plan::{self, Conditions};
-use super::waiters::Waiters;
+use super::waiters;
 use crate::bypass;
 use crate::cancel::{
     _pthread_cleanup_pop, _pthread_cleanup_push, ASYNCHRONOUS, Buffer, DEFERRED, cancellation, end_of_sleep,
@@ -26,7 +26,7 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use libc::{EOWNERDEAD, ETIMEDOUT};
-use unspin_locks::{LeaveReason, LeaveResult, Node, Until, Waited};
+use unspin_locks::{LeaveReason, LeaveResult, Node, Until, Waited, Waiters};
 use unspin_sys::futex::{Wake, private as futex};
 use unspin_sys::{clock, sched};
 use unspin_waiting::CheckKind;
@@ -39,7 +39,7 @@ pub enum Owner {
     /// libc's, in a process in which its waiters may have replaced mutexes.
     Shared,
     /// Ours.
-    Ours(Waiters),
+    Ours(Waiters<'static>),
 }
 
 /// The implementation of a condition. From the moment on at which code may bypass the hooks, libc serves the private ones
@@ -55,7 +55,7 @@ pub fn owner(condition: &ConditionLayout) -> Owner {
     } else if bypass::exists() {
         Owner::Libc
     } else {
-        Owner::Ours(Waiters::of(condition))
+        Owner::Ours(waiters::of(condition))
     }
 }
 
@@ -88,7 +88,7 @@ pub struct Seen {
 
 /// The data of a waiting thread that its clean-up needs.
 struct Waiter<'wait> {
-    waiters: Waiters,
+    waiters: Waiters<'static>,
     node: &'wait Node,
     mutex: Mutex<'wait>,
     hook: Hook,
@@ -133,7 +133,7 @@ pub fn wait_in_libc(mutex: Mutex<'_>, waits: impl FnOnce(&MutexLayout) -> c_int)
 /// pthread_cond_wait(3) and its variants with a deadline. `in_libc` is libc's function, for a wait that cannot be ours any
 /// more.
 pub fn wait(
-    waiters: Waiters,
+    ours: Waiters<'static>,
     mutex: Mutex<'_>,
     until: Option<Until>,
     hook: Hook,
@@ -141,30 +141,37 @@ pub fn wait(
 ) -> Outcome {
     let before = cancellation(DEFERRED);
     // The order is by real-time priority, in which the kernel would also wake sleeping threads.
-    let node = waiters.node(sched::real_time_priority(), mutex.words().as_ptr());
+    let node = ours.node(sched::real_time_priority(), mutex.words().as_ptr());
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     // SAFETY: 1. the node stays in place until it has left the condition and has woken its successor (`pass_on`), here
     // or in `cancelled`; 2. the buffer is popped before this function returns.
     unsafe {
-        if !waiters.enqueue(&node) {
+        if !waiters::enqueue(ours, &node) {
             cancellation(before);
             return wait_in_libc(mutex, in_libc);
         }
         let Released { code, is_user_of_libcs } = mutex.unlock_to_wait();
         if code != 0 {
-            waiters.leave(&node, LeaveReason::Cancelled);
+            ours.leave(&node, LeaveReason::Cancelled);
             node.pass_on();
             cancellation(before);
             return Outcome::by_libc(code);
         }
         let has_mutex = Cell::new(false);
-        let waiter =
-            Waiter { waiters, node: &node, mutex, hook, cancellation: before, is_user_of_libcs, has_mutex };
+        let waiter = Waiter {
+            waiters: ours,
+            node: &node,
+            mutex,
+            hook,
+            cancellation: before,
+            is_user_of_libcs,
+            has_mutex,
+        };
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
         let waited = sleep(&waiter, until);
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
         let is_timeout =
-            waiters.leave(&node, LeaveReason::Returns) == LeaveResult::Unsignalled && !node.is_stranded();
+            ours.leave(&node, LeaveReason::Returns) == LeaveResult::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
         let Acquisition { code, waited: mutex } = waiter.acquire_again(waiter.has_mutex.get());
         cancellation(before);

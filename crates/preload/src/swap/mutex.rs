@@ -5,15 +5,13 @@
 //! not checked for its owner.
 //!
 //! Once code [bypasses](crate::bypass) the hooks, a mutex must be libc's for everyone. The thread that acquires our lock
-//! then *hands the mutex to libc*: it stores libc's tag while it has our lock, acquires libc's lock, and releases ours.
-//! Threads that wait for our lock, or have read the tag before, get our lock one after another and do the same. So each
-//! acquisition of our lock looks for the flag afterwards. If it is not set, no mutex was handed over before: the thread
-//! that did so had seen the flag before it released our lock.
+//! then moves the mutex to libc ([`two_locks`] has the protocol). So each acquisition of our lock looks afterwards whether
+//! there is such code.
 
 use super::algorithm::{Algorithm, Fast};
 use super::mutex_impl::MutexImpl;
 use super::plan;
-use super::tag::{Tag, Type};
+use super::tag::{FAST_KIND, Tag, Type};
 use crate::bypass;
 use crate::glibc::mutex::{MutexLayout, current_tid};
 use crate::waits::{Ended, Look, Wait};
@@ -21,6 +19,7 @@ use crate::watch::Hook;
 use core::ffi::c_int;
 use core::time::Duration;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
+use unspin_locks::handover::two_locks::{self, OwnerCheck, TwoLocks};
 use unspin_locks::{Clock, RawLock, Until, Waited};
 use unspin_sys::tid;
 use unspin_waiting::CheckKind;
@@ -104,31 +103,66 @@ pub fn lock_fast(mutex: &MutexLayout) -> Option<c_int> {
 #[cold]
 #[inline(never)]
 fn move_fast_to_libc(mutex: &MutexLayout) -> c_int {
-    move_to_libc(mutex, unlock_in_place, MutexLayout::libc_lock)
+    match Algorithm::of(FAST_KIND) {
+        Some(algorithm) => move_to_libc(mutex, algorithm, MutexLayout::libc_lock),
+        None => unreachable!("the lock of the fast path is ours"),
+    }
 }
 
-/// [`RawLock::unlock`] of the lock of the fast path.
-///
-/// # Safety
-/// As there.
-unsafe fn unlock_in_place(mutex: &MutexLayout) {
-    // SAFETY: the caller's promise.
-    unsafe { mutex.lock_in_place::<Fast>().unlock() }
-}
-
-/// Hands a mutex to libc, for a thread that has acquired our lock in it and is not noted as its owner. `unlock` releases that
-/// lock, and `lock` is a function of libc that acquires the mutex. Returns the code of the latter.
+/// [`two_locks::move_to_libc`]. `lock` is a function of libc that acquires the mutex. Returns its code.
 #[cold]
 fn move_to_libc(
-    mutex: &MutexLayout,
-    unlock: unsafe fn(&MutexLayout),
+    words: &MutexLayout,
+    algorithm: &Algorithm,
     lock: impl FnOnce(&MutexLayout) -> c_int,
 ) -> c_int {
-    Tag::move_to_libc(mutex);
-    let code = lock(mutex);
-    // SAFETY: this thread has the lock.
-    unsafe { unlock(mutex) };
-    code
+    two_locks::move_to_libc(Replaced { words, algorithm }, || lock(words))
+}
+
+/// A mutex that contains a lock of ours, beside libc's.
+#[derive(Clone, Copy)]
+struct Replaced<'mutex> {
+    words: &'mutex MutexLayout,
+    algorithm: &'mutex Algorithm,
+}
+
+impl TwoLocks for Replaced<'_> {
+    fn is_libcs(self) -> bool {
+        Tag::of(self.words) == Tag::LIBC
+    }
+
+    fn make_libcs(self) {
+        Tag::move_to_libc(self.words);
+    }
+
+    fn has_libcs_locked(self) -> bool {
+        self.words.has_owner()
+    }
+
+    fn has_ours_locked(self) -> bool {
+        (self.algorithm.is_locked)(self.words)
+    }
+
+    unsafe fn unlock_ours(self) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.algorithm.unlock)(self.words) };
+    }
+
+    fn is_mine(self) -> bool {
+        self.words.is_mine()
+    }
+
+    fn disown(self) {
+        self.words.disown();
+    }
+
+    fn depth(self) -> u32 {
+        self.words.depth()
+    }
+
+    fn set_depth(self, depth: u32) {
+        self.words.set_depth(depth);
+    }
 }
 
 /// Locks a normal mutex, in a thread whose id is known. A function of its own, so that [`lock_known`] needs no stack.
@@ -136,7 +170,7 @@ fn move_to_libc(
 fn lock_normal(mutex: &MutexLayout, algorithm: &Algorithm) -> c_int {
     (algorithm.lock)(mutex);
     if bypass::exists() {
-        return move_to_libc(mutex, algorithm.unlock, MutexLayout::libc_lock);
+        return move_to_libc(mutex, algorithm, MutexLayout::libc_lock);
     }
     mutex.own(tid::cached());
     0
@@ -493,7 +527,7 @@ impl<'mutex> Mutex<'mutex> {
             if let Some(wake) = others {
                 wake()
             }
-            let code = move_to_libc(self.words, algorithm.unlock, MutexLayout::libc_lock);
+            let code = move_to_libc(self.words, algorithm, MutexLayout::libc_lock);
             // libc counts the thread as one more user, but it has stayed one during its wait.
             self.count_once();
             return Acquisition::by_libc(code);
@@ -512,40 +546,18 @@ impl<'mutex> Mutex<'mutex> {
     /// owner, and is not the thread's, is left as it is: libc's wait refuses it (EPERM), as it compares the same word.
     pub fn hand_to_libc(self) {
         let MutexImpl::Lock(algorithm, of) = *self.served_by else { return };
-        if of != Type::Normal && !self.words.is_mine() || self.is_libcs_by_now(algorithm) {
-            return;
-        }
-        // libc's wait finds its own lock free, and refuses it too.
-        if of == Type::ErrorCheck && !(algorithm.is_locked)(self.words) {
-            return;
-        }
-        let depth = self.words.depth();
-        self.words.disown();
-        self.words.set_depth(0);
-        move_to_libc(self.words, algorithm.unlock, MutexLayout::libc_lock);
-        self.words.set_depth(depth);
+        let check = match of {
+            Type::Normal => OwnerCheck::None,
+            Type::Recursive => OwnerCheck::Owner,
+            Type::ErrorCheck => OwnerCheck::LockedAndOwner,
+        };
+        let replaced = Replaced { words: self.words, algorithm };
+        two_locks::move_held_to_libc(replaced, check, &bypass::HAND_OVER, || self.words.libc_lock());
     }
 
-    /// Whether a mutex in which this call has found the tag of our lock is to be released by libc: it was locked by code that
-    /// bypasses the hooks, and is released by a function that does not. It is libc's from then on.
-    ///
-    /// That our lock is locked does not say that this call is to release it. Another thread may have acquired it after
-    /// this call read the tag, to hand the mutex to libc ([`move_to_libc`]); it waits for libc's lock now, which this call is to
-    /// release. There are two signs of that:
-    ///
-    /// - libc's lock is locked and this thread is its owner. The other thread writes no owner before it has libc's lock.
-    /// - The tag is libc's by now. The other thread stores it once it has our lock, so no other thread has had that since.
-    ///   This sign is for a normal mutex that another thread than its owner releases.
+    /// [`two_locks::is_libcs_by_now`].
     fn is_libcs_by_now(self, algorithm: &Algorithm) -> bool {
-        if !bypass::exists() {
-            return false;
-        }
-        let is = Tag::of(self.words) == Tag::LIBC
-            || self.words.has_owner() && (self.words.is_mine() || !(algorithm.is_locked)(self.words));
-        if is {
-            Tag::move_to_libc(self.words);
-        }
-        is
+        two_locks::is_libcs_by_now(Replaced { words: self.words, algorithm }, &bypass::HAND_OVER)
     }
 
     /// The answer to a thread that acquires a mutex which it owns already. `None` if it does not own it, or if the mutex
@@ -580,7 +592,7 @@ impl<'mutex> Mutex<'mutex> {
         in_libc: impl FnOnce(&MutexLayout) -> c_int,
     ) -> Acquisition {
         if bypass::exists() {
-            return Acquisition::by_libc(move_to_libc(self.words, algorithm.unlock, in_libc));
+            return Acquisition::by_libc(move_to_libc(self.words, algorithm, in_libc));
         }
         self.words.own(current_tid());
         if of == Type::Recursive {

@@ -454,6 +454,9 @@ fn take_in(plan: &mut Plan, room: &'static mut [u8; TEXT], path: &CStr) -> Resul
 
 /// Whether the plan's folder is gone. A process that outlives the plan's creator and starts another program should not
 /// get an error message because of that.
+// Not part of its caller's frame: a program may have little stack.
+#[cold]
+#[inline(never)]
 fn is_dropped(path: &CStr) -> bool {
     let mut folder = [0; 4096];
     let length = path.to_bytes().iter().rposition(|&byte| byte == b'/').unwrap_or(0);

@@ -14,7 +14,7 @@
 
 use crate::glibc::mutex::{INHERITS, MutexLayout};
 use unspin_locks::LockKind;
-use unspin_sync::atomic::Ordering::Relaxed;
+use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// The value of the tag; see the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +37,9 @@ impl Type {
     pub const ALL: [Type; 3] = [Type::Normal, Type::Recursive, Type::ErrorCheck];
 }
 
+/// The kind of lock for which there is a fast path.
+pub const FAST_KIND: LockKind = LockKind::Adaptive;
+
 const MAGIC: u16 = 0xB5 << 8;
 
 impl Tag {
@@ -45,7 +48,7 @@ impl Tag {
     /// The mutex stays libc's.
     pub const LIBC: Tag = Tag::new(LockKind::System, Type::Normal);
     /// The tag for which the fast path checks.
-    pub const FAST: Tag = Tag::new(LockKind::Adaptive, Type::Normal);
+    pub const FAST: Tag = Tag::new(FAST_KIND, Type::Normal);
 
     /// The tag of a mutex of this type that is replaced by a lock of this kind.
     pub const fn new(kind: LockKind, of: Type) -> Tag {
@@ -55,20 +58,23 @@ impl Tag {
     /// The tag of this mutex, or whatever its sixteen bits contain.
     #[inline(always)]
     pub fn of(mutex: &MutexLayout) -> Tag {
-        // Relaxed, here and below: only the tag itself is published.
-        Tag(mutex.tag().load(Relaxed))
+        // Acquire: partner of the Release in `move_to_libc`.
+        Tag(mutex.tag().load(Acquire))
     }
 
     /// Stores the decision, and returns it. If another thread has replaced `seen` meanwhile, returns that thread's
     /// decision as an error: it holds.
     pub fn decide(mutex: &MutexLayout, seen: Tag, decision: Tag) -> Result<Tag, Tag> {
-        let exchanged = mutex.tag().compare_exchange(seen.0, decision.0, Relaxed, Relaxed);
+        // Relaxed, here and in `forget`: only the tag itself is published. Acquire: as in `of`.
+        let exchanged = mutex.tag().compare_exchange(seen.0, decision.0, Relaxed, Acquire);
         exchanged.map(|_| decision).map_err(Tag)
     }
 
     /// The mutex is libc's from now on. To be called by a thread that has the lock in it, or knows that no thread has it.
     pub fn move_to_libc(mutex: &MutexLayout) {
-        mutex.tag().store(Tag::LIBC.0, Relaxed);
+        // Release: partner of the Acquire in `of`: a thread that reads the tag may acquire libc's lock before this one does, and
+        // sees what the last owner of our lock has written.
+        mutex.tag().store(Tag::LIBC.0, Release);
     }
 
     /// Removes the decision.

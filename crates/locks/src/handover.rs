@@ -1,0 +1,19 @@
+//! The hand-over to libc, for a library that replaces the mutexes and conditions of a program in place: code has got into the
+//! process that calls libc directly. From then on libc's locks must be the only ones, though threads hold ours and wait
+//! for them at that moment.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `begun` | [`HandOver`]: whether it has begun |
+//! | [`two_locks`] | a mutex: our lock lies beside libc's |
+//! | [`stand_in`] | a condition that is libc's, with waiters whose mutex is ours |
+//!
+//! The conditions that are ours are in a [`ConditionTable`](crate::ConditionTable).
+
+mod begun;
+#[cfg(all(test, loom))]
+mod models;
+pub mod stand_in;
+pub mod two_locks;
+
+pub use begun::HandOver;

@@ -1,0 +1,4 @@
+//! The hand-over under loom.
+
+mod conditions;
+mod mutexes;
