@@ -217,15 +217,11 @@ impl<'o> CheckedRequest<'o> {
         }?;
         if let Some(shop) = &self.shop {
             // The commands that were measured have a database that is gone when the report is read.
-            report.command = words(&self.options.command);
-            report.applied_to = shop.applied_to.as_deref().map_or_else(|| report.command.clone(), words);
+            report.command.clone_from(&self.options.command);
+            report.applied_to = shop.applied_to.clone().unwrap_or_else(|| report.command.clone());
         }
         Ok(Some(report))
     }
-}
-
-fn words(command: &[OsString]) -> Vec<String> {
-    command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// The names of the configurations that a command line compares; none if they must be searched for.

@@ -18,8 +18,8 @@ use super::format::{Scale, count, p_value, paragraph};
 use super::report::Report;
 use super::runner::{RunEnd, Trial};
 use std::collections::BTreeSet;
+use crate::shell;
 use std::fmt::{self, Formatter};
-use unspin_meter::shell_line;
 use unspin_stats::{
     Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
 };
@@ -92,7 +92,7 @@ impl fmt::Display for LockTables<'_> {
 
 impl Text<'_> {
     fn heading(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", paragraph(&shell_line(&self.0.command), 0))?;
+        write!(f, "{}", paragraph(&shell::line(&self.0.command), 0))?;
         if let Some(service) = &self.0.service {
             write!(f, "{}", paragraph(&format!("Loaded by: {}", service.load), 0))?;
         }
