@@ -9,6 +9,7 @@ use crate::paragraph::wrap;
 use crate::process::LockInUse;
 use crate::report::MeterReport;
 use crate::shell;
+use crate::stated_time;
 use crate::wait::Wait;
 use std::fmt::Write;
 
@@ -17,6 +18,11 @@ const MOST: usize = 20;
 
 pub(crate) fn write(report: &MeterReport, width: usize, text: &mut String) {
     advice_and_findings(report, width, text);
+    if text.contains("unspin prove ")
+        && let Some(note) = stated_time::note(report)
+    {
+        wrap(&note, width, text);
+    }
     locks_among_waits(report, width, text);
     left_out(report, text);
     held(report, text);

@@ -39,6 +39,8 @@ pub struct Report {
     pub reports_figure: Option<Comparison>,
     /// The run queue of the control, if `--runqueue` names it.
     pub run_queue: Option<RunQueue>,
+    /// The value of `--metric` that reads a rate in the program's output, if the wall time was measured.
+    pub rate_in_output: Option<String>,
     /// How the candidates were found, if the command line named none.
     pub search: Option<Search>,
     /// Kinds of mutex step by step: the figures of Rostedt 2008.
@@ -91,6 +93,7 @@ impl Report {
             applied_to: command.clone(),
             command,
             run_queue: program.run_queue,
+            rate_in_output: runner.figure.rate_in_output().map(str::to_owned),
             build: Build::THIS,
             cpu: (0..configurations.len()).map(shares).collect(),
             reports_figure: against_global(&configurations, &session),

@@ -3,6 +3,7 @@
 
 mod complete_runs;
 mod ended_early;
+mod fixed_time;
 mod locks;
 mod plan;
 mod rates;
@@ -51,6 +52,7 @@ impl fmt::Display for Text<'_> {
         self.heading(f)?;
         if !self.0.has_judged() {
             search::write_outcome(f, self.0)?;
+            fixed_time::write(f, self.0)?;
             search::write(f, self.0)?;
             plan::write(f, self.0)?;
             return self.place(f);
@@ -98,6 +100,7 @@ impl Text<'_> {
         }
         if self.0.has_judged() {
             summary::write(f, self.0)?;
+            fixed_time::write(f, self.0)?;
         }
         if self.0.interrupted {
             writeln!(f, "Interrupted: the results are those of the runs until then.")?;

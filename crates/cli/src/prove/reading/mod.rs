@@ -10,6 +10,7 @@ mod last_line;
 mod literal;
 mod number;
 mod rate;
+mod rate_expression;
 mod remark;
 mod unit;
 mod whole_figure;
@@ -18,6 +19,7 @@ use elsewhere::Position;
 pub use number::DecimalSign;
 use regex::{Captures, Regex, RegexBuilder};
 pub use unit::Unit;
+pub use rate_expression::rate_expression;
 use unspin_sys::printable;
 use whole_figure::{Marked, whole_figure};
 
