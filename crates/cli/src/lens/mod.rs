@@ -12,7 +12,7 @@ mod futex;
 mod kernel;
 mod lenses;
 pub mod live;
-mod next;
+pub mod next;
 mod off_cpu;
 pub mod reports;
 mod spaces;

@@ -2,8 +2,11 @@
 
 use super::observer::has_filter;
 use super::recorded_program::{RecordedProgram, processes_with};
+use crate::lens::next::{self, Next, Step};
+use crate::lens::subject::Subject;
 use crate::program::NEEDS_AN_END;
 use crate::programs_run;
+use std::ffi::OsString;
 use std::path::Path;
 use unspin_meter::{Recording, Snapshot};
 use unspin_sys::child::End;
@@ -43,6 +46,17 @@ pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
     (was_asked_to_end && text.contains("unspin prove ")).then(|| format!("{NEEDS_AN_END}."))
 }
 
+/// What to do next about a program of which nothing was recorded: the lens that needs no lock function of libc.
+pub fn add_lens(command: &[OsString], width: usize, text: &mut String) {
+    let next = Next::new(
+        "What its threads wait for, whatever their locks:",
+        Step::OffCpu,
+        &Subject::Program(command.to_vec()),
+    );
+    text.push('\n');
+    next::write(&next, width, text);
+}
+
 /// What to do about a recording that was too small.
 pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
     let missing = snapshot.unrecorded;
@@ -69,6 +83,14 @@ pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lens_is_named_by_a_command_that_can_be_typed() {
+        let mut text = String::from("No lock was recorded.\n");
+        add_lens(&["./a b".into(), "-x".into()], 80, &mut text);
+        let next = "    -> What its threads wait for, whatever their locks:\n       unspin meter --lens off-cpu './a b' -x\n";
+        assert_eq!(text, format!("No lock was recorded.\n\n{next}"));
+    }
 
     /// Issue 14: the meter advised `prove` for a server that only ^C ends.
     #[test]

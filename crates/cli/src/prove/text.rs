@@ -18,8 +18,8 @@ use super::configuration::Configuration;
 use super::format::{Scale, count, p_value, paragraph};
 use super::report::Report;
 use super::runner::{RunEnd, Trial};
-use std::collections::BTreeSet;
 use crate::shell;
+use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
 use unspin_stats::{
     Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
@@ -312,7 +312,7 @@ impl Text<'_> {
     fn caveats(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (steal, others) = self.0.session.disturbance.percent();
         let judgement = if steal + others >= DISTURBED_PERCENT {
-            " The intervals are wider for it; measure on a quiet machine."
+            " The intervals are wider for it; measure on a quiet machine (--wait-for-quiet)."
         } else {
             ""
         };
@@ -369,7 +369,7 @@ fn advised(ended: &str, advice: Option<&Advice>) -> String {
     match advice {
         Some(advice) if advice.rounds_more > ROUNDS_PRACTICAL => format!(
             "{ended} No practical number of rounds makes the intervals as narrow as ±{:.1} % (the widest, {}'s, has \
-             ±{:.1} %): measure on a quieter machine, or let the program run longer.",
+             ±{:.1} %): measure on a quieter machine (--wait-for-quiet), or let the program run longer.",
             100.0 * advice.half_width_target,
             advice.widest,
             100.0 * advice.half_width,
