@@ -229,11 +229,15 @@ fn blocked(report: &MeterReport, width: usize, text: &mut String) {
     let sum = || {
         format!(
             "Threads were off the CPUs for {} in all, for {} of it ready to run: {explained}",
-            time(blocked.off_cpu()),
-            time(blocked.runnable)
+            coarse(blocked.off_cpu()),
+            coarse(blocked.runnable)
         )
     };
+    let waited = blocked.for_locks + blocked.by_design + blocked.other_waits;
     let mut sentence = match blocked.unexplained() {
+        Some(_) if blocked.off_cpu().max(waited) < HARDLY_S => {
+            String::from("Threads were hardly ever off the CPUs.")
+        }
         // Up to one hundredth may be due to the rounding of the printed terms.
         Some(rest) if rest < -0.01 * blocked.off_cpu() => format!(
             "{}. These are {} more: of threads that computed before their first lock, too much CPU time is counted.",
@@ -248,8 +252,8 @@ fn blocked(report: &MeterReport, width: usize, text: &mut String) {
             time(rest)
         ),
         None => format!(
-            "Threads were off the CPUs for {explained}. How long for other reasons is not known: of {} of {} the \
-             kernel was not asked for the CPU time before they were gone.",
+            "Threads were off the CPUs for {explained}. How long for other reasons is not known, because the CPU \
+             time of {} of {} was not read before their end. unspin meter --lens off-cpu has the times of all threads.",
             blocked.unknown,
             threads(blocked.threads + blocked.unknown)
         ),
@@ -259,6 +263,14 @@ fn blocked(report: &MeterReport, width: usize, text: &mut String) {
     }
     text.push('\n');
     wrap(&sentence, width, text);
+}
+
+/// A shorter time off the CPUs is less than the kernel measures it by.
+const HARDLY_S: f64 = 1e-6;
+
+/// A time that the kernel has measured: it is not exact to nanoseconds.
+fn coarse(seconds: f64) -> String {
+    if seconds > 0.0 && seconds < HARDLY_S { "less than 1us".into() } else { time(seconds) }
 }
 
 fn threads(n: u64) -> String {

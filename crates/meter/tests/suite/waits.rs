@@ -458,6 +458,11 @@ fn polled_time_is_not_time_off_the_cpus() {
         text.contains("Threads were off the CPUs for 9.00s in all") && text.contains("the other 2.64s is in")
     );
     assert!(text.contains("They spun and polled for 1.00s, on the CPUs."), "{text}");
+    // A program that never waits.
+    let busy = Thread { tid: 0, lived: 2 * SECOND, on_cpu: 2 * SECOND - 1, runnable: 0, ..thread.clone() };
+    let computes = Image { threads: vec![busy], ..image(7, &[]) };
+    let text = self::report(vec![computes]).to_string();
+    assert!(text.contains("Threads were hardly ever off the CPUs.") && !text.contains("<1ns"), "{text}");
     // Some of the eight seconds on a CPU were before the first lock, at which the ten seconds begin.
     images[0].threads = vec![Thread { on_cpu: 8 * SECOND, ..thread }];
     let text = self::report(images).to_string().replace('\n', " ");
