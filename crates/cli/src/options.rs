@@ -130,12 +130,24 @@ fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
     }
     let name = option.strip_prefix("--")?;
     let all = CommandLine::command();
+    if let Some(meant) = command.and_then(|command| abbreviated(name, all.find_subcommand(command)?)) {
+        return Some(format!("`unspin {}` has no {option}: use --{meant}", command.unwrap_or_default()));
+    }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
     let with: Vec<String> =
         all.get_subcommands().filter(has).map(|command| format!("`unspin {}`", command.get_name())).collect();
     let command = all.find_subcommand(command?)?.get_name();
     (!with.is_empty())
         .then(|| format!("`unspin {command}` has no {option}: it is an option of {}", with.join(", ")))
+}
+
+/// The one long option of a command that has the name as a whole word: `time-budget` for `budget`. Clap looks for similar
+/// letters, and finds `quiet`.
+fn abbreviated(name: &str, command: &clap::Command) -> Option<String> {
+    let options = command.get_arguments().filter_map(clap::Arg::get_long);
+    let mut with = options.filter(|option| option.split('-').any(|word| word == name));
+    let first = with.next()?;
+    with.next().is_none().then(|| first.to_owned())
 }
 
 /// A time with a unit; a number without unit is in seconds.
@@ -269,6 +281,20 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn word_of_an_option_finds_the_option() {
+        let said = |words: &[&str]| {
+            let error = CommandLine::try_parse_from(words).unwrap_err();
+            misplaced(&error, words.get(1).copied())
+        };
+        for command in ["prove", "scale"] {
+            let line = said(&["unspin", command, "--budget", "9s", "ls"]).unwrap();
+            assert_eq!(line, format!("`unspin {command}` has no --budget: use --time-budget"));
+        }
+        let several = said(&["unspin", "prove", "--time", "9s", "ls"]);
+        assert_eq!(several, None, "--time-budget or --time-limit");
+    }
+
     fn times_are_parsed_with_units() {
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
