@@ -166,7 +166,7 @@ const RUN_HELP: &str = "\
 Exit code: that of the program, or
     2  the command line is wrong; or a plan, lock or call site that it names was not found
   125  unspin itself failed
-  126  the program cannot be executed, cannot be preloaded, or has nothing to replace
+  126  the program cannot be executed, or the preload library cannot be loaded into it or into what it starts (32 bits)
   127  the program does not exist
 
 Examples:
@@ -178,8 +178,9 @@ Examples:
 ///
 /// --mutex replaces pthread mutexes and --waits replaces wait policies: all of them, or single ones by the names that
 /// `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory).
-/// --runqueue chooses the run queue of a program that is built on the crate unspin-runqueue. Nothing is measured. Output and exit code are those of the program. If an entry replaced nothing, a line on standard error says so
-/// when the program has ended, with the reason.
+/// --runqueue chooses the run queue of a program that is built on the crate unspin-runqueue. Nothing is measured. Output and exit code are those of the program.
+/// If an entry replaced nothing, a line on standard error says so when the program has ended, with the reason; of a program in
+/// which there is nothing to replace, which runs as it is, only with --verbose.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--waits|--use-plan|--runqueue|--sysv> [OPTIONS] <COMMAND>...",
           group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan", "runqueue"]).required(true).multiple(true)))]
@@ -198,7 +199,7 @@ pub struct RunOptions {
     pub arena: Option<PathBuf>,
 
     /// Print at the end of the program how many mutexes and call sites each entry of --mutex, --waits and --use-plan replaced.
-    /// An entry that replaced nothing is always reported
+    /// Without it, only an entry that replaced nothing is reported, and that not of a program in which there is nothing to replace
     #[arg(long, short)]
     pub verbose: bool,
 
@@ -281,7 +282,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
     fn word_of_an_option_finds_the_option() {
         let said = |words: &[&str]| {
             let error = CommandLine::try_parse_from(words).unwrap_err();
@@ -295,6 +295,7 @@ mod tests {
         assert_eq!(several, None, "--time-budget or --time-limit");
     }
 
+    #[test]
     fn times_are_parsed_with_units() {
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
