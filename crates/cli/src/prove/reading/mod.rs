@@ -12,14 +12,16 @@ mod number;
 mod rate;
 mod rate_expression;
 mod remark;
+#[cfg(test)]
+mod testing;
 mod unit;
 mod whole_figure;
 
 use elsewhere::Position;
 pub use number::DecimalSign;
+pub use rate_expression::rate_expression;
 use regex::{Captures, Regex, RegexBuilder};
 pub use unit::Unit;
-pub use rate_expression::rate_expression;
 use unspin_sys::printable;
 use whole_figure::{Marked, whole_figure};
 
