@@ -3,7 +3,7 @@
 
 mod complete_runs;
 mod ended_early;
-mod fixed_time;
+pub mod fixed_time;
 mod locks;
 mod plan;
 mod rates;

@@ -2,6 +2,8 @@
 
 use super::super::format::paragraph;
 use super::super::report::Report;
+use super::super::service::Service;
+use std::ffi::OsString;
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
 use unspin_meter::{shell_line, stated_time};
@@ -26,11 +28,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if !report.session.analysis.comparisons.iter().all(|comparison| is_undecided(&comparison.verdict)) {
         return Ok(());
     }
-    // The first word is a program.
-    let command: Vec<String> = match &report.service {
-        Some(service) => vec![String::new(), service.load.clone()],
-        None => report.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-    };
+    let command = words(&report.command, report.service.as_ref());
     let timed = report.session.runs.iter().filter(|run| run.trial.value.is_ok());
     let mut runs: Vec<f64> = timed.map(|run| run.trial.elapsed_s).collect();
     if runs.is_empty() {
@@ -44,6 +42,31 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
             options.map_or(Ok(()), |options| writeln!(f, "  {options}"))
         }
         None => Ok(()),
+    }
+}
+
+/// What to say before the budget is spent, if a word of the command names the time of the metered run; none for other figures
+/// than the wall time.
+pub fn warning(
+    metric: &Metric,
+    command: &[OsString],
+    service: Option<&Service>,
+    metered_s: f64,
+) -> Option<String> {
+    let is_wall_time = metric.name == Metric::wall_time().name;
+    let stated = stated_time(&words(command, service), metered_s).filter(|_| is_wall_time)?;
+    Some(format!(
+        "the metered run took {}, and the command has the words {stated}. If they say how long the program runs, its time proves \
+         nothing: end this by ^C, and compare a rate that it prints (--metric)",
+        time(metered_s)
+    ))
+}
+
+/// The command that is timed. The first word is a program.
+fn words(command: &[OsString], service: Option<&Service>) -> Vec<String> {
+    match service {
+        Some(service) => vec![String::new(), service.load.clone()],
+        None => command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
     }
 }
 
@@ -101,6 +124,19 @@ mod tests {
         );
         let (text, _) = said(&command("server"), &[2.001, 2.003, 2.002, 2.001, 2.004, 2.0], None).unwrap();
         assert!(text.starts_with("Every run took 2.00s to 2.00s, with every candidate."), "{text}");
+    }
+
+    #[test]
+    fn warning_comes_before_the_budget_is_spent() {
+        let command: Vec<OsString> = ["bench", "-t", "2"].map(OsString::from).into();
+        let warned = |metric: &Metric, seconds| warning(metric, &command, None, seconds);
+        let wall = Metric::wall_time();
+        let text = warned(&wall, 2.02).unwrap();
+        assert!(
+            text.starts_with("the metered run took 2.02s, and the command has the words -t 2."),
+            "{text}"
+        );
+        assert_eq!((warned(&wall, 0.7), warned(&Metric::cpu_time(), 2.02)), (None, None));
     }
 
     #[test]
