@@ -130,12 +130,24 @@ fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
     }
     let name = option.strip_prefix("--")?;
     let all = CommandLine::command();
+    if let Some(meant) = command.and_then(|command| abbreviated(name, all.find_subcommand(command)?)) {
+        return Some(format!("`unspin {}` has no {option}: use --{meant}", command.unwrap_or_default()));
+    }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
     let with: Vec<String> =
         all.get_subcommands().filter(has).map(|command| format!("`unspin {}`", command.get_name())).collect();
     let command = all.find_subcommand(command?)?.get_name();
     (!with.is_empty())
         .then(|| format!("`unspin {command}` has no {option}: it is an option of {}", with.join(", ")))
+}
+
+/// The one long option of a command that has the name as a whole word: `time-budget` for `budget`. Clap looks for similar
+/// letters, and finds `quiet`.
+fn abbreviated(name: &str, command: &clap::Command) -> Option<String> {
+    let options = command.get_arguments().filter_map(clap::Arg::get_long);
+    let mut with = options.filter(|option| option.split('-').any(|word| word == name));
+    let first = with.next()?;
+    with.next().is_none().then(|| first.to_owned())
 }
 
 /// A time with a unit; a number without unit is in seconds.
@@ -154,7 +166,7 @@ const RUN_HELP: &str = "\
 Exit code: that of the program, or
     2  the command line is wrong; or a plan, lock or call site that it names was not found
   125  unspin itself failed
-  126  the program cannot be executed, cannot be preloaded, or has nothing to replace
+  126  the program cannot be executed, or the preload library cannot be loaded into it or into what it starts (32 bits)
   127  the program does not exist
 
 Examples:
@@ -166,8 +178,9 @@ Examples:
 ///
 /// --mutex replaces pthread mutexes and --waits replaces wait policies: all of them, or single ones by the names that
 /// `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory).
-/// --runqueue chooses the run queue of a program that is built on the crate unspin-runqueue. Nothing is measured. Output and exit code are those of the program. If an entry replaced nothing, a line on standard error says so
-/// when the program has ended, with the reason.
+/// --runqueue chooses the run queue of a program that is built on the crate unspin-runqueue. Nothing is measured. Output and exit code are those of the program.
+/// If an entry replaced nothing, a line on standard error says so when the program has ended, with the reason; of a program in
+/// which there is nothing to replace, which runs as it is, only with --verbose.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--waits|--use-plan|--runqueue|--sysv> [OPTIONS] <COMMAND>...",
           group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan", "runqueue"]).required(true).multiple(true)))]
@@ -186,7 +199,7 @@ pub struct RunOptions {
     pub arena: Option<PathBuf>,
 
     /// Print at the end of the program how many mutexes and call sites each entry of --mutex, --waits and --use-plan replaced.
-    /// An entry that replaced nothing is always reported
+    /// Without it, only an entry that replaced nothing is reported, and that not of a program in which there is nothing to replace
     #[arg(long, short)]
     pub verbose: bool,
 
@@ -266,6 +279,20 @@ mod tests {
                 + command.get_subcommands_mut().filter(|c| c.get_name() != "help").map(check).sum::<usize>()
         }
         assert!(check(&mut CommandLine::command()) > 20);
+    }
+
+    #[test]
+    fn word_of_an_option_finds_the_option() {
+        let said = |words: &[&str]| {
+            let error = CommandLine::try_parse_from(words).unwrap_err();
+            misplaced(&error, words.get(1).copied())
+        };
+        for command in ["prove", "scale"] {
+            let line = said(&["unspin", command, "--budget", "9s", "ls"]).unwrap();
+            assert_eq!(line, format!("`unspin {command}` has no --budget: use --time-budget"));
+        }
+        let several = said(&["unspin", "prove", "--time", "9s", "ls"]);
+        assert_eq!(several, None, "--time-budget or --time-limit");
     }
 
     #[test]

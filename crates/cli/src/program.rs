@@ -85,6 +85,15 @@ impl Program {
         Ok(program)
     }
 
+    /// The same for a program that is run without a measurement, which works without the preload library too.
+    pub fn find_runnable(command: &[OsString]) -> Result<Program, Error> {
+        let program = Program::find_any(command)?;
+        if !is_workload(&command[0]) {
+            reach::check_runnable(&program.path, &Creds::current())?;
+        }
+        Ok(program)
+    }
+
     /// Finds the program, which the preload library need not reach.
     pub fn find_any(command: &[OsString]) -> Result<Program, Error> {
         let (name, arguments) = command.split_first().expect("clap wants a command");

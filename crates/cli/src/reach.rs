@@ -31,6 +31,12 @@ pub fn check_launcher(path: &Path, creds: &Creds) -> Result<(), Error> {
     check_at(path, creds, Reached::Descendants, Depth(0))
 }
 
+/// Refuses only a file that cannot be executed, and one of which the dynamic linker would complain about the preload library. The
+/// library need not reach anything: the dynamic linker ignores `LD_PRELOAD` for a program with more privileges.
+pub fn check_runnable(path: &Path, creds: &Creds) -> Result<(), Error> {
+    check_at(path, creds, Reached::Nothing, Depth(0))
+}
+
 /// What the preload library must be able to reach.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reached {
@@ -38,6 +44,8 @@ enum Reached {
     Program,
     /// The program, or what it starts.
     Descendants,
+    /// Neither.
+    Nothing,
 }
 
 /// Whether any user may execute it. Whether this user may is left to exec.
@@ -90,14 +98,15 @@ fn check_at(path: &Path, creds: &Creds, reached: Reached, depth: Depth) -> Resul
     if depth.0 == 0 && is_shell_script(&head) {
         return check_script(path, Path::new(SHELL), creds, reached, depth);
     }
-    privileges(path, &metadata, creds).map_or(Ok(()), |(why, what)| {
+    let privileges = privileges(path, &metadata, creds).filter(|_| reached != Reached::Nothing);
+    privileges.map_or(Ok(()), |(why, what)| {
         refuse(format!(
             "{why}: the dynamic linker ignores LD_PRELOAD for it; run a copy without the {what} (cp)"
         ))
     })?;
     match linkage(&head) {
         None => Ok(()),
-        Some(Obstacle::OwnLinker(_)) if reached == Reached::Descendants || is_dynamic_linker(path) => Ok(()),
+        Some(Obstacle::OwnLinker(_)) if reached != Reached::Program || is_dynamic_linker(path) => Ok(()),
         Some(_) if Runtime::of_file(path).contains(&Runtime::Go) => {
             refuse(format!("is a Go program without libc. {}", Runtime::Go.advice().trim_end_matches('.')))
         }

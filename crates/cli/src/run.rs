@@ -32,7 +32,10 @@ use unspin_trace::Fullness;
 pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let inherited = inherited_descriptors();
     let arena = arena::of(options.sysv, options.arena.as_deref()).map_err(Error::Usage)?;
-    let program = run_queue_program::find(&options.command, options.replace.runqueue)?;
+    let program = match options.replace.runqueue {
+        None => Program::find_runnable(&options.command)?,
+        run_queue => run_queue_program::find(&options.command, run_queue)?,
+    };
     let plan = options.replace.compile(&program)?;
     let library = library::unpack()?;
     let engine = options.sysv.unwrap_or(Engine::Kernel);

@@ -52,7 +52,6 @@ mod tokens;
 #[cfg(not(loom))]
 mod advice;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 mod build;
 mod checksum;
 #[cfg(not(loom))]
@@ -112,6 +111,8 @@ mod shell;
 #[cfg(not(loom))]
 mod snapshot;
 #[cfg(not(loom))]
+mod stated_time;
+#[cfg(not(loom))]
 mod sum;
 #[cfg(not(loom))]
 mod tally;
@@ -153,6 +154,7 @@ pub use self::{
     row::Row,
     shell::line as shell_line,
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
+    stated_time::stated_time,
     tally::{RULES, SITES, Tally, TallyCount, TallyRow},
     times::{TimeRange, Times},
     wait::{Wait, WaitRow, Waiter},

@@ -9,6 +9,7 @@ use crate::paragraph::wrap;
 use crate::process::LockInUse;
 use crate::report::MeterReport;
 use crate::shell;
+use crate::stated_time;
 use crate::wait::Wait;
 use std::fmt::Write;
 
@@ -17,6 +18,11 @@ const MOST: usize = 20;
 
 pub(crate) fn write(report: &MeterReport, width: usize, text: &mut String) {
     advice_and_findings(report, width, text);
+    if text.contains("unspin prove ")
+        && let Some(note) = stated_time::note(report)
+    {
+        wrap(&note, width, text);
+    }
     locks_among_waits(report, width, text);
     left_out(report, text);
     held(report, text);
@@ -223,11 +229,15 @@ fn blocked(report: &MeterReport, width: usize, text: &mut String) {
     let sum = || {
         format!(
             "Threads were off the CPUs for {} in all, for {} of it ready to run: {explained}",
-            time(blocked.off_cpu()),
-            time(blocked.runnable)
+            coarse(blocked.off_cpu()),
+            coarse(blocked.runnable)
         )
     };
+    let waited = blocked.for_locks + blocked.by_design + blocked.other_waits;
     let mut sentence = match blocked.unexplained() {
+        Some(_) if blocked.off_cpu().max(waited) < HARDLY_S => {
+            String::from("Threads were hardly ever off the CPUs.")
+        }
         // Up to one hundredth may be due to the rounding of the printed terms.
         Some(rest) if rest < -0.01 * blocked.off_cpu() => format!(
             "{}. These are {} more: of threads that computed before their first lock, too much CPU time is counted.",
@@ -242,8 +252,8 @@ fn blocked(report: &MeterReport, width: usize, text: &mut String) {
             time(rest)
         ),
         None => format!(
-            "Threads were off the CPUs for {explained}. How long for other reasons is not known: of {} of {} the \
-             kernel was not asked for the CPU time before they were gone.",
+            "Threads were off the CPUs for {explained}. How long for other reasons is not known, because the CPU \
+             time of {} of {} was not read before their end. unspin meter --lens off-cpu has the times of all threads.",
             blocked.unknown,
             threads(blocked.threads + blocked.unknown)
         ),
@@ -253,6 +263,14 @@ fn blocked(report: &MeterReport, width: usize, text: &mut String) {
     }
     text.push('\n');
     wrap(&sentence, width, text);
+}
+
+/// A shorter time off the CPUs is less than the kernel measures it by.
+const HARDLY_S: f64 = 1e-6;
+
+/// A time that the kernel has measured: it is not exact to nanoseconds.
+fn coarse(seconds: f64) -> String {
+    if seconds > 0.0 && seconds < HARDLY_S { "less than 1us".into() } else { time(seconds) }
 }
 
 fn threads(n: u64) -> String {

@@ -18,7 +18,7 @@ impl LensesBeside {
     /// called by the thread that starts the program, before it does.
     pub fn start(options: &MeterOptions) -> LensesBeside {
         let chosen = Chosen::of(options);
-        chosen.left_out.iter().for_each(LeftOut::say);
+        LeftOut::say(&chosen.left_out);
         let started = chosen.lenses.and_then(|(lenses, config)| match Reader::start(&config, lenses) {
             Ok(reader) => Some((reader, Instant::now())),
             Err(e) => {

@@ -77,9 +77,25 @@ impl Chosen {
 }
 
 impl LeftOut {
-    /// Says why the lens is left out.
-    pub fn say(&self) {
-        stderr::say(format_args!("the {} lens is left out: {}", self.lens.name(), self.error));
+    /// Says why lenses are left out, in a line for each reason.
+    pub fn say(left_out: &[LeftOut]) {
+        LeftOut::lines(left_out).iter().for_each(|line| stderr::say(format_args!("{line}")));
+    }
+
+    fn lines(left_out: &[LeftOut]) -> Vec<String> {
+        let mut reasons = Vec::<(String, Vec<&str>)>::new();
+        for LeftOut { lens, error } in left_out {
+            let reason = error.to_string();
+            match reasons.iter_mut().find(|(said, _)| *said == reason) {
+                Some((_, lenses)) => lenses.push(lens.name()),
+                None => reasons.push((reason, vec![lens.name()])),
+            }
+        }
+        let line = |(reason, lenses): (String, Vec<&str>)| match &lenses[..] {
+            [lens] => format!("the {lens} lens is left out: {reason}"),
+            lenses => format!("the {} lenses are left out: {reason}", lenses.join(" and ")),
+        };
+        reasons.into_iter().map(line).collect()
     }
 }
 
@@ -247,6 +263,21 @@ mod tests {
                 _ => 100,
             });
         }
+    }
+
+    #[test]
+    fn reason_that_lenses_share_is_said_once() {
+        let left_out = |lens, why: &str| LeftOut { lens, error: Error::Environment(why.into()) };
+        let denied = "tracepoints are not permitted";
+        let all =
+            [left_out(Lens::Futex, denied), left_out(Lens::Kernel, "other"), left_out(Lens::OffCpu, denied)];
+        assert_eq!(
+            LeftOut::lines(&all),
+            [
+                "the futex and off-cpu lenses are left out: tracepoints are not permitted",
+                "the kernel lens is left out: other"
+            ]
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod futex;
 mod kernel;
 mod lenses;
 pub mod live;
-mod next;
+pub mod next;
 mod off_cpu;
 pub mod reports;
 mod spaces;
@@ -114,10 +114,12 @@ pub fn run(options: &MeterOptions) -> Result<ExitCode, Error> {
     let Chosen { lenses, mut left_out } = Chosen::of(options);
     let Some((lenses, config)) = lenses else {
         let last = left_out.pop().expect("at least one lens is requested, and it does not work");
-        left_out.iter().for_each(LeftOut::say);
+        // The error that ends unspin says its reason itself.
+        left_out.retain(|other| other.error.to_string() != last.error.to_string());
+        LeftOut::say(&left_out);
         return Err(last.error);
     };
-    left_out.iter().for_each(LeftOut::say);
+    LeftOut::say(&left_out);
     let command = program.as_ref().map(|program| (program, inheriting(program.command())));
     let observation = observed::observe(&config, command, options.observe.seconds, lenses)?;
     let Observation { sink, started, seconds, end, losses, stacks } = observation;

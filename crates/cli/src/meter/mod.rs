@@ -72,11 +72,14 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     results.lenses.explain(&results.report);
     let survivors = notes::survivors(&recorded);
     let width = outputs::report_width(options.output.as_deref());
-    let (mut unseen, mut unreached) = (None, None);
+    let (mut unseen, mut unreached, mut is_silent) = (None, None, false);
     let mut text = match running.observer().explain(&snapshot) {
         // They may still use locks.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
-        Some(why) => outputs::paragraph(&why, width),
+        Some(why) => {
+            is_silent = results.lenses == Reports::default();
+            outputs::paragraph(&why, width)
+        }
         None => {
             unseen = Runtime::advice_on(&snapshot);
             unreached = running.observer().unreached_programs();
@@ -95,6 +98,9 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     ];
     for note in notes.into_iter().flatten().chain(recorded.warnings()) {
         add_note(&note, width, &mut text);
+    }
+    if is_silent && !text.contains("--lens") {
+        notes::add_lens(&options.recorded.command, width, &mut text);
     }
     for section in results.lenses.sections(&options.view, &outputs::layout(&options.view, width)) {
         text += "\n";

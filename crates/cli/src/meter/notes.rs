@@ -2,9 +2,12 @@
 
 use super::observer::has_filter;
 use super::recorded_program::{RecordedProgram, processes_with};
+use crate::lens::next::{self, Next, Step};
+use crate::lens::subject::Subject;
 use crate::program::NEEDS_AN_END;
 use crate::programs_run;
 use crate::shell;
+use std::ffi::OsString;
 use std::path::Path;
 use unspin_meter::{Recording, Snapshot};
 use unspin_sys::child::End;
@@ -42,6 +45,17 @@ pub fn unfinished(recording: &Recording, file: &Path) -> Option<String> {
 /// What `prove` needs, if the text advises it for a program that did not end by itself.
 pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
     (was_asked_to_end && text.contains("unspin prove ")).then(|| format!("{NEEDS_AN_END}."))
+}
+
+/// What to do next about a program of which nothing was recorded: the lens that needs no lock function of libc.
+pub fn add_lens(command: &[OsString], width: usize, text: &mut String) {
+    let next = Next::new(
+        "What its threads wait for, whatever their locks:",
+        Step::OffCpu,
+        &Subject::Program(command.to_vec()),
+    );
+    text.push('\n');
+    next::write(&next, width, text);
 }
 
 /// What to do about a recording that was too small.
@@ -107,6 +121,14 @@ pub fn lost_while_read(recording: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lens_is_named_by_a_command_that_can_be_typed() {
+        let mut text = String::from("No lock was recorded.\n");
+        add_lens(&["./a b".into(), "-x".into()], 80, &mut text);
+        let next = "    -> What its threads wait for, whatever their locks:\n       unspin meter --lens off-cpu './a b' -x\n";
+        assert_eq!(text, format!("No lock was recorded.\n\n{next}"));
+    }
 
     /// Issue 14: the meter advised `prove` for a server that only ^C ends.
     #[test]

@@ -63,6 +63,10 @@ pub struct ScaleOptions {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub runs: u32,
 
+    /// Begin no round that would end after this time, such as 90s or 5m; the metered runs count too. Two rounds are run in any case
+    #[arg(long, value_name = "DURATION", value_parser = super::duration)]
+    pub time_budget: Option<Duration>,
+
     /// The figure of a run: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression
     /// [default: the figure of a workload, else wall-time]
     #[arg(long, value_name = "REGEX")]

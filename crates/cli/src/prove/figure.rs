@@ -1,6 +1,6 @@
 //! The figure that each run yields: a time, or a number in the program's output.
 
-use super::reading::{DecimalSign, Expression, Reading, Unit};
+use super::reading::{DecimalSign, Expression, Reading, Unit, rate_expression};
 use crate::error::Error;
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
@@ -21,6 +21,8 @@ pub struct Figure {
     remark: OnceCell<String>,
     /// The decimal sign that earlier figures have shown.
     sign: Cell<DecimalSign>,
+    /// For the wall time: the value of `--metric` that would read a rate in the first output; none if there is none.
+    rate_in_output: OnceCell<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -96,14 +98,24 @@ impl Figure {
                 "--higher-is-better requires a figure in the program's output: name it with --metric".into(),
             ));
         }
-        let sign = Cell::new(DecimalSign::Unknown);
-        Ok(Figure { source, metric, has_direction, unit: OnceCell::new(), remark: OnceCell::new(), sign })
+        Ok(Figure {
+            source,
+            metric,
+            has_direction,
+            unit: OnceCell::new(),
+            remark: OnceCell::new(),
+            sign: Cell::new(DecimalSign::Unknown),
+            rate_in_output: OnceCell::new(),
+        })
     }
 
     /// The figure of a successful run, or the reason why there is none, in one line.
     pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<f64, String> {
         match &self.source {
-            Source::WallTime => Ok(elapsed.as_secs_f64()),
+            Source::WallTime => {
+                self.rate_in_output.get_or_init(|| rate_expression(output));
+                Ok(elapsed.as_secs_f64())
+            }
             Source::CpuTime => Ok(usage.cpu_s()),
             Source::Output { expression, compiled } => match compiled.last(output) {
                 None => Err(format!("no number for --metric '{expression}' in its output")),
@@ -125,6 +137,11 @@ impl Figure {
             _ => self.metric.unit.clone(),
         };
         Metric { unit, ..self.metric.clone() }
+    }
+
+    /// The value of `--metric` that reads a rate which the program prints, if the wall time was measured and there is one.
+    pub fn rate_in_output(&self) -> Option<&str> {
+        self.rate_in_output.get()?.as_deref()
     }
 
     /// The value, if it has the unit of the earlier ones.

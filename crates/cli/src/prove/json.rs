@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::outfile;
 use crate::run_queue::RunQueue;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::path::Path;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
@@ -28,7 +29,7 @@ pub struct ProveDocument<'a> {
     schema: &'static str,
     unspin: Build,
     machine: &'a Machine,
-    command: &'a [String],
+    command: Vec<Cow<'a, str>>,
     service: Option<&'a Service>,
     conclusion: Conclusion,
     interrupted: bool,
@@ -85,7 +86,7 @@ pub fn document(report: &Report) -> ProveDocument<'_> {
         schema: SCHEMA,
         unspin: report.build,
         machine: &report.machine,
-        command: &report.command,
+        command: report.command.iter().map(|word| word.to_string_lossy()).collect(),
         service: report.service.as_ref(),
         conclusion: report.conclusion(),
         interrupted: report.interrupted,

@@ -69,7 +69,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use text::{Detail, Text};
+use text::{Detail, Text, fixed_time};
 use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
 use web_shop::WebShop;
 
@@ -217,15 +217,11 @@ impl<'o> CheckedRequest<'o> {
         }?;
         if let Some(shop) = &self.shop {
             // The commands that were measured have a database that is gone when the report is read.
-            report.command = words(&self.options.command);
-            report.applied_to = shop.applied_to.as_deref().map_or_else(|| report.command.clone(), words);
+            report.command.clone_from(&self.options.command);
+            report.applied_to = shop.applied_to.clone().unwrap_or_else(|| report.command.clone());
         }
         Ok(Some(report))
     }
-}
-
-fn words(command: &[OsString]) -> Vec<String> {
-    command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// The names of the configurations that a command line compares; none if they must be searched for.
@@ -325,6 +321,11 @@ fn judge(
 ) -> Result<Report, Error> {
     let plan = plan(options, &configurations, runner.figure, budget)?;
     let is_judged = configurations.iter().any(Configuration::is_judged);
+    if let Some(metered) = locks.metered.first().filter(|_| is_judged && !runner.progress.is_of_part()) {
+        let command = runner.program.command_line();
+        let warning = fixed_time::warning(&runner.figure.metric, &command, runner.service, metered.elapsed_s);
+        warning.iter().for_each(|warning| runner.progress.notice(warning));
+    }
     let session = match is_judged && !runner.interrupt.came() && locks.ended_early().is_none() {
         true => Session::run(runner, &configurations, plan, budget, options.time_limit)?,
         false => Session::without_runs(&configurations, plan)?,

@@ -4,7 +4,7 @@ use super::report::Report;
 use crate::error::Error;
 use crate::plan::{Plan, PlanFile};
 use crate::program::Program;
-use unspin_meter::shell_line;
+use crate::shell;
 use unspin_stats::Comparison;
 
 /// Share of the fastest plan's ratio from which on a plan counts as about as fast.
@@ -34,7 +34,7 @@ impl Recommended {
         let simplest =
             proven.into_iter().min_by(|a, b| entries(a.2).cmp(&entries(b.2)).then(b.0.total_cmp(&a.0)));
         let Some((_, comparison, plan)) = simplest else { return Ok(None) };
-        let comment = format!("Of `unspin prove {}`:\n{}", shell_line(&report.command), comparison.sentence);
+        let comment = format!("Of `unspin prove {}`:\n{}", shell::line(&report.command), comparison.sentence);
         let file = PlanFile::new(plan, program, &comment)?;
         Ok(Some(Recommended { name: comparison.name.clone(), file }))
     }

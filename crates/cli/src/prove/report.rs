@@ -14,6 +14,7 @@ use super::waits::{self, JudgedSite};
 use crate::engine::Engine;
 use crate::run_queue::RunQueue;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, Verdict};
 
@@ -21,9 +22,9 @@ use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, 
 #[derive(Debug)]
 pub struct Report {
     /// The command that was measured, as the user wrote it.
-    pub command: Vec<String>,
+    pub command: Vec<OsString>,
     /// The command to which a plan that won can be applied later.
-    pub applied_to: Vec<String>,
+    pub applied_to: Vec<OsString>,
     /// The commands around the server, if the command is a server.
     pub service: Option<Service>,
     /// The machine.
@@ -38,6 +39,8 @@ pub struct Report {
     pub reports_figure: Option<Comparison>,
     /// The run queue of the control, if `--runqueue` names it.
     pub run_queue: Option<RunQueue>,
+    /// The value of `--metric` that reads a rate in the program's output, if the wall time was measured.
+    pub rate_in_output: Option<String>,
     /// How the candidates were found, if the command line named none.
     pub search: Option<Search>,
     /// Kinds of mutex step by step: the figures of Rostedt 2008.
@@ -84,13 +87,13 @@ impl Report {
     ) -> Report {
         let program = runner.program;
         let machine = Machine::this();
-        let command: Vec<String> =
-            program.command_line().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let command = program.command_line();
         let shares = |candidate| CpuShares::of(session.trials(candidate), machine.cpus);
         Report {
             applied_to: command.clone(),
             command,
             run_queue: program.run_queue,
+            rate_in_output: runner.figure.rate_in_output().map(str::to_owned),
             build: Build::THIS,
             cpu: (0..configurations.len()).map(shares).collect(),
             reports_figure: against_global(&configurations, &session),

@@ -3,6 +3,7 @@
 
 mod complete_runs;
 mod ended_early;
+pub mod fixed_time;
 mod locks;
 mod plan;
 mod rates;
@@ -17,9 +18,9 @@ use super::configuration::Configuration;
 use super::format::{Scale, count, p_value, paragraph};
 use super::report::Report;
 use super::runner::{RunEnd, Trial};
+use crate::shell;
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_meter::shell_line;
 use unspin_stats::{
     Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
 };
@@ -51,6 +52,7 @@ impl fmt::Display for Text<'_> {
         self.heading(f)?;
         if !self.0.has_judged() {
             search::write_outcome(f, self.0)?;
+            fixed_time::write(f, self.0)?;
             search::write(f, self.0)?;
             plan::write(f, self.0)?;
             return self.place(f);
@@ -92,12 +94,13 @@ impl fmt::Display for LockTables<'_> {
 
 impl Text<'_> {
     fn heading(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", paragraph(&shell_line(&self.0.command), 0))?;
+        write!(f, "{}", paragraph(&shell::line(&self.0.command), 0))?;
         if let Some(service) = &self.0.service {
             write!(f, "{}", paragraph(&format!("Loaded by: {}", service.load), 0))?;
         }
         if self.0.has_judged() {
             summary::write(f, self.0)?;
+            fixed_time::write(f, self.0)?;
         }
         if self.0.interrupted {
             writeln!(f, "Interrupted: the results are those of the runs until then.")?;
@@ -309,7 +312,7 @@ impl Text<'_> {
     fn caveats(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (steal, others) = self.0.session.disturbance.percent();
         let judgement = if steal + others >= DISTURBED_PERCENT {
-            " The intervals are wider for it; measure on a quiet machine."
+            " The intervals are wider for it; measure on a quiet machine (--wait-for-quiet)."
         } else {
             ""
         };
@@ -366,7 +369,7 @@ fn advised(ended: &str, advice: Option<&Advice>) -> String {
     match advice {
         Some(advice) if advice.rounds_more > ROUNDS_PRACTICAL => format!(
             "{ended} No practical number of rounds makes the intervals as narrow as ±{:.1} % (the widest, {}'s, has \
-             ±{:.1} %): measure on a quieter machine, or let the program run longer.",
+             ±{:.1} %): measure on a quieter machine (--wait-for-quiet), or let the program run longer.",
             100.0 * advice.half_width_target,
             advice.widest,
             100.0 * advice.half_width,

@@ -77,6 +77,7 @@ impl Measurement {
         options: &ScaleOptions,
         seed: u64,
     ) -> Result<Measurement, Error> {
+        let began = Instant::now();
         bind(cpu_sets.first(1))?;
         let mut failures = Vec::new();
         let control = requested.control.clone();
@@ -99,7 +100,7 @@ impl Measurement {
             interrupted: runner.interrupt.came(),
             elapsed_s: 0.0,
         };
-        measurement.run_rounds(runner, cpu_sets, options, seed)?;
+        measurement.run_rounds(runner, cpu_sets, options, seed, began)?;
         for (n, metering) in meterings.iter().enumerate() {
             let own = measurement.runs.iter().filter(|run| run.configuration == n && run.cpus == 1);
             let (count, cpu_s) = own.fold((0.0, 0.0), |sum, run| (sum.0 + 1.0, sum.1 + run.cpu_s));
@@ -119,6 +120,7 @@ impl Measurement {
         cpu_sets: &CpuSets,
         options: &ScaleOptions,
         seed: u64,
+        session_began: Instant,
     ) -> Result<(), Error> {
         let began = Instant::now();
         let mut orders = RoundOrder::new(seed);
@@ -191,13 +193,13 @@ impl Measurement {
             }
             self.runs.append(&mut complete);
             self.rounds = round + 1;
+            let one = began.elapsed() / self.rounds;
             if round == 0 {
-                let whole = began.elapsed() * options.runs;
-                runner.progress.phase(&format!(
-                    "{} rounds, about {:.0} s",
-                    options.runs,
-                    whole.as_secs_f64()
-                ));
+                runner.progress.phase(&announcement(options, one, session_began.elapsed()));
+            }
+            let is_over = |budget| session_began.elapsed() + one > budget;
+            if self.rounds >= ROUNDS_MIN && options.time_budget.is_some_and(is_over) {
+                break;
             }
         }
         self.elapsed_s = began.elapsed().as_secs_f64();
@@ -211,6 +213,29 @@ impl Measurement {
     /// The runs of a configuration on some CPUs, in the order of the rounds.
     pub fn runs_of(&self, configuration: usize, cpus: u32) -> impl Iterator<Item = &ScaleRun> {
         self.runs.iter().filter(move |run| run.configuration == configuration && run.cpus == cpus)
+    }
+}
+
+/// How many rounds follow, how long they take, and what makes them fewer. A round takes `one`; `spent` is the time of the session
+/// until now.
+fn announcement(options: &ScaleOptions, one: Duration, spent: Duration) -> String {
+    let whole = |rounds: u32| (one * rounds).as_secs_f64();
+    match options.time_budget {
+        Some(budget) => {
+            let fitting = (budget.saturating_sub(spent).as_secs_f64() / one.as_secs_f64().max(1e-9)) as u32;
+            let rounds = fitting.saturating_add(1).max(ROUNDS_MIN).min(options.runs);
+            format!(
+                "{rounds} rounds for this time budget ({ROUNDS_MIN} at least), about {:.0} s",
+                whole(rounds)
+            )
+        }
+        None if options.runs > ROUNDS_MIN => format!(
+            "{} rounds, about {:.0} s (--time-budget bounds them; --runs {ROUNDS_MIN}, the fewest, take {:.0} s)",
+            options.runs,
+            whole(options.runs),
+            whole(ROUNDS_MIN)
+        ),
+        None => format!("{} rounds, about {:.0} s", options.runs, whole(options.runs)),
     }
 }
 
@@ -238,4 +263,27 @@ fn bind(cpus: &[usize]) -> Result<(), Error> {
     sched::stay_on_all(cpus).map_err(|e| {
         Error::Environment(format!("cannot bind to the CPUs {cpus:?}: {e} (taskset(1), cpuset(7))"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Command, CommandLine};
+    use clap::Parser;
+
+    #[test]
+    fn announcement_says_what_bounds_the_time() {
+        let said = |words: &str| {
+            let line = CommandLine::parse_from(format!("unspin scale {words} ls").split(' '));
+            let Command::Scale(options) = line.command else { panic!("not scale") };
+            announcement(&options, Duration::from_secs(10), Duration::from_secs(14))
+        };
+        assert_eq!(
+            said("--runs 5"),
+            "5 rounds, about 50 s (--time-budget bounds them; --runs 2, the fewest, take 20 s)"
+        );
+        assert_eq!(said("--runs 2"), "2 rounds, about 20 s");
+        assert_eq!(said("--time-budget 35s"), "3 rounds for this time budget (2 at least), about 30 s");
+        assert_eq!(said("--time-budget 1s"), "2 rounds for this time budget (2 at least), about 20 s");
+    }
 }

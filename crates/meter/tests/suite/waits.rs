@@ -329,6 +329,20 @@ fn advised_command_is_the_metered_one() {
     assert!(own.contains("\nOne site: unspin prove --waits poll@uv__io_poll+0xa node bench.js\n"), "{own}");
 }
 
+/// A run of two seconds that its command asks for takes two seconds with every lock.
+#[test]
+fn proof_of_a_program_that_runs_for_a_fixed_time_needs_a_figure() {
+    let text = invoked(&["bench", "--time=2"], &[], event_loop());
+    let next = "add --metric 'WORDS' --higher-is-better behind \"unspin prove\".";
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("The run took 2.00s, and its command has the words --time=2."), "{text}");
+    assert!(flat.contains(next), "{text}");
+    let other = invoked(&["bench", "--time=3"], &[], event_loop());
+    assert!(!other.contains("--metric"), "{other}");
+    let nothing_to_prove = invoked(&["bench", "--time=2"], &[], Vec::new());
+    assert!(!nothing_to_prove.contains("--metric"), "{nothing_to_prove}");
+}
+
 #[test]
 fn long_origin_leaves_the_name_of_a_wait_whole() {
     let long = |_: &Image, key: &Key| {
@@ -444,6 +458,11 @@ fn polled_time_is_not_time_off_the_cpus() {
         text.contains("Threads were off the CPUs for 9.00s in all") && text.contains("the other 2.64s is in")
     );
     assert!(text.contains("They spun and polled for 1.00s, on the CPUs."), "{text}");
+    // A program that never waits.
+    let busy = Thread { tid: 0, lived: 2 * SECOND, on_cpu: 2 * SECOND - 1, runnable: 0, ..thread.clone() };
+    let computes = Image { threads: vec![busy], ..image(7, &[]) };
+    let text = self::report(vec![computes]).to_string();
+    assert!(text.contains("Threads were hardly ever off the CPUs.") && !text.contains("<1ns"), "{text}");
     // Some of the eight seconds on a CPU were before the first lock, at which the ten seconds begin.
     images[0].threads = vec![Thread { on_cpu: 8 * SECOND, ..thread }];
     let text = self::report(images).to_string().replace('\n', " ");

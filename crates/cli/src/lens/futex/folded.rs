@@ -1,5 +1,6 @@
 //! Waits and wakes of one row, by stack.
 
+use super::advice::Shown;
 use super::sums::{Waits, Wakes};
 use crate::lens::callers::{UserFrame, from_caller};
 use std::collections::BTreeMap;
@@ -17,6 +18,17 @@ impl Folded {
     /// The stack at which threads waited longest.
     pub fn longest(&self) -> &[UserFrame] {
         self.waits.iter().max_by_key(|(_, waits)| waits.wait_ns).map_or(&[], |(frames, _)| frames)
+    }
+
+    /// What a table shows of it.
+    pub fn shown(&self) -> Shown {
+        let is_known = |frames: &Vec<UserFrame>| !from_caller(frames).is_empty();
+        match (self.waits.keys().any(is_known), self.wakes.keys().any(is_known)) {
+            (true, true) => Shown::CallersAndWakers,
+            (true, false) => Shown::Callers,
+            (false, true) => Shown::Wakers,
+            (false, false) => Shown::Nothing,
+        }
     }
 }
 

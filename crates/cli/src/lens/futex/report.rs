@@ -213,7 +213,7 @@ fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subjec
     let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
     folded.waits.values().for_each(|waits| all.merge(waits));
     folded.wakes.values().for_each(|wakes| all_wakes.merge(wakes));
-    let origin = Origin::of(folded.longest());
+    let (origin, shown) = (Origin::of(folded.longest()), folded.shown());
     FutexEntry {
         row: row(name, &all),
         scope,
@@ -224,7 +224,7 @@ fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subjec
         wakes: all_wakes,
         callers: waiting(folded.waits),
         wakers: waking(folded.wakes),
-        next: advice::next(&all, &all_wakes, origin, subject),
+        next: advice::next(&all, &all_wakes, origin, shown, subject),
     }
 }
 

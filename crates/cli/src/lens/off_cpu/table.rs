@@ -1,5 +1,6 @@
 //! The table of where the threads' time went.
 
+use super::reason::Reason;
 use super::report::{BlockedCaller, BlockedReason, OffCpuReport};
 use crate::lens::next::Said;
 use crate::lens::text::{cut, losses, of_whom};
@@ -54,6 +55,10 @@ impl OffCpuReport {
             time(self.thread_seconds),
             share(self.locks)
         );
+        if self.blocked_for(Reason::Futex) > self.idle {
+            sentence += " These include any workers that wake now and then without work, by timed waits: --lens futex shows such \
+                         waits as TMOUT.";
+        }
         if self.idle > 0.0 {
             let _ = write!(
                 sentence,
@@ -140,5 +145,6 @@ mod tests {
             "{said}"
         );
         assert!(!example().denominator().contains("idle threads"));
+        assert!(example().denominator().contains("without work, by timed waits: --lens futex"));
     }
 }

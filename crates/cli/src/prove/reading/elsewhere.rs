@@ -193,12 +193,7 @@ fn unit_of_block(before: &str) -> Option<Known> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Expression;
-
-    fn read(expression: &str, output: &str) -> Result<(f64, String, String), String> {
-        let reading = Expression::compile(expression).unwrap().last(output).expect("a figure")?;
-        Ok((reading.value, reading.unit.to_string(), reading.remark))
-    }
+    use super::super::testing::read;
 
     /// Issue 25: units elsewhere on the line.
     #[test]

@@ -10,12 +10,16 @@ mod last_line;
 mod literal;
 mod number;
 mod rate;
+mod rate_expression;
 mod remark;
+#[cfg(test)]
+mod testing;
 mod unit;
 mod whole_figure;
 
 use elsewhere::Position;
 pub use number::DecimalSign;
+pub use rate_expression::rate_expression;
 use regex::{Captures, Regex, RegexBuilder};
 pub use unit::Unit;
 use unspin_sys::printable;

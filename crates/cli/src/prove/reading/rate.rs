@@ -18,7 +18,8 @@ pub fn is_rate(unit: &Unit, before: &str, after: &str) -> bool {
     names_rate(before.get(own..).unwrap_or_default()) || names_rate(&after[..behind])
 }
 
-fn names_rate(text: &str) -> bool {
+/// Whether a text has the name or the unit of a rate.
+pub fn names_rate(text: &str) -> bool {
     let text = text.to_lowercase();
     let is_apart = |c: char| !c.is_alphanumeric();
     let mut last = "";

@@ -228,12 +228,7 @@ fn around(letters: impl Iterator<Item = char>, open: [char; 2], close: [char; 2]
 
 #[cfg(test)]
 mod tests {
-    use super::super::Expression;
-
-    fn read(expression: &str, output: &str) -> Result<(f64, String, String), String> {
-        let reading = Expression::compile(expression).unwrap().last(output).expect("a figure")?;
-        Ok((reading.value, reading.unit.to_string(), reading.remark))
-    }
+    use super::super::testing::read;
 
     /// Issue 25: the unit stood elsewhere, and was another one in the next run.
     #[test]

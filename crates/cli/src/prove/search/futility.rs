@@ -75,10 +75,12 @@ impl Unprovable {
     pub fn sentences(&self, control: &str) -> [String; 2] {
         let next = match self.enough_s {
             Some(enough_s) => format!(
-                "To search all the same, allow more time: --time-budget {}. On a quieter machine less is enough.",
+                "To search all the same, allow more time: --time-budget {}. On a quieter machine less is enough (--wait-for-quiet).",
                 budget::duration(60.0 * (enough_s / 60.0).ceil()).replace(" min", "m").replace(" s", "s")
             ),
-            None => "Measure on a quieter machine; here no number of rounds is enough.".into(),
+            None => {
+                "Measure on a quieter machine (--wait-for-quiet); here no number of rounds is enough.".into()
+            }
         };
         [
             format!(

@@ -28,12 +28,14 @@ pub struct Judged {
 /// The facts for the sentences.
 pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judged) -> Vec<String> {
     if let Some(silence) = &findings.silence {
-        return vec![silence.clone()];
+        // Of some runtimes it names the lenses itself.
+        let next = (!silence.contains("--lens")).then(|| WAITS_BY_CALLER.to_owned());
+        return [silence.clone()].into_iter().chain(next).collect();
     }
     match judged.best {
         Some(factor) if factor > NEARLY => vec![format!(
             "The best candidate was {factor:.2} times as good in these runs, which may be noise: allow more time \
-             (--time-budget), on an idle machine."
+             (--time-budget), on an idle machine (--wait-for-quiet)."
         )],
         _ if picks.is_empty() => [
             vec![no_contention(findings)],
@@ -56,7 +58,11 @@ fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
     match (polling.waits, polling.wake_up_s) {
         (0, _) => Vec::new(),
         (_, None) => {
-            vec!["Whether polling before sleeping could help is unknown: the cost of a wake-up was not measured.".into()]
+            vec![
+                "Whether polling before sleeping could help is unknown: the cost of a wake-up was not measured. To judge it all \
+                 the same, name it: --waits poll."
+                    .into(),
+            ]
         }
         (waits, Some(cost)) => vec![format!(
             "Polling before sleeping could save {} at most, because a wake-up costs {} here and its {waits} waits are few or long.",
@@ -125,8 +131,8 @@ fn contention(findings: &Findings) -> Vec<String> {
                 worst.name
             ),
             (false, false) => format!(
-                "Threads waited {} for {}, and no tried kind is better for it. (Process-shared and robust \
-                 mutexes are not replaced.)",
+                "Threads waited {} for {}, and no tried kind is better for it: hold it for less time, or lock it less \
+                 often. (Process-shared and robust mutexes are not replaced.)",
                 time(worst.lost_s),
                 worst.name
             ),
@@ -147,14 +153,15 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
     let mut sentences = Vec::new();
     for (locks, seconds) in findings.not_replaceable() {
         sentences.push(format!(
-            "Threads waited {} for {locks}, {} at any moment on average; these stay libc's.",
+            "Threads waited {} for {locks}, {} at any moment on average; these stay libc's: hold them for less time, or lock \
+             them less often. `unspin meter` names them.",
             time(seconds),
             findings.waiting(seconds)
         ));
     }
     if findings.computed >= 1.0 - NOTABLE {
         sentences.push(format!(
-            "It kept {} busy: use a profiler instead of a lock meter.",
+            "It kept {} busy: use a profiler instead of a lock meter (`unspin profile --user`, in front of the same command).",
             findings.in_cpus(findings.computed)
         ));
         return sentences;
@@ -184,8 +191,15 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
         Some(_) => (),
         None => sentences.push("What else its threads waited for is unknown.".into()),
     }
+    let is_off_cpu = notable(findings.by_design_s) || notable(findings.other_waits_s);
+    if is_off_cpu || findings.unexplained_s.is_none_or(notable) {
+        sentences.push(WAITS_BY_CALLER.to_owned());
+    }
     sentences
 }
+
+/// The lens that tells what threads wait for.
+const WAITS_BY_CALLER: &str = "Next: `unspin meter --lens off-cpu`, in front of the same command, says what the threads wait for, and where.";
 
 #[cfg(test)]
 mod tests {
@@ -244,6 +258,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("It kept 1.96 of the 2 CPUs busy"), "{text}");
+        assert!(text.contains("`unspin profile --user`, in front of the same command"), "{text}");
         assert!(!text.contains("idle"), "{text}");
         assert!(said(&Findings { attempts: 0, ..findings() }, &[]).starts_with("It locks no mutex."));
     }
@@ -253,6 +268,10 @@ mod tests {
         let text = said(&Findings { unexplained_s: Some(9.0), computed: 0.05, ..findings() }, &[]);
         assert!(text.contains("On average 1.90 of the 2 CPUs were idle or used by other programs"), "{text}");
         assert!(text.contains("Threads were off the CPUs for 9.00s without waiting for a lock"), "{text}");
+        assert!(text.ends_with(WAITS_BY_CALLER), "{text}");
+        let text = said(&Findings { unexplained_s: None, ..findings() }, &[]);
+        assert!(text.ends_with(WAITS_BY_CALLER), "{text}");
+        assert!(!said(&findings(), &[]).contains("off-cpu"), "no thread waited");
         let text = said(&Findings { by_design_s: 8.0, ..findings() }, &[]);
         assert!(text.contains("waited 8.00s for conditions"), "{text}");
         let text = said(&Findings { rwlocks_s: 4.0, ..findings() }, &[]);
@@ -304,16 +323,13 @@ mod tests {
 
     #[test]
     fn missing_recording_is_the_only_explanation() {
-        let silence = "No lock was recorded.".to_owned();
-        assert_eq!(
-            why(
-                &Findings { silence: Some(silence.clone()), ..findings() },
-                &[],
-                &Polling::default(),
-                Judged::default()
-            ),
-            [silence]
-        );
+        let said = |silence: &str| {
+            let findings = Findings { silence: Some(silence.to_owned()), ..findings() };
+            why(&findings, &[], &Polling::default(), Judged::default())
+        };
+        assert_eq!(said("No lock was recorded."), ["No lock was recorded.", WAITS_BY_CALLER]);
+        let of_go = "No lock was recorded. unspin meter --lens futex,off-cpu shows where its threads wait.";
+        assert_eq!(said(of_go), [of_go]);
     }
 
     #[test]

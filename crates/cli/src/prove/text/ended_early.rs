@@ -7,6 +7,7 @@ use super::super::metering::EndedEarly;
 use super::super::report::Report;
 use super::search;
 use crate::program::NEEDS_AN_END;
+use crate::shell;
 use std::fmt::{self, Formatter};
 use unspin_meter::Cause;
 
@@ -17,7 +18,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, metered: &Metered, why: End
         EndedEarly::Interrupt => format!("the metered run was interrupted after {after}"),
         EndedEarly::TimeLimit => format!("the program did not end within {after} (--time-limit)"),
     };
-    write!(f, "{}", paragraph(&report.command.join(" "), 0))?;
+    write!(f, "{}", paragraph(&shell::line(&report.command), 0))?;
     writeln!(f, "{}", paragraph(&format!("Proven: nothing, because {what}."), 0))?;
     let findings = metered.report.findings();
     for finding in &findings {

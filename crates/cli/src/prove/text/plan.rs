@@ -5,8 +5,8 @@ use super::super::format::paragraph;
 use super::super::recommendation::Recommended;
 use super::super::report::Report;
 use super::super::search::{Judged, why};
+use crate::shell;
 use std::fmt::{self, Formatter};
-use unspin_meter::shell_line;
 use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
 
 /// Prints the paragraph.
@@ -106,5 +106,5 @@ fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended)
     }
     writeln!(f, "--plan FILE writes it to a file. To apply it:")?;
     // One line, which can be pasted into a shell.
-    writeln!(f, "  unspin run --use-plan FILE -- {}\n", shell_line(&report.applied_to))
+    writeln!(f, "  unspin run --use-plan FILE -- {}\n", shell::line(&report.applied_to))
 }

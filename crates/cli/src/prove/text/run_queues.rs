@@ -4,9 +4,10 @@ use super::super::format::paragraph;
 use super::super::locks::Metered;
 use super::super::report::Report;
 use super::super::run_queues::{JudgedRunQueue, judged};
+use crate::shell;
 use std::fmt::{self, Formatter};
+use unspin_meter::MeterReport;
 use unspin_meter::figures::{number, spoken_percent};
-use unspin_meter::{MeterReport, shell_line};
 use unspin_runqueue::lock::LOCK_NAME;
 use unspin_stats::Verdict;
 
@@ -95,7 +96,7 @@ fn comparison(run_queues: &[JudgedRunQueue<'_>], cpus: u32) -> String {
 
 /// What to do with the result; none if nothing is known.
 fn next(report: &Report, run_queues: &[JudgedRunQueue<'_>]) -> Option<String> {
-    let command = shell_line(&report.command);
+    let command = shell::line(&report.command);
     let judged =
         report.configurations.iter().find(|configuration| configuration.judged_run_queue().is_some())?;
     let control = report.configurations.first()?;

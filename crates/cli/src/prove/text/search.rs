@@ -46,7 +46,9 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
     if findings.disturbed {
         let text = match search.picks.is_empty() && !search.polling.is_promising() {
-            false => "Other programs used so much CPU time that no bound on the gain is known.",
+            false => {
+                "Other programs used so much CPU time that no bound on the gain is known: repeat it with --wait-for-quiet."
+            }
             true => {
                 "Other programs used so much CPU time in that run that waits worth a search may have been missed: repeat it \
                  with --wait-for-quiet."

@@ -50,7 +50,7 @@ fn warning_of_baseline(control: &str, floor: Option<NoiseFloor>) -> Option<Strin
         "Caution: {control} seems to differ from itself. Two sets of runs of the same configuration have a ratio of {ratio} \
          ({lower} to {upper}), which should be 1. So something else than the candidates changed the figures in this session. \
          Differences below {} are not ranked for that reason; do not rely on one that is just above it, and measure again \
-         on a quiet machine.",
+         on a quiet machine (--wait-for-quiet).",
         effect(floor.factor)
     ))
 }

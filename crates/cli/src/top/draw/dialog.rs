@@ -8,8 +8,8 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 
 const HELP: &str = " \
  q, ^C         leave; the program goes on, or ends
- Tab, 1 to 5   locks, waits (conditions, poll, reads, joins), and the lenses
-               futex, kernel and off-cpu, which observe once opened
+ Tab, 1 to 5   the pthread lens: Locks, and Waits (poll, reads, joins, ...);
+               the lenses futex, kernel and off-cpu, which observe once opened
  t             lately (rates over the last interval), or all since the start
  l u c h w s a sort by LOST UTIL CON HOLD WAIT %CPU TOTAL
  < >           sort by the column to the left, to the right
