@@ -50,11 +50,12 @@ impl CapturedOutput {
         [&self.stdout, &self.stderr].into_iter().find_map(output_file::obstacle)
     }
 
-    /// The end of the output, in which the figure is searched for. Standard error comes first, so that the last figure is that of standard output.
-    pub fn text(&mut self) -> String {
-        let mut text = end_of(&mut self.stderr, output_file::KEPT);
+    /// The last `bytes_max` bytes of each stream, in which the figure is searched for. Standard error comes first, so that the last
+    /// figure is that of standard output.
+    pub fn text(&mut self, bytes_max: u64) -> String {
+        let mut text = end_of(&mut self.stderr, bytes_max);
         text.push('\n');
-        text.push_str(&end_of(&mut self.stdout, output_file::KEPT));
+        text.push_str(&end_of(&mut self.stdout, bytes_max));
         text
     }
 

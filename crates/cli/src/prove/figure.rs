@@ -2,6 +2,7 @@
 
 use super::reading::{DecimalSign, Expression, Reading, Unit, rate_expression};
 use crate::error::Error;
+use crate::output_file;
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 use unspin_stats::{Direction, Metric};
@@ -109,11 +110,20 @@ impl Figure {
         })
     }
 
+    /// How many bytes at the end of the output are of interest.
+    pub fn output_read(&self) -> u64 {
+        match &self.source {
+            Source::WallTime if self.rate_in_output.get().is_none() => rate_expression::READ,
+            Source::WallTime | Source::CpuTime => 0,
+            Source::Output { .. } => output_file::KEPT,
+        }
+    }
+
     /// The figure of a successful run, or the reason why there is none, in one line.
     pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<f64, String> {
         match &self.source {
             Source::WallTime => {
-                self.rate_in_output.get_or_init(|| rate_expression(output));
+                self.rate_in_output.get_or_init(|| rate_expression::rate_expression(output));
                 Ok(elapsed.as_secs_f64())
             }
             Source::CpuTime => Ok(usage.cpu_s()),

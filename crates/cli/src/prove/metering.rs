@@ -200,7 +200,8 @@ impl RunMonitor for MeteringMonitor<'_> {
         self.recording.start();
     }
 
-    fn load_ends(&mut self, cpu_time: Duration) {
+    // Before the output is searched for the figure, which takes its time.
+    fn ends(&mut self, cpu_time: Duration) {
         self.recording.finish(Some(cpu_time));
         self.has_finished = true;
     }

@@ -16,8 +16,9 @@ pub trait RunMonitor {
     /// The load of a server begins now.
     fn load_begins(&mut self) {}
 
-    /// The load of a server has ended. `cpu_time` is the server's in the time of the load.
-    fn load_ends(&mut self, _cpu_time: Duration) {}
+    /// The program has ended, and what it left behind; or the load of a server. `cpu_time` is the program's, or the server's in
+    /// the time of the load.
+    fn ends(&mut self, _cpu_time: Duration) {}
 }
 
 /// Observes nothing.

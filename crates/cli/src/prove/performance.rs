@@ -64,6 +64,7 @@ pub fn of_program(
     let Some(ending) = ending else { return Ok(None) };
     let mut usage = process.ended.map(|ended| ended.usage).unwrap_or_default();
     usage += leftovers.usage;
+    watch.ends(Duration::from_secs_f64(usage.cpu_s()));
     Ok(Some(Performance {
         elapsed,
         whole: elapsed,

@@ -242,7 +242,7 @@ impl<'a> Runner<'a> {
         match &performance.failure {
             Some(failure) => Err(failure.clone()),
             None => {
-                let text = performance.figures.text();
+                let text = performance.figures.text(self.figure.output_read());
                 let figure = self.figure.of(performance.elapsed, &performance.usage, &text);
                 // The figure of a server is that of its load.
                 figure.map_err(|reason| match self.service {

@@ -205,7 +205,7 @@ impl ServedRun<'_> {
         let attended = self.attend(&mut load, server, limit, watch);
         let elapsed = load.began.elapsed();
         let usage = cpu_of_descendants().since(&before);
-        watch.load_ends(Duration::from_micros(usage.user_us + usage.system_us));
+        watch.ends(Duration::from_micros(usage.user_us + usage.system_us));
         // What the load has left in its group must not load the server while it stops.
         let ended = load.end_with_group(GRACE, self.around.interrupt)?;
         self.others += ended.usage;

@@ -8,6 +8,8 @@ use regex::escape;
 const LINES: usize = 200;
 /// Longer lines are no results.
 const COLUMNS: usize = 200;
+/// So many bytes at the end of the output hold such lines.
+pub const READ: u64 = (LINES * COLUMNS) as u64;
 
 /// An expression for the last rate in the output that is not 0, such as `transactions: +[0-9.]+ \(` of sysbench. It has
 /// been tried: it finds that figure.
