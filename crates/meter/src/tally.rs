@@ -52,7 +52,7 @@ pub enum TallyCount {
     Filters,
     /// Programs in which another library wraps the lock functions, or a sanitizer does: nothing is replaced.
     Wrapped,
-    /// Programs that have loaded code whose calls bypass the hooks: nothing is replaced from then on.
+    /// Programs in which there is code whose calls bypass the hooks: nothing is replaced from then on.
     Bypassed,
     /// Mutexes that the rule replaced.
     Replaced(TallyRow),

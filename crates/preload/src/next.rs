@@ -1,5 +1,6 @@
 //! The *next definition* of a name, after this library in the search order: libc's, or another preloaded library's.
 
+use crate::lookup;
 use core::ffi::CStr;
 use unspin_sync::atomic::{AtomicUsize, Ordering};
 
@@ -36,7 +37,7 @@ impl Next {
     fn look_up(&self) -> usize {
         // SAFETY: the name is a C string. The call is made from this library, and "next" is relative to its place in
         // the search order. The result is used here, so the call is not a tail call.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name) } as usize;
+        let found = unsafe { lookup::dlsym(libc::RTLD_NEXT, self.name) } as usize;
         // Relaxed: as in `known`.
         self.address.store(found, Ordering::Relaxed);
         found

@@ -11,7 +11,7 @@
 
 use crate::claim::{self, Claim, Claimed};
 use crate::watch::recording;
-use crate::{cancel, departure, guard, next, notice, plan, sandbox, signal, swap, waits, watch};
+use crate::{cancel, departure, guard, lookup, next, notice, plan, sandbox, signal, swap, waits, watch};
 use core::fmt;
 use core::ptr::null_mut;
 use std::path::PathBuf;
@@ -180,6 +180,7 @@ fn prepare() {
         #[cfg(not(test))]
         crate::private::prepare();
         guard::install();
+        lookup::prepare();
         next::prepare();
         if plan::keeps_thread_data() {
             departure::prepare();

@@ -113,7 +113,7 @@ macro_rules! entry_of_syscall {
 }
 
 /// Defines functions that look at their first three arguments, and then become the function whose address the look returns:
-/// with the same registers and the same return address.
+/// with the same three arguments and the same return address, which is the fourth argument of the look.
 #[macro_export]
 macro_rules! entry_that_looks {
     ($($(#[$doc:meta])* fn $name:ident = $look:path;)*) => {$(
@@ -133,6 +133,7 @@ macro_rules! entry_that_looks {
                 // With the third word the stack is aligned to 16 bytes at the call (psABI).
                 "push rdx",
                 ".cfi_adjust_cfa_offset 8",
+                "mov rcx, [rsp + 24]",
                 "call {look}",
                 "pop rdx",
                 ".cfi_adjust_cfa_offset -8",

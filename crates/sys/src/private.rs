@@ -13,7 +13,7 @@
 mod object;
 
 use crate::Errno;
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use object::Object;
 
@@ -73,13 +73,37 @@ pub extern "C" fn resolve(name: &PrivateName) -> usize {
 /// Whether a library behind the calling one, but libc, defines one of these functions: the next definition of the name is
 /// not libc's.
 pub fn is_defined_behind_this(names: &[&CStr]) -> bool {
-    let is_libc = |object: &Object| object.soname().is_some_and(|name| LIBC.contains(&name));
-    object::behind_this().filter(|object| !is_libc(object)).any(|object| object.defines_any(names))
+    object::behind_this().filter(|object| !object.is_libc()).any(|object| object.defines_any(names))
 }
 
 /// Whether the program or a library defines one of these functions.
 pub fn is_defined(names: &[&CStr]) -> bool {
     object::loaded().any(|object| object.defines_any(names))
+}
+
+/// The address of a function of libc. 0 if it has none of that name.
+pub fn function_of_libc(name: &CStr) -> usize {
+    Loaded::now().find(name, Source::Libc).unwrap_or(0)
+}
+
+/// Whether the address lies in the code of the calling object.
+pub fn is_in_this(address: usize) -> bool {
+    object::this().is_some_and(|object| object.code().contains(&address))
+}
+
+/// Whether this is the `link_map` of libc, as dladdr1(3) gives it.
+///
+/// # Safety
+/// It is null, or that of an object which stays loaded meanwhile.
+pub unsafe fn is_libc(map: *const c_void) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { Object::at(map) }.is_some_and(|object| object.is_libc())
+}
+
+/// Whether this is the `link_map` of an object behind the calling one in the order in which names are looked up, or of one
+/// that was loaded after the start of the program.
+pub fn is_behind_this(map: *const c_void) -> bool {
+    !map.is_null() && !object::up_to_this().any(|object| object.map() == map)
 }
 
 /// Stands for a function that this libc does not have, such as `statx` before glibc 2.28.
@@ -91,6 +115,12 @@ extern "C" fn unavailable() -> c_int {
 
 /// The parts of libc: from glibc 2.34 on all is in the first.
 const LIBC: [&[u8]; 3] = [b"libc.so.6", b"libpthread.so.0", b"libdl.so.2"];
+
+impl Object {
+    fn is_libc(&self) -> bool {
+        self.soname().is_some_and(|name| LIBC.contains(&name))
+    }
+}
 
 /// What is loaded, as far as it is asked for names.
 struct Loaded {

@@ -159,7 +159,7 @@ pub struct Replacements {
     mutexes: u64,
     /// Programs in which another library wraps the lock functions.
     wrapped: u64,
-    /// Programs that have loaded code whose calls bypass the hooks.
+    /// Programs in which there is code whose calls bypass the hooks.
     bypassed: u64,
 }
 
@@ -272,8 +272,8 @@ impl Replacements {
                     .into()
             }
             Reason::Bypassed => {
-                "the program has loaded a library with RTLD_DEEPBIND or by dlmopen, which calls \
-                libc's functions directly: nothing is replaced from then on"
+                "the program has loaded a library with RTLD_DEEPBIND or by dlmopen, or has looked up a lock \
+                function in libc itself (dlsym), and so calls libc's functions directly: nothing is replaced from then on"
                     .into()
             }
             Reason::NoMutex => {

@@ -4,6 +4,7 @@
 //! `_dl_find_object`, which takes no lock and works in signal handlers (glibc 2.35; without it no frame is known).
 //! Nothing is allocated.
 
+use crate::lookup;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use gimli::{
@@ -53,7 +54,7 @@ static FIND: AtomicUsize = AtomicUsize::new(0);
 /// Looks up the function. That takes the dynamic linker's lock, so it must not happen while the program uses a lock.
 pub fn prepare() {
     // SAFETY: a C string.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    let address = unsafe { lookup::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     // Relaxed: only the address itself is published.
     FIND.store(address as usize, Relaxed);
 }

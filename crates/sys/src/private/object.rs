@@ -5,8 +5,9 @@
 //! preloaded. Those stay, and lie in front of what is loaded later.
 
 use core::arch::asm;
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_void};
 use core::iter::successors;
+use core::ops::Range;
 
 /// `struct link_map` of link.h, the part that is public.
 #[derive(Debug)]
@@ -83,9 +84,22 @@ pub(super) fn preloaded_behind_this() -> impl Iterator<Item = Object> {
     behind_this().take_while(move |object| !is_needed(object))
 }
 
+/// The object of this code.
+pub(super) fn this() -> Option<Object> {
+    loaded().find(Object::is_this)
+}
+
+/// The object of this code, and those in front of it.
+pub(super) fn up_to_this() -> impl Iterator<Item = Object> {
+    loaded().scan(false, |is_behind, object| {
+        let before = core::mem::replace(is_behind, *is_behind || object.is_this());
+        (!before).then_some(object)
+    })
+}
+
 /// All objects behind the one of this code, in the order in which names are looked up.
 pub(super) fn behind_this() -> impl Iterator<Item = Object> {
-    loaded().skip_while(|object| !core::ptr::eq(object.0.dynamic, own_dynamic())).skip(1)
+    loaded().skip_while(|object| !object.is_this()).skip(1)
 }
 
 /// The dynamic section of the object that contains this code.
@@ -110,6 +124,29 @@ fn last_part(path: &'static [u8]) -> &'static [u8] {
 }
 
 impl Object {
+    /// The object with this `link_map`; `None` for null.
+    ///
+    /// # Safety
+    /// The object stays loaded while the result is used.
+    pub(super) unsafe fn at(map: *const c_void) -> Option<Object> {
+        // SAFETY: the caller's promise.
+        unsafe { map.cast::<LinkMap>().as_ref() }.map(Object)
+    }
+
+    fn is_this(&self) -> bool {
+        core::ptr::eq(self.0.dynamic, own_dynamic())
+    }
+
+    /// Its `link_map`, by which libc identifies it.
+    pub(super) fn map(&self) -> *const c_void {
+        (&raw const *self.0).cast()
+    }
+
+    /// What contains its code: the linker places it in front of the dynamic section, which the dynamic linker writes.
+    pub(super) fn code(&self) -> Range<usize> {
+        self.0.base..self.0.dynamic as usize
+    }
+
     fn next(&self) -> Option<Object> {
         // SAFETY: null or the next entry of the list.
         unsafe { self.0.next.as_ref() }.map(Object)

@@ -47,6 +47,21 @@ fn functions_are_those_that_dlsym_finds() {
 }
 
 #[test]
+fn only_libc_is_libc() {
+    assert_eq!(Some(function_of_libc(c"close")), by_dlsym(c"close"));
+    assert_eq!(function_of_libc(c"unspin_no_such_function"), 0);
+    assert!(is_in_this(only_libc_is_libc as fn() as usize) && !is_in_this(function_of_libc(c"close")));
+    let maps = || object::loaded().map(|object| object.map());
+    // SAFETY: no thread of this program closes an object.
+    let is_libc = |map| unsafe { is_libc(map) };
+    assert!(maps().any(is_libc) && !maps().all(is_libc));
+    assert!(!is_libc(core::ptr::null()) && !is_behind_this(core::ptr::null()));
+    let mut maps = maps();
+    assert!(!is_behind_this(maps.next().unwrap()), "the calling object is the program");
+    assert!(maps.all(is_behind_this));
+}
+
+#[test]
 fn function_is_found_when_it_is_called_and_when_all_are_prepared() {
     // SAFETY: no arguments.
     let parent = || unsafe { libc::getppid() } as u32;

@@ -3,8 +3,8 @@
    breakpoint at libc's function stops the thread there until that has happened, or for a while: the call may wait for the
    thread. */
 #define _GNU_SOURCE
+#include "libcs_own.h"
 #include "row.h"
-#include <dlfcn.h>
 #include <ucontext.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -44,13 +44,12 @@ static void *waits(void *unused)
 
 int main(int argc, char **argv)
 {
-    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
     int (*lock)(pthread_mutex_t *) = pthread_mutex_lock, (*unlock)(pthread_mutex_t *) = pthread_mutex_unlock;
     int (*signals)(pthread_cond_t *) = pthread_cond_signal;
     if (argc > 1 && strcmp(argv[1], "bypassing") == 0) {
-        lock = (int (*)(pthread_mutex_t *))dlsym(libc, "pthread_mutex_lock");
-        unlock = (int (*)(pthread_mutex_t *))dlsym(libc, "pthread_mutex_unlock");
-        signals = (int (*)(pthread_cond_t *))dlsym(libc, "pthread_cond_signal");
+        lock = (int (*)(pthread_mutex_t *))libcs_own("pthread_mutex_lock");
+        unlock = (int (*)(pthread_mutex_t *))libcs_own("pthread_mutex_unlock");
+        signals = (int (*)(pthread_cond_t *))libcs_own("pthread_cond_signal");
     }
     pthread_condattr_t attributes;
     MUST(pthread_condattr_init(&attributes));
@@ -61,7 +60,7 @@ int main(int argc, char **argv)
     MUST(pthread_mutex_unlock(&mutex));
     struct sigaction action = {.sa_sigaction = stop, .sa_flags = SA_SIGINFO};
     MUST_SYS(sigaction(SIGTRAP, &action, NULL));
-    code = dlsym(libc, "pthread_cond_wait");
+    code = libcs_own("pthread_cond_wait");
     first = *code;
 #ifdef __x86_64__
     set_code(0xcc);

@@ -1,8 +1,8 @@
 /* Waits with mutexes that the thread does not own, and releases of mutexes that libc has locked, once code may bypass the
    hooks. Mutexes that were in use before are still the library's then. */
 #define _GNU_SOURCE
+#include "libcs_own.h"
 #include "row.h"
-#include <dlfcn.h>
 
 enum { ROUNDS = 20000 };
 static pthread_mutex_t mutexes[2], free_mutexes[2], raced[ROUNDS];
@@ -55,8 +55,7 @@ static void initialise(pthread_mutex_t *mutex, int type)
 
 int main(void)
 {
-    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-    int (*libcs_lock)(pthread_mutex_t *) = (int (*)(pthread_mutex_t *))dlsym(libc, "pthread_mutex_lock");
+    int (*libcs_lock)(pthread_mutex_t *) = (int (*)(pthread_mutex_t *))libcs_own("pthread_mutex_lock");
     for (int i = 0; i < 2; i++) {
         initialise(&mutexes[i], types[i]);
         initialise(&free_mutexes[i], types[i]);

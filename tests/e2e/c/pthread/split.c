@@ -1,7 +1,7 @@
 /* A lock with two owners, which the tests must detect. One of a mutex's functions bypasses the library that replaces
  * the others, and calls libc's. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
+#include "libcs_own.h"
 #include <pthread.h>
 
 typedef int trylock(pthread_mutex_t *);
@@ -11,7 +11,7 @@ int __pthread_mutex_trylock(pthread_mutex_t *m)
     static trylock *libcs;
     trylock *found = __atomic_load_n(&libcs, __ATOMIC_RELAXED);
     if (found == NULL) {
-        found = (trylock *)dlsym(dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), "pthread_mutex_trylock");
+        found = (trylock *)libcs_own("pthread_mutex_trylock");
         __atomic_store_n(&libcs, found, __ATOMIC_RELAXED);
     }
     return found(m);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use unspin_e2e::{
-    Run, Waits, World, assert_same, build, build_library, compile, scratch, shared_library, skip,
+    Run, Waits, World, assert_same, build, build_library, compile, find_tool, scratch, shared_library, skip,
     survives_polling, survives_replacement, survives_the_meter,
 };
 use unspin_locks::LockKind;
@@ -40,6 +40,68 @@ fn thread_about_to_wait_for_a_shared_condition_is_woken() {
     for signals in ["through the hook", "bypassing"] {
         survives_replacement("pthread/between", &[signals], &KINDS);
     }
+}
+
+/// The way in which `taken.c` finds libc's functions.
+fn survives_lookup(how: &str) {
+    let Some(plugin) = build_library("pthread/next_plugin") else { return };
+    let args = [how, plugin.path().to_str().expect("scratch paths are UTF-8")];
+    survives_the_meter("pthread/taken", &args);
+    survives_replacement("pthread/taken", &args, &KINDS);
+    survives_polling("pthread/taken", &args);
+}
+
+#[test]
+fn functions_from_a_handle_of_libc_share_a_mutex_and_a_condition() {
+    survives_lookup("handle");
+}
+
+#[test]
+fn functions_of_an_old_version_share_a_mutex() {
+    survives_lookup("old");
+}
+
+#[test]
+fn functions_next_to_a_plugin_share_a_mutex_and_a_condition() {
+    survives_lookup("next");
+}
+
+#[test]
+fn lookups_of_other_functions_find_the_same() {
+    survives_lookup("others");
+}
+
+/// A foreign-function interface has a handle of libc, and one of the program.
+#[test]
+fn python_signals_by_a_handle_of_libc() {
+    const PROGRAM: &str = "
+import ctypes, threading
+program, libc = ctypes.CDLL(None), ctypes.CDLL('libc.so.6')
+mutex, condition = ctypes.create_string_buffer(40), ctypes.create_string_buffer(48)
+turn = [0]
+def take_turns(me, functions):
+    for i in range(100):
+        program.pthread_mutex_lock(mutex)
+        while turn[0] != me: functions.pthread_cond_wait(condition, mutex)
+        turn[0] = 1 - me
+        functions.pthread_cond_signal(condition)
+        program.pthread_mutex_unlock(mutex)
+threads = [threading.Thread(target=take_turns, args=a) for a in ((0, program), (1, libc))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print('turns taken')
+";
+    let Some(python) = find_tool("python3") else {
+        return skip("a condition used by ctypes", "there is no python3");
+    };
+    let run = |world| Run::new(&python, world).args(["-c", PROGRAM]);
+    let bare = run(World::Bare).output();
+    assert_eq!(bare.stdout, "turns taken\n", "{bare}");
+    for kind in KINDS {
+        let replaced = run(World::Kernel).mutexes(&format!("{kind}\tall")).output();
+        assert_same("python", kind, &bare, &replaced);
+    }
+    assert_same("python", "polling", &bare, &run(World::Kernel).waits(Waits::Forced).output());
 }
 
 #[test]

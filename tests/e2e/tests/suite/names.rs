@@ -64,7 +64,7 @@ fn exports_are_these_and_no_others() {
         open open64 openat openat64 __open_2 __open64_2 __openat_2 __openat64_2 fopen fopen64 freopen freopen64
         setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups initgroups capset
         sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sigignore
-        siginterrupt sigvec prctl dlclose dlopen dlmopen mlockall setrlimit setrlimit64 getrlimit getrlimit64 prlimit prlimit64
+        siginterrupt sigvec prctl dlclose dlopen dlmopen dlsym dlvsym mlockall setrlimit setrlimit64 getrlimit getrlimit64 prlimit prlimit64
         pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_timedlock
         pthread_mutex_clocklock pthread_mutex_unlock pthread_mutex_consistent pthread_mutex_consistent_np
         __pthread_mutex_init __pthread_mutex_destroy __pthread_mutex_lock __pthread_mutex_trylock __pthread_mutex_unlock
