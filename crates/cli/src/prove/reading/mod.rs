@@ -10,7 +10,7 @@ mod last_line;
 mod literal;
 mod number;
 mod rate;
-mod rate_expression;
+pub mod rate_expression;
 mod remark;
 #[cfg(test)]
 mod testing;
@@ -19,7 +19,6 @@ mod whole_figure;
 
 use elsewhere::Position;
 pub use number::DecimalSign;
-pub use rate_expression::rate_expression;
 use regex::{Captures, Regex, RegexBuilder};
 pub use unit::Unit;
 use unspin_sys::printable;
