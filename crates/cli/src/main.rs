@@ -37,6 +37,7 @@ mod stderr;
 mod stdout;
 mod top;
 mod volano;
+mod wait_notice;
 mod wakeup;
 
 use options::{Command, CommandLine};

@@ -191,15 +191,17 @@ impl Observed<'_> {
     /// What the counts do not contain: programs that the library did not reach, and processes that still run.
     fn unseen(&self, programs: &ProgramsRun, is_incomplete: bool) -> Vec<String> {
         let mut lines = Vec::new();
+        let survivors = if is_incomplete { programs.survivors() } else { Vec::new() };
         match programs.reach() {
             Reach::All => {}
             Reach::Some(sentence) => lines.push(sentence),
-            Reach::Unknown(why) if self.options.verbose => {
+            Reach::Unknown(why)
+                if self.options.verbose || survivors.is_empty() && programs.unobserved().is_some() =>
+            {
                 lines.push(format!("which programs the preload library did not reach is not known: {why}"));
             }
             Reach::Unknown(_) => {}
         }
-        let survivors = if is_incomplete { programs.survivors() } else { Vec::new() };
         if !survivors.is_empty() {
             lines
                 .push(format!("still running, not counted further: {}", programs_run::processes(&survivors)));

@@ -16,6 +16,10 @@ use std::time::Duration;
 /// this tool was built to show must be measured, not cut off.
 pub const LIMIT_FACTOR: u32 = 20;
 
+/// Runs that were cut off are no collapse if they took less than so many times the slowest run of the control as known at the
+/// end. That is less than [`LIMIT_FACTOR`], because the control's later runs are usually somewhat slower than its first.
+pub const CONFIRMED_FACTOR: u32 = 10;
+
 /// A candidate with fewer runs that were cut off has not collapsed.
 pub const CUT_OFF_AT_LEAST: u32 = 2;
 
@@ -43,10 +47,15 @@ pub fn is_collapsed(elapsed: Duration, control_runs: &[Duration]) -> bool {
     limit(control_runs).is_some_and(|limit| elapsed > limit)
 }
 
+/// Whether a run that was stopped after `limit_s` seconds was cut off, if the control's slowest run took `control_worst_s`.
+pub(crate) fn is_long_enough(limit_s: f64, control_worst_s: f64) -> bool {
+    limit_s >= LIMIT_AT_LEAST.as_secs_f64() && limit_s >= f64::from(CONFIRMED_FACTOR) * control_worst_s
+}
+
 /// What is known of a candidate with runs that were cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CutOff {
-    /// The limit of the first of these runs, in seconds.
+    /// The limit of the first of these runs, in seconds. The later ones have the same, or a longer one.
     pub limit_s: f64,
     /// The control's slowest run, in seconds.
     pub control_worst_s: f64,
@@ -79,7 +88,12 @@ impl CutOff {
 
     /// Whether these runs show that the candidate is the cause.
     pub fn is_proven(&self) -> bool {
-        self.cut_off >= CUT_OFF_AT_LEAST && self.others == 0
+        self.cut_off >= CUT_OFF_AT_LEAST && self.others == 0 && self.is_long_enough()
+    }
+
+    /// Whether the first limit is still long: a later run of the control may have been slower.
+    pub fn is_long_enough(&self) -> bool {
+        is_long_enough(self.limit_s, self.control_worst_s)
     }
 
     /// Whether each run that was cut off hung.
@@ -135,6 +149,15 @@ mod tests {
         assert_eq!(is_proven("oooc", "coc", "oooo"), Some(true), "later than all runs of the candidate");
         assert_eq!(is_proven("oooo", "cc", "oco"), Some(false), "a candidate that works was cut off too");
         assert_eq!(is_proven("oooo", "cc", "cc"), Some(true), "two candidates that never work");
+    }
+
+    #[test]
+    fn slower_run_of_the_control_that_came_later_refutes_the_collapse() {
+        let found = found("oooo", "cc", "oooo").unwrap();
+        let is_proven = |limit_s, control_worst_s| CutOff { limit_s, control_worst_s, ..found }.is_proven();
+        assert!(is_proven(20.0, 1.0) && is_proven(20.0, 2.0) && !is_proven(20.0, 2.1), "10 times as long");
+        assert!(is_proven(5.0, 0.1) && !is_proven(4.9, 0.1), "and 5 s");
+        assert!(!is_proven(1.0, 1.4), "a run of the control was slower");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! All measurements of one session.
 
 use crate::metric::Metric;
-use crate::run::Run;
 use crate::sample::SampleSet;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +18,6 @@ pub struct Experiment {
 impl Experiment {
     /// The wall time of the control's slowest run that has a value, in seconds; 0 without one.
     pub(crate) fn control_worst_s(&self) -> f64 {
-        let ended = self.samples[0].all_runs().filter(|run| run.value().is_some());
-        ended.map(|run: &Run| run.elapsed_s).fold(0.0, f64::max)
+        self.samples[0].worst_s()
     }
 }

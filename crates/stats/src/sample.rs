@@ -34,6 +34,12 @@ impl SampleSet {
         self.warm_up.iter().chain(&self.runs)
     }
 
+    /// The wall time of the slowest run that has a value, in seconds; 0 without one.
+    pub(crate) fn worst_s(&self) -> f64 {
+        let ended = self.all_runs().filter(|run| run.value().is_some());
+        ended.map(|run| run.elapsed_s).fold(0.0, f64::max)
+    }
+
     /// The number of failed runs (including the warm-up), and the first reason.
     pub fn failures(&self) -> (u32, Option<&str>) {
         let mut reasons = self.all_runs().filter_map(|run| match &run.outcome {

@@ -9,7 +9,7 @@
 //! runs than it is. A verdict needs separate runs, see [`Schedule`](crate::Schedule).
 
 use crate::candidate::Candidate;
-use crate::collapse::{self, CUT_OFF_AT_LEAST};
+use crate::collapse::{self, CUT_OFF_AT_LEAST, is_long_enough};
 use crate::metric::{Direction, Metric, Quantity};
 use crate::much_slower::{STOPPED_AT_LEAST, STOPPED_TIMES};
 use crate::pairs::Pairs;
@@ -105,7 +105,7 @@ pub enum ScreeningEnd {
         /// The limit, in seconds.
         limit_s: f64,
     },
-    /// The same, and no thread ran in the second half of the time.
+    /// The same after many times the control's slowest run, and no thread ran in the second half of the time.
     Hung {
         /// The limit, in seconds.
         limit_s: f64,
@@ -233,7 +233,11 @@ impl Screening {
             samples.all_runs().map(|run| &run.outcome).find(|outcome| outcome.cut_off_at().is_some());
         let is_out = samples.cut_off() >= CUT_OFF_AT_LEAST || logs.is_empty();
         let end = match (cut_off.filter(|_| is_out), samples.failures()) {
-            (Some(&RunOutcome::Hung { limit_s }), _) => ScreeningEnd::Hung { limit_s },
+            (Some(&RunOutcome::Hung { limit_s }), _)
+                if is_long_enough(limit_s, self.samples[0].worst_s()) =>
+            {
+                ScreeningEnd::Hung { limit_s }
+            }
             (Some(outcome), _) => {
                 ScreeningEnd::Collapsed { limit_s: outcome.cut_off_at().unwrap_or_default() }
             }

@@ -84,6 +84,14 @@ impl Wording<'_> {
         let was = if cut_off == 1 { "was" } else { "were" };
         let hung =
             if found.is_hang() { ", and hung: no thread ran in the second half of that time" } else { "" };
+        // The limits are those of the slowest run as known at the time.
+        if !found.is_long_enough() {
+            return format!(
+                "{name} is not ranked: {of_runs} {was} stopped after {limit}, which proves nothing, because a run of {} took \
+                 {worst} later. Measure again on a quiet machine, with a larger --time-budget.",
+                self.control
+            );
+        }
         let why = match others {
             0 => format!("one such run does not tell whether {name} or the machine was the cause"),
             1 => "a run of another configuration was stopped too, so the machine may be the cause".into(),

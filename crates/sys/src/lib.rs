@@ -12,7 +12,8 @@
 //!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`],
 //!   [`file_mapping`] (mapped files that may shrink),
 //!   [`regular`] (files under names of others), [`stack`] (a larger stack than the limit permits);
-//! - processes and threads: [`process`] (identity and life), [`child`] (child processes), `inherited` (what
+//! - processes and threads: [`process`] (identity and life), [`blocked`] (the call in
+//!   which a thread sleeps), [`child`] (child processes), `inherited` (what
 //!   a launched program gets from the parent of its launcher; a feature), [`generation`] (detects a
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
 //!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`],
@@ -27,6 +28,7 @@ compile_error!(
     "unspin runs on Linux on x86-64: its system-call and thread-local layers are written for that ABI"
 );
 
+pub mod blocked;
 pub mod build_id;
 pub mod child;
 pub mod clock;

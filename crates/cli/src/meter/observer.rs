@@ -1,7 +1,7 @@
 //! Finds out why a program records nothing.
 
 use crate::library;
-use crate::programs_run::{HAND_ON, ProgramsRun, Reach, Start};
+use crate::programs_run::{HAND_ON, ProgramsRun, Reach, Start, processes};
 use crate::reach;
 use crate::runtime::Runtime;
 use std::fs;
@@ -105,13 +105,28 @@ impl Observer {
             return format!("No lock was recorded: {remedy}");
         }
         match self.programs.reach() {
+            Reach::Unknown(_) if let Some(unobserved) = self.programs.unobserved() => format!(
+                "No lock was recorded until the program ended. What its processes did later is not known: {unobserved}. \
+                 Run a service in the foreground to meter it. {not_seen}"
+            ),
             Reach::All => format!("No lock was recorded: no program that ran {CALLED} {not_seen}"),
+            // Their locks come later.
+            Reach::Some(sentence) if !self.programs.survivors().is_empty() => {
+                format!(
+                    "No lock was recorded until the program ended. {sentence} Still running: {}.",
+                    self.still_running()
+                )
+            }
             Reach::Some(sentence) => format!("No lock was recorded. {sentence} No other program {CALLED}"),
             Reach::Unknown(why) => format!(
                 "No lock was recorded: no program that the preload library reached {CALLED} Which programs it did not reach \
                  is not known ({why}). {not_seen}"
             ),
         }
+    }
+
+    fn still_running(&self) -> String {
+        processes(&self.programs.survivors())
     }
 
     fn unreached(&self, found: &ObservedImage) -> String {

@@ -27,6 +27,7 @@ use super::site_name::SiteName;
 use crate::error::Error;
 use crate::outfile;
 use crate::program::Program;
+use crate::wait_notice::WaitNotice;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -144,8 +145,12 @@ impl PlanFile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<PlanFile, Error> {
         let wrong = |why: String| Error::Usage(format!("{OPTION} {}: {why}", path.display()));
-        // A pipe may have it, too.
+        // A pipe may have it, too. Without a writer, open(2) waits.
+        let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
+        let notice =
+            (!is_file).then(|| WaitNotice::start(format!("waiting for the plan in {}", path.display())));
         let bytes = fs::File::open(path).and_then(|file| regular::read_open(file, BYTES_MAX));
+        drop(notice);
         let text =
             bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into()));
         let text = text.map_err(|e| {

@@ -17,12 +17,18 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 use unspin_trace::{Config, Event, Fullness, Losses, Payload, Record, RingSize, Session, Target, cpus};
 
 /// Bytes of a ring. An executed program takes some 1.5 KiB of it, so two hundred between two readings fit.
 const RING: RingSize = RingSize::AtMost(512 << 10);
 /// Events that each thread of the program inherits, at most: creating a thread takes a few microseconds for each.
 const INHERITED_MAX: usize = 16;
+/// How long the observation goes on after the program's end, while descendants run.
+const TAIL: Duration = Duration::from_millis(100);
+/// The time between two readings then.
+const PAUSE: Duration = Duration::from_millis(5);
 /// Prefix of the file names of AddressSanitizer's runtime.
 const ASAN: &[u8] = b"libasan.so";
 
@@ -42,6 +48,8 @@ pub struct ProgramsRun {
     seen: Seen,
     /// Why the programs are not known, if so.
     unknown: Option<String>,
+    /// The descendants that ran on when the observation ended. What they started since is not known.
+    unobserved: Vec<u32>,
 }
 
 /// What the kernel's records tell.
@@ -51,6 +59,8 @@ struct Seen {
     root: Option<u32>,
     /// Its descendants, those that have ended included.
     descendants: HashSet<u32>,
+    /// Those of them that have ended.
+    ended: HashSet<u32>,
     /// What they execute, by process.
     running: HashMap<u32, ExecutedProgram>,
     /// What they have executed before.
@@ -106,7 +116,7 @@ impl ProgramsRun {
             Err(error) => (None, Some(error.to_string())),
         };
         let seen = Seen { root, ..Seen::default() };
-        ProgramsRun { session, seen, unknown }
+        ProgramsRun { session, seen, unknown, unobserved: Vec::new() }
     }
 
     /// Reads what has happened. `root` is the program's process. Returns how full the fullest ring was.
@@ -118,24 +128,46 @@ impl ProgramsRun {
 
     /// Reads the rest, and ends the observation. For a program that has ended, or that is observed no longer.
     pub fn finish(&mut self) {
-        let ProgramsRun { session, seen, unknown } = self;
-        let Some(session) = session.take() else { return };
+        let ProgramsRun { session, seen, unknown, unobserved } = self;
+        let Some(mut session) = session.take() else { return };
+        // A service that has just been started forks once more and becomes another program. The records of the last moment are
+        // not in a reading, so whether a descendant runs is known after a pause.
+        let began = Instant::now();
+        loop {
+            thread::sleep(PAUSE);
+            session.read(&mut |record, _| seen.note(record));
+            if seen.survivors().next().is_none() || began.elapsed() >= TAIL {
+                break;
+            }
+        }
         let (_, Losses { records, unreadable, .. }) = session.finish(&mut |record, _| seen.note(record));
         if records + unreadable > 0 {
             *unknown = Some(format!("{} records of the kernel were lost", records + unreadable));
         }
+        // By the kernel's records: a process that ran then may be gone by now, and its child is not known.
+        unobserved.extend(seen.survivors());
+        unobserved.sort_unstable();
         seen.look_at_unreached();
     }
 
     /// Whether the preload library was loaded into what ran so far.
     pub fn reach(&self) -> Reach {
         match &self.unknown {
-            Some(why) => Reach::Unknown(why.clone()),
+            Some(why) => return Reach::Unknown(why.clone()),
             None if self.seen.programs().next().is_none() => {
-                Reach::Unknown("the kernel reported no program".into())
+                return Reach::Unknown("the kernel reported no program".into());
             }
-            None => text::reach(&self.seen),
+            None => {}
         }
+        match (text::reach(&self.seen), self.unobserved()) {
+            (Reach::All, Some(unobserved)) => Reach::Unknown(unobserved),
+            (reach, _) => reach,
+        }
+    }
+
+    /// The processes that ran on when the observation ended, in a clause; none if there was none.
+    pub fn unobserved(&self) -> Option<String> {
+        (!self.unobserved.is_empty()).then(|| text::unobserved(&self.unobserved))
     }
 
     /// What to do about a program with AddressSanitizer, which may have refused to start because of the library.
@@ -150,8 +182,8 @@ impl ProgramsRun {
 
     /// The descendants of the program's process that still run.
     pub fn survivors(&self) -> Vec<u32> {
-        let mut running: Vec<u32> =
-            self.seen.descendants.iter().copied().filter(|&pid| is_running(pid)).collect();
+        let descendants = self.seen.descendants.iter().copied();
+        let mut running: Vec<u32> = descendants.filter(|&pid| is_running(pid)).collect();
         running.sort_unstable();
         running
     }
@@ -181,12 +213,16 @@ impl Seen {
         let pid = record.pid;
         match &record.payload {
             Payload::Fork { parent } if pid == record.tid => {
+                self.ended.remove(&pid);
                 if self.contains(*parent) {
                     self.descendants.insert(pid);
                 } else if self.descendants.remove(&pid) {
                     // The number is used again, for a process that is not ours.
                     self.past.extend(self.running.remove(&pid));
                 }
+            }
+            Payload::Exit if pid == record.tid && self.descendants.contains(&pid) => {
+                self.ended.insert(pid);
             }
             Payload::Comm { name, exec: true } if self.contains(pid) => {
                 let program = ExecutedProgram { name: name.clone(), ..ExecutedProgram::default() };
@@ -203,6 +239,11 @@ impl Seen {
 
     fn contains(&self, pid: u32) -> bool {
         self.root == Some(pid) || self.descendants.contains(&pid)
+    }
+
+    /// The descendants that had not ended at the time of the last record.
+    fn survivors(&self) -> impl Iterator<Item = u32> {
+        self.descendants.difference(&self.ended).copied()
     }
 
     /// Looks at what the running programs without the library have mapped: the last records may be older than that.
@@ -283,6 +324,39 @@ mod tests {
         assert_eq!(server.file, Some((PathBuf::from("/srv/server"), 7)));
         assert!(program("child").is_some_and(|child| !child.is_reached), "what its parent has is gone");
         assert_eq!(program("stranger"), None);
+    }
+
+    #[test]
+    fn descendant_without_an_end_has_survived() {
+        let mut seen = Seen { root: Some(7), ..Seen::default() };
+        let survivors = |seen: &Seen| seen.survivors().collect::<Vec<_>>();
+        seen.note(&record(7, Payload::Fork { parent: 1 }));
+        seen.note(&record(8, Payload::Fork { parent: 7 }));
+        seen.note(&Record { time: 1, pid: 8, tid: 80, payload: Payload::Exit });
+        assert_eq!(survivors(&seen), [8], "another thread of it ended");
+        seen.note(&record(7, Payload::Exit));
+        seen.note(&record(9, Payload::Fork { parent: 8 }));
+        seen.note(&record(8, Payload::Exit));
+        assert_eq!(survivors(&seen), [9]);
+        seen.note(&record(9, Payload::Exit));
+        assert!(survivors(&seen).is_empty());
+        seen.note(&record(8, Payload::Fork { parent: 7 }));
+        assert_eq!(survivors(&seen), [8], "the number is used again");
+    }
+
+    #[test]
+    fn programs_are_not_known_if_a_process_runs_on() {
+        let observed = |unobserved: &[u32]| {
+            let mut seen = Seen { root: Some(7), ..Seen::default() };
+            let library = format!("/c/lib/{}-1.so", library::NAME);
+            [exec(7, "sh"), mapped(7, "/bin/sh"), mapped(7, &library)]
+                .iter()
+                .for_each(|record| seen.note(record));
+            ProgramsRun { session: None, seen, unknown: None, unobserved: unobserved.to_vec() }.reach()
+        };
+        assert_eq!(observed(&[]), Reach::All);
+        let Reach::Unknown(why) = observed(&[std::process::id()]) else { panic!("a process ran on") };
+        assert!(why.contains(&format!("({})", std::process::id())), "{why}");
     }
 
     #[test]

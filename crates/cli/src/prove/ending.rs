@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::time::Duration;
-use unspin_stats::RunLimit;
+use unspin_stats::{RunLimit, collapse};
 use unspin_sys::child::End;
 
 /// How a run ended.
@@ -70,5 +70,29 @@ impl Limit {
             Limit::Candidate(limit) => limit.after(),
             Limit::Timeout(limit) => limit,
         }
+    }
+
+    /// Whether a run that exceeds it may hang. One that is stopped because the time budget ends, or because it seems too slow to be
+    /// chosen, was not observed for long enough.
+    pub fn shows_hang(self) -> bool {
+        match self {
+            Limit::Candidate(RunLimit::Collapse(limit)) => limit >= collapse::LIMIT_AT_LEAST,
+            Limit::Candidate(RunLimit::Stop(_)) => false,
+            Limit::Timeout(_) => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_that_is_stopped_for_the_budget_shows_no_hang() {
+        let seconds = Duration::from_secs;
+        assert!(Limit::Candidate(RunLimit::Collapse(seconds(5))).shows_hang());
+        assert!(!Limit::Candidate(RunLimit::Collapse(seconds(1))).shows_hang(), "a short run of the search");
+        assert!(!Limit::Candidate(RunLimit::Stop(seconds(9))).shows_hang());
+        assert!(Limit::Timeout(seconds(1)).shows_hang(), "the user's limit");
     }
 }

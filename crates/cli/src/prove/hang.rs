@@ -1,16 +1,18 @@
 //! Whether a run that reaches its time limit has stopped making progress.
 //!
-//! A run hangs if its processes use no CPU time from half of the limit on, and if at both times each of its threads sleeps. The
-//! second condition tells a hang from a busy machine, on which threads are ready and get no CPU, and from a slow disk.
+//! A run hangs if none of its threads runs from half of the limit on, and none waits for a time. So at both looks it has the same
+//! threads, each sleeps, and the kernel has counted no context switch of them in between. A thread that is ready and gets no CPU
+//! does not hang, nor one that waits for a disk. A thread that sleeps until a time will run again, and so will the program, if only
+//! slowly: a wait with a timeout finds out late that its wake-up was lost.
 
-use super::process_tree::{Activity, Threads, activity_of_descendants};
+use super::process_tree::{Threads, threads_of_descendants};
 use std::time::Duration;
 
 /// Watches one run. All descendants of this process belong to it.
 pub struct HangDetector {
     limit: Duration,
     /// At half of the limit; none before.
-    halfway: Option<Activity>,
+    halfway: Option<Threads>,
 }
 
 impl HangDetector {
@@ -28,43 +30,44 @@ impl HangDetector {
     /// Looks at the processes once, when half of the limit has passed.
     pub fn look(&mut self, elapsed: Duration) {
         if self.halfway.is_none() && elapsed >= self.limit / 2 {
-            self.halfway = Some(activity_of_descendants());
+            self.halfway = Some(threads_of_descendants());
         }
     }
 
     /// Whether the run hangs; asked at the limit, before its processes are ended.
     pub fn is_hung(&self) -> bool {
-        self.halfway.is_some_and(|halfway| is_hung(halfway, activity_of_descendants(), self.limit / 2))
+        self.halfway.as_ref().is_some_and(|halfway| is_hung(halfway, &threads_of_descendants()))
     }
 }
 
-/// The CPU time that a sleeping program uses in vain, one part in so many: timers of runtimes.
-const IDLE_PART: u32 = 1000;
-/// The resolution of CPU times in proc_pid_stat(5).
-const TICK: Duration = Duration::from_millis(10);
-
-fn is_hung(halfway: Activity, now: Activity, between: Duration) -> bool {
-    let used = now.usage.since(&halfway.usage);
-    let used = Duration::from_micros(used.user_us + used.system_us);
-    let all_sleep = halfway.threads == Threads::Asleep && now.threads == Threads::Asleep;
-    all_sleep && used <= TICK + between / IDLE_PART
+fn is_hung(halfway: &Threads, now: &Threads) -> bool {
+    !now.is_empty() && now.can_sleep_for_ever() && halfway == now
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_sys::child::Usage;
+    use crate::prove::process_tree::{Thread, ThreadState};
 
     #[test]
-    fn run_hangs_whose_threads_sleep_and_use_no_cpu_time() {
-        let at = |user_us, threads| Activity { usage: Usage { user_us, ..Usage::default() }, threads };
-        let hangs = |before, after| is_hung(before, after, Duration::from_secs(10));
-        let asleep = |user_us| at(user_us, Threads::Asleep);
-        assert!(hangs(asleep(500_000), asleep(500_000)));
-        assert!(hangs(asleep(500_000), asleep(515_000)), "timers of a runtime");
-        assert!(!hangs(asleep(500_000), asleep(600_000)), "it computes");
-        assert!(!hangs(at(500_000, Threads::Active), asleep(500_000)), "it was ready, and got no CPU");
-        assert!(!hangs(asleep(500_000), at(500_000, Threads::Active)), "it waits for a disk");
+    fn run_hangs_of_which_no_thread_runs_or_waits_for_a_time() {
+        use ThreadState::{Active, Asleep, AsleepUntil};
+        let threads = |of: &[(u32, u64, ThreadState)]| {
+            let thread = |&(tid, switches, state)| (tid, Thread { switches, state });
+            of.iter().map(thread).collect::<Threads>()
+        };
+        let hangs = |before: &[_], after: &[_]| is_hung(&threads(before), &threads(after));
+        let two = [(7, 30, Asleep), (8, 2, Asleep)];
+        assert!(hangs(&two, &two));
+        assert!(!hangs(&two, &[(7, 30, Asleep), (8, 3, Asleep)]), "a thread woke for a moment");
+        assert!(!hangs(&two, &two[..1]), "a thread ended");
+        assert!(!hangs(&two[..1], &two), "a thread began");
+        assert!(
+            !hangs(&[(7, 30, Active)], &[(7, 30, Active)]),
+            "it is ready and gets no CPU, or waits for a disk"
+        );
+        assert!(!hangs(&[(7, 30, AsleepUntil)], &[(7, 30, AsleepUntil)]), "one long sleep, which ends");
+        assert!(!hangs(&[], &[]), "nothing is known");
     }
 
     #[test]

@@ -101,7 +101,7 @@ fn attend(
     Surroundings { interrupt, progress }: Surroundings<'_>,
 ) -> Result<Option<RunEnd>, Error> {
     // Nothing is known yet about the length of a run without a limit of its own.
-    let is_first = matches!(limit, Limit::Timeout(_));
+    let (is_first, shows_hang) = (matches!(limit, Limit::Timeout(_)), limit.shows_hang());
     let (limit, mut patience) = (limit.after(), progress.patience());
     let mut hang = HangDetector::new(limit);
     loop {
@@ -123,7 +123,7 @@ fn attend(
         }
         hang.look(elapsed);
         if elapsed >= limit {
-            let hung = hang.is_hung();
+            let hung = shows_hang && hang.is_hung();
             process.end(GRACE, interrupt)?;
             return Ok(Some(RunEnd::TimedOut { limit_s: limit.as_secs_f64(), hung }));
         }

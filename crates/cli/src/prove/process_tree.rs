@@ -1,7 +1,9 @@
 //! CPU time and threads of the processes that a run has started, while they run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::path::Path;
+use unspin_sys::blocked;
 use unspin_sys::child::Usage;
 
 /// Microseconds of a tick: proc_pid_stat(5) counts in 1/100 s (USER_HZ, fixed by the ABI of x86-64).
@@ -13,43 +15,85 @@ pub fn cpu_of_descendants() -> Usage {
     usage(&processes(), std::process::id())
 }
 
-/// What the processes of a run do.
+/// The threads of a run, by number.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Threads(BTreeMap<u32, Thread>);
+
+/// A thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Activity {
-    /// As of [`cpu_of_descendants`].
-    pub usage: Usage,
-    /// What their threads do.
-    pub threads: Threads,
+pub struct Thread {
+    /// How often it has left a CPU so far.
+    pub switches: u64,
+    /// What it does.
+    pub state: ThreadState,
 }
 
-/// What the threads of a run do.
+/// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threads {
-    /// Each sleeps until an event, is stopped, or has ended.
+pub enum ThreadState {
+    /// It sleeps until an event, is stopped, or has ended.
     Asleep,
-    /// At least one is ready to run, or in a sleep that no signal ends, as that for a disk.
+    /// It sleeps until an event or a time, or this is not known.
+    AsleepUntil,
+    /// It is ready to run, or in a sleep that no signal ends, as that for a disk.
     Active,
 }
 
-/// The CPU time so far, and what the threads do, of all descendants of this process.
-pub fn activity_of_descendants() -> Activity {
-    let (processes, root) = (processes(), std::process::id());
-    let is_active = descendants(&processes, root).any(|(pid, _)| has_active_thread(*pid));
-    Activity {
-        usage: usage(&processes, root),
-        threads: if is_active { Threads::Active } else { Threads::Asleep },
+impl Threads {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether no thread runs, or will run again at a known time.
+    pub fn can_sleep_for_ever(&self) -> bool {
+        self.0.values().all(|thread| thread.state == ThreadState::Asleep)
     }
 }
 
-fn has_active_thread(pid: u32) -> bool {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let states = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
-    states.filter_map(|stat| state(&stat)).any(|state| matches!(state, 'R' | 'D'))
+impl FromIterator<(u32, Thread)> for Threads {
+    fn from_iter<I: IntoIterator<Item = (u32, Thread)>>(threads: I) -> Threads {
+        Threads(threads.into_iter().collect())
+    }
 }
 
-/// The state of a thread in proc_pid_stat(5).
-fn state(stat: &str) -> Option<char> {
-    stat.rsplit_once(") ")?.1.chars().next()
+/// The threads of all descendants of this process.
+pub fn threads_of_descendants() -> Threads {
+    let processes = processes();
+    descendants(&processes, std::process::id()).flat_map(|(pid, _)| threads_of(*pid)).collect()
+}
+
+fn threads_of(pid: u32) -> impl Iterator<Item = (u32, Thread)> {
+    let folders = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    folders.filter_map(|folder| {
+        let tid = folder.file_name().to_str()?.parse().ok()?;
+        Some((tid, thread(&folder.path())?))
+    })
+}
+
+/// A thread, from its folder in proc(5); none if it has ended meanwhile.
+fn thread(folder: &Path) -> Option<Thread> {
+    let status = fs::read_to_string(folder.join("status")).ok()?;
+    let letter = field(&status, "State:")?.chars().next()?;
+    let state = match letter {
+        'R' | 'D' => ThreadState::Active,
+        'S' => match fs::read_to_string(folder.join("syscall")).map(|call| blocked::waits_for_time(&call)) {
+            Ok(Some(false)) => ThreadState::Asleep,
+            // Where the kernel does not show the call, nothing proves a hang.
+            Ok(Some(true) | None) | Err(_) => ThreadState::AsleepUntil,
+        },
+        _ => ThreadState::Asleep,
+    };
+    let switches = |name| field(&status, name)?.parse::<u64>().ok();
+    Some(Thread {
+        switches: switches("voluntary_ctxt_switches:")? + switches("nonvoluntary_ctxt_switches:")?,
+        state,
+    })
+}
+
+/// A field of proc_pid_status(5).
+fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 fn processes() -> HashMap<u32, Process> {
@@ -113,6 +157,8 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
 
     #[test]
     fn children_of_children_count() {
@@ -133,6 +179,33 @@ mod tests {
     fn name_of_a_program_may_look_like_fields() {
         let stat = "7 (a ) R 1) S 3 7 7 0 -1 4194560 100 0 0 0 150 25 10 15 20 0 3 0 1 0";
         assert_eq!(Process::parse(stat), Some(Process { parent: 3, user: 160, system: 40 }));
-        assert_eq!((Process::parse(""), state(""), state(stat)), (None, None, Some('S')));
+        assert_eq!(Process::parse(""), None);
+    }
+
+    #[test]
+    fn thread_that_waits_for_a_time_differs_from_one_that_waits_for_an_event() {
+        let asleep = |wait: Box<dyn FnOnce(Receiver<()>) + Send>| {
+            let ((end, ended), (tell, told)) = (channel::<()>(), channel());
+            let thread = std::thread::spawn(move || {
+                tell.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
+                wait(ended);
+            });
+            let folder = Path::new("/proc").join(told.recv().unwrap());
+            // The thread may not have begun to wait. Nothing ends the wait before the end of the test.
+            let found = loop {
+                let found = super::thread(&folder).unwrap();
+                if found.state != ThreadState::Active {
+                    break found;
+                }
+                std::thread::yield_now();
+            };
+            end.send(()).unwrap();
+            thread.join().unwrap();
+            found
+        };
+        let event = asleep(Box::new(|ended| ended.recv().unwrap()));
+        let time = asleep(Box::new(|ended| ended.recv_timeout(Duration::from_secs(600)).unwrap()));
+        assert_eq!((event.state, time.state), (ThreadState::Asleep, ThreadState::AsleepUntil));
+        assert!(event.switches > 0 && time.switches > 0);
     }
 }

@@ -25,7 +25,7 @@ use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use unspin_stats::RunOutcome;
+use unspin_stats::{RunLimit, RunOutcome};
 use unspin_sys::child;
 use unspin_sys::creds::Creds;
 use unspin_sysv::{Kind, times_joined};
@@ -339,7 +339,7 @@ impl Trial {
     pub fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => RunOutcome::measured(*value),
-            (Err(_), RunEnd::TimedOut { limit_s, hung: true }, Limit::Candidate(_)) => {
+            (Err(_), RunEnd::TimedOut { limit_s, hung: true }, Limit::Candidate(RunLimit::Collapse(_))) => {
                 RunOutcome::Hung { limit_s }
             }
             (Err(_), RunEnd::TimedOut { .. }, Limit::Candidate(limit)) => limit.outcome(),

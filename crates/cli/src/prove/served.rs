@@ -238,7 +238,7 @@ impl ServedRun<'_> {
         watch: &mut dyn RunMonitor,
     ) -> Result<RunEnd, Over> {
         let Surroundings { interrupt, progress } = self.around;
-        let is_first = matches!(limit, Limit::Timeout(_));
+        let (is_first, shows_hang) = (matches!(limit, Limit::Timeout(_)), limit.shows_hang());
         let (limit, mut patience) = (limit.after(), progress.patience());
         let mut hang = HangDetector::new(limit);
         loop {
@@ -259,7 +259,10 @@ impl ServedRun<'_> {
             }
             hang.look(elapsed);
             if elapsed >= limit {
-                return Ok(RunEnd::TimedOut { limit_s: limit.as_secs_f64(), hung: hang.is_hung() });
+                return Ok(RunEnd::TimedOut {
+                    limit_s: limit.as_secs_f64(),
+                    hung: shows_hang && hang.is_hung(),
+                });
             }
             if server.ends_within(Duration::ZERO)? {
                 // The caller says how it ended.

@@ -1,6 +1,6 @@
 //! `unspin run`: exit code, environment and arguments of the program.
 
-use crate::common::{compiled, finish, is_alone, skip, unspin};
+use crate::common::{Background, compiled, finish, is_alone, skip, unspin};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -354,4 +354,16 @@ fn stated_cost_of_a_wake_up_is_in_the_report() {
     let (_, err, code) = finish(unspin(&options).env("UNSPIN_WAKEUP_NS", "30000"));
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("a wake-up costs 30us (futex), 30us (epoll)"), "{err}");
+}
+
+/// A pipe without a writer blocked without a word.
+#[test]
+fn plan_in_a_pipe_is_waited_for_and_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("plan");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut run = Background::start(unspin(&["run", "--use-plan", fifo.to_str().unwrap(), "true"]));
+    run.wait_for_line(&format!("unspin: waiting for the plan in {}", fifo.display()));
+    fs::write(&fifo, "[[wait]]\nsite = \"*\"\npolicy = \"poll\"\n").unwrap();
+    assert_eq!(run.wait().code(), Some(0), "{}", run.rest());
 }

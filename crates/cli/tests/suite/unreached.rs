@@ -53,6 +53,23 @@ fn program_without_ld_preload_is_named() {
     }
 }
 
+/// A service forks and becomes another program while the program ends: what is not known by then is not claimed.
+#[test]
+fn process_that_runs_on_is_named_or_said_to_be_unknown() {
+    if !programs_are_counted("process_that_runs_on_is_named_or_said_to_be_unknown") {
+        return;
+    }
+    let script = "(env -i sleep 1 >/dev/null 2>&1 </dev/null &)";
+    for command in [METER, &["run", "-v", "--mutex", "adaptive"]] {
+        for _ in 0..3 {
+            let said = said(command, &["sh", "-c", script], 0);
+            let is_told = ["Processes ran that the preload library did not reach", "ran on", "till running"];
+            assert!(is_told.iter().any(|told| said.contains(told)), "{command:?}: {said}");
+            assert!(!FALSE_CLAIMS.iter().any(|claim| said.contains(claim)), "{command:?}: {said}");
+        }
+    }
+}
+
 #[test]
 fn unreached_program_is_named_beside_the_locks_of_others() {
     if !programs_are_counted("unreached_program_is_named_beside_the_locks_of_others") {

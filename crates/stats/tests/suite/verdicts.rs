@@ -325,6 +325,15 @@ fn candidate_collapses_with_its_second_run_that_is_cut_off() {
             .ends_with("a run of another configuration was stopped too, so the machine may be the cause.")
     );
     assert_eq!(conclusion, Conclusion::NothingProven);
+    // The control takes 1 s.
+    let short = RunOutcome::Hung { limit_s: 9.0 };
+    let (sentence, conclusion) = case(&[&short, &short], None);
+    assert_eq!(
+        sentence,
+        "global is not ranked: 2 of its 2 runs were stopped after 9 s, which proves nothing, because a run of kernel took 1 s \
+         later. Measure again on a quiet machine, with a larger --time-budget."
+    );
+    assert_eq!(conclusion, Conclusion::NothingProven);
 }
 
 /// A stall of the machine hits the control: its round counts for nothing, and the verdict rests on the others.
