@@ -7,6 +7,8 @@ use crate::shell;
 /// How much longer than its command says a run may take: for its start and its end, in seconds and as a share.
 const MARGIN_S: f64 = 0.1;
 const MARGIN: f64 = 0.03;
+/// The share where the name of the option says that it is a time: a program may end what it has begun.
+const NAMED_MARGIN: f64 = 1.0;
 /// How much shorter it may be: clocks differ.
 const SHORTER: f64 = 0.005;
 /// A shorter time is not looked for: small numbers mean many things.
@@ -19,15 +21,15 @@ pub fn stated_time(command: &[String], seconds: f64) -> Option<String> {
     let words: Vec<&str> = command.iter().skip(1).flat_map(|word| word.split_whitespace()).collect();
     (0..words.len()).find_map(|at| {
         let option = at.checked_sub(1).map(|before| words[before]).filter(|word| word.starts_with('-'));
-        let (word, is_near) = (words[at], |unit, text: &str| is_near(unit, text, seconds));
+        let (word, is_near) = (words[at], |name: &str, text: &str| is_near(name, text, seconds));
         if let Some((name, value)) = word.split_once('=') {
-            return is_near(unit_of(name), value).then(|| shell::quoted(word));
+            return is_near(name, value).then(|| shell::quoted(word));
         }
         // `-t10`: a letter and its value.
         if let Some(value) = word.strip_prefix('-').and_then(|rest| rest.strip_prefix(char::is_alphabetic)) {
-            return is_near(1.0, value).then(|| shell::quoted(word));
+            return is_near("", value).then(|| shell::quoted(word));
         }
-        is_near(option.map_or(1.0, unit_of), word).then(|| match option {
+        is_near(option.unwrap_or(""), word).then(|| match option {
             Some(option) => format!("{} {}", shell::quoted(option), shell::quoted(word)),
             None => shell::quoted(word),
         })
@@ -60,12 +62,19 @@ fn unit_of(option: &str) -> f64 {
     if is_milliseconds { 1e-3 } else { 1.0 }
 }
 
-/// Whether a text is a time about as long as `seconds`.
-fn is_near(unit: f64, text: &str, seconds: f64) -> bool {
-    let Some(stated) = duration(unit, text) else { return false };
+/// Whether a text behind an option of this name is a time about as long as `seconds`.
+fn is_near(option: &str, text: &str, seconds: f64) -> bool {
+    let Some(stated) = duration(unit_of(option), text) else { return false };
+    let margin = if names_time(option) { NAMED_MARGIN } else { MARGIN };
     stated >= SECONDS_MIN
         && seconds >= stated * (1.0 - SHORTER)
-        && seconds <= stated * (1.0 + MARGIN) + MARGIN_S
+        && seconds <= stated * (1.0 + margin) + MARGIN_S
+}
+
+/// Whether a word of the option's name says that its value is the time of a run.
+fn names_time(option: &str) -> bool {
+    let name = option.to_lowercase();
+    name.split(['-', '_']).any(|word| ["time", "runtime", "duration"].contains(&word))
 }
 
 /// The seconds of `10`, `10s`, `1.5m`; the number alone has the given unit.
@@ -104,6 +113,9 @@ mod tests {
             ("bench|--duration-ms|2000", 2.01, "--duration-ms 2000"),
             ("timeout|3|./server", 3.0, "3"),
             ("sh|-c|./bench --runtime=2 > log", 2.05, "--runtime=2"),
+            // Its threads end what they have begun.
+            ("sysbench|--time=4|threads|run", 5.9, "--time=4"),
+            ("bench|--run-time|4", 7.0, "--run-time 4"),
         ] {
             assert_eq!(stated(command, seconds).as_deref(), Some(words), "{command}");
         }
@@ -113,7 +125,9 @@ mod tests {
     fn other_numbers_are_no_times_of_the_run() {
         for (command, seconds) in [
             ("sysbench|--time=10|run", 3.2),
-            ("sysbench|--time=10|run", 11.0),
+            ("sysbench|--time=10|run", 21.0),
+            ("stress-ng|--timeout=10|-t|9", 11.0),
+            ("bench|--time-limit=4|-n|5", 9.0),
             ("sysbench|--time=10|run", 9.8),
             ("bench|--items=2x|2:00|-2|2..3", 2.0),
             ("bench|0.01", 0.01),

@@ -27,6 +27,11 @@ impl Configuration {
         Configuration { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(Setup::default()) }
     }
 
+    /// The control of no candidates: libc's mutexes and waits and the kernel's System V IPC, and no plan.
+    pub fn as_it_is() -> Configuration {
+        Configuration { candidate: Candidate::control(LockKind::System.name()), ..Configuration::kernel() }
+    }
+
     /// The control of run queues: this one, or the one that the program chooses. [`Program::run_queue`] sets it.
     pub fn of_run_queue(run_queue: Option<RunQueue>) -> Configuration {
         let name = run_queue.map_or(OWN_RUN_QUEUE, RunQueue::name);

@@ -224,6 +224,16 @@ mod tests {
     }
 
     #[test]
+    fn no_more_of_the_output_is_read_than_is_searched() {
+        let read = |wanted| figure(wanted).output_read();
+        assert_eq!((read("tps"), read("cpu-time")), (output_file::KEPT, 0));
+        let wall_time = Figure::new(None, None, None).unwrap();
+        assert_eq!(wall_time.output_read(), rate_expression::READ);
+        wall_time.of(Duration::ZERO, &Usage::default(), "12 tps").unwrap();
+        assert_eq!(wall_time.output_read(), 0, "the first output has been searched");
+    }
+
+    #[test]
     fn number_after_the_expression_is_found() {
         assert_eq!(of("tps", "1 tps: 7\n2 tps = 12.5 (best)\n"), Ok(12.5));
         assert_eq!(of("rate", "rate: 1,234,567.5/s"), Ok(1_234_567.5));

@@ -84,13 +84,16 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     let progress = Progress::new("prove", budget, options.quiet);
     let report = measure_under(options, budget, &interrupt, &progress);
     progress.finish();
-    let Some(report) = report? else {
+    let Some(mut report) = report? else {
         crate::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
     // Files first: the reader of the report may close the pipe.
     let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
     let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
+    if let Some(recommended) = report.recommended.as_mut().filter(|_| plan.is_ok()) {
+        recommended.path.clone_from(&options.plan);
+    }
     interrupt.allow_signals_to_exit();
     let detail = if options.verbose { Detail::Full } else { Detail::Brief };
     stdout::print(&Text(&report, detail).to_string())?;

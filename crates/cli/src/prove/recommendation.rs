@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::plan::{Plan, PlanFile};
 use crate::program::Program;
 use crate::shell;
+use std::path::PathBuf;
 use unspin_stats::Comparison;
 
 /// Share of the fastest plan's ratio from which on a plan counts as about as fast.
@@ -17,6 +18,8 @@ pub struct Recommended {
     pub name: String,
     /// The plan for `unspin run --use-plan`.
     pub file: PlanFile,
+    /// The file that has it, if `--plan` has written one.
+    pub path: Option<PathBuf>,
 }
 
 impl Recommended {
@@ -36,6 +39,6 @@ impl Recommended {
         let Some((_, comparison, plan)) = simplest else { return Ok(None) };
         let comment = format!("Of `unspin prove {}`:\n{}", shell::line(&report.command), comparison.sentence);
         let file = PlanFile::new(plan, program, &comment)?;
-        Ok(Some(Recommended { name: comparison.name.clone(), file }))
+        Ok(Some(Recommended { name: comparison.name.clone(), file, path: None }))
     }
 }

@@ -15,7 +15,7 @@ pub fn requested(options: &ScaleOptions, program: &Program) -> Result<Requested,
         ..NamedCandidates::default()
     };
     let requested = Requested::of(&named, program)?
-        .unwrap_or_else(|| Requested { control: Configuration::kernel(), judged: Vec::new() });
+        .unwrap_or_else(|| Requested { control: Configuration::as_it_is(), judged: Vec::new() });
     for warning in requested.warnings() {
         crate::stderr::say(format_args!("{warning}"));
     }

@@ -104,7 +104,16 @@ fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended)
     for line in text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()) {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
-    writeln!(f, "--plan FILE writes it to a file. To apply it:")?;
+    let file = match &recommended.path {
+        None => {
+            writeln!(f, "--plan FILE writes it to a file. To apply it:")?;
+            "FILE".into()
+        }
+        Some(path) => {
+            writeln!(f, "To apply it:")?;
+            shell::line(&[path.into()])
+        }
+    };
     // One line, which can be pasted into a shell.
-    writeln!(f, "  unspin run --use-plan FILE -- {}\n", shell::line(&report.applied_to))
+    writeln!(f, "  unspin run --use-plan {file} -- {}\n", shell::line(&report.applied_to))
 }
