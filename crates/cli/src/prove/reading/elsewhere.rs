@@ -159,7 +159,10 @@ fn unit_of_name(gap: &str) -> Option<Known> {
     let at = (at..=name.len()).find(|&at| name.is_char_boundary(at))?;
     let (before, word) = name.split_at(at);
     let is_suffix = before.ends_with('_');
-    let is_rate = before.ends_with('/') || before.trim_end().to_lowercase().ends_with("per");
+    // "requests per sec", "jobs_per_sec", "req_s".
+    let last = before.trim_end_matches(|c: char| c.is_whitespace() || c == '_');
+    let last = last.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let is_rate = before.ends_with('/') || last.eq_ignore_ascii_case("per") || unit::is_counted(last);
     // "min" is the smallest value more often than a minute.
     let is_unit = unit::is_time(word) && !matches!(word, "min" | "mins") && (word.len() > 1 || is_suffix);
     (is_unit && !is_rate).then(|| unit::known(word)).flatten()

@@ -4,12 +4,12 @@
 //! the figure is refused; and figures of one session are converted to one base unit, or refused. docs/measuring.md has the
 //! rules.
 
+mod dimension;
 mod elsewhere;
 mod escape_sequences;
 mod last_line;
 mod literal;
 mod number;
-mod rate;
 mod rate_expression;
 mod remark;
 #[cfg(test)]
@@ -17,6 +17,7 @@ mod testing;
 mod unit;
 mod whole_figure;
 
+pub use dimension::Dimension;
 use elsewhere::Position;
 pub use number::DecimalSign;
 pub use rate_expression::rate_expression;
@@ -36,15 +37,24 @@ pub struct Reading {
     pub sign: DecimalSign,
     /// What the line says of units that may belong to the figure; empty if nothing.
     pub remark: String,
-    /// Whether its unit or its name is that of a rate, of which more is better mostly.
-    pub is_rate: bool,
+    /// What kind of quantity it is.
+    pub dimension: Dimension,
+    /// The line of the output, to be shown.
+    pub line: String,
 }
 
 impl Reading {
     /// A time whose parts have said their units.
     fn of_time(seconds: f64) -> Reading {
         let (unit, sign) = (Unit::Base("s".into()), DecimalSign::Unknown);
-        Reading { value: seconds, unit, sign, remark: String::new(), is_rate: false }
+        Reading {
+            value: seconds,
+            unit,
+            sign,
+            remark: String::new(),
+            dimension: Dimension::Time,
+            line: String::new(),
+        }
     }
 }
 
@@ -96,7 +106,8 @@ impl Expression {
         let (found, named) = last?;
         // What is said of the unit is searched for in many lines, so only for one figure.
         let (begin, read) = self.read(&output, &found, true);
-        let read = read.map(|(reading, _)| reading);
+        let line = line_at(&output, begin);
+        let read = read.map(|(reading, _)| Reading { line: line.clone(), ..reading });
         if read.is_ok()
             && let Some(later) = last_line::without_figure(&output, named, begin)
         {
@@ -110,7 +121,7 @@ impl Expression {
             ),
             _ => Ok(reading),
         });
-        Some(read.map_err(|why| format!("{why}; its line: {}", line_at(&output, begin))))
+        Some(read.map_err(|why| format!("{why}; its line: {line}")))
     }
 
     /// The position of a figure, and the figure with its length in bytes.

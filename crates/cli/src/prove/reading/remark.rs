@@ -4,6 +4,7 @@
 //! None of them is sure to be the figure's. But if they are other ones in another run, the figures of both runs may have two
 //! units, and cannot be compared.
 
+use super::dimension;
 use super::elsewhere::Position;
 use super::unit;
 use std::collections::BTreeSet;
@@ -14,43 +15,6 @@ const HEADING_LINES: usize = 200;
 const HEADINGS: usize = 3;
 /// Number of bytes on either side in which the rest of the objects is searched for.
 const OBJECT_BYTES: usize = 4096;
-
-/// Names of the values of one quantity, and what joins them. Behind them no other quantity begins.
-const STATISTICS: [&str; 33] = [
-    "and",
-    "average",
-    "avg",
-    "best",
-    "dev",
-    "deviation",
-    "high",
-    "low",
-    "lower",
-    "max",
-    "maximum",
-    "mdev",
-    "mean",
-    "med",
-    "median",
-    "min",
-    "minimum",
-    "or",
-    "p",
-    "pct",
-    "percentile",
-    "sd",
-    "sigma",
-    "st",
-    "std",
-    "stddev",
-    "stdev",
-    "th",
-    "to",
-    "upper",
-    "var",
-    "worst",
-    "σ",
-];
 
 /// A word of a line.
 struct Word<'a> {
@@ -138,7 +102,7 @@ fn name(word: &Word<'_>) -> String {
 }
 
 fn is_statistic(word: &str) -> bool {
-    STATISTICS.contains(&word.to_lowercase().as_str())
+    dimension::is_statistic(word)
 }
 
 /// Whether another quantity than the one before is named.

@@ -193,6 +193,11 @@ fn base_of_bytes(word: &str) -> Option<&'static str> {
     (BYTES.contains(&word) || ["Byte", "Bytes"].contains(&word)).then_some("B")
 }
 
+/// Whether it names what is counted, such as requests and bytes, with or without a prefix. Of a time it makes a rate.
+pub fn is_counted(word: &str) -> bool {
+    known(word).is_some_and(|known| !known.base.is_empty() && known.base != "s")
+}
+
 fn counted(word: &str) -> Option<&'static str> {
     COUNTED.iter().find(|(_, names)| names.contains(&word)).map(|(base, _)| *base)
 }

@@ -1,8 +1,8 @@
 //! A number with everything that belongs to it: the parts of a time, the unit, and what may follow.
 
+use super::dimension::Dimension;
 use super::elsewhere::Position;
 use super::number::{Context, DecimalSign, Form, Number, THOUSANDS, number};
-use super::rate;
 use super::unit::{self, Known};
 use super::{Reading, Unit};
 
@@ -92,8 +92,9 @@ pub fn whole_figure(
         Some(Known { factor, base }) => (Unit::Base(base), factor),
         None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0),
     };
-    let is_rate = rate::is_rate(&unit, position.before(), position.after());
-    let reading = Reading { value: number.value * factor, unit, sign, remark, is_rate };
+    let dimension = Dimension::of(&unit, &position);
+    let reading =
+        Reading { value: number.value * factor, unit, sign, remark, dimension, line: String::new() };
     Ok((reading, skipped + number.length + length))
 }
 
@@ -274,8 +275,8 @@ fn word_after(rest: &str) -> Option<String> {
 /// The last unit that a label names in brackets: "latency (ms): ".
 fn unit_in_brackets(label: &str) -> Option<Known> {
     let inner = label
-        .rsplit(['(', '['])
-        .filter_map(|after| after.split_once([')', ']']))
+        .rmatch_indices(['(', '['])
+        .filter_map(|(at, _)| label[at + 1..].split_once([')', ']']))
         .map(|(inner, _)| inner.trim());
     inner.filter(|inner| !inner.is_empty()).find_map(unit::bracketed)
 }
