@@ -6,6 +6,7 @@ use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 use unspin_stats::{Direction, Metric};
 use unspin_sys::child::Usage;
+use unspin_sys::printable;
 
 /// The source of a run's figure.
 #[derive(Debug)]
@@ -18,8 +19,8 @@ pub struct Figure {
     expected: Option<Dimension>,
     /// The base unit of the first figure in an output. All others must have it.
     unit: OnceCell<Unit>,
-    /// The remark of the first figure. All others must have it.
-    remark: OnceCell<String>,
+    /// What stands around the first figure. It must stand around all others.
+    surroundings: OnceCell<Vec<String>>,
     /// The decimal sign that earlier figures have shown.
     sign: Cell<DecimalSign>,
     /// For the wall time: the value of `--metric` that would read a rate in the first output; none if there is none.
@@ -99,7 +100,7 @@ impl Figure {
             metric,
             expected,
             unit: OnceCell::new(),
-            remark: OnceCell::new(),
+            surroundings: OnceCell::new(),
             sign: Cell::new(DecimalSign::Unknown),
             rate_in_output: OnceCell::new(),
         })
@@ -165,19 +166,17 @@ impl Figure {
         if !known.compares_with(&reading.unit) {
             return Err(format!(
                 "the figure for --metric '{expression}' has changed its unit: {} in this run, {known} in an earlier one; \
-                 let the program print one unit",
-                reading.unit
+                 let the program print one unit; its line: {}",
+                reading.unit, reading.line
             ));
         }
-        let remark = self.remark.get_or_init(|| reading.remark.clone());
-        if *remark != reading.remark {
-            let shown =
-                |remark: &str| if remark.is_empty() { "nothing".to_owned() } else { format!("\"{remark}\"") };
+        let first = self.surroundings.get_or_init(|| reading.surroundings.clone());
+        if *first != reading.surroundings {
+            let (this, earlier) = difference(&reading.surroundings, first);
             return Err(format!(
-                "the line of the figure for --metric '{expression}' has changed what it says of its unit: {} in this run, {} in \
-                 an earlier one; let the program print one unit",
-                shown(&reading.remark),
-                shown(remark)
+                "what may be the unit of the figure for --metric '{expression}' has changed: {this} in this run, {earlier} in an \
+                 earlier one; let the program print one unit, behind the number; its line: {}",
+                reading.line
             ));
         }
         match (self.sign.get(), reading.sign) {
@@ -193,6 +192,17 @@ impl Figure {
         }
         Ok(reading.value)
     }
+}
+
+/// The first words that differ.
+fn difference(this: &[String], earlier: &[String]) -> (String, String) {
+    let equal = this.iter().zip(earlier).take_while(|(this, earlier)| this == earlier).count();
+    let shown = |words: &[String]| match words.get(equal) {
+        Some(word) if word == "#" => "a number".to_owned(),
+        Some(word) => format!("\"{}\"", printable::line(word)),
+        None => "nothing".to_owned(),
+    };
+    (shown(this), shown(earlier))
 }
 
 /// Whether a part of an expression stands for itself, and says something.
@@ -286,7 +296,7 @@ mod tests {
         let [one, other] = session("done", ["done: 7 jobs per second", "done: 420 jobs per minute"]);
         assert_eq!(one, Ok(7.0));
         let why = other.unwrap_err();
-        assert!(why.contains("\"per minute\" in this run, \"per second\" in an earlier one"), "{why}");
+        assert!(why.contains("\"minute\" in this run, \"second\" in an earlier one"), "{why}");
         let [one, other] = session("n=", ["lat (usec): x; n=7", "lat (msec): x; n=7"]);
         assert!(one.is_ok() && other.is_err());
         let [one, other] = session("avg=", ["lat (usec): min=1, avg=900", "lat (msec): min=1, avg=1"]);

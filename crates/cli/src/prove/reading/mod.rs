@@ -11,7 +11,7 @@ mod last_line;
 mod literal;
 mod number;
 mod rate_expression;
-mod remark;
+mod surroundings;
 #[cfg(test)]
 mod testing;
 mod unit;
@@ -35,8 +35,8 @@ pub struct Reading {
     pub unit: Unit,
     /// What the number tells about the decimal sign of the program.
     pub sign: DecimalSign,
-    /// What the line says of units that may belong to the figure; empty if nothing.
-    pub remark: String,
+    /// What stands around it and may say its unit.
+    pub surroundings: Vec<String>,
     /// What kind of quantity it is.
     pub dimension: Dimension,
     /// The line of the output, to be shown.
@@ -51,7 +51,7 @@ impl Reading {
             value: seconds,
             unit,
             sign,
-            remark: String::new(),
+            surroundings: Vec::new(),
             dimension: Dimension::Time,
             line: String::new(),
         }
@@ -129,7 +129,7 @@ impl Expression {
         &self,
         output: &str,
         found: &Captures<'_>,
-        has_remark: bool,
+        has_surroundings: bool,
     ) -> (usize, Result<(Reading, usize), String>) {
         let groups = found.iter().skip(1).enumerate();
         let (index, group) = match self.has_group {
@@ -157,7 +157,7 @@ impl Expression {
         }
         let label = &output[all.start().clamp(line_begin, begin)..begin];
         let gap = found.name("unspin_gap").map_or(label, |gap| gap.as_str());
-        let position = Position { output, begin, end: begin, gap, has_remark };
+        let position = Position { output, begin, end: begin, gap, has_surroundings };
         (begin, whole_figure(&output[line_begin..begin], label, line, marked, position))
     }
 }
@@ -307,7 +307,7 @@ mod tests {
         reads(r"took (\d+)ms", "took 12ms", 0.012, "s");
         reads(r"tps = ([0-9.]+)", "tps = 12.5 (without)", 12.5, "without");
         reads(r"x ([\d ]+)", "x 12 345 678 y", 12_345_678.0, "y");
-        reads(r"GET: (\d+)", "GET: 12 345", 12.0, "345");
+        reads(r"GET: (\d+)", "GET: 12 345", 12.0, "no unit");
         reads(r"name,(\d+),", "name,12,34", 12.0, "no unit");
         reads(r"(\d+)/\d+ passed", "7/9 passed", 7.0, "no unit");
         reads(r"p(\d+)", "p99", 99.0, "no unit");

@@ -4,7 +4,7 @@ use super::dimension::Dimension;
 use super::elsewhere::Position;
 use super::number::{Context, DecimalSign, Form, Number, THOUSANDS, number};
 use super::unit::{self, Known};
-use super::{Reading, Unit};
+use super::{Reading, Unit, surroundings};
 
 /// What a group in the expression marks.
 #[derive(Clone, Copy, Debug)]
@@ -84,18 +84,28 @@ pub fn whole_figure(
     let sign = DecimalSign::of(&line[..number.length]);
     let position = Position { end: position.begin + skipped + number.length, ..position };
     let (known, length) = match unit_after(rest, marked)? {
-        Some((known, length)) => (Some(known), length),
-        None => (unit_in_brackets(label).map_or_else(|| position.unit(), |known| Ok(Some(known)))?, 0),
+        Some((known, length)) => (Some(known), Some(length)),
+        None => (unit_in_brackets(label).map_or_else(|| position.unit(), |known| Ok(Some(known)))?, None),
     };
-    let remark = position.remark(known.as_ref().is_some_and(|known| !known.base.is_empty()));
     let (unit, factor) = match known {
         Some(Known { factor, base }) => (Unit::Base(base), factor),
         None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0),
     };
     let dimension = Dimension::of(&unit, &position);
+    let surroundings = match position.has_surroundings {
+        true => surroundings::of(&position, behind_unit(rest, &unit, length), unit.is_complete()),
+        false => Vec::new(),
+    };
     let reading =
-        Reading { value: number.value * factor, unit, sign, remark, dimension, line: String::new() };
-    Ok((reading, skipped + number.length + length))
+        Reading { value: number.value * factor, unit, sign, surroundings, dimension, line: String::new() };
+    Ok((reading, skipped + number.length + length.unwrap_or(0)))
+}
+
+/// What follows the unit at a number, or the word that may be one.
+fn behind_unit<'a>(rest: &'a str, unit: &Unit, attached: Option<usize>) -> &'a str {
+    let is_at_number = attached.is_some() || matches!(unit, Unit::Word(_));
+    let spaced = rest.trim_start_matches(|c: char| c.is_whitespace() || "([".contains(c));
+    if is_at_number { &spaced[word(spaced).len()..] } else { rest }
 }
 
 /// The line without the point or dash that leads to its number: "......5", "---5".
@@ -256,7 +266,7 @@ fn refuse_next_part(unit: &str, rest: &str, marked: Option<Marked<'_>>) -> Resul
 }
 
 /// Letters, with a rate behind a stroke.
-fn word(text: &str) -> &str {
+pub fn word(text: &str) -> &str {
     let letters = |text: &str| text.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(text.len());
     let above = letters(text);
     match text[above..].strip_prefix('/') {
@@ -269,7 +279,8 @@ fn word(text: &str) -> &str {
 fn word_after(rest: &str) -> Option<String> {
     let rest = rest.trim_start_matches([' ', '\t', '(']);
     let word = word(rest);
-    (!word.is_empty()).then(|| word.to_owned())
+    // Another number is no word.
+    word.starts_with(|c: char| !c.is_ascii_digit()).then(|| word.to_owned())
 }
 
 /// The last unit that a label names in brackets: "latency (ms): ".
