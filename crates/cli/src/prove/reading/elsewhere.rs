@@ -165,7 +165,8 @@ fn unit_of_name(gap: &str) -> Option<Known> {
     let last = last.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     let is_rate = before.ends_with('/') || last.eq_ignore_ascii_case("per") || unit::is_counted(last);
     // "min" is the smallest value more often than a minute.
-    let is_unit = unit::is_time(word) && !matches!(word, "min" | "mins") && (word.len() > 1 || is_suffix);
+    let is_unit =
+        unit::is_time(word) && !matches!(word, "min" | "mins" | "Min") && (word.len() > 1 || is_suffix);
     (is_unit && !is_rate).then(|| unit::known(word)).flatten()
 }
 

@@ -146,7 +146,12 @@ pub fn is_physical(word: &str) -> bool {
         .iter()
         .filter_map(|prefix| word.strip_prefix(prefix));
     stripped.into_iter().any(|stem| PHYSICAL.contains(&stem)) && word != "A" && word != "V"
-        || OTHER_TIMES.contains(&word.to_lowercase().as_str())
+        || is_other_time(word)
+}
+
+/// Whether it names a time that is not converted.
+pub fn is_other_time(word: &str) -> bool {
+    OTHER_TIMES.contains(&word.to_lowercase().as_str())
 }
 
 /// Names of times, in seconds. `m` is not among them: it stands for minutes, for milli and for metres.
@@ -202,8 +207,9 @@ pub fn is_time(word: &str) -> bool {
 }
 
 fn seconds(word: &str) -> Option<f64> {
-    // "MS" may be another unit; "Milliseconds" is not.
-    let lower = if word.len() > 3 { word.to_lowercase() } else { word.to_owned() };
+    // "MS" may be another unit; "Milliseconds" and "Min" are not.
+    let is_known = word.len() > 3 || ["Min", "Sec", "Hrs", "Day", "Hr"].contains(&word);
+    let lower = if is_known { word.to_lowercase() } else { word.to_owned() };
     TIMES.iter().find(|(_, names)| names.contains(&lower.as_str())).map(|(seconds, _)| *seconds)
 }
 
