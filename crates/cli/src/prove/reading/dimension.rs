@@ -52,14 +52,19 @@ const TIMES: [&str; 15] = [
     "took",
 ];
 
+/// Behind them stands what a quantity belongs to: "time per request", "jobs in wall time".
+const PREPOSITIONS: [&str; 14] =
+    ["per", "in", "of", "for", "over", "each", "every", "with", "within", "by", "at", "on", "from", "during"];
+
 /// Names of the values of one quantity, and what joins them.
-const STATISTICS: [&str; 33] = [
+const STATISTICS: [&str; 38] = [
     "and",
     "average",
     "avg",
     "best",
     "dev",
     "deviation",
+    "distribution",
     "high",
     "low",
     "lower",
@@ -78,11 +83,15 @@ const STATISTICS: [&str; 33] = [
     "sd",
     "sigma",
     "st",
+    "statistics",
+    "stats",
     "std",
     "stddev",
     "stdev",
+    "summary",
     "th",
     "to",
+    "total",
     "upper",
     "var",
     "worst",
@@ -102,10 +111,12 @@ impl Dimension {
         let is_end = |c: char| c.is_ascii_digit() || ",;".contains(c);
         let own = before.rfind(is_end).map_or(before, |at| without_unit(&before[at..]));
         let behind = after.find(is_end).unwrap_or(after.len());
-        let named = format!("{own} {}", &after[..behind]);
-        match (dimension_of_words(&named), unit) {
+        let behind = &after[..behind];
+        let name = if words(own).next().is_some() { own } else { behind };
+        let dimension = if names_rate(behind) { Dimension::Rate } else { dimension_of_words(name) };
+        match (dimension, unit) {
             // Under a heading stand statistics of the same quantity, and other quantities.
-            (Dimension::Other, Unit::Base(base)) if base.is_empty() && words(&named).all(is_statistic) => {
+            (Dimension::Other, Unit::Base(base)) if base.is_empty() && words(name).all(is_statistic) => {
                 heading(position).map_or(Dimension::Other, dimension_of_words)
             }
             // A time in an unknown unit is none that is known to be one.
@@ -147,16 +158,41 @@ fn dimension_of_words(text: &str) -> Dimension {
     if names_rate(text) {
         return Dimension::Rate;
     }
-    match words(text).any(is_time) {
+    match is_name_of_time(text) {
         true => Dimension::Time,
         false => Dimension::Other,
     }
 }
 
-fn is_time(word: &str) -> bool {
-    let word = word.to_lowercase();
-    // A letter may stand for anything, and "min" for the smallest value.
-    TIMES.contains(&word.as_str()) || word.len() > 1 && word != "min" && unit::is_time(&word)
+/// Whether a name such as "mean response time (ms)" is that of a time: its last noun before a preposition is, or it has only a unit.
+pub fn is_name_of_time(text: &str) -> bool {
+    let names = words(text).flat_map(humps).map(|word| word.to_lowercase());
+    let names = names.filter(|word| !is_statistic(word)).collect::<Vec<_>>();
+    let end = names.iter().skip(1).position(|word| PREPOSITIONS.contains(&word.as_str()));
+    let names = &names[..end.map_or(names.len(), |end| end + 1)];
+    // "min" is a statistic, and a letter may stand for anything.
+    let is_unit = |word: &&String| unit::is_time(word);
+    let is_time = |word: &str| TIMES.contains(&word);
+    // "time used".
+    let mut nouns = names.iter().filter(|word| !is_unit(word) && (is_time(word) || !word.ends_with("ed")));
+    match nouns.next_back() {
+        Some(noun) => is_time(noun),
+        None => names.iter().any(|word| word.len() > 1 && is_unit(&word)),
+    }
+}
+
+/// The parts of "responseTimeMs".
+fn humps(word: &str) -> impl Iterator<Item = &str> {
+    let mut last = ' ';
+    let mut begins = vec![0];
+    for (at, letter) in word.char_indices() {
+        if letter.is_uppercase() && last.is_lowercase() {
+            begins.push(at);
+        }
+        last = letter;
+    }
+    let ends: Vec<usize> = begins.iter().skip(1).copied().chain([word.len()]).collect();
+    begins.into_iter().zip(ends).map(|(begin, end)| &word[begin..end])
 }
 
 /// Whether a text has the name or the unit of a rate.
@@ -166,8 +202,9 @@ pub fn names_rate(text: &str) -> bool {
     let mut last = "";
     for word in text.split(|c: char| is_apart(c) && c != '/') {
         let below = word.rsplit_once('/').map(|(_, below)| below);
+        let is_below_time = |below: &str| unit::is_time(below) || TIMES.contains(&below);
         // "min" is a minute only in a rate.
-        if RATES.contains(&word) || last == "per" && unit::is_time(word) || below.is_some_and(unit::is_time) {
+        if RATES.contains(&word) || last == "per" && unit::is_time(word) || below.is_some_and(is_below_time) {
             return true;
         }
         if word.split('/').next().is_some_and(|above| RATES.contains(&above)) {

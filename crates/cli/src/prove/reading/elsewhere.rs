@@ -3,6 +3,7 @@
 //!
 //! A unit that certainly belongs to the figure converts it. For one that may belong to it see [`super::surroundings`].
 
+use super::dimension;
 use super::unit::{self, Known};
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
@@ -160,14 +161,24 @@ fn unit_of_name(gap: &str) -> Option<Known> {
     let at = (at..=name.len()).find(|&at| name.is_char_boundary(at))?;
     let (before, word) = name.split_at(at);
     let is_suffix = before.ends_with('_');
-    // "requests per sec", "jobs_per_sec", "req_s".
+    // "requests per sec", "jobs_per_sec", "frames each ms", "req_s".
     let last = before.trim_end_matches(|c: char| c.is_whitespace() || c == '_');
     let last = last.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-    let is_rate = before.ends_with('/') || last.eq_ignore_ascii_case("per") || unit::is_counted(last);
+    let is_divisor =
+        |word: &str| ["per", "each", "every"].iter().any(|divisor| word.eq_ignore_ascii_case(divisor));
+    let is_rate = before.ends_with('/')
+        || before.split(|c: char| !c.is_alphabetic()).any(is_divisor)
+        || unit::is_counted(last);
     // "min" is the smallest value more often than a minute.
     let is_unit =
         unit::is_time(word) && !matches!(word, "min" | "mins" | "Min") && (word.len() > 1 || is_suffix);
-    (is_unit && !is_rate).then(|| unit::known(word)).flatten()
+    // "tx_sec" may be a rate; "elapsed_sec" is none, and milliseconds divide no rate.
+    let may_be_rate = is_suffix
+        && unit::known(word).is_some_and(|known| known.factor >= 1.0)
+        && !last.is_empty()
+        && !dimension::is_statistic(last)
+        && !dimension::is_name_of_time(last);
+    (is_unit && !is_rate && !may_be_rate).then(|| unit::known(word)).flatten()
 }
 
 /// The units in brackets, each with the text behind it.
