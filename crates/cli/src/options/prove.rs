@@ -83,11 +83,11 @@ pub struct ProveOptions {
     #[arg(long, value_name = "REGEX")]
     pub metric: Option<String>,
 
-    /// Higher values of the --metric figure are better, as is the default with --server
+    /// Higher values of the --metric figure are better, as is the default with --server if it is a rate
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
 
-    /// Lower values of the --metric figure are better, as is the default without --server of what is no rate
+    /// Lower values of the --metric figure are better, as is the default without --server if it is a time
     #[arg(long, requires = "metric", conflicts_with = "higher_is_better")]
     pub lower_is_better: bool,
 

@@ -76,7 +76,7 @@ pub struct ScaleOptions {
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
 
-    /// Lower values of the --metric figure are better, as is the default of what is no rate
+    /// Lower values of the --metric figure are better, as is the default if it is a time
     #[arg(long, requires = "metric", conflicts_with = "higher_is_better")]
     pub lower_is_better: bool,
 

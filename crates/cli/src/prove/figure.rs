@@ -1,12 +1,13 @@
 //! The figure that each run yields: a time, or a number in the program's output.
 
-use super::reading::{DecimalSign, Expression, Reading, Unit, rate_expression};
+use super::reading::{DecimalSign, Dimension, Expression, Reading, Unit, rate_expression};
 use crate::error::Error;
 use crate::output_file;
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 use unspin_stats::{Direction, Metric};
 use unspin_sys::child::Usage;
+use unspin_sys::printable;
 
 /// The source of a run's figure.
 #[derive(Debug)]
@@ -14,12 +15,13 @@ pub struct Figure {
     source: Source,
     /// Its name, and which direction is better.
     pub metric: Metric,
-    /// Whether the direction is known: it was demanded, or it is that of a workload's own figure.
-    has_direction: bool,
+    /// What a figure in the output must be known to be; anything if the direction was demanded, or is that of a workload's own
+    /// figure.
+    expected: Option<Dimension>,
     /// The base unit of the first figure in an output. All others must have it.
     unit: OnceCell<Unit>,
-    /// The remark of the first figure. All others must have it.
-    remark: OnceCell<String>,
+    /// What stands around the first figure. It must stand around all others.
+    surroundings: OnceCell<Vec<String>>,
     /// The decimal sign that earlier figures have shown.
     sign: Cell<DecimalSign>,
     /// For the wall time: the value of `--metric` that would read a rate in the first output; none if there is none.
@@ -41,11 +43,6 @@ enum Source {
 const WALL_TIME: &str = "wall-time";
 const CPU_TIME: &str = "cpu-time";
 
-/// Whether `--metric` names a figure in the program's output.
-pub fn is_in_output(metric: &str) -> bool {
-    ![WALL_TIME, CPU_TIME].contains(&metric)
-}
-
 /// The figure of dbt1.
 pub const BOGOTRANSACTIONS: &str = "bogotransactions per second";
 
@@ -60,13 +57,13 @@ const WORKLOAD_FIGURES: [(&str, &str, &str); 4] = [
 
 impl Figure {
     /// The figure that `--metric` names. By default a workload's own figure, and wall-clock time for other programs. Without a
-    /// direction lower is better, and rates are refused.
+    /// direction lower is better, and figures in the output that are no times are refused.
     pub fn new(
         wanted: Option<&str>,
         direction: Option<Direction>,
         workload: Option<&'static str>,
     ) -> Result<Figure, Error> {
-        let has_direction = direction.is_some() || wanted.is_none();
+        let expected = (direction.is_none() && wanted.is_some()).then_some(Dimension::Time);
         let direction = direction.unwrap_or(Direction::LowerIsBetter);
         let own = WORKLOAD_FIGURES.into_iter().find(|(name, ..)| workload == Some(*name));
         let (source, metric) = match (wanted, own) {
@@ -102,9 +99,9 @@ impl Figure {
         Ok(Figure {
             source,
             metric,
-            has_direction,
+            expected,
             unit: OnceCell::new(),
-            remark: OnceCell::new(),
+            surroundings: OnceCell::new(),
             sign: Cell::new(DecimalSign::Unknown),
             rate_in_output: OnceCell::new(),
         })
@@ -119,6 +116,16 @@ impl Figure {
         }
     }
 
+    /// The figure for the load of a server: what a load prints is mostly a rate, and must be known to be one unless a direction
+    /// was demanded.
+    pub fn of_load(mut self) -> Figure {
+        if self.expected.is_some() && matches!(self.source, Source::Output { .. }) {
+            self.expected = Some(Dimension::Rate);
+            self.metric.direction = Direction::HigherIsBetter;
+        }
+        self
+    }
+
     /// The figure of a successful run, or the reason why there is none, in one line.
     pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<f64, String> {
         match &self.source {
@@ -129,9 +136,18 @@ impl Figure {
             Source::CpuTime => Ok(usage.cpu_s()),
             Source::Output { expression, compiled } => match compiled.last(output) {
                 None => Err(format!("no number for --metric '{expression}' in its output")),
-                Some(Ok(Reading { is_rate: true, .. })) if !self.has_direction => Err(format!(
-                    "the figure for --metric '{expression}' is a rate; say --higher-is-better, or --lower-is-better"
-                )),
+                Some(Ok(reading)) if self.expected.is_some_and(|expected| expected != reading.dimension) => {
+                    let what = match (reading.dimension, self.expected) {
+                        (Dimension::Rate, _) => "is a rate",
+                        (Dimension::Time, _) => "is a time",
+                        (Dimension::Other, Some(Dimension::Rate)) => "is not known to be a rate",
+                        (Dimension::Other, _) => "is not known to be a time",
+                    };
+                    Err(format!(
+                        "the figure for --metric '{expression}' {what}; say --higher-is-better, or --lower-is-better; its line: {}",
+                        reading.line
+                    ))
+                }
                 Some(Ok(reading)) => self.in_one_unit(expression, reading),
                 Some(Err(why)) => {
                     Err(format!("no figure for --metric '{expression}' that can be read: {why}"))
@@ -160,19 +176,17 @@ impl Figure {
         if !known.compares_with(&reading.unit) {
             return Err(format!(
                 "the figure for --metric '{expression}' has changed its unit: {} in this run, {known} in an earlier one; \
-                 let the program print one unit",
-                reading.unit
+                 let the program print one unit; its line: {}",
+                reading.unit, reading.line
             ));
         }
-        let remark = self.remark.get_or_init(|| reading.remark.clone());
-        if *remark != reading.remark {
-            let shown =
-                |remark: &str| if remark.is_empty() { "nothing".to_owned() } else { format!("\"{remark}\"") };
+        let first = self.surroundings.get_or_init(|| reading.surroundings.clone());
+        if *first != reading.surroundings {
+            let (this, earlier) = difference(&reading.surroundings, first);
             return Err(format!(
-                "the line of the figure for --metric '{expression}' has changed what it says of its unit: {} in this run, {} in \
-                 an earlier one; let the program print one unit",
-                shown(&reading.remark),
-                shown(remark)
+                "what may be the unit of the figure for --metric '{expression}' has changed: {this} in this run, {earlier} in an \
+                 earlier one; let the program print one unit, behind the number; its line: {}",
+                reading.line
             ));
         }
         match (self.sign.get(), reading.sign) {
@@ -188,6 +202,17 @@ impl Figure {
         }
         Ok(reading.value)
     }
+}
+
+/// The first words that differ.
+fn difference(this: &[String], earlier: &[String]) -> (String, String) {
+    let equal = this.iter().zip(earlier).take_while(|(this, earlier)| this == earlier).count();
+    let shown = |words: &[String]| match words.get(equal) {
+        Some(word) if word == "#" => "a number".to_owned(),
+        Some(word) => format!("\"{}\"", printable::line(word)),
+        None => "nothing".to_owned(),
+    };
+    (shown(this), shown(earlier))
 }
 
 /// Whether a part of an expression stands for itself, and says something.
@@ -291,7 +316,7 @@ mod tests {
         let [one, other] = session("done", ["done: 7 jobs per second", "done: 420 jobs per minute"]);
         assert_eq!(one, Ok(7.0));
         let why = other.unwrap_err();
-        assert!(why.contains("\"per minute\" in this run, \"per second\" in an earlier one"), "{why}");
+        assert!(why.contains("\"minute\" in this run, \"second\" in an earlier one"), "{why}");
         let [one, other] = session("n=", ["lat (usec): x; n=7", "lat (msec): x; n=7"]);
         assert!(one.is_ok() && other.is_err());
         let [one, other] = session("avg=", ["lat (usec): min=1, avg=900", "lat (msec): min=1, avg=1"]);
@@ -355,7 +380,7 @@ mod tests {
 
     /// Issue 25: twice as many requests were proven to be worse.
     #[test]
-    fn rate_without_a_direction_is_refused() {
+    fn figure_without_a_direction_is_a_time_or_refused() {
         let of = |wanted: &str, output: &str, direction: Option<Direction>| {
             Figure::new(Some(wanted), direction, None).unwrap().of(Duration::ZERO, &Usage::default(), output)
         };
@@ -374,12 +399,35 @@ mod tests {
             ("IOPS=", "read: IOPS=950, BW=3802KiB/s"),
             ("(?:ops)\": ", r#"{"ops": 5}"#),
             ("transactions:.*\\(([0-9.]+)", "transactions:   1000 (99.90 per sec.)"),
+            // Issue 25: of these less was better without a word.
+            ("x", "x 12 Mops"),
+            ("x", "x 12 MFLOPS"),
+            ("tpmC", "tpmC: 1200"),
+            ("achieved", "achieved 1000 NOPM"),
+            ("Message rate:", "Message rate: 5"),
+            ("bandwidth", "bandwidth: 900 MB"),
+            ("Score", "Score: 7"),
+            ("speed", "speed: 7"),
+            ("steps", "steps: 5"),
+            (r"sec\): ", "done (99 sec): 5"),
+            ("req_s", "req_s: 5"),
+            ("tx_sec", "tx_sec: 5"),
+            ("Jobs", "Jobs in wall time: 5"),
+            ("speedup", "speedup over real time: 5"),
+            ("efficiency", "time efficiency: 5"),
+            ("nodes/time", "nodes/time: 5"),
+            ("frames", "frames each ms: 5"),
+            ("avg", "Requests handled in time\navg 5"),
+            ("per_sec", "jobs_per_sec: 5"),
+            ("GET\",\"([0-9.]+)", "\"test\",\"rps\",\"avg_latency_ms\"\n\"GET\",\"950.5\",\"1.3\""),
+            ("Totals", "Type  Ops/sec  Avg. Latency\nTotals  950.5  1.2"),
+            ("Copy:", "Function  Best Rate MB/s  Avg time\nCopy:  9500.5  0.01"),
+            ("jobs:", "Work in time:\n  avg of jobs: 5"),
+            ("md5", "The numbers are in 1000s of bytes per second processed.\nmd5  950.51k  1950.51k"),
+            ("mutex", "stressor  bogo ops  real time\n            (secs)\nmutex  322788  1.00"),
         ] {
             let why = of(wanted, output, None).expect_err(output);
-            assert!(
-                why.ends_with("is a rate; say --higher-is-better, or --lower-is-better"),
-                "{output}: {why}"
-            );
+            assert!(why.contains("; say --higher-is-better, or --lower-is-better; its line: \""), "{why}");
             for direction in [Direction::HigherIsBetter, Direction::LowerIsBetter] {
                 assert!(of(wanted, output, Some(direction)).is_ok(), "{output}");
             }
@@ -391,10 +439,25 @@ mod tests {
             ("p50=", "GET: 1234.56 requests per second, p50=0.207 msec"),
             ("op:", "seconds per op: 7"),
             ("ns", "ns 7 ns/op"),
-            ("steps", "steps: 5"),
+            ("real", "real 1.50\nuser 0.10"),
+            ("elapsed", "elapsed: 1.234 (user: 0.5)"),
+            ("avg:", "Latency (ms):\n    min: 0.5\n    avg: 1.14"),
+            ("p99:", "request latency\np99: 7"),
+            ("real", "Run Time: real 0.123 user 0.1"),
+            ("responseTimeMs", "responseTimeMs: 5"),
+            ("used", "CPU time used: 5"),
+            ("timeit", "timeit 212 nsec per loop"),
             ("time per 1000 ops:", "time per 1000 ops: 5 ms"),
         ] {
             assert!(of(wanted, output, None).is_ok(), "{output}: {:?}", of(wanted, output, None));
         }
+        let of_load = |wanted: &str, output: &str| {
+            let figure = Figure::new(Some(wanted), None, None).unwrap().of_load();
+            assert_eq!(figure.metric.direction, Direction::HigherIsBetter);
+            figure.of(Duration::ZERO, &Usage::default(), output)
+        };
+        assert!(of_load("GET: ([0-9.]+)", "GET: 1234.56 requests per second, p50=0.207 msec").is_ok());
+        assert!(of_load("p50=", "GET: 1234.56 requests per second, p50=0.207 msec").is_err());
+        assert!(of_load("requests: ", "requests: 500").is_err());
     }
 }

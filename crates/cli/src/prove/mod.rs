@@ -196,6 +196,7 @@ impl<'o> CheckedRequest<'o> {
             }
         };
         let figure = Figure::new(options.metric.as_deref(), direction(options), workload)?;
+        let figure = if options.server.server.is_some() { figure.of_load() } else { figure };
         let requested = Requested::of(&NamedCandidates::of(options), &program)?;
         Ok(CheckedRequest { options, program, service, figure, requested, shop })
     }
@@ -235,11 +236,9 @@ pub fn names(options: &options::ProveOptions) -> Result<Vec<String>, Error> {
     Ok(configurations.map(|configuration| configuration.name().to_owned()).collect())
 }
 
-/// Which values of the figure are better, if that is known. What a load prints is most often a rate.
+/// Which values of the figure are better, if that was demanded.
 fn direction(options: &options::ProveOptions) -> Option<Direction> {
-    let of_load =
-        options.server.server.is_some() && options.metric.as_deref().is_some_and(figure::is_in_output);
-    match options.higher_is_better || of_load && !options.lower_is_better {
+    match options.higher_is_better {
         true => Some(Direction::HigherIsBetter),
         false => options.lower_is_better.then_some(Direction::LowerIsBetter),
     }

@@ -67,6 +67,7 @@ fn server_is_judged_by_its_load() {
         "adaptive",
         "--metric",
         "requests: ([0-9]+)",
+        "--higher-is-better",
         "--json",
         json.to_str().unwrap(),
     ];
@@ -90,8 +91,9 @@ fn only_the_server_is_preloaded() {
     let folder = tempfile::tempdir().unwrap();
     let Some(server) = Server::compiled(folder.path()) else { return };
     let load = format!("test -z \"$LD_PRELOAD\" && {}", server.line("load 10"));
+    let metric = ["--metric", "requests:", "--higher-is-better"];
     let mut command =
-        server.prove("serve", &["--runs", "6", "--mutex", "fair", "--load", &load, "--metric", "requests:"]);
+        server.prove("serve", &[&metric[..], &["--runs", "6", "--mutex", "fair", "--load", &load]].concat());
     let (out, err, code) = finish(&mut command);
     assert_eq!((err.as_str(), code), ("", Some(3)), "{out}");
 }
@@ -309,7 +311,8 @@ fn failure_in_a_later_run_keeps_what_was_measured() {
     let count = folder.path().join("loads");
     let load =
         format!("echo >> {0}; test $(wc -l < {0}) -le 10 && {1}", count.display(), server.line("load 50"));
-    let options = ["--runs", "6", "--mutex", "fair", "--metric", "requests:", "--load", &load];
+    let options =
+        ["--runs", "6", "--mutex", "fair", "--metric", "requests:", "--higher-is-better", "--load", &load];
     let (out, err, code) = finish(&mut server.prove("serve", &options));
     assert_eq!(code, Some(4), "{out}{err}");
     assert!(flat(&out).contains("the load ended with exit code 1"), "{out}");

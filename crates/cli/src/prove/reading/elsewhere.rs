@@ -1,12 +1,11 @@
 //! Units that stand elsewhere than directly behind their number: in a field of the same JSON object, in the heading of a line or
 //! of a block, at the end of the figure's name.
 //!
-//! A unit that certainly belongs to the figure converts it. One that may belong to it is kept as a remark: figures of one session
-//! must have the same remarks.
+//! A unit that certainly belongs to the figure converts it. For one that may belong to it see [`super::surroundings`].
 
-use super::remark;
+use super::dimension;
 use super::unit::{self, Known};
-use regex::Regex;
+use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
 /// A position in an output, and what the expression has matched before it.
@@ -20,8 +19,8 @@ pub struct Position<'a> {
     pub end: usize,
     /// The text before the figure, in its line, that the expression does not state literally.
     pub gap: &'a str,
-    /// Whether the remark of the figure is wanted.
-    pub has_remark: bool,
+    /// Whether what stands around the figure is wanted.
+    pub has_surroundings: bool,
 }
 
 /// Number of bytes on either side in which the rest of an object is searched for.
@@ -35,9 +34,11 @@ static UNIT_FIELD: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the expression is valid")
 });
 
-/// `per minute`.
-static RATE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?i)\bper\s+(\p{L}+)").expect("the expression is valid"));
+/// `per minute`, `/ min`.
+static RATE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:per|every|each)\s+(\p{L}+|\d+)|^[\s)]*/\s*(\p{L}+)")
+        .expect("the expression is valid")
+});
 
 impl Position<'_> {
     /// The unit that belongs to the figure, if it stands elsewhere.
@@ -51,20 +52,15 @@ impl Position<'_> {
         Ok(unit_of_heading(self.before()).or_else(|| unit_of_block(self.above())))
     }
 
-    /// What the output says of units beside: of a figure that has a unit only the rates in its line.
-    pub fn remark(&self, has_unit: bool) -> String {
-        if !self.has_remark {
-            return String::new();
-        }
-        if !has_unit {
-            return remark::of(self);
-        }
-        let after = self.after();
-        let after = &after[..after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len())];
-        let rates = RATE.captures_iter(self.before()).last().into_iter().chain(RATE.captures(after));
-        let rates = rates.map(|rate| rate[1].to_lowercase());
-        let rates = rates.filter(|word| unit::is_time(word)).map(|word| format!("per {word}"));
-        rates.collect::<Vec<_>>().join(" ")
+    /// What the figure is divided by in its line, beside the unit at the number: "per minute", "/ min".
+    pub fn rates(&self, behind: &str) -> Vec<String> {
+        let digit = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
+        let behind =
+            RATE.captures(behind).filter(|rate| rate.get(0).is_some_and(|rate| rate.start() < digit));
+        let rates = RATE.captures_iter(self.before()).last().into_iter().chain(behind);
+        let divisor =
+            |rate: Captures<'_>| rate.get(1).or(rate.get(2)).map_or("", |word| word.as_str()).to_lowercase();
+        rates.map(|rate| format!("per {}", divisor(rate))).collect()
     }
 
     /// The lines above the figure's.
@@ -74,6 +70,12 @@ impl Position<'_> {
 
     fn line_begin(&self) -> usize {
         self.output[..self.begin].rfind(['\r', '\n']).map_or(0, |at| at + 1)
+    }
+
+    /// The lines below the figure's.
+    pub fn below(&self) -> &str {
+        let rest = &self.output[self.end..];
+        &rest[rest.find(['\r', '\n']).unwrap_or(rest.len())..]
     }
 
     /// The figure's line up to it.
@@ -159,10 +161,24 @@ fn unit_of_name(gap: &str) -> Option<Known> {
     let at = (at..=name.len()).find(|&at| name.is_char_boundary(at))?;
     let (before, word) = name.split_at(at);
     let is_suffix = before.ends_with('_');
-    let is_rate = before.ends_with('/') || before.trim_end().to_lowercase().ends_with("per");
+    // "requests per sec", "jobs_per_sec", "frames each ms", "req_s".
+    let last = before.trim_end_matches(|c: char| c.is_whitespace() || c == '_');
+    let last = last.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let is_divisor =
+        |word: &str| ["per", "each", "every"].iter().any(|divisor| word.eq_ignore_ascii_case(divisor));
+    let is_rate = before.ends_with('/')
+        || before.split(|c: char| !c.is_alphabetic()).any(is_divisor)
+        || unit::is_counted(last);
     // "min" is the smallest value more often than a minute.
-    let is_unit = unit::is_time(word) && !matches!(word, "min" | "mins") && (word.len() > 1 || is_suffix);
-    (is_unit && !is_rate).then(|| unit::known(word)).flatten()
+    let is_unit =
+        unit::is_time(word) && !matches!(word, "min" | "mins" | "Min") && (word.len() > 1 || is_suffix);
+    // "tx_sec" may be a rate; "elapsed_sec" is none, and milliseconds divide no rate.
+    let may_be_rate = is_suffix
+        && unit::known(word).is_some_and(|known| known.factor >= 1.0)
+        && !last.is_empty()
+        && !dimension::is_statistic(last)
+        && !dimension::is_name_of_time(last);
+    (is_unit && !is_rate && !may_be_rate).then(|| unit::known(word)).flatten()
 }
 
 /// The units in brackets, each with the text behind it.
@@ -227,15 +243,5 @@ mod tests {
         }
         let why = read("latency", r#"{"latency": 1, "unit": "ms", "unit": "us"}"#).unwrap_err();
         assert!(why.starts_with("its unit is ms or us"), "{why}");
-    }
-
-    #[test]
-    fn what_may_be_a_unit_is_remarked() {
-        let remark = |expression, output| read(expression, output).unwrap().2;
-        assert_eq!(remark("done", "done: 7 transactions per minute"), "per minute");
-        assert_eq!(remark("done", "done per second: 7"), "per second");
-        assert_eq!(remark("done", "done: 7 per worker"), "");
-        assert_eq!(remark("count=", "lat (usec): avg; count=5"), "usec");
-        assert_eq!(remark("done", "done: 7"), "");
     }
 }

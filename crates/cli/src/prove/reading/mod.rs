@@ -4,19 +4,20 @@
 //! the figure is refused; and figures of one session are converted to one base unit, or refused. docs/measuring.md has the
 //! rules.
 
+mod dimension;
 mod elsewhere;
 mod escape_sequences;
 mod last_line;
 mod literal;
 mod number;
-mod rate;
 pub mod rate_expression;
-mod remark;
+mod surroundings;
 #[cfg(test)]
 mod testing;
 mod unit;
 mod whole_figure;
 
+pub use dimension::Dimension;
 use elsewhere::Position;
 pub use number::DecimalSign;
 use regex::{Captures, Regex, RegexBuilder};
@@ -33,17 +34,26 @@ pub struct Reading {
     pub unit: Unit,
     /// What the number tells about the decimal sign of the program.
     pub sign: DecimalSign,
-    /// What the line says of units that may belong to the figure; empty if nothing.
-    pub remark: String,
-    /// Whether its unit or its name is that of a rate, of which more is better mostly.
-    pub is_rate: bool,
+    /// What stands around it and may say its unit.
+    pub surroundings: Vec<String>,
+    /// What kind of quantity it is.
+    pub dimension: Dimension,
+    /// The line of the output, to be shown.
+    pub line: String,
 }
 
 impl Reading {
     /// A time whose parts have said their units.
     fn of_time(seconds: f64) -> Reading {
         let (unit, sign) = (Unit::Base("s".into()), DecimalSign::Unknown);
-        Reading { value: seconds, unit, sign, remark: String::new(), is_rate: false }
+        Reading {
+            value: seconds,
+            unit,
+            sign,
+            surroundings: Vec::new(),
+            dimension: Dimension::Time,
+            line: String::new(),
+        }
     }
 }
 
@@ -95,7 +105,8 @@ impl Expression {
         let (found, named) = last?;
         // What is said of the unit is searched for in many lines, so only for one figure.
         let (begin, read) = self.read(&output, &found, true);
-        let read = read.map(|(reading, _)| reading);
+        let line = line_at(&output, begin);
+        let read = read.map(|(reading, _)| Reading { line: line.clone(), ..reading });
         if read.is_ok()
             && let Some(later) = last_line::without_figure(&output, named, begin)
         {
@@ -109,7 +120,7 @@ impl Expression {
             ),
             _ => Ok(reading),
         });
-        Some(read.map_err(|why| format!("{why}; its line: {}", line_at(&output, begin))))
+        Some(read.map_err(|why| format!("{why}; its line: {line}")))
     }
 
     /// The position of a figure, and the figure with its length in bytes.
@@ -117,7 +128,7 @@ impl Expression {
         &self,
         output: &str,
         found: &Captures<'_>,
-        has_remark: bool,
+        has_surroundings: bool,
     ) -> (usize, Result<(Reading, usize), String>) {
         let groups = found.iter().skip(1).enumerate();
         let (index, group) = match self.has_group {
@@ -145,7 +156,7 @@ impl Expression {
         }
         let label = &output[all.start().clamp(line_begin, begin)..begin];
         let gap = found.name("unspin_gap").map_or(label, |gap| gap.as_str());
-        let position = Position { output, begin, end: begin, gap, has_remark };
+        let position = Position { output, begin, end: begin, gap, has_surroundings };
         (begin, whole_figure(&output[line_begin..begin], label, line, marked, position))
     }
 }
@@ -207,6 +218,13 @@ mod tests {
             ("time: 1d 2h", 93_600.0, "s"),
             ("time: 1 min 30 s", 90.0, "s"),
             ("time: 2m 30s 500ms", 150.5, "s"),
+            ("time: 1 Min 50 Sec", 110.0, "s"),
+            ("time: 2 Hrs", 7200.0, "s"),
+            ("time: 12\x1b[4C34", 12.0, "no unit"),
+            ("time: 12\x1b[2;30H34", 12.0, "no unit"),
+            ("time: 12\x1b[K\x1b[1B34", 12.0, "no unit"),
+            ("time: 1.21s   635.91ms   12.92ms", 1.21, "s"),
+            ("time: 5 s (mean) 900.5 ms", 5.0, "s"),
             ("time: 5m", 5.0, "m"),
             ("time: 3 h", 10_800.0, "s"),
             ("time: \x1b[32m1.5\x1b[0ms", 1.5, "s"),
@@ -276,6 +294,31 @@ mod tests {
             "time: 1.2 to 1.5 ms",
             "time: 1.2 x 10^3",
             "time: 1.2 e3",
+            // Issue 25: half of the number was read.
+            "time: 2 · 10^3",
+            "time: 2 * 10**3",
+            "time: 2 ⋅ 10^3",
+            "time: 2**10",
+            "time: 5 x 1000",
+            "time: 1 min. 50 s",
+            "time: 1 min. 50.5 s",
+            "time: 1 min.50 s",
+            "time: 2 minute(s) 30 second(s)",
+            "time: 2 min: 50 s",
+            "time: 1 s. 900 ms",
+            "time: 1 sec., 900 msec.",
+            "time: 1 s + 900 ms",
+            "time: 1 s & 900 ms",
+            "time: 1 s; 900 ms",
+            "time: 1 s and 900.5 ms",
+            "time: 1 s 900.5 ms",
+            "time: 1 hour(s) 50 minutes",
+            "time: 2 days and 3:00:00",
+            "time: 3h:50m",
+            "time: 2 Stunden 30 Minuten",
+            "time: 2 weeks 3 days",
+            "time: 1' 30\"",
+            "time: 1′ 30″",
             "time: 10.0.0.1",
             "time: 192.168.100.200",
             "time: 12мс",
@@ -295,13 +338,15 @@ mod tests {
         reads(r"took (\d+)ms", "took 12ms", 0.012, "s");
         reads(r"tps = ([0-9.]+)", "tps = 12.5 (without)", 12.5, "without");
         reads(r"x ([\d ]+)", "x 12 345 678 y", 12_345_678.0, "y");
-        reads(r"GET: (\d+)", "GET: 12 345", 12.0, "345");
+        reads(r"GET: (\d+)", "GET: 12 345", 12.0, "no unit");
         reads(r"name,(\d+),", "name,12,34", 12.0, "no unit");
         reads(r"(\d+)/\d+ passed", "7/9 passed", 7.0, "no unit");
         reads(r"p(\d+)", "p99", 99.0, "no unit");
         reads(r"real\s+0m([0-9.]+)s", "real\t0m1.25s", 1.25, "s");
         reads(r",([0-9.]+) ms", "name,12.5 ms", 0.0125, "s");
         reads(r"([0-9.]+) ms", "run-12.5 ms", 0.0125, "s");
+        reads(r"\d+ min ([0-9.]+) s", "1 min 50 s", 50.0, "s");
+        reads(r"([0-9.]+)ms", "Latency 1.21s 635.91ms", 0.63591, "s");
         for (expression, output) in [
             (r"time: (\d+)", "time: 0,985 s"),
             (r"time: ([0-9.]+)", "time: 0:02.50"),
@@ -316,6 +361,8 @@ mod tests {
             (r"([0-9.]+) total", "1:02.34 total"),
             (r"([0-9.]+) s", "9.5e-05 s"),
             (r"([0-9.]+)s", "2m30s"),
+            (r"([0-9.]+) s", "1 min. 50 s"),
+            (r"([0-9.]+) second", "2 minute(s) 30 second(s)"),
             (r"([0-9]+) ms", "1’450 ms"),
             (r"([0-9]+) ms", "1 450 ms"),
             (r"([0-9]+) C", "-5 C"),

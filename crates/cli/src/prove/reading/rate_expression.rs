@@ -1,7 +1,7 @@
 //! Finds an expression for `--metric` that reads a rate in a program's output.
 
-use super::rate::names_rate;
-use super::{Expression, escape_sequences};
+use super::dimension::names_rate;
+use super::{Dimension, Expression, escape_sequences};
 use regex::escape;
 
 /// Lines at the end of the output that are searched.
@@ -18,7 +18,7 @@ pub fn rate_expression(output: &str) -> Option<String> {
     let lines = text.lines().rev().take(LINES).filter(|line| line.len() <= COLUMNS && names_rate(line));
     lines.filter_map(|line| in_line(line.trim())).find(|expression| {
         let reading = Expression::compile(expression).ok().and_then(|compiled| compiled.last(output));
-        matches!(reading, Some(Ok(reading)) if reading.is_rate && reading.value > 0.0)
+        matches!(reading, Some(Ok(reading)) if reading.dimension == Dimension::Rate && reading.value > 0.0)
     })
 }
 
@@ -32,7 +32,7 @@ fn in_line(line: &str) -> Option<String> {
         }
         let expression = expression(before);
         let reading = Expression::compile(&expression).ok()?.last(line)?.ok()?;
-        reading.is_rate.then_some(expression)
+        (reading.dimension == Dimension::Rate).then_some(expression)
     })
 }
 

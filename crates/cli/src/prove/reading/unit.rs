@@ -3,6 +3,7 @@
 //! A unit that means one thing in one program and another in the next is kept as it is: it has no other base unit than itself.
 //! So figures in MB are compared with figures in MB, and a run that prints KB instead is refused, whether 1000 or 1024 was meant.
 
+use super::surroundings::singular;
 use std::fmt;
 
 /// The unit of a figure after its conversion.
@@ -35,21 +36,16 @@ impl Unit {
         }
     }
 
-    /// Whether values in both can be compared. Words are no units, so they may change; but not by a prefix, such as "ops" and
-    /// "kops".
+    /// Whether values in both can be compared. A word may be a unit that is not known, so it must be the same; "run" and "runs" are.
     pub fn compares_with(&self, other: &Unit) -> bool {
-        // Units of other scripts are not known.
-        let is_foreign = |word: &str| !word.is_ascii();
-        match (self, other) {
-            (Unit::Word(a), Unit::Word(b)) => a == b || !are_scales(a, b) && !is_foreign(a) && !is_foreign(b),
-            (Unit::Word(word), Unit::Base(_)) | (Unit::Base(_), Unit::Word(word)) if is_foreign(word) => {
-                false
-            }
-            (Unit::Word(word), Unit::Base(base)) | (Unit::Base(base), Unit::Word(word)) => {
-                base.is_empty() && !SCALES.contains(&word.to_lowercase().as_str())
-            }
-            _ => self.name() == other.name(),
-        }
+        let (Unit::Base(a) | Unit::Word(a), Unit::Base(b) | Unit::Word(b)) = (self, other);
+        a == b || singular(a) == singular(b)
+    }
+
+    /// Whether it leaves no other unit to be stated elsewhere, as a number of requests may.
+    pub fn is_complete(&self) -> bool {
+        let is_counted = |base: &str| COUNTED_THINGS.contains(&base);
+        matches!(self, Unit::Base(base) if !base.is_empty() && !is_counted(base))
     }
 }
 
@@ -62,25 +58,100 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Words that scale the number before them.
-const SCALES: [&str; 9] =
-    ["thousand", "million", "billion", "trillion", "lakh", "crore", "dozen", "percent", "per"];
-
-/// Prefixes of units, the longer ones first.
-const PREFIXES: [&str; 22] = [
-    "kilo", "mega", "giga", "tera", "milli", "micro", "nano", "kibi", "mebi", "gibi", "ki", "Ki", "Mi", "Gi",
-    "k", "K", "M", "G", "T", "P", "m", "u",
+/// Words that scale a number.
+const SCALES: [&str; 40] = [
+    "tens",
+    "dozen",
+    "dozens",
+    "hundred",
+    "hundreds",
+    "thousand",
+    "thousands",
+    "million",
+    "millions",
+    "billion",
+    "billions",
+    "trillion",
+    "lakh",
+    "lakhs",
+    "crore",
+    "mil",
+    "mln",
+    "mn",
+    "bn",
+    "tn",
+    "tsd",
+    "mio",
+    "mrd",
+    "percent",
+    "permille",
+    "ppm",
+    "ppb",
+    "pico",
+    "nano",
+    "micro",
+    "milli",
+    "centi",
+    "deci",
+    "kilo",
+    "mega",
+    "giga",
+    "tera",
+    "kibi",
+    "mebi",
+    "gibi",
 ];
 
-/// Whether two different words may be scales of one unit: "kpps" and "Mpps", "pps" and "kpps", "million" and "thousand".
-fn are_scales(a: &str, b: &str) -> bool {
-    let is_scale = |word: &str| SCALES.contains(&word.to_lowercase().as_str());
-    let stems = |word: &str| {
-        let stripped = PREFIXES.iter().filter_map(|prefix| word.strip_prefix(prefix));
-        stripped.filter(|stem| stem.len() > 1).chain([word]).map(str::to_lowercase).collect::<Vec<_>>()
-    };
-    let (of_a, of_b) = (stems(a), stems(b));
-    is_scale(a) || is_scale(b) || of_a.iter().any(|stem| of_b.contains(stem))
+/// Symbols of other units that take prefixes.
+const PHYSICAL: [&str; 9] = ["W", "Wh", "J", "V", "A", "Pa", "Hz", "eV", "FLOPS"];
+
+/// Other names of times and their abbreviations, which are not converted.
+const OTHER_TIMES: [&str; 26] = [
+    "week",
+    "weeks",
+    "fortnight",
+    "fortnights",
+    "month",
+    "months",
+    "year",
+    "years",
+    "jiffy",
+    "jiffies",
+    "tick",
+    "ticks",
+    "cycle",
+    "cycles",
+    "clocks",
+    "nanos",
+    "mcs",
+    "mls",
+    "mks",
+    "std",
+    "sek",
+    "sekunden",
+    "minuten",
+    "stunden",
+    "ks",
+    "fs",
+];
+
+/// Whether a word in small letters scales a number.
+pub fn is_scale(lower: &str) -> bool {
+    SCALES.contains(&lower)
+}
+
+/// Whether it is the symbol of a unit that is not converted, or its name.
+pub fn is_physical(word: &str) -> bool {
+    let stripped = ["n", "u", "µ", "m", "k", "K", "M", "G", "T", "h", ""]
+        .iter()
+        .filter_map(|prefix| word.strip_prefix(prefix));
+    stripped.into_iter().any(|stem| PHYSICAL.contains(&stem)) && word != "A" && word != "V"
+        || is_other_time(word)
+}
+
+/// Whether it names a time that is not converted.
+pub fn is_other_time(word: &str) -> bool {
+    OTHER_TIMES.contains(&word.to_lowercase().as_str())
 }
 
 /// Names of times, in seconds. `m` is not among them: it stands for minutes, for milli and for metres.
@@ -106,6 +177,9 @@ const COUNTED: [(&str, &[&str]); 8] = [
     ("iops", &["iops", "IOPS"]),
     ("requests", &["req", "reqs", "requests"]),
 ];
+
+/// The base units of what is counted.
+const COUNTED_THINGS: [&str; 5] = ["ops", "tps", "qps", "iops", "requests"];
 
 const BYTES: [&str; 3] = ["B", "byte", "bytes"];
 
@@ -133,8 +207,9 @@ pub fn is_time(word: &str) -> bool {
 }
 
 fn seconds(word: &str) -> Option<f64> {
-    // "MS" may be another unit; "Milliseconds" is not.
-    let lower = if word.len() > 3 { word.to_lowercase() } else { word.to_owned() };
+    // "MS" may be another unit; "Milliseconds" and "Min" are not.
+    let is_known = word.len() > 3 || ["Min", "Sec", "Hrs", "Day", "Hr"].contains(&word);
+    let lower = if is_known { word.to_lowercase() } else { word.to_owned() };
     TIMES.iter().find(|(_, names)| names.contains(&lower.as_str())).map(|(seconds, _)| *seconds)
 }
 
@@ -191,6 +266,11 @@ fn simple(word: &str) -> Option<Known> {
 /// B for bytes, also in "KBytes".
 fn base_of_bytes(word: &str) -> Option<&'static str> {
     (BYTES.contains(&word) || ["Byte", "Bytes"].contains(&word)).then_some("B")
+}
+
+/// Whether it names what is counted, such as requests and bytes, with or without a prefix. Of a time it makes a rate.
+pub fn is_counted(word: &str) -> bool {
+    known(word).is_some_and(|known| !known.base.is_empty() && known.base != "s")
 }
 
 fn counted(word: &str) -> Option<&'static str> {
@@ -259,21 +339,33 @@ mod tests {
     }
 
     #[test]
-    fn words_that_differ_by_a_prefix_do_not_compare() {
+    fn only_equal_words_compare() {
         let word = |word: &str| Unit::Word(word.into());
-        assert!(!word("kthings").compares_with(&word("things")));
-        assert!(!word("things").compares_with(&word("Mthings")));
-        assert!(word("better").compares_with(&word("worse")));
-        assert!(word("run").compares_with(&word("runs")));
-        for (one, other) in [("kpps", "Mpps"), ("MFLOPS", "GFLOPS"), ("million", "thousand"), ("per", "runs")]
-        {
+        assert!(word("run").compares_with(&word("runs")) && word("мс").compares_with(&word("мс")));
+        assert!(word("request").compares_with(&Unit::Base("requests".into())));
+        for (one, other) in [
+            ("kpps", "Mpps"),
+            ("kthings", "things"),
+            ("MFLOPS", "GFLOPS"),
+            ("million", "thousand"),
+            ("better", "worse"),
+            ("m", "ms"),
+            // Issue 25: "12 мс" and "12 с".
+            ("мс", "с"),
+            // Issue 25: powers, and units of other languages.
+            ("mW", "W"),
+            ("J", "kJ"),
+            ("hPa", "kPa"),
+            ("bn", "mn"),
+            ("Mio", "Tsd"),
+            ("hundred", "tens"),
+            ("mcs", "mls"),
+            ("weeks", "fortnights"),
+            ("jiffies", "ticks"),
+        ] {
             assert!(!word(one).compares_with(&word(other)), "{one}, {other}");
+            assert!(!word(one).compares_with(&Unit::NONE), "{one}");
         }
-        // Issue 25: "12 мс" and "12 с".
-        assert!(!word("мс").compares_with(&word("с")) && word("мс").compares_with(&word("мс")));
-        assert!(!word("毫秒").compares_with(&Unit::NONE));
-        assert!(!word("million").compares_with(&Unit::NONE));
-        assert!(word("runs").compares_with(&Unit::NONE));
         assert!(!Unit::Base("s".into()).compares_with(&Unit::NONE));
     }
 }

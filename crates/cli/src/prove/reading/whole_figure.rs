@@ -1,10 +1,12 @@
 //! A number with everything that belongs to it: the parts of a time, the unit, and what may follow.
 
+use super::dimension::Dimension;
 use super::elsewhere::Position;
 use super::number::{Context, DecimalSign, Form, Number, THOUSANDS, number};
-use super::rate;
 use super::unit::{self, Known};
-use super::{Reading, Unit};
+use super::{Reading, Unit, surroundings};
+use regex::Regex;
+use std::sync::LazyLock;
 
 /// What a group in the expression marks.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +25,30 @@ impl Marked<'_> {
         !word.is_empty() && self.literal.starts_with(word) && rest.starts_with(self.literal)
     }
 }
+
+/// "· 10^3", "* 1000", "**3", "^3".
+static POWER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:[xX×*·⋅∙•]\s*\d|(?:\*\*|\^)\s*[-+]?\d)").expect("the expression is valid")
+});
+
+/// "1' 30\"": minutes and seconds.
+static PRIMES: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"^['’′]\s*\d+(?:[.,]\d+)?\s*(?:["”″]|'')"#).expect("the expression is valid")
+});
+
+/// What joins the parts of a time: "1 min. 50 s", "1 minute(s) and 50 s".
+static JOINT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:\([a-z]{1,2}\))?[\s.,:;+&\-–]*(?:(?:and|und|et|y|plus)\s+)?")
+        .expect("the expression is valid")
+});
+
+/// The larger part of a time before its figure: "1 min. " of "1 min. 50 s".
+static LARGER_PART: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?:^|[^\d.,])(\d+)\s*(\p{L}+)(?:\([a-z]{1,2}\))?[\s.,:;+&\-–]*(?:(?:and|und|et|y|plus)\s+)?$",
+    )
+    .expect("the expression is valid")
+});
 
 const MARK: &str = "mark the figure alone by a group in parentheses";
 
@@ -82,19 +108,34 @@ pub fn whole_figure(
     refuse_spaced_digits(&number, line, marked)?;
     let rest = without_deviation(rest, marked)?;
     let sign = DecimalSign::of(&line[..number.length]);
+    refuse_smaller_part(before, label, rest)?;
     let position = Position { end: position.begin + skipped + number.length, ..position };
-    let (known, length) = match unit_after(rest, marked)? {
-        Some((known, length)) => (Some(known), length),
-        None => (unit_in_brackets(label).map_or_else(|| position.unit(), |known| Ok(Some(known)))?, 0),
+    let (known, length) = match unit_after(number.form == Form::Digits, rest, marked)? {
+        Some((known, length)) => (Some(known), Some(length)),
+        None => (unit_in_brackets(label).map_or_else(|| position.unit(), |known| Ok(Some(known)))?, None),
     };
-    let remark = position.remark(known.as_ref().is_some_and(|known| !known.base.is_empty()));
     let (unit, factor) = match known {
         Some(Known { factor, base }) => (Unit::Base(base), factor),
         None => (word_after(rest).map_or(Unit::NONE, Unit::Word), 1.0),
     };
-    let is_rate = rate::is_rate(&unit, position.before(), position.after());
-    let reading = Reading { value: number.value * factor, unit, sign, remark, is_rate };
-    Ok((reading, skipped + number.length + length))
+    // Both search many lines.
+    let (dimension, surroundings) = match position.has_surroundings {
+        true => (
+            Dimension::of(&unit, &position),
+            surroundings::of(&position, behind_unit(rest, &unit, length), unit.is_complete()),
+        ),
+        false => (Dimension::Other, Vec::new()),
+    };
+    let reading =
+        Reading { value: number.value * factor, unit, sign, surroundings, dimension, line: String::new() };
+    Ok((reading, skipped + number.length + length.unwrap_or(0)))
+}
+
+/// What follows the unit at a number, or the word that may be one.
+fn behind_unit<'a>(rest: &'a str, unit: &Unit, attached: Option<usize>) -> &'a str {
+    let is_at_number = attached.is_some() || matches!(unit, Unit::Word(_));
+    let spaced = rest.trim_start_matches(|c: char| c.is_whitespace() || "([".contains(c));
+    if is_at_number { &spaced[word(spaced).len()..] } else { rest }
 }
 
 /// The line without the point or dash that leads to its number: "......5", "---5".
@@ -151,6 +192,19 @@ fn refuse_tail(before: &str, label: &str, line: &str) -> Result<(), String> {
     }
 }
 
+/// "50 s" of "1 min 50 s" is half of a time, unless the expression itself has the other half.
+fn refuse_smaller_part(before: &str, label: &str, rest: &str) -> Result<(), String> {
+    let Some(larger) = LARGER_PART.captures(before) else { return Ok(()) };
+    let is_named = larger.get(1).is_some_and(|digits| digits.start() + label.len() >= before.len());
+    let seconds = |word: &str| unit::seconds_of_part(word);
+    match (seconds(&larger[2]), seconds(word(rest.trim_start()))) {
+        (Some(larger), Some(smaller)) if larger > smaller && !is_named => {
+            Err("it is a part of the time that begins before it; name the text before it, too".into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What follows the deviation of a number, "1.23 ± 0.04 ms", "1.23(4) ms": the unit of both. A range has two figures.
 fn without_deviation<'a>(rest: &'a str, marked: Option<Marked<'_>>) -> Result<&'a str, String> {
     let spaced = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
@@ -172,9 +226,9 @@ fn without_deviation<'a>(rest: &'a str, marked: Option<Marked<'_>>) -> Result<&'
     if goes_on && ["-", "–", "to ", ".."].iter().any(|sign| is_range(sign)) {
         return Err(format!("a range has two figures; {MARK}"));
     }
-    let is_power = ["x 10", "x10", "× 10", "×10", "* 10^"].iter().any(|power| spaced.starts_with(power));
-    match is_power || spaced.strip_prefix(['e', 'E']).is_some_and(begins) {
-        true => Err("the number goes on with a power of ten; print it as 1.2e3".into()),
+    let is_power = goes_on && POWER.is_match(spaced) || spaced.strip_prefix(['e', 'E']).is_some_and(begins);
+    match is_power {
+        true => Err("the number goes on with a power or a factor; print it as 1.2e3".into()),
         false => Ok(rest),
     }
 }
@@ -208,7 +262,14 @@ fn refuse_spaced_digits(number: &Number, line: &str, marked: Option<Marked<'_>>)
 }
 
 /// The unit behind a number, and its length if it is attached. Behind a space it may belong to what follows: "3 tps: 4".
-fn unit_after(rest: &str, marked: Option<Marked<'_>>) -> Result<Option<(Known, usize)>, String> {
+fn unit_after(
+    is_whole: bool,
+    rest: &str,
+    marked: Option<Marked<'_>>,
+) -> Result<Option<(Known, usize)>, String> {
+    if PRIMES.is_match(rest) {
+        return Err(format!("the time goes on, or another begins; {MARK}"));
+    }
     let spaced = rest.trim_start_matches([' ', '\t', '\u{a0}', '\u{202f}', '\u{2009}']);
     let space = rest.len() - spaced.len();
     if let Some(known) = unit_in_brackets(&spaced[..spaced.find([')', ']']).map_or(0, |end| end + 1)])
@@ -219,15 +280,19 @@ fn unit_after(rest: &str, marked: Option<Marked<'_>>) -> Result<Option<(Known, u
     let word = word(spaced);
     match unit::known(word).filter(|_| !word.is_empty()) {
         Some(known) => match refuse_continuation(&spaced[word.len()..], marked) {
+            // "1 min.50 s".
+            Err(why) if unit::is_time(word) && spaced[word.len()..].starts_with(['.', ':', '+']) => Err(why),
             // Of a word behind a space only the whole can be a unit.
             Err(_) if space > 0 => Ok(None),
             Err(why) => Err(why),
             Ok(()) => {
-                refuse_next_part(word, &spaced[word.len()..], marked)?;
+                refuse_next_part(is_whole, word, &spaced[word.len()..], marked)?;
                 Ok(Some((known, if space > 0 { 0 } else { word.len() })))
             }
         },
-        None if space > 0 || is_named(rest, marked) => Ok(None),
+        None if space > 0 || is_named(rest, marked) => {
+            refuse_next_part(is_whole, word, &spaced[word.len()..], marked).map(|()| None)
+        }
         None if word.is_empty() => refuse_continuation(rest, marked).map(|()| None),
         None if marked.is_some() => Err(format!(
             "\"{word}\" behind the digits is no unit that is known; name it behind the group, too, or print a space before it"
@@ -238,14 +303,23 @@ fn unit_after(rest: &str, marked: Option<Marked<'_>>) -> Result<Option<(Known, u
     }
 }
 
-/// "5s 300ms" is one time or two columns.
-fn refuse_next_part(unit: &str, rest: &str, marked: Option<Marked<'_>>) -> Result<(), String> {
-    let Some(seconds) = unit::seconds_of_part(unit).filter(|_| marked.is_none()) else { return Ok(()) };
-    let next = rest.trim_start_matches([' ', ',']);
-    let next = next.strip_prefix("and ").unwrap_or(next);
+/// "5s 300ms" is one time or two columns. Columns have decimals mostly: "1.21s 635.91ms".
+fn refuse_next_part(
+    is_whole: bool,
+    unit: &str,
+    rest: &str,
+    marked: Option<Marked<'_>>,
+) -> Result<(), String> {
+    let is_other = unit::is_other_time(unit);
+    let seconds = unit::seconds_of_part(unit).or(is_other.then_some(f64::INFINITY));
+    let Some(seconds) = seconds.filter(|_| marked.is_none()) else { return Ok(()) };
+    let next = &rest[JOINT.find(rest).map_or(0, |joint| joint.end())..];
     let goes_on = match part(next) {
-        Some(next) => next.seconds < seconds && next.is_whole,
-        // "1h 30", "1 day, 0:00:05".
+        Some(next) => {
+            let fits = is_whole && next.value * next.seconds < seconds;
+            next.seconds < seconds && (next.is_whole || fits)
+        }
+        // "1h 30", "1 day, 0:00:05", "2 Stunden 30 Minuten".
         None => seconds >= 60.0 && next.starts_with(|c: char| c.is_ascii_digit()),
     };
     match goes_on {
@@ -255,7 +329,7 @@ fn refuse_next_part(unit: &str, rest: &str, marked: Option<Marked<'_>>) -> Resul
 }
 
 /// Letters, with a rate behind a stroke.
-fn word(text: &str) -> &str {
+pub fn word(text: &str) -> &str {
     let letters = |text: &str| text.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(text.len());
     let above = letters(text);
     match text[above..].strip_prefix('/') {
@@ -268,14 +342,15 @@ fn word(text: &str) -> &str {
 fn word_after(rest: &str) -> Option<String> {
     let rest = rest.trim_start_matches([' ', '\t', '(']);
     let word = word(rest);
-    (!word.is_empty()).then(|| word.to_owned())
+    // Another number is no word.
+    word.starts_with(|c: char| !c.is_ascii_digit()).then(|| word.to_owned())
 }
 
 /// The last unit that a label names in brackets: "latency (ms): ".
 fn unit_in_brackets(label: &str) -> Option<Known> {
     let inner = label
-        .rsplit(['(', '['])
-        .filter_map(|after| after.split_once([')', ']']))
+        .rmatch_indices(['(', '['])
+        .filter_map(|(at, _)| label[at + 1..].split_once([')', ']']))
         .map(|(inner, _)| inner.trim());
     inner.filter(|inner| !inner.is_empty()).find_map(unit::bracketed)
 }
