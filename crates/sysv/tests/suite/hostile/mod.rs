@@ -12,13 +12,21 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use scene::Stage;
+use std::sync::{Mutex, MutexGuard};
 use unspin_sysv::Kind;
 
 /// Programs for each engine.
 const PROGRAMS: usize = 60;
 
+/// One test at a time: a scene ends with the removal of all segments that this process has made for scenes.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
 #[test]
 fn calls_on_overwritten_arena_return_without_outside_damage() {
+    let _one = one_at_a_time();
     let mut runner = runner();
     let mut stage = Stage::new();
     for kind in [Kind::Rcu, Kind::Global] {
@@ -33,6 +41,7 @@ fn calls_on_overwritten_arena_return_without_outside_damage() {
 
 #[test]
 fn planted_flaws_are_noticed() {
+    let _one = one_at_a_time();
     for flaw in Flaw::FLAWS {
         let (mut runner, mut stage) = (runner(), Stage::new());
         let noticed = (0..5000).any(|n| {
