@@ -419,6 +419,20 @@ fn waits_come_first_where_they_cost_more_than_locks() {
     assert!(text.find("\nWaits\n").unwrap() < text.find("uv__io_poll+0xa").unwrap(), "{text}");
 }
 
+/// The last range of the histogram has no end, and others are a factor of two wide.
+#[test]
+fn median_lies_within_what_count_sum_and_maximum_permit() {
+    let median = |waits: &[(u64, u64)]| {
+        let rows = [(Key::new(RecordKind::Condition, 5, 40), slept(waits))];
+        report(vec![image(7, &rows)]).waits.remove(0).row.median
+    };
+    assert_eq!(median(&[(1, 1_830_000 * US)]), 1.83);
+    assert_eq!(median(&[(1, 777 * US)]), 777e-6);
+    assert!((median(&[(1, SECOND), (1, 3 * SECOND)]) - 2.0).abs() < 1e-9, "the mean of two");
+    let most = median(&[(1, 10 * US), (2, 1_900_000 * US)]);
+    assert!((1.9 / 2.0..=1.9).contains(&most), "{most}");
+}
+
 #[test]
 fn running_wait_has_a_median() {
     let going_on = |slept: u64, sleep: u64, longest: u64| {
