@@ -31,7 +31,8 @@ pub trait Sink {
     /// Called after each reading. The time is in nanoseconds of CLOCK_MONOTONIC.
     fn after_reading(&mut self, _session: &Session, _now: u64) {}
 
-    /// Called once, before the first reading. The time is in nanoseconds of CLOCK_MONOTONIC, as that of records.
+    /// Called once, before the first reading, with the time when the observation began, in nanoseconds of CLOCK_MONOTONIC, as
+    /// that of records.
     fn begin(&mut self, _session: &Session, _now: u64) {}
 
     /// Called once, after the last record.
@@ -97,13 +98,15 @@ pub struct Reader<S> {
 impl<S: Sink + Send + 'static> Reader<S> {
     /// Opens the events and starts the thread. Events of children must be opened by the thread that starts the command.
     pub fn start(config: &Config, mut sink: S) -> Result<Reader<S>, Error> {
-        let (hand_over, session) = mpsc::channel::<Session>();
+        let (hand_over, session) = mpsc::channel::<(Session, u64)>();
         let (stop, stopped) = mpsc::channel();
         // Before the events are opened: it would inherit them.
         let read = move || {
             sched::become_real_time();
-            let Ok(mut session) = session.recv() else { return (sink, Stacks::default(), Losses::default()) };
-            sink.begin(&session, clock::monotonic_ns());
+            let Ok((mut session, began)) = session.recv() else {
+                return (sink, Stacks::default(), Losses::default());
+            };
+            sink.begin(&session, began);
             let mut pause = INTERVAL;
             while stopped.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {
                 sink.before_reading();
@@ -119,8 +122,10 @@ impl<S: Sink + Send + 'static> Reader<S> {
         };
         let thread = thread::Builder::new().spawn(read).map_err(|e| Error::no_thread(&e))?;
         let mut session = Session::open(config).map_err(failed)?;
+        // Before the first record, however late the thread gets a CPU: what is added up is never longer than the time since then.
+        let began = clock::monotonic_ns();
         session.start().map_err(failed)?;
-        hand_over.send(session).expect("the thread waits for it");
+        hand_over.send((session, began)).expect("the thread waits for it");
         Ok(Reader { stop, thread })
     }
 

@@ -1,6 +1,7 @@
-//! Files for results.
+//! Files for results. `-` is standard output.
 
 use crate::error::Error;
+use crate::{stderr, stdout};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -9,9 +10,29 @@ use std::path::Path;
 /// The permissions of a new file, less the umask. Others never write to it: a plan decides what runs in a program.
 const NEW: u32 = 0o644;
 
+/// The name that stands for standard output.
+const STDOUT: &str = "-";
+
+fn is_stdout(file: &Path) -> bool {
+    file.as_os_str() == STDOUT
+}
+
+/// Prints a report on standard output; if one of the results goes there, on standard error, so that a reader of the result
+/// gets nothing else.
+pub fn print_report(text: &str, results: &[Option<&Path>]) -> Result<(), Error> {
+    if results.iter().flatten().any(|file| is_stdout(file)) {
+        stderr::print(text);
+        return Ok(());
+    }
+    stdout::print(text)
+}
+
 /// Checks, before anything is measured, whether a file can be written. Its contents are not changed. `option` is the
 /// option that names it.
 fn try_file(option: &str, file: &Path) -> Result<(), Error> {
+    if is_stdout(file) {
+        return Ok(());
+    }
     let opened = OpenOptions::new().append(true).create(true).mode(NEW).open(file);
     opened.map(drop).map_err(|e| Error::Usage(format!("{option} {}: {e}; {}", file.display(), remedy(&e))))
 }
@@ -29,7 +50,7 @@ fn remedy(error: &io::Error) -> &'static str {
 /// Checks the files of several options, and that no two options name the same file, because only the last result would
 /// be kept. Removes files that the check creates: an empty file would look like a result.
 pub fn try_files(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
-    let named = files.iter().filter_map(|&(_, file)| file);
+    let named = files.iter().filter_map(|&(_, file)| file).filter(|file| !is_stdout(file));
     let new: Vec<&Path> = named.filter(|file| !file.exists()).collect();
     let tried =
         files.iter().try_for_each(|&(option, file)| file.map_or(Ok(()), |file| try_file(option, file)));
@@ -46,9 +67,13 @@ pub fn try_files(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
 
 /// Refuses two names of one file. A device, such as /dev/null, can take several outputs.
 pub fn refuse_same_file(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
+    let mut to_stdout = files.iter().filter(|(_, file)| file.is_some_and(is_stdout));
+    if let (Some((first, _)), Some((second, _))) = (to_stdout.next(), to_stdout.next()) {
+        return Err(Error::Usage(format!("{second} -: {first} writes to standard output too: name a file")));
+    }
     let mut seen: Vec<(&str, (u64, u64))> = Vec::new();
     for &(option, file) in files {
-        let Some(file) = file else { continue };
+        let Some(file) = file.filter(|file| !is_stdout(file)) else { continue };
         let Some(about) = fs::metadata(file).ok().filter(fs::Metadata::is_file) else { continue };
         let identity = (about.dev(), about.ino());
         if let Some((other, _)) = seen.iter().find(|(_, known)| *known == identity) {
@@ -63,6 +88,9 @@ pub fn refuse_same_file(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
 /// Writes a file: to a temporary file beside it, which then replaces it, so that a reader never sees a part of it.
 /// Devices, and files in folders in which no other file can be created, are written directly.
 pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
+    if is_stdout(file) {
+        return stdout::write(contents);
+    }
     let written = match replace(file, contents) {
         Some(result) => result,
         None => direct(file, contents),
@@ -128,6 +156,15 @@ mod tests {
         write(&new, b"new").unwrap();
         assert_eq!(mode(&new) & 0o600, 0o600);
         write(Path::new("/dev/null"), b"new").unwrap();
+    }
+
+    #[test]
+    fn hyphen_is_standard_output_for_one_option() {
+        let hyphen = Some(Path::new("-"));
+        assert!(try_files(&[("--json", hyphen), ("--pprof", None)]).is_ok());
+        let error = try_files(&[("--json", hyphen), ("--pprof", hyphen)]).unwrap_err().to_string();
+        assert_eq!(error, "--pprof -: --json writes to standard output too: name a file");
+        assert!(!Path::new("-").exists());
     }
 
     #[test]

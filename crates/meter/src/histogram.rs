@@ -107,6 +107,23 @@ impl Histogram {
         None
     }
 
+    /// The ranges of ticks in which the middle time lies, or the two middle times. None if there are no times.
+    pub fn middle(&self, longest: u64) -> Option<Range<f64>> {
+        let total = self.counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
+        let bucket_of = |rank: u64| {
+            let mut up_to = 0u64;
+            self.counts.iter().position(|&n| {
+                up_to = up_to.saturating_add(n);
+                up_to >= rank
+            })
+        };
+        if total == 0 {
+            return None;
+        }
+        let (lower, upper) = (bucket_of(total.div_ceil(2))?, bucket_of(total / 2 + 1)?);
+        Some(self.filled(lower, longest).start..self.filled(upper, longest).end)
+    }
+
     /// The part of a bucket in which times can lie, if none is longer than `longest`. A bucket beyond `longest` is
     /// taken whole; only torn counts or a damaged file have one that is not empty. The last bucket has no end; its
     /// length is taken to equal its start.
@@ -191,6 +208,15 @@ mod tests {
             "the longest bounds it"
         );
         assert_eq!(waits(&[(BUCKETS - 1, 2)]).median(0), Some(1.5 * last as f64));
+    }
+
+    #[test]
+    fn middle_is_the_range_of_the_middle_times() {
+        let longest = 1 << 20;
+        assert_eq!(waits(&[]).middle(longest), None);
+        assert_eq!(waits(&[(1, 1)]).middle(longest), Some(512.0..1024.0));
+        assert_eq!(waits(&[(1, 1), (3, 1)]).middle(longest), Some(512.0..4096.0));
+        assert_eq!(waits(&[(1, 1), (3, 2)]).middle(longest), Some(2048.0..4096.0));
     }
 
     proptest! {

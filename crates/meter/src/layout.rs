@@ -54,7 +54,8 @@ Columns:
           it its callers, function+offset and source line, most time lost first
 Waits are no locks, and lose nothing while their threads have nothing to do. Joins and waits for
 descriptors (poll, epoll_wait, read, ...) have a row for each call site.
-  WAITED  seconds waited in all, by all threads; MEDIAN and longest (MAX) wait beside it
+  WAITED  seconds waited in all, by all threads; MEDIAN and longest (MAX) wait beside it. MEDIAN is
+          estimated from a histogram whose ranges double; of one wait it is exact
   WAITS   of the CALLS those that waited; RJECT of them got nothing (a time-out)
   SHORT   share of the waits that ended within three wake-ups; what one costs on this machine
           stands in the first line. Where most are short, polling before sleeping can pay

@@ -9,6 +9,7 @@ use crate::times::Times;
 use crate::wakes::Wakes;
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
+use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// One object of a wait, or several of one name and origin, folded. For descriptors and joins each call site is one
@@ -76,7 +77,8 @@ pub struct WaitRow {
     pub share: f64,
     /// Mean wait of the calls that waited.
     pub mean: f64,
-    /// Median of the completed waits, interpolated within a range of the histogram; the mean if no wait has
+    /// Median of the completed waits, interpolated within a range of the histogram, and moved into the bounds that
+    /// the number of waits, their sum and the longest one give: of one wait it is that wait. The mean if no wait has
     /// completed.
     pub median: f64,
     /// Longest wait.
@@ -119,6 +121,22 @@ impl Short {
     }
 }
 
+/// An estimated median, moved into the bounds that the number of the waits, their sum and the longest one give. A bound
+/// outside the ranges of the histogram in which the middle times lie is ignored: the sum may have a wait that goes on as well.
+fn bounded_median(estimate: f64, middle: Range<f64>, waits: u64, sum: f64, max: f64) -> f64 {
+    // These times are on average at least as long as the median, and as many at most as long; the others are at most `max`.
+    let half = waits / 2 + 1;
+    let others = waits.saturating_sub(half) as f64;
+    let lower = (sum - others * max) / half as f64;
+    let upper = sum / half as f64;
+    // The counts of a running thread may be torn: a time may be in the histogram and not yet in the sums.
+    let [estimate, upper] = match lower <= middle.end && upper >= middle.start {
+        true => [estimate.max(lower), upper],
+        false => [estimate, f64::INFINITY],
+    };
+    estimate.min(upper).max(middle.start).min(middle.end).min(max)
+}
+
 impl WaitRow {
     pub(crate) fn new(name: String, sum: &Sum, short: Short, window: &Window) -> WaitRow {
         let counts = &sum.counts;
@@ -126,7 +144,13 @@ impl WaitRow {
         let waits = counts.waiters();
         let max = window.to_seconds(counts.wait_max);
         let mean = waited / waits.max(1) as f64;
-        let median = sum.waits.median(counts.wait_max).map(|ticks| ticks / window.ticks_per_second);
+        let in_seconds = |ticks: f64| ticks / window.ticks_per_second;
+        let median = sum.waits.median(counts.wait_max).zip(sum.waits.middle(counts.wait_max)).map(
+            |(estimate, Range { start, end })| {
+                let middle = in_seconds(start)..in_seconds(end);
+                bounded_median(in_seconds(estimate), middle, waits, waited, max)
+            },
+        );
         WaitRow {
             name,
             calls: counts.attempts(),
@@ -139,7 +163,6 @@ impl WaitRow {
             sleep: window.to_seconds(counts.sleep),
             share: waited / window.seconds,
             mean: if waits == 0 { 0.0 } else { mean },
-            // The counts of a running thread may be torn: a time may be in the histogram and not yet in the sums.
             median: median.unwrap_or(mean).min(max),
             max,
             short: short.waits,

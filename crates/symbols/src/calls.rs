@@ -5,24 +5,47 @@
 //! [67] ff 15 rel32        call [SLOT]     (-fno-plt, Rust)
 //! ```
 //!
+//! A function that ends with a jump to such a function (`e9 rel32` to a stub, `ff 25 rel32` to a slot) leaves no frame of its
+//! own: libc's function returns to the caller of the function that jumps. So a direct call of that function counts as a call.
+//!
 //! The code is not disassembled. The chance that four other bytes lead to a slot is less than one in a billion.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, elf};
 
 use crate::elf::{Elf, Segment};
+use crate::unwind::Rules;
 
-/// The last byte of each call of a function for which `is_meant` is true, in ascending order.
-pub(crate) fn find(elf: &Elf, code: &[Segment], is_meant: &dyn Fn(&str) -> bool) -> Vec<u64> {
+/// Jumps that may follow each other between a call and the function that it reaches.
+const JUMPS: usize = 4;
+
+/// The last byte of each call of a function for which `is_meant` is true, in ascending order. The unwind tables tell where a
+/// function that jumps begins.
+pub(crate) fn find(
+    elf: &Elf,
+    code: &[Segment],
+    rules: Option<&Rules>,
+    is_meant: &dyn Fn(&str) -> bool,
+) -> Vec<u64> {
     let slots = slots(elf, is_meant);
     if slots.is_empty() {
         return Vec::new();
     }
     let pieces: Vec<(u64, Vec<u8>)> =
         code.iter().filter_map(|segment| Some((segment.address, elf.bytes(segment)?))).collect();
-    let stubs: HashSet<u64> =
+    let mut stubs: HashSet<u64> =
         pieces.iter().flat_map(|(address, bytes)| stubs(*address, bytes, &slots)).collect();
+    if let Some(rules) = rules {
+        let linkage = [".plt", ".plt.got", ".plt.sec"].map(|name| elf.section(name));
+        // The unwind tables describe all stubs as one function.
+        let is_stub = |at: u64| {
+            linkage.iter().flatten().any(|(from, bytes)| at >= *from && at - from < bytes.len() as u64)
+        };
+        let start = |address| (!is_stub(address)).then(|| rules.function_start(address)).flatten();
+        add_jumping_functions(&mut stubs, &pieces, &slots, &start);
+    }
     let mut calls = Vec::new();
     for (address, bytes) in &pieces {
         for at in 0..bytes.len() {
@@ -40,6 +63,38 @@ pub(crate) fn find(elf: &Elf, code: &[Segment], is_meant: &dyn Fn(&str) -> bool)
     calls
 }
 
+/// Adds the start of each function that jumps to one of these stubs, through a slot, or to a function that was added. `start` is
+/// none for an address outside functions.
+fn add_jumping_functions(
+    stubs: &mut HashSet<u64>,
+    pieces: &[(u64, Vec<u8>)],
+    slots: &HashSet<u64>,
+    start: &dyn Fn(u64) -> Option<u64>,
+) {
+    // Each round adds a function or is the last one. A chain of more jumps than this is not looked for.
+    for _ in 0..JUMPS {
+        let mut new = Vec::new();
+        for (address, bytes) in pieces {
+            for at in 0..bytes.len() {
+                let is_jump = match bytes[at..] {
+                    [0xe9, ..] => leads(*address, bytes, at + 1).is_some_and(|to| stubs.contains(&to)),
+                    [0xff, 0x25, ..] => leads(*address, bytes, at + 2).is_some_and(|to| slots.contains(&to)),
+                    _ => false,
+                };
+                let from = address + at as u64;
+                if is_jump {
+                    new.extend(start(from));
+                }
+            }
+        }
+        let before = stubs.len();
+        stubs.extend(new);
+        if stubs.len() == before {
+            break;
+        }
+    }
+}
+
 /// Whether the bytes before this address are a call: direct, or through a register or memory in any addressing form.
 pub(crate) fn ends_at(elf: &Elf, code: &[Segment], address: u64) -> bool {
     code.iter().any(|segment| {
@@ -49,22 +104,44 @@ pub(crate) fn ends_at(elf: &Elf, code: &[Segment], address: u64) -> bool {
     })
 }
 
+/// Whether bytes in this range look like a call through a register or memory other than a slot. The code is not disassembled, so
+/// that a part of another instruction can look like one.
+pub(crate) fn through_pointer(elf: &Elf, code: &[Segment], range: &Range<u64>) -> bool {
+    code.iter().any(|segment| {
+        let offset = |address: u64| usize::try_from(address.saturating_sub(segment.address)).ok();
+        let bytes = || {
+            let bytes = elf.bytes(segment)?;
+            let end = offset(range.end)?.min(bytes.len());
+            Some(bytes.get(offset(range.start)?..end)?.to_vec())
+        };
+        bytes().is_some_and(|bytes| (2..=bytes.len()).any(|end| ends_in_call_through_pointer(&bytes[..end])))
+    })
+}
+
 /// Whether the last bytes are a call instruction: `e8 rel32`, or `ff /2` with its operand.
 fn ends_in_call(bytes: &[u8]) -> bool {
     let from = |length: usize| bytes.len().checked_sub(length).map(|at| &bytes[at..]);
+    let through_slot = |call: &[u8]| call.starts_with(&[0xff, 0x15]);
+    from(5).is_some_and(|call| call[0] == 0xe8)
+        || from(6).is_some_and(through_slot)
+        || ends_in_call_through_pointer(bytes)
+}
+
+/// The same for `ff /2` but with an operand other than a slot, an address relative to the instruction's.
+fn ends_in_call_through_pointer(bytes: &[u8]) -> bool {
+    let from = |length: usize| bytes.len().checked_sub(length).map(|at| &bytes[at..]);
     // ModRM, SIB byte and displacement together are 1 to 6 bytes.
-    let indirect = (2..=7).filter_map(from).any(|call| {
+    (2..=7).filter_map(from).any(|call| {
         let operand = call[1];
         let displacement = match operand >> 6 {
-            0 if operand & 7 == 5 => 4,
             0 | 3 => 0,
             1 => 1,
             _ => 4,
         };
         let sib = usize::from(operand >> 6 != 3 && operand & 7 == 4);
-        call[0] == 0xff && operand >> 3 & 7 == 2 && call.len() == 2 + sib + displacement
-    });
-    from(5).is_some_and(|call| call[0] == 0xe8) || indirect
+        let is_relative = operand & 0xc7 == 0x05;
+        call[0] == 0xff && operand >> 3 & 7 == 2 && !is_relative && call.len() == 2 + sib + displacement
+    })
 }
 
 /// The words (GOT slots) that the dynamic linker fills with the addresses of these functions.

@@ -184,6 +184,11 @@ impl File {
         calls::ends_at(self.binary.elf(), &self.binary.code(), address)
     }
 
+    /// Whether code in this range seems to call through a pointer, so that the file does not tell what it calls.
+    pub fn calls_through_pointer(&self, range: &Range<u64>) -> bool {
+        calls::through_pointer(self.binary.elf(), &self.binary.code(), range)
+    }
+
     /// The functions with a name, as in [`Frame::short`](crate::Frame), by source file.
     pub fn functions(&self, name: &str) -> Vec<Code> {
         let mut found: Vec<Code> = Vec::new();
@@ -223,10 +228,10 @@ impl File {
         ranges
     }
 
-    /// The calls of other files' functions for whose names `is_meant` is true: the last byte of each call. Calls
-    /// through pointers and tail jumps are not found.
+    /// The calls of other files' functions for whose names `is_meant` is true: the last byte of each call. A call of a
+    /// function that jumps to such a function is one too. Calls through pointers are not found.
     pub fn calls(&self, is_meant: impl Fn(&str) -> bool) -> Vec<u64> {
-        calls::find(self.binary.elf(), &self.binary.code(), &is_meant)
+        calls::find(self.binary.elf(), &self.binary.code(), self.binary.rules(), &is_meant)
     }
 
     /// The names of all functions that have a symbol.

@@ -144,8 +144,8 @@ impl Lenses {
     /// What was added up since the last call. Times are in nanoseconds of CLOCK_MONOTONIC.
     pub fn drain(&mut self, now: u64) -> Lenses {
         Lenses {
-            kernel: self.kernel.as_mut().map(|placed| placed.with(KernelLens::drain)),
-            futex: self.futex.as_mut().map(|placed| placed.with(FutexLens::drain)),
+            kernel: self.kernel.as_mut().map(|placed| placed.with(|lens| lens.drain(now))),
+            futex: self.futex.as_mut().map(|placed| placed.with(|lens| lens.drain(now))),
             off_cpu: self.off_cpu.as_mut().map(|placed| placed.with(|lens| lens.drain(now))),
         }
     }

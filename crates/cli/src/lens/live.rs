@@ -12,8 +12,9 @@ use crate::error::Error;
 use crate::observed::{self, Reader, Sink};
 use crate::options::{Lens, ObserveOptions};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use unspin_symbols::Symbols;
+use unspin_sys::clock;
 use unspin_trace::{KernelSymbols, Losses, Record, Session, Stacks, Target};
 
 /// One lens with a session of its own.
@@ -30,8 +31,8 @@ pub struct LiveLens {
     nameless: Option<String>,
     /// All that was handed over.
     all: Option<Lenses>,
-    began: Instant,
-    before: Instant,
+    /// When the previous reading was made; none before the first.
+    before: Option<u64>,
 }
 
 /// What a lens has seen.
@@ -45,17 +46,21 @@ pub struct LensReading {
     pub notes: Vec<String>,
 }
 
-/// What was added up between two readings.
+/// What was added up between two readings. Times are in nanoseconds of CLOCK_MONOTONIC, as those of the records: the sums are
+/// divided by a time of the same clock, from the same beginning.
 struct Drained {
     lenses: Lenses,
     stacks: Stacks,
     losses: Losses,
-    at: Instant,
+    began: u64,
+    at: u64,
 }
 
 /// Takes in records, and hands over the sums when it is asked.
 struct LiveSink {
     lenses: Lenses,
+    /// When the observation began.
+    began: u64,
     asked: Receiver<()>,
     hand_over: Sender<Drained>,
 }
@@ -69,7 +74,7 @@ impl LiveLens {
         let (lenses, config) = Lenses::of(lens, observe)?;
         let (ask, asked) = mpsc::channel();
         let (hand_over, drained) = mpsc::channel();
-        let reader = Reader::start(&config, LiveSink { lenses, asked, hand_over })?;
+        let reader = Reader::start(&config, LiveSink { lenses, began: 0, asked, hand_over })?;
         let (kernel, nameless) = match KernelSymbols::read() {
             Ok(symbols) => (symbols, None),
             Err(e) => (KernelSymbols::none(), Some(format!("locks of the kernel have no names: {e}"))),
@@ -84,8 +89,7 @@ impl LiveLens {
             naming: Naming { kernel, programs: Symbols::new() },
             nameless: nameless.filter(|_| lens != Lens::Futex),
             all: None,
-            began: Instant::now(),
-            before: Instant::now(),
+            before: None,
         })
     }
 
@@ -95,18 +99,16 @@ impl LiveLens {
         if !std::mem::replace(&mut self.is_asked, true) {
             self.ask.send(()).ok()?;
         }
-        let Drained { mut lenses, stacks, losses, at } = self.drained.recv_timeout(TIMEOUT).ok()?;
+        let Drained { mut lenses, stacks, losses, began, at } = self.drained.recv_timeout(TIMEOUT).ok()?;
         self.is_asked = false;
-        let conditions = |since: Instant| {
-            let seconds = at.saturating_duration_since(since).as_secs_f64();
-            self.conditions(seconds, losses)
-        };
-        let lately = lenses.reports_with(&stacks, &self.naming, &conditions(self.before));
+        let conditions = |since: u64| self.conditions(seconds(since, at), losses);
+        let before = self.before.unwrap_or(began);
+        let lately = lenses.reports_with(&stacks, &self.naming, &conditions(before));
         if let Some(all) = &self.all {
             lenses.absorb(all);
         }
-        let since_start = lenses.reports_with(&stacks, &self.naming, &conditions(self.began));
-        self.before = at;
+        let since_start = lenses.reports_with(&stacks, &self.naming, &conditions(began));
+        self.before = Some(at);
         self.all = Some(lenses);
         let notes =
             self.nameless.iter().cloned().chain(text::losses(losses.records, losses.unreadable)).collect();
@@ -120,9 +122,9 @@ impl LiveLens {
 
     /// Stops observing, and returns what was seen in all.
     pub fn stop(self) -> Reports {
-        let seconds = self.began.elapsed().as_secs_f64();
         let (target, subject) = (self.target, self.subject);
-        let (LiveSink { mut lenses, .. }, stacks, losses) = self.reader.stop();
+        let (LiveSink { mut lenses, began, .. }, stacks, losses) = self.reader.stop();
+        let seconds = seconds(began, clock::monotonic_ns());
         for late in self.drained.try_iter() {
             lenses.absorb(&late.lenses);
         }
@@ -134,6 +136,10 @@ impl LiveLens {
     }
 }
 
+fn seconds(since: u64, until: u64) -> f64 {
+    until.saturating_sub(since) as f64 / 1e9
+}
+
 impl Sink for LiveSink {
     fn note(&mut self, record: &Record, stacks: &Stacks) {
         self.lenses.note(record, stacks);
@@ -142,13 +148,15 @@ impl Sink for LiveSink {
     fn after_reading(&mut self, session: &Session, now: u64) {
         if self.asked.try_recv().is_ok() {
             let (stacks, losses) = (session.stacks().clone(), session.losses());
-            let drained = Drained { lenses: self.lenses.drain(now), stacks, losses, at: Instant::now() };
+            let (lenses, began) = (self.lenses.drain(now), self.began);
+            let drained = Drained { lenses, stacks, losses, began, at: now };
             // Fails if the caller has gone.
             let _ = self.hand_over.send(drained);
         }
     }
 
     fn begin(&mut self, session: &Session, now: u64) {
+        self.began = now;
         self.lenses.begin(session, now);
     }
 

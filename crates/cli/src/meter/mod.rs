@@ -23,7 +23,7 @@ use crate::lens::reports::Reports;
 use crate::options::{self, ViewOptions};
 use crate::program::inheriting;
 use crate::runtime::Runtime;
-use crate::{outfile, stderr, stdout};
+use crate::{outfile, stderr};
 use names::Lookup;
 use outputs::Results;
 use recorded_program::RecordedProgram;
@@ -40,6 +40,9 @@ const RECORDING: &str = "the recording";
 /// Runs the program, reports on its locks, and returns its exit code.
 pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     lens::check(options)?;
+    if options.record.as_deref() == Some(Path::new("-")) {
+        return Err(Error::Usage("--record -: a recording needs a file: name one".into()));
+    }
     let [json, pprof] = outputs::files(&options.view);
     outfile::try_files(&[
         ("--output", options.output.as_deref()),
@@ -197,7 +200,7 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
         add_note(&note, width, &mut text);
     }
     let mut failed = results.write_files(&options.view);
-    failed.extend(stdout::print(&text).err());
+    failed.extend(outfile::print_report(&text, &files.map(|(_, file)| file)).err());
     match outputs::print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),

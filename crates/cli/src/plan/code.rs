@@ -64,7 +64,7 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
     let mut places = Vec::new();
     for spans in chains {
         places.extend(calls.through_system(&spans));
-        if !calls.within(&spans[0]).is_empty() {
+        if !calls.within(&spans[0]).is_empty() || may_reach_libc(&spans, files) {
             places.push(Place { by, spans });
         }
     }
@@ -86,6 +86,20 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
         }
     };
     code.found(places, &why)
+}
+
+/// Whether the innermost code may reach libc in a way that the file does not tell: it is a single call, or it calls through a
+/// pointer. The meter names it so if it has seen libc's function return there. What a call of a mutex function does is certain.
+fn may_reach_libc(spans: &[Span], files: &[File]) -> bool {
+    let Some(inner) = spans.first() else { return false };
+    let Range { start, end } = inner.range;
+    let is_known =
+        |file: &File| file.calls(|name| is_call(By::Init, name) || is_call(By::Use, name)).contains(&start);
+    let may_reach = |file: &File| match end == start + 1 {
+        true => file.is_return_address(end) && !is_known(file),
+        false => file.calls_through_pointer(&inner.range),
+    };
+    files.iter().any(|file| file.path() == inner.module && may_reach(file))
 }
 
 /// A call within the inner function on behalf of the outer one. A function that was inlined into the outer one has no

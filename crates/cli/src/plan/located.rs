@@ -262,6 +262,18 @@ mod tests {
         assert_eq!(all, [(By::Init, 1), (By::Init, 1), (By::Use, 1)]);
     }
 
+    /// libc's function returns to the caller of a function that jumps to it, or that another file or a pointer supplies.
+    #[test]
+    fn call_of_a_function_that_jumps_to_libc_is_found() {
+        let workshop = Workshop::new();
+        for flags in [&["-O2"][..], &["-O2", "-s"], &["-O2", "-s", "-fno-plt"], &["-O2", "-g"]] {
+            let Some(path) = workshop.compile("jumping_locks.c", flags, "program") else { return };
+            let located = located(&path, &[]);
+            assert_eq!(located.len(), 3, "{flags:?} {located:?}");
+            agrees(&path, &located);
+        }
+    }
+
     /// The report of a recording.
     fn report(path: &Path, arguments: &[&str]) -> MeterReport {
         Results::new(&recorded(path, arguments), &Lookup::new(), &ViewOptions::default()).report

@@ -47,7 +47,6 @@ use crate::outfile;
 use crate::program::{Account, Program};
 use crate::run_queue_program;
 use crate::server_line;
-use crate::stdout;
 use budget::TimeBudget;
 pub use budget::duration;
 use configuration::Configuration;
@@ -96,7 +95,10 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     }
     interrupt.allow_signals_to_exit();
     let detail = if options.verbose { Detail::Full } else { Detail::Brief };
-    stdout::print(&Text(&report, detail).to_string())?;
+    outfile::print_report(
+        &Text(&report, detail).to_string(),
+        &[options.json.as_deref(), options.plan.as_deref()],
+    )?;
     if let (Err(error), Err(_)) = (&json, &plan) {
         crate::stderr::say(format_args!("{error}"));
     }

@@ -20,7 +20,6 @@ use crate::prove::progress::Progress;
 use crate::prove::reached;
 use crate::prove::runner::Runner;
 use crate::prove::standard_input;
-use crate::stdout;
 use cpu_sets::CpuSets;
 use measurement::{Measurement, ROUNDS_MIN};
 use report::ScaleReport;
@@ -65,7 +64,7 @@ pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
     let report = ScaleReport::new(&runner, measured, machine, &cpu_sets, options.parallel, seed)?;
     let json = options.json.as_ref().map_or(Ok(()), |file| report.write(file));
     interrupt.allow_signals_to_exit();
-    stdout::print(&Text(&report).to_string())?;
+    outfile::print_report(&Text(&report).to_string(), &[options.json.as_deref()])?;
     json?;
     if report.rounds < ROUNDS_MIN {
         return too_few(report.rounds, report.interrupted, &report.failures);

@@ -403,7 +403,13 @@ fn stored_recording_gives_the_same_report() {
     let json = folder.path().join("again.json");
     let again = ["report", "--unfold", "--json", json.to_str().unwrap(), recording.to_str().unwrap()];
     finish(&mut unspin(&again));
-    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let document = fs::read_to_string(json).unwrap();
+    let hyphen = ["report", "--unfold", "--json", "-", recording.to_str().unwrap()];
+    let (out, err, code) = finish(unspin(&hyphen).current_dir(folder.path()));
+    assert_eq!((out, code), (document.clone(), Some(0)), "nothing but the result is on standard output");
+    assert!(err.contains("sysv registry lock") || err.starts_with("Waits over "), "{err}");
+    assert!(!folder.path().join("-").exists());
+    let report: Value = serde_json::from_str(&document).unwrap();
     for cost in ["futex_ns", "epoll_ns"] {
         assert!(report["wake_up"][cost].as_u64().unwrap() > 0, "{}", report["wake_up"]);
     }

@@ -189,7 +189,7 @@ fn short_waits_end_within_three_wake_ups() {
 fn saving_equals_the_wait_if_all_waits_are_short() {
     let row = one(RecordKind::Epoll, slept(&[(20_000, 48 * US)])).row;
     assert_eq!((row.short, row.saving), (20_000, row.waited));
-    assert!((row.median - 40.4e-6).abs() < 0.1e-6, "{row:?}: half of the range from 32.8 us to the longest");
+    assert!((row.median - 48e-6).abs() < 1e-9, "{row:?}: the sum and the longest leave no other median");
 }
 
 #[test]
@@ -417,6 +417,20 @@ fn waits_come_first_where_they_cost_more_than_locks() {
     assert!(first(&[mutex(0), (call_site(RecordKind::Epoll, 10), ready)]).starts_with("Locks over "));
     let text = report(vec![image(7, &[mutex(0), idle])]).to_string();
     assert!(text.find("\nWaits\n").unwrap() < text.find("uv__io_poll+0xa").unwrap(), "{text}");
+}
+
+/// The last range of the histogram has no end, and others are a factor of two wide.
+#[test]
+fn median_lies_within_what_count_sum_and_maximum_permit() {
+    let median = |waits: &[(u64, u64)]| {
+        let rows = [(Key::new(RecordKind::Condition, 5, 40), slept(waits))];
+        report(vec![image(7, &rows)]).waits.remove(0).row.median
+    };
+    assert_eq!(median(&[(1, 1_830_000 * US)]), 1.83);
+    assert_eq!(median(&[(1, 777 * US)]), 777e-6);
+    assert!((median(&[(1, SECOND), (1, 3 * SECOND)]) - 2.0).abs() < 1e-9, "the mean of two");
+    let most = median(&[(1, 10 * US), (2, 1_900_000 * US)]);
+    assert!((1.9 / 2.0..=1.9).contains(&most), "{most}");
 }
 
 #[test]

@@ -70,8 +70,16 @@ struct Call {
     what: Use,
     action: Action,
     since: u64,
+    /// Until when its wait was added up: the beginning, or the last time that the sums were drained.
+    added_until: u64,
     /// When a signal interrupted it, if restart_syscall(2) may go on with it.
     interrupted: Option<u64>,
+}
+
+impl Call {
+    fn new(what: Use, action: Action, since: u64) -> Call {
+        Call { what, action, since, added_until: since, interrupted: None }
+    }
 }
 
 /// A thread that waits again within this time has found nothing to do: it costs less than a wake-up, so nothing
@@ -109,8 +117,18 @@ impl FutexLens {
         Ok((FutexLens { events: points, ..FutexLens::default() }, events))
     }
 
-    /// What was added up since the last call, as a lens of its own.
-    pub fn drain(&mut self) -> FutexLens {
+    /// What was added up since the last call, as a lens of its own. The waits that go on are divided at this time.
+    pub fn drain(&mut self, now: u64) -> FutexLens {
+        for thread in self.threads.values_mut() {
+            if let Some(call) = &mut thread.call
+                && matches!(call.action, Action::Wait | Action::WaitForSeveral)
+            {
+                let until = call.interrupted.unwrap_or(now);
+                let part = until.saturating_sub(call.added_until);
+                call.added_until = until.max(call.added_until);
+                self.waits.entry(call.what.clone()).or_default().merge(&Waits::part(part));
+            }
+        }
         FutexLens {
             waits: std::mem::take(&mut self.waits),
             wakes: std::mem::take(&mut self.wakes),
@@ -144,10 +162,10 @@ impl FutexLens {
         {
             self.waits.entry(before).or_default().waited_again += 1;
         }
-        match thread.call.replace(Call { what, action, since: record.time, interrupted: None }) {
+        match thread.call.replace(Call::new(what, action, record.time)) {
             // The program has handled the signal and goes on: the kernel did not restart the call.
-            Some(Call { what, since, interrupted: Some(at), .. }) => {
-                self.add_wait(what, Some(Outcome::Interrupted), at.saturating_sub(since));
+            Some(call @ Call { interrupted: Some(at), .. }) => {
+                self.add_wait(&call, Some(Outcome::Interrupted), at);
             }
             // Its end was lost.
             Some(_) => self.unpaired += 1,
@@ -155,8 +173,11 @@ impl FutexLens {
         }
     }
 
-    fn add_wait(&mut self, what: Use, outcome: Option<Outcome>, ns: u64) {
-        self.waits.entry(what).or_default().merge(&Waits::one(outcome, ns));
+    /// Counts a wait that is over at this time, and adds the part of it that was not added.
+    fn add_wait(&mut self, call: &Call, outcome: Option<Outcome>, end: u64) {
+        let whole = Waits::one(outcome, end.saturating_sub(call.since));
+        let one = Waits { wait_ns: end.saturating_sub(call.added_until), ..whole };
+        self.waits.entry(call.what.clone()).or_default().merge(&one);
     }
 
     fn add_wake(&mut self, what: Use, wake: Wakes) {
@@ -168,10 +189,10 @@ impl FutexLens {
     fn restart(&mut self, tid: u32, stack: StackId) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         match thread.call.take() {
-            Some(Call { what, since, interrupted: Some(at), .. })
-                if ![stack, StackId::EMPTY].contains(&what.stack) =>
+            Some(call @ Call { interrupted: Some(at), .. })
+                if ![stack, StackId::EMPTY].contains(&call.what.stack) =>
             {
-                self.add_wait(what, Some(Outcome::Interrupted), at.saturating_sub(since));
+                self.add_wait(&call, Some(Outcome::Interrupted), at);
             }
             call => thread.call = call.map(|call| Call { interrupted: None, ..call }),
         }
@@ -188,17 +209,16 @@ impl FutexLens {
             self.threads.entry(record.tid).or_default().call = Some(call);
             return;
         }
-        let Call { what, action, since, .. } = call;
-        match action {
+        match call.action {
             Action::Wait | Action::WaitForSeveral => {}
-            Action::Wake | Action::WakeSeveral => return self.add_wake(what, Wakes::one(returned)),
-            Action::Unlock => return self.add_wake(what, Wakes::unlock(returned)),
+            Action::Wake | Action::WakeSeveral => return self.add_wake(call.what, Wakes::one(returned)),
+            Action::Unlock => return self.add_wake(call.what, Wakes::unlock(returned)),
             Action::Other => return,
         }
         let outcome = Outcome::of(returned);
-        self.add_wait(what.clone(), Some(outcome), record.time.saturating_sub(since));
+        self.add_wait(&call, Some(outcome), record.time);
         let thread = self.threads.entry(record.tid).or_default();
-        thread.woken = (outcome == Outcome::Woken).then_some((what, record.time));
+        thread.woken = (outcome == Outcome::Woken).then_some((call.what, record.time));
     }
 
     fn futex(&mut self, pid: u32, space: SpaceId, address: u64, scope: Scope) -> Futex {
@@ -220,22 +240,18 @@ impl FutexLens {
             let space = self.spaces.of(thread.pid);
             let futex = self.futex(thread.pid, space, address, Scope::of(operation as u32));
             let what = Use { futex, space, stack: StackId::EMPTY };
-            let call = Call { what, action: Action::Wait, since: now, interrupted: None };
+            let call = Call::new(what, Action::Wait, now);
             self.threads.insert(thread.tid, Thread { call: Some(call), woken: None });
         }
     }
 
     /// The thread has ended within a call.
     fn end_call(&mut self, tid: u32, now: u64) {
-        let Some(Call { what, action, since, interrupted }) =
-            self.threads.remove(&tid).and_then(|thread| thread.call)
-        else {
-            return;
-        };
-        if matches!(action, Action::Wait | Action::WaitForSeveral) {
+        let Some(call) = self.threads.remove(&tid).and_then(|thread| thread.call) else { return };
+        if matches!(call.action, Action::Wait | Action::WaitForSeveral) {
             // Of an interrupted wait it is not known whether it would have gone on.
-            let outcome = interrupted.map(|_| Outcome::Interrupted);
-            self.add_wait(what, outcome, interrupted.unwrap_or(now).saturating_sub(since));
+            let outcome = call.interrupted.map(|_| Outcome::Interrupted);
+            self.add_wait(&call, outcome, call.interrupted.unwrap_or(now));
         }
     }
 }
@@ -444,6 +460,35 @@ pub mod tests {
         calls.lens.end(1900);
         let all = sum(&calls.lens);
         assert_eq!((all.waits, all.unfinished, all.wait_ns), (2, 2, 900 + 400));
+    }
+
+    /// The time in an interval is at most the interval for each thread, and the parts add up to the whole.
+    #[test]
+    fn wait_across_intervals_is_divided_among_them() {
+        let mut calls = Calls::new();
+        calls.sample(0, 1, 1000, 0x10, WAIT, StackId::EMPTY);
+        let parts = [1300, 1700].map(|now| calls.lens.drain(now));
+        assert_eq!(parts.each_ref().map(|part| (sum(part).waits, sum(part).wait_ns)), [(0, 300), (0, 400)]);
+        calls.sample(1, 1, 1900, 0, 0, StackId::EMPTY);
+        let mut last = calls.lens.drain(2000);
+        let end = sum(&last);
+        assert_eq!((end.waits, end.woken, end.wait_ns, end.max_ns, end.whole_ns), (1, 1, 200, 900, 900));
+        parts.iter().for_each(|part| last.absorb(part));
+        assert_eq!((sum(&last).waits, sum(&last).wait_ns), (1, 900));
+    }
+
+    #[test]
+    fn interrupted_wait_is_not_added_after_the_interruption() {
+        let mut calls = Calls::new();
+        let stack = calls.stacks.number(&[1]);
+        calls.sample(0, 1, 1000, 0x10, WAIT, stack);
+        calls.sample(1, 1, 1100, RESTARTED_LATER.cast_unsigned(), 0, StackId::EMPTY);
+        assert_eq!(sum(&calls.lens.drain(1500)).wait_ns, 100);
+        assert_eq!(sum(&calls.lens.drain(1600)).wait_ns, 0);
+        calls.sample(4, 1, 1700, 0, 0, stack);
+        calls.sample(5, 1, 1900, 0, 0, StackId::EMPTY);
+        let end = sum(&calls.lens.drain(2000));
+        assert_eq!((end.waits, end.whole_ns, end.wait_ns), (1, 900, 800), "the kernel went on with it");
     }
 
     #[test]

@@ -271,7 +271,7 @@ fn row(name: String, waits: &Waits) -> FutexRow {
         name,
         counts: *waits,
         waited,
-        wait_mean: if waits.waits == 0 { 0.0 } else { waited / waits.waits as f64 },
+        wait_mean: if waits.waits == 0 { 0.0 } else { seconds(waits.whole_ns) / waits.waits as f64 },
         wait_max: seconds(waits.max_ns),
     }
 }

@@ -22,9 +22,12 @@ pub struct Waits {
     pub unfinished: u64,
     /// Of the woken, those whose thread waited at the same address again at once.
     pub waited_again: u64,
-    /// Nanoseconds waited.
+    /// Nanoseconds waited in the observed time.
     #[serde(skip)]
     pub wait_ns: u64,
+    /// Nanoseconds from the beginning to the end of these waits, the part before the observed time included.
+    #[serde(skip)]
+    pub whole_ns: u64,
     /// The longest wait.
     #[serde(skip)]
     pub max_ns: u64,
@@ -33,7 +36,7 @@ pub struct Waits {
 impl Waits {
     /// One wait that has ended, or none of which only the time until now is known.
     pub fn one(outcome: Option<Outcome>, wait_ns: u64) -> Waits {
-        let mut one = Waits { waits: 1, wait_ns, max_ns: wait_ns, ..Waits::default() };
+        let mut one = Waits { waits: 1, wait_ns, whole_ns: wait_ns, max_ns: wait_ns, ..Waits::default() };
         match outcome {
             Some(Outcome::Woken) => one.woken = 1,
             Some(Outcome::ValueChanged) => one.value_changed = 1,
@@ -43,6 +46,11 @@ impl Waits {
             None => one.unfinished = 1,
         }
         one
+    }
+
+    /// A part of a wait that goes on: the wait is counted when it ends.
+    pub fn part(wait_ns: u64) -> Waits {
+        Waits { wait_ns, ..Waits::default() }
     }
 
     /// Adds other waits.
@@ -56,6 +64,7 @@ impl Waits {
         self.unfinished += other.unfinished;
         self.waited_again += other.waited_again;
         self.wait_ns += other.wait_ns;
+        self.whole_ns += other.whole_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 }

@@ -49,6 +49,10 @@ pub struct Wait {
     pub spin_ns: u64,
     /// Nanoseconds that it slept.
     pub sleep_ns: u64,
+    /// Of the nanoseconds spun, those that earlier parts of the wait had.
+    pub added_spin_ns: u64,
+    /// Of the nanoseconds slept, those that earlier parts of the wait had.
+    pub added_sleep_ns: u64,
     /// Whether it got the lock.
     pub outcome: Outcome,
 }
@@ -119,7 +123,7 @@ impl Contention {
             pending.remove(0);
             self.unpaired.beginnings += 1;
         }
-        let wait = Wait { lock, flags, stack, spin_ns: 0, sleep_ns: 0, outcome: Outcome::Acquired };
+        let wait = Wait::new(lock, flags, stack);
         pending.push(Pending { wait, phase: flags, since: now });
     }
 
@@ -137,6 +141,18 @@ impl Contention {
         };
         pending.add(now);
         Some(Wait { outcome, ..pending.wait })
+    }
+
+    /// Divides the waits that go on at this time: returns them as they are now. Later they have the part until now as added.
+    pub fn cut(&mut self, now: u64) -> Vec<Wait> {
+        let cut = |pending: &mut Pending| {
+            pending.add(now);
+            let wait = pending.wait;
+            pending.wait.added_spin_ns = wait.spin_ns;
+            pending.wait.added_sleep_ns = wait.sleep_ns;
+            wait
+        };
+        self.waiting.values_mut().flatten().map(cut).collect()
     }
 
     /// A thread has ended: it waits for nothing.
@@ -168,7 +184,14 @@ impl Pending {
             true => self.wait.spin_ns += time,
             false => self.wait.sleep_ns += time,
         }
-        self.since = now;
+        self.since = now.max(self.since);
+    }
+}
+
+impl Wait {
+    fn new(lock: u64, flags: LockFlags, stack: StackId) -> Wait {
+        let outcome = Outcome::Acquired;
+        Wait { lock, flags, stack, spin_ns: 0, sleep_ns: 0, added_spin_ns: 0, added_sleep_ns: 0, outcome }
     }
 }
 

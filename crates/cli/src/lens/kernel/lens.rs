@@ -40,8 +40,11 @@ impl KernelLens {
         ])
     }
 
-    /// What was added up since the last call, as a lens of its own.
-    pub fn drain(&mut self) -> KernelLens {
+    /// What was added up since the last call, as a lens of its own. The waits that go on are divided at this time.
+    pub fn drain(&mut self, now: u64) -> KernelLens {
+        for wait in self.contention.cut(now) {
+            self.add(&wait, &Sums::part(&wait));
+        }
         KernelLens { sums: std::mem::take(&mut self.sums), contention: Contention::default() }
     }
 
@@ -50,6 +53,10 @@ impl KernelLens {
         for (one, sums) in &earlier.sums {
             self.sums.entry(*one).or_default().merge(sums);
         }
+    }
+
+    fn add(&mut self, &Wait { lock, flags, stack, .. }: &Wait, sums: &Sums) {
+        self.sums.entry(Use { lock, flags, stack }).or_default().merge(sums);
     }
 
     /// What could not be paired.
@@ -74,11 +81,46 @@ impl Sink for KernelLens {
             END => {
                 let outcome = if second == 0 { Outcome::Acquired } else { Outcome::GaveUp };
                 if let Some(wait) = self.contention.end(waiter, lock, outcome, record.time) {
-                    let Wait { lock, flags, stack, .. } = wait;
-                    self.sums.entry(Use { lock, flags, stack }).or_default().merge(&Sums::of(&wait));
+                    self.add(&wait, &Sums::of(&wait));
                 }
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flags::MUTEX;
+    use super::*;
+    use unspin_trace::{Sample, VALUES};
+
+    fn note(lens: &mut KernelLens, event: usize, time: u64, second: u64) {
+        let mut values = [0; VALUES];
+        values[..2].copy_from_slice(&[0x10, second]);
+        let sample = Sample { event, cpu: 0, ip: 0, in_kernel: true, values, stack: StackId::EMPTY };
+        let record = Record { time, pid: 7, tid: 7, payload: Payload::Sample(sample) };
+        lens.note(&record, &Stacks::default());
+    }
+
+    fn sum(lens: &KernelLens) -> Sums {
+        let mut all = Sums::default();
+        lens.sums.values().for_each(|sums| all.merge(sums));
+        all
+    }
+
+    /// The time in an interval is at most the interval for each thread, and the parts add up to the whole.
+    #[test]
+    fn wait_across_intervals_is_divided_among_them() {
+        let mut lens = KernelLens::default();
+        note(&mut lens, BEGIN, 1000, MUTEX.into());
+        let parts = [1300, 1700].map(|now| lens.drain(now));
+        assert_eq!(parts.each_ref().map(|part| (sum(part).waits, sum(part).wait_ns())), [(0, 300), (0, 400)]);
+        note(&mut lens, END, 1900, 0);
+        let mut last = lens.drain(2000);
+        let end = sum(&last);
+        assert_eq!((end.waits, end.wait_ns(), end.max_ns, end.whole_ns), (1, 200, 900, 900));
+        parts.iter().for_each(|part| last.absorb(part));
+        assert_eq!((sum(&last).waits, sum(&last).wait_ns()), (1, 900));
     }
 }

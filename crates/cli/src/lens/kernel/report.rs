@@ -264,7 +264,7 @@ impl Scale {
             spin: seconds(sums.spin_ns),
             sleep: seconds(sums.sleep_ns),
             lost,
-            wait_mean: if sums.waits == 0 { 0.0 } else { lost / sums.waits as f64 },
+            wait_mean: if sums.waits == 0 { 0.0 } else { seconds(sums.whole_ns) / sums.waits as f64 },
             wait_max: seconds(sums.max_ns),
             spin_cpu: if self.cpu_seconds > 0.0 { seconds(sums.spin_ns) / self.cpu_seconds } else { 0.0 },
         }
@@ -341,7 +341,8 @@ ffffffff82000040 d next
             let one = Use { lock, flags: LockFlags(flags), stack: stacks.number(&chain) };
             let slept = u64::from(sleep_ns > 0);
             let max_ns = spin_ns + sleep_ns;
-            let sums = Sums { waits: 1, slept, gave_up: 0, spin_ns, sleep_ns, max_ns };
+            let sums =
+                Sums { waits: 1, slept, gave_up: 0, whole_ns: spin_ns + sleep_ns, spin_ns, sleep_ns, max_ns };
             lens.sums.entry(one).or_default().merge(&sums);
         };
         wait(0x10, SPIN, &[0x10, 0x110, 0x210], 4000, 0);

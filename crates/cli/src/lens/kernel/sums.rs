@@ -11,9 +11,11 @@ pub struct Sums {
     pub slept: u64,
     /// Of these, those that ended without the lock.
     pub gave_up: u64,
-    /// Nanoseconds spun.
+    /// Nanoseconds from the beginning to the end of these waits, the part before the observed time included.
+    pub whole_ns: u64,
+    /// Nanoseconds spun in the observed time.
     pub spin_ns: u64,
-    /// Nanoseconds slept.
+    /// Nanoseconds slept in the observed time.
     pub sleep_ns: u64,
     /// The longest wait.
     pub max_ns: u64,
@@ -26,10 +28,17 @@ impl Sums {
             waits: 1,
             slept: u64::from(wait.sleep_ns > 0),
             gave_up: u64::from(wait.outcome == Outcome::GaveUp),
-            spin_ns: wait.spin_ns,
-            sleep_ns: wait.sleep_ns,
+            whole_ns: wait.spin_ns + wait.sleep_ns,
+            spin_ns: wait.spin_ns - wait.added_spin_ns,
+            sleep_ns: wait.sleep_ns - wait.added_sleep_ns,
             max_ns: wait.spin_ns + wait.sleep_ns,
         }
+    }
+
+    /// The part of a wait that goes on which was not added. The wait is counted when it ends.
+    pub fn part(wait: &Wait) -> Sums {
+        let Sums { spin_ns, sleep_ns, .. } = Sums::of(wait);
+        Sums { spin_ns, sleep_ns, ..Sums::default() }
     }
 
     /// Adds other waits.
@@ -37,6 +46,7 @@ impl Sums {
         self.waits += other.waits;
         self.slept += other.slept;
         self.gave_up += other.gave_up;
+        self.whole_ns += other.whole_ns;
         self.spin_ns += other.spin_ns;
         self.sleep_ns += other.sleep_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
