@@ -7,7 +7,6 @@
 use super::dimension;
 use super::elsewhere::Position;
 use super::unit;
-use super::whole_figure;
 use regex::{Captures, Regex};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -83,18 +82,12 @@ fn tokens(line: &str) -> Vec<Token> {
         let text = match () {
             () if is_number || is_nothing => "#".to_owned(),
             // "p99", "p50".
-            () if is("name") => singular(&text.replace(|c: char| c.is_ascii_digit(), "#")).to_owned(),
+            () if is("name") => unit::singular(&text.replace(|c: char| c.is_ascii_digit(), "#")).to_owned(),
             () => text.split_whitespace().collect(),
         };
         Token { text, begin: whole.start(), end: whole.end(), is_number, is_multiplier }
     };
     TOKENS.captures_iter(line).map(token).collect()
-}
-
-/// A word without the "s" of its plural. Shorter ones are units: "ms".
-pub fn singular(word: &str) -> &str {
-    let is_long = |rest: &&str| rest.rsplit('_').next().is_some_and(|last| last.len() > 2);
-    word.strip_suffix('s').filter(is_long).unwrap_or(word)
 }
 
 /// The side of the figure in its line.
@@ -126,7 +119,7 @@ fn own_line(text: &str, side: Side) -> Vec<String> {
                 Side::After { .. } => &text[..token.begin],
             };
             let spaced = text[token.end..].trim_start_matches([' ', '\u{a0}']);
-            let unit = whole_figure::word(spaced);
+            let unit = unit::leading_word(spaced);
             let unit_end = text.len() - spaced.len() + unit.len();
             let is_apart = match side {
                 Side::Before => names_other(text[unit_end..].trim_start_matches(|c| !",;|".contains(c))),

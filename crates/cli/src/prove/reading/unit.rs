@@ -3,7 +3,6 @@
 //! A unit that means one thing in one program and another in the next is kept as it is: it has no other base unit than itself.
 //! So figures in MB are compared with figures in MB, and a run that prints KB instead is refused, whether 1000 or 1024 was meant.
 
-use super::surroundings::singular;
 use std::fmt;
 
 /// The unit of a figure after its conversion.
@@ -275,6 +274,22 @@ pub fn is_counted(word: &str) -> bool {
 
 fn counted(word: &str) -> Option<&'static str> {
     COUNTED.iter().find(|(_, names)| names.contains(&word)).map(|(base, _)| *base)
+}
+
+/// A word without the "s" of its plural. Shorter ones are units: "ms".
+pub fn singular(word: &str) -> &str {
+    let is_long = |rest: &&str| rest.rsplit('_').next().is_some_and(|last| last.len() > 2);
+    word.strip_suffix('s').filter(is_long).unwrap_or(word)
+}
+
+/// Letters, with a rate behind a stroke.
+pub fn leading_word(text: &str) -> &str {
+    let letters = |text: &str| text.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(text.len());
+    let above = letters(text);
+    match text[above..].strip_prefix('/') {
+        Some(below) if below.starts_with(char::is_alphabetic) => &text[..above + 1 + letters(below)],
+        _ => &text[..above],
+    }
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ pub fn whole_figure(
         if !is_named(rest, marked) {
             refuse_continuation(rest, marked)?;
         }
-        let word = word(rest.trim_start_matches(' '));
+        let word = unit::leading_word(rest.trim_start_matches(' '));
         if unit::seconds_of_part(word).is_some_and(|seconds| seconds > 60.0) {
             return Err(format!("{} {word} is no time that is known; {MARK}", &line[..number.length]));
         }
@@ -135,7 +135,7 @@ pub fn whole_figure(
 fn behind_unit<'a>(rest: &'a str, unit: &Unit, attached: Option<usize>) -> &'a str {
     let is_at_number = attached.is_some() || matches!(unit, Unit::Word(_));
     let spaced = rest.trim_start_matches(|c: char| c.is_whitespace() || "([".contains(c));
-    if is_at_number { &spaced[word(spaced).len()..] } else { rest }
+    if is_at_number { &spaced[unit::leading_word(spaced).len()..] } else { rest }
 }
 
 /// The line without the point or dash that leads to its number: "......5", "---5".
@@ -197,7 +197,7 @@ fn refuse_smaller_part(before: &str, label: &str, rest: &str) -> Result<(), Stri
     let Some(larger) = LARGER_PART.captures(before) else { return Ok(()) };
     let is_named = larger.get(1).is_some_and(|digits| digits.start() + label.len() >= before.len());
     let seconds = |word: &str| unit::seconds_of_part(word);
-    match (seconds(&larger[2]), seconds(word(rest.trim_start()))) {
+    match (seconds(&larger[2]), seconds(unit::leading_word(rest.trim_start()))) {
         (Some(larger), Some(smaller)) if larger > smaller && !is_named => {
             Err("it is a part of the time that begins before it; name the text before it, too".into())
         }
@@ -277,7 +277,7 @@ fn unit_after(
     {
         return Ok(Some((known, 0)));
     }
-    let word = word(spaced);
+    let word = unit::leading_word(spaced);
     match unit::known(word).filter(|_| !word.is_empty()) {
         Some(known) => match refuse_continuation(&spaced[word.len()..], marked) {
             // "1 min.50 s".
@@ -328,20 +328,10 @@ fn refuse_next_part(
     }
 }
 
-/// Letters, with a rate behind a stroke.
-pub fn word(text: &str) -> &str {
-    let letters = |text: &str| text.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(text.len());
-    let above = letters(text);
-    match text[above..].strip_prefix('/') {
-        Some(below) if below.starts_with(char::is_alphabetic) => &text[..above + 1 + letters(below)],
-        _ => &text[..above],
-    }
-}
-
 /// The word behind a number that has no unit.
 fn word_after(rest: &str) -> Option<String> {
     let rest = rest.trim_start_matches([' ', '\t', '(']);
-    let word = word(rest);
+    let word = unit::leading_word(rest);
     // Another number is no word.
     word.starts_with(|c: char| !c.is_ascii_digit()).then(|| word.to_owned())
 }
@@ -357,7 +347,7 @@ fn unit_in_brackets(label: &str) -> Option<Known> {
 
 /// Whether the expression states literally all of the word, or the sign, that is attached to the number.
 fn is_named(rest: &str, marked: Option<Marked<'_>>) -> bool {
-    let word = match word(rest) {
+    let word = match unit::leading_word(rest) {
         "" => {
             rest.get(..1).filter(|_| !rest[1..].starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default()
         }
