@@ -16,7 +16,7 @@ const LINES: usize = 2000;
 /// Number of headings with units whose order counts.
 const HEADINGS: usize = 3;
 
-/// A multiplier such as "x1000" or "[1e3]"; an identifier; a name with the digits in it; a number with what is attached to it; a symbol.
+/// A multiplier such as "x1000" or `[1e3]`; an identifier; a name with the digits in it; a number with what is attached to it; a symbol.
 static TOKENS: LazyLock<Regex> = LazyLock::new(|| {
     let multiplier = r#"[(\[]\s*(?:1[eE]\+?\d+|10(?:\^|\*\*)\d+|10{3,})\s*[)\]]|\b10{2,}s\b|(?:\b1[eE]|\b10\^|\b10\*\*)[-+]?\d+\b|(?i:\b(?:scal(?:e|ing)(?:[ _]factor)?|mult(?:iplier)?|exp(?:onent)?)["']?[\s:=]+["']?[-+]?\d[\w.^+-]*)|\bx\d+\b|(?:×\s?\d+|(?:\bx|\B\*)\s?10+\b)(?:(?:\^|\*\*)[-+]?\d+)?"#;
     let identifier = r"\b[0-9a-f]*[0-9][0-9a-f]*-[0-9a-f-]+\b|\b(?:[a-f]+[0-9]+|[0-9]+[a-f]+)[0-9a-f]{5,}\b";
