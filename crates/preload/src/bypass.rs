@@ -8,7 +8,7 @@
 //! conditions are libc's (waiters of ours are woken), and a mutex of ours becomes libc's when a thread of the program next
 //! acquires it, or waits with it. A mutex that a thread of the program holds at that moment is ours until it is released.
 //!
-//! A function that is looked at must not notice the hook. libc finds out by the return address who calls: the next
+//! A function that is looked at must not notice the hook. libc finds out the caller by the return address: the next
 //! definition is therefore jumped to.
 
 use crate::errno;
@@ -101,7 +101,7 @@ extern "C" fn look_at_dlvsym(
     destination(&DLVSYM)
 }
 
-/// A lookup that is about to be made. `find` makes it too, unless it depends on who calls. The program's own call comes after
+/// A lookup that is about to be made. `find` makes it too, unless it depends on the caller. The program's own call comes after
 /// it, so dlerror(3) reports the program's.
 fn look_at_lookup(handle: *mut c_void, name: *const c_char, caller: usize, find: impl FnOnce() -> usize) {
     if handle == RTLD_DEFAULT || name.is_null() {
