@@ -21,6 +21,7 @@ mod disposition;
 mod exchange;
 mod family;
 mod legacy;
+mod restorer;
 mod trampoline;
 
 pub use exchange::rt_sigaction;

@@ -58,3 +58,10 @@ fn change_mask(how: i32, mask: Mask) -> Mask {
     };
     Mask(old)
 }
+
+/// rt_sigreturn(2), in the instructions by which debuggers and unwinders know it. Not to be called: the end of a signal handler
+/// returns to it.
+#[unsafe(naked)]
+pub extern "C" fn sigreturn() {
+    core::arch::naked_asm!("mov rax, {number}", "syscall", number = const libc::SYS_rt_sigreturn)
+}

@@ -162,6 +162,30 @@ static void by_number(int s)
     ask("libc sees", s);
 }
 
+/* The kernel needs no restorer for these two. */
+static void by_number_without_restorer(int s)
+{
+    void *handlers[] = { (void *)SIG_DFL, (void *)SIG_IGN };
+    for (int i = 0; i < 2; i++) {
+        struct kernel_action new = { .handler = handlers[i] }, old = { 0 };
+        int status = 0;
+        line("---- without a restorer", "%d", s);
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            ROW("set", syscall(SYS_rt_sigaction, s, &new, NULL, 8L));
+            ROW("ask", syscall(SYS_rt_sigaction, s, NULL, &old, 8L));
+            line("is", "%s flags %#lx restorer %d", name_of(old.handler), old.flags, old.restorer != NULL);
+            ask("libc sees", s);
+            fflush(stdout);
+            kill(getpid(), s);
+            _exit(7);
+        }
+        waitpid(child, &status, 0);
+        line("ended", "signal %d code %d", WTERMSIG(status), WEXITSTATUS(status));
+    }
+}
+
 static void inherited(void)
 {
     /* Changes that vfork's child makes to the table affect only that child. */
@@ -202,6 +226,9 @@ int main(int argc, char **argv)
     legacy(SIGSEGV);
     by_number(SIGUSR1);
     by_number(SIGSEGV);
+    by_number_without_restorer(SIGUSR1);
+    by_number_without_restorer(SIGSEGV);
+    by_number_without_restorer(SIGBUS);
     inherited();
     signal(SIGUSR1, one);
     signal(SIGUSR2, SIG_IGN);

@@ -1,9 +1,10 @@
 //! Whether a run that reaches its time limit has stopped making progress.
 //!
-//! A run hangs if none of its threads runs from half of the limit on, and none waits for a time. So at both looks it has the same
+//! A run hangs if none of its threads runs from half of the limit on, and each waits for another one. So at both looks it has the same
 //! threads, each sleeps, and the kernel has counted no context switch of them in between. A thread that is ready and gets no CPU
 //! does not hang, nor one that waits for a disk. A thread that sleeps until a time will run again, and so will the program, if only
-//! slowly: a wait with a timeout finds out late that its wake-up was lost.
+//! slowly: a wait with a timeout finds out late that its wake-up was lost. Nor does one hang that a timer's signal, or a message
+//! from a network, may wake.
 
 use super::process_tree::{Threads, threads_of_descendants};
 use std::time::Duration;

@@ -31,9 +31,9 @@ pub struct Thread {
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadState {
-    /// It sleeps until an event, is stopped, or has ended.
+    /// It sleeps until another thread or a signal wakes it, or has ended.
     Asleep,
-    /// It sleeps until an event or a time, or this is not known.
+    /// A time or something outside the run may wake it, or what may is not known.
     AsleepUntil,
     /// It is ready to run, or in a sleep that no signal ends, as that for a disk.
     Active,
@@ -45,7 +45,7 @@ impl Threads {
         self.0.is_empty()
     }
 
-    /// Whether no thread runs, or will run again at a known time.
+    /// Whether no thread runs, or may run again without another thread of the run.
     pub fn can_sleep_for_ever(&self) -> bool {
         self.0.values().all(|thread| thread.state == ThreadState::Asleep)
     }
@@ -64,11 +64,25 @@ pub fn threads_of_descendants() -> Threads {
 }
 
 fn threads_of(pid: u32) -> impl Iterator<Item = (u32, Thread)> {
-    let folders = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    folders.filter_map(|folder| {
+    let process = Path::new("/proc").join(pid.to_string());
+    let folders = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+    let has_timer = has_timer(&process);
+    folders.filter_map(move |folder| {
         let tid = folder.file_name().to_str()?.parse().ok()?;
-        Some((tid, thread(&folder.path())?))
+        let mut thread = thread(&folder.path())?;
+        if has_timer && thread.state == ThreadState::Asleep {
+            thread.state = ThreadState::AsleepUntil;
+        }
+        Some((tid, thread))
     })
+}
+
+/// Whether a signal may come to a process at a time: it has a timer of timer_create(2), or it handles the signal of alarm(2), whose
+/// time the kernel does not show.
+fn has_timer(process: &Path) -> bool {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let timers = fs::read_to_string(process.join("timers"));
+    field(&status, "SigCgt:").is_some_and(blocked::has_alarm) || timers.is_ok_and(|timers| !timers.is_empty())
 }
 
 /// A thread, from its folder in proc(5); none if it has ended meanwhile.
@@ -77,18 +91,26 @@ fn thread(folder: &Path) -> Option<Thread> {
     let letter = field(&status, "State:")?.chars().next()?;
     let state = match letter {
         'R' | 'D' => ThreadState::Active,
-        'S' => match fs::read_to_string(folder.join("syscall")).map(|call| blocked::waits_for_time(&call)) {
-            Ok(Some(false)) => ThreadState::Asleep,
-            // Where the kernel does not show the call, nothing proves a hang.
-            Ok(Some(true) | None) | Err(_) => ThreadState::AsleepUntil,
-        },
-        _ => ThreadState::Asleep,
+        'Z' | 'X' => ThreadState::Asleep,
+        'S' if can_last_for_ever(folder) => ThreadState::Asleep,
+        _ => ThreadState::AsleepUntil,
     };
     let switches = |name| field(&status, name)?.parse::<u64>().ok();
     Some(Thread {
         switches: switches("voluntary_ctxt_switches:")? + switches("nonvoluntary_ctxt_switches:")?,
         state,
     })
+}
+
+/// Whether only another thread or a signal ends the call in which a thread sleeps. Where the kernel does not show the call, nothing
+/// proves a hang.
+fn can_last_for_ever(folder: &Path) -> bool {
+    let is_pipe = |descriptor: u32| {
+        let target = fs::read_link(folder.join(format!("fd/{descriptor}")));
+        target.is_ok_and(|target| target.as_os_str().as_encoded_bytes().starts_with(b"pipe:"))
+    };
+    let call = fs::read_to_string(folder.join("syscall")).unwrap_or_default();
+    blocked::can_last_for_ever(&call, is_pipe).unwrap_or(false)
 }
 
 /// A field of proc_pid_status(5).

@@ -3,7 +3,7 @@
 use super::action::{self, Install, KERNEL_MASK_SIZE, KernelAction};
 use super::disposition::{self, Disposition, SIGNALS};
 use super::trampoline::trampoline;
-use super::{family, is_direct, owned};
+use super::{family, is_direct, owned, restorer};
 use crate::errno;
 use crate::plan::{self, Handlers};
 use core::ffi::c_int;
@@ -48,7 +48,7 @@ pub unsafe fn rt_sigaction(
         };
     }
     // SAFETY: the caller's promise.
-    let new = unsafe { new.as_ref() }.map(|new| new.to_libc());
+    let new = unsafe { new.as_ref() }.map(|new| restorer::add(new.to_libc()));
     let mut seen = action::zeroed();
     let new_at = new.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
     // SAFETY: live structures; `old` is the caller's promise.
@@ -160,6 +160,7 @@ unsafe fn replace(
 
 /// Converts the kernel's entry to the program's view.
 fn as_program_set_it(seen: Action, known: Disposition) -> Action {
+    let seen = restorer::remove(seen);
     let flags = known.flags(seen.sa_flags);
     if seen.sa_sigaction == trampoline as *const () as usize {
         return if known.is_untouched() {

@@ -1,10 +1,16 @@
 //! Signal handlers of the program behave as without the trampolines.
 
-use unspin_e2e::conforms;
+use unspin_e2e::{conforms, survives_the_meter};
 
 #[test]
 fn dispositions() {
     conforms("dispositions", &[]);
+}
+
+/// Of a metered program SIGBUS alone has a trampoline.
+#[test]
+fn dispositions_of_a_metered_program() {
+    survives_the_meter("dispositions", &[]);
 }
 
 #[test]
