@@ -69,7 +69,7 @@ runqueue_raw+='|^crates/runqueue/src/executor/(context|shared)\.rs:'
 
 check() {
     forbid "atomics and threads are named through unspin-sync" '(core|std)::(sync::atomic|thread|(sync::)?\{.*\b(atomic|thread))\b' \
-        < <(source_of crates/{locks,rcu,sysv,meter,preload,trace,waiting,runqueue}/src)
+        < <(source_of crates/{locks,rcu,sysv,wire,report,preload,trace,waiting,runqueue}/src)
     forbid "libc is named in sys (and for C types in preload and c) only" '\blibc::|use libc\b' \
         < <(source_of crates/*/src | grep -v -E '^crates/(sys|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:')
     forbid "functions of C are declared in sys, preload and c only" '\bextern ("C" )?\{' \
@@ -79,7 +79,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,meter,sync,symbols,trace,waiting,dbt1}/src/lib.rs crates/cli/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,wire,report,sync,symbols,trace,waiting,dbt1}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '(\[|, *|^[^:]*:[0-9]+:\s*)allow\(' \
@@ -95,18 +95,19 @@ check() {
     may_depend waiting
     may_depend locks waiting
     may_depend rcu
-    may_depend runqueue locks meter waiting
-    may_depend meter
+    may_depend runqueue locks wire waiting
+    may_depend wire
+    may_depend report wire
     may_depend stats
     may_depend scaling stats
     may_depend symbols
     may_depend trace
     may_depend workloads runqueue
     may_depend dbt1 workloads
-    may_depend sysv rcu meter waiting
-    may_depend preload locks meter sysv waiting
+    may_depend sysv rcu wire waiting
+    may_depend preload locks wire sysv waiting
     may_depend c sysv
-    may_depend cli waiting locks stats scaling meter symbols trace workloads sysv runqueue dbt1
+    may_depend cli waiting locks stats scaling wire report symbols trace workloads sysv runqueue dbt1
     forbid "each crate has a rule on what it is built on (may_depend)" . \
         < <(ls crates | grep -v -x -F -f <(printf '%s\n' "${ruled[@]}"))
     forbid "files of one crate use each other in no circle but those of ci/circles/list.txt" . < <("${circles[@]}" . 2>&1)
@@ -137,7 +138,7 @@ selftest() {
     plant "named through unspin-sync" crates/rcu/src/slot.rs 'use std::{sync::Arc as Sneaked, thread as Sneaking};'
     plant "named through unspin-sync" crates/locks/src/mcs.rs $'use std::{\n    sync::Arc as Sneaked,\n    thread as Sneaking,\n};'
     plant "functions of C are declared" crates/locks/src/steal.rs 'unsafe extern "C" { fn getpid() -> i32; }'
-    plant "libc is named in sys" crates/meter/src/row.rs 'fn pid() -> i32 { libc::getpid() }'
+    plant "libc is named in sys" crates/report/src/row.rs 'fn pid() -> i32 { libc::getpid() }'
     plant "system calls are made in sys" crates/rcu/src/slot.rs 'fn f() { core::arch::asm!("syscall") }'
     plant "unsafe stays in" crates/sysv/src/waiting/wake.rs 'unsafe fn f() {}'
     plant "unsafe stays in" crates/runqueue/src/queue/summary.rs 'unsafe fn f() {}'
@@ -145,16 +146,16 @@ selftest() {
     plant "no #[allow]" crates/stats/src/spread.rs $'#[cfg_attr(\n    test,\n    allow(dead_code)\n)]'
     plant "nothing is left to do" crates/cli/src/run.rs 'fn f() { todo!() }'
     plant "examples are compiled" crates/cli/src/run.rs '//! ```ignore'
-    sed -i '/forbid(unsafe_code)/d' crates/meter/src/lib.rs
-    expect "need no unsafe forbid it" crates/meter/src/lib.rs
-    sed -i '/^\[lints\]/,+1d' crates/meter/Cargo.toml
-    expect "takes the workspace's lints" crates/meter/Cargo.toml
-    sed -i 's/^\[dependencies\]$/&\nunspin-stats = { workspace = true }/' crates/meter/Cargo.toml
-    expect "dependencies point down" "unspin-meter -> unspin-stats"
+    sed -i '/forbid(unsafe_code)/d' crates/wire/src/lib.rs
+    expect "need no unsafe forbid it" crates/wire/src/lib.rs
+    sed -i '/^\[lints\]/,+1d' crates/wire/Cargo.toml
+    expect "takes the workspace's lints" crates/wire/Cargo.toml
+    sed -i 's/^\[dependencies\]$/&\nunspin-stats = { workspace = true }/' crates/wire/Cargo.toml
+    expect "dependencies point down" "unspin-wire -> unspin-stats"
     sed -i '/^    may_depend stats$/d' ci/facade.sh
     expect "each crate has a rule" stats
     # Writes the changed Cargo.lock; downloads nothing that other platforms need.
-    cargo tree --quiet --package unspin-meter >/dev/null
+    cargo tree --quiet --package unspin-wire >/dev/null
     # A circle through a re-export, and one that was listed and is gone.
     printf '%s\n' 'mod one;' 'mod other;' 'pub use one::One;' >>crates/stats/src/lib.rs
     printf '%s\n' 'use super::other::f;' 'pub struct One;' >crates/stats/src/one.rs

@@ -3,7 +3,7 @@
 use crate::inner::Task;
 use crate::program::Program;
 use unspin_locks::LockKind;
-use unspin_meter::Level;
+use unspin_wire::Level;
 
 /// How a program is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

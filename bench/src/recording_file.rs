@@ -3,7 +3,7 @@
 use crate::measurement::World;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use unspin_meter::{Config, Recording};
+use unspin_wire::{Config, Recording};
 
 /// A recording that one program is to fill.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use super::known_counts::KnownCounts;
 use super::lock::{Lock, LockKind};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use unspin_meter::RecordKind;
+use unspin_wire::RecordKind;
 
 /// Mutexes that the threads share.
 const MUTEXES: usize = 4;

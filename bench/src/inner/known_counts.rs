@@ -1,7 +1,7 @@
 //! The counts that a program keeps of its own use of locks, independently of the meter.
 
 use serde::{Deserialize, Serialize};
-use unspin_meter::{Key, RecordKind};
+use unspin_wire::{Key, RecordKind};
 
 /// One lock, or one way to take it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -51,10 +51,10 @@ impl Lock {
     }
 
     /// What the meter calls it.
-    pub fn kind(&self) -> unspin_meter::RecordKind {
+    pub fn kind(&self) -> unspin_wire::RecordKind {
         match self {
-            Lock::Mutex(_) => unspin_meter::RecordKind::Mutex,
-            Lock::Spin(_) => unspin_meter::RecordKind::Spin,
+            Lock::Mutex(_) => unspin_wire::RecordKind::Mutex,
+            Lock::Spin(_) => unspin_wire::RecordKind::Spin,
         }
     }
 

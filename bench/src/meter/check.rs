@@ -3,7 +3,8 @@
 use crate::inner::{KnownCounts, Task, crowd};
 use crate::recording_file::RecordingFile;
 use std::os::unix::fs::MetadataExt;
-use unspin_meter::{Counts, Row, Snapshot};
+use unspin_report::Row;
+use unspin_wire::{Counts, Snapshot};
 
 /// A program of known counts: attempts that the recording has too many or too few, in all.
 pub const WRONG: usize = 0;
@@ -92,7 +93,7 @@ fn columns(truth: &KnownCounts, snapshot: &Snapshot, seconds: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_meter::{Key, RecordKind, Window};
+    use unspin_wire::{Key, RecordKind, Window};
 
     fn truth() -> KnownCounts {
         let lock = Key::new(RecordKind::Mutex, 0x1000, 0).lock;

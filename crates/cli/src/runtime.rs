@@ -10,8 +10,8 @@ use object::{Object, ObjectSection};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
-use unspin_meter::Snapshot;
 use unspin_sys::regular::{self, Links};
+use unspin_wire::Snapshot;
 
 /// A runtime with locks of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use std::io::Write as _;
     use std::process::Command;
-    use unspin_meter::{Image, Window};
+    use unspin_wire::{Image, Window};
 
     #[test]
     fn rust_is_recognised_with_and_without_the_compilers_name() {

@@ -53,7 +53,7 @@ pub use waits::{WAKE_UP_NS, Waits};
 pub use world::World;
 
 use unspin_locks::LockKind;
-use unspin_meter::Level;
+use unspin_wire::Level;
 
 /// Runs a program of `c/` in every world and demands the kernel's output and exit status of each. Each engine has an arena of its
 /// own, so the engines run beside the kernel, at the same time: such programs mostly sleep.

@@ -2,7 +2,7 @@
 
 use crate::run;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Config, Level, Recording, Snapshot};
+use unspin_wire::{Config, Level, Recording, Snapshot};
 
 /// Every level; the odd number has samples fall on each of several callers that take turns.
 pub const LEVELS: [Level; 3] = [Level::Counts, Level::Sampled { every: 3 }, Level::Full];

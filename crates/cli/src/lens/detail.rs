@@ -7,7 +7,7 @@ use super::off_cpu::{BlockedReason, OffCpuReport};
 use super::reports::Reports;
 use super::text::counted;
 use std::fmt::Write;
-use unspin_meter::figures::time;
+use unspin_report::figures::time;
 
 impl Reports {
     /// The lines about the row with this name; none if the one report that there is has no such row.

@@ -40,7 +40,7 @@ use reports::Reports;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
-use unspin_meter::{SCHEMA, SCHEMA_VERSION};
+use unspin_report::{SCHEMA, SCHEMA_VERSION};
 
 /// Whether the preload library is to record.
 pub fn has_pthread(options: &MeterOptions) -> bool {

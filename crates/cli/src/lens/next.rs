@@ -4,7 +4,7 @@ use super::subject::Subject;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt::Write;
-use unspin_meter::{WORTH_IT, add_note};
+use unspin_report::{WORTH_IT, add_note};
 
 /// What to do next about a row.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -7,7 +7,7 @@ use super::thread_time::{KernelWaits, LibcWaits, Measured, ThreadTime};
 use crate::options::ViewOptions;
 use regex::Regex;
 use serde::Serialize;
-use unspin_meter::{Layout, MeterReport};
+use unspin_report::{Layout, MeterReport};
 
 /// One report of each lens. In the JSON document each is a field of its own.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]

@@ -3,8 +3,9 @@
 use super::off_cpu::{OffCpuReport, Reason};
 use serde::Serialize;
 use std::fmt::Write;
-use unspin_meter::figures::{spoken_percent, time};
-use unspin_meter::{Layout, MeterReport, RecordKind, add_note};
+use unspin_report::figures::{spoken_percent, time};
+use unspin_report::{Layout, MeterReport, add_note};
+use unspin_wire::RecordKind;
 
 /// Seconds that threads slept in libc's waits that use futexes, by the pthread lens.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -4,8 +4,8 @@ use crate::prove::conditions::{self, CpuTime};
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
-use unspin_meter::Disturbance;
 use unspin_sys::child::Usage;
+use unspin_wire::Disturbance;
 
 /// Minimum length of a measurement. The kernel counts in ticks of 10 ms, which are a large share of a shorter run.
 pub const SHORTEST: Duration = Duration::from_millis(200);

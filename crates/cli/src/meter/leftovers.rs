@@ -9,8 +9,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use unspin_meter::{Recording, shell_line};
+use unspin_report::shell_line;
 use unspin_sys::creds::Creds;
+use unspin_wire::Recording;
 
 /// What to do with the recordings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

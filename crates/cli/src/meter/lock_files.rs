@@ -9,7 +9,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Image, Key, MeterReport, Name, RecordKind};
+use unspin_report::{MeterReport, Name};
+use unspin_wire::{Image, Key, RecordKind};
 
 /// The name of a lock, and its origin.
 type NameAndOrigin = (String, Option<String>);

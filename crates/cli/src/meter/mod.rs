@@ -31,8 +31,9 @@ use report_guard::ReportGuard;
 use report_progress::ReportProgress;
 use std::path::Path;
 use std::process::ExitCode;
-use unspin_meter::{Recording, Snapshot, add_note};
+use unspin_report::add_note;
 use unspin_sys::child::End;
+use unspin_wire::{Recording, Snapshot};
 
 /// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";

@@ -27,8 +27,9 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::Path;
 use through::Through;
-use unspin_meter::{Image, Key, Name, RecordKind, Snapshot, pprof};
+use unspin_report::{Name, pprof};
 use unspin_symbols::{Frame, Variable};
+use unspin_wire::{Image, Key, RecordKind, Snapshot};
 
 /// Whether the parts of a variable share one name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -431,7 +432,7 @@ fn folded(variable: &Variable, kind: RecordKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, Config, Recording, Sample};
+    use unspin_wire::{ANY_DESCRIPTOR, AttemptOutcome, Config, Recording, Sample};
 
     fn variable(member: &str, offset: u64, size: u64) -> Variable {
         let (member, module) = (member.into(), "a".into());

@@ -9,8 +9,8 @@ use crate::programs_run;
 use crate::shell;
 use std::ffi::OsString;
 use std::path::Path;
-use unspin_meter::{Recording, Snapshot};
 use unspin_sys::child::End;
+use unspin_wire::{Recording, Snapshot};
 
 /// How the program ended, if it did not exit by itself.
 pub fn ending(end: End) -> Option<String> {

@@ -6,8 +6,8 @@ use crate::reach;
 use crate::runtime::Runtime;
 use std::fs;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Event, Recording, Snapshot};
 use unspin_sys::creds::Creds;
+use unspin_wire::{Event, Recording, Snapshot};
 
 use super::recorded_program::maps_contain;
 

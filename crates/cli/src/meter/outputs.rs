@@ -11,8 +11,9 @@ use regex::Regex;
 use serde::Serialize;
 use std::os::fd::AsFd;
 use std::path::Path;
-use unspin_meter::{Filter, Fold, Image, Key, Layout, MeterReport, Pattern, ReportOptions, Snapshot, pprof};
+use unspin_report::{Filter, Fold, Layout, MeterReport, Pattern, ReportOptions, pprof};
 use unspin_sys::printable;
+use unspin_wire::{Image, Key, Snapshot};
 
 /// The requested files, each with its option.
 pub fn files(view: &ViewOptions) -> [(&'static str, Option<&Path>); 2] {
@@ -87,7 +88,7 @@ fn program(snapshot: &Snapshot) -> String {
 /// One paragraph in place of a report of this width.
 pub fn paragraph(sentence: &str, width: usize) -> String {
     let mut text = String::new();
-    unspin_meter::add_note(sentence, width, &mut text);
+    unspin_report::add_note(sentence, width, &mut text);
     text
 }
 

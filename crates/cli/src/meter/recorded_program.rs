@@ -19,8 +19,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use unspin_meter::{Config, Invocation, MAX_PAGES, Reason, Recording};
 use unspin_sys::creds::Creds;
+use unspin_wire::{Config, Invocation, MAX_PAGES, Reason, Recording};
 
 /// Everything that is needed to start the program. Dropping it removes the recording.
 pub struct RecordedProgram {

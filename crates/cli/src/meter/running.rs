@@ -10,8 +10,8 @@ use crate::error::Error;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use unspin_meter::Snapshot;
 use unspin_sys::child::{self, End, Ended};
+use unspin_wire::Snapshot;
 
 /// A program that was started, and what is observed of it meanwhile.
 pub struct Running<'s> {

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
-use unspin_meter::{Recording, Snapshot, ThreadTimes};
+use unspin_report::ThreadTimes;
 use unspin_sys::process::{Liveness, ThreadGroup};
+use unspin_wire::{Recording, Snapshot};
 
 /// Minimum time between two checks: programs that run for seconds are checked a dozen times.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::wakeup;
-use unspin_meter::{Level, Recording, WakeUpCost};
+use unspin_wire::{Level, Recording, WakeUpCost};
 
 /// Determines the cost now, for [`store`], if a recording of this level is compared with it.
 pub fn determine(level: Level) -> Result<(), Error> {

@@ -8,7 +8,8 @@ use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_meter::{COLUMNS, Level};
+use unspin_report::COLUMNS;
+use unspin_wire::Level;
 
 const METER_HELP: &str = "\
 Exit code: that of the program; 128 + n if signal n killed it; 0 with -p, or with -a and no program; or

@@ -16,8 +16,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use unspin_locks::LockKind;
-use unspin_meter::{RULES, SITES, TallyRow};
 use unspin_sys::regular;
+use unspin_wire::{RULES, SITES, TallyRow};
 
 /// The first line of a compiled plan, with the version of the format.
 const HEADER: &str = "unspin plan 2";

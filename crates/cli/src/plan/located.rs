@@ -5,8 +5,9 @@ use crate::meter::names::{FileAddress, Lookup, Names, Parts, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Class, Image, Key, Lock, RecordKind, Snapshot, Waiter};
+use unspin_report::{Lock, Waiter};
 use unspin_symbols::File;
+use unspin_wire::{Class, Image, Key, RecordKind, Snapshot};
 
 /// A lock, or the call site of waits, with its name and the places that identify it: a row of a report or of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -158,7 +159,7 @@ mod tests {
     use crate::meter::outputs::Results;
     use crate::options::ViewOptions;
     use std::os::unix::fs::PermissionsExt;
-    use unspin_meter::{MeterReport, MutexProperty};
+    use unspin_report::{MeterReport, MutexProperty};
 
     /// The rows of a recording by name.
     fn located(path: &Path, arguments: &[&str]) -> BTreeMap<String, Located> {

@@ -10,8 +10,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
-use unspin_meter::{Tally, TallyCount, TallyRow};
 use unspin_sys::creds::Creds;
+use unspin_wire::{Tally, TallyCount, TallyRow};
 
 /// The tally of one run, and its file.
 #[derive(Debug)]

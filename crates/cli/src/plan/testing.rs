@@ -11,7 +11,7 @@ use clap::Parser;
 use std::path::{Path, PathBuf};
 use std::process;
 use tempfile::TempDir;
-use unspin_meter::Snapshot;
+use unspin_wire::Snapshot;
 
 /// A folder for programs that are compiled from `tests/c`.
 pub struct Workshop {

@@ -4,7 +4,7 @@ use super::frames::{Frames, Function};
 use super::samples::Samples;
 use inferno::flamegraph::{self, Options};
 use std::collections::BTreeMap;
-use unspin_meter::pprof::{Frame, Sampled};
+use unspin_report::pprof::{Frame, Sampled};
 use unspin_trace::Stacks;
 
 /// Each stack with its ticks, innermost frame first.

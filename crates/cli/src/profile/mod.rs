@@ -19,7 +19,7 @@ use std::fs::{self, File};
 use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
 use table::{Layout, Table};
-use unspin_meter::pprof;
+use unspin_report::pprof;
 use unspin_sys::creds::Creds;
 use unspin_trace::{
     CallChain, Config, Event, Frequency, KernelSymbols, Losses, Record, RingSize, Session, Source, Stacks,

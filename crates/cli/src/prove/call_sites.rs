@@ -5,8 +5,8 @@ use crate::meter::names::{FileAddress, Names, Parts};
 use crate::plan::{Located, Place, Span, call_of, similar_names};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use unspin_meter::figures::time;
-use unspin_meter::{Class, Counts, Histogram, Record, RecordKind, Window};
+use unspin_report::figures::time;
+use unspin_wire::{Class, Counts, Histogram, Record, RecordKind, Window};
 
 /// A call site that waited, or that locked a mutex.
 #[derive(Clone, Debug)]
@@ -169,7 +169,7 @@ impl CallSite {
 
 impl Tally {
     fn new(window: Window) -> Tally {
-        let waits = Histogram::new(unspin_meter::TimeKind::Waits, [0; unspin_meter::BUCKETS]);
+        let waits = Histogram::new(unspin_wire::TimeKind::Waits, [0; unspin_wire::BUCKETS]);
         Tally { counts: Counts::default(), waits, window }
     }
 
@@ -216,10 +216,10 @@ mod tests {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
         let mut tally = Tally::new(window);
         tally.counts = Counts { slept, spun, nowait: 5, wait_max: ticks, ..Counts::default() };
-        let mut buckets = [0; unspin_meter::BUCKETS];
-        let bucket = (0..unspin_meter::BUCKETS).find(|&b| tally.waits.ticks(b).contains(&ticks)).unwrap();
+        let mut buckets = [0; unspin_wire::BUCKETS];
+        let bucket = (0..unspin_wire::BUCKETS).find(|&b| tally.waits.ticks(b).contains(&ticks)).unwrap();
         buckets[bucket] = slept + spun;
-        tally.waits = Histogram::new(unspin_meter::TimeKind::Waits, buckets);
+        tally.waits = Histogram::new(unspin_wire::TimeKind::Waits, buckets);
         CallSite { name: name.into(), place: None, is_mutex, file_addresses: Vec::new(), tally }
     }
 

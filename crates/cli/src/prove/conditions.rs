@@ -59,10 +59,10 @@ impl Disturbance {
     }
 
     /// In the form that a recording has; none if no time has passed.
-    pub fn shares(&self) -> Option<unspin_meter::Disturbance> {
+    pub fn shares(&self) -> Option<unspin_wire::Disturbance> {
         let share = |part: f64| part / self.total_s;
         (self.total_s > 0.0)
-            .then(|| unspin_meter::Disturbance { others: share(self.others_s), stolen: share(self.steal_s) })
+            .then(|| unspin_wire::Disturbance { others: share(self.others_s), stolen: share(self.steal_s) })
     }
 
     /// Steal and other programs, in percent of all CPU time. Zero if no time has passed.

@@ -15,8 +15,9 @@ use crate::run_queue;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use unspin_meter::{Lock, LockId, MeterReport, RecordKind, Row};
+use unspin_report::{Lock, LockId, MeterReport, Row};
 use unspin_runqueue::lock::LOCK_NAME;
+use unspin_wire::RecordKind;
 
 /// A metered run after the rounds ends at this many times the candidate's longest run, and not before
 /// [`METERED_AT_LEAST`]. The meter makes a program that does nothing but lock a few times slower.
@@ -334,7 +335,7 @@ fn is_mutex(lock: &Lock) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_meter::{Counts, Window};
+    use unspin_wire::{Counts, Window};
 
     /// Eight threads spin on two CPUs: most of their time is spent waiting for a CPU.
     #[test]

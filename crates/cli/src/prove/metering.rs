@@ -20,7 +20,8 @@ use crate::runtime::Runtime;
 use serde::Serialize;
 use std::fs;
 use std::time::{Duration, Instant};
-use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
+use unspin_report::MeterReport;
+use unspin_wire::{Config, RecordKind, Recording, Snapshot};
 
 /// A metered run.
 pub struct Metering {

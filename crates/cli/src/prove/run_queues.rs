@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use serde::Serialize;
-use unspin_meter::Lock;
+use unspin_report::Lock;
 use unspin_runqueue::lock::LOCK_NAME;
 
 /// The locks of the run queues in one metered run.

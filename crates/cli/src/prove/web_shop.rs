@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use unspin_dbt1::{DatabaseChoice, Prepared, prepare, withheld};
-use unspin_meter::shell_line;
+use unspin_report::shell_line;
 use unspin_sys::creds::Creds;
 
 /// What is judged, on a populated database.

@@ -8,7 +8,7 @@ use crate::prove::format::paragraph;
 use crate::prove::machine::Machine;
 use crate::prove::text::LockTables;
 use std::fmt::{self, Formatter};
-use unspin_meter::shell_line;
+use unspin_report::shell_line;
 
 /// Width of the first column.
 const LABEL: usize = 42;

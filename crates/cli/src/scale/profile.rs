@@ -6,9 +6,10 @@ use crate::prove::figure::Figure;
 use crate::prove::metering::Metering;
 use serde::Serialize;
 use unspin_locks::LockKind;
-use unspin_meter::{Lock, MeterReport, RecordKind, TimeRange};
+use unspin_report::{Lock, MeterReport, TimeRange};
 use unspin_scaling::program::WaitStyle;
 use unspin_stats::Direction;
+use unspin_wire::RecordKind;
 
 /// The lock that is held most, and the threads.
 #[derive(Clone, Debug, Serialize)]

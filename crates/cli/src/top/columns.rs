@@ -2,8 +2,9 @@
 
 use super::order::Sort;
 use super::reading::Period;
-use unspin_meter::figures::{count, number, percent, time};
-use unspin_meter::{Level, MeterReport, Row, WaitRow};
+use unspin_report::figures::{count, number, percent, time};
+use unspin_report::{MeterReport, Row, WaitRow};
+use unspin_wire::Level;
 
 /// A column before the name, for rows of one type.
 pub struct Column<R: 'static> {

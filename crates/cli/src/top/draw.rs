@@ -14,8 +14,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 pub use style::Palette;
-use unspin_meter::MeterReport;
-use unspin_meter::figures::{count, time};
+use unspin_report::figures::{count, time};
+use unspin_report::{MeterReport, describe_disturbance};
 use unspin_sys::child::End;
 
 /// Draws everything, and stores the number of visible lines in the state.
@@ -69,7 +69,7 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
         if let Some(disturbance) = report.disturbance {
             let style = if report.is_disturbed() { palette.alarm() } else { palette.quiet() };
             let ceiling = if report.is_disturbed() { ": no CEIL" } else { "" };
-            second.push(Span::styled(format!("  {disturbance}{ceiling}"), style));
+            second.push(Span::styled(format!("  {}{ceiling}", describe_disturbance(&disturbance)), style));
         }
         let missing = report.unrecorded;
         if !missing.is_nothing() {

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::meter::running::Running;
 use std::thread;
 use std::time::{Duration, Instant};
-use unspin_meter::Snapshot;
 use unspin_sys::child::End;
+use unspin_wire::Snapshot;
 
 /// Maximum time between two checks of the program and of signals.
 const TICK: Duration = Duration::from_millis(100);

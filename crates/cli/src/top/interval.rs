@@ -1,7 +1,7 @@
 //! The counts between two snapshots of one recording.
 
 use std::collections::{BTreeMap, HashMap};
-use unspin_meter::{BUCKETS, Class, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
+use unspin_wire::{BUCKETS, Class, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
 
 /// The counts between two snapshots, as a snapshot. Rows without change are left out. Maxima are those since the start,
 /// because they are unknown for a part of the time. None if no time has passed.
@@ -37,7 +37,7 @@ fn about_all(snapshot: &Snapshot) -> Snapshot {
     Snapshot { images: Vec::new(), invocation: snapshot.invocation.clone(), ..*snapshot }
 }
 
-fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_meter::Key, Record> {
+fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_wire::Key, Record> {
     let changed = image.rows.iter().filter_map(|(key, now)| {
         // Of a semaphore only the holds are timed that end in the thread that began them.
         let level =
@@ -97,7 +97,8 @@ fn histogram(before: &Histogram, now: &Histogram, of: TimeKind) -> Histogram {
 mod tests {
     use super::super::testing::{at, snapshot};
     use super::*;
-    use unspin_meter::{ANY_DESCRIPTOR, Key, MeterReport, RecordKind};
+    use unspin_report::MeterReport;
+    use unspin_wire::{ANY_DESCRIPTOR, Key, RecordKind};
 
     #[test]
     fn interval_contains_only_changes() {

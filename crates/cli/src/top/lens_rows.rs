@@ -4,7 +4,7 @@ use super::columns::{self, Column, Units};
 use super::reading::Period;
 use crate::lens::reports::Reports;
 use crate::lens::{FutexRow, KernelRow, OffCpuReport};
-use unspin_meter::figures::{percent, spoken_percent};
+use unspin_report::figures::{percent, spoken_percent};
 
 /// Callers shown of each row.
 const CALLERS: usize = 3;

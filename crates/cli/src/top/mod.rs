@@ -44,7 +44,7 @@ use state::{ProgramState, State};
 use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
-use unspin_meter::Fold;
+use unspin_report::Fold;
 use unspin_sys::child;
 use unspin_sys::printable;
 use unspin_sys::process::ThreadGroup;
@@ -213,7 +213,7 @@ fn print_results(
                 let unreached = event_loop.running.observer().unreached_programs();
                 let replaced = event_loop.reader.lookup().note_on_replaced_files();
                 for note in [unreached, Runtime::advice_on(&snapshot), replaced].into_iter().flatten() {
-                    unspin_meter::add_note(&note, width, &mut text);
+                    unspin_report::add_note(&note, width, &mut text);
                 }
                 print(&text);
             }

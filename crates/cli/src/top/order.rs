@@ -1,7 +1,8 @@
 //! Selection and order of rows.
 
 use super::reading::Section;
-use unspin_meter::{Lock, MeterReport, RecordKind, Row, Wait, WaitRow};
+use unspin_report::{Lock, MeterReport, Row, Wait, WaitRow};
+use unspin_wire::RecordKind;
 
 /// The sort order, largest first; variants in the order of the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

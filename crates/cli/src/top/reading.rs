@@ -3,7 +3,8 @@
 use super::interval;
 use crate::meter::names::{Lookup, Names, Parts};
 use std::collections::HashMap;
-use unspin_meter::{Fold, Image, Key, LockInUse, MeterReport, Name, ReportOptions, Snapshot};
+use unspin_report::{Fold, LockInUse, MeterReport, Name, ReportOptions};
+use unspin_wire::{Image, Key, Snapshot};
 
 /// A part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ use super::order::{self, Id, Item, Sort};
 use super::reading::{Period, Reading, Section};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
-use unspin_meter::MeterReport;
+use unspin_report::MeterReport;
 use unspin_sys::child::End;
 
 /// What a key requests from the event loop.

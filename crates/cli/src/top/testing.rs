@@ -6,9 +6,10 @@ use super::state::State;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use unspin_meter::{
-    BUCKETS, Counts, Histogram, Image, Key, MeterReport, Name, Record, RecordKind, Snapshot, Thread,
-    TimeKind, WakeUpCost, Window,
+use unspin_report::{MeterReport, Name};
+use unspin_wire::{
+    BUCKETS, Counts, Histogram, Image, Key, Record, RecordKind, Snapshot, Thread, TimeKind, WakeUpCost,
+    Window,
 };
 
 /// Ticks in a second.

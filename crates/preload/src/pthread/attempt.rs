@@ -3,7 +3,7 @@
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EBUSY, EOWNERDEAD};
-use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
+use unspin_wire::{AttemptOutcome, RecordKind, RowRef};
 
 /// An attempt to acquire an object, by a thread that is recorded. It is counted first as one without a wait.
 #[derive(Clone, Copy)]

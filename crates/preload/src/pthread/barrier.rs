@@ -10,10 +10,10 @@ use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{PTHREAD_BARRIER_SERIAL_THREAD, pthread_barrier_t, pthread_barrierattr_t};
 use unspin_locks::{Barrier, BarrierRole};
-use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::entry;
 use unspin_waiting::CheckKind;
+use unspin_wire::{AttemptOutcome, RecordKind};
 
 entry! {
     /// pthread_barrier_init(3).

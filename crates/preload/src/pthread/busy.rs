@@ -10,9 +10,9 @@ use super::attempt::Release;
 use crate::glibc::rwlock::RwLockLayout;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use unspin_meter::{RecordKind, RowRef};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
+use unspin_wire::{RecordKind, RowRef};
 
 /// Number of locks that can be tracked at the same time.
 const WORDS: usize = 1024;

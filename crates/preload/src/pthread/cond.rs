@@ -33,8 +33,8 @@ use crate::watch::{Hook, Object, Thread, WokenFrom};
 use core::ffi::c_int;
 use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use unspin_locks::Waited;
-use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::{clock, entry, process};
+use unspin_wire::{AttemptOutcome, RecordKind, RowRef};
 
 entry! {
     /// pthread_cond_init(3).

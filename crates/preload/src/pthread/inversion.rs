@@ -11,8 +11,8 @@ use crate::glibc::mutex::MutexLayout;
 use crate::sandbox;
 use crate::swap::mutex_impl::raises_priority;
 use crate::watch::{Hook, Object, Thread};
-use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sys::sched;
+use unspin_wire::{AttemptOutcome, RecordKind};
 
 /// The minimum length of a wait that is judged, in ticks: about a millisecond. The kernel preempts a thread for some
 /// milliseconds at a time (sched(7)), so shorter waits are no inversion that matters.

@@ -49,7 +49,7 @@ forward! { identity =>
 /// The mutex as an object of the meter.
 #[inline(always)]
 pub fn object(mutex: &MutexLayout) -> Object {
-    Object::new(unspin_meter::RecordKind::Mutex, mutex.as_ptr())
+    Object::new(unspin_wire::RecordKind::Mutex, mutex.as_ptr())
 }
 
 unsafe extern "C-unwind" fn init(

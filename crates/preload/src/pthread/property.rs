@@ -5,7 +5,7 @@
 use crate::glibc::mutex::MutexLayout;
 use crate::swap::mutex_impl::MutexImpl;
 use crate::watch::{Hook, Object, Thread};
-use unspin_meter::RecordKind;
+use unspin_wire::RecordKind;
 
 /// Records the properties of a mutex for which a thread has waited, if it has any.
 #[inline(always)]

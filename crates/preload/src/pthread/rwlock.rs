@@ -11,8 +11,8 @@ use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
-use unspin_meter::RecordKind;
 use unspin_sys::entry;
+use unspin_wire::RecordKind;
 
 entry! {
     /// pthread_rwlock_init(3).

@@ -18,9 +18,9 @@ use crate::watch::{Hook, Known, Object, Thread, recording};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
-use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::{Errno, clock, entry};
 use unspin_waiting::CheckKind;
+use unspin_wire::{AttemptOutcome, RecordKind, RowRef};
 
 entry! {
     /// sem_init(3).

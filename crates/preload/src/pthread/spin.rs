@@ -8,9 +8,9 @@ use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
-use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
+use unspin_wire::{AttemptOutcome, RecordKind};
 
 entry! {
     /// pthread_spin_init(3).

@@ -6,8 +6,8 @@ use super::plan::{self, Place, Plan, Subject, Waits};
 use crate::watch::Hook;
 use libc::pthread_mutex_t;
 use unspin_locks::LockKind;
-use unspin_meter::{TallyCount, TallyRow};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use unspin_wire::{TallyCount, TallyRow};
 
 /// When the decision is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

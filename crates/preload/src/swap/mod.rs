@@ -34,8 +34,8 @@ mod text;
 pub mod waiters;
 
 use plan::Conditions;
-use unspin_meter::TallyCount;
 use unspin_sys::tid;
+use unspin_wire::TallyCount;
 
 /// To be called before the program begins: prepares what must not be done in the middle of a use of a lock.
 pub fn prepare() {

@@ -14,17 +14,17 @@ use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ops::Range;
 use unspin_locks::LockKind;
-use unspin_meter::{Tally, TallyCount};
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use unspin_sys::signal::{Mask, block, set_mask};
 use unspin_sys::{file, private};
+use unspin_wire::{Tally, TallyCount};
 
 pub use super::text::{Subject, Waits};
 
 /// Maximum size of a plan, in bytes, and of its parts. One lock of a large program takes a few of each.
 const TEXT: usize = 64 << 10;
-const RULES: usize = unspin_meter::RULES;
-const SITES: usize = unspin_meter::SITES;
+const RULES: usize = unspin_wire::RULES;
+const SITES: usize = unspin_wire::SITES;
 const PLACES: usize = 1024;
 /// Maximum number of modules that a plan may name.
 pub const MODULES: usize = 64;

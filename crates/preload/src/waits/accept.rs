@@ -7,8 +7,8 @@ use super::real;
 use crate::watch::Hook;
 use core::ffi::c_int;
 use libc::{sockaddr, socklen_t};
-use unspin_meter::RecordKind;
 use unspin_sys::entry;
+use unspin_wire::RecordKind;
 
 entry! {
     /// accept(2).

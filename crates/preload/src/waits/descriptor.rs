@@ -9,10 +9,10 @@ use crate::watch::{Hook, Known, Object, Thread};
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{sigset_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::signal::{self, Mask};
 use unspin_sys::{Errno, mem, raw};
 use unspin_waiting::CheckKind;
+use unspin_wire::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind, RowRef};
 
 /// A call that may wait for descriptors.
 pub trait Call {

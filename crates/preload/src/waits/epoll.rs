@@ -9,8 +9,8 @@ use crate::watch::Hook;
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{epoll_event, sigset_t, timespec};
-use unspin_meter::RecordKind;
 use unspin_sys::entry;
+use unspin_wire::RecordKind;
 
 entry! {
     /// epoll_wait(2).

@@ -11,9 +11,9 @@ use super::wait::{Ended, Look, Wait};
 use crate::swap::plan;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sys::{Errno, clock, raw};
 use unspin_waiting::CheckKind;
+use unspin_wire::{AttemptOutcome, RecordKind};
 
 /// Mask for the operation without its flags.
 const COMMAND: c_int = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);

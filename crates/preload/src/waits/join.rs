@@ -7,9 +7,9 @@ use crate::pthread::{mutex, semaphore};
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind};
 use unspin_sys::entry;
 use unspin_waiting::CheckKind;
+use unspin_wire::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind};
 
 entry! {
     /// pthread_join(3).

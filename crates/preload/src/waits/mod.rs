@@ -64,11 +64,11 @@ pub use wait::{Ended, Look, Wait};
 use crate::pthread::barrier;
 use crate::sandbox;
 use crate::swap::plan;
-use unspin_meter::TallyCount;
 use unspin_sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
 use unspin_sys::mem::Mapping;
 use unspin_waiting::{CpuPressure, PollParameters};
+use unspin_wire::TallyCount;
 
 /// The policy of this machine, in ticks; written before the program begins. Relaxed: two numbers. A constructor of
 /// another library may have started a thread earlier. In that thread either may be 0, and the thread does not poll yet.

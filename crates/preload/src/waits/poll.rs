@@ -8,8 +8,8 @@ use crate::watch::Hook;
 use core::ffi::{c_int, c_ulong};
 use core::ptr::null;
 use libc::{pollfd, sigset_t, timespec};
-use unspin_meter::RecordKind;
 use unspin_sys::{Errno, entry};
+use unspin_wire::RecordKind;
 
 entry! {
     /// poll(2).

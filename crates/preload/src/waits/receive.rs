@@ -8,8 +8,8 @@ use crate::errno;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use libc::{iovec, msghdr, sockaddr, socklen_t};
-use unspin_meter::RecordKind;
 use unspin_sys::entry;
+use unspin_wire::RecordKind;
 
 entry! {
     /// read(2).

@@ -7,8 +7,8 @@ use crate::watch::Hook;
 use core::ffi::c_int;
 use core::ptr::null_mut;
 use libc::{fd_set, sigset_t, timespec, timeval};
-use unspin_meter::RecordKind;
 use unspin_sys::{clock, entry, mem};
+use unspin_wire::RecordKind;
 
 entry! {
     /// select(2).

@@ -4,8 +4,8 @@
 //! is new.
 
 use core::ops::Range;
-use unspin_meter::{Recording, Table};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use unspin_wire::{Recording, Table};
 
 /// Number of ranges that are remembered. In a program with more, callers in the others cause new lists, up to [`LISTS`]
 /// times.

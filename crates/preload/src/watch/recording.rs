@@ -10,9 +10,9 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use std::io::ErrorKind;
 use std::path::Path;
-use unspin_meter::{Reason, Recording};
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sys::signal::{Mask, set_mask};
+use unspin_wire::{Reason, Recording};
 
 /// No thread has opened it.
 const UNKNOWN: u32 = 0;

@@ -11,12 +11,12 @@ use crate::swap::plan;
 use crate::{departure, sandbox};
 use core::cell::Cell;
 use core::ptr::NonNull;
-use unspin_meter::{
-    AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table, TallyCount,
-};
 use unspin_sys::signal::{Mask, block, set_mask};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
+use unspin_wire::{
+    AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table, TallyCount,
+};
 
 /// A thread that records. Valid when zeroed: not known yet.
 pub struct Thread {

@@ -13,9 +13,9 @@ use core::fmt;
 use std::io;
 use std::sync::Arc;
 use unspin_locks::LockKind;
-use unspin_meter::Recording;
 use unspin_sync::thread;
 use unspin_sys::sched;
+use unspin_wire::Recording;
 
 /// Options of an executor.
 #[derive(Clone, Debug)]

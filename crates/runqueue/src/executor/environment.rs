@@ -17,8 +17,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use unspin_meter::{Recording, Tally, TallyCount};
 use unspin_sys::{fault, process};
+use unspin_wire::{Recording, Tally, TallyCount};
 
 const RUN_QUEUE: &str = "UNSPIN_RUNQUEUE";
 const RECORD: &str = "UNSPIN_RECORD";

@@ -84,7 +84,7 @@ impl<L: RawLock, T> QueueLock<L, T> {
 mod recorded {
     use super::*;
     use unspin_locks::Waited;
-    use unspin_meter::{AttemptOutcome, Sample};
+    use unspin_wire::{AttemptOutcome, Sample};
 
     impl<L: RawLock, T> QueueLock<L, T> {
         #[cold]

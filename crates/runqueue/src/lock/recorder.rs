@@ -3,9 +3,9 @@
 use crate::lock::Operation;
 use core::cell::RefCell;
 use core::fmt;
-use unspin_meter::{AttemptOutcome, Key, Level, RecordKind, Recording, Sample, Table};
 use unspin_sync::machine::{AtomicU64, Ordering};
 use unspin_sys::{clock, generation, process};
+use unspin_wire::{AttemptOutcome, Key, Level, RecordKind, Recording, Sample, Table};
 
 /// The locks of the queues of one pool of workers, in a recording.
 #[derive(Clone, Copy)]

@@ -40,7 +40,7 @@ impl LockTimes {
     pub(crate) fn recorded(recorder: crate::lock::Recorder, queue: usize) -> LockTimes {
         let key = recorder.lock_key(queue);
         let snapshot = recorder.recording().snapshot();
-        let mut sum = unspin_meter::Counts::default();
+        let mut sum = unspin_wire::Counts::default();
         for (known, record) in snapshot.images.iter().flat_map(|image| &image.rows) {
             if known.lock == key {
                 sum.merge(&record.counts);

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use unspin_meter::{Config, Level, MeterReport, Recording};
+use unspin_report::MeterReport;
 use unspin_runqueue::lock::{LOCK_NAME, describe};
 use unspin_runqueue::queue::Policy;
 use unspin_runqueue::{Builder, Executor, spawn, yield_now};
+use unspin_wire::{Config, Level, Recording};
 
 /// Runs the test `name` of this file with these variables. Without them that test does nothing.
 fn program(name: &str, variables: &[(&str, &str)]) -> Output {
@@ -150,7 +151,7 @@ fn recording_that_cannot_be_opened_is_reported_and_the_program_runs() {
 
 #[test]
 fn executors_count_themselves_in_the_tally() {
-    use unspin_meter::{Tally, TallyCount};
+    use unspin_wire::{Tally, TallyCount};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tally");
     let tally = Tally::create(&path, 0o600).unwrap();

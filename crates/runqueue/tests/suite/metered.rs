@@ -1,9 +1,10 @@
 //! The run queues' locks in the meter's table.
 
-use unspin_meter::{Config, Level, MeterReport, Recording};
+use unspin_report::MeterReport;
 use unspin_runqueue::lock::describe;
 use unspin_runqueue::queue::Policy;
 use unspin_runqueue::{Builder, spawn, yield_now};
+use unspin_wire::{Config, Level, Recording};
 
 /// A recording that outlives the executor.
 fn recording(folder: &tempfile::TempDir, policy: Policy, level: Level) -> &'static Recording {

@@ -7,7 +7,7 @@ use crate::sync::lock::{Lock, Taken, Waited};
 use crate::thread::{Critical, ReadSection, Thread};
 use crate::time;
 use crate::waiting::wake;
-use unspin_meter::{AttemptOutcome, Event, Sample, Table};
+use unspin_wire::{AttemptOutcome, Event, Sample, Table};
 
 /// A lock that is held. When dropped it is released, and then recorded by the meter.
 pub(crate) struct Held<'t> {

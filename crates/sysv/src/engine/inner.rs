@@ -3,13 +3,13 @@
 use crate::kind::Kind;
 use crate::participant::ParticipantRecord;
 use crate::store::Arena;
-use unspin_meter::Recording;
 use unspin_rcu::{FenceMode, Rcu};
 use unspin_sync::atomic::AtomicPtr;
 use unspin_sync::atomic::Ordering::Acquire;
 use unspin_sys::Errno;
 use unspin_sys::process::Liveness;
 use unspin_sys::robust::RobustFutex;
+use unspin_wire::Recording;
 
 /// The parts of an engine. Made once and never dropped: threads refer to it until they end.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The names of the engine's locks and callers in the meter's table.
 
 use crate::class::Class;
-use unspin_meter::Key;
+use unspin_wire::Key;
 
 /// The call for which a lock was taken: the caller in the meter's table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,13 +19,13 @@ use crate::recovery::{damage, sweep};
 use crate::store::Arena;
 use crate::thread::{self, Thread};
 use std::path::{Path, PathBuf};
-use unspin_meter::Recording;
 use unspin_rcu::FenceMode;
 use unspin_rcu::registry::SweepScope;
 use unspin_sync::atomic::AtomicPtr;
 use unspin_sync::machine::{AtomicU64, Ordering};
 use unspin_sys::robust::RobustFutex;
 use unspin_sys::{Errno, membarrier, namespace};
+use unspin_wire::Recording;
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 

@@ -8,8 +8,8 @@ use crate::store::deferred_free::{BATCH, reap_ring, ring, times_retired};
 use crate::store::heap;
 use crate::thread::Thread;
 use crate::time;
-use unspin_meter::{AttemptOutcome, Sample};
 use unspin_rcu::work::FreeAttempt;
+use unspin_wire::{AttemptOutcome, Sample};
 
 /// Frees the blocks whose grace period is over; returns how many. The caller holds the registry lock.
 pub(crate) fn reap(registry: &Registry<'_>, thread: &Thread) -> u64 {

@@ -8,7 +8,7 @@ use crate::registry::Registry;
 use crate::shm;
 use crate::sync::lock::Taken;
 use crate::thread::Thread;
-use unspin_meter::Event;
+use unspin_wire::Event;
 
 impl Inner {
     /// Runs `f` under the registry lock, with the registry of a class. Repairs the registry first if the previous owner

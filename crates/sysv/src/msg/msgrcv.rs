@@ -16,10 +16,10 @@ use crate::registry::Access;
 use crate::thread::Thread;
 use crate::waiting::{self, CallerBuffers, WaitResult, WaitTarget};
 use core::cell::Cell;
-use unspin_meter::Event;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::ipc::flag::{IPC_NOWAIT, MSG_COPY, MSG_EXCEPT, MSG_NOERROR};
 use unspin_sys::{Errno, clock, fault, ipc};
+use unspin_wire::Event;
 
 impl Engine {
     /// msgrcv(2), with the arguments that a C program gives. Returns the number of bytes of text received.

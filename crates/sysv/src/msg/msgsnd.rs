@@ -15,9 +15,9 @@ use crate::engine::{Engine, Inner};
 use crate::registry::Access;
 use crate::thread::Thread;
 use crate::waiting::{self, CallerBuffers, WaitResult, WaitTarget};
-use unspin_meter::Event;
 use unspin_sys::ipc::flag::IPC_NOWAIT;
 use unspin_sys::{Errno, clock, fault, ipc};
+use unspin_wire::Event;
 
 impl Engine {
     /// msgsnd(2), with the arguments that a C program gives. `message` is the address of the type, a `long`, and of

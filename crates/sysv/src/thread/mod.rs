@@ -27,13 +27,13 @@ use cache::{CachedObject, CachedSet};
 use cancel_point::CancelType;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
-use unspin_meter::{Event, Table};
 use unspin_rcu::{Domain, FenceMode, Slot};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire};
 use unspin_sys::process::Identity;
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{Errno, page};
 use unspin_waiting::SiteHistory;
+use unspin_wire::{Event, Table};
 
 /// The record of one thread in one engine. All-zero bytes are valid: not joined.
 ///

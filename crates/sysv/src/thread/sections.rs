@@ -1,10 +1,10 @@
 //! Sections of a thread: read-side sections, and critical sections, in which no signal handler of the program runs.
 
 use super::{DEFERRED, Thread};
-use unspin_meter::Event;
 use unspin_rcu::{SectionToken, Slot};
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::signal::{Mask, set_mask};
+use unspin_wire::Event;
 
 impl Thread {
     /// Enters a read-side section.

@@ -8,7 +8,7 @@ use unspin_e2e::{
     skip,
 };
 use unspin_locks::LockKind;
-use unspin_meter::Level;
+use unspin_wire::Level;
 
 /// How a program runs: first bare, then metered, then with other mutexes, and with both. `recorders` must be two.
 fn ways(run: impl Fn(World) -> Run, [first, second]: &[Recorder; 2]) -> [Run; 5] {

@@ -6,7 +6,7 @@ use unspin_e2e::{
     survives_polling, survives_replacement, survives_the_meter,
 };
 use unspin_locks::LockKind;
-use unspin_meter::Level;
+use unspin_wire::Level;
 
 /// A program has functions of its own under names of libc, for other purposes. The preload library calls none of them.
 #[test]

@@ -5,7 +5,7 @@
 use unspin_e2e::{
     Recorder, Run, World, assert_same, build, build_library, shared_library, skip, survives_the_meter,
 };
-use unspin_meter::Level;
+use unspin_wire::Level;
 
 #[test]
 fn mutex() {

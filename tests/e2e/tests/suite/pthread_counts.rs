@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use unspin_e2e::{
     LEVELS, Outcome, Recorder, Run, World, build, build_library, scratch, shared_library, skip,
 };
-use unspin_meter::{Counts, Event, Key, Level, RecordKind, Snapshot};
+use unspin_wire::{Counts, Event, Key, Level, RecordKind, Snapshot};
 
 /// The rows of all processes and callers, by kind and address; joins and descriptors, which have none, are left out.
 fn by_lock(snapshot: &Snapshot) -> Locks {
@@ -234,7 +234,7 @@ fn callers_and_processes_are_apart() {
     // The first line is of a lock that four threads took in two ways, 3000 times each.
     let ((kind, address), [attempts, ..]) =
         outcome.stdout.lines().map(parse).next().expect("it prints lines");
-    let of_lock = |(key, record): (&Key, &unspin_meter::Record)| {
+    let of_lock = |(key, record): (&Key, &unspin_wire::Record)| {
         (key.kind() == Some(kind) && key.address() == address).then(|| record.counts.attempts())
     };
     let callers: Vec<u64> = snapshot.images[0].rows.iter().filter_map(of_lock).collect();

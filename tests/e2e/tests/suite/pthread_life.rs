@@ -6,7 +6,7 @@ use unspin_e2e::{
     LEVELS, Recorder, Run, Waits, World, assert_same, build, build_library, is_the_same_metered,
     survives_the_meter,
 };
-use unspin_meter::{Config, Level};
+use unspin_wire::{Config, Level};
 
 #[test]
 fn thousands_of_threads_and_their_ends() {

@@ -7,7 +7,7 @@ use unspin_e2e::{
     survives_replacement,
 };
 use unspin_locks::LockKind;
-use unspin_meter::Level;
+use unspin_wire::Level;
 
 /// One kind of each implementation: libc's, the locks that sleep in a queue or in the kernel, and those that inherit.
 const IMPLEMENTATIONS: [LockKind; 4] = [LockKind::Pi, LockKind::Fair, LockKind::Adaptive, LockKind::RtSteal];
@@ -202,7 +202,7 @@ fn the_meter_is_told_how_was_waited() {
         assert!(outcome.status.success(), "{outcome}");
         let (mut spun, mut slept) = (0, 0);
         for (key, record) in recorder.snapshot().images.iter().flat_map(|image| &image.rows) {
-            if key.kind() == Some(unspin_meter::RecordKind::Mutex) {
+            if key.kind() == Some(unspin_wire::RecordKind::Mutex) {
                 spun += record.counts.spun;
                 slept += record.counts.slept;
             }

@@ -5,8 +5,8 @@ use super::sums::Wakes;
 use crate::lens::next::Said;
 use crate::lens::text::{counted, cut, losses, of_whom};
 use std::fmt::Write;
-use unspin_meter::figures::{count, percent, spoken_percent, time};
-use unspin_meter::{Layout, add_note};
+use unspin_report::figures::{count, percent, spoken_percent, time};
+use unspin_report::{Layout, add_note};
 
 const TITLES: &str =
     "          WAIT\nWAITED    MEAN(  MAX)      WAITS  WOKEN  AGAIN EAGAIN  EINTR  TMOUT  NAME\n";

@@ -4,8 +4,8 @@ use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, Origin};
 use crate::lens::next::Said;
 use crate::lens::text::{counted, losses, of_whom};
 use std::fmt::Write;
-use unspin_meter::figures::{count, percent, time};
-use unspin_meter::{Layout, add_note};
+use unspin_report::figures::{count, percent, time};
+use unspin_report::{Layout, add_note};
 
 /// The titles. HOLD, UTIL, CON and NOWAIT are those of the other lens, and unknown here.
 const TITLES: &str = "                          HOLD         WAIT\n  LOST   UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)      WAITS \

@@ -5,8 +5,8 @@ use super::report::{BlockedCaller, BlockedReason, OffCpuReport};
 use crate::lens::next::Said;
 use crate::lens::text::{cut, losses, of_whom};
 use std::fmt::Write;
-use unspin_meter::figures::{count, spoken_percent, time};
-use unspin_meter::{Layout, add_note};
+use unspin_report::figures::{count, spoken_percent, time};
+use unspin_report::{Layout, add_note};
 
 const TITLES: &str = "  TIME    SHARE      COUNT    MAX  STATE AND REASON\n";
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use unspin_meter::{Class, Image, Key, Record, RecordKind, Snapshot, Stack};
+use unspin_wire::{Class, Image, Key, Record, RecordKind, Snapshot, Stack};
 
 /// A use or an initialisation in a process.
 #[derive(Clone, Copy, Debug)]
@@ -209,7 +209,7 @@ pub fn first_path(modules: &[u8]) -> &Path {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use unspin_meter::{FirstUse, Invocation, Level, Unrecorded, Window};
+    use unspin_wire::{FirstUse, Invocation, Level, Unrecorded, Window};
 
     fn image(pid: u32, parent: u32, since: u64, rows: &[(Key, u64, u64)]) -> Image {
         let record = |&(key, born, latest): &(Key, u64, u64)| {

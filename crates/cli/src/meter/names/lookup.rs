@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
-use unspin_meter::{Image, Key, Snapshot};
 use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
 use unspin_sys::printable;
+use unspin_wire::{Image, Key, Snapshot};
 
 /// Finds names and caches them, for all snapshots of one recording.
 #[derive(Default)]

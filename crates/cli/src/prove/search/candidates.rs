@@ -165,7 +165,7 @@ mod tests {
         let site = |(index, name): (usize, &&str)| SitePick {
             name: (*name).into(),
             place: None,
-            kind: unspin_meter::RecordKind::Epoll,
+            kind: unspin_wire::RecordKind::Epoll,
             waits: 20_000,
             short: 19_000,
             median_s: 48e-6,

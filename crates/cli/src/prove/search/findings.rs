@@ -2,7 +2,8 @@
 
 use super::super::metering::Metering;
 use serde::Serialize;
-use unspin_meter::{Finding, Lock, MeterReport, RecordKind};
+use unspin_report::{Finding, Lock, MeterReport};
+use unspin_wire::RecordKind;
 
 /// Minimum share of wall-clock time × CPUs that a lock must cost: smaller gains are within the noise of most machines.
 pub const WORTH: f64 = 0.01;
@@ -69,7 +70,7 @@ impl Findings {
         let lost = |kinds: &[RecordKind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
         let kept = report.locks.iter().filter(|lock| lock.property.is_some());
         let by_design = || report.waits.iter().filter(|wait| wait.is_by_design());
-        let waits = |what: fn(&unspin_meter::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
+        let waits = |what: fn(&unspin_report::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
         let by_design_s = waits(|row| row.waited);
         let mutexes = report.locks.iter().filter(|lock| is_mutex(lock));
         let worst = mutexes.clone().max_by(|a, b| mutex_lost(a).total_cmp(&mutex_lost(b)));

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::options;
 use serde::Serialize;
 use std::time::Duration;
-use unspin_meter::WORTH_IT;
+use unspin_report::WORTH_IT;
 use unspin_stats::precision::least_detectable_effect;
 use unspin_stats::{Quantity, effect};
 

@@ -4,7 +4,7 @@ use super::super::metering::Metering;
 use super::findings::{WORTH, capacity, is_mutex, mutex_lost};
 use crate::plan::Located;
 use serde::Serialize;
-use unspin_meter::{Cause, Lock};
+use unspin_report::{Cause, Lock};
 use unspin_stats::Quantity;
 
 /// Maximum number of locks that are tried one by one.

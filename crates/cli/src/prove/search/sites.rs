@@ -4,7 +4,8 @@ use super::super::metering::Metering;
 use crate::plan::Located;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use unspin_meter::{RecordKind, WaitRow, Waiter};
+use unspin_report::{WaitRow, Waiter};
+use unspin_wire::RecordKind;
 
 /// Minimum share of the wall-clock time that polling at a call site must be able to save. A wait that ends sooner
 /// shortens the run by that time at most, on any number of CPUs: so it is not a share of wall-clock time × CPUs.
@@ -25,6 +26,7 @@ pub struct SitePick {
     /// Its place in the report.
     pub place: Option<String>,
     /// What it waits for; if several things, the one with the longest time.
+    #[serde(with = "unspin_report::serial::RecordKind")]
     pub kind: RecordKind,
     /// Calls that waited.
     pub waits: u64,
@@ -152,7 +154,7 @@ mod tests {
         let waiter = |place: Option<&str>| Waiter {
             row: row(60e-6, 0.001),
             place: place.map(str::to_owned),
-            times: unspin_meter::Times::default(),
+            times: unspin_report::Times::default(),
         };
         let (first, second) = (waiter(None), waiter(Some("first seen from main")));
         let site = pick(&[(RecordKind::Semaphore, &first), (RecordKind::Semaphore, &second)], 1.0, &[]);

@@ -4,8 +4,8 @@ use super::super::format::share_of;
 use super::findings::{Findings, WORTH};
 use super::picks::Pick;
 use super::sites::Polling;
-use unspin_meter::figures::time;
-use unspin_meter::{Cause, Finding};
+use unspin_report::figures::time;
+use unspin_report::{Cause, Finding};
 
 /// Minimum share of wall-clock time × CPUs for a sentence.
 const NOTABLE: f64 = 0.1;
@@ -343,7 +343,7 @@ mod tests {
         let site = super::super::SitePick {
             name: "f+0x2d".into(),
             place: None,
-            kind: unspin_meter::RecordKind::Poll,
+            kind: unspin_wire::RecordKind::Poll,
             waits: 1000,
             short: 900,
             median_s: 50e-6,

@@ -9,7 +9,7 @@ use super::search;
 use crate::program::NEEDS_AN_END;
 use crate::shell;
 use std::fmt::{self, Formatter};
-use unspin_meter::Cause;
+use unspin_report::Cause;
 
 /// Prints why nothing was compared, the findings, and what to do next.
 pub fn write(f: &mut Formatter<'_>, report: &Report, metered: &Metered, why: EndedEarly) -> fmt::Result {

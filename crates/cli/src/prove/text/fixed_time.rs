@@ -5,8 +5,8 @@ use super::super::report::Report;
 use super::super::service::Service;
 use std::ffi::OsString;
 use std::fmt::{self, Formatter};
-use unspin_meter::figures::time;
-use unspin_meter::{shell_line, stated_time};
+use unspin_report::figures::time;
+use unspin_report::{shell_line, stated_time};
 use unspin_stats::{Metric, Verdict};
 
 /// The runs of all candidates differ by this share at most, if nothing else tells that their time is fixed.

@@ -6,8 +6,8 @@ use super::super::report::Report;
 use super::{Detail, head};
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_meter::figures::{number, percent, time};
-use unspin_meter::{Lock, LockId, MeterReport as LockReport, ReportComparison};
+use unspin_report::figures::{number, percent, time};
+use unspin_report::{Lock, LockId, MeterReport as LockReport, ReportComparison};
 
 /// Number of locks that are shown: those with the most lost time under any configuration.
 const SHOWN: usize = 6;
@@ -150,7 +150,8 @@ fn worst(mut reports: Vec<LockReport>) -> (Vec<LockReport>, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_meter::{Counts, Image, Key, Name, RecordKind, Snapshot, Window};
+    use unspin_report::Name;
+    use unspin_wire::{Counts, Image, Key, RecordKind, Snapshot, Window};
 
     /// A recording of one second with a pool: a mutex in 50 groups, and a condition that is used as a lock in some.
     fn report(conditions: usize) -> LockReport {

@@ -6,8 +6,8 @@ use super::super::report::Report;
 use super::super::run_queues::{JudgedRunQueue, judged};
 use crate::shell;
 use std::fmt::{self, Formatter};
-use unspin_meter::MeterReport;
-use unspin_meter::figures::{number, spoken_percent};
+use unspin_report::MeterReport;
+use unspin_report::figures::{number, spoken_percent};
 use unspin_runqueue::lock::LOCK_NAME;
 use unspin_stats::Verdict;
 

@@ -5,10 +5,10 @@ use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, causes};
 use crate::engine::Engine;
 use std::fmt::{self, Formatter};
-use unspin_meter::figures::time;
-use unspin_meter::{RecordKind, WakeUpCost};
+use unspin_report::figures::time;
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 use unspin_stats::{Quantity, three_digits};
+use unspin_wire::{RecordKind, WakeUpCost};
 
 /// Maximum number of call sites that are shown.
 const SITES: usize = 4;

@@ -5,7 +5,7 @@ use super::super::report::Report;
 use super::super::waits::{JudgedSite, SiteRun, Unpolled};
 use super::head;
 use std::fmt::{self, Formatter};
-use unspin_meter::figures::time;
+use unspin_report::figures::time;
 
 /// Prints the table, and why a candidate did not poll.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {

@@ -9,8 +9,9 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use unspin_meter::figures::{count, percent, time};
-use unspin_meter::{RecordKind, Times};
+use unspin_report::Times;
+use unspin_report::figures::{count, percent, time};
+use unspin_wire::RecordKind;
 
 /// Maximum number of holders that are shown.
 const HOLDERS: usize = 8;

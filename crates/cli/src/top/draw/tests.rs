@@ -84,7 +84,7 @@ fn unknown_short_waits_are_dashes() {
         let mut shown = reading(11, 3);
         let lately = shown.lately.as_mut().unwrap();
         match report {
-            "counted" => lately.level = unspin_meter::Level::Counts,
+            "counted" => lately.level = unspin_wire::Level::Counts,
             _ => lately.wake_up = None,
         }
         state.show(shown);
@@ -188,7 +188,7 @@ fn unmeasured_times_are_dashes() {
     let mut state = state(3);
     let mut counted = reading(11, 3);
     let report = counted.lately.as_mut().unwrap();
-    report.level = unspin_meter::Level::Counts;
+    report.level = unspin_wire::Level::Counts;
     report.locks.iter_mut().for_each(|lock| lock.row.timed = 0);
     state.show(counted);
     let picture = picture(&mut state, 120, 8);

@@ -6,9 +6,9 @@ use crate::sem::Op;
 use crate::sem::fast::{self, FastPathError};
 use crate::thread::{OutermostSection, Thread};
 use crate::time;
-use unspin_meter::Event;
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag::SEM_UNDO};
+use unspin_wire::Event;
 
 /// One operation on one semaphore without waiters, of a set in the thread's cache: a compare-and-swap within a
 /// read-side section. It calls no function, so that the hook into which it is inlined need not save registers. All

@@ -28,11 +28,11 @@ use crate::thread::Thread;
 use crate::time;
 use crate::waiting::{self, CallerBuffers, WaitResult, WaitTarget};
 use core::mem::MaybeUninit;
-use unspin_meter::Event;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::ipc::Sembuf;
 use unspin_sys::limits::SemLimits;
 use unspin_sys::{Errno, clock, fault, ipc};
+use unspin_wire::Event;
 
 /// The default SEMOPM. For shorter vectors the current limit need not be read.
 const USUAL_SEMOPM: usize = 500;

@@ -1,0 +1,80 @@
+//! The report on a recording of `unspin-wire`: locks by time lost, their callers, waits, findings, and what to do next.
+//! As text, as the Lockmeter table of 2001, as JSON, as a profile. Nothing runs here, and no clock is read.
+//!
+//! ```
+//! use unspin_report::MeterReport;
+//! use unspin_wire::{AttemptOutcome, Config, Key, RecordKind, Recording, Sample};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let recording = Recording::create(&folder.path().join("run"), Config::default())?;
+//! let table = recording.claim().expect("there is room");
+//! let key = Key::new(RecordKind::Engine, 1, 2);
+//! table.record(key, &Sample { outcome: AttemptOutcome::Spun, hold: 700, spun: 4_000, slept: 0 });
+//! recording.release(table, None);
+//! recording.finish(None);
+//!
+//! let names = |_: &_, _: &_| Some(("queue lock".to_string(), "push".to_string()).into());
+//! let report = MeterReport::from_recording(&recording, &names);
+//! assert_eq!(report.locks[0].row.name, "queue lock");
+//! assert_eq!(report.total.spun, 1);
+//! println!("{report}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
+mod advice;
+mod command;
+mod comparison;
+mod deadlock;
+mod disturbance;
+pub mod figures;
+mod filter;
+mod finding;
+mod fold;
+#[cfg(test)]
+mod hartner_2001;
+mod layout;
+mod line;
+mod lock;
+mod lock_id;
+mod lockmeter;
+mod name;
+mod notes;
+mod paragraph;
+pub mod pprof;
+mod process;
+mod report;
+mod row;
+pub mod serial;
+mod shell;
+mod stated_time;
+mod sum;
+mod text;
+mod times;
+mod used_as_lock;
+mod wait;
+mod wait_text;
+mod wakes;
+
+pub use self::{
+    comparison::ReportComparison,
+    deadlock::{Deadlock, DeadlockedThread},
+    disturbance::describe_disturbance,
+    filter::{Filter, LeftOut, Pattern},
+    finding::{Cause, Finding, WORTH_IT},
+    fold::Fold,
+    layout::{COLUMNS, Layout},
+    lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty},
+    lock_id::LockId,
+    name::{Name, Names},
+    paragraph::add_note,
+    process::{Blocked, LockInUse, Process, ThreadTimes},
+    report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
+    row::Row,
+    shell::line as shell_line,
+    stated_time::stated_time,
+    times::{TimeRange, Times},
+    wait::{Wait, WaitRow, Waiter},
+    wakes::{Waker, Wakes, WokenThreads},
+};

@@ -1,0 +1,3 @@
+//! Recordings.
+
+mod recording;
