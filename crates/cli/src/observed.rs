@@ -3,11 +3,8 @@
 //! A thread of its own reads the rings, a hundred times a second: with the priority of a real-time thread where that is
 //! permitted, because the storm that it observes would otherwise keep it from the CPUs until the rings are full.
 
-use crate::error::Error;
-use crate::ignored_signals::without_ignored;
 use crate::meter::relay::Relay;
 use crate::options::ObserveOptions;
-use crate::program::Program;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::process::Command;
 use std::sync::Arc;
@@ -15,6 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
+use unspin_launch::error::Error;
+use unspin_launch::ignored_signals::without_ignored;
+use unspin_launch::program::Program;
 use unspin_sys::child::{self, End};
 use unspin_sys::process::{Liveness, ThreadGroup};
 use unspin_sys::{clock, sched};

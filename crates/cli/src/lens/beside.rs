@@ -5,8 +5,8 @@ use super::lenses::{Chosen, LeftOut, Lenses};
 use super::reports::Reports;
 use crate::observed::Reader;
 use crate::options::MeterOptions;
-use crate::stderr;
 use std::time::Instant;
+use unspin_launch::stderr;
 
 /// The kernel's events, while the preload library records the same program.
 pub struct LensesBeside {

@@ -5,11 +5,11 @@ use super::futex::{FutexLens, FutexReport};
 use super::kernel::{KernelLens, KernelReport};
 use super::off_cpu::{OffCpuLens, OffCpuReport};
 use super::reports::Reports;
-use crate::error::Error;
 use crate::observed::{self, Sink, failed};
 use crate::options::{Lens, MeterOptions, ObserveOptions};
-use crate::stderr;
 use std::ops::Range;
+use unspin_launch::error::Error;
+use unspin_launch::stderr;
 use unspin_symbols::Symbols;
 use unspin_trace::{Config, Event, KernelSymbols, Payload, Record, RingSize, Sample, Session, Stacks};
 

@@ -26,20 +26,20 @@ pub use futex::FutexRow;
 pub use kernel::KernelRow;
 pub use off_cpu::OffCpuReport;
 
-use crate::engine::Engine;
-use crate::error::Error;
 use crate::meter::outputs::{self, json};
 use crate::meter::running;
 use crate::observed::{self, Observation};
 use crate::options::{Format, Lens, MeterOptions};
-use crate::program::{Program, inheriting};
-use crate::stderr;
 use conditions::Conditions;
 use lenses::{Chosen, LeftOut};
 use reports::Reports;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
+use unspin_launch::engine::Engine;
+use unspin_launch::error::Error;
+use unspin_launch::program::{Program, inheriting};
+use unspin_launch::stderr;
 use unspin_meter::{SCHEMA, SCHEMA_VERSION};
 
 /// Whether the preload library is to record.

@@ -1,12 +1,12 @@
 //! What is observed, in the commands that reports suggest.
 
 use crate::options::ObserveOptions;
-use crate::program::Program;
-use crate::reach;
-use crate::runtime::Runtime;
-use crate::shell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use unspin_launch::program::Program;
+use unspin_launch::reach;
+use unspin_launch::runtime::Runtime;
+use unspin_launch::shell;
 use unspin_sys::creds::Creds;
 
 /// What is observed: the part of a command line behind the options.

@@ -1,14 +1,14 @@
 //! `unspin report --leftovers`: recordings of runs that were killed.
 
 use super::recorded_program::{RECORDING, processes_with};
-use crate::error::Error;
-use crate::shell::on_one_line;
-use crate::{scratch, stdout};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use unspin_launch::error::Error;
+use unspin_launch::shell::on_one_line;
+use unspin_launch::{scratch, stdout};
 use unspin_meter::{Recording, shell_line};
 use unspin_sys::creds::Creds;
 

@@ -2,13 +2,14 @@
 //! started, and the libraries with which it starts. A mutex may be in a program that a script starts, or in a library
 //! that is opened later.
 
-use super::names::{Names, is_library_of_system};
-use crate::plan::Closure;
-use crate::program::Program;
+use super::names::Names;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use unspin_launch::plan::Closure;
+use unspin_launch::program::Program;
+use unspin_launch::system_code::is_library_of_system;
 use unspin_meter::{Image, Key, MeterReport, Name, RecordKind};
 
 /// The name of a lock, and its origin.

@@ -16,14 +16,10 @@ pub mod running;
 pub mod threads;
 pub mod wakeup;
 
-use crate::error::Error;
 use crate::lens;
 use crate::lens::beside::LensesBeside;
 use crate::lens::reports::Reports;
 use crate::options::{self, ViewOptions};
-use crate::program::inheriting;
-use crate::runtime::Runtime;
-use crate::{outfile, stderr};
 use names::Lookup;
 use outputs::Results;
 use recorded_program::RecordedProgram;
@@ -31,6 +27,10 @@ use report_guard::ReportGuard;
 use report_progress::ReportProgress;
 use std::path::Path;
 use std::process::ExitCode;
+use unspin_launch::error::Error;
+use unspin_launch::program::inheriting;
+use unspin_launch::runtime::Runtime;
+use unspin_launch::{outfile, stderr};
 use unspin_meter::{Recording, Snapshot, add_note};
 use unspin_sys::child::End;
 

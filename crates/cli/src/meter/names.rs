@@ -18,7 +18,6 @@ mod through;
 mod words;
 
 pub use lookup::{FileAddress, Lookup};
-pub use words::{is_library_of_system, is_of_system};
 
 use first_uses::{CallSite, FirstUses, Group, Use};
 use history::{History, RecordedUse};

@@ -4,11 +4,11 @@ use super::observer::has_filter;
 use super::recorded_program::{RecordedProgram, processes_with};
 use crate::lens::next::{self, Next, Step};
 use crate::lens::subject::Subject;
-use crate::program::NEEDS_AN_END;
-use crate::programs_run;
-use crate::shell;
 use std::ffi::OsString;
 use std::path::Path;
+use unspin_launch::program::NEEDS_AN_END;
+use unspin_launch::programs_run;
+use unspin_launch::shell;
 use unspin_meter::{Recording, Snapshot};
 use unspin_sys::child::End;
 

@@ -1,11 +1,11 @@
 //! Finds out why a program records nothing.
 
-use crate::library;
-use crate::programs_run::{HAND_ON, ProgramsRun, Reach, Start, processes};
-use crate::reach;
-use crate::runtime::Runtime;
 use std::fs;
 use std::path::{Path, PathBuf};
+use unspin_launch::library;
+use unspin_launch::programs_run::{HAND_ON, ProgramsRun, Reach, Start, processes};
+use unspin_launch::reach;
+use unspin_launch::runtime::Runtime;
 use unspin_meter::{Event, Recording, Snapshot};
 use unspin_sys::creds::Creds;
 

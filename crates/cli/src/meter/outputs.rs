@@ -3,14 +3,14 @@
 use super::lock_files::LockFiles;
 use super::names::{Lookup, Names, Parts};
 use super::threads;
-use crate::error::Error;
 use crate::lens::reports::Reports;
 use crate::options::{Format, ViewOptions};
-use crate::{outfile, stderr};
 use regex::Regex;
 use serde::Serialize;
 use std::os::fd::AsFd;
 use std::path::Path;
+use unspin_launch::error::Error;
+use unspin_launch::{outfile, stderr};
 use unspin_meter::{Filter, Fold, Image, Key, Layout, MeterReport, Pattern, ReportOptions, Snapshot, pprof};
 use unspin_sys::printable;
 

@@ -3,22 +3,22 @@
 use super::relay::Relay;
 use super::running::Running;
 use super::wakeup;
-use crate::arena;
-use crate::engine::Engine;
-use crate::environment::Environment;
-use crate::error::Error;
-use crate::library;
 use crate::options;
-use crate::plan::{Compiled, NamesFrom, RunTally};
-use crate::program::Program;
-use crate::run;
-use crate::run_queue_program;
-use crate::scratch::{self, Scratch};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use unspin_launch::arena;
+use unspin_launch::engine::Engine;
+use unspin_launch::environment::Environment;
+use unspin_launch::error::Error;
+use unspin_launch::library;
+use unspin_launch::plan::{Compiled, NamesFrom, RunTally};
+use unspin_launch::program::Program;
+use unspin_launch::replace::Replace;
+use unspin_launch::run_queue_program;
+use unspin_launch::scratch::{self, Scratch};
 use unspin_meter::{Config, Invocation, MAX_PAGES, Reason, Recording};
 use unspin_sys::creds::Creds;
 
@@ -47,10 +47,11 @@ impl RecordedProgram {
     /// Finds the program and creates the recording, in memory.
     pub fn new(options: &options::RecordOptions) -> Result<RecordedProgram, Error> {
         let arena = arena::of(Some(options.sysv), options.arena.as_deref()).map_err(Error::Usage)?;
-        let program = run_queue_program::find(&options.command, options.replace.runqueue)?;
-        let plan = options.replace.compile(&program)?;
+        let replace = Replace::from(&options.replace);
+        let program = run_queue_program::find(&options.command, replace.run_queue)?;
+        let plan = replace.compile(&program)?;
         let library = library::unpack()?;
-        run::try_arena(options.sysv, arena.as_deref())?;
+        arena::try_open(options.sysv, arena.as_deref())?;
         // Before there is a folder: it may take a while, and a signal meanwhile would leave the folder.
         wakeup::determine(options.level)?;
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;

@@ -4,14 +4,14 @@
 //! them to report. A signal that is sent only to unspin is meant for the program and is relayed. So is SIGHUP when the
 //! terminal hangs up, because the kernel sends it only to the session leader, which may be unspin.
 
-use crate::error::Error;
-use crate::ignored_signals::without_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::Builder;
+use unspin_launch::error::Error;
+use unspin_launch::ignored_signals::without_ignored;
 use unspin_sys::child::{self, Signal};
 
 /// The signals that are relayed.

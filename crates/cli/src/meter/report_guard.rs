@@ -1,7 +1,6 @@
 //! Signals between the end of the program and the end of its report.
 
 use super::relay::Relay;
-use crate::{shell, stderr};
 use signal_hook::low_level::signal_name;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,6 +9,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
+use unspin_launch::{shell, stderr};
 
 /// Keeps the recording if a signal ends the report, and says where it is.
 pub struct ReportGuard {

@@ -1,12 +1,12 @@
 //! The progress of a report that takes long: on a terminal a line that changes, otherwise a line from time to time.
 
-use crate::stderr;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
+use unspin_launch::stderr;
 
 /// Time before the first line: most reports are ready by then.
 const FIRST: Duration = Duration::from_secs(2);

@@ -6,10 +6,10 @@ use super::recorded_program::RecordedProgram;
 use super::relay::Relay;
 use super::report_guard::ReportGuard;
 use super::threads::Threads;
-use crate::error::Error;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_meter::Snapshot;
 use unspin_sys::child::{self, End, Ended};
 

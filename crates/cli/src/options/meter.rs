@@ -2,12 +2,12 @@
 
 use super::size::bytes;
 use super::{ObserveOptions, Replace};
-use crate::engine::{self, Engine};
 use clap::{ArgGroup, Args, ValueEnum};
 use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::engine::Engine;
 use unspin_meter::{COLUMNS, Level};
 
 const METER_HELP: &str = "\
@@ -143,7 +143,7 @@ pub struct RecordOptions {
     pub size: Option<u64>,
 
     /// Use this engine for System V IPC, and record also the engine's locks
-    #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = engine::parser())]
+    #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = super::engine::parser())]
     pub sysv: Engine,
 
     /// The arena: the file that holds the engine's objects [default: that of `unspin run`]

@@ -6,19 +6,19 @@ mod samples;
 mod spin;
 mod table;
 
-use crate::error::Error;
 use crate::meter::running;
 use crate::observed::{self, Observation, Sink};
 use crate::options::ProfileOptions;
-use crate::program::{Program, inheriting};
-use crate::scratch::{self, Scratch};
-use crate::{outfile, stderr};
 use frames::Frames;
 use samples::{Samples, Spaces};
 use std::fs::{self, File};
 use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
 use table::{Layout, Table};
+use unspin_launch::error::Error;
+use unspin_launch::program::{Program, inheriting};
+use unspin_launch::scratch::{self, Scratch};
+use unspin_launch::{outfile, stderr};
 use unspin_meter::pprof;
 use unspin_sys::creds::Creds;
 use unspin_trace::{

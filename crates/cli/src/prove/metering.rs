@@ -7,6 +7,7 @@ use super::conditions::Disturbance;
 use super::monitor::RunMonitor;
 use super::runner::{Limit, RunEnd, Runner, Trial};
 use super::setup::Setup;
+use crate::located;
 use crate::meter::disturbance::SHORTEST;
 use crate::meter::names::Lookup;
 use crate::meter::notes;
@@ -15,11 +16,11 @@ use crate::meter::outputs::Results;
 use crate::meter::threads::Threads;
 use crate::meter::wakeup;
 use crate::options::ViewOptions;
-use crate::plan::Located;
-use crate::runtime::Runtime;
 use serde::Serialize;
 use std::fs;
 use std::time::{Duration, Instant};
+use unspin_launch::plan::Located;
+use unspin_launch::runtime::Runtime;
 use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
 
 /// A metered run.
@@ -125,12 +126,12 @@ pub fn meter_as_far_as_possible(
 impl Metering {
     /// The places by which the preload library identifies the locks of the report.
     pub fn located(&self) -> Vec<Located> {
-        Located::all(&self.snapshot, &self.lookup)
+        located::mutexes(&self.snapshot, &self.lookup)
     }
 
     /// The places by which the preload library identifies the call sites of the report's waits.
     pub fn call_sites(&self) -> Vec<Located> {
-        Located::sites(&self.snapshot, &self.lookup)
+        located::call_sites(&self.snapshot, &self.lookup)
     }
 
     /// Whether a mutex was used.

@@ -3,11 +3,11 @@
 use super::conditions::{CpuTime, Disturbance};
 use super::duration;
 use super::interrupt::Interrupt;
-use crate::error::Error;
 use std::fmt;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 
 /// A machine on which others use less than this percent is quiet: more than the background of an idle system.
 const QUIET_PERCENT: f64 = 5.0;

@@ -5,9 +5,9 @@ use super::conditions::{CpuTime, Disturbance};
 use super::configuration::Configuration;
 use super::monitor::NoMonitor;
 use super::runner::{Limit, Runner, Trial};
-use crate::error::Error;
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_stats::{
     Analysis, Comparison, Experiment, NextStep, Role, Run, Schedule, SessionPhase, SessionPlan, Settings,
 };

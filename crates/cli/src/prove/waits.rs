@@ -4,9 +4,9 @@ use super::call_sites::{TRIAL, Waits};
 use super::conditions::Disturbance;
 use super::configuration::Configuration;
 use super::locks::Metered;
-use crate::plan::{Compiled, Located};
 use serde::Serialize;
 use std::fs;
+use unspin_launch::plan::{Compiled, Located};
 
 /// The judged waits of one call site in the metered runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]

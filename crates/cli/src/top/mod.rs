@@ -23,8 +23,6 @@ mod termination;
 #[cfg(test)]
 mod testing;
 
-use crate::engine::Engine;
-use crate::error::Error;
 use crate::lens::subject::Subject;
 use crate::meter::notes;
 use crate::meter::outputs::{self, Results};
@@ -32,8 +30,6 @@ use crate::meter::recorded_program::RecordedProgram;
 use crate::meter::running::exit_code;
 use crate::observed::failed;
 use crate::options::{self, ObserveOptions, ViewOptions};
-use crate::runtime::Runtime;
-use crate::stderr::{print, say};
 use event_loop::{EventLoop, ExitReason};
 use lens_tabs::{LensTab, LiveLenses};
 use observe_loop::{Left, ObserveLoop};
@@ -44,6 +40,10 @@ use state::{ProgramState, State};
 use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
+use unspin_launch::engine::Engine;
+use unspin_launch::error::Error;
+use unspin_launch::runtime::Runtime;
+use unspin_launch::stderr::{print, say};
 use unspin_meter::Fold;
 use unspin_sys::child;
 use unspin_sys::printable;
@@ -195,7 +195,7 @@ fn print_results(
     reason: ExitReason,
 ) -> Result<(), Error> {
     if let Some(tail) = output.tail() {
-        let printed = crate::stdout::print(&tail);
+        let printed = unspin_launch::stdout::print(&tail);
         // If the terminal has hung up, an error cannot be shown.
         if !event_loop.hung_up {
             printed?;

@@ -2,10 +2,10 @@
 
 use super::call::{self, Action, Outcome, Scope};
 use super::sums::{Waits, Wakes};
-use crate::error::Error;
 use crate::lens::spaces::{SharedPlace, SpaceId, Spaces, shared_place};
 use crate::observed::{Sink, failed};
 use std::collections::HashMap;
+use unspin_launch::error::Error;
 use unspin_trace::{CallChain, Event, Payload, Record, RunningThread, Session, StackId, Stacks, Tracefs};
 
 /// A futex: what threads wait at.

@@ -3,9 +3,9 @@
 use super::contention::{Contention, Outcome, Unpaired, Wait, Waiter};
 use super::flags::LockFlags;
 use super::sums::Sums;
-use crate::error::Error;
 use crate::observed::{Sink, failed};
 use std::collections::HashMap;
+use unspin_launch::error::Error;
 use unspin_trace::{CallChain, Event, Payload, Record, StackId, Stacks, Tracefs};
 
 /// Indices of the events.

@@ -1,10 +1,10 @@
 //! Follows the states of all threads.
 
 use super::states::{Blocked, Interval, Sleep, State, States};
-use crate::error::Error;
 use crate::lens::spaces::{SpaceId, Spaces};
 use crate::observed::{Sink, failed};
 use std::collections::HashMap;
+use unspin_launch::error::Error;
 use unspin_trace::{
     CallChain, Event, Payload, Record, RunningThread, Session, Stacks, Switch, SystemCall, Tracefs,
 };

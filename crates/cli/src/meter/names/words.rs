@@ -1,5 +1,6 @@
 //! Properties of functions that follow from their names.
 
+use unspin_launch::system_code::{is_library_of_system, is_of_system};
 use unspin_symbols::Frame;
 
 /// Words in the names of functions that only lock, or only initialise a lock, for their caller.
@@ -35,13 +36,6 @@ const WAIT_WORDS: [&str; 13] = [
     "sleep",
 ];
 
-/// Libraries that lock, or initialise locks, for programs.
-const LIBRARIES: [&str; 8] =
-    ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libc++", "libgcc_s", crate::library::NAME];
-
-/// Their namespaces.
-const NAMESPACES: [&str; 4] = ["std::", "__gnu_cxx::", "__gthread_", "boost::"];
-
 /// Crates that sleep on futexes for Rust programs.
 const CRATES: [&str; 3] = ["parking_lot::", "parking_lot_core::", "lock_api::"];
 
@@ -65,17 +59,6 @@ pub fn is_runtime(frame: &Frame) -> bool {
     is_library_of_system(&frame.module)
         || is_of_system(function)
         || CRATES.iter().any(|of| function.starts_with(of))
-}
-
-/// Whether a file of this name is such a library.
-pub fn is_library_of_system(file: &str) -> bool {
-    LIBRARIES.iter().any(|library| file.starts_with(library))
-}
-
-/// Whether a function of this name belongs to such a library, in any file.
-pub fn is_of_system(function: &str) -> bool {
-    let function = function.trim_start_matches('<');
-    NAMESPACES.iter().any(|namespace| function.starts_with(namespace))
 }
 
 /// The words of an identifier, in lower case: of `InstrumentedMutex` as well as `item_lock_init`.

@@ -5,7 +5,7 @@
 
 use crate::cache;
 use crate::error::Error;
-use crate::prove::machine::Machine;
+use crate::machine::Machine;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::sync::OnceLock;

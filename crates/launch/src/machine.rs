@@ -45,6 +45,9 @@ pub struct Build {
 }
 
 impl Build {
+    /// The version and the commit of this binary, in one text.
+    pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMMIT"), ")");
+
     /// This binary.
     pub const THIS: Build = Build { version: env!("CARGO_PKG_VERSION"), commit: env!("UNSPIN_COMMIT") };
 }

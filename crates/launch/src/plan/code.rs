@@ -4,7 +4,7 @@ use super::lock_name::{At, FIRST_USED, Line, Origin};
 use super::place::{Address, By, Place, Span};
 use super::resolve::Found;
 use super::site;
-use crate::meter::names::is_of_system;
+use crate::system_code::is_of_system;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use unspin_symbols::File;

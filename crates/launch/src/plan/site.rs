@@ -152,9 +152,10 @@ const WAITS: [&str; 43] = [
 #[cfg(test)]
 mod tests {
     use super::super::resolve::Resolver;
-    use super::super::testing::Workshop;
+    use super::super::testing;
     use super::*;
     use crate::program::Program;
+    use unspin_e2e::Workshop;
 
     const SOURCE: &str = "
         #include <poll.h>
@@ -174,7 +175,7 @@ mod tests {
     fn compiled(workshop: &Workshop, flags: &[&str]) -> Option<Program> {
         let source = workshop.file("waits.c");
         std::fs::write(&source, SOURCE).unwrap();
-        workshop.program(source.to_str().unwrap(), flags)
+        testing::compile(workshop, source.to_str().unwrap(), flags)
     }
 
     fn sites(program: &Program, name: &str) -> Result<Vec<Place>, String> {

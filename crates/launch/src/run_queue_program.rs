@@ -1,11 +1,22 @@
 //! The program that a command line names together with `--runqueue`.
 
 use crate::error::Error;
-use crate::options::{Command, CommandLine, VolanoModel, VolanoOptions};
 use crate::program::Program;
 use crate::run_queue::{NEEDS_THE_CRATE, RunQueue};
-use clap::Parser;
 use std::ffi::OsString;
+
+/// Options of the workload volano that have a value.
+pub const VOLANO_VALUES: [&str; 10] =
+    ["rooms", "users", "messages", "size", "runs", "model", "runqueue", "workers", "port", "timeout"];
+
+/// Options of the workload volano that have no value.
+pub const VOLANO_FLAGS: [&str; 1] = ["free-running"];
+
+/// What can serve volano's connections.
+pub const VOLANO_MODELS: [&str; 3] = ["threads", TASKS, "tokio"];
+
+/// The model that has a run queue of unspin.
+const TASKS: &str = "tasks";
 
 /// Finds the program that a command line names, whose executors shall have this run queue, if one is given. It may be a
 /// launcher, which the preload library does not reach itself.
@@ -19,7 +30,6 @@ pub fn find(command: &[OsString], run_queue: Option<RunQueue>) -> Result<Program
 /// that have no run queue of unspin, and a volano for which another option determines it.
 fn completed(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     let usage = |text: &str| Err(Error::Usage(text.into()));
-    let words = [OsString::from("unspin")].into_iter().chain(command.iter().cloned());
     let name = command.first().and_then(|name| name.to_str());
     match name {
         Some("volano") => (),
@@ -30,22 +40,56 @@ fn completed(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     }
     let mut whole = command.to_vec();
     // What is wrong with a command line that cannot be parsed, the workload says itself.
-    let Ok(CommandLine { command: Command::Volano(options) }) = CommandLine::try_parse_from(words) else {
-        return Ok(whole);
-    };
-    match options {
-        VolanoOptions { runqueue: Some(own), .. } => usage(&format!(
-            "--runqueue is given to unspin and to volano: leave out `--runqueue {}` behind volano",
-            own.name()
+    let Some(Volano { model, run_queue }) = Volano::parse(&command[1..]) else { return Ok(whole) };
+    match (run_queue, model) {
+        (Some(own), _) => usage(&format!(
+            "--runqueue is given to unspin and to volano: leave out `--runqueue {own}` behind volano"
         )),
-        VolanoOptions { model: Some(VolanoModel::Tasks), .. } => Ok(whole),
-        VolanoOptions { model: Some(model), .. } => {
-            usage(&format!("volano --model {} has no run queue of unspin: use --model tasks", model.name()))
+        (None, Some(TASKS)) => Ok(whole),
+        (None, Some(model)) => {
+            usage(&format!("volano --model {model} has no run queue of unspin: use --model {TASKS}"))
         }
-        VolanoOptions { model: None, .. } => {
-            whole.extend(["--model", "tasks"].map(OsString::from));
+        (None, None) => {
+            whole.extend(["--model", TASKS].map(OsString::from));
             Ok(whole)
         }
+    }
+}
+
+/// The arguments of volano that determine its run queue.
+#[derive(Default)]
+struct Volano<'a> {
+    model: Option<&'a str>,
+    run_queue: Option<&'a str>,
+}
+
+impl Volano<'_> {
+    /// None for arguments that volano refuses, or that make it print its help.
+    fn parse(arguments: &[OsString]) -> Option<Volano<'_>> {
+        let mut volano = Volano::default();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let option = word.to_str()?.strip_prefix("--")?;
+            if VOLANO_FLAGS.contains(&option) {
+                continue;
+            }
+            let (option, value) = match option.split_once('=') {
+                Some(parts) => parts,
+                None => (option, words.next()?.to_str()?),
+            };
+            if !VOLANO_VALUES.contains(&option) {
+                return None;
+            }
+            let (known, allowed): (_, &[&str]) = match option {
+                "model" => (&mut volano.model, &VOLANO_MODELS),
+                "runqueue" => (&mut volano.run_queue, &RunQueue::ALL.map(RunQueue::name)),
+                _ => continue,
+            };
+            if !allowed.contains(&value) || known.replace(value).is_some() {
+                return None;
+            }
+        }
+        Some(volano)
     }
 }
 

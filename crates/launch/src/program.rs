@@ -11,7 +11,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use unspin_sys::creds::Creds;
 use unspin_sys::{child, inherited};
@@ -96,17 +96,11 @@ impl Program {
 
     /// Finds the program, which the preload library need not reach.
     pub fn find_any(command: &[OsString]) -> Result<Program, Error> {
-        let (name, arguments) = command.split_first().expect("clap wants a command");
+        let (name, arguments) =
+            command.split_first().expect("the parser of the command line wants a command");
         if is_workload(name) {
             let arguments = command.to_vec();
-            return Ok(Program {
-                path: ourselves(),
-                name: "unspin".into(),
-                arguments,
-                run_queue: None,
-                account: None,
-                withheld: Vec::new(),
-            });
+            return Ok(Program { name: "unspin".into(), arguments, ..Program::at(&ourselves()) });
         }
         let path = search(name, std::env::var_os("PATH"))?;
         if !reach::executable(&path) {
@@ -117,14 +111,19 @@ impl Program {
             };
             return Err(Error::CannotRun(format!("{}: {why}", path.display())));
         }
-        Ok(Program {
-            path,
-            name: name.clone(),
-            arguments: arguments.to_vec(),
+        Ok(Program { name: name.clone(), arguments: arguments.to_vec(), ..Program::at(&path) })
+    }
+
+    /// The program in a file, without arguments. Does not check the file.
+    pub fn at(file: &Path) -> Program {
+        Program {
+            path: file.to_path_buf(),
+            name: file.as_os_str().to_owned(),
+            arguments: Vec::new(),
             run_queue: None,
             account: None,
             withheld: Vec::new(),
-        })
+        }
     }
 
     /// The command line that finds it.

@@ -1,15 +1,14 @@
-//! The engines by name.
+//! The engines by name, for clap.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use unspin_launch::engine::Engine;
 
-pub use unspin_sysv::Kind as Engine;
-
-/// Parses an engine's name for clap. Clap lists the names in the help and in the error message for an unknown name.
+/// Parses an engine's name. Clap lists the names in the help and in the error message for an unknown name.
 pub fn parser() -> impl TypedValueParser<Value = Engine> {
     names(|_| true)
 }
 
-/// The same for the engines that `prove` judges: all except the control.
+/// Parses the name of an engine that `prove` judges: each except the control.
 pub fn judged_parser() -> impl TypedValueParser<Value = Engine> {
     names(|engine| engine != Engine::Kernel)
 }

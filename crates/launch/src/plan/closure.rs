@@ -1,9 +1,9 @@
 //! The files that are loaded when a program starts.
 
 use crate::environment;
-use crate::meter::names::is_library_of_system;
 use crate::program::Program;
 use crate::reach;
+use crate::system_code::is_library_of_system;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use unspin_symbols::File;
@@ -99,14 +99,7 @@ mod tests {
     #[test]
     fn closure_of_this_program_contains_its_libraries() {
         let path = std::env::current_exe().unwrap();
-        let program = Program {
-            name: path.clone().into_os_string(),
-            path: path.clone(),
-            arguments: Vec::new(),
-            run_queue: None,
-            account: None,
-            withheld: Vec::new(),
-        };
+        let program = Program::at(&path);
         let closure = Closure::of(&program);
         assert_eq!(closure.files[0].path(), path.canonicalize().unwrap());
         assert!(closure.runtime.iter().any(|file| file.name().starts_with("libgcc_s")));

@@ -303,8 +303,9 @@ fn meant(written: &str, names: &HashSet<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::place::By;
-    use super::super::testing::{self, Workshop, program};
+    use super::super::testing;
     use super::*;
+    use unspin_e2e::Workshop;
 
     fn places(program: &Program, name: &str) -> Result<Vec<Place>, String> {
         let resolver = Resolver::new(program);
@@ -317,7 +318,7 @@ mod tests {
         let library = workshop.compile("same_names.c", &library, "libother.so")?;
         let linked = ["-Wl,-rpath,$ORIGIN", library.to_str().unwrap()];
         let path = workshop.compile("same_names.c", &[flags, &linked].concat(), "linked")?;
-        Some((program(&path), library))
+        Some((Program::at(&path), library))
     }
 
     #[test]
@@ -346,12 +347,12 @@ mod tests {
     #[test]
     fn source_line_finds_variables_and_code() {
         let workshop = Workshop::new();
-        let Some(program) = workshop.program("heap_locks.c", &["-g", "-O1"]) else { return };
+        let Some(program) = testing::compile(&workshop, "heap_locks.c", &["-g", "-O1"]) else { return };
         let found = places(&program, "heap_locks.c:18").unwrap();
         assert!(found.iter().any(|place| place.by == By::Init && place.spans.len() == 1), "{found:?}");
         let nothing = places(&program, "heap_locks.c:3").unwrap_err();
         assert!(nothing.starts_with("heap_locks.c:3: no code or variable of "), "{nothing}");
-        let Some(program) = workshop.program("static_locks.c", &["-g", "-O1"]) else { return };
+        let Some(program) = testing::compile(&workshop, "static_locks.c", &["-g", "-O1"]) else { return };
         let found = places(&program, "static_locks.c:4").unwrap();
         assert_eq!(found, places(&program, "cache_lock").unwrap());
         assert_eq!((found[0].by, found.len()), (By::Variable, 1));
@@ -360,7 +361,7 @@ mod tests {
     #[test]
     fn source_line_without_debug_information_is_refused() {
         let workshop = Workshop::new();
-        let Some(program) = workshop.program("static_locks.c", &["-O1"]) else { return };
+        let Some(program) = testing::compile(&workshop, "static_locks.c", &["-O1"]) else { return };
         let error = places(&program, "static_locks.c:4").unwrap_err();
         assert!(
             error.contains("has no debug information, so that no line of static_locks.c is known"),
@@ -387,7 +388,7 @@ mod tests {
         let jobs = "#include <mutex>\nstruct Queue { int size_; std::mutex m_; } jobs;\n\
                     int main() { jobs.m_.lock(); return jobs.size_; }";
         std::fs::write(&source, jobs).unwrap();
-        let Some(program) = workshop.program(source.to_str().unwrap(), &["-g"]) else { return };
+        let Some(program) = testing::compile(&workshop, source.to_str().unwrap(), &["-g"]) else { return };
         assert!(places(&program, "jobs.m_").is_ok());
         for wrong in ["jobs.m", "job.m_", "jobs.mm_"] {
             let error = places(&program, wrong).unwrap_err();
@@ -398,17 +399,19 @@ mod tests {
     #[test]
     fn messages_name_the_program_as_the_user_did() {
         let workshop = Workshop::new();
-        let Some(program) = workshop.program("static_locks.c", &["-g"]) else { return };
+        let Some(program) = testing::compile(&workshop, "static_locks.c", &["-g"]) else { return };
         let link = workshop.file("link");
         std::os::unix::fs::symlink(&program.path, &link).unwrap();
-        let error = places(&testing::program(&link), "nothing").unwrap_err();
+        let error = places(&Program::at(&link), "nothing").unwrap_err();
         assert!(error.contains(&format!(" in {};", link.display())), "{error}");
     }
 
     #[test]
     fn variable_too_small_for_a_mutex_is_refused() {
         let workshop = Workshop::new();
-        let Some(program) = workshop.program("same_names.c", &["-g", "-shared", "-fPIC", "-DOTHER"]) else {
+        let Some(program) =
+            testing::compile(&workshop, "same_names.c", &["-g", "-shared", "-fPIC", "-DOTHER"])
+        else {
             return;
         };
         let error = places(&program, "counter").unwrap_err();
@@ -419,7 +422,7 @@ mod tests {
     #[test]
     fn wrapper_name_finds_the_call_chain() {
         let workshop = Workshop::new();
-        let Some(program) = workshop.program("wrapped_locks.cc", &["-g", "-O1"]) else { return };
+        let Some(program) = testing::compile(&workshop, "wrapped_locks.cc", &["-g", "-O1"]) else { return };
         let found = places(&program, "Journal::Journal ▸ port::Mutex::Mutex").unwrap();
         let own = |place: &&Place| place.spans.iter().all(|span| span.module == program.path);
         let own: Vec<&Place> = found.iter().filter(own).collect();
@@ -436,11 +439,11 @@ mod tests {
     #[test]
     fn call_in_stripped_file_is_found_by_offset() {
         let workshop = Workshop::new();
-        let Some(whole) = workshop.program("heap_locks.c", &["-O1"]) else { return };
+        let Some(whole) = testing::compile(&workshop, "heap_locks.c", &["-O1"]) else { return };
         let call = File::open(&whole.path).unwrap().calls(|name| name == "pthread_mutex_init")[0];
         let name = whole.path.file_name().unwrap().to_string_lossy().into_owned();
         let named = format!("{name}+{:#x}, mutex initialised there", call + 1);
-        let Some(stripped) = workshop.program("heap_locks.c", &["-O1", "-s"]) else { return };
+        let Some(stripped) = testing::compile(&workshop, "heap_locks.c", &["-O1", "-s"]) else { return };
         let found = places(&stripped, &named).unwrap();
         assert!(found[0].by == By::Init && found[0].spans[0].range == (call..call + 1), "{found:?}");
         let error = places(&stripped, &format!("{name}+{:#x}", call + 2)).unwrap_err();
@@ -451,12 +454,12 @@ mod tests {
     #[test]
     fn file_name_that_contains_or_is_one_name() {
         let workshop = Workshop::new();
-        let Some(program) = workshop.program("static_locks.c", &["-O1", "-s"]) else { return };
+        let Some(program) = testing::compile(&workshop, "static_locks.c", &["-O1", "-s"]) else { return };
         let file = workshop.file("this or that");
         std::fs::rename(&program.path, &file).unwrap();
         let call = File::open(&file).unwrap().calls(|name| name == "pthread_mutex_lock")[0];
         let name = format!("mutex first used in this or that+{:#x}", call + 1);
-        assert!(places(&testing::program(&file), &name).is_ok_and(|places| !places.is_empty()));
+        assert!(places(&Program::at(&file), &name).is_ok_and(|places| !places.is_empty()));
     }
 
     #[test]
@@ -464,7 +467,7 @@ mod tests {
         let workshop = Workshop::new();
         let script = workshop.file("script");
         std::fs::write(&script, "#!/bin/sh\nexec ./server\n").unwrap();
-        let error = places(&program(&script), "cache_lock").unwrap_err();
+        let error = places(&Program::at(&script), "cache_lock").unwrap_err();
         assert!(error.starts_with("cache_lock: there is no such lock in /"), "{error}");
         assert!(error.contains(&format!(", which runs the script {}; ", script.display())), "{error}");
         assert!(error.contains("'cache_lock in /path/of/the/file'"), "{error}");
@@ -474,7 +477,7 @@ mod tests {
     fn lock_of_another_file_is_found_by_its_name_and_file() {
         let workshop = Workshop::new();
         let Some(wrapped) = workshop.compile("wrapped_locks.cc", &["-g", "-O1"], "wrapped") else { return };
-        let shell = program(Path::new("/bin/sh"));
+        let shell = Program::at(Path::new("/bin/sh"));
         let name = "Journal::Journal ▸ port::Mutex::Mutex";
         assert!(places(&shell, name).unwrap_err().contains(&format!("'{name} in /path/of/the/file'")));
         let in_file = LockName::new(&format!("{name} in {}", wrapped.display())).unwrap();
@@ -502,7 +505,7 @@ mod tests {
             return;
         };
         let linked = [library.to_str().unwrap(), "-Wl,-rpath,$ORIGIN"];
-        let Some(program) = workshop.program(source.to_str().unwrap(), &linked) else { return };
+        let Some(program) = testing::compile(&workshop, source.to_str().unwrap(), &linked) else { return };
         let name = LockName::new("main ▸ part_new").unwrap();
         let found = Resolver::new(&program).places(&name, Some(&library)).unwrap();
         let modules: Vec<_> = found[0].spans.iter().map(|span| &span.module).collect();
@@ -523,7 +526,7 @@ mod tests {
         let Some(launcher) = workshop.compile(source.to_str().unwrap(), &flags, "launcher") else { return };
         let elsewhere = Workshop::new();
         std::os::unix::fs::symlink(launcher, elsewhere.file("link")).unwrap();
-        let launcher = program(&elsewhere.file("link"));
+        let launcher = Program::at(&elsewhere.file("link"));
         assert!(Resolver::new(&launcher).check_reach(Reach::Mutexes).is_ok(), "the library locks");
         std::fs::remove_file(library).unwrap();
         assert!(Resolver::new(&launcher).check_reach(Reach::Mutexes).is_ok(), "who knows what is missing?");
@@ -534,17 +537,17 @@ mod tests {
         let workshop = Workshop::new();
         let source = workshop.file("plain.c");
         std::fs::write(&source, "int main(void) { return 0; }").unwrap();
-        let Some(plain) = workshop.program(source.to_str().unwrap(), &[]) else { return };
+        let Some(plain) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
         let error = Resolver::new(&plain).check_reach(Reach::Mutexes).unwrap_err();
         assert!(matches!(error, Error::CannotRun(_)), "{error}");
         assert!(error.to_string().contains("plain") || error.to_string().contains("program"), "{error}");
         let locks = "#include <pthread.h>\npthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;\n\
                      int main(void) { return pthread_rwlock_rdlock(&table_lock); }";
         std::fs::write(&source, locks).unwrap();
-        let Some(rwlocks) = workshop.program(source.to_str().unwrap(), &[]) else { return };
+        let Some(rwlocks) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
         let error = Resolver::new(&rwlocks).check_reach(Reach::Mutexes).unwrap_err().to_string();
         assert!(error.contains("read-write locks (pthread_rwlock_t), and unspin replaces only"), "{error}");
-        let shell = program(Path::new("/bin/sh"));
+        let shell = Program::at(Path::new("/bin/sh"));
         assert!(Resolver::new(&shell).check_reach(Reach::Mutexes).is_ok(), "a shell starts others");
     }
 }

@@ -25,6 +25,7 @@ use super::nearest;
 use super::place::{By, Place};
 use super::site_name::SiteName;
 use crate::error::Error;
+use crate::machine::Build;
 use crate::outfile;
 use crate::program::Program;
 use crate::wait_notice::WaitNotice;
@@ -181,7 +182,7 @@ impl PlanFile {
         let written = self.comment.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "\u{fffd}");
         let comment = written.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
         let comment: String = comment.collect();
-        let version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMMIT"), ")");
+        let version = Build::VERSION;
         format!(
             "# A plan of unspin {version} for mutexes and waits; `unspin run {OPTION} FILE COMMAND` applies it.\n\
              {comment}\n{document}"
@@ -414,10 +415,10 @@ fn build(module: &Path) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Workshop, program};
     use super::*;
     use crate::plan::place::Span;
     use crate::plan::policy::WaitPolicy;
+    use unspin_e2e::Workshop;
     use unspin_locks::LockKind;
 
     fn read(workshop: &Workshop, text: &str) -> Result<PlanFile, String> {
@@ -430,7 +431,7 @@ mod tests {
     fn plan(workshop: &Workshop, text: &str) -> Result<Plan, String> {
         let path = workshop.file("plan.toml").display().to_string();
         let ourselves = std::env::current_exe().unwrap();
-        let plan = read(workshop, text)?.plan_for(&program(&ourselves));
+        let plan = read(workshop, text)?.plan_for(&Program::at(&ourselves));
         plan.map_err(|e| {
             e.to_string().replace(&path, "PLAN").replace(&*ourselves.to_string_lossy(), "PROGRAM")
         })
@@ -537,7 +538,7 @@ mod tests {
     #[test]
     fn comment_with_control_characters_is_still_toml() {
         let workshop = Workshop::new();
-        let ourselves = program(&std::env::current_exe().unwrap());
+        let ourselves = Program::at(&std::env::current_exe().unwrap());
         let file = PlanFile::new(&Plan::all(LockKind::Fair), &ourselves, "sh -c 'a\rb\u{1}'\nnext").unwrap();
         assert!(read(&workshop, &file.text()).is_ok(), "{}", file.text());
     }
@@ -545,7 +546,7 @@ mod tests {
     #[test]
     fn written_plan_is_read_back() {
         let workshop = Workshop::new();
-        let ourselves = program(&std::env::current_exe().unwrap());
+        let ourselves = Program::at(&std::env::current_exe().unwrap());
         let module = ourselves.path.canonicalize().unwrap();
         let place = Place { by: By::Init, spans: vec![Span::new(&module, 1..2), Span::new(&module, 8..16)] };
         let (name, origin) = ("queue_new".to_owned(), Some("mutex initialised at queue.c:18".to_owned()));

@@ -1,99 +1,64 @@
 //! Locks and call sites of a recording, with the places that identify them in another run.
 
-use super::place::{Address, By, Place, Span};
 use crate::meter::names::{FileAddress, Lookup, Names, Parts, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Class, Image, Key, Lock, RecordKind, Snapshot, Waiter};
+use unspin_launch::plan::{Address, By, Located, Place, Span};
+use unspin_meter::{Class, Image, Key, RecordKind, Snapshot};
 use unspin_symbols::File;
 
-/// A lock, or the call site of waits, with its name and the places that identify it: a row of a report or of a plan.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Located {
-    /// Its name in the report.
-    pub name: String,
-    /// What the report prints after the name.
-    pub origin: Option<String>,
-    /// Each of these places identifies it. Never empty.
-    pub places: Vec<Place>,
-    /// Number of mutexes of the recording that these places do not tell apart; 0 if unknown.
-    pub mutexes: usize,
-}
-
-impl Located {
-    /// The mutexes of a recording, by the rows of its report (elements of arrays and objects of one origin together).
-    /// Mutexes of which only an address is known, and those in files that have changed since, are left out.
-    pub fn all(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
-        let names = Names::new(snapshot, lookup, Parts::Together);
-        let mut files = Files::default();
-        let mut rows = BTreeMap::<(String, Option<String>), (Vec<Place>, usize)>::new();
-        for image in &snapshot.images {
-            for key in image.rows.keys() {
-                if !matches!(key.kind(), Some(RecordKind::Mutex | RecordKind::Reacquired)) {
-                    continue;
-                }
-                let Some((name, trace)) = names.name(image, key).zip(names.trace(image, key)) else {
-                    continue;
-                };
-                let (places, mutexes) = rows.entry((name.lock, name.origin)).or_default();
-                if let Trace::FirstUsed { mutexes: sharing, .. } = trace {
-                    *mutexes = sharing;
-                }
-                for place in files.places(trace) {
-                    if !places.contains(&place) {
-                        places.push(place);
-                    }
-                }
+/// The mutexes of a recording, by the rows of its report (elements of arrays and objects of one origin together).
+/// Mutexes of which only an address is known, and those in files that have changed since, are left out.
+pub fn mutexes(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
+    let names = Names::new(snapshot, lookup, Parts::Together);
+    let mut files = Files::default();
+    let mut rows = BTreeMap::<(String, Option<String>), (Vec<Place>, usize)>::new();
+    for image in &snapshot.images {
+        for key in image.rows.keys() {
+            if !matches!(key.kind(), Some(RecordKind::Mutex | RecordKind::Reacquired)) {
+                continue;
             }
-        }
-        let located = |((name, origin), (places, mutexes))| Located { name, origin, places, mutexes };
-        rows.into_iter().map(located).filter(|located| !located.places.is_empty()).collect()
-    }
-
-    /// The call sites of the waits of a recording, by the callers that its report names. Those in files that have
-    /// changed since are left out.
-    pub fn sites(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
-        let names = Names::new(snapshot, lookup, Parts::Together);
-        let mut rows = BTreeMap::<(String, Option<String>), Vec<Place>>::new();
-        for image in &snapshot.images {
-            for key in image.rows.keys() {
-                if key.kind().map(RecordKind::class) != Some(Class::Wait) {
-                    continue;
-                }
-                let Some((name, home)) = names.name(image, key).zip(call_of(image, key, lookup)) else {
-                    continue;
-                };
-                let places = rows.entry((name.caller, name.place)).or_default();
-                let span = Span::new(&home.module, home.address..home.address + 1);
-                let place = Place { by: By::Site, spans: vec![span] };
+            let Some((name, trace)) = names.name(image, key).zip(names.trace(image, key)) else {
+                continue;
+            };
+            let (places, mutexes) = rows.entry((name.lock, name.origin)).or_default();
+            if let Trace::FirstUsed { mutexes: sharing, .. } = trace {
+                *mutexes = sharing;
+            }
+            for place in files.places(trace) {
                 if !places.contains(&place) {
                     places.push(place);
                 }
             }
         }
-        rows.into_iter()
-            .map(|((name, origin), places)| Located { name, origin, places, mutexes: 0 })
-            .collect()
     }
+    let located = |((name, origin), (places, mutexes))| Located { name, origin, places, mutexes };
+    rows.into_iter().map(located).filter(|located| !located.places.is_empty()).collect()
+}
 
-    /// Whether it is this caller of a wait in the report.
-    pub fn is_site(&self, waiter: &Waiter) -> bool {
-        self.name == waiter.row.name && self.origin == waiter.place
-    }
-
-    /// Whether it is this row of the report.
-    pub fn is(&self, lock: &Lock) -> bool {
-        self.name == lock.row.name && self.origin == lock.origin
-    }
-
-    /// `cache_lock, static, cache.c:31`: valid after the @ of `--mutex`.
-    pub fn label(&self) -> String {
-        match &self.origin {
-            Some(origin) => format!("{}, {origin}", self.name),
-            None => self.name.clone(),
+/// The call sites of the waits of a recording, by the callers that its report names. Those in files that have
+/// changed since are left out.
+pub fn call_sites(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
+    let names = Names::new(snapshot, lookup, Parts::Together);
+    let mut rows = BTreeMap::<(String, Option<String>), Vec<Place>>::new();
+    for image in &snapshot.images {
+        for key in image.rows.keys() {
+            if key.kind().map(RecordKind::class) != Some(Class::Wait) {
+                continue;
+            }
+            let Some((name, home)) = names.name(image, key).zip(call_of(image, key, lookup)) else {
+                continue;
+            };
+            let places = rows.entry((name.caller, name.place)).or_default();
+            let span = Span::new(&home.module, home.address..home.address + 1);
+            let place = Place { by: By::Site, spans: vec![span] };
+            if !places.contains(&place) {
+                places.push(place);
+            }
         }
     }
+    rows.into_iter().map(|((name, origin), places)| Located { name, origin, places, mutexes: 0 }).collect()
 }
 
 /// The last byte of the call that a row counts, in its file. The address may belong to a later list of modules than the
@@ -149,20 +114,19 @@ fn called(by: By, calls: &[FileAddress]) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use super::super::choice::Choice;
-    use super::super::entry::{Entry, Plan, Which};
-    use super::super::lock_name::LockName;
-    use super::super::resolve::Resolver;
-    use super::super::testing::{Workshop, planned, program, recorded};
     use super::*;
     use crate::meter::outputs::Results;
     use crate::options::ViewOptions;
+    use crate::testing::{planned, recorded};
     use std::os::unix::fs::PermissionsExt;
+    use unspin_e2e::Workshop;
+    use unspin_launch::plan::{Choice, Entry, LockName, Plan, Resolver, Which};
+    use unspin_launch::program::Program;
     use unspin_meter::{MeterReport, MutexProperty};
 
     /// The rows of a recording by name.
     fn located(path: &Path, arguments: &[&str]) -> BTreeMap<String, Located> {
-        let all = Located::all(&recorded(path, arguments), &Lookup::new());
+        let all = mutexes(&recorded(path, arguments), &Lookup::new());
         all.into_iter().map(|located| (located.name.clone(), located)).collect()
     }
 
@@ -172,7 +136,7 @@ mod tests {
 
     /// The names that the recording prints are found in the program's files, at the places that the recording contains.
     fn agrees(path: &Path, located: &BTreeMap<String, Located>) {
-        let program = program(path);
+        let program = Program::at(path);
         let resolver = Resolver::new(&program);
         for located in located.values() {
             for name in [located.label(), located.name.clone()] {
@@ -243,7 +207,7 @@ mod tests {
         let located = located(&path, &[plugin.to_str().unwrap()]);
         assert_eq!(located.keys().collect::<Vec<_>>(), ["plugin_lock", "plugin_new"]);
         assert!(located.values().flat_map(|one| &one.places).all(|place| place.spans[0].module == plugin));
-        let program = program(&path);
+        let program = Program::at(&path);
         let resolver = Resolver::new(&program);
         let name = LockName::new("plugin_lock").unwrap();
         assert!(resolver.places(&name, None).unwrap_err().to_string().contains("there is no such variable"));
@@ -292,9 +256,9 @@ mod tests {
         let module = report(&script, &[]).lock("cache_lock").unwrap().module.clone();
         assert_eq!(module.as_deref(), path.to_str());
         let choice: Choice = format!("fair@cache_lock in {}", module.unwrap()).parse().unwrap();
-        let plan = Plan::chosen(&[choice], &[]).unwrap().compile(&program(&script)).unwrap();
+        let plan = Plan::chosen(&[choice], &[]).unwrap().compile(&Program::at(&script)).unwrap();
         let alone = Plan::chosen(&["fair@cache_lock".parse().unwrap()], &[]).unwrap();
-        assert_eq!(plan.to_string(), alone.compile(&program(&path)).unwrap().to_string());
+        assert_eq!(plan.to_string(), alone.compile(&Program::at(&path)).unwrap().to_string());
     }
 
     #[test]
@@ -332,7 +296,7 @@ mod tests {
         for lock in chains {
             let entry = Entry { kind: unspin_locks::LockKind::Fair, which: Which::Located(lock.clone()) };
             let plan = Plan { mutexes: vec![entry], waits: Vec::new() };
-            let compiled = plan.compile(&program(&path)).unwrap();
+            let compiled = plan.compile(&Program::at(&path)).unwrap();
             let said = planned(&path, &[], &compiled, &workshop.file("plan"));
             assert!(said.lines().any(|line| line.ends_with(" fair")), "{lock:?} {said}");
         }
@@ -341,7 +305,7 @@ mod tests {
     /// In each run another single lock gets another kind than the rest.
     fn are_recognised(path: &Path, arguments: &[&str], workshop: &Workshop) -> Vec<String> {
         let located = located(path, arguments);
-        let program = program(path);
+        let program = Program::at(path);
         let mut alone = Vec::new();
         for lock in located.values() {
             let mut plan = Plan::all(unspin_locks::LockKind::Steal);
@@ -385,7 +349,7 @@ mod tests {
             let mut plan = Plan::default();
             let which = Which::Located(queue.clone());
             plan.mutexes.push(Entry { kind: unspin_locks::LockKind::Fair, which });
-            let compiled = plan.compile(&program(&path)).unwrap();
+            let compiled = plan.compile(&Program::at(&path)).unwrap();
             for run in 0..20 {
                 let order = ["push", "pop"][run % 2];
                 let said = planned(&path, &["50", order], &compiled, &workshop.file("plan"));

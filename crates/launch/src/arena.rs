@@ -1,6 +1,7 @@
 //! The arena that is given on the command line.
 
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::shell;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,14 @@ pub fn check(engine: Option<Engine>, named: Option<&Path>) -> Result<(), String>
         )),
         _ => Ok(()),
     }
+}
+
+/// Opens the arena like the program will, so that an arena that is full, damaged or another user's is reported before
+/// the program starts.
+pub fn try_open(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
+    let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
+    let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
+    opened.map(drop).map_err(|error| Error::arena(&error))
 }
 
 /// The message for an arena that does not exist, with the command that lists those that do.
