@@ -4,26 +4,20 @@
 mod arenas;
 mod dbt1;
 mod hackbench;
-mod lens;
-mod located;
-mod meter;
-mod observed;
 mod options;
-mod profile;
 mod prove;
 mod reproduce;
 mod run;
 mod scale;
 mod semopbench;
 mod server_line;
-#[cfg(test)]
-mod testing;
 mod top;
 mod volano;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
 use unspin_launch::stderr;
+use unspin_observe::{meter, profile};
 use unspin_sys::{fault, stack};
 
 /// Bytes of the stack that every command may use: the parser of the command line alone uses hundreds of KiB.
@@ -40,10 +34,10 @@ fn perform() -> ExitCode {
     let outcome = match CommandLine::read().command {
         Command::Prove(options) => prove::run(&options),
         Command::Scale(options) => scale::run(&options),
-        Command::Meter(options) => meter::run(&options),
-        Command::Report(options) => meter::replay(&options),
+        Command::Meter(options) => meter::run(&(&options).into()),
+        Command::Report(options) => meter::replay(&(&options).into()),
         Command::Top(options) => top::run(&options),
-        Command::Profile(options) => profile::run(&options),
+        Command::Profile(options) => profile::run(&(&options).into()),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
         Command::Hackbench(options) => hackbench::run(&options),

@@ -22,7 +22,7 @@ pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasSh
 pub use dbt1::{Dbt1Mix, Dbt1Options};
 pub use hackbench::{HackbenchOptions, Transport};
 use meter::percent;
-pub use meter::{Format, Lens, MeterOptions, RecordOptions, ReportOptions, ViewOptions};
+pub use meter::{MeterOptions, RecordOptions, ReportOptions};
 pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
 pub use prove::{Choices, JudgedWaits, ProveOptions};
@@ -259,6 +259,8 @@ mod tests {
     use unspin_launch::plan::Choice;
     use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
     use unspin_locks::LockKind;
+    use unspin_observe::lens::next::Step;
+    use unspin_observe::lens::subject::Subject;
 
     #[test]
     fn definition_is_consistent() {
@@ -311,6 +313,41 @@ mod tests {
         assert_eq!(options(false), VOLANO_FLAGS);
         let models = VolanoModel::value_variants().iter().filter_map(VolanoModel::to_possible_value);
         assert_eq!(models.map(|model| model.get_name().to_owned()).collect::<Vec<_>>(), VOLANO_MODELS);
+    }
+
+    /// The parser knows all options, and which of them exclude each other.
+    #[test]
+    fn next_steps_of_lenses_can_be_typed() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let steps = [
+            Step::None,
+            Step::Futex,
+            Step::Kernel,
+            Step::OffCpu,
+            Step::Profile,
+            Step::ProfileUser,
+            Step::ProfileAll,
+            Step::Pthread,
+            Step::KeepMemory,
+            Step::ProveSysv,
+            Step::ProveRunQueue,
+        ];
+        let with_program = Subject::System(vec!["./server".into()]);
+        let volano = Subject::Program(words(&["volano", "--rooms", "2"]));
+        let subjects = [
+            Subject::Program(words(&["./server", "-t"])),
+            volano,
+            Subject::Process(7),
+            Subject::System(Vec::new()),
+            with_program,
+        ];
+        for command in
+            subjects.iter().flat_map(|subject| steps.iter().filter_map(|step| step.command(subject)))
+        {
+            let words = command.split(' ').skip_while(|word| *word != "unspin");
+            let parsed = CommandLine::try_parse_from(words.map(OsString::from));
+            assert!(parsed.is_ok(), "{command}: {}", parsed.err().unwrap());
+        }
     }
 
     #[test]

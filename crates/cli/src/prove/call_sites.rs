@@ -1,13 +1,13 @@
 //! The call sites of a metered run: how many waits each had, and how they ended.
 
 use super::metering::Metering;
-use crate::located::call_of;
-use crate::meter::names::{FileAddress, Names, Parts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unspin_launch::plan::{Located, Place, Span, similar_names};
 use unspin_meter::figures::time;
 use unspin_meter::{Class, Counts, Histogram, Record, RecordKind, Window};
+use unspin_observe::located::call_of;
+use unspin_observe::meter::names::{FileAddress, Names, Parts};
 
 /// A call site that waited, or that locked a mutex.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! The report as JSON, with a versioned schema.
 
 use super::budget::Shortfall;
-use super::conditions::Disturbance;
 use super::locks::Locks;
 use super::report::{CpuShares, Report};
 use super::run_queues::{self, JudgedRunQueue};
@@ -17,6 +16,7 @@ use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::outfile;
 use unspin_launch::run_queue::RunQueue;
+use unspin_observe::disturbance::Disturbance;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
 /// The number after the slash is increased when a field changes its meaning or is removed. New fields may be added

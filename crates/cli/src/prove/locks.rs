@@ -2,7 +2,6 @@
 
 use super::budget::TimeBudget;
 use super::call_sites::CallSites;
-use super::conditions::Disturbance;
 use super::configuration::Configuration;
 use super::metering::{EndedEarly, Metering, meter, meter_as_far_as_possible};
 use super::requested::Requested;
@@ -16,6 +15,7 @@ use unspin_launch::error::Error;
 use unspin_launch::plan::Located;
 use unspin_launch::run_queue;
 use unspin_meter::{Lock, LockId, MeterReport, RecordKind, Row};
+use unspin_observe::disturbance::Disturbance;
 use unspin_runqueue::lock::LOCK_NAME;
 
 /// A metered run after the rounds ends at this many times the candidate's longest run, and not before

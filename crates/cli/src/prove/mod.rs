@@ -4,7 +4,6 @@ mod attended;
 pub mod budget;
 mod call_sites;
 mod captured_output;
-pub mod conditions;
 pub mod configuration;
 pub mod ending;
 pub mod figure;

@@ -1,7 +1,6 @@
 //! One run of the program: starts it, waits for it or ends it, and measures what it used.
 
 use super::captured_output::CapturedOutput;
-use super::conditions::{CpuTime, Disturbance, kernel_sets};
 pub use super::ending::{Limit, RunEnd};
 use super::figure::Figure;
 use super::full_disk;
@@ -25,6 +24,7 @@ use unspin_launch::plan::RunTally;
 use unspin_launch::program::{Account, Program};
 use unspin_launch::run_queue::{self, RunQueue};
 use unspin_launch::scratch::{self, Scratch};
+use unspin_observe::disturbance::{CpuTime, Disturbance, kernel_sets};
 use unspin_stats::{RunLimit, RunOutcome};
 use unspin_sys::child;
 use unspin_sys::creds::Creds;

@@ -5,9 +5,9 @@ use super::figure::Figure;
 use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
-use crate::profile;
 use std::time::Duration;
 use unspin_launch::error::Error;
+use unspin_observe::profile;
 use unspin_stats::Direction;
 
 /// The report.
