@@ -1,10 +1,10 @@
 //! `unspin volano`: the workload, under its own options.
 
-use crate::error::Error;
 use crate::options;
-use crate::run_queue::RunQueue;
-use crate::stdout;
 use std::process::ExitCode;
+use unspin_launch::error::Error;
+use unspin_launch::run_queue::RunQueue;
+use unspin_launch::stdout;
 use unspin_runqueue::environment_policy;
 use unspin_workloads::volano::{self, Model, Options, Pace};
 

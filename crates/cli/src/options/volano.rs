@@ -1,9 +1,9 @@
 //! The options of `unspin volano`.
 
 use super::duration;
-use crate::run_queue::RunQueue;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
+use unspin_launch::run_queue::RunQueue;
 
 const VOLANO_HELP: &str = "\
 Exit code:
@@ -55,7 +55,7 @@ pub struct VolanoOptions {
     pub model: Option<VolanoModel>,
 
     /// The run queue of --model tasks: one for all workers, or one for each. UNSPIN_RUNQUEUE overrides it [default: percpu]
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = super::run_queue::parser())]
     pub runqueue: Option<RunQueue>,
 
     /// Threads in each of the two processes on which tasks run [default: one for each CPU]
@@ -80,15 +80,4 @@ pub enum VolanoModel {
     Tasks,
     /// Four tasks for each connection, on tokio
     Tokio,
-}
-
-impl VolanoModel {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            VolanoModel::Threads => "threads",
-            VolanoModel::Tasks => "tasks",
-            VolanoModel::Tokio => "tokio",
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! The call sites of a metered run: how many waits each had, and how they ended.
 
 use super::metering::Metering;
-use crate::meter::names::{FileAddress, Names, Parts};
-use crate::plan::{Located, Place, Span, call_of, similar_names};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unspin_launch::plan::{Located, Place, Span, similar_names};
+use unspin_observe::located::call_of;
+use unspin_observe::meter::names::{FileAddress, Names, Parts};
 use unspin_report::figures::time;
 use unspin_wire::{Class, Counts, Histogram, Record, RecordKind, Window};
 

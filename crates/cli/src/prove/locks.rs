@@ -2,19 +2,19 @@
 
 use super::budget::TimeBudget;
 use super::call_sites::CallSites;
-use super::conditions::Disturbance;
 use super::configuration::Configuration;
 use super::metering::{EndedEarly, Metering, meter, meter_as_far_as_possible};
 use super::requested::Requested;
 use super::runner::Runner;
 use super::session::Session;
 use super::setup::Prepared;
-use crate::error::Error;
-use crate::plan::Located;
-use crate::run_queue;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use unspin_launch::error::Error;
+use unspin_launch::plan::Located;
+use unspin_launch::run_queue;
+use unspin_observe::disturbance::Disturbance;
 use unspin_report::{Lock, LockId, MeterReport, Row};
 use unspin_runqueue::lock::LOCK_NAME;
 use unspin_wire::RecordKind;
@@ -293,7 +293,7 @@ fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner
         return Err(Error::Unjudged(format!("{program}: {}{also}", idle.join("; "))));
     }
     for idle in idle {
-        crate::stderr::say(format_args!("{idle}"));
+        unspin_launch::stderr::say(format_args!("{idle}"));
     }
     Ok(())
 }

@@ -5,15 +5,15 @@
 
 use super::service::Service;
 use crate::dbt1::{reported, translated};
-use crate::error::Error;
 use crate::options::{Command, CommandLine, Dbt1Mix, Dbt1Options};
-use crate::program::{Account, Program};
-use crate::scratch::{DBT1, Scratch};
 use clap::Parser;
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use unspin_dbt1::{DatabaseChoice, Prepared, prepare, withheld};
+use unspin_launch::error::Error;
+use unspin_launch::program::{Account, Program};
+use unspin_launch::scratch::{DBT1, Scratch};
 use unspin_report::shell_line;
 use unspin_sys::creds::Creds;
 

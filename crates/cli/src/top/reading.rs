@@ -1,8 +1,8 @@
 //! A reading: the report of one snapshot.
 
 use super::interval;
-use crate::meter::names::{Lookup, Names, Parts};
 use std::collections::HashMap;
+use unspin_observe::meter::names::{Lookup, Names, Parts};
 use unspin_report::{Fold, LockInUse, MeterReport, Name, ReportOptions};
 use unspin_wire::{Image, Key, Snapshot};
 

@@ -1,9 +1,9 @@
 //! The call sites at which polling is tried.
 
 use super::super::metering::Metering;
-use crate::plan::Located;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unspin_launch::plan::Located;
 use unspin_report::{WaitRow, Waiter};
 use unspin_wire::RecordKind;
 
