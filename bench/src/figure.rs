@@ -12,7 +12,7 @@ use unspin_stats::{Direction, Ratio, bootstrap};
 pub struct Figure {
     /// What is measured.
     pub name: &'static str,
-    /// Its unit.
+    /// The row's unit.
     pub unit: &'static str,
     /// Which is better.
     pub direction: Direction,
@@ -51,7 +51,7 @@ pub struct Measured {
 /// All runs of one measurement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Runs {
-    /// Its name in the table.
+    /// The measurement's name in the table.
     pub name: &'static str,
     /// Median of the runs.
     pub median: f64,

@@ -47,7 +47,7 @@ pub fn run(call: Call, effort: &Effort) -> Result<f64, String> {
 
 /// A set of one semaphore, removed when dropped.
 pub struct Set {
-    /// Its id.
+    /// The set's id.
     pub id: c_int,
     key: libc::key_t,
 }

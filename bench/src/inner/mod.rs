@@ -341,7 +341,7 @@ impl EffortOptions {
         if self.times.is_some() { "--times" } else { "--time-ms" }
     }
 
-    /// Its value.
+    /// The option's value.
     pub fn amount(&self) -> u64 {
         self.times.or(self.time_ms).unwrap_or_default()
     }

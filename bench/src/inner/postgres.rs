@@ -77,7 +77,7 @@ impl<'a> Cluster<'a> {
         text.lines().next()?.trim().parse().ok()
     }
 
-    /// Its first line is the server's pid, while one runs.
+    /// The file whose first line is the server's pid, while one runs.
     pub fn pid_file(&self) -> PathBuf {
         self.data().join("postmaster.pid")
     }

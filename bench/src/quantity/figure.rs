@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct QuantityFigure {
     /// What is measured.
     pub name: String,
-    /// Its unit.
+    /// The figure's unit.
     pub unit: &'static str,
     /// The figures, or why there are none.
     #[serde(flatten)]
@@ -50,7 +50,7 @@ pub struct Remark {
     pub name: String,
     /// The figure.
     pub median: f64,
-    /// Its unit, with a space before it.
+    /// The figure's unit, with a space before it.
     pub unit: &'static str,
 }
 

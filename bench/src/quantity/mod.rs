@@ -54,7 +54,7 @@ impl Quantity {
         }
     }
 
-    /// Its values, by repetition.
+    /// The quantity's values, by repetition.
     pub fn values(&self, session: &Session) -> Vec<f64> {
         let both = |a: &Quantity, b: &Quantity, f: fn(f64, f64) -> f64| {
             a.values(session).into_iter().zip(b.values(session)).map(|(a, b)| f(a, b)).collect()

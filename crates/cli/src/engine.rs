@@ -9,7 +9,7 @@ pub fn parser() -> impl TypedValueParser<Value = Engine> {
     names(|_| true)
 }
 
-/// The same for the engines that `prove` judges: all except the control.
+/// Parses the engines that `prove` judges: all except the control.
 pub fn judged_parser() -> impl TypedValueParser<Value = Engine> {
     names(|engine| engine != Engine::Kernel)
 }

@@ -94,9 +94,10 @@ struct Observed<'o> {
 
 /// Maximum time of one wait for the program's end.
 const SLICE: Duration = Duration::from_secs(3600);
-/// The same while the observer holds a pipe open that the program may close, and while it counts the executed programs.
+/// The longest sleep between two looks while the observer holds a pipe open that the program may close, and while it
+/// counts the executed programs.
 const BRIEF_SLICE: Duration = Duration::from_millis(500);
-/// The same at first, and as long as many programs are executed.
+/// The longest sleep between two looks at first, and as long as many programs are executed.
 const FIRST_SLICE: Duration = Duration::from_millis(20);
 /// The kernel's records are read more often than before if they have filled so much of the room for them.
 const FULL: Fullness = Fullness(0.1);

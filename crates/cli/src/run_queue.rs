@@ -40,7 +40,7 @@ impl RunQueue {
         }
     }
 
-    /// Its name on command lines, and in `UNSPIN_RUNQUEUE`.
+    /// The run queue's name on command lines, and in `UNSPIN_RUNQUEUE`.
     pub fn name(self) -> &'static str {
         self.policy().name()
     }

@@ -85,7 +85,7 @@ impl Scratch {
         Ok(Scratch { _lock: lock, folder })
     }
 
-    /// Its path.
+    /// The folder's path.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 /// Characters that only a shell understands, outside single quotes.
 const EXPANDED: &str = "$`";
-/// The same outside all quotes: expansions and redirections.
+/// Characters that a shell expands or redirects by outside all quotes.
 const EXPANDED_BARE: &str = "*?[{~<>#";
 /// Between commands, outside all quotes.
 const CONTROL: &str = ";&|()\n";

@@ -332,7 +332,7 @@ fn interval(ratio: Ratio, decimals: usize, confidence: f64) -> String {
     format!("{confidence} % interval {lower}–{upper}")
 }
 
-/// The same interval in the opposite direction.
+/// The interval of the ratio in the opposite direction.
 fn inverse(ratio: Ratio) -> Ratio {
     Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
 }

@@ -127,7 +127,8 @@ fn ends_in_call(bytes: &[u8]) -> bool {
         || ends_in_call_through_pointer(bytes)
 }
 
-/// The same for `ff /2` but with an operand other than a slot, an address relative to the instruction's.
+/// Whether the bytes end in a call by `ff /2` whose operand is another than a slot, an address relative to the
+/// instruction's.
 fn ends_in_call_through_pointer(bytes: &[u8]) -> bool {
     let from = |length: usize| bytes.len().checked_sub(length).map(|at| &bytes[at..]);
     // ModRM, SIB byte and displacement together are 1 to 6 bytes.

@@ -55,7 +55,7 @@ pub(crate) struct FileId {
     /// When the file was last written, or its inode changed: the inode of a deleted file is reused for the next new
     /// file.
     pub changed: SystemTime,
-    /// Its length in bytes.
+    /// The file's length in bytes.
     pub length: u64,
     /// When its contents were last written, in seconds and nanoseconds since the epoch.
     pub written: (u64, u64),

@@ -57,7 +57,7 @@ impl File {
         File::with_debug_root(path, DEBUG_ROOT)
     }
 
-    /// The same with debug files from another folder.
+    /// Opens the file, with debug files from another folder.
     pub fn with_debug_root(path: &Path, folder: impl Into<PathBuf>) -> Option<File> {
         let opened_as = name_of(path);
         let path = path.canonicalize().ok()?;

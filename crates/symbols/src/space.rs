@@ -38,7 +38,7 @@ pub struct Module {
 /// Distinguishes builds of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Build {
-    /// Its build id, in hexadecimal digits.
+    /// The file's build id, in hexadecimal digits.
     Id(String),
     /// For a file without one: its length, and when it was last written.
     Stamp {
@@ -90,7 +90,7 @@ impl AddressSpace {
         AddressSpace { modules }
     }
 
-    /// The same space, in which the file of a path is called by another name: that of a symbolic link to it.
+    /// This space, in which the file of a path is called by another name: that of a symbolic link to it.
     pub fn with_name(mut self, path: &Path, name: &str) -> AddressSpace {
         for module in self.modules.iter_mut().filter(|module| module.path == path) {
             module.called = Some(name.to_owned());

@@ -15,11 +15,11 @@ pub struct KernelSymbols {
 /// A symbol of the kernel or of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
-    /// Its address.
+    /// The symbol's address.
     pub address: u64,
     /// Bytes to the next symbol.
     pub size: u64,
-    /// Its name.
+    /// The symbol's name.
     pub name: String,
     /// The module that it belongs to; none for the kernel's own.
     pub module: Option<String>,

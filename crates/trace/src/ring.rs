@@ -34,7 +34,7 @@ const EINVAL: i32 = 22;
 pub struct Ring {
     sampler: Sampler,
     config: ParseConfig<Native>,
-    /// Its event: an index into the session's.
+    /// The ring's event: an index into the session's.
     event: usize,
     /// Whether the kernel counts the records that did not fit (since Linux 6.0).
     counts_lost: bool,

@@ -5,11 +5,11 @@ use std::fs;
 /// A thread, and what it was doing when `/proc` was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunningThread {
-    /// Its process.
+    /// The thread's process.
     pub pid: u32,
     /// The thread.
     pub tid: u32,
-    /// Its state, as proc_pid_stat(5) has it: `R`, `S`, `D`, and others.
+    /// The thread's state, as proc_pid_stat(5) has it: `R`, `S`, `D`, and others.
     pub state: char,
     /// The system call in which it is blocked, with its arguments; none if it runs, or if this may not be read.
     pub call: Option<SystemCall>,
@@ -19,9 +19,9 @@ pub struct RunningThread {
 /// interrupted, it is that call, if it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SystemCall {
-    /// Its number.
+    /// The system call's number.
     pub number: u64,
-    /// Its arguments.
+    /// The system call's arguments.
     pub arguments: [u64; 6],
 }
 

@@ -27,7 +27,7 @@ pub struct Tracefs {
 pub struct Tracepoint {
     /// `group:event`
     pub name: String,
-    /// Its number for perf_event_open.
+    /// The event's number for perf_event_open.
     pub id: u64,
     /// The fields that a sample's values hold, in this order.
     pub fields: Vec<Field>,
@@ -88,7 +88,8 @@ impl Tracefs {
     }
 }
 
-/// Its files are root's and readable by their group. `mode=755` would open the folders only.
+/// The error where tracefs hides its files: they are root's and readable by their group. `mode=755` would open the
+/// folders only.
 fn hidden_from_caller(folder: &Path) -> Error {
     let group = Creds::current().gid;
     let remedy = format!(

@@ -111,7 +111,8 @@ pub fn survives_polling(source: &str, args: &[&str]) {
     }
 }
 
-/// The same for any program: `run` prepares it and its environment for a world. Returns the outcome of the bare run.
+/// Asserts that any program answers the same with and without the meter: `run` prepares it and its environment for a
+/// world. Returns the outcome of the bare run.
 pub fn is_the_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
     let bare = run(World::Bare).output();
     assert!(!bare.stdout.is_empty(), "{name} prints nothing: it tests nothing\n{bare}");

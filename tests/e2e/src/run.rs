@@ -127,7 +127,7 @@ impl Run {
         let path = |name: &str| self.directory.path().join(name);
         std::fs::write(path("stdin"), &self.input).expect("the scratch directory takes a file");
         let file = |name: &str| File::create(path(name)).expect("the scratch directory takes a file");
-        // Files, not pipes: a child that outlives the program must not keep us.
+        // Files, not pipes: a pipe would stay open as long as a child that outlives the program.
         self.command
             .stdin(Stdio::from(File::open(path("stdin")).expect("it was just written")))
             .stdout(file("stdout"))
@@ -142,7 +142,7 @@ impl Run {
     fn library(&self) -> PathBuf {
         let Some(user) = self.user else { return preload().to_owned() };
         let directory = self.directory.path();
-        user.owns(directory).expect("who changes the user gives away what he likes");
+        user.owns(directory).expect("root may give a folder to any user");
         let copy = directory.join("libunspin_preload.so");
         std::fs::copy(preload(), &copy).expect("the scratch directory takes a file");
         copy

@@ -12,7 +12,7 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(50);
 /// A program that has ended well.
 #[derive(Debug)]
 pub struct Done {
-    /// Its standard output.
+    /// The child's standard output.
     pub text: String,
     /// CPU time of it and of its children, in seconds.
     pub cpu_s: f64,
@@ -93,7 +93,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Its pid.
+    /// The child's pid.
     pub fn pid(&self) -> u32 {
         self.0.as_ref().map_or(0, Child::id)
     }

@@ -15,7 +15,7 @@ pub struct SpaceId(pub usize);
 pub struct Space {
     /// The process.
     pub pid: u32,
-    /// Its name.
+    /// The process's name.
     pub name: String,
     maps: Arc<Vec<u8>>,
 }

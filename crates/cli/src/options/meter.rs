@@ -119,7 +119,7 @@ pub enum Lens {
 }
 
 impl Lens {
-    /// Its name on the command line.
+    /// The lens's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Lens::Pthread => "pthread",

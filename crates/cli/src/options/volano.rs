@@ -83,7 +83,7 @@ pub enum VolanoModel {
 }
 
 impl VolanoModel {
-    /// Its name on the command line.
+    /// The benchmark's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             VolanoModel::Threads => "threads",

@@ -40,7 +40,7 @@ use unspin_sys::regular;
 /// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
 pub struct PlanFile {
-    /// Its name in error messages.
+    /// The plan's name in error messages.
     path: PathBuf,
     /// The comment lines above it.
     comment: String,
@@ -87,7 +87,7 @@ fn explained(message: &str) -> String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MutexTable {
-    /// Its name; [`EVERY`]: every mutex that no other table names. Without it the table is refused.
+    /// The mutex's name; [`EVERY`]: every mutex that no other table names. Without it the table is refused.
     lock: Option<String>,
     kind: String,
     /// The only file in which the name is looked up.
@@ -102,7 +102,7 @@ struct MutexTable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WaitTable {
-    /// Its name; [`EVERY`]: every wait that no other table names. Without it the table is refused.
+    /// The call site's name; [`EVERY`]: every wait that no other table names. Without it the table is refused.
     site: Option<String>,
     policy: String,
     /// The only file in which the name is looked up.

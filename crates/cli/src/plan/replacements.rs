@@ -87,7 +87,7 @@ impl RunTally {
         })
     }
 
-    /// The same for the user who wanted it to be used.
+    /// The warning for the user of a run queue that no executor of the program used.
     pub fn run_queue_warning(&self, run_queue: RunQueue) -> Option<String> {
         let why = self.without_run_queue(run_queue)?;
         let name = run_queue.name();

@@ -265,7 +265,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The same for a call site.
+    /// The error for a name of a call site that the program does not have.
     fn no_site(&self, name: &SiteName) -> String {
         let ask = "`unspin meter` prints the call sites of a program's waits";
         match name.meaning() {

@@ -36,7 +36,7 @@ impl Workshop {
         unspin_e2e::compile(&from, &options, &path).then_some(path)
     }
 
-    /// The same as a program in which to look names up.
+    /// Compiles the source into a program in which to look names up.
     pub fn program(&self, source: &str, flags: &[&str]) -> Option<Program> {
         self.compile(source, flags, "program").map(|path| program(&path))
     }

@@ -52,12 +52,12 @@ impl TimeBudget {
         TimeBudget { began: Instant::now(), total, rounds, reserve: Duration::ZERO }
     }
 
-    /// The same, with a part at its end in which no round begins.
+    /// This budget with a part at its end in which no round begins.
     pub fn with_reserve(self, reserve: Duration) -> TimeBudget {
         TimeBudget { reserve, ..self }
     }
 
-    /// The same, which begins now.
+    /// This budget, counted from now.
     pub fn restarted(self) -> TimeBudget {
         TimeBudget { began: Instant::now(), ..self }
     }

@@ -11,9 +11,9 @@ use unspin_meter::{Class, Counts, Histogram, Record, RecordKind, Window};
 /// A call site that waited, or that locked a mutex.
 #[derive(Clone, Debug)]
 pub struct CallSite {
-    /// Its name in the report: `worker_loop+0x2d`.
+    /// The call site's name in the report: `worker_loop+0x2d`.
     pub name: String,
-    /// Its place in the report.
+    /// The call site's place in the report.
     pub place: Option<String>,
     /// Whether it locks a mutex, which does not count as a wait.
     pub is_mutex: bool,

@@ -11,10 +11,10 @@ use crate::prove::report::Report;
 
 /// A historical report and its experiment.
 pub trait HistoricalReport {
-    /// Its name on the command line.
+    /// The report's name on the command line.
     fn choice(&self) -> ReportChoice;
 
-    /// The same as text.
+    /// The report's name on the command line as text.
     fn name(&self) -> &'static str;
 
     /// Author, year, and what was replaced.

@@ -10,7 +10,7 @@ use super::row::Row;
 pub struct Outcome<'r> {
     /// The report.
     pub report: &'r dyn HistoricalReport,
-    /// Its published comparisons.
+    /// The report's published comparisons.
     pub published: Vec<Published>,
     /// What they prove.
     pub evidence: Vec<Evidence>,

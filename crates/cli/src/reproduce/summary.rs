@@ -14,7 +14,7 @@ struct Line {
     name: String,
     /// Both published sides, their ratio, and whether that is proven.
     published: [String; 3],
-    /// The same of what was measured here.
+    /// What was measured here, in the columns of the published figures.
     here: [String; 3],
 }
 

@@ -67,7 +67,7 @@ const INTERVALS_MS: [u64; 10] = [100, 250, 500, 1000, 2000, 5000, 10_000, 30_000
 pub struct State {
     /// The command line of the program.
     pub command: String,
-    /// Its process id.
+    /// The program's process id.
     pub pid: u32,
     /// The state of the program.
     pub program: ProgramState,

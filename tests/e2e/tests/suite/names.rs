@@ -18,7 +18,7 @@ fn own_functions_under_names_of_libc_are_not_called() {
     survives_polling(program, &[]);
 }
 
-/// The same for a library with which the program is linked.
+/// A library with which the program is linked may define functions under names of libc, too.
 #[test]
 fn own_functions_of_a_library_under_names_of_libc_are_not_called() {
     let Some(library) = build_library("pthread/own_library") else { return };

@@ -9,7 +9,7 @@ use ratatui::crossterm::event::KeyCode;
 /// The cursor in the table of a lens.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LensCursor {
-    /// Its position.
+    /// The cursor's position.
     pub at: usize,
     /// The line that stays under it when the position of the line changes; none at the top.
     line: Option<LensLine>,
