@@ -106,7 +106,7 @@ pub(crate) fn ends_at(elf: &Elf, code: &[Segment], address: u64) -> bool {
 
 /// Whether bytes in this range look like a call through a register or memory other than a slot. The code is not disassembled, so
 /// that a part of another instruction can look like one.
-pub(crate) fn through_pointer(elf: &Elf, code: &[Segment], range: &Range<u64>) -> bool {
+pub(crate) fn has_call_through_pointer(elf: &Elf, code: &[Segment], range: &Range<u64>) -> bool {
     code.iter().any(|segment| {
         let offset = |address: u64| usize::try_from(address.saturating_sub(segment.address)).ok();
         let bytes = || {

@@ -80,15 +80,15 @@ pub(crate) fn identity_of(path: &Path) -> Option<FileId> {
 impl Elf {
     /// `None` if the path is not a readable ELF file for this machine.
     pub fn open(path: &Path) -> Option<Elf> {
-        Elf::checked(Source::File(regular::open(path, Links::Followed).ok()?), path)
+        Elf::from_source(Source::File(regular::open(path, Links::Followed).ok()?), path)
     }
 
     /// An ELF file that was packed into the file at `path`.
     pub fn unpacked(bytes: Vec<u8>, path: &Path) -> Option<Elf> {
-        Elf::checked(Source::Memory(bytes), path)
+        Elf::from_source(Source::Memory(bytes), path)
     }
 
-    fn checked(source: Source, path: &Path) -> Option<Elf> {
+    fn from_source(source: Source, path: &Path) -> Option<Elf> {
         let elf = Elf { source, path: path.to_path_buf() };
         let machine = elf.read(|headers| Some(headers.elf_header().e_machine(LittleEndian)))?;
         (machine == elf::EM_X86_64).then_some(elf)

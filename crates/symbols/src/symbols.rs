@@ -187,7 +187,7 @@ impl Symbols {
 
     /// The files with code whose names were asked for and are not known: another file has the name now, the file was
     /// changed or removed, or it cannot be read.
-    pub fn replaced(&self) -> Vec<PathBuf> {
+    pub fn replaced_files(&self) -> Vec<PathBuf> {
         self.replaced.borrow().iter().cloned().collect()
     }
 }

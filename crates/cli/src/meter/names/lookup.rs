@@ -87,7 +87,7 @@ impl Lookup {
 
     /// A sentence about the files whose names were looked up in vain so far; none if there are none.
     pub fn note_on_replaced_files(&self) -> Option<String> {
-        let files = self.symbols.replaced();
+        let files = self.symbols.replaced_files();
         let more = files.len().saturating_sub(REPLACED_NAMED_MAX);
         let mut named: Vec<String> = files
             .iter()
