@@ -106,11 +106,6 @@ impl KernelSymbols {
         self.variables
     }
 
-    /// The symbol with a name.
-    pub fn named(&self, name: &str) -> Option<&Symbol> {
-        self.symbols.iter().find(|symbol| symbol.name == name)
-    }
-
     /// Number of bytes of the kernel's code, without modules; 0 if unknown.
     pub fn code_bytes(&self) -> u64 {
         let of_kernel = |symbol: &&Symbol| symbol.section == Section::Code && symbol.module.is_none();

@@ -116,7 +116,7 @@ mod tests {
     use std::io::Write as _;
 
     /// A tracefs with one tracepoint.
-    fn planted(format: &str) -> PathBuf {
+    fn plant(format: &str) -> PathBuf {
         let folder =
             std::env::temp_dir().join(format!("unspin-tracefs-{}-{}", std::process::id(), format.len()));
         let event = folder.join("events/lock/contention_begin");
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_name_wherever_they_lie() {
-        let folder = planted(
+        let folder = plant(
             "\tfield:unsigned int flags;\toffset:8;\tsize:4;\tsigned:0;\n\
              \tfield:void * lock_addr;\toffset:16;\tsize:8;\tsigned:0;\n\
              \tfield:unsigned long args[6];\toffset:24;\tsize:48;\tsigned:0;\n",
