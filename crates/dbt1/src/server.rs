@@ -55,7 +55,7 @@ const OTHER_CONNECTIONS: usize = 8;
 ///
 /// # Errors
 /// [`Error::NoServer`], with what to install.
-pub fn installed() -> Result<(), Error> {
+pub fn check_server() -> Result<(), Error> {
     find_programs().and(account()).map(drop)
 }
 

@@ -7,7 +7,7 @@ use super::published::{Published, Side};
 use crate::error::Error;
 use crate::options::ReportChoice;
 use std::time::Duration;
-use unspin_dbt1::installed_server;
+use unspin_dbt1::check_server;
 use unspin_stats::{Direction, Moments};
 
 /// The report.
@@ -65,7 +65,7 @@ impl HistoricalReport for Dbt1 {
     fn obstacle(&self, database: &str) -> Option<Error> {
         let wants_server = database == "postgres";
         wants_server
-            .then(installed_server)
+            .then(check_server)
             .and_then(Result::err)
             .map(|error| Error::NotFound(format!("dbt1: {error}")))
     }
