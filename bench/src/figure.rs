@@ -85,13 +85,13 @@ pub fn evaluate(rows: &[Row], session: &Session) -> Vec<Figure> {
         direction: row.direction,
         outcome: match &row.missing {
             Some(reason) => Outcome::Skipped(reason.clone()),
-            None => Outcome::Measured(measured(row, session)),
+            None => Outcome::Measured(summarise(row, session)),
         },
     };
     rows.iter().map(figure).collect()
 }
 
-fn measured(row: &Row, session: &Session) -> Measured {
+fn summarise(row: &Row, session: &Session) -> Measured {
     let runs = |name, measurement: &Measurement| {
         let values = session.values(measurement, 0);
         Runs { name, median: median(&values), values }
@@ -104,7 +104,7 @@ fn measured(row: &Row, session: &Session) -> Measured {
     let ratios: Vec<f64> = pairs.iter().map(|&(a, b)| row.direction.times_as_good(b, a)).collect();
     Measured {
         spread: coefficient_of_variation(&ratios),
-        wanted: row.wanted.iter().map(|&wanted| (wanted, reached(wanted, &ratio, session.claims))).collect(),
+        wanted: row.wanted.iter().map(|&wanted| (wanted, judge(wanted, &ratio, session.claims))).collect(),
         others: row.others.iter().map(|(name, measurement)| runs(name, measurement)).collect(),
         ours,
         against,
@@ -112,7 +112,7 @@ fn measured(row: &Row, session: &Session) -> Measured {
     }
 }
 
-fn reached(wanted: Wanted, ratio: &Ratio, claims: Validity) -> Reached {
+fn judge(wanted: Wanted, ratio: &Ratio, claims: Validity) -> Reached {
     match (claims, wanted) {
         (Validity::TooShort, _) => Reached::Unclaimed,
         (Validity::Valid, Wanted::NotWorse) if ratio.upper >= 1.0 => Reached::Yes,
@@ -147,14 +147,14 @@ mod tests {
     #[test]
     fn limit_inside_the_interval_is_undecided() {
         let ratio = Ratio { value: 3.0, lower: 2.9, upper: 3.1 };
-        let reached = |times| reached(Wanted::AtLeast(times), &ratio, Validity::Valid);
+        let reached = |times| judge(Wanted::AtLeast(times), &ratio, Validity::Valid);
         assert_eq!([2.9, 3.0, 3.2].map(reached), [Reached::Yes, Reached::Undecided, Reached::No]);
     }
 
     #[test]
     fn not_worse_if_the_interval_reaches_one() {
         let reached = |lower, upper| {
-            super::reached(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Validity::Valid)
+            super::judge(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Validity::Valid)
         };
         assert_eq!((reached(0.9, 1.0), reached(0.9, 0.99)), (Reached::Yes, Reached::No));
     }

@@ -96,7 +96,8 @@ fn header(session: &Session) -> String {
 fn row(text: &mut String, name: &str, m: &Measured) {
     let against = format!("{} {}", m.against.name, number(m.against.median));
     let interval = format!("{}-{}", number(m.ratio.lower), number(m.ratio.upper));
-    let (first, more) = m.wanted.split_first().map_or(("".into(), &[][..]), |(w, more)| (wanted(w), more));
+    let (first, more) =
+        m.wanted.split_first().map_or(("".into(), &[][..]), |(w, more)| (format_wanted(w), more));
     let _ = writeln!(
         text,
         "{name:<42}{against:>19}{:>8}{:>8}{interval:>12}  {first}",
@@ -105,11 +106,11 @@ fn row(text: &mut String, name: &str, m: &Measured) {
     );
     let others = m.others.iter().map(|Runs { name, median, .. }| format!("{name} {}", number(*median)));
     let spread = format!("the ratio varies by {:.0} %", 100.0 * m.spread);
-    let notes: Vec<String> = others.chain([spread]).chain(more.iter().map(wanted)).collect();
+    let notes: Vec<String> = others.chain([spread]).chain(more.iter().map(format_wanted)).collect();
     let _ = writeln!(text, "    {}", notes.join(" · "));
 }
 
-fn wanted((wanted, reached): &(Wanted, Reached)) -> String {
+fn format_wanted((wanted, reached): &(Wanted, Reached)) -> String {
     let wanted = match wanted {
         Wanted::AtLeast(times) => format!("{}x", number(*times)),
         Wanted::Aim(times) => format!("aim {}x", number(*times)),

@@ -264,7 +264,7 @@ pub enum Task {
 }
 
 /// LD_PRELOAD itself names it in a way that only the dynamic linker understands (`$LIB`).
-fn preloaded(maps: &str) -> &str {
+fn preloaded_path(maps: &str) -> &str {
     let paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
     paths.into_iter().find(|path| path.contains("/libunspin_preload-")).unwrap_or_default()
 }
@@ -387,7 +387,7 @@ pub fn run(task: &Task) -> Result<(), String> {
         Task::Preloaded => {
             let maps =
                 std::fs::read_to_string("/proc/self/maps").map_err(|e| format!("/proc/self/maps: {e}"))?;
-            preloaded(&maps).to_owned()
+            preloaded_path(&maps).to_owned()
         }
     };
     println!("{figure}");

@@ -62,7 +62,7 @@ pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<QuantityRow> {
     rows.extend(IDLE.iter().map(|&(program, name)| bench.idle(program, name)));
     rows.push(bench.periodic());
     rows.extend(READY.iter().map(|&(program, name)| bench.ready(program, name)));
-    rows.extend(bench.planted());
+    rows.extend(bench.planted_rows());
     rows
 }
 
@@ -152,7 +152,7 @@ impl Bench<'_> {
 
     /// Policies that poll without regard to other threads. The table must show their loss; otherwise it cannot detect
     /// one.
-    fn planted(&self) -> [QuantityRow; 2] {
+    fn planted_rows(&self) -> [QuantityRow; 2] {
         let of = |world| self.figure(world, Program::Crowded, RATE);
         let row = |name: &str, quantity, most, notes| QuantityRow {
             name: format!("waits: planted: {name}, pairs, times as fast"),
