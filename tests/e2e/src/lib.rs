@@ -35,7 +35,7 @@ mod world;
 pub use compiler::{Program, build, build_library, compile, copy_program};
 pub use eventually::eventually;
 pub use memcache::Memcache;
-pub use namespace::own_ipc_namespace;
+pub use namespace::enter_ipc_namespace;
 pub use outcome::{Outcome, assert_same};
 pub use place::Place;
 pub use ports::free_port;
@@ -76,7 +76,7 @@ pub fn conforms(source: &str, args: &[&str]) {
 /// Runs a program of `c/` bare, behind the preload, and metered at each level, and demands of each what it does bare.
 pub fn survives_the_meter(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
-    let bare = is_the_same_metered(source, |world| Run::new(program.path(), world).args(args));
+    let bare = assert_same_metered(source, |world| Run::new(program.path(), world).args(args));
     assert!(bare.status.success(), "{source} fails without a meter:\n{bare}");
 }
 
@@ -113,7 +113,7 @@ pub fn survives_polling(source: &str, args: &[&str]) {
 
 /// Asserts that any program answers the same with and without the meter: `run` prepares it and its environment for a
 /// world. Returns the outcome of the bare run.
-pub fn is_the_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
+pub fn assert_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
     let bare = run(World::Bare).output();
     assert!(!bare.stdout.is_empty(), "{name} prints nothing: it tests nothing\n{bare}");
     assert_same(name, "unmetered", &bare, &run(World::Kernel).output());

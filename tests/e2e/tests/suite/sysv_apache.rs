@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::time::Duration;
 use unspin_e2e::apache::{Apache, fetch};
-use unspin_e2e::{Place, World, build_library, eventually, own_ipc_namespace, skip};
+use unspin_e2e::{Place, World, build_library, enter_ipc_namespace, eventually, skip};
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
@@ -15,7 +15,7 @@ fn apache() {
     if Apache::program().is_none() {
         return skip("apache", "there is no apache2; install apache2-bin");
     }
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     // Apache replaces its dead but once a second, so all worlds run at once.
     std::thread::scope(|scope| {
         for world in WORLDS {
@@ -115,7 +115,7 @@ fn a_mutex_that_dies_with_its_holder_is_noticed() {
         );
     }
     let Some(no_undo) = build_library("no_undo") else { return };
-    own_ipc_namespace();
+    enter_ipc_namespace();
     let place = Place::new(World::Bare);
     let apache = Apache::start(&place, |run| run.preload_before(no_undo.path()));
     let [port, _] = apache.ports();

@@ -1,6 +1,6 @@
 //! PostgreSQL with its shared memory in System V segments.
 
-use unspin_e2e::{Outcome, Place, Postgres, Process, Running, World, eventually, own_ipc_namespace, skip};
+use unspin_e2e::{Outcome, Place, Postgres, Process, Running, World, enter_ipc_namespace, eventually, skip};
 
 /// In each world in turn, since the server is many processes. `global` has nothing of its own here: PostgreSQL uses
 /// shared memory only, and that is the same code in both engines.
@@ -12,7 +12,7 @@ fn postgres() {
     let Some(programs) = Postgres::programs() else {
         return skip("postgres", "there is no PostgreSQL; install postgresql");
     };
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     for world in WORLDS {
         eprintln!("postgres in world {world}");
         let place = Place::without_root(world);

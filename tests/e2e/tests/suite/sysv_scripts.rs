@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use unspin_e2e::sysv_ipc::SysvIpc;
 use unspin_e2e::{
-    Outcome, Place, Run, World, assert_same, build_library, find_tool, own_ipc_namespace, skip,
+    Outcome, Place, Run, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip,
 };
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
@@ -64,7 +64,7 @@ impl Script {
         let Some(interpreter) = interpreter else {
             return skip(self.file, &format!("{} lacks modules; install {}", self.interpreter, self.package));
         };
-        let alone = own_ipc_namespace();
+        let alone = enter_ipc_namespace();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file);
         let mut bare = None;
         for place in WORLDS.map(Place::new) {
@@ -86,7 +86,7 @@ fn sysv_ipc_of_python() {
         Ok(installed) => installed,
         Err(reason) => return skip("sysv_ipc_of_python", &reason),
     };
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     let places = WORLDS.map(Place::new);
     // They mostly sleep, so all worlds run at once.
     let running = places.each_ref().map(|place| {

@@ -1,7 +1,7 @@
 //! util-linux's tools for System V objects, stress-ng, and the programs of old that are made of two processes and a segment.
 
 use std::path::{Path, PathBuf};
-use unspin_e2e::{Outcome, Place, World, assert_same, build_library, find_tool, own_ipc_namespace, skip};
+use unspin_e2e::{Outcome, Place, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip};
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
@@ -14,7 +14,7 @@ fn ipcs_ipcrm_ipcmk_lsipc() {
         return skip(test, "a tool is missing; install util-linux and perl");
     };
     // Other objects would be listed, and all are removed in the end.
-    if !own_ipc_namespace() {
+    if !enter_ipc_namespace() {
         return skip(test, "it needs an IPC namespace of its own; run it as root");
     }
     let bare = listed(&perl, World::Bare, |run| run);
@@ -32,7 +32,7 @@ fn ipcs_ipcrm_ipcmk_lsipc() {
 #[should_panic(expected = "here:   ipcmk: create semaphore failed: No space left on device")]
 fn a_wrong_answer_is_noticed_in_a_listing() {
     let (Some(perl), Some(wrong), true) =
-        (tools(["ipcs", "lsipc", "perl"]), build_library("wrong"), own_ipc_namespace())
+        (tools(["ipcs", "lsipc", "perl"]), build_library("wrong"), enter_ipc_namespace())
     else {
         panic!("not tried here, instead of: here:   ipcmk: create semaphore failed: No space left on device");
     };
@@ -59,7 +59,7 @@ fn stress_ng() {
     let Some(tool) = find_tool("stress-ng") else {
         return skip("stress_ng", "there is no stress-ng; install it");
     };
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     let times: u32 = std::env::var("UNSPIN_STRESS").map_or(1, |times| times.parse().expect("it is a number"));
     let stressors =
         [("sem-sysv", 4000, &[][..]), ("msg", 20_000, &[]), ("shm-sysv", 20, &["--shm-sysv-bytes", "1m"])];
@@ -92,7 +92,7 @@ fn stress_ng() {
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn buffer() {
     let Some(tool) = find_tool("buffer") else { return skip("buffer", "there is no buffer; install it") };
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     let input: String = (0..300_000).map(|number| format!("{number:09}\n")).collect();
     for place in WORLDS.map(Place::new) {
         let run = place.run(&tool).args(["-s", "4k", "-m", "64k"]).input(input.clone());
@@ -113,7 +113,7 @@ fn bonnie() {
     let Some(tool) = find_tool("bonnie++") else {
         return skip("bonnie", "there is no bonnie++; install it");
     };
-    own_ipc_namespace();
+    enter_ipc_namespace();
     for world in WORLDS {
         let place = Place::without_root(world);
         let made = place.run(&tool).args(["-p", "2"]).output();
@@ -137,7 +137,7 @@ fn dmsetup() {
     let Some(perl) = tools(["dmsetup", "perl"]) else {
         return skip("dmsetup", "a tool is missing; install dmsetup and perl");
     };
-    if !own_ipc_namespace() {
+    if !enter_ipc_namespace() {
         return skip("dmsetup", "it needs an IPC namespace of its own; run it as root");
     }
     // IPC_RMID is 0 and SETVAL 16 in sys/ipc.h and sys/sem.h. Of the list the key and the value are the same everywhere.
