@@ -26,7 +26,7 @@ pub fn unpack() -> Result<PathBuf, Error> {
         if let Some(obstacle) = obstacle {
             stderr::say(format_args!(
                 "{}: it is in the place of a link that keeps the library from programs of other C libraries: remove it",
-                shell::quoted(&obstacle)
+                shell::quote(&obstacle)
             ));
         }
         file

@@ -82,7 +82,7 @@ pub fn check(options: &ObserveOptions) -> Result<(), Error> {
 }
 
 /// An error of the kernel's interface as ours.
-pub fn failed(error: unspin_trace::Error) -> Error {
+pub fn trace_error(error: unspin_trace::Error) -> Error {
     match error.is_usage() {
         true => Error::Usage(error.to_string()),
         false => Error::Environment(error.to_string()),
@@ -121,10 +121,10 @@ impl<S: Sink + Send + 'static> Reader<S> {
             (sink, stacks, losses)
         };
         let thread = thread::Builder::new().spawn(read).map_err(|e| Error::no_thread(&e))?;
-        let mut session = Session::open(config).map_err(failed)?;
+        let mut session = Session::open(config).map_err(trace_error)?;
         // Before the first record, however late the thread gets a CPU: what is added up is never longer than the time since then.
         let began = clock::monotonic_ns();
-        session.start().map_err(failed)?;
+        session.start().map_err(trace_error)?;
         hand_over.send((session, began)).expect("the thread waits for it");
         Ok(Reader { stop, thread })
     }

@@ -110,7 +110,7 @@ impl Program {
             });
         }
         let path = search(name, std::env::var_os("PATH"))?;
-        if !reach::executable(&path) {
+        if !reach::is_executable(&path) {
             let why = if path.is_dir() {
                 "is a folder, not a program"
             } else {
@@ -207,7 +207,7 @@ fn search(name: &OsStr, path: Option<OsString>) -> Result<PathBuf, Error> {
     let files = std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|f| f.is_file());
     let mut unusable = None;
     for file in files {
-        if reach::executable(&file) {
+        if reach::is_executable(&file) {
             return Ok(file);
         }
         unusable.get_or_insert(file);

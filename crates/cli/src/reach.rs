@@ -49,7 +49,7 @@ enum Reached {
 }
 
 /// Whether any user may execute it. Whether this user may is left to exec.
-pub fn executable(file: &Path) -> bool {
+pub fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0)
 }
 
@@ -82,7 +82,7 @@ fn check_at(path: &Path, creds: &Creds, reached: Reached, depth: Depth) -> Resul
     if metadata.is_dir() {
         return refuse("is a folder, not a program".into());
     }
-    if !executable(path) {
+    if !is_executable(path) {
         return refuse("is not executable (chmod +x makes it so)".into());
     }
     let head = match read_head(path) {

@@ -148,7 +148,7 @@ impl<'o> Observed<'o> {
         if !self.tally.path().exists() {
             return;
         }
-        if let Some(lost) = self.tally.lost() {
+        if let Some(lost) = self.tally.why_lost() {
             return stderr::say(format_args!("{lost}"));
         }
         let lines = self.lines_of_plan(programs).into_iter().chain(self.line_of_run_queue());
@@ -197,7 +197,7 @@ impl Observed<'_> {
             Reach::All => {}
             Reach::Some(sentence) => lines.push(sentence),
             Reach::Unknown(why)
-                if self.options.verbose || survivors.is_empty() && programs.unobserved().is_some() =>
+                if self.options.verbose || survivors.is_empty() && programs.unobserved_clause().is_some() =>
             {
                 lines.push(format!("which programs the preload library did not reach is not known: {why}"));
             }

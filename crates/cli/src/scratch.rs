@@ -121,12 +121,12 @@ fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
 
 /// Whether it is a folder of unspin that is old enough. Its age is that of its creation, because files are created in
 /// it only at the start.
-fn outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
+fn is_outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
     about.is_dir() && about.uid() == uid && age(about) >= owner.kept
 }
 
 /// A folder without a lock file is just being created, unless it is old: then its creator was killed.
-fn dead(folder: &Path) -> bool {
+fn is_dead(folder: &Path) -> bool {
     match regular::open(&folder.join(LOCK), Links::Refused) {
         Ok(lock) => lock.try_lock().is_ok(),
         Err(_) => fs::metadata(folder).is_ok_and(|about| age(&about) > CREATION),
@@ -141,7 +141,7 @@ fn age(about: &fs::Metadata) -> Duration {
 }
 
 /// The folders of an owner's dead processes, of whatever age.
-pub fn abandoned(owner: Owner, uid: u32) -> Vec<PathBuf> {
+pub fn abandoned_folders(owner: Owner, uid: u32) -> Vec<PathBuf> {
     let of_any_age = Owner { kept: Duration::ZERO, ..owner };
     let mut parents = vec![PathBuf::from("/dev/shm"), std::env::temp_dir()];
     parents.dedup();
@@ -152,7 +152,7 @@ fn abandoned_in(parent: &Path, owner: Owner, uid: u32) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let abandoned = entries.filter(|entry| {
         let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
-        named && entry.metadata().is_ok_and(|m| outdated(&m, owner, uid)) && dead(&entry.path())
+        named && entry.metadata().is_ok_and(|m| is_outdated(&m, owner, uid)) && is_dead(&entry.path())
     });
     abandoned.map(|entry| entry.path()).collect()
 }

@@ -60,7 +60,7 @@ fn refuse_other_namespace(path: &Path, made_in: u64) -> Result<(), Error> {
 
 /// What to do if the objects of an arena cannot be shown.
 fn remedy(error: &ArenaError, path: &Path) -> String {
-    let path = shell::quoted(path);
+    let path = shell::quote(path);
     match error {
         ArenaError::NotOurs(_) => "; ask its owner to open it to you".into(),
         ArenaError::DefaultPathTaken(_) => {

@@ -5,7 +5,7 @@ use super::kernel::KernelLock;
 use super::next::{self, Next};
 use super::off_cpu::{BlockedReason, OffCpuReport};
 use super::reports::Reports;
-use super::text::counted;
+use super::text::format_count;
 use std::fmt::Write;
 use unspin_meter::figures::time;
 
@@ -106,7 +106,7 @@ impl Detail {
 }
 
 fn waits(seconds: f64, count: u64) -> String {
-    format!("{} in {}", time(seconds), counted(count, "wait", "waits"))
+    format!("{} in {}", time(seconds), format_count(count, "wait", "waits"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::kernel::{KernelLens, KernelReport};
 use super::off_cpu::{OffCpuLens, OffCpuReport};
 use super::reports::Reports;
 use crate::error::Error;
-use crate::observed::{self, Sink, failed};
+use crate::observed::{self, Sink, trace_error};
 use crate::options::{Lens, MeterOptions, ObserveOptions};
 use crate::stderr;
 use std::ops::Range;
@@ -111,9 +111,9 @@ fn no_events(observe: &ObserveOptions) -> Config {
 }
 
 /// These events, if they can be opened.
-fn permitted(config: &Config, events: Vec<Event>) -> Result<Vec<Event>, Error> {
+fn check_permitted(config: &Config, events: Vec<Event>) -> Result<Vec<Event>, Error> {
     let test = Config { events: events.clone(), ring: RingSize::Exactly(TEST_RING), ..config.clone() };
-    Session::open(&test).map_err(failed)?;
+    Session::open(&test).map_err(trace_error)?;
     Ok(events)
 }
 
@@ -122,13 +122,15 @@ impl Lenses {
     fn add(&mut self, lens: Lens, config: &mut Config) -> Result<(), Error> {
         match lens {
             Lens::Pthread => {}
-            Lens::Kernel => self.kernel = Some(placed(KernelLens::default(), KernelLens::events()?, config)?),
+            Lens::Kernel => {
+                self.kernel = Some(add_lens(KernelLens::default(), KernelLens::events()?, config)?)
+            }
             Lens::Futex => {
                 let (lens, events) = FutexLens::with_events()?;
-                self.futex = Some(placed(lens, events, config)?);
+                self.futex = Some(add_lens(lens, events, config)?);
             }
             Lens::OffCpu => {
-                self.off_cpu = Some(placed(OffCpuLens::default(), OffCpuLens::events()?, config)?)
+                self.off_cpu = Some(add_lens(OffCpuLens::default(), OffCpuLens::events()?, config)?)
             }
         }
         Ok(())
@@ -199,8 +201,8 @@ impl Lenses {
 }
 
 /// A lens after those that the configuration has, if its events can be opened.
-fn placed<L>(lens: L, events: Vec<Event>, config: &mut Config) -> Result<Placed<L>, Error> {
-    let events = permitted(config, events)?;
+fn add_lens<L>(lens: L, events: Vec<Event>, config: &mut Config) -> Result<Placed<L>, Error> {
+    let events = check_permitted(config, events)?;
     let first = config.events.len();
     config.events.extend(events);
     Ok(Placed { events: first..config.events.len(), lens })

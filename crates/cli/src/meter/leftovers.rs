@@ -36,7 +36,7 @@ struct Leftover {
 /// Lists or removes the recordings of killed runs.
 pub fn run(action: Action) -> Result<(), Error> {
     let uid = Creds::current().uid;
-    let folders = [scratch::METER, scratch::PROVE].map(|owner| scratch::abandoned(owner, uid));
+    let folders = [scratch::METER, scratch::PROVE].map(|owner| scratch::abandoned_folders(owner, uid));
     let mut all: Vec<Leftover> = folders.into_iter().flatten().map(Leftover::new).collect();
     all.sort_by_key(|leftover| leftover.age);
     match action {
@@ -49,7 +49,7 @@ fn list(all: &[Leftover]) -> String {
     if all.is_empty() {
         return "No recording is left over.\n".into();
     }
-    let paths: Vec<String> = all.iter().map(|leftover| on_one_line(&leftover.shown())).collect();
+    let paths: Vec<String> = all.iter().map(|leftover| on_one_line(&leftover.location())).collect();
     let width = paths.iter().map(String::len).max().unwrap_or(0);
     let mut text = format!("{:width$}      SIZE   AGE  COMMAND\n", "RECORDING");
     for (leftover, path) in all.iter().zip(&paths) {
@@ -113,7 +113,7 @@ impl Leftover {
     }
 
     /// The recording; the folder if there is none.
-    fn shown(&self) -> PathBuf {
+    fn location(&self) -> PathBuf {
         Some(self.file()).filter(|file| file.exists()).unwrap_or_else(|| self.folder.clone())
     }
 }

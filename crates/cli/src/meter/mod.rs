@@ -152,19 +152,19 @@ fn without_recording(
     for warning in recorded.warnings() {
         stderr::say(format_args!("{warning}"));
     }
-    Error::Environment(notes::lost(&recorded.path(), Some(end)))
+    Error::Environment(notes::explain_lost(&recorded.path(), Some(end)))
 }
 
 /// Names and report of a snapshot.
 fn results(snapshot: &Snapshot, lookup: &Lookup, view: &ViewOptions, progress: &ReportProgress) -> Results {
     progress.read(snapshot.images.iter().map(|image| image.rows.len()).sum());
-    Results::with_progress(snapshot, lookup, view, &|| progress.named())
+    Results::with_progress(snapshot, lookup, view, &|| progress.count_named())
 }
 
 fn save(recorded: &RecordedProgram, file: &Path, guard: &ReportGuard) -> std::io::Result<()> {
     guard.saving(file);
     recorded.recording.save(file)?;
-    guard.saved(file);
+    guard.note_saved(file);
     Ok(())
 }
 
@@ -187,15 +187,18 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let recording = Recording::load(file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
     if recording.is_lost() {
-        return Err(Error::Input(notes::lost_while_read(file)));
+        return Err(Error::Input(notes::explain_lost_while_read(file)));
     }
     let lookup = Lookup::as_of(&snapshot);
     let results = results(&snapshot, &lookup, &options.view, &progress);
     let width = outputs::width(std::io::stdout());
     let mut text = outputs::text(&results.report, &options.view, width);
     drop(progress);
-    let notes =
-        [Runtime::advice_on(&snapshot), lookup.note_on_replaced_files(), notes::unfinished(&recording, file)];
+    let notes = [
+        Runtime::advice_on(&snapshot),
+        lookup.note_on_replaced_files(),
+        notes::note_unfinished(&recording, file),
+    ];
     for note in notes.into_iter().flatten() {
         add_note(&note, width, &mut text);
     }

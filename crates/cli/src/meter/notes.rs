@@ -30,7 +30,7 @@ pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
 }
 
 /// Whether a recording is complete: it is not while it is being made, or if unspin was killed.
-pub fn unfinished(recording: &Recording, file: &Path) -> Option<String> {
+pub fn note_unfinished(recording: &Recording, file: &Path) -> Option<String> {
     if recording.is_finished() {
         return None;
     }
@@ -92,12 +92,12 @@ pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
 const VARIABLE: &str = "UNSPIN_RECORD";
 
 fn path_of(file: &Path) -> String {
-    shell::quoted(file)
+    shell::quote(file)
 }
 
 /// Why there is no report: the recording was cut short while the program ran. Says also how the program ended, if its
 /// end is known, as the exit code does not.
-pub fn lost(recording: &Path, end: Option<End>) -> String {
+pub fn explain_lost(recording: &Path, end: Option<End>) -> String {
     let ended = match end {
         Some(End::Exited(code)) => format!("; the program ended with exit code {code}"),
         Some(End::Killed(signal)) => format!("; signal {signal} killed the program"),
@@ -111,7 +111,7 @@ pub fn lost(recording: &Path, end: Option<End>) -> String {
 }
 
 /// What is said of a recording that was whole when it was opened and shrank while it was read.
-pub fn lost_while_read(recording: &Path) -> String {
+pub fn explain_lost_while_read(recording: &Path) -> String {
     format!(
         "{}: the recording was cut short while it was read: copy it again, or record again",
         path_of(recording)

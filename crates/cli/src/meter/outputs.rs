@@ -62,7 +62,7 @@ impl Results {
 
 fn report(snapshot: &Snapshot, names: &Names<'_>, view: &ViewOptions, named: &dyn Fn()) -> MeterReport {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
-    let options = ReportOptions { fold, threads: &threads::known(snapshot) };
+    let options = ReportOptions { fold, threads: &threads::known_threads(snapshot) };
     let files = LockFiles::default();
     let name = |image: &Image, key: &Key| {
         named();

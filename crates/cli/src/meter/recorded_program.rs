@@ -118,7 +118,7 @@ impl RecordedProgram {
     /// Why entries of the plan, and the run queue, have replaced nothing so far, with the next step.
     pub fn warnings(&self) -> Vec<String> {
         let Some(tally) = &self.tally else { return Vec::new() };
-        if let Some(lost) = tally.lost() {
+        if let Some(lost) = tally.why_lost() {
             return vec![lost];
         }
         let plan = self.compiled.as_ref();

@@ -51,7 +51,7 @@ impl ReportGuard {
     }
 
     /// The recording has been saved to this file.
-    pub fn saved(&self, file: &Path) {
+    pub fn note_saved(&self, file: &Path) {
         let mut state = self.state();
         if let State::InMemory { recording, .. } = &mut *state {
             *state = State::Saved { recording: std::mem::take(recording), file: file.to_owned() };
@@ -97,7 +97,7 @@ impl State {
                     "{name} ended the report; the recording ({} MiB of memory) is kept: `unspin report {}` prints it, \
                      `unspin report --leftovers --remove` removes it",
                     size.div_ceil(1 << 20),
-                    shell::quoted(recording)
+                    shell::quote(recording)
                 ))
             }
             State::Saved { recording, file } => {
@@ -107,7 +107,7 @@ impl State {
                 Some(format!(
                     "{name} ended the report; the recording is in {}: `unspin report {}` prints it",
                     file.display(),
-                    shell::quoted(file)
+                    shell::quote(file)
                 ))
             }
             State::Complete => None,

@@ -193,7 +193,7 @@ impl Compiled {
         let mut rows = Vec::new();
         for place in places {
             for span in &place.spans {
-                self.modules.insert(checked(&span.module)?.to_owned());
+                self.modules.insert(check_path(&span.module)?.to_owned());
             }
             // Of two lines for one place the first counts.
             let written = place.to_string();
@@ -259,7 +259,7 @@ impl Compiled {
 }
 
 /// Whether a path can be written in a line.
-fn checked(module: &Path) -> Result<&Path, Error> {
+fn check_path(module: &Path) -> Result<&Path, Error> {
     if module.as_os_str().as_encoded_bytes().iter().any(|byte| b"\t\n".contains(byte)) {
         return Err(Error::Environment(format!(
             "{module:?}: a plan cannot hold a path with a tab or a line break in it: rename the file"

@@ -195,7 +195,7 @@ fn offset(text: &str) -> Option<At<'_>> {
 mod tests {
     use super::*;
 
-    fn named<'n>(name: &'n str, by: By, at: Option<At<'n>>) -> Meaning<'n> {
+    fn named_meaning<'n>(name: &'n str, by: By, at: Option<At<'n>>) -> Meaning<'n> {
         Meaning::Named { name, origin: Some(Origin { by, at }) }
     }
 
@@ -208,23 +208,32 @@ mod tests {
             ("queue.c:57", Meaning::Line(Line { file: "queue.c", line: 57 })),
             ("src/queue.c:57", Meaning::Line(Line { file: "src/queue.c", line: 57 })),
             ("queue.c:0", Meaning::Named { name: "queue.c:0", origin: None }),
-            ("cache_lock, static, cache.c:31", named("cache_lock", By::Variable, Some(line("cache.c", 31)))),
-            ("cache_lock, static, libc.so", named("cache_lock", By::Variable, Some(At::Module("libc.so")))),
+            (
+                "cache_lock, static, cache.c:31",
+                named_meaning("cache_lock", By::Variable, Some(line("cache.c", 31))),
+            ),
+            (
+                "cache_lock, static, libc.so",
+                named_meaning("cache_lock", By::Variable, Some(At::Module("libc.so"))),
+            ),
             (
                 "Map<int, long>::lock, static, map.cc:3",
-                named("Map<int, long>::lock", By::Variable, Some(line("map.cc", 3))),
+                named_meaning("Map<int, long>::lock", By::Variable, Some(line("map.cc", 3))),
             ),
             (
                 "A::A ▸ M::M, mutex initialised at +0x30, app",
-                named("A::A ▸ M::M", By::Init, Some(At::Offset(0x30, "app"))),
+                named_meaning("A::A ▸ M::M", By::Init, Some(At::Offset(0x30, "app"))),
             ),
-            ("f, mutex initialised there", named("f", By::Init, None)),
+            ("f, mutex initialised there", named_meaning("f", By::Init, None)),
             (
                 "mutex first used in poll, first used at poll.c:9",
-                named("mutex first used in poll", By::Use, Some(line("poll.c", 9))),
+                named_meaning("mutex first used in poll", By::Use, Some(line("poll.c", 9))),
             ),
             ("f, g", Meaning::Named { name: "f, g", origin: None }),
-            ("(4) pool.lock, static, pool.c:7", named("pool.lock", By::Variable, Some(line("pool.c", 7)))),
+            (
+                "(4) pool.lock, static, pool.c:7",
+                named_meaning("pool.lock", By::Variable, Some(line("pool.c", 7))),
+            ),
             (
                 "(anonymous namespace)::lock",
                 Meaning::Named { name: "(anonymous namespace)::lock", origin: None },
@@ -254,6 +263,6 @@ mod tests {
         assert_eq!(parts("mutex first used in Map<int, long>::get"), Vec::<String>::new());
         assert_eq!(parts("this or that"), Vec::<String>::new());
         let one = LockName::new("mutex first used in f, first used at f.c:9 or 1 other place").unwrap();
-        assert_eq!(one.meaning(), named("mutex first used in f", By::Use, None));
+        assert_eq!(one.meaning(), named_meaning("mutex first used in f", By::Use, None));
     }
 }

@@ -44,12 +44,12 @@ impl RunTally {
     }
 
     /// Why nothing is known of what was replaced: the tally was cut short. None if it was not.
-    pub fn lost(&self) -> Option<String> {
+    pub fn why_lost(&self) -> Option<String> {
         self.tally.is_lost().then(|| {
             format!(
                 "{}: the tally was cut short while the program ran, and what was replaced is not known: find what truncates \
                  the file that UNSPIN_TALLY names",
-                shell::quoted(&self.path)
+                shell::quote(&self.path)
             )
         })
     }

@@ -214,8 +214,8 @@ fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
         Meaning::Line(line) => {
             variable::declared_at(line, files).or_else(|| code::at_line(line, files, runtime))
         }
-        Meaning::Named { name, origin } => variable::named(name, origin.as_ref(), files)
-            .or_else(|| code::named(name, origin.as_ref(), files, runtime)),
+        Meaning::Named { name, origin } => variable::find(name, origin.as_ref(), files)
+            .or_else(|| code::find(name, origin.as_ref(), files, runtime)),
     }
 }
 

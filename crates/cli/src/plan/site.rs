@@ -171,7 +171,7 @@ mod tests {
         int __attribute__((noinline)) nap(void) { return poll(0, 0, 1) + 1; }
         int main(int argc, char **argv) { is_ready = argc; await_ready(); return nap() - 1; }";
 
-    fn compiled(workshop: &Workshop, flags: &[&str]) -> Option<Program> {
+    fn compile(workshop: &Workshop, flags: &[&str]) -> Option<Program> {
         let source = workshop.file("waits.c");
         std::fs::write(&source, SOURCE).unwrap();
         workshop.program(source.to_str().unwrap(), flags)
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn function_line_and_call_name_the_same_place() {
         let workshop = Workshop::new();
-        let Some(program) = compiled(&workshop, &["-g", "-O1"]) else { return };
+        let Some(program) = compile(&workshop, &["-g", "-O1"]) else { return };
         let file = File::open(&program.path).unwrap();
         let wait = file.calls(|name| name == "pthread_cond_wait")[0];
         let expected = vec![place(vec![Span::new(&program.path, wait..wait + 1)])];
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn function_without_wait_is_refused() {
         let workshop = Workshop::new();
-        let Some(program) = compiled(&workshop, &["-O1"]) else { return };
+        let Some(program) = compile(&workshop, &["-O1"]) else { return };
         let why = sites(&program, "main").unwrap_err();
         assert!(why.starts_with("main: it calls no function of libc that waits"), "{why}");
         let unknown = sites(&program, "await_raedy").unwrap_err();

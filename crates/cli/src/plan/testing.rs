@@ -55,7 +55,7 @@ pub fn program(path: &Path) -> Program {
 }
 
 /// The output of a program with its mutexes replaced by a plan, which is first written to a file.
-pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) -> String {
+pub fn run_with_plan(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) -> String {
     plan.write(file).unwrap();
     let library = library::unpack().unwrap();
     let mut command = process::Command::new(path);
@@ -68,7 +68,7 @@ pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) ->
 }
 
 /// The recording of a program with these arguments.
-pub fn recorded(path: &Path, arguments: &[&str]) -> Snapshot {
+pub fn record(path: &Path, arguments: &[&str]) -> Snapshot {
     let words = ["unspin", "meter", "--", path.to_str().unwrap()];
     let Command::Meter(options) = CommandLine::parse_from(words.iter().chain(arguments)).command else {
         unreachable!("it begins with meter")

@@ -16,23 +16,25 @@ struct Variable<'f> {
 }
 
 /// The variables of a name, and of an origin if there is one.
-pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<Found> {
+pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<Found> {
     if origin.is_some_and(|origin| origin.by != By::Variable) {
         return None;
     }
     let variables =
         files.iter().flat_map(|file| file.variables(name).into_iter().map(move |it| Variable { file, it }));
-    found(variables.filter(|variable| origin.is_none_or(|origin| variable.is_at(origin))))
+    merge_duplicates(variables.filter(|variable| origin.is_none_or(|origin| variable.is_at(origin))))
 }
 
 /// The variables that a line declares.
 pub fn declared_at(Line { file, line }: Line<'_>, files: &[File]) -> Option<Found> {
     let declared = |module: &File| module.declared_at(file, line);
-    found(files.iter().flat_map(|file| declared(file).into_iter().map(move |it| Variable { file, it })))
+    merge_duplicates(
+        files.iter().flat_map(|file| declared(file).into_iter().map(move |it| Variable { file, it })),
+    )
 }
 
 /// Variables that the dynamic linker or the source merges are one lock; a header may define them in many files.
-fn found<'f>(variables: impl Iterator<Item = Variable<'f>>) -> Option<Found> {
+fn merge_duplicates<'f>(variables: impl Iterator<Item = Variable<'f>>) -> Option<Found> {
     let mut locks: BTreeMap<String, Vec<Variable<'f>>> = BTreeMap::new();
     let mut small = None;
     for variable in variables {

@@ -44,7 +44,7 @@ pub fn run(options: &ProfileOptions) -> Result<ExitCode, Error> {
         true => None,
         false => Some(Program::find_any(&options.command)?),
     };
-    let config = permitted(options)?;
+    let config = permitted_config(options)?;
     let symbols = kernel_symbols(options, &config)?;
     let reset = ResetFile::new()?;
     let command = program.as_ref().map(|program| {
@@ -79,7 +79,7 @@ impl Sink for Sampling {
 
 /// The configuration. A program that unspin starts is sampled by events of all CPUs where that is permitted. If programs are
 /// sampled too and the kernel may not be, only programs are, and a message says so.
-fn permitted(options: &ProfileOptions) -> Result<Config, Error> {
+fn permitted_config(options: &ProfileOptions) -> Result<Config, Error> {
     let config = config(options);
     if config.target == Target::Children {
         let on_all_cpus = Config { target: Target::Started, ..config.clone() };
@@ -93,12 +93,12 @@ fn permitted(options: &ProfileOptions) -> Result<Config, Error> {
             programs_only.events[0].kernel = false;
             // If this is not permitted either, the first message says more.
             if Session::open(&programs_only).is_err() {
-                return Err(observed::failed(error));
+                return Err(observed::trace_error(error));
             }
             stderr::say(format_args!("the kernel is left out: {error}"));
             Ok(programs_only)
         }
-        opened => opened.map(|_| config).map_err(observed::failed),
+        opened => opened.map(|_| config).map_err(observed::trace_error),
     }
 }
 
@@ -113,7 +113,7 @@ pub fn obstacle() -> Option<Error> {
         processes: false,
     };
     let symbols = || KernelSymbols::read().err();
-    Session::open(&config).err().or_else(symbols).map(observed::failed)
+    Session::open(&config).err().or_else(symbols).map(observed::trace_error)
 }
 
 /// The kernel's symbols. If they are hidden, the functions of programs can still be shown; a message says what is missing.
@@ -124,7 +124,7 @@ fn kernel_symbols(options: &ProfileOptions, config: &Config) -> Result<KernelSym
             stderr::say(format_args!("functions of the kernel have no names: {error}"));
             Ok(KernelSymbols::none())
         }
-        read => read.map_err(observed::failed),
+        read => read.map_err(observed::trace_error),
     }
 }
 
@@ -171,7 +171,7 @@ fn report(
         stderr::say(format_args!("{note}"));
     }
     if let Some(file) = &options.pprof {
-        let stacks = folded::sampled(samples, &frames, &observation.stacks);
+        let stacks = folded::fold(samples, &frames, &observation.stacks);
         let started =
             observation.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let period = 1_000_000_000 / options.frequency;
@@ -180,7 +180,7 @@ fn report(
         written = written.and(outfile::write(file, &file_of));
     }
     if let Some(file) = &options.flamegraph {
-        let drawn = folded::flamegraph(&folded::sampled(samples, &frames, &observation.stacks))
+        let drawn = folded::flamegraph(&folded::fold(samples, &frames, &observation.stacks))
             .map_err(|e| Error::at(file, "the flame graph cannot be drawn", e));
         written = written.and(drawn.and_then(|svg| outfile::write(file, &svg)));
     }

@@ -43,7 +43,7 @@ impl Table {
             // Several functions of the kernel can have one name.
             let symbol = if place.in_kernel { symbols.function(place.ip) } else { None };
             let extent = symbol.map(|symbol| (symbol.address, symbol.size));
-            let name = shown(&function);
+            let name = format_function(&function);
             let row = rows.entry((function, extent.map(|(start, _)| start))).or_insert_with(|| Row {
                 name,
                 ticks: 0,
@@ -102,7 +102,7 @@ impl Row {
 }
 
 /// A function as readprofile shows it; with its module, if it has one.
-fn shown(function: &Function) -> String {
+fn format_function(function: &Function) -> String {
     match function.module.is_empty() || function.name.starts_with(&format!("{}+", function.module)) {
         true => function.name.clone(),
         false => format!("{} [{}]", function.name, function.module),

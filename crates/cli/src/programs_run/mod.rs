@@ -159,15 +159,15 @@ impl ProgramsRun {
             }
             None => {}
         }
-        match (text::reach(&self.seen), self.unobserved()) {
+        match (text::reach(&self.seen), self.unobserved_clause()) {
             (Reach::All, Some(unobserved)) => Reach::Unknown(unobserved),
             (reach, _) => reach,
         }
     }
 
     /// The processes that ran on when the observation ended, in a clause; none if there was none.
-    pub fn unobserved(&self) -> Option<String> {
-        (!self.unobserved.is_empty()).then(|| text::unobserved(&self.unobserved))
+    pub fn unobserved_clause(&self) -> Option<String> {
+        (!self.unobserved.is_empty()).then(|| text::describe_unobserved(&self.unobserved))
     }
 
     /// What to do about a program with AddressSanitizer, which may have refused to start because of the library.
@@ -291,7 +291,7 @@ mod tests {
         record(pid, Payload::Comm { name: name.into(), exec: true })
     }
 
-    fn mapped(pid: u32, path: &str) -> Record {
+    fn mmap_record(pid: u32, path: &str) -> Record {
         let path = path.as_bytes().to_vec();
         let mapping = Mapping { start: 0, length: 1, offset: 0, major: 8, minor: 1, inode: 7, path };
         record(pid, Payload::Mmap(mapping))
@@ -304,15 +304,15 @@ mod tests {
         for record in [
             record(7, Payload::Fork { parent: 1 }),
             exec(7, "env"),
-            mapped(7, "/bin/env"),
-            mapped(7, &library),
+            mmap_record(7, "/bin/env"),
+            mmap_record(7, &library),
             exec(7, "server"),
-            mapped(7, "/srv/server"),
-            mapped(7, "/lib/libasan.so.8"),
+            mmap_record(7, "/srv/server"),
+            mmap_record(7, "/lib/libasan.so.8"),
             record(8, Payload::Fork { parent: 7 }),
-            mapped(8, &library),
+            mmap_record(8, &library),
             exec(8, "child"),
-            mapped(8, "//anon"),
+            mmap_record(8, "//anon"),
             exec(9, "stranger"),
         ] {
             seen.note(&record);
@@ -349,7 +349,7 @@ mod tests {
         let observed = |unobserved: &[u32]| {
             let mut seen = Seen { root: Some(7), ..Seen::default() };
             let library = format!("/c/lib/{}-1.so", library::NAME);
-            [exec(7, "sh"), mapped(7, "/bin/sh"), mapped(7, &library)]
+            [exec(7, "sh"), mmap_record(7, "/bin/sh"), mmap_record(7, &library)]
                 .iter()
                 .for_each(|record| seen.note(record));
             ProgramsRun { session: None, seen, unknown: None, unobserved: unobserved.to_vec() }.reach()

@@ -113,7 +113,7 @@ pub fn processes(pids: &[u32]) -> String {
 }
 
 /// The processes that ran on when the observation ended. One that has ended since may have left a child.
-pub fn unobserved(pids: &[u32]) -> String {
+pub fn describe_unobserved(pids: &[u32]) -> String {
     let (gone, running): (Vec<u32>, Vec<u32>) = pids.iter().partition(|&&pid| !super::is_running(pid));
     match (&gone[..], &running[..]) {
         (_, [_, ..]) => format!("{} ran on when the program had ended", processes(&running)),

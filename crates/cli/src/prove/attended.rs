@@ -46,13 +46,13 @@ impl Attended {
         self.output.trim();
         // The kernel's timeout has milliseconds.
         let time = if time.is_zero() { time } else { time.max(Duration::from_millis(1)) };
-        child::ended_within(self.pid, time).map_err(|e| self.failed(e))
+        child::ended_within(self.pid, time).map_err(|e| self.wait_error(e))
     }
 
     /// How it ended; none while it runs.
     pub fn reap(&mut self) -> Result<Option<Ended>, Error> {
         if self.ended.is_none() {
-            self.ended = child::wait_for(self.pid, Duration::ZERO).map_err(|e| self.failed(e))?;
+            self.ended = child::wait_for(self.pid, Duration::ZERO).map_err(|e| self.wait_error(e))?;
         }
         Ok(self.ended)
     }
@@ -102,7 +102,7 @@ impl Attended {
         }
     }
 
-    fn failed(&self, error: unspin_sys::Errno) -> Error {
+    fn wait_error(&self, error: unspin_sys::Errno) -> Error {
         Error::Environment(format!("cannot wait for process {}: {error}", self.pid))
     }
 }
@@ -120,8 +120,8 @@ impl Patience<'_> {
     /// Whether that ^C has come.
     pub fn is_over(&self) -> bool {
         match self {
-            Patience::UntilFirst(interrupt) => interrupt.came(),
-            Patience::UntilSecond(interrupt) => interrupt.came_again(),
+            Patience::UntilFirst(interrupt) => interrupt.has_come(),
+            Patience::UntilSecond(interrupt) => interrupt.has_come_again(),
         }
     }
 }

@@ -58,7 +58,7 @@ impl TimeBudget {
     }
 
     /// This budget, counted from now.
-    pub fn restarted(self) -> TimeBudget {
+    pub fn restart(self) -> TimeBudget {
         TimeBudget { began: Instant::now(), ..self }
     }
 

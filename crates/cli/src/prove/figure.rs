@@ -108,7 +108,7 @@ impl Figure {
     }
 
     /// How many bytes at the end of the output are of interest.
-    pub fn output_read(&self) -> u64 {
+    pub fn output_tail_bytes(&self) -> u64 {
         match &self.source {
             Source::WallTime if self.rate_in_output.get().is_none() => rate_expression::READ,
             Source::WallTime | Source::CpuTime => 0,
@@ -251,11 +251,11 @@ mod tests {
     #[test]
     fn no_more_of_the_output_is_read_than_is_searched() {
         let cpu_time = Figure::new(Some("cpu-time"), None, None).unwrap();
-        assert_eq!((figure("tps").output_read(), cpu_time.output_read()), (output_file::KEPT, 0));
+        assert_eq!((figure("tps").output_tail_bytes(), cpu_time.output_tail_bytes()), (output_file::KEPT, 0));
         let wall_time = Figure::new(None, None, None).unwrap();
-        assert_eq!(wall_time.output_read(), rate_expression::READ);
+        assert_eq!(wall_time.output_tail_bytes(), rate_expression::READ);
         wall_time.of(Duration::ZERO, &Usage::default(), "12 tps").unwrap();
-        assert_eq!(wall_time.output_read(), 0, "the first output has been searched");
+        assert_eq!(wall_time.output_tail_bytes(), 0, "the first output has been searched");
     }
 
     #[test]

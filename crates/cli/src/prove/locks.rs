@@ -221,7 +221,7 @@ impl Locks {
             }
             let name = configuration.name();
             let longest_s = session.trials(index).map(|trial| trial.elapsed_s).fold(0.0, f64::max);
-            if runner.interrupt.came() {
+            if runner.interrupt.has_come() {
                 self.missing.push(format!("No lock table of {name}: interrupted."));
                 continue;
             }

@@ -68,7 +68,7 @@ pub fn meter_as_far_as_possible(
     setup: &Setup,
     time_limit: Duration,
 ) -> Result<Metering, String> {
-    if runner.interrupt.came() {
+    if runner.interrupt.has_come() {
         return Err("interrupted".into());
     }
     let path = runner.scratch("recording");
@@ -96,7 +96,7 @@ pub fn meter_as_far_as_possible(
         Some(Trial { ending: RunEnd::TimedOut { .. }, .. }) => Some(EndedEarly::TimeLimit),
         Some(_) => None,
     };
-    let trial = trial.unwrap_or_else(|| interrupted(began.elapsed(), monitor.cpu.unwrap_or_default()));
+    let trial = trial.unwrap_or_else(|| interrupted_trial(began.elapsed(), monitor.cpu.unwrap_or_default()));
     if !monitor.has_finished {
         recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
     }
@@ -110,7 +110,7 @@ pub fn meter_as_far_as_possible(
     }
     let snapshot = recording.snapshot();
     if recording.is_lost() {
-        return Err(notes::lost(&path, None));
+        return Err(notes::explain_lost(&path, None));
     }
     let lookup = Lookup::new();
     let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
@@ -141,7 +141,7 @@ impl Metering {
 }
 
 /// A run that ^C ended.
-fn interrupted(elapsed: Duration, cpu: Duration) -> Trial {
+fn interrupted_trial(elapsed: Duration, cpu: Duration) -> Trial {
     Trial {
         elapsed_s: elapsed.as_secs_f64(),
         whole: elapsed,

@@ -134,7 +134,7 @@ fn measure_under(
     interrupt: &Interrupt,
     progress: &Progress,
 ) -> Result<Option<Report>, Error> {
-    let shop = match web_shop::requested(&options.command) {
+    let shop = match web_shop::parse_command(&options.command) {
         None => None,
         Some(shop) => {
             progress.phase("populating the database, once for all runs");
@@ -161,7 +161,7 @@ fn look_at_machine(
             progress.notice(&format!("{others}: waiting for {at_most} at most until they have ended"));
         };
         return Ok(match wait_for_quiet(limit, interrupt, tell)? {
-            WaitEnd::Quiet => Some(budget.restarted()),
+            WaitEnd::Quiet => Some(budget.restart()),
             WaitEnd::Interrupted => None,
         });
     }
@@ -330,7 +330,7 @@ fn judge(
         let warning = fixed_time::warning(&runner.figure.metric, &command, runner.service, metered.elapsed_s);
         warning.iter().for_each(|warning| runner.progress.notice(warning));
     }
-    let session = match is_judged && !runner.interrupt.came() && locks.ended_early().is_none() {
+    let session = match is_judged && !runner.interrupt.has_come() && locks.ended_early().is_none() {
         true => Session::run(runner, &configurations, plan, budget, options.time_limit)?,
         false => Session::without_runs(&configurations, plan)?,
     };

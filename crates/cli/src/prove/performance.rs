@@ -117,7 +117,7 @@ fn attend(
         if over && let Some(ended) = process.reap()? {
             return Ok(Some(ended.end.into()));
         }
-        if interrupt.came() {
+        if interrupt.has_come() {
             process.end(GRACE, interrupt)?;
             return Ok(None);
         }

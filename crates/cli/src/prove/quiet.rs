@@ -46,7 +46,7 @@ impl Others {
         let before = CpuTime::since_boot();
         let began = Instant::now();
         while began.elapsed() < time {
-            if interrupt.came() {
+            if interrupt.has_come() {
                 return None;
             }
             thread::sleep(LOOK.min(time.saturating_sub(began.elapsed())));

@@ -117,7 +117,7 @@ impl ServedRun<'_> {
         let ready = &self.service.ready;
         match self.ask(self.service.ready_limit.min(BEFORE_START), None)? {
             Answer::NotReady(_) => Ok(()),
-            Answer::Ready => Err(failed(
+            Answer::Ready => Err(failed_run(
                 RunEnd::Exited { code: 0 },
                 format!(
                     "--ready '{ready}' succeeds before the server is started: if another server answers, stop it or use another \
@@ -138,14 +138,14 @@ impl ServedRun<'_> {
                 Some(server) => server.ends_within(Duration::ZERO)?,
                 None => false,
             };
-            if self.around.interrupt.came() || has_server_ended || question.began.elapsed() >= limit {
+            if self.around.interrupt.has_come() || has_server_ended || question.began.elapsed() >= limit {
                 break true;
             }
         };
         let waited = question.began.elapsed();
         let ended = question.end_with_group(GRACE, self.around.interrupt)?;
         self.others += ended.usage;
-        if self.around.interrupt.came() {
+        if self.around.interrupt.has_come() {
             return Err(Over::Interrupted);
         }
         let ending = RunEnd::from(ended.end);
@@ -186,7 +186,7 @@ impl ServedRun<'_> {
                     "the server was not ready after {limit_s} s: {why} (--ready-limit allows more time; `{}` must succeed)",
                     self.service.ready
                 );
-                return Err(failed(RunEnd::TimedOut { limit_s, hung: false }, reason));
+                return Err(failed_run(RunEnd::TimedOut { limit_s, hung: false }, reason));
             }
             self.around.progress.tick();
             server.ends_within(LOOK)?;
@@ -217,7 +217,7 @@ impl ServedRun<'_> {
             let ending = RunEnd::from(server_ended.end);
             let how = ending.failure().unwrap_or_else(|| "ended by itself".into());
             let why = remedy(&mut server.output).map_or(String::new(), |why| format!(" ({why})"));
-            return Err(failed(ending, format!("the server {how} while it was loaded{why}")));
+            return Err(failed_run(ending, format!("the server {how} while it was loaded{why}")));
         }
         match ending.failure() {
             None => Ok(Loaded { elapsed, output: load.output, usage }),
@@ -254,7 +254,7 @@ impl ServedRun<'_> {
             if over && let Some(ended) = load.reap()? {
                 return Ok(ended.end.into());
             }
-            if interrupt.came() {
+            if interrupt.has_come() {
                 return Err(Over::Interrupted);
             }
             hang.look(elapsed);
@@ -299,7 +299,7 @@ impl ServedRun<'_> {
         if let Some(Ended { end: End::Killed(signal), .. }) = ended
             && !(STOPPED_BY.contains(&signal) || signal == SIGKILL && stop.is_some())
         {
-            return Err(failed(
+            return Err(failed_run(
                 RunEnd::Killed { signal },
                 format!("the server was killed by signal {signal} when it was stopped"),
             ));
@@ -313,14 +313,14 @@ impl ServedRun<'_> {
         };
         server.end_with_group(Duration::ZERO, self.around.interrupt)?;
         // A second ^C has ended the wait.
-        if self.around.interrupt.came() {
+        if self.around.interrupt.has_come() {
             return Err(Over::Interrupted);
         }
         let limit_s = stop_limit.as_secs_f64();
         let reason = format!(
             "{what} did not end within {limit_s} s of {by}, and {killed} (--stop-limit allows more time, --stop names another way)"
         );
-        Err(failed(RunEnd::TimedOut { limit_s, hung: false }, reason))
+        Err(failed_run(RunEnd::TimedOut { limit_s, hung: false }, reason))
     }
 
     /// Ends what is left of the run, and sums it up.
@@ -370,7 +370,7 @@ impl ServedRun<'_> {
     }
 }
 
-fn failed(ending: RunEnd, reason: String) -> Over {
+fn failed_run(ending: RunEnd, reason: String) -> Over {
     Over::Failed(Failure { ending, reason, output: None })
 }
 
@@ -384,5 +384,5 @@ fn ended_before_ready(ended: Ended, server: &mut Attended) -> Over {
         }
         (_, None) => String::new(),
     };
-    failed(ending, format!("the server {how} before it was ready{remedy}"))
+    failed_run(ending, format!("the server {how} before it was ready{remedy}"))
 }

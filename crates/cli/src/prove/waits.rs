@@ -56,7 +56,7 @@ const BUSY: f64 = 0.9;
 const LESS_OFTEN: f64 = 0.8;
 
 /// The judged waits: those at the call sites that the candidates name, and at the costliest ones if all waits poll.
-pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
+pub fn judged_sites(configurations: &[Configuration], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
     let judged = configurations.iter().filter(|configuration| configuration.is_judged());
     let plans: Vec<(&str, &Compiled)> = judged
         .filter_map(|configuration| {
@@ -76,8 +76,9 @@ pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize
         for metered in if is_control { others } else { metered } {
             let polls = plans.iter().any(|(name, plan)| *name == metered.candidate && polls(plan));
             let Some(waits) = find(metered).filter(|_| polls) else { continue };
-            let unpolled =
-                control.as_ref().and_then(|control| unpolled(control, &waits, used(metered, cpus), filtered));
+            let unpolled = control
+                .as_ref()
+                .and_then(|control| why_unpolled(control, &waits, cpu_share(metered, cpus), filtered));
             runs.push(SiteRun { candidate: metered.candidate.clone(), waits, unpolled });
         }
         runs
@@ -112,14 +113,14 @@ pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize
 }
 
 /// The share of the CPU time that the program and others used during a run.
-fn used(metered: &Metered, cpus: usize) -> f64 {
+fn cpu_share(metered: &Metered, cpus: usize) -> f64 {
     let Disturbance { others_s, steal_s, .. } = metered.disturbance;
     (metered.cpu_s + others_s + steal_s) / (metered.elapsed_s * cpus as f64)
 }
 
 /// Why the waits under a candidate slept as often as under the control, if they did. `used` is the share of the CPU
 /// time that was used.
-fn unpolled(control: &Waits, waits: &Waits, used: f64, filtered: bool) -> Option<Unpolled> {
+fn why_unpolled(control: &Waits, waits: &Waits, used: f64, filtered: bool) -> Option<Unpolled> {
     let (before, after) = (control.slept_share()?, waits.slept_share()?);
     if after < before - FEWER {
         return None;
@@ -172,13 +173,13 @@ mod tests {
     #[test]
     fn unchanged_share_of_sleeps_has_a_reason() {
         let control = waits(1000, 990);
-        let reason = |waits: &Waits, used| unpolled(&control, waits, used, false);
+        let reason = |waits: &Waits, used| why_unpolled(&control, waits, used, false);
         assert_eq!(reason(&waits(1000, 100), 0.5), None);
         assert_eq!(reason(&waits(1000, 990), 0.5), Some(Unpolled::DoesNotPay));
         assert_eq!(reason(&waits(1000, 990), 0.95), Some(Unpolled::Busy));
-        assert_eq!(unpolled(&waits(10, 10), &waits(10, 10), 0.5, false), Some(Unpolled::FewWaits));
-        assert_eq!(unpolled(&control, &control, 0.5, true), Some(Unpolled::Seccomp));
-        assert_eq!(unpolled(&waits(0, 0), &waits(10, 10), 0.5, false), None);
-        assert_eq!(unpolled(&control, &waits(450, 449), 0.99, false), Some(Unpolled::FewerWaits));
+        assert_eq!(why_unpolled(&waits(10, 10), &waits(10, 10), 0.5, false), Some(Unpolled::FewWaits));
+        assert_eq!(why_unpolled(&control, &control, 0.5, true), Some(Unpolled::Seccomp));
+        assert_eq!(why_unpolled(&waits(0, 0), &waits(10, 10), 0.5, false), None);
+        assert_eq!(why_unpolled(&control, &waits(450, 449), 0.99, false), Some(Unpolled::FewerWaits));
     }
 }

@@ -88,8 +88,8 @@ impl Measured {
 impl MeasuredPair {
     fn of(pair: Pair, report: &Report, unit: &str) -> Option<MeasuredPair> {
         let comparison = report.between(pair.before, pair.after, unit)?;
-        let before = row::measured(&report.summary(pair.before)?);
-        let after = comparison.summary.as_ref().map_or(Figure::Words("failed"), row::measured);
+        let before = row::measured_figure(&report.summary(pair.before)?);
+        let after = comparison.summary.as_ref().map_or(Figure::Words("failed"), row::measured_figure);
         let confidence = report.session.analysis.settings.confidence;
         let improvement = comparison.ratio.map(|ratio| Improvement {
             value: ratio.value,

@@ -49,7 +49,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Measures the reports that the command line names, and prints them. Of all reports the table comes first.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
-    crate::dbt1::named(&options.db)?;
+    crate::dbt1::parse_database(&options.db)?;
     if options.json.as_deref() == Some(std::path::Path::new("-")) {
         return Err(Error::Usage("--json -: the file is written after each report: name one".into()));
     }
@@ -67,7 +67,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     for (index, &report) in reports.iter().enumerate() {
         let outcome = session.measure(index, report);
         // The table names the reports that an interrupt left out.
-        let text = match session.interrupt.came() && outcome.measured.is_empty() && reports.len() > 1 {
+        let text = match session.interrupt.has_come() && outcome.measured.is_empty() && reports.len() > 1 {
             true => String::new(),
             false => format!("{}\n", OutcomeText(&outcome)),
         };
@@ -83,7 +83,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
         stdout::print(&format!("{}\n", summary::Summary(&outcomes)))?;
     }
     stdout::print(&texts.concat())?;
-    Ok(match (session.interrupt.came(), outcomes.iter().all(Outcome::is_complete)) {
+    Ok(match (session.interrupt.has_come(), outcomes.iter().all(Outcome::is_complete)) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::from(INCOMPLETE),
@@ -102,7 +102,7 @@ impl Session<'_> {
     /// Measures one report. An error is part of the outcome: the other reports go on.
     fn measure<'r>(&self, index: usize, report: &'r dyn HistoricalReport) -> Outcome<'r> {
         let mut outcome = Outcome::of(report);
-        if self.interrupt.came() {
+        if self.interrupt.has_come() {
             return Outcome { shortcoming: Some(Shortcoming::Interrupted), ..outcome };
         }
         if let Some(obstacle) = report.obstacle(&self.options.db) {
@@ -123,7 +123,7 @@ impl Session<'_> {
                 }
                 Err(error) => outcome.shortcoming = Some(Shortcoming::Failed(error.to_string())),
             }
-            if self.interrupt.came() {
+            if self.interrupt.has_come() {
                 outcome.shortcoming = Some(Shortcoming::Interrupted);
             }
             if outcome.shortcoming.is_some() {

@@ -78,7 +78,8 @@ impl Given {
             return None;
         }
         let hand_over_s = self.hand_over_s();
-        let lock_grows = self.modelled(cpus, hand_over_s) / self.modelled(self.cpus, hand_over_s);
+        let lock_grows =
+            self.model_throughput(cpus, hand_over_s) / self.model_throughput(self.cpus, hand_over_s);
         let grows = f64::from(cpus) / f64::from(self.cpus) / lock_grows;
         let doublings = (f64::from(cpus) / f64::from(self.cpus)).log2();
         let model = doublings * (1.0 + error).ln();
@@ -92,7 +93,7 @@ impl Given {
     }
 
     /// Acquisitions a second by the model.
-    fn modelled(&self, cpus: u32, hand_over_s: f64) -> f64 {
+    fn model_throughput(&self, cpus: u32, hand_over_s: f64) -> f64 {
         /// The least share of the time outside the lock: the hold is measured with its clock readings.
         const THINK_MIN: f64 = 0.02;
         let hold_s = self.hold_s.min((1.0 - THINK_MIN) * self.between_s);
@@ -104,12 +105,16 @@ impl Given {
     /// The hand-over that makes the model's throughput the measured one, by bisection; 0 if the lock is faster than the model.
     fn hand_over_s(&self) -> f64 {
         let (mut low, mut high) = (0.0, 1e-3);
-        if self.modelled(self.cpus, low) <= self.throughput {
+        if self.model_throughput(self.cpus, low) <= self.throughput {
             return low;
         }
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            if self.modelled(self.cpus, middle) > self.throughput { low = middle } else { high = middle }
+            if self.model_throughput(self.cpus, middle) > self.throughput {
+                low = middle
+            } else {
+                high = middle
+            }
         }
         0.5 * (low + high)
     }
@@ -122,7 +127,7 @@ mod tests {
     /// A lock with a known hand-over, on two CPUs.
     fn given(hand_over_s: f64) -> Given {
         let given = Given { cpus: 2, threads: 8, between_s: 1e-6, hold_s: 0.4e-6, throughput: 1.0 };
-        Given { throughput: given.modelled(2, hand_over_s), ..given }
+        Given { throughput: given.model_throughput(2, hand_over_s), ..given }
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn sentences(outcome: &Outcome<'_>) -> String {
 
 fn cells(row: Option<&Row>, proven: &str) -> [String; 3] {
     match row {
-        Some(row) => [row.in_brief(), row.shown_improvement().0, proven.to_owned()],
+        Some(row) => [row.in_brief(), row.format_improvement().0, proven.to_owned()],
         None => ["-".into(), "-".into(), proven.to_owned()],
     }
 }

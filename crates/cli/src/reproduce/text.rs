@@ -68,7 +68,7 @@ fn write_table(f: &mut Formatter<'_>, rows: &[Row]) -> fmt::Result {
         "", "before ± sd", "after ± sd", "ratio", "95 %", "runs"
     )?;
     for row in rows {
-        let unit = match row.shown_unit() {
+        let unit = match row.format_unit() {
             unit if unit.is_empty() => String::new(),
             unit => format!(" [{unit}]"),
         };

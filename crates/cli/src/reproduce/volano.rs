@@ -86,7 +86,7 @@ impl HistoricalReport for Volano {
     }
 
     fn metered_rows(&self, report: &Report) -> Vec<Row> {
-        let judged = run_queues::judged(report);
+        let judged = run_queues::judged_run_queues(report);
         let [before, after] = &judged[..] else { return Vec::new() };
         let row = |what: &str, unit, figures| {
             let label = format!("here, {} CPUs: {what}", report.machine.cpus);
@@ -124,7 +124,7 @@ impl HistoricalReport for Volano {
 
 /// What the CPUs that runqueue_lock took here are made of; none without both run queues.
 fn sums(report: &Report) -> Option<String> {
-    let judged = run_queues::judged(report);
+    let judged = run_queues::judged_run_queues(report);
     let [before, after] = &judged[..] else { return None };
     let sum = |one: &JudgedRunQueue<'_>| {
         format!(

@@ -7,7 +7,7 @@ use crate::prove::configuration::Configuration;
 use crate::prove::requested::{NamedCandidates, Requested};
 
 /// What the command line names, or the default candidates of a workload, or the control alone.
-pub fn requested(options: &ScaleOptions, program: &Program) -> Result<Requested, Error> {
+pub fn choose(options: &ScaleOptions, program: &Program) -> Result<Requested, Error> {
     let named = NamedCandidates {
         mutex: &options.mutex,
         use_plan: &options.use_plan,

@@ -53,7 +53,7 @@ impl MeteredLock {
     ) -> MeteredLock {
         let report = &metering.report;
         let threads = threads(report);
-        let held_s = |lock: &Lock| mean_hold_s(lock) * acquired(lock);
+        let held_s = |lock: &Lock| mean_hold_s(lock) * acquisitions(lock);
         let most = report.locks.iter().max_by(|a, b| held_s(a).total_cmp(&held_s(b)));
         let style = style(configuration);
         let value = metering.trial.value.clone().unwrap_or(f64::NAN);
@@ -78,7 +78,7 @@ impl MeteredLock {
                 MeteredLock {
                     name: Some(row.name.clone()),
                     locks: lock.locks.clamp(1, 1 << 20) as u32,
-                    acquisitions: acquired(lock) / units,
+                    acquisitions: acquisitions(lock) / units,
                     hold_s: mean_hold_s(lock) / slower,
                     share: (held_s(lock) / metering.trial.cpu_s()).min(1.0),
                     threads,
@@ -99,7 +99,7 @@ fn threads(report: &MeterReport) -> u32 {
 }
 
 /// Acquisitions of a lock.
-fn acquired(lock: &Lock) -> f64 {
+fn acquisitions(lock: &Lock) -> f64 {
     (lock.row.attempts - lock.row.rejected) as f64
 }
 

@@ -58,7 +58,7 @@ impl fmt::Display for Text<'_> {
             table(f, configuration, most)?;
             write!(f, "{}", paragraph(&lock(configuration), 2))?;
             for validation in &configuration.fit.validations {
-                write!(f, "{}", paragraph(&checked(validation), 2))?;
+                write!(f, "{}", paragraph(&describe_check(validation), 2))?;
             }
             if let Some(text) = cost_of(configuration) {
                 write!(f, "{}", paragraph(&text, 2))?;
@@ -68,7 +68,7 @@ impl fmt::Display for Text<'_> {
             }
             writeln!(f)?;
         }
-        compared(f, report)?;
+        write_comparisons(f, report)?;
         for failure in &report.failures {
             write!(f, "{}", paragraph(failure, 0))?;
         }
@@ -177,7 +177,7 @@ fn lock(configuration: &ScaledConfiguration) -> String {
     )
 }
 
-fn checked(validation: &Validation) -> String {
+fn describe_check(validation: &Validation) -> String {
     let interval = validation.error_interval.map_or(String::new(), |(low, high)| {
         format!(" (95 % interval {:+.0} to {:+.0} %)", 100.0 * low, 100.0 * high)
     });
@@ -242,7 +242,7 @@ fn misses(configuration: &ScaledConfiguration) -> Vec<String> {
 }
 
 /// Candidates against the control on the predicted CPUs within reach.
-fn compared(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
+fn write_comparisons(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
     let Some((control, candidates)) = report.configurations.split_first() else { return Ok(()) };
     for candidate in candidates {
         let pairs = control.fit.predictions.iter().zip(&candidate.fit.predictions);

@@ -202,7 +202,7 @@ impl<'s> EventLoop<'s> {
 
     /// Checks for signals, hang-up and the end of the program.
     fn check(&mut self) -> Result<Option<ExitReason>, Error> {
-        let asked = self.signals.came() || self.hung_up && !self.signalled;
+        let asked = self.signals.has_come() || self.hung_up && !self.signalled;
         if asked {
             if let ProgramState::Ended(end) = self.state.program {
                 return Ok(Some(ExitReason::Over(end)));

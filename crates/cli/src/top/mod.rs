@@ -30,7 +30,7 @@ use crate::meter::notes;
 use crate::meter::outputs::{self, Results};
 use crate::meter::recorded_program::RecordedProgram;
 use crate::meter::running::exit_code;
-use crate::observed::failed;
+use crate::observed::trace_error;
 use crate::options::{self, ObserveOptions, ViewOptions};
 use crate::runtime::Runtime;
 use crate::stderr::{print, say};
@@ -67,13 +67,13 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     let mut command = recorded.command();
     command.stdin(Stdio::null()).stdout(output.stdio()?).stderr(output.stdio()?);
     child::in_new_session(&mut command);
-    if signals.came() {
+    if signals.has_come() {
         return Ok(ExitCode::from(SIGNALLED));
     }
     // Before the program starts: if this fails, no program has to be ended.
     let mut terminal = Terminal::enter()?;
     let running = recorded.start_without_relay(command)?;
-    let mut state = State::new(shown(&options.recorded.command), running.pid, options.interval);
+    let mut state = State::new(format_command(&options.recorded.command), running.pid, options.interval);
     state.lenses = LensTab::all();
     // The lenses attach to the program when their tabs are opened.
     let subject = Subject::new(&options.observe, &options.recorded.command);
@@ -94,7 +94,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     }
     if recorded.recording.is_lost() {
         let end = if let ExitReason::Over(end) = reason { Some(end) } else { None };
-        return Err(Error::Environment(notes::lost(&recorded.path(), end)));
+        return Err(Error::Environment(notes::explain_lost(&recorded.path(), end)));
     }
     Ok(match reason {
         ExitReason::Over(end) => ExitCode::from(exit_code(end)),
@@ -140,7 +140,7 @@ fn observe(options: &options::TopOptions) -> Result<ExitCode, Error> {
         Some(pid) => Some(
             unspin_trace::process_of(pid)
                 .and_then(ThreadGroup::of)
-                .ok_or_else(|| failed(unspin_trace::Error::NoProcess(pid)))?,
+                .ok_or_else(|| trace_error(unspin_trace::Error::NoProcess(pid)))?,
         ),
         None => None,
     };
@@ -182,7 +182,7 @@ fn print_lenses(lenses: &mut LiveLenses, options: &options::TopOptions) {
     }
 }
 
-fn shown(command: &[OsString]) -> String {
+fn format_command(command: &[OsString]) -> String {
     let words: Vec<_> = command.iter().map(|word| printable::bytes(word.as_encoded_bytes())).collect();
     printable::line(&words.join(" ")).into_owned()
 }

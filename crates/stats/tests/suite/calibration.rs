@@ -220,11 +220,11 @@ impl Session {
     }
 }
 
-fn proven(verdict: &Verdict) -> bool {
+fn is_proven(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::ProvenFaster { .. } | Verdict::ProvenSlower { .. })
 }
 
-fn faster(verdict: &Verdict) -> bool {
+fn is_faster(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::ProvenFaster { .. })
 }
 
@@ -235,7 +235,7 @@ const NO_DIFFERENCE: Session =
 
 #[test]
 fn no_difference_is_rarely_proven_where_there_is_none() {
-    let rate = NO_DIFFERENCE.share(150, proven);
+    let rate = NO_DIFFERENCE.share(150, is_proven);
     println!("false proofs in {:.1} % of 150 sessions", 100.0 * rate);
     assert!(rate <= 0.05, "{rate}");
 }
@@ -251,7 +251,7 @@ fn no_difference_is_rarely_proven_where_there_is_none_long() {
             let any = |condition: &dyn Fn(&unspin_stats::Comparison) -> bool| {
                 u32::from(analysis.comparisons.iter().any(condition))
             };
-            proofs += any(&|c| proven(&c.verdict));
+            proofs += any(&|c| is_proven(&c.verdict));
             p += any(&|c| c.difference_p_corrected.is_some_and(|p| p <= 0.05));
             spreads += any(&|c| {
                 c.difference_p_corrected.is_some()
@@ -312,7 +312,7 @@ fn wrong_verdicts(noise: Noise, rounds: f64, sessions: u64) -> (f64, f64) {
             schedule.record(candidate, run);
         }
         let verdicts: Vec<Verdict> = schedule.analyse().comparisons.into_iter().map(|c| c.verdict).collect();
-        better += u32::from(verdicts.iter().any(faster));
+        better += u32::from(verdicts.iter().any(is_faster));
         worse += u32::from(verdicts.iter().any(Verdict::is_slower));
     }
     (f64::from(better) / sessions as f64, f64::from(worse) / sessions as f64)
@@ -353,7 +353,7 @@ fn true_differences_are_found() {
     let loud = Session { means: &[2.5, 2.5, 1.0], rounds_max: 12, half_width_target: 0.001, ..NO_DIFFERENCE };
     let quiet = Noise { cv: 0.02, ..SHARED_MACHINE };
     let quiet = Session { noise: quiet, means: &[1.1, 1.1, 1.0], ..loud };
-    let (loud, quiet) = (loud.share(60, faster), quiet.share(60, faster));
+    let (loud, quiet) = (loud.share(60, is_faster), quiet.share(60, is_faster));
     println!("found: loud {:.0} %, quiet {:.0} % of 60 sessions", 100.0 * loud, 100.0 * quiet);
     assert!(loud >= 0.9 && quiet >= 0.9, "{loud} {quiet}");
 }

@@ -4,7 +4,7 @@ use super::call::{self, Action, Outcome, Scope};
 use super::sums::{Waits, Wakes};
 use crate::error::Error;
 use crate::lens::spaces::{SharedPlace, SpaceId, Spaces, shared_place};
-use crate::observed::{Sink, failed};
+use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_trace::{CallChain, Event, Payload, Record, RunningThread, Session, StackId, Stacks, Tracefs};
 
@@ -99,7 +99,7 @@ const CALLS: [(&str, &[&str], [Point; 2]); 6] = [
 impl FutexLens {
     /// The lens with its events. Kernels before 6.7 have only futex(2), and since 5.16 futex_waitv(2).
     pub fn with_events() -> Result<(FutexLens, Vec<Event>), Error> {
-        let tracefs = Tracefs::find().map_err(failed)?;
+        let tracefs = Tracefs::find().map_err(trace_error)?;
         let (mut points, mut events) = (Vec::new(), Vec::new());
         for (name, fields, pair) in CALLS {
             let enter = tracefs.tracepoint(&format!("syscalls:sys_enter_{name}"), fields);
@@ -110,7 +110,7 @@ impl FutexLens {
                     events.push(Event::tracepoint(enter, CallChain::User));
                     events.push(Event::tracepoint(exit, CallChain::None));
                 }
-                (Err(e), _) | (_, Err(e)) if name == "futex" => return Err(failed(e)),
+                (Err(e), _) | (_, Err(e)) if name == "futex" => return Err(trace_error(e)),
                 _ => {}
             }
         }

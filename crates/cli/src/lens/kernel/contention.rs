@@ -156,7 +156,7 @@ impl Contention {
     }
 
     /// A thread has ended: it waits for nothing.
-    pub fn thread_ended(&mut self, tid: u32) {
+    pub fn note_thread_end(&mut self, tid: u32) {
         if let Some(pending) = self.waiting.remove(&Waiter::Thread(tid)) {
             self.unpaired.beginnings += pending.len() as u64;
         }
@@ -289,7 +289,7 @@ mod tests {
         begin(&mut contention, THREAD, 0x20, 0, 300);
         assert_eq!(contention.unpaired().beginnings, 1);
         assert_eq!(contention.unpaired().unfinished, 1);
-        contention.thread_ended(7);
+        contention.note_thread_end(7);
         assert_eq!(contention.unpaired(), Unpaired { ends: 1, beginnings: 2, unfinished: 0 });
         for lock in 1..=DEPTH_MAX as u64 + 3 {
             begin(&mut contention, THREAD, lock, SPIN, 400);

@@ -4,7 +4,7 @@ use super::contention::{Contention, Outcome, Unpaired, Wait, Waiter};
 use super::flags::LockFlags;
 use super::sums::Sums;
 use crate::error::Error;
-use crate::observed::{Sink, failed};
+use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_trace::{CallChain, Event, Payload, Record, StackId, Stacks, Tracefs};
 
@@ -31,9 +31,10 @@ impl KernelLens {
     /// The tracepoints that it needs, in the order that [`note`](Sink::note) expects. The program's part of the stacks is
     /// left out: a kernel lock is known by the kernel's, and recording the stack takes a part of the wait.
     pub fn events() -> Result<Vec<Event>, Error> {
-        let tracefs = Tracefs::find().map_err(failed)?;
-        let begin = tracefs.tracepoint("lock:contention_begin", &["lock_addr", "flags"]).map_err(failed)?;
-        let end = tracefs.tracepoint("lock:contention_end", &["lock_addr", "ret"]).map_err(failed)?;
+        let tracefs = Tracefs::find().map_err(trace_error)?;
+        let begin =
+            tracefs.tracepoint("lock:contention_begin", &["lock_addr", "flags"]).map_err(trace_error)?;
+        let end = tracefs.tracepoint("lock:contention_end", &["lock_addr", "ret"]).map_err(trace_error)?;
         Ok(vec![
             Event::tracepoint(begin, CallChain::KernelInnermost),
             Event::tracepoint(end, CallChain::None),
@@ -69,7 +70,7 @@ impl Sink for KernelLens {
     fn note(&mut self, record: &Record, _: &Stacks) {
         let sample = match &record.payload {
             Payload::Sample(sample) => sample,
-            Payload::Exit => return self.contention.thread_ended(record.tid),
+            Payload::Exit => return self.contention.note_thread_end(record.tid),
             _ => return,
         };
         let waiter = Waiter::new(record.tid, sample.cpu);

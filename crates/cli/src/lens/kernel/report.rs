@@ -274,7 +274,7 @@ impl Scale {
         let mut all = Sums::default();
         folded.uses.values().flat_map(BTreeMap::values).for_each(|sums| all.merge(sums));
         let mut uses: Vec<KernelUse> =
-            folded.uses.into_iter().map(|(kind, callers)| self.used(kind, callers)).collect();
+            folded.uses.into_iter().map(|(kind, callers)| self.kernel_use(kind, callers)).collect();
         uses.sort_by(|a, b| b.row.lost.total_cmp(&a.row.lost));
         let only = folded.addresses.first().filter(|_| folded.addresses.len() == 1);
         KernelLock {
@@ -288,7 +288,7 @@ impl Scale {
         }
     }
 
-    fn used(&self, kind: &'static str, stacks: BTreeMap<Vec<KernelFrame>, Sums>) -> KernelUse {
+    fn kernel_use(&self, kind: &'static str, stacks: BTreeMap<Vec<KernelFrame>, Sums>) -> KernelUse {
         let mut all = Sums::default();
         let mut callers = BTreeMap::<String, (Sums, Vec<KernelStack>)>::new();
         for (frames, sums) in stacks {

@@ -2,7 +2,7 @@
 
 use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, Origin};
 use crate::lens::next::Said;
-use crate::lens::text::{counted, losses, of_whom};
+use crate::lens::text::{format_count, losses, of_whom};
 use std::fmt::Write;
 use unspin_meter::figures::{count, percent, time};
 use unspin_meter::{Layout, add_note};
@@ -63,11 +63,11 @@ impl KernelReport {
         if self.unpaired > 0 {
             notes.push(format!(
                 "{} not in the table: the other event of the wait was lost, or came before or after the observation.",
-                counted(self.unpaired, "event is", "events are")
+                format_count(self.unpaired, "event is", "events are")
             ));
         }
         if self.unfinished > 0 {
-            let waits = counted(self.unfinished, "wait", "waits");
+            let waits = format_count(self.unfinished, "wait", "waits");
             notes.push(format!("{waits} had not ended, which the table does not count."));
         }
         notes

@@ -3,7 +3,7 @@
 use super::states::{Blocked, Interval, Sleep, State, States};
 use crate::error::Error;
 use crate::lens::spaces::{SpaceId, Spaces};
-use crate::observed::{Sink, failed};
+use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_trace::{
     CallChain, Event, Payload, Record, RunningThread, Session, Stacks, Switch, SystemCall, Tracefs,
@@ -43,9 +43,10 @@ impl OffCpuLens {
     /// The events that it needs, in the order that [`note`](Sink::note) expects. Threads get CPUs by the records of
     /// context switches, because `sched:sched_switch` belongs to the thread that leaves the CPU.
     pub fn events() -> Result<Vec<Event>, Error> {
-        let tracefs = Tracefs::find().map_err(failed)?;
-        let switch = tracefs.tracepoint("sched:sched_switch", &["prev_pid", "prev_state"]).map_err(failed)?;
-        let wakeup = tracefs.tracepoint("sched:sched_wakeup", &["pid"]).map_err(failed)?;
+        let tracefs = Tracefs::find().map_err(trace_error)?;
+        let switch =
+            tracefs.tracepoint("sched:sched_switch", &["prev_pid", "prev_state"]).map_err(trace_error)?;
+        let wakeup = tracefs.tracepoint("sched:sched_wakeup", &["pid"]).map_err(trace_error)?;
         Ok(vec![
             Event::context_switches(),
             Event::tracepoint(switch, CallChain::Both),
@@ -154,7 +155,7 @@ impl Sink for OffCpuLens {
                 let woken = sample.values[0] as u32;
                 let Some(thread) = self.threads.get_mut(&woken) else { return };
                 let pid = thread.pid;
-                if let Some(interval) = thread.states.woken(time) {
+                if let Some(interval) = thread.states.wake(time) {
                     self.add(pid, interval);
                 }
             }

@@ -77,7 +77,7 @@ impl States {
     }
 
     /// The thread is woken; nothing changes if it is not blocked.
-    pub fn woken(&mut self, now: u64) -> Option<Interval> {
+    pub fn wake(&mut self, now: u64) -> Option<Interval> {
         matches!(self.state, State::Blocked(_)).then(|| self.change(State::Runnable, now))
     }
 
@@ -111,8 +111,8 @@ mod tests {
         let mut states = States::new(State::Runnable, 10);
         assert_eq!(states.on_cpu(15), Interval { state: State::Runnable, ns: 5 });
         assert_eq!(states.leaves_cpu(BLOCKED, 25), Interval { state: State::OnCpu, ns: 10 });
-        assert_eq!(states.woken(30), Some(Interval { state: BLOCKED, ns: 5 }));
-        assert_eq!(states.woken(31), None, "it is runnable already");
+        assert_eq!(states.wake(30), Some(Interval { state: BLOCKED, ns: 5 }));
+        assert_eq!(states.wake(31), None, "it is runnable already");
         assert_eq!(states.on_cpu(40), Interval { state: State::Runnable, ns: 10 });
         assert_eq!(states.end(41), Interval { state: State::OnCpu, ns: 1 });
     }

@@ -14,7 +14,7 @@ impl OffCpuReport {
     /// The table and what it lacks.
     pub fn text(&self, layout: &Layout) -> String {
         let whose = of_whom(self.target, "all processes");
-        let threads = crate::lens::text::counted(self.threads, "thread", "threads");
+        let threads = crate::lens::text::format_count(self.threads, "thread", "threads");
         let mut text = format!("Time of {threads} over {}: {whose}\n", time(self.seconds));
         if self.thread_seconds == 0.0 {
             text += "No thread was seen.\n";
@@ -76,7 +76,11 @@ impl OffCpuReport {
         let _ = writeln!(text, "{}", self.line(row.blocked, numbers, 2, reason.reason.name(), layout));
         for caller in reason.callers.iter().take(layout.callers) {
             let numbers = Some((caller.row.count, caller.row.max));
-            let _ = writeln!(text, "{}", self.line(caller.row.blocked, numbers, 4, &named(caller), layout));
+            let _ = writeln!(
+                text,
+                "{}",
+                self.line(caller.row.blocked, numbers, 4, &format_caller(caller), layout)
+            );
         }
         if let Some(rest @ [_, ..]) = reason.callers.get(layout.callers..) {
             let blocked: f64 = rest.iter().map(|caller| caller.row.blocked).sum();
@@ -101,7 +105,7 @@ impl OffCpuReport {
 }
 
 /// A caller with its system call.
-fn named(caller: &BlockedCaller) -> String {
+fn format_caller(caller: &BlockedCaller) -> String {
     match &caller.system_call {
         Some(call) => format!("{call}: {}", caller.name),
         None => caller.name.clone(),

@@ -278,7 +278,7 @@ fn unit_after(
         return Ok(Some((known, 0)));
     }
     let word = unit::leading_word(spaced);
-    match unit::known(word).filter(|_| !word.is_empty()) {
+    match unit::find(word).filter(|_| !word.is_empty()) {
         Some(known) => match refuse_continuation(&spaced[word.len()..], marked) {
             // "1 min.50 s".
             Err(why) if unit::is_time(word) && spaced[word.len()..].starts_with(['.', ':', '+']) => Err(why),
@@ -342,7 +342,7 @@ fn unit_in_brackets(label: &str) -> Option<Known> {
         .rmatch_indices(['(', '['])
         .filter_map(|(at, _)| label[at + 1..].split_once([')', ']']))
         .map(|(inner, _)| inner.trim());
-    inner.filter(|inner| !inner.is_empty()).find_map(unit::bracketed)
+    inner.filter(|inner| !inner.is_empty()).find_map(unit::find_in_brackets)
 }
 
 /// Whether the expression states literally all of the word, or the sign, that is attached to the number.

@@ -130,13 +130,13 @@ mod tests {
 
     const NOISY: [f64; 5] = [1.0, 1.1, 0.9, 1.12, 0.93];
 
-    fn judged(bound: f64, rounds: u32) -> Option<Unprovable> {
+    fn judge_noisy(bound: f64, rounds: u32) -> Option<Unprovable> {
         judge(bound, &NOISY, rounds, f64::from)
     }
 
     #[test]
     fn gain_below_the_noise_cannot_be_proven() {
-        let found = judged(1.03, 8).unwrap();
+        let found = judge_noisy(1.03, 8).unwrap();
         assert!(found.floor > 1.05, "{found:?}");
         let [why, next] = found.sentences("system");
         assert!(
@@ -146,15 +146,15 @@ mod tests {
             "{why}"
         );
         assert!(next.contains("--time-budget ") || next.contains("quieter machine"), "{next}");
-        assert_eq!(judged(1.5, 8), None);
+        assert_eq!(judge_noisy(1.5, 8), None);
         assert_eq!(judge(1.03, &[1.0, 1.0, 1.0, 1.0, 1.0], 8, f64::from), None, "no noise");
     }
 
     #[test]
     fn more_rounds_are_advised_only_if_they_are_enough() {
-        let found = judged(1.06, 8).unwrap();
+        let found = judge_noisy(1.06, 8).unwrap();
         assert!(found.enough_s.is_some_and(|rounds| rounds > 8.0), "{found:?}");
-        assert!(judged(1.001, 8).unwrap().enough_s.is_none());
+        assert!(judge_noisy(1.001, 8).unwrap().enough_s.is_none());
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub fn search(
     let began = Instant::now();
     match meter_as_far_as_possible(runner, setup, options.time_limit) {
         Ok(metering) => search_in(runner, control, metering, began.elapsed(), budget, options),
-        Err(reason) => unmetered(runner, control, &reason),
+        Err(reason) => search_unmetered(runner, control, &reason),
     }
 }
 
@@ -122,7 +122,7 @@ fn search_in(
         let times = RunTimes { run: length(&metering.trial), metered };
         judged = try_out(runner, &control, &mut search, entrants, times, budget, options)?;
     }
-    if runner.interrupt.came() {
+    if runner.interrupt.has_come() {
         judged.clear();
     } else if let Some(silence) = &metering.silence
         && metering.has_missed
@@ -182,7 +182,7 @@ fn entrants(
     let candidates = candidates::candidates(&search.picks, &search.polling, &search.findings);
     let mut entrants = configurations(candidates, runner)?;
     if !budget.left().is_zero() {
-        entrants.extend(engines_beside(control, &engines::used(runner, metering, options.time_limit)?));
+        entrants.extend(engines_beside(control, &engines::find_used(runner, metering, options.time_limit)?));
     }
     Ok(entrants)
 }
@@ -198,7 +198,7 @@ fn try_out(
     budget: &TimeBudget,
     options: &options::ProveOptions,
 ) -> Result<Vec<Configuration>, Error> {
-    if entrants.is_empty() || runner.interrupt.came() {
+    if entrants.is_empty() || runner.interrupt.has_come() {
         return Ok(Vec::new());
     }
     // An engine has no bound on its gain.
@@ -214,7 +214,7 @@ fn try_out(
     // The meter makes runs longer; where that decides, a run without it shows how long they are.
     if budget.left() < budget::screening(entrants.len(), run) + budget::proof(FINALISTS + 1, run, metered) {
         run = run.min(run_of_control(runner, control, budget, options)?.unwrap_or(run));
-        if runner.interrupt.came() {
+        if runner.interrupt.has_come() {
             return Ok(Vec::new());
         }
     }
@@ -272,9 +272,13 @@ fn configurations(
 }
 
 /// If a program cannot be metered, everything is tried on all of it. If it fails by itself, the session shows how.
-fn unmetered(runner: &Runner<'_>, control: Configuration, reason: &str) -> Result<SearchResult, Error> {
+fn search_unmetered(
+    runner: &Runner<'_>,
+    control: Configuration,
+    reason: &str,
+) -> Result<SearchResult, Error> {
     let missing = vec![format!("No lock table of {}: {reason}.", control.name())];
-    let judged = match runner.interrupt.came() {
+    let judged = match runner.interrupt.has_come() {
         true => Vec::new(),
         false => {
             let kinds = candidates::KINDS.map(candidates::everywhere);

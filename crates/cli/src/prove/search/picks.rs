@@ -1,7 +1,7 @@
 //! The locks for which another kind is tried.
 
 use super::super::metering::Metering;
-use super::findings::{WORTH, capacity, is_mutex, mutex_lost};
+use super::findings::{WORTH, capacity, is_mutex, mutex_loss};
 use crate::plan::Located;
 use serde::Serialize;
 use unspin_meter::{Cause, Lock};
@@ -48,8 +48,8 @@ pub fn picks(metering: &Metering, judged: Quantity) -> Vec<Pick> {
     let pick = |lock: &Lock| Pick {
         name: lock.row.name.clone(),
         origin: lock.origin.clone(),
-        lost_s: mutex_lost(lock),
-        lost: mutex_lost(lock) / capacity(report),
+        lost_s: mutex_loss(lock),
+        lost: mutex_loss(lock) / capacity(report),
         ceiling: lock.row.ceiling,
         held_long: held_long.contains(&lock.row.name),
         starved: lock.row.wait_max >= STARVED_S && lock.row.wait_max >= STARVED_TIMES * lock.row.wait_mean,

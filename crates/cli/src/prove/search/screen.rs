@@ -60,7 +60,7 @@ pub fn screen(
         };
         let run = Run::new(trial.whole, trial.outcome(limit));
         screening.record(run.with_cpu_s(trial.cpu_s()));
-        if runner.interrupt.came() {
+        if runner.interrupt.has_come() {
             break;
         }
     }

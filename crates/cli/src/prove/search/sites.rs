@@ -108,12 +108,12 @@ fn pick(waiters: &[(RecordKind, &Waiter)], seconds: f64, located: &[Located]) ->
         short: waiters.iter().map(|(_, waiter)| waiter.row.short).sum(),
         median_s: longest.row.median,
         saving_s: saving.min(seconds),
-        located: merged(located.iter().filter(|one| waiters.iter().any(|(_, waiter)| one.is_site(waiter)))),
+        located: merge(located.iter().filter(|one| waiters.iter().any(|(_, waiter)| one.is_site(waiter)))),
     }
 }
 
 /// One call site of several rows: each of their places identifies it.
-fn merged<'l>(mut rows: impl Iterator<Item = &'l Located>) -> Option<Located> {
+fn merge<'l>(mut rows: impl Iterator<Item = &'l Located>) -> Option<Located> {
     let mut one = rows.next()?.clone();
     for row in rows {
         let new = row.places.iter().filter(|place| !one.places.contains(place)).cloned().collect::<Vec<_>>();

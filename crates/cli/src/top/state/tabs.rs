@@ -1,6 +1,6 @@
 //! The tabs: which one is open, and what the keys change.
 
-use super::{Action, Dialog, ProgramState, Screen, State, moved};
+use super::{Action, Dialog, ProgramState, Screen, State, position_after};
 use crate::top::lens_rows::{LensLine, LensTable};
 use crate::top::lens_tabs::Content;
 use crate::top::reading::Section;
@@ -60,7 +60,7 @@ impl State {
             }
             _ => {
                 let Some(table) = table else { return };
-                if let Some(at) = moved(key, self.lens_cursor.at, self.page, table.len()) {
+                if let Some(at) = position_after(key, self.lens_cursor.at, self.page, table.len()) {
                     let line = if at == 0 { None } else { table.line(at).cloned() };
                     self.lens_cursor = LensCursor { at, line };
                 }
