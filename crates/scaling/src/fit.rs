@@ -67,7 +67,7 @@ pub struct Prediction {
     /// CPUs.
     pub cpus: u32,
     /// Which of the two it is.
-    pub source: Source,
+    pub source: FigureSource,
     /// The measured mean, or what the model predicts, also where its interval does not bear a prediction.
     pub throughput: f64,
     /// 95 % interval; none if there is nothing from which to tell it.
@@ -79,7 +79,7 @@ pub struct Prediction {
 /// Where a figure comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum FigureSource {
     /// Runs on this machine.
     Measured,
     /// The model, for up to [`REACH`] times the measured CPUs.
@@ -175,10 +175,10 @@ impl ScalingFit {
                 Prediction {
                     cpus,
                     source: match measured {
-                        Some(_) => Source::Measured,
-                        None if is_unborne => Source::Unborne,
-                        None if cpus <= REACH * most => Source::Predicted,
-                        None => Source::FarBeyond,
+                        Some(_) => FigureSource::Measured,
+                        None if is_unborne => FigureSource::Unborne,
+                        None if cpus <= REACH * most => FigureSource::Predicted,
+                        None => FigureSource::FarBeyond,
                     },
                     throughput,
                     interval: interval.map(|half| around(throughput, half)),
@@ -417,7 +417,7 @@ mod tests {
             let fit = ScalingFit::new(&points, LOCKLESS, &FREE, &[4, 8, 16], &[], 1).unwrap();
             fit.predictions.iter().map(|prediction| prediction.source).collect::<Vec<_>>()
         };
-        use Source::{FarBeyond, Measured, Predicted, Unborne};
+        use FigureSource::{FarBeyond, Measured, Predicted, Unborne};
         assert_eq!(sources(101.0), [Measured, Measured, Unborne, Unborne, Unborne]);
         assert_eq!(sources(198.0), [Measured, Measured, Predicted, Predicted, FarBeyond]);
     }

@@ -5,7 +5,7 @@ use super::report::{ScaleReport, ScaledConfiguration};
 use crate::prove::format::{paragraph, share_of, significant};
 use std::fmt::{self, Formatter};
 use unspin_meter::shell_line;
-use unspin_scaling::fit::{REACH, Source, Validation};
+use unspin_scaling::fit::{FigureSource, REACH, Validation};
 use unspin_scaling::program::WaitStyle;
 
 /// Prints a report within 100 columns.
@@ -50,7 +50,7 @@ impl fmt::Display for Text<'_> {
         );
         writeln!(f, "{}", paragraph(&measured, 0))?;
         let all = report.configurations.iter().flat_map(|c| &c.fit.predictions);
-        let most = all.filter(|p| p.source != Source::Unborne).map(|p| p.throughput);
+        let most = all.filter(|p| p.source != FigureSource::Unborne).map(|p| p.throughput);
         let most = most.fold(0.0, f64::max);
         for (n, configuration) in report.configurations.iter().enumerate() {
             let role = if n == 0 { " (the control)" } else { "" };
@@ -128,12 +128,12 @@ fn table(f: &mut Formatter<'_>, configuration: &ScaledConfiguration, most: f64) 
             .interval
             .map_or("unknown".into(), |(low, high)| format!("{} – {}", significant(low), significant(high)));
         let (bar, source) = match prediction.source {
-            Source::Measured => ('█', "measured"),
-            Source::Predicted => ('▒', "predicted"),
-            Source::FarBeyond | Source::Unborne => ('░', "predicted, far beyond"),
+            FigureSource::Measured => ('█', "measured"),
+            FigureSource::Predicted => ('▒', "predicted"),
+            FigureSource::FarBeyond | FigureSource::Unborne => ('░', "predicted, far beyond"),
         };
         let law = prediction.by_law.map_or("-".into(), |law| format!("{:.2}", law / one));
-        if prediction.source == Source::Unborne {
+        if prediction.source == FigureSource::Unborne {
             let (cpus, none) = (prediction.cpus, "-");
             writeln!(f, "{cpus:>6}  {none:>10}  {interval:<20}  {none:>10}  {law:>5}  no prediction")?;
             continue;
@@ -247,9 +247,11 @@ fn write_comparisons(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result
     for candidate in candidates {
         let pairs = control.fit.predictions.iter().zip(&candidate.fit.predictions);
         let ratios: Vec<String> = pairs
-            .filter(|(a, b)| [a, b].iter().all(|p| matches!(p.source, Source::Measured | Source::Predicted)))
+            .filter(|(a, b)| {
+                [a, b].iter().all(|p| matches!(p.source, FigureSource::Measured | FigureSource::Predicted))
+            })
             .map(|(a, b)| {
-                let is_prediction = if a.source == Source::Measured { "" } else { " (predicted)" };
+                let is_prediction = if a.source == FigureSource::Measured { "" } else { " (predicted)" };
                 format!("{:.2} on {}{is_prediction}", b.throughput / a.throughput, a.cpus)
             })
             .collect();
@@ -271,7 +273,7 @@ fn next(report: &ScaleReport) -> String {
     }
     let borne = borne(report);
     let mut all = report.configurations.iter().flat_map(|c| &c.fit.predictions);
-    let is_any_unborne = all.any(|prediction| prediction.source == Source::Unborne);
+    let is_any_unborne = all.any(|prediction| prediction.source == FigureSource::Unborne);
     if worst > MISS {
         let advice = match borne {
             Some(_) => "Take the predictions as a direction, and measure",
@@ -302,7 +304,7 @@ fn next(report: &ScaleReport) -> String {
 fn borne(report: &ScaleReport) -> Option<u32> {
     let of = |configuration: &ScaledConfiguration| {
         let predictions = configuration.fit.predictions.iter();
-        predictions.filter(|p| p.source == Source::Predicted).map(|p| p.cpus).max()
+        predictions.filter(|p| p.source == FigureSource::Predicted).map(|p| p.cpus).max()
     };
     report.configurations.iter().map(of).min().flatten()
 }
