@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 use unspin_meter::{Image, Key, Snapshot};
-use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
+use unspin_symbols::{AddressSpace, Frame, StackCopy, Symbols, Variable};
 use unspin_sys::printable;
 
 /// Finds names and caches them, for all snapshots of one recording.
@@ -162,7 +162,7 @@ impl Lookup {
         let caller = site.key.caller;
         let place = self.place_with(site.image, site.generation, caller);
         let addresses = site.stack.map(|stack| {
-            let stack = Stack { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
+            let stack = StackCopy { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
             self.symbols.unwind(&place.space, &stack)
         });
         let mut chain = Chain { frames: Vec::new(), beyond: 0, returns: Vec::new() };
