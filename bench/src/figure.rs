@@ -2,7 +2,7 @@
 
 use crate::measurement::Measurement;
 use crate::plan::{Row, Wanted};
-use crate::session::{Session, Validity};
+use crate::session::{BenchSession, Validity};
 use serde::Serialize;
 use unspin_stats::random::{Purpose, stream};
 use unspin_stats::{Direction, Ratio, bootstrap};
@@ -18,13 +18,13 @@ pub struct Figure {
     pub direction: Direction,
     /// The figures, or why there are none.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RowOutcome,
 }
 
 /// The figures of a row.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RowOutcome {
     /// They were measured.
     Measured(Measured),
     /// They were not, because of this.
@@ -78,20 +78,20 @@ const RESAMPLES: u32 = 9_999;
 const SEED: u64 = 2;
 
 /// All rows.
-pub fn evaluate(rows: &[Row], session: &Session) -> Vec<Figure> {
+pub fn evaluate(rows: &[Row], session: &BenchSession) -> Vec<Figure> {
     let figure = |row: &Row| Figure {
         name: row.name,
         unit: row.unit,
         direction: row.direction,
         outcome: match &row.missing {
-            Some(reason) => Outcome::Skipped(reason.clone()),
-            None => Outcome::Measured(summarise(row, session)),
+            Some(reason) => RowOutcome::Skipped(reason.clone()),
+            None => RowOutcome::Measured(summarise(row, session)),
         },
     };
     rows.iter().map(figure).collect()
 }
 
-fn summarise(row: &Row, session: &Session) -> Measured {
+fn summarise(row: &Row, session: &BenchSession) -> Measured {
     let runs = |name, measurement: &Measurement| {
         let values = session.values(measurement, 0);
         Runs { name, median: median(&values), values }

@@ -1,9 +1,9 @@
 //! The table, at most 100 columns wide, and the document with everything in it.
 
-use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
+use crate::figure::{Figure, Measured, Reached, RowOutcome, Runs};
 use crate::plan::Wanted;
 use crate::quantity;
-use crate::session::{Session, Validity};
+use crate::session::{BenchSession, Validity};
 use crate::{locks, meter, runqueue, waits};
 use serde::Serialize;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 #[derive(Serialize)]
 pub struct Document<'a> {
     /// Conditions.
-    pub session: &'a Session,
+    pub session: &'a BenchSession,
     /// Rows, with all runs.
     pub figures: &'a [Figure],
     /// The meter's rows.
@@ -63,8 +63,8 @@ fn engines(figures: &[Figure]) -> String {
     for figure in figures {
         let name = format!("{}, {}", figure.name, figure.unit);
         match &figure.outcome {
-            Outcome::Measured(measured) => row(&mut text, &name, measured),
-            Outcome::Skipped(reason) => {
+            RowOutcome::Measured(measured) => row(&mut text, &name, measured),
+            RowOutcome::Skipped(reason) => {
                 let _ = writeln!(text, "{name:<42}skipped: {reason}");
             }
         }
@@ -72,7 +72,7 @@ fn engines(figures: &[Figure]) -> String {
     text
 }
 
-fn header(session: &Session) -> String {
+fn header(session: &BenchSession) -> String {
     let c = &session.conditions;
     let claims = match session.claims {
         Validity::Valid => "",

@@ -34,7 +34,7 @@ pub use postgres::{Cluster, commands as postgres_commands};
 pub use stress::Stressor;
 pub use tasks::{TaskProgram, TaskRuntime};
 pub use volano::VolanoModel;
-pub use waits::Program as WaitProgram;
+pub use waits::WaitProgram;
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use super::row::{Bound, Note, QuantityRow};
 use crate::figure::{Reached, median};
-use crate::session::{Session, Validity};
+use crate::session::{BenchSession, Validity};
 use serde::Serialize;
 
 /// A row with its figures.
@@ -55,7 +55,7 @@ pub struct Remark {
 }
 
 /// All rows.
-pub fn evaluate(rows: &[QuantityRow], session: &Session) -> Vec<QuantityFigure> {
+pub fn evaluate(rows: &[QuantityRow], session: &BenchSession) -> Vec<QuantityFigure> {
     let figure = |row: &QuantityRow| QuantityFigure {
         name: row.name.clone(),
         unit: row.unit,
@@ -67,7 +67,7 @@ pub fn evaluate(rows: &[QuantityRow], session: &Session) -> Vec<QuantityFigure> 
     rows.iter().map(figure).collect()
 }
 
-fn summarise(row: &QuantityRow, session: &Session) -> MeasuredQuantity {
+fn summarise(row: &QuantityRow, session: &BenchSession) -> MeasuredQuantity {
     let values = row.quantity.values(session);
     let interval = interval_of_median(&values);
     let once = values.len() == 1;
