@@ -1,6 +1,6 @@
 //! Apache's HTTP server, whose processes take turns to accept connections under a System V semaphore.
 
-use crate::{Outcome, Place, Process, Run, Running, find_tool, is_root};
+use crate::{Outcome, Process, Run, Running, Workspace, find_tool, is_root};
 use std::fs::Permissions;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ impl Apache {
     ///
     /// # Panics
     /// If it ends instead of serving.
-    pub fn start(place: &Place, with: impl FnOnce(Run) -> Run) -> Apache {
+    pub fn start(place: &Workspace, with: impl FnOnce(Run) -> Run) -> Apache {
         let program = Apache::program().expect("the caller has seen it");
         let pages = place.path().join("pages");
         std::fs::create_dir_all(&pages).expect("the place takes files");
@@ -111,7 +111,7 @@ fn page() -> Vec<u8> {
 const MODULES: &str = "/usr/lib/apache2/modules";
 
 /// Two listeners, since with one the processes need not take turns.
-fn configure(place: &Place, [first, second]: [u16; 2]) -> String {
+fn configure(place: &Workspace, [first, second]: [u16; 2]) -> String {
     let root = place.path().display();
     // Only root can change its user.
     let user = if is_root() { "User nobody\nGroup nogroup" } else { "" };

@@ -37,7 +37,7 @@ pub use eventually::eventually;
 pub use memcache::Memcache;
 pub use namespace::enter_ipc_namespace;
 pub use outcome::{Outcome, assert_same};
-pub use place::Place;
+pub use place::Workspace;
 pub use ports::free_port;
 pub use postgres::Postgres;
 pub use preload::{has_landing_pads, library as preload, profile_folder};
@@ -49,7 +49,7 @@ pub use target::target_directory;
 pub use tier::size;
 pub use tools::{find_tool, is_root, shared_library, skip};
 pub use user::User;
-pub use waits::{WAKE_UP_NS, Waits};
+pub use waits::{WAKE_UP_NS, WaitMode};
 pub use world::World;
 
 use unspin_locks::LockKind;
@@ -97,14 +97,14 @@ pub fn survives_replacement(source: &str, args: &[&str], kinds: &[LockKind]) {
 }
 
 /// Runs a program of `c/` bare and behind the preload with each way to wait, and demands of each what it does bare. Only the nightly
-/// tier has [`Waits::Poll`], which takes some of the paths of the other two, as chance decides.
+/// tier has [`WaitMode::Poll`], which takes some of the paths of the other two, as chance decides.
 pub fn survives_polling(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
     let run = |world| Run::new(program.path(), world).args(args);
     let bare = oracle::bare(run(World::Bare));
     assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{}", *bare);
-    for waits in Waits::ALL {
-        if waits == Waits::Poll && size(true, false) {
+    for waits in WaitMode::ALL {
+        if waits == WaitMode::Poll && size(true, false) {
             continue;
         }
         assert_same(source, waits, &bare, &run(World::Kernel).waits(waits).output());

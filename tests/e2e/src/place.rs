@@ -6,24 +6,24 @@ use std::path::Path;
 
 /// What the programs of one test share in one world.
 #[derive(Debug)]
-pub struct Place {
+pub struct Workspace {
     world: World,
     user: Option<User>,
     directory: tempfile::TempDir,
 }
 
-impl Place {
+impl Workspace {
     /// A new place, for the user that runs the tests.
-    pub fn new(world: World) -> Place {
-        Place { world, user: None, directory: run::scratch() }
+    pub fn new(world: World) -> Workspace {
+        Workspace { world, user: None, directory: run::scratch() }
     }
 
     /// A new place whose programs do not run as root, if there is another user.
     ///
     /// # Panics
     /// If the directory cannot be given away.
-    pub fn without_root(world: World) -> Place {
-        let place = Place { user: User::instead_of_root(), ..Place::new(world) };
+    pub fn without_root(world: World) -> Workspace {
+        let place = Workspace { user: User::instead_of_root(), ..Workspace::new(world) };
         if let Some(user) = place.user {
             user.owns(place.path()).expect("root gives away what it likes");
         }

@@ -1,6 +1,6 @@
 //! PostgreSQL, with all of its shared memory in System V segments.
 
-use crate::{Outcome, Place, Run, Running, find_tool};
+use crate::{Outcome, Run, Running, Workspace, find_tool};
 use std::path::{Path, PathBuf};
 
 /// What is added to the configuration that `initdb` writes.
@@ -23,7 +23,7 @@ parallel_tuple_cost = 0
 #[derive(Debug)]
 pub struct Postgres<'a> {
     programs: PathBuf,
-    place: &'a Place,
+    place: &'a Workspace,
 }
 
 impl<'a> Postgres<'a> {
@@ -42,7 +42,7 @@ impl<'a> Postgres<'a> {
     ///
     /// # Panics
     /// If `initdb` fails.
-    pub fn create(programs: &Path, place: &'a Place) -> Postgres<'a> {
+    pub fn create(programs: &Path, place: &'a Workspace) -> Postgres<'a> {
         let postgres = Postgres { programs: programs.to_owned(), place };
         let args = ["--no-sync", "--auth=trust", "--username=tester", "--pgdata=data"];
         let outcome = postgres.run("initdb").args(args).output();

@@ -1,6 +1,6 @@
 //! Running a program in a world of its own.
 
-use crate::{Outcome, Recorder, Running, User, Waits, World, preload};
+use crate::{Outcome, Recorder, Running, User, WaitMode, World, preload};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -89,7 +89,7 @@ impl Run {
     }
 
     /// Says what the program's threads do before they sleep.
-    pub fn waits(self, waits: Waits) -> Run {
+    pub fn waits(self, waits: WaitMode) -> Run {
         let path = self.directory.path().join("plan");
         std::fs::write(&path, waits.plan()).expect("the scratch directory takes a file");
         self.env("UNSPIN_PLAN", path)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::time::Duration;
 use unspin_e2e::apache::{Apache, fetch};
-use unspin_e2e::{Place, World, build_library, enter_ipc_namespace, eventually, skip};
+use unspin_e2e::{Workspace, World, build_library, enter_ipc_namespace, eventually, skip};
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
@@ -23,12 +23,12 @@ fn apache() {
         }
     });
     if alone {
-        assert_eq!(Place::new(World::Bare).leftovers(), "");
+        assert_eq!(Workspace::new(World::Bare).leftovers(), "");
     }
 }
 
 fn serves_and_leaves_nothing(world: World) {
-    let place = Place::new(world);
+    let place = Workspace::new(world);
     let mut apache = Apache::start(&place, |run| run);
     // It is ready before it has logged all of its start.
     eventually("Apache names its mutex", || apache.log().contains("Accept mutex: sysvsem").then_some(()));
@@ -116,7 +116,7 @@ fn a_mutex_that_dies_with_its_holder_is_noticed() {
     }
     let Some(no_undo) = build_library("no_undo") else { return };
     enter_ipc_namespace();
-    let place = Place::new(World::Bare);
+    let place = Workspace::new(World::Bare);
     let apache = Apache::start(&place, |run| run.preload_before(no_undo.path()));
     let [port, _] = apache.ports();
     fetch(port).expect("all are alive");

@@ -1,7 +1,7 @@
 //! fakeroot in its variant with message queues: every chown and stat is a message to a daemon and its answer, under a semaphore with
 //! SEM_UNDO. It is itself a library that `LD_PRELOAD` loads, so two of them meet.
 
-use unspin_e2e::{Outcome, Place, World, assert_same, enter_ipc_namespace, eventually, find_tool, skip};
+use unspin_e2e::{Outcome, Workspace, World, assert_same, enter_ipc_namespace, eventually, find_tool, skip};
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
@@ -42,7 +42,7 @@ fn run(world: World, command: &[&str], alone: bool) -> Option<Outcome> {
         skip("fakeroot", "there is no fakeroot-sysv; install fakeroot");
         return None;
     };
-    let place = Place::without_root(world);
+    let place = Workspace::without_root(world);
     let outcome = place.run(fakeroot).args(["--"]).args(command).output();
     if alone || World::ENGINES.contains(&world) {
         // The daemon is told to end when the command has ended, and removes what it had.

@@ -1,6 +1,8 @@
 //! PostgreSQL with its shared memory in System V segments.
 
-use unspin_e2e::{Outcome, Place, Postgres, Process, Running, World, enter_ipc_namespace, eventually, skip};
+use unspin_e2e::{
+    Outcome, Postgres, Process, Running, Workspace, World, enter_ipc_namespace, eventually, skip,
+};
 
 /// In each world in turn, since the server is many processes. `global` has nothing of its own here: PostgreSQL uses
 /// shared memory only, and that is the same code in both engines.
@@ -15,7 +17,7 @@ fn postgres() {
     let alone = enter_ipc_namespace();
     for world in WORLDS {
         eprintln!("postgres in world {world}");
-        let place = Place::without_root(world);
+        let place = Workspace::without_root(world);
         let postgres = Postgres::create(&programs, &place);
         is_loaded_and_queried(&postgres);
         loses_backends(&postgres);

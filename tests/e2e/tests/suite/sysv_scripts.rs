@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use unspin_e2e::sysv_ipc::SysvIpc;
 use unspin_e2e::{
-    Outcome, Place, Run, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip,
+    Outcome, Run, Workspace, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip,
 };
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
@@ -67,7 +67,7 @@ impl Script {
         let alone = enter_ipc_namespace();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file);
         let mut bare = None;
-        for place in WORLDS.map(Place::new) {
+        for place in WORLDS.map(Workspace::new) {
             let outcome = with(place.run(&interpreter).args([&file])).output();
             assert!(outcome.is_clean() && outcome.stderr.is_empty(), "{}: {outcome}", place.world());
             assert_same(self.file, place.world(), bare.get_or_insert(outcome.clone()), &outcome);
@@ -87,7 +87,7 @@ fn sysv_ipc_of_python() {
         Err(reason) => return skip("sysv_ipc_of_python", &reason),
     };
     let alone = enter_ipc_namespace();
-    let places = WORLDS.map(Place::new);
+    let places = WORLDS.map(Workspace::new);
     // They mostly sleep, so all worlds run at once.
     let running = places.each_ref().map(|place| {
         let args = ["-m", "unittest", "--verbose"];

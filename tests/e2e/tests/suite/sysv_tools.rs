@@ -1,7 +1,9 @@
 //! util-linux's tools for System V objects, stress-ng, and the programs of old that are made of two processes and a segment.
 
 use std::path::{Path, PathBuf};
-use unspin_e2e::{Outcome, Place, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip};
+use unspin_e2e::{
+    Outcome, Workspace, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip,
+};
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
@@ -43,7 +45,7 @@ fn a_wrong_answer_is_noticed_in_a_listing() {
 
 fn listed(perl: &Path, world: World, with: impl FnOnce(unspin_e2e::Run) -> unspin_e2e::Run) -> Outcome {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("perl/listed.pl");
-    let outcome = with(Place::new(world).run(perl).args([script])).output();
+    let outcome = with(Workspace::new(world).run(perl).args([script])).output();
     assert!(outcome.is_clean() && outcome.stderr.is_empty(), "{outcome}");
     outcome
 }
@@ -63,7 +65,7 @@ fn stress_ng() {
     let times: u32 = std::env::var("UNSPIN_STRESS").map_or(1, |times| times.parse().expect("it is a number"));
     let stressors =
         [("sem-sysv", 4000, &[][..]), ("msg", 20_000, &[]), ("shm-sysv", 20, &["--shm-sysv-bytes", "1m"])];
-    for place in WORLDS.map(Place::new) {
+    for place in WORLDS.map(Workspace::new) {
         for (stressor, operations, more) in stressors {
             let operations = (operations * times).to_string();
             let (workers, limit) = (format!("--{stressor}"), format!("--{stressor}-ops"));
@@ -94,7 +96,7 @@ fn buffer() {
     let Some(tool) = find_tool("buffer") else { return skip("buffer", "there is no buffer; install it") };
     let alone = enter_ipc_namespace();
     let input: String = (0..300_000).map(|number| format!("{number:09}\n")).collect();
-    for place in WORLDS.map(Place::new) {
+    for place in WORLDS.map(Workspace::new) {
         let run = place.run(&tool).args(["-s", "4k", "-m", "64k"]).input(input.clone());
         let outcome = run.output();
         assert!(outcome.is_clean(), "{}: {}", place.world(), outcome.stderr);
@@ -115,7 +117,7 @@ fn bonnie() {
     };
     enter_ipc_namespace();
     for world in WORLDS {
-        let place = Place::without_root(world);
+        let place = Workspace::without_root(world);
         let made = place.run(&tool).args(["-p", "2"]).output();
         assert!(made.is_clean(), "{world}: {made}");
         let args = ["-ys", "-s", "0", "-n", "1", "-q", "-d", "."];
@@ -154,7 +156,7 @@ fn dmsetup() {
         printf "%d left\n", scalar @left;
         semctl($_, 0, 0, 0) for @left;
     "#;
-    let run = |world| Place::new(world).run(&perl).args(["-e", script]).output();
+    let run = |world| Workspace::new(world).run(&perl).args(["-e", script]).output();
     let bare = run(World::Bare);
     assert!(bare.is_clean() && bare.stdout.contains("2 semaphores"), "{bare}");
     assert!(bare.stdout.ends_with("1 left\n"), "{bare}");
