@@ -21,7 +21,7 @@ const GIVEN: &str = "given";
 
 /// The command that owns a folder.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner {
+pub struct FolderOwner {
     /// Prefix of the folder's name.
     pub prefix: &'static str,
     /// Minimum age for removal after the owner's death.
@@ -29,18 +29,18 @@ pub struct Owner {
 }
 
 /// The leftovers of a killed `prove` are useless.
-pub const PROVE: Owner = Owner { prefix: "unspin-prove-", kept: Duration::ZERO };
+pub const PROVE: FolderOwner = FolderOwner { prefix: "unspin-prove-", kept: Duration::ZERO };
 /// The program may still record, and `unspin report` can read the recording of a killed `unspin meter`.
-pub const METER: Owner = Owner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600) };
+pub const METER: FolderOwner = FolderOwner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600) };
 
 /// The tally of a killed `run` is useless.
-pub const RUN: Owner = Owner { prefix: "unspin-run-", kept: Duration::ZERO };
+pub const RUN: FolderOwner = FolderOwner { prefix: "unspin-run-", kept: Duration::ZERO };
 
 /// So is what a killed `profile` has left.
-pub const PROFILE: Owner = Owner { prefix: "unspin-profile-", kept: Duration::ZERO };
+pub const PROFILE: FolderOwner = FolderOwner { prefix: "unspin-profile-", kept: Duration::ZERO };
 
 /// The database of a killed `dbt1` is useless.
-pub const DBT1: Owner = Owner { prefix: "unspin-dbt1-", kept: Duration::ZERO };
+pub const DBT1: FolderOwner = FolderOwner { prefix: "unspin-dbt1-", kept: Duration::ZERO };
 
 /// A folder of this process.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Creates a folder, in `/dev/shm` if possible, and removes those of dead processes.
-    pub fn new(owner: Owner, uid: u32) -> Result<Scratch, Error> {
+    pub fn new(owner: FolderOwner, uid: u32) -> Result<Scratch, Error> {
         let memory = Path::new("/dev/shm");
         remove_abandoned(memory, owner, uid);
         if let Ok(scratch) = Scratch::in_folder(memory, owner) {
@@ -66,14 +66,14 @@ impl Scratch {
     }
 
     /// Creates a folder below that of temporary files, for what may need more space than memory has.
-    pub fn on_disk(owner: Owner, uid: u32) -> Result<Scratch, Error> {
+    pub fn on_disk(owner: FolderOwner, uid: u32) -> Result<Scratch, Error> {
         let disk = std::env::temp_dir();
         remove_abandoned(&disk, owner, uid);
         let failed = "no folder can be created here: set TMPDIR to another folder";
         Scratch::in_folder(&disk, owner).map_err(|e| Error::at(&disk, failed, e))
     }
 
-    fn in_folder(parent: &Path, owner: Owner) -> std::io::Result<Scratch> {
+    fn in_folder(parent: &Path, owner: FolderOwner) -> std::io::Result<Scratch> {
         // Private from the beginning, whatever the umask: other users must not learn the names in it.
         let private = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix(owner.prefix).permissions(private).tempdir_in(parent)?;
@@ -112,7 +112,7 @@ impl Scratch {
     }
 }
 
-fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
+fn remove_abandoned(parent: &Path, owner: FolderOwner, uid: u32) {
     for folder in abandoned_in(parent, owner, uid) {
         // Another unspin may be removing the same folder.
         let _ = remove(&folder);
@@ -121,7 +121,7 @@ fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
 
 /// Whether it is a folder of unspin that is old enough. Its age is that of its creation, because files are created in
 /// it only at the start.
-fn is_outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
+fn is_outdated(about: &fs::Metadata, owner: FolderOwner, uid: u32) -> bool {
     about.is_dir() && about.uid() == uid && age(about) >= owner.kept
 }
 
@@ -141,14 +141,14 @@ fn age(about: &fs::Metadata) -> Duration {
 }
 
 /// The folders of an owner's dead processes, of whatever age.
-pub fn abandoned_folders(owner: Owner, uid: u32) -> Vec<PathBuf> {
-    let of_any_age = Owner { kept: Duration::ZERO, ..owner };
+pub fn abandoned_folders(owner: FolderOwner, uid: u32) -> Vec<PathBuf> {
+    let of_any_age = FolderOwner { kept: Duration::ZERO, ..owner };
     let mut parents = vec![PathBuf::from("/dev/shm"), std::env::temp_dir()];
     parents.dedup();
     parents.iter().flat_map(|parent| abandoned_in(parent, of_any_age, uid)).collect()
 }
 
-fn abandoned_in(parent: &Path, owner: Owner, uid: u32) -> Vec<PathBuf> {
+fn abandoned_in(parent: &Path, owner: FolderOwner, uid: u32) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let abandoned = entries.filter(|entry| {
         let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
@@ -210,7 +210,7 @@ mod tests {
         assert!(!dead.exists());
         assert!(unborn.exists() && foreign.exists() && living.file(LOCK).exists());
         assert!(recent.exists(), "a recording may still be wanted");
-        remove_abandoned(parent.path(), Owner { kept: Duration::ZERO, ..METER }, uid);
+        remove_abandoned(parent.path(), FolderOwner { kept: Duration::ZERO, ..METER }, uid);
         assert!(!recent.exists());
     }
 }

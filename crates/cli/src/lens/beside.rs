@@ -1,16 +1,16 @@
 //! Lenses beside the pthread lens.
 
 use super::conditions::Conditions;
-use super::lenses::{Chosen, LeftOut, Lenses};
+use super::lenses::{Chosen, LeftOutLens, Lenses};
 use super::reports::Reports;
-use crate::observed::Reader;
+use crate::observed::RingReader;
 use crate::options::MeterOptions;
 use crate::stderr;
 use std::time::Instant;
 
 /// The kernel's events, while the preload library records the same program.
 pub struct LensesBeside {
-    reader: Option<(Reader<Lenses>, Instant)>,
+    reader: Option<(RingReader<Lenses>, Instant)>,
 }
 
 impl LensesBeside {
@@ -18,8 +18,8 @@ impl LensesBeside {
     /// called by the thread that starts the program, before it does.
     pub fn start(options: &MeterOptions) -> LensesBeside {
         let chosen = Chosen::of(options);
-        LeftOut::say(&chosen.left_out);
-        let started = chosen.lenses.and_then(|(lenses, config)| match Reader::start(&config, lenses) {
+        LeftOutLens::say(&chosen.left_out);
+        let started = chosen.lenses.and_then(|(lenses, config)| match RingReader::start(&config, lenses) {
             Ok(reader) => Some((reader, Instant::now())),
             Err(e) => {
                 stderr::say(format_args!("the kernel's events are left out: {e}"));

@@ -35,7 +35,7 @@ use crate::options::{Format, Lens, MeterOptions};
 use crate::program::{Program, inheriting};
 use crate::stderr;
 use conditions::Conditions;
-use lenses::{Chosen, LeftOut};
+use lenses::{Chosen, LeftOutLens};
 use reports::Reports;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -116,10 +116,10 @@ pub fn run(options: &MeterOptions) -> Result<ExitCode, Error> {
         let last = left_out.pop().expect("at least one lens is requested, and it does not work");
         // The error that ends unspin says its reason itself.
         left_out.retain(|other| other.error.to_string() != last.error.to_string());
-        LeftOut::say(&left_out);
+        LeftOutLens::say(&left_out);
         return Err(last.error);
     };
-    LeftOut::say(&left_out);
+    LeftOutLens::say(&left_out);
     let command = program.as_ref().map(|program| (program, inheriting(program.command())));
     let observation = observed::observe(&config, command, options.observe.seconds, lenses)?;
     let Observation { sink, started, seconds, end, losses, stacks } = observation;

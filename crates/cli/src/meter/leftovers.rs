@@ -14,7 +14,7 @@ use unspin_sys::creds::Creds;
 
 /// What to do with the recordings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
+pub enum LeftoversAction {
     /// List them.
     List,
     /// Remove those that no process uses.
@@ -34,14 +34,14 @@ struct Leftover {
 }
 
 /// Lists or removes the recordings of killed runs.
-pub fn run(action: Action) -> Result<(), Error> {
+pub fn run(action: LeftoversAction) -> Result<(), Error> {
     let uid = Creds::current().uid;
     let folders = [scratch::METER, scratch::PROVE].map(|owner| scratch::abandoned_folders(owner, uid));
     let mut all: Vec<Leftover> = folders.into_iter().flatten().map(Leftover::new).collect();
     all.sort_by_key(|leftover| leftover.age);
     match action {
-        Action::List => stdout::print(&list(&all)),
-        Action::Remove => remove(&all),
+        LeftoversAction::List => stdout::print(&list(&all)),
+        LeftoversAction::Remove => remove(&all),
     }
 }
 

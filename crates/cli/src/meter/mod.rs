@@ -171,7 +171,11 @@ fn save(recorded: &RecordedProgram, file: &Path, guard: &ReportGuard) -> std::io
 /// Prints the report of a recording, or lists or removes leftover recordings.
 pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let Some(file) = &options.file else {
-        let action = if options.remove { leftovers::Action::Remove } else { leftovers::Action::List };
+        let action = if options.remove {
+            leftovers::LeftoversAction::Remove
+        } else {
+            leftovers::LeftoversAction::List
+        };
         return leftovers::run(action).map(|()| ExitCode::SUCCESS);
     };
     let within = Some(file.join(recorded_program::RECORDING)).filter(|within| within.exists());

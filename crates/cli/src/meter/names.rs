@@ -20,7 +20,7 @@ mod words;
 pub use lookup::{FileAddress, Lookup};
 pub use words::{is_library_of_system, is_of_system};
 
-use first_uses::{CallSite, FirstUses, Group, Use};
+use first_uses::{CallSite, FirstUse, FirstUses, Group};
 use history::{History, RecordedUse};
 use shared::Shared;
 use std::cell::OnceCell;
@@ -249,7 +249,7 @@ impl<'a> Names<'a> {
             // A forked child goes on with the mutexes of its parent.
             let Some(first) = self.history.first_use(image, key) else { continue };
             let (object, ticks) = (first_uses::object(&first), image.rows[key].first_use.ticks);
-            uses.push(Use { object, ticks, full, inner });
+            uses.push(FirstUse { object, ticks, full, inner });
         }
         FirstUses::new(&uses, &others)
     }

@@ -5,7 +5,7 @@ use super::observer::Observer;
 use super::recorded_program::RecordedProgram;
 use super::relay::Relay;
 use super::report_guard::ReportGuard;
-use super::threads::Threads;
+use super::threads::ThreadClocks;
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -20,7 +20,7 @@ pub struct Running<'s> {
     recorded: &'s RecordedProgram,
     /// Relays signals, if the program shall get them.
     relay: Option<Relay>,
-    threads: Threads,
+    threads: ThreadClocks,
     observer: Observer,
     disturbance: DisturbanceMonitor,
 }
@@ -35,7 +35,7 @@ impl<'s> Running<'s> {
         let disturbance = DisturbanceMonitor::start();
         let observer = Observer::before_start(&recorded.program.path);
         let started = command.spawn().map_err(|e| Error::not_started(&recorded.program.path, &e))?;
-        let threads = Threads::new();
+        let threads = ThreadClocks::new();
         Ok(Running { pid: started.id(), recorded, relay, threads, observer, disturbance })
     }
 

@@ -18,7 +18,7 @@ const SHARE: u32 = 500;
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// The times of all threads.
-pub struct Threads {
+pub struct ThreadClocks {
     seen: BTreeMap<(u32, u32), FirstAndLast>,
     next: Instant,
     pause: Duration,
@@ -40,10 +40,10 @@ struct CpuTimes {
     runnable: u64,
 }
 
-impl Threads {
+impl ThreadClocks {
     /// Before the first check.
-    pub fn new() -> Threads {
-        Threads { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
+    pub fn new() -> ThreadClocks {
+        ThreadClocks { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
     }
 
     /// Time until the next check.

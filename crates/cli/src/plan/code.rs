@@ -1,8 +1,8 @@
 //! Locks that are named after the code that initialises them or uses them first.
 
-use super::lock_name::{At, FIRST_USED, Line, Origin};
+use super::lock_name::{At, FIRST_USED, Origin, SourceLine};
 use super::place::{Address, By, Place, Span};
-use super::resolve::Found;
+use super::resolve::NameMatch;
 use super::site;
 use crate::meter::names::is_of_system;
 use core::ops::Range;
@@ -13,12 +13,12 @@ use unspin_symbols::File;
 const BY_WAY_OF: &str = " ▸ ";
 
 /// The locks that are initialised or first used in a line.
-pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found> {
+pub fn at_line(line: SourceLine<'_>, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     let code = Code::of_line(line, files);
     let paths = code.paths();
     if paths.len() > 1 {
         let label = |path: &&String| format!("{path}:{}", line.line);
-        return Some(Found::Several(paths.iter().map(label).collect()));
+        return Some(NameMatch::Several(paths.iter().map(label).collect()));
     }
     let calls = [By::Init, By::Use].map(|by| Calls::of(by, files, runtime));
     let direct = |calls: &Calls| code.spans().flat_map(|span| calls.within(span)).collect::<Vec<Place>>();
@@ -35,7 +35,7 @@ pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found
 }
 
 /// The locks that are initialised in a function, or in one for another (`outer ▸ inner`); or else first used in it.
-pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<Found> {
+pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     let (name, by) = match name.strip_prefix(FIRST_USED) {
         Some(name) => (name, By::Use),
         None => (name, By::Init),
@@ -52,7 +52,7 @@ pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[
         code = code.narrow(outer, at, files);
     }
     if code.paths().len() > 1 {
-        return Some(Found::Several(code.labels(outer)));
+        return Some(NameMatch::Several(code.labels(outer)));
     }
     let chains: Vec<Vec<Span>> = match inner.map(|inner| Code::of_function(inner, files)) {
         None => code.spans().map(|span| vec![span.clone()]).collect(),
@@ -201,7 +201,7 @@ pub struct Code {
 
 impl Code {
     /// The code of a line.
-    pub fn of_line(Line { file, line }: Line<'_>, files: &[File]) -> Code {
+    pub fn of_line(SourceLine { file, line }: SourceLine<'_>, files: &[File]) -> Code {
         Code::new(files, |module| module.code_of_line(file, line))
     }
 
@@ -239,11 +239,11 @@ impl Code {
     }
 
     /// These places; if there are none, the reason why the code is not a valid name.
-    pub fn found(&self, places: Vec<Place>, why: &str) -> Option<Found> {
+    pub fn found(&self, places: Vec<Place>, why: &str) -> Option<NameMatch> {
         match (self.pieces.is_empty(), places.is_empty()) {
             (true, _) => None,
-            (false, true) => Some(Found::Unfit(why.to_owned())),
-            (false, false) => Some(Found::Places(places)),
+            (false, true) => Some(NameMatch::Unfit(why.to_owned())),
+            (false, false) => Some(NameMatch::Places(places)),
         }
     }
 

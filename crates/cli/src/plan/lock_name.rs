@@ -35,12 +35,12 @@ pub enum Meaning<'n> {
         origin: Option<Origin<'n>>,
     },
     /// A line of source.
-    Line(Line<'n>),
+    Line(SourceLine<'n>),
 }
 
 /// `queue.c:57`
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Line<'n> {
+pub struct SourceLine<'n> {
     /// The file's name, or the end of its path.
     pub file: &'n str,
     /// The number of the line, from 1.
@@ -60,7 +60,7 @@ pub struct Origin<'n> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At<'n> {
     /// A line.
-    Line(Line<'n>),
+    Line(SourceLine<'n>),
     /// An offset in bytes in the function, in this file.
     Offset(u64, &'n str),
     /// Anywhere in this file.
@@ -111,7 +111,7 @@ impl LockName {
 
     /// The parts.
     pub fn meaning(&self) -> Meaning<'_> {
-        if let Some(line) = Line::parse(&self.text) {
+        if let Some(line) = SourceLine::parse(&self.text) {
             return Meaning::Line(line);
         }
         // C++ names contain commas too: the last one that begins an origin counts.
@@ -132,7 +132,7 @@ impl fmt::Display for LockName {
     }
 }
 
-impl<'n> Line<'n> {
+impl<'n> SourceLine<'n> {
     /// Whether a location is in this line.
     pub fn is(&self, location: &Location) -> bool {
         let before = location.file.strip_suffix(self.file);
@@ -140,12 +140,12 @@ impl<'n> Line<'n> {
     }
 
     /// Splits `queue.c:57`.
-    pub fn parse(text: &'n str) -> Option<Line<'n>> {
+    pub fn parse(text: &'n str) -> Option<SourceLine<'n>> {
         let (file, line) = text.rsplit_once(':')?;
         // `a::b` contains a colon too. The text before it ends in another one, which no file name does.
         let named = !file.is_empty() && !file.ends_with(':') && !file.contains(", ");
         let line = line.parse().ok().filter(|&line| line > 0 && named)?;
-        Some(Line { file, line })
+        Some(SourceLine { file, line })
     }
 }
 
@@ -153,7 +153,7 @@ impl<'n> Origin<'n> {
     /// `static, cache.c:31`, `mutex initialised at +0x30, app`, `mutex initialised there`, `first used at poll.c:9`.
     fn parse(text: &'n str) -> Option<Origin<'n>> {
         if let Some(at) = text.strip_prefix("static, ") {
-            let at = Line::parse(at).map_or(At::Module(at), At::Line);
+            let at = SourceLine::parse(at).map_or(At::Module(at), At::Line);
             return Some(Origin { by: By::Variable, at: Some(at) });
         }
         if text == "mutex initialised there" {
@@ -165,7 +165,7 @@ impl<'n> Origin<'n> {
         if place.rsplit_once(OR).is_some_and(|(_, count)| is_count(count)) {
             return Some(Origin { by, at: None });
         }
-        let at = Line::parse(place).map(At::Line).or_else(|| offset(place))?;
+        let at = SourceLine::parse(place).map(At::Line).or_else(|| offset(place))?;
         Some(Origin { by, at: Some(at) })
     }
 }
@@ -201,12 +201,12 @@ mod tests {
 
     #[test]
     fn names_printed_by_the_meter_are_parsed() {
-        let line = |file, line| At::Line(Line { file, line });
+        let line = |file, line| At::Line(SourceLine { file, line });
         let cases = [
             ("cache_lock", Meaning::Named { name: "cache_lock", origin: None }),
             ("a::b", Meaning::Named { name: "a::b", origin: None }),
-            ("queue.c:57", Meaning::Line(Line { file: "queue.c", line: 57 })),
-            ("src/queue.c:57", Meaning::Line(Line { file: "src/queue.c", line: 57 })),
+            ("queue.c:57", Meaning::Line(SourceLine { file: "queue.c", line: 57 })),
+            ("src/queue.c:57", Meaning::Line(SourceLine { file: "src/queue.c", line: 57 })),
             ("queue.c:0", Meaning::Named { name: "queue.c:0", origin: None }),
             (
                 "cache_lock, static, cache.c:31",

@@ -14,16 +14,16 @@ use crate::program::{Program, inheriting};
 use crate::scratch::{self, Scratch};
 use crate::{outfile, stderr};
 use frames::Frames;
-use samples::{Samples, Spaces};
+use samples::{Samples, SpaceMode};
 use std::fs::{self, File};
 use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
-use table::{Layout, Table};
+use table::{Layout, ProfileTable};
 use unspin_meter::pprof;
 use unspin_sys::creds::Creds;
 use unspin_trace::{
-    CallChain, Config, Event, Frequency, KernelSymbols, Losses, Record, RingSize, Session, Source, Stacks,
-    Target,
+    CallChain, Config, Event, EventSource, Frequency, KernelSymbols, Losses, Record, RingSize, Stacks,
+    Target, Tracer,
 };
 
 /// Bytes of each CPU's ring: some 2000 samples with deep stacks, two seconds of them.
@@ -52,7 +52,7 @@ pub fn run(options: &ProfileOptions) -> Result<ExitCode, Error> {
         reset.name_to(&mut command);
         (program, command)
     });
-    let spaces = if options.user { Spaces::OfProcesses } else { Spaces::Shared };
+    let spaces = if options.user { SpaceMode::OfProcesses } else { SpaceMode::Shared };
     let sink = Sampling { samples: Samples::new(spaces), reset };
     let observation = observed::observe(&config, command, options.observe.seconds, sink)?;
     report(options, &observation, &symbols)?;
@@ -83,16 +83,16 @@ fn permitted_config(options: &ProfileOptions) -> Result<Config, Error> {
     let config = config(options);
     if config.target == Target::Children {
         let on_all_cpus = Config { target: Target::Started, ..config.clone() };
-        if Session::open(&on_all_cpus).is_ok() {
+        if Tracer::open(&on_all_cpus).is_ok() {
             return Ok(on_all_cpus);
         }
     }
-    match Session::open(&config) {
+    match Tracer::open(&config) {
         Err(error @ unspin_trace::Error::Forbidden { .. }) if options.user => {
             let mut programs_only = config;
             programs_only.events[0].kernel = false;
             // If this is not permitted either, the first message says more.
-            if Session::open(&programs_only).is_err() {
+            if Tracer::open(&programs_only).is_err() {
                 return Err(observed::trace_error(error));
             }
             stderr::say(format_args!("the kernel is left out: {error}"));
@@ -104,7 +104,7 @@ fn permitted_config(options: &ProfileOptions) -> Result<Config, Error> {
 
 /// Why the kernel does not permit to sample a program and the kernel under it, if it does not.
 pub fn obstacle() -> Option<Error> {
-    let source = Source::CpuClock(Frequency(1));
+    let source = EventSource::CpuClock(Frequency(1));
     let event = Event { source, call_chain: CallChain::None, kernel: true, user: true };
     let config = Config {
         target: Target::Children,
@@ -113,7 +113,7 @@ pub fn obstacle() -> Option<Error> {
         processes: false,
     };
     let symbols = || KernelSymbols::read().err();
-    Session::open(&config).err().or_else(symbols).map(observed::trace_error)
+    Tracer::open(&config).err().or_else(symbols).map(observed::trace_error)
 }
 
 /// The kernel's symbols. If they are hidden, the functions of programs can still be shown; a message says what is missing.
@@ -135,7 +135,7 @@ fn config(options: &ProfileOptions) -> Config {
         (true, false) => CallChain::Kernel,
         (true, true) => CallChain::Both,
     };
-    let source = Source::CpuClock(Frequency(options.frequency));
+    let source = EventSource::CpuClock(Frequency(options.frequency));
     Config {
         target: observed::target(&options.observe),
         events: vec![Event { source, call_chain, kernel: true, user: options.user }],
@@ -154,7 +154,7 @@ fn report(
 ) -> Result<(), Error> {
     let samples = &observation.sink.samples;
     let frames = Frames::new(samples, symbols);
-    let table = Table::new(samples, &frames, symbols);
+    let table = ProfileTable::new(samples, &frames, symbols);
     let layout = Layout { counters: options.counters, addresses: options.verbose };
     let text = table.text(layout);
     let mut written = match &options.output {

@@ -6,14 +6,14 @@
 //! slowly: a wait with a timeout finds out late that its wake-up was lost. Nor does one hang that a timer's signal, or a message
 //! from a network, may wake.
 
-use super::process_tree::{Threads, threads_of_descendants};
+use super::process_tree::{RunThreads, threads_of_descendants};
 use std::time::Duration;
 
 /// Watches one run. All descendants of this process belong to it.
 pub struct HangDetector {
     limit: Duration,
     /// At half of the limit; none before.
-    halfway: Option<Threads>,
+    halfway: Option<RunThreads>,
 }
 
 impl HangDetector {
@@ -41,21 +41,21 @@ impl HangDetector {
     }
 }
 
-fn is_hung(halfway: &Threads, now: &Threads) -> bool {
+fn is_hung(halfway: &RunThreads, now: &RunThreads) -> bool {
     !now.is_empty() && now.can_sleep_for_ever() && halfway == now
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prove::process_tree::{Thread, ThreadState};
+    use crate::prove::process_tree::{ThreadActivity, ThreadState};
 
     #[test]
     fn run_hangs_of_which_no_thread_runs_or_waits_for_a_time() {
         use ThreadState::{Active, Asleep, AsleepUntil};
         let threads = |of: &[(u32, u64, ThreadState)]| {
-            let thread = |&(tid, switches, state)| (tid, Thread { switches, state });
-            of.iter().map(thread).collect::<Threads>()
+            let thread = |&(tid, switches, state)| (tid, ThreadActivity { switches, state });
+            of.iter().map(thread).collect::<RunThreads>()
         };
         let hangs = |before: &[_], after: &[_]| is_hung(&threads(before), &threads(after));
         let two = [(7, 30, Asleep), (8, 2, Asleep)];

@@ -12,7 +12,7 @@ use crate::meter::names::Lookup;
 use crate::meter::notes;
 use crate::meter::observer::Observer;
 use crate::meter::outputs::Results;
-use crate::meter::threads::Threads;
+use crate::meter::threads::ThreadClocks;
 use crate::meter::wakeup;
 use crate::options::ViewOptions;
 use crate::plan::Located;
@@ -81,7 +81,7 @@ pub fn meter_as_far_as_possible(
     wakeup::store(&recording, level);
     let mut monitor = MeteringMonitor {
         recording: &recording,
-        threads: Threads::new(),
+        threads: ThreadClocks::new(),
         observer: Observer::before_start(&runner.program.path),
         cpu: None,
         has_finished: false,
@@ -174,7 +174,7 @@ fn cpu_time(stat: &str) -> Option<Duration> {
 /// Observes threads and program during a metered run.
 struct MeteringMonitor<'r> {
     recording: &'r Recording,
-    threads: Threads,
+    threads: ThreadClocks,
     observer: Observer,
     /// The program's CPU time at the last check.
     cpu: Option<Duration>,

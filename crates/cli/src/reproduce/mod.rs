@@ -33,7 +33,7 @@ use crate::{outfile, stdout};
 use experiment::Size;
 use historical_report::HistoricalReport;
 use measured::Measured;
-use outcome::{Outcome, Shortcoming};
+use outcome::{ReportOutcome, Shortcoming};
 use std::process::ExitCode;
 use std::time::Duration;
 use text::OutcomeText;
@@ -62,12 +62,12 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     let plan = TimePlan::of(&reports, size, &options.db);
     let interrupt = Interrupt::install()?;
     stdout::print(&heading(&plan, size))?;
-    let session = Session { options, size, plan, interrupt };
+    let runner = ReportRunner { options, size, plan, interrupt };
     let (mut outcomes, mut texts) = (Vec::new(), Vec::new());
     for (index, &report) in reports.iter().enumerate() {
-        let outcome = session.measure(index, report);
+        let outcome = runner.measure(index, report);
         // The table names the reports that an interrupt left out.
-        let text = match session.interrupt.has_come() && outcome.measured.is_empty() && reports.len() > 1 {
+        let text = match runner.interrupt.has_come() && outcome.measured.is_empty() && reports.len() > 1 {
             true => String::new(),
             false => format!("{}\n", OutcomeText(&outcome)),
         };
@@ -78,12 +78,12 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
         }
         texts.push(text);
     }
-    session.interrupt.allow_signals_to_exit();
+    runner.interrupt.allow_signals_to_exit();
     if let ReportChoice::All = options.report {
         stdout::print(&format!("{}\n", summary::Summary(&outcomes)))?;
     }
     stdout::print(&texts.concat())?;
-    Ok(match (session.interrupt.has_come(), outcomes.iter().all(Outcome::is_complete)) {
+    Ok(match (runner.interrupt.has_come(), outcomes.iter().all(ReportOutcome::is_complete)) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::from(INCOMPLETE),
@@ -91,22 +91,25 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
 }
 
 /// What is common to all reports of one command.
-struct Session<'o> {
+struct ReportRunner<'o> {
     options: &'o ReproduceOptions,
     size: Size,
     plan: TimePlan,
     interrupt: Interrupt,
 }
 
-impl Session<'_> {
+impl ReportRunner<'_> {
     /// Measures one report. An error is part of the outcome: the other reports go on.
-    fn measure<'r>(&self, index: usize, report: &'r dyn HistoricalReport) -> Outcome<'r> {
-        let mut outcome = Outcome::of(report);
+    fn measure<'r>(&self, index: usize, report: &'r dyn HistoricalReport) -> ReportOutcome<'r> {
+        let mut outcome = ReportOutcome::of(report);
         if self.interrupt.has_come() {
-            return Outcome { shortcoming: Some(Shortcoming::Interrupted), ..outcome };
+            return ReportOutcome { shortcoming: Some(Shortcoming::Interrupted), ..outcome };
         }
         if let Some(obstacle) = report.obstacle(&self.options.db) {
-            return Outcome { shortcoming: Some(Shortcoming::Missing(obstacle.to_string())), ..outcome };
+            return ReportOutcome {
+                shortcoming: Some(Shortcoming::Missing(obstacle.to_string())),
+                ..outcome
+            };
         }
         let mut spent = Duration::ZERO;
         for experiment in report.experiments(self.size, &self.options.db) {

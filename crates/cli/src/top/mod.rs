@@ -38,7 +38,7 @@ use event_loop::{EventLoop, ExitReason};
 use lens_tabs::{LensTab, LiveLenses};
 use observe_loop::{Left, ObserveLoop};
 use program_output::ProgramOutput;
-use reading::Reader;
+use reading::TableReader;
 use signals::Signals;
 use state::{ProgramState, State};
 use std::ffi::OsString;
@@ -79,7 +79,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     let subject = Subject::new(&options.observe, &options.recorded.command);
     let pid = (!options.observe.all_processes).then_some(running.pid);
     let lenses = LiveLenses::new(ObserveOptions { pid, ..options.observe.clone() }, subject);
-    let mut event_loop = EventLoop::new(running, Reader::new(fold), lenses, state, signals);
+    let mut event_loop = EventLoop::new(running, TableReader::new(fold), lenses, state, signals);
     let reason = event_loop.run(&mut terminal, &output);
     drop(terminal);
     if reason.is_err() {

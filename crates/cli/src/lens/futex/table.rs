@@ -1,7 +1,7 @@
 //! The table of futex waits.
 
 use super::report::{FutexEntry, FutexReport, FutexRow};
-use super::sums::Wakes;
+use super::sums::FutexWakes;
 use crate::lens::next::Said;
 use crate::lens::text::{cut, format_count, losses, of_whom};
 use std::fmt::Write;
@@ -99,7 +99,7 @@ fn futex_lines(text: &mut String, futex: &FutexEntry, layout: &Layout) {
     }
 }
 
-impl Wakes {
+impl FutexWakes {
     /// What they did.
     pub fn text(&self) -> String {
         let calls = format_count(self.calls, "wake", "wakes");
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn unlocks_of_priority_locks_are_not_called_needless() {
         let mut report = example();
-        report.futexes[0].wakers[0].wakes = Wakes { calls: 3, unknown: 3, ..Wakes::default() };
+        report.futexes[0].wakers[0].wakes = FutexWakes { calls: 3, unknown: 3, ..FutexWakes::default() };
         let text = report.text(&Layout { width: 200, ..Layout::default() });
         let line =
             "3 wakes: woke 0 threads, 0 woke none, 3 (FUTEX_UNLOCK_PI) do not say whether they woke one by ";

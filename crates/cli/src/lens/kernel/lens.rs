@@ -1,6 +1,6 @@
 //! Joins the events of the kernel's locks.
 
-use super::contention::{Contention, Outcome, Unpaired, Wait, Waiter};
+use super::contention::{Contention, LockWait, LockWaitOutcome, Unpaired, WaiterId};
 use super::flags::LockFlags;
 use super::sums::Sums;
 use crate::error::Error;
@@ -16,12 +16,12 @@ const END: usize = 1;
 #[derive(Debug, Default)]
 pub struct KernelLens {
     pub(super) contention: Contention,
-    pub(super) sums: HashMap<Use, Sums>,
+    pub(super) sums: HashMap<LockUse, Sums>,
 }
 
 /// A use of a lock: by its address, its kind, and the stack that waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct Use {
+pub(super) struct LockUse {
     pub lock: u64,
     pub flags: LockFlags,
     pub stack: StackId,
@@ -56,8 +56,8 @@ impl KernelLens {
         }
     }
 
-    fn add(&mut self, &Wait { lock, flags, stack, .. }: &Wait, sums: &Sums) {
-        self.sums.entry(Use { lock, flags, stack }).or_default().merge(sums);
+    fn add(&mut self, &LockWait { lock, flags, stack, .. }: &LockWait, sums: &Sums) {
+        self.sums.entry(LockUse { lock, flags, stack }).or_default().merge(sums);
     }
 
     /// What could not be paired.
@@ -73,14 +73,14 @@ impl Sink for KernelLens {
             Payload::Exit => return self.contention.note_thread_end(record.tid),
             _ => return,
         };
-        let waiter = Waiter::new(record.tid, sample.cpu);
+        let waiter = WaiterId::new(record.tid, sample.cpu);
         let [lock, second, ..] = sample.values;
         match sample.event {
             BEGIN => {
                 self.contention.begin(waiter, lock, LockFlags(second as u32), sample.stack, record.time);
             }
             END => {
-                let outcome = if second == 0 { Outcome::Acquired } else { Outcome::GaveUp };
+                let outcome = if second == 0 { LockWaitOutcome::Acquired } else { LockWaitOutcome::GaveUp };
                 if let Some(wait) = self.contention.end(waiter, lock, outcome, record.time) {
                     self.add(&wait, &Sums::of(&wait));
                 }

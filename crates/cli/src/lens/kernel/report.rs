@@ -3,7 +3,7 @@
 use super::advice;
 use super::contention::Unpaired;
 use super::lens::KernelLens;
-use super::naming::{self, Class, KernelFrame};
+use super::naming::{self, KernelFrame, LockClass};
 use super::sums::Sums;
 use crate::lens::conditions::Conditions;
 use crate::lens::next::{Next, is_worth_it};
@@ -72,7 +72,7 @@ pub struct KernelLock {
     /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `rt-mutex`, `pcpu-sem`, `semaphore`.
     pub kind: &'static str,
     /// Where the name comes from.
-    pub origin: Origin,
+    pub origin: LockOrigin,
     /// Number of locks (addresses) of this name.
     pub locks: usize,
     /// The address, if it is one lock; as a hexadecimal number.
@@ -87,7 +87,7 @@ pub struct KernelLock {
 /// Where the name of a lock comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum LockOrigin {
     /// The variable of the kernel in which it lies.
     Symbol,
     /// A function that waits for locks of one sort only.
@@ -133,12 +133,12 @@ pub struct KernelStack {
 #[derive(Default)]
 struct AtAddress {
     kind: &'static str,
-    class: Option<Class>,
+    class: Option<LockClass>,
     uses: BTreeMap<&'static str, BTreeMap<Vec<KernelFrame>, Sums>>,
 }
 
 /// Identifies a row: kind, name, and where the name comes from.
-type Identity = (&'static str, String, Origin);
+type Identity = (&'static str, String, LockOrigin);
 
 /// The waits of a row.
 #[derive(Default)]
@@ -229,12 +229,12 @@ fn by_address(
 }
 
 impl AtAddress {
-    fn name(&self, address: u64, symbols: &KernelSymbols) -> (String, Origin) {
+    fn name(&self, address: u64, symbols: &KernelSymbols) -> (String, LockOrigin) {
         if let Some(variable) = naming::variable(symbols, address) {
-            return (variable, Origin::Symbol);
+            return (variable, LockOrigin::Symbol);
         }
         if let Some(class) = self.class {
-            return (class.name().to_owned(), Origin::Function);
+            return (class.name().to_owned(), LockOrigin::Function);
         }
         let callers = self.uses.values().flatten();
         let longest = callers.max_by_key(|(_, sums)| sums.wait_ns()).and_then(|(frames, _)| frames.first());
@@ -242,7 +242,7 @@ impl AtAddress {
             Some(frame) if !frame.function.is_empty() => format!("{} in {}", self.kind, frame.function),
             _ => self.kind.to_owned(),
         };
-        (name, Origin::Caller)
+        (name, LockOrigin::Caller)
     }
 }
 
@@ -312,9 +312,9 @@ impl Scale {
 
 #[cfg(test)]
 pub mod tests {
-    use super::super::contention::Waiter;
+    use super::super::contention::WaiterId;
     use super::super::flags::{LockFlags, SPIN, WRITE};
-    use super::super::lens::Use;
+    use super::super::lens::LockUse;
     use super::*;
     use crate::lens::subject::Subject;
     use unspin_trace::{Losses, Target};
@@ -338,7 +338,7 @@ ffffffff82000040 d next
         let (mut lens, mut stacks) = (KernelLens::default(), Stacks::default());
         let mut wait = |lock: u64, flags: u32, callers: &[u64], spin_ns: u64, sleep_ns: u64| {
             let chain: Vec<u64> = callers.iter().map(|offset| TEXT + offset).collect();
-            let one = Use { lock, flags: LockFlags(flags), stack: stacks.number(&chain) };
+            let one = LockUse { lock, flags: LockFlags(flags), stack: stacks.number(&chain) };
             let slept = u64::from(sleep_ns > 0);
             let max_ns = spin_ns + sleep_ns;
             let sums =
@@ -358,7 +358,7 @@ ffffffff82000040 d next
             cpus: 2,
             losses: Losses { records: 3, ..Losses::default() },
         };
-        lens.contention.begin(Waiter::Thread(9), 0x50, LockFlags(SPIN), Default::default(), 0);
+        lens.contention.begin(WaiterId::Thread(9), 0x50, LockFlags(SPIN), Default::default(), 0);
         KernelReport::new(&lens, &stacks, &KernelSymbols::parse(SYMBOLS), &conditions)
     }
 

@@ -1,6 +1,6 @@
 //! The table of the kernel's locks, in the style of that of the pthread locks.
 
-use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, Origin};
+use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, LockOrigin};
 use crate::lens::next::Said;
 use crate::lens::text::{format_count, losses, of_whom};
 use std::fmt::Write;
@@ -78,7 +78,7 @@ fn lock_lines(text: &mut String, lock: &KernelLock, layout: &Layout) {
     let mut row = lock.row.clone();
     let many = if lock.locks > 1 { format!(" ({})", lock.locks) } else { String::new() };
     // A name by its caller begins with the kind.
-    let kind = if lock.origin == Origin::Caller { String::new() } else { format!(", {}", lock.kind) };
+    let kind = if lock.origin == LockOrigin::Caller { String::new() } else { format!(", {}", lock.kind) };
     row.name = format!("{}{many}{kind}", row.name);
     let _ = writeln!(text, "\n{}", line(&row, 0, layout));
     for one in &lock.uses {

@@ -11,7 +11,7 @@ mod states;
 mod table;
 
 pub use lens::OffCpuLens;
-pub use reason::Reason;
+pub use reason::BlockReason;
 #[cfg(test)]
 pub use report::tests::example;
 pub use report::{BlockedReason, OffCpuReport};

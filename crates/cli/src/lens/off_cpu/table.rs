@@ -1,6 +1,6 @@
 //! The table of where the threads' time went.
 
-use super::reason::Reason;
+use super::reason::BlockReason;
 use super::report::{BlockedCaller, BlockedReason, OffCpuReport};
 use crate::lens::next::Said;
 use crate::lens::text::{cut, losses, of_whom};
@@ -55,7 +55,7 @@ impl OffCpuReport {
             time(self.thread_seconds),
             share(self.locks)
         );
-        if self.blocked_for(Reason::Futex) > self.idle {
+        if self.blocked_for(BlockReason::Futex) > self.idle {
             sentence += " These include any workers that wake now and then without work, by timed waits: --lens futex shows such \
                          waits as TMOUT.";
         }
