@@ -24,7 +24,8 @@ pub fn at_line(line: SourceLine<'_>, files: &[File], runtime: &[File]) -> Option
     let direct = |calls: &Calls| code.spans().flat_map(|span| calls.within(span)).collect::<Vec<Place>>();
     let mut places: Vec<Place> = calls.iter().flat_map(direct).collect();
     if places.is_empty() {
-        // Through wrappers, wherever they are. That a mutex is first used somewhere below a line says little about it.
+        // Look for initialisations through wrappers anywhere below the line, but for first uses only through the
+        // runtime's wrappers: a mutex that is first used somewhere below a line need not belong to it.
         let [init, used] = &calls;
         let below = |span: &Span| {
             init.anywhere_below(span).into_iter().chain(used.through_system(std::slice::from_ref(span)))
@@ -34,7 +35,8 @@ pub fn at_line(line: SourceLine<'_>, files: &[File], runtime: &[File]) -> Option
     code.found(places, "its code calls no function that initialises or uses a mutex")
 }
 
-/// The locks that are initialised in a function, or in one for another (`outer ▸ inner`); or else first used in it.
+/// The locks that a function initialises, or that an inner function initialises for it (`outer ▸ inner`). With the
+/// prefix [`FIRST_USED`], the locks that the function uses first.
 pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     let (name, by) = match name.strip_prefix(FIRST_USED) {
         Some(name) => (name, By::Use),
@@ -88,8 +90,9 @@ pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[
     code.found(places, &why)
 }
 
-/// Whether the innermost code may reach libc in a way that the file does not tell: it is a single call, or it calls through a
-/// pointer. The meter names it so if it has seen libc's function return there. What a call of a mutex function does is certain.
+/// Whether the innermost code may call libc in a way that the file does not show: the code is a single call, or it
+/// calls through a pointer. The meter prints such names where it has seen libc's function return. Calls of mutex
+/// functions are not among them, because the file shows them.
 fn may_reach_libc(spans: &[Span], files: &[File]) -> bool {
     let Some(inner) = spans.first() else { return false };
     let Range { start, end } = inner.range;

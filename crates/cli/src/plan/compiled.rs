@@ -123,7 +123,7 @@ impl Compiled {
         self.counted.push(Counted { label: label.to_owned(), subject, rows: vec![TallyRow::All] });
     }
 
-    /// Refuses a program in which there is nothing for it to replace.
+    /// Refuses a program in which this plan could replace nothing.
     pub fn check_reach(&self, program: &Program) -> Result<(), Error> {
         Resolver::new(program).check_reach(self.reach)
     }
@@ -211,7 +211,8 @@ impl Compiled {
             self.spans += place.spans.len();
             rows.push(row);
         }
-        // An entry of which every place belongs to earlier entries replaces nothing, and is meant to.
+        // An entry replaces nothing if all its places belong to earlier entries. That is intended, so it is not
+        // counted.
         if !rows.is_empty() {
             let subject = match (is_site, is_first_used) {
                 (true, _) => EntryKind::Waits,

@@ -244,7 +244,7 @@ fn named_twice<'r>(
     Some(rows[second].0.as_deref())
 }
 
-/// The name of a lock or call site that stands for all that no other table names.
+/// The name that stands for every lock, or every call site, without a table of its own.
 const EVERY: &str = "*";
 
 /// The option that names a plan file.
@@ -259,7 +259,7 @@ impl<Name> Which<Name> {
     }
 }
 
-/// How a mutex is recognised that has no initialisation, and how many others are recognised with it.
+/// How a mutex without an initialisation is recognised, and how many other mutexes cannot be told from it.
 fn note(lock: &Located) -> Option<String> {
     let uses = lock.places.iter().filter(|place| place.by == By::Use).count();
     let others = match lock.mutexes {

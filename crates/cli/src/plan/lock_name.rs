@@ -98,8 +98,8 @@ impl LockName {
         }
     }
 
-    /// The functions of a lock that may be first used in one of several; empty for other names. Places that the meter
-    /// only counted (`2 other places`) are left out.
+    /// The functions in one of which the lock is first used; empty for other names. Places that the meter only counted
+    /// (`2 other places`) are left out.
     pub fn alternatives(&self) -> Vec<LockName> {
         let Meaning::Named { name, .. } = self.meaning() else { return Vec::new() };
         let Some(functions) = name.strip_prefix(FIRST_USED).filter(|functions| functions.contains(OR)) else {

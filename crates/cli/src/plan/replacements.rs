@@ -43,7 +43,7 @@ impl RunTally {
         &self.path
     }
 
-    /// Why nothing is known of what was replaced: the tally was cut short. None if it was not.
+    /// The reason why the replacements are unknown: the tally file was cut short. None if it is whole.
     pub fn why_lost(&self) -> Option<String> {
         self.tally.is_lost().then(|| {
             format!(
@@ -246,7 +246,7 @@ impl Replacements {
             _ if self.programs == 0 => UnusedReason::NotLoaded,
             _ if self.wrapped > 0 => UnusedReason::Wrapped,
             _ if self.bypassed > 0 => UnusedReason::Bypassed,
-            // A plan names single call sites first: all that waited may be among them.
+            // A plan names single call sites first. Every call site that waited may be among them.
             (EntryKind::Waits, true) if others => return None,
             (EntryKind::Waits, _) if self.filters > 0 => UnusedReason::Filtered,
             (EntryKind::Waits, true) => UnusedReason::NoWait,

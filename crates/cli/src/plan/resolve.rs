@@ -53,7 +53,7 @@ struct Scope<'f> {
     runtime: &'f [File],
     /// The files as messages name them.
     name: String,
-    /// The program or library of a name with a line.
+    /// The program or library that a name with a source line belongs to.
     program: String,
 }
 
@@ -67,8 +67,8 @@ impl<'p> Resolver<'p> {
         self.closure.get_or_init(|| Closure::of(self.program))
     }
 
-    /// Refuses a program in which there is nothing to replace: it calls no function of libc that locks a mutex, or
-    /// waits, and cannot load or start code that does.
+    /// Refuses a program with nothing to replace. Such a program calls no function of libc that locks a mutex or waits,
+    /// and it cannot load or start other code.
     pub fn check_reach(&self, reach: PlanTarget) -> Result<(), Error> {
         let Closure { files, is_complete, runtime, .. } = self.closure();
         let calls = |function: &str| match reach {
@@ -148,8 +148,8 @@ impl<'p> Resolver<'p> {
         }
     }
 
-    /// What a name means in a file; or else in the file and those that are loaded with it and with the program: one of a
-    /// chain of calls may be in another file than the lock.
+    /// What a name means in a file. If it means nothing there, the files that are loaded with it and with the program
+    /// are searched too, because a chain of calls may go through several files.
     fn find_in_module(
         &self,
         name: &dyn Display,
@@ -200,7 +200,7 @@ impl<'p> Resolver<'p> {
     }
 }
 
-/// Opens the other files that are not among these.
+/// Opens those of `others` that `files` lacks, and adds them.
 fn add_missing(files: &mut Vec<File>, others: &[File]) {
     for other in others {
         if !files.iter().any(|known| known.path() == other.path()) {

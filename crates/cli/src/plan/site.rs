@@ -30,7 +30,7 @@ pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<NameMat
 fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     let mut spans = Vec::new();
     for file in files.iter().chain(runtime) {
-        // The last instruction of a function may be a call, whose return address is the function's end.
+        // A function may end with a call. The return address of that call is the end of the function.
         let end = |function: Range<u64>| {
             let end = function.start.checked_add(offset).filter(|&end| end > 0)?;
             (function.is_empty() || end <= function.end).then_some(end)

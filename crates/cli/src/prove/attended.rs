@@ -38,7 +38,7 @@ impl Attended {
         Ok(Attended { pid: process.id(), began, output, ended: None })
     }
 
-    /// Whether it has ended, which is waited for at most so long. It stays a zombie until [`Attended::reap`].
+    /// Waits for its end, for `time` at most. Returns whether it has ended; it stays a zombie until [`Attended::reap`].
     pub fn ends_within(&self, time: Duration) -> Result<bool, Error> {
         if self.ended.is_some() {
             return Ok(true);
@@ -57,7 +57,8 @@ impl Attended {
         Ok(self.ended)
     }
 
-    /// Waits until it has ended, at most so long, and no longer than the interrupt allows. Returns how it ended.
+    /// Waits for its end, for `time` at most, and only until `interrupt` is over. Returns how it ended; none if it
+    /// still runs.
     pub fn wait(&mut self, time: Duration, interrupt: &Patience<'_>) -> Result<Option<Ended>, Error> {
         let began = Instant::now();
         loop {

@@ -29,7 +29,7 @@ pub struct CallSiteWaits {
     pub calls: u64,
     /// Calls that waited.
     pub waits: u64,
-    /// Waits in which the thread slept. Waits that were given up count as sleeps, because it is unknown.
+    /// Waits in which the thread slept. Waits that were given up count as sleeps, because the recording does not tell.
     pub slept: u64,
     /// The median wait, in seconds.
     pub median_s: f64,
@@ -92,10 +92,10 @@ impl CallSites {
         CallSites { sites: sites.into_values().collect() }
     }
 
-    /// How the waits ended that are identified by the places of `located`. None if no call was recorded there.
+    /// How the waits at the places of `located` ended. None if no call was recorded there.
     ///
-    /// The first span of a place is the call. If that is in a runtime library of the language, the further spans are
-    /// the callers of the library. The recording contains one of both.
+    /// The first span of a place is the call. If the call is in a runtime library of the language, the further spans
+    /// are callers of the library. The recording names either the call or its caller.
     pub fn waits_at(&self, located: &Located) -> Option<CallSiteWaits> {
         let outer = |place: &Place| place.spans[usize::from(place.spans.len() > 1)..].to_vec();
         let outer: Vec<Span> = located.places.iter().flat_map(outer).collect();

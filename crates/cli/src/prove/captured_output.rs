@@ -45,13 +45,13 @@ impl CapturedOutput {
         stderr.trim(&self.stderr);
     }
 
-    /// Why the program could not write all of it, if a limit has prevented that.
+    /// Why the program could not write all its output, if a limit prevented it.
     pub fn obstacle(&self) -> Option<String> {
         [&self.stdout, &self.stderr].into_iter().find_map(output_file::obstacle)
     }
 
-    /// The last `bytes_max` bytes of each stream, in which the figure is searched for. Standard error comes first, so that the last
-    /// figure is that of standard output.
+    /// The last `bytes_max` bytes of each stream, to be searched for the figure. Standard error comes first: if both
+    /// streams have a figure, the last one is from standard output.
     pub fn text(&mut self, bytes_max: u64) -> String {
         let mut text = end_of(&mut self.stderr, bytes_max);
         text.push('\n');

@@ -70,15 +70,15 @@ impl Figure {
             (Some(CPU_TIME), _) => (Source::CpuTime, Metric::cpu_time()),
             (Some(WALL_TIME), _) | (None, None) => (Source::WallTime, Metric::wall_time()),
             (Some(expression), _) => {
-                // Sentences name the figure without what separates it from its number.
+                // Sentences name the figure without the separator before its number.
                 let name = expression.trim_end_matches([':', '=', ' ']);
-                // Nor with a group at its end: "tps" of 'tps = ([0-9.]+)'.
+                // They also leave out a group at its end: the name is "tps" for 'tps = ([0-9.]+)'.
                 let name = match name.split_once('(') {
                     Some((before, _)) if is_plain(before) => before.trim_end_matches([':', '=', ' ']),
                     _ => name,
                 };
                 let name = if name.is_empty() { expression } else { name };
-                // In a sentence an expression would read as a part of it.
+                // Without quotation marks an expression would read as a part of the sentence.
                 let name = if is_plain(name) { name.to_owned() } else { format!("'{name}'") };
                 (in_output(expression)?, Metric::custom(name, "", direction))
             }

@@ -1,10 +1,11 @@
 //! Whether a run that reaches its time limit has stopped making progress.
 //!
-//! A run hangs if none of its threads runs from half of the limit on, and each waits for another one. So at both looks it has the same
-//! threads, each sleeps, and the kernel has counted no context switch of them in between. A thread that is ready and gets no CPU
-//! does not hang, nor one that waits for a disk. A thread that sleeps until a time will run again, and so will the program, if only
-//! slowly: a wait with a timeout finds out late that its wake-up was lost. Nor does one hang that a timer's signal, or a message
-//! from a network, may wake.
+//! A run hangs if, from half of its time limit on, none of its threads runs and each waits for another one. The
+//! detector looks twice, at half of the limit and at the limit. The run hangs if both looks find the same threads, each
+//! thread sleeps, and the kernel counted no context switch of them in between. A thread that is ready but gets no CPU
+//! does not hang, and a thread that waits for a disk does not hang either. A thread that sleeps with a timeout will run
+//! again, and the program goes on, if only slowly: such a wait finds out late that its wake-up was lost. A thread that
+//! a timer's signal or a message from a network may wake does not hang.
 
 use super::process_tree::{RunThreads, threads_of_descendants};
 use std::time::Duration;
@@ -35,7 +36,7 @@ impl HangDetector {
         }
     }
 
-    /// Whether the run hangs; asked at the limit, before its processes are ended.
+    /// Whether the run hangs. Call it at the limit, before the processes are ended.
     pub fn is_hung(&self) -> bool {
         self.halfway.as_ref().is_some_and(|halfway| is_hung(halfway, &threads_of_descendants()))
     }

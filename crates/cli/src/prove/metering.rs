@@ -26,7 +26,8 @@ use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
 pub struct Metering {
     /// The run.
     pub trial: Trial,
-    /// Why the run ended before the program did, if so: then all this is what was recorded until then.
+    /// Why the run ended before the program did; none if the program ended. The recording then covers only the time
+    /// until that end.
     pub ended_early: Option<EndedEarly>,
     /// What was recorded.
     pub snapshot: Snapshot,
@@ -38,7 +39,8 @@ pub struct Metering {
     pub silence: Option<String>,
     /// Whether nothing was recorded, and a program ran that the preload library did not reach.
     pub has_missed: bool,
-    /// Which locks are not seen: of programs that the preload library did not reach, and of runtimes with locks of their own.
+    /// Which locks the recording lacks: those of programs that the preload library did not reach, and those of runtimes
+    /// with their own locks.
     pub unseen: Option<String>,
 }
 
@@ -195,12 +197,12 @@ impl RunMonitor for MeteringMonitor<'_> {
         self.cpu = stat.ok().and_then(|stat| cpu_time(&stat)).or(self.cpu);
     }
 
-    // What is reported are shares of the time of the load. A server's start and stop are not contended.
+    // The report has shares of the time of the load, because a server's start and stop are not contended.
     fn load_begins(&mut self) {
         self.recording.start();
     }
 
-    // Before the output is searched for the figure, which takes its time.
+    // Called before the search for the figure in the output, which takes a while.
     fn ends(&mut self, cpu_time: Duration) {
         self.recording.finish(Some(cpu_time));
         self.has_finished = true;

@@ -16,8 +16,8 @@ pub trait RunMonitor {
     /// The load of a server begins now.
     fn load_begins(&mut self) {}
 
-    /// The program has ended, and what it left behind; or the load of a server. `cpu_time` is the program's, or the server's in
-    /// the time of the load.
+    /// The program and the processes that it left behind have ended, or the load of a server has ended. `cpu_time` is
+    /// the CPU time of the program, or of the server during the load.
     fn ends(&mut self, _cpu_time: Duration) {}
 }
 

@@ -33,9 +33,9 @@ pub struct ThreadActivity {
 pub enum ThreadState {
     /// It sleeps until another thread or a signal wakes it, or has ended.
     Asleep,
-    /// A time or something outside the run may wake it, or what may is not known.
+    /// A timeout or an event outside the run may wake it, or the kernel does not show what may.
     AsleepUntil,
-    /// It is ready to run, or in a sleep that no signal ends, as that for a disk.
+    /// It is ready to run, or in an uninterruptible sleep, such as a wait for a disk.
     Active,
 }
 
@@ -77,8 +77,8 @@ fn threads_of(pid: u32) -> impl Iterator<Item = (u32, ThreadActivity)> {
     })
 }
 
-/// Whether a signal may come to a process at a time: it has a timer of timer_create(2), or it handles the signal of alarm(2), whose
-/// time the kernel does not show.
+/// Whether a timer may send a process a signal: it has a timer of timer_create(2), or it handles SIGALRM. The kernel
+/// does not show whether an alarm(2) is set.
 fn has_timer(process: &Path) -> bool {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let timers = fs::read_to_string(process.join("timers"));

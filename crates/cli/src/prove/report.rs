@@ -35,7 +35,8 @@ pub struct Report {
     pub configurations: Vec<Configuration>,
     /// The runs and their analysis.
     pub session: Session,
-    /// The engine `rcu` against the engine `global`: the figure of the reports, which compared two kernels.
+    /// The comparison of the engine `rcu` with the engine `global`. The historical reports compared two kernels in this
+    /// way.
     pub reports_figure: Option<Comparison>,
     /// The run queue of the control, if `--runqueue` names it.
     pub run_queue: Option<RunQueue>,

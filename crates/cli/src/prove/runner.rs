@@ -54,7 +54,7 @@ pub struct Runner<'a> {
 /// The result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// Wall-clock time in seconds, from before its start to its end; of a server, that of the load.
+    /// Wall-clock time in seconds, from before the start to the end; for a server, of the load.
     pub elapsed_s: f64,
     /// Wall-clock time of the run; of a server, with its start and its stop.
     #[serde(skip)]

@@ -51,7 +51,7 @@ enum Over {
 struct Failure {
     ending: RunEnd,
     reason: String,
-    /// What explains it, if that is not the output of the server.
+    /// The output that explains it, if the server's does not.
     output: Option<CapturedOutput>,
 }
 
@@ -72,7 +72,7 @@ enum Answer {
 struct Loaded {
     elapsed: Duration,
     output: CapturedOutput,
-    /// Of the server, in the time of the load.
+    /// Usage of the server during the load.
     usage: Usage,
 }
 
@@ -112,7 +112,7 @@ struct ServedRun<'a> {
 }
 
 impl ServedRun<'_> {
-    /// Fails if the server that answers is not ours: then ours could not be told from it.
+    /// Fails if another server already answers, because ours could not be told from it.
     fn expect_no_other(&mut self) -> Result<(), Over> {
         let ready = &self.service.ready;
         match self.ask(self.service.ready_limit.min(BEFORE_START), None)? {

@@ -176,7 +176,7 @@ fn analyse(schedule: &Schedule, configurations: &[Configuration]) -> (Analysis, 
     let interposed = part(&|c| c.setup.is_some(), &whole.settings);
     // The program without the preload library is never recommended, whatever its CPU time.
     let unlimited = Settings { cpu_limit: None, ..whole.settings };
-    // With the A/A pair, whose noise floor applies here too.
+    // Include the A/A pair, because its noise floor applies here too.
     let no_preload = part(&|c| c.setup.is_none() || c.candidate.role != Role::Candidate, &unlimited)
         .comparisons
         .into_iter()

@@ -37,7 +37,7 @@ pub struct Level {
 }
 
 impl Staircase {
-    /// The first staircase all of whose steps were measured.
+    /// The first staircase with all steps measured.
     pub fn of(configurations: &[Configuration], session: &Session) -> Option<Staircase> {
         let place =
             |kind: LockKind| configurations.iter().position(|c| c.is_judged() && c.name() == kind.name());

@@ -23,18 +23,18 @@ pub struct WebShop {
     pub program: Program,
     /// The benchmark as the load of the server; none with SQLite.
     pub service: Option<Service>,
-    /// A command to which a plan can be applied when the database is gone: a server of the user. None for the benchmark itself, which
-    /// makes a database.
+    /// The command to which a plan can be applied later, when the database is gone: the user's server. None if the
+    /// benchmark is judged, because it makes its own database.
     pub applied_to: Option<Vec<OsString>>,
     /// Has the database, until this is dropped.
     _scratch: Scratch,
 }
 
-/// Time for the start and the stop of the server. Its start may have to recover what a killed one has left.
+/// Time for the start and the stop of the server. The start may have to recover the files of a killed server.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Parses the command line of `dbt1` behind `prove`. None if it is another program, a server that runs already (then the benchmark
-/// itself is judged), or wrong, which the benchmark says itself.
+/// Parses the command line of `dbt1` behind `prove`. None for another program; for the URL of a running server, because
+/// then the benchmark itself is judged; and for a wrong command line, which the benchmark reports.
 pub fn parse_command(command: &[OsString]) -> Option<Dbt1Options> {
     if command.first()? != "dbt1" {
         return None;

@@ -47,7 +47,7 @@ const ALL: [&dyn HistoricalReport; 5] =
 const INCOMPLETE: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
-/// Measures the reports that the command line names, and prints them. Of all reports the table comes first.
+/// Measures the reports that the command line names, and prints them. With `all`, the table of all reports comes first.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     crate::dbt1::parse_database(&options.db)?;
     if options.json.as_deref() == Some(std::path::Path::new("-")) {
@@ -72,7 +72,8 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
             false => format!("{}\n", OutcomeText(&outcome)),
         };
         outcomes.push(outcome);
-        // The file first, and after each report: what was measured is kept however the command ends.
+        // Write the file before the text, and after each report: the measured results are kept however the command
+        // ends.
         if let Some(file) = &options.json {
             json::write(&outcomes, options.quick, file)?;
         }
@@ -90,7 +91,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     })
 }
 
-/// What is common to all reports of one command.
+/// Measures the reports of one command, with its options, time plan and interrupt.
 struct ReportRunner<'o> {
     options: &'o ReproduceOptions,
     size: Size,
@@ -179,7 +180,7 @@ mod tests {
     use crate::options::{Command, CommandLine};
     use clap::Parser;
 
-    /// A session may exceed its budget by a run and by the end of its processes; there are six.
+    /// There are six sessions. Each may exceed its budget by one run and by the time in which its processes end.
     #[test]
     fn quick_fits_in_three_minutes_with_a_margin() {
         let plan = TimePlan::of(&ALL, Size::Quick, "sqlite");
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(plan.left(0, Duration::from_secs(1)) + Duration::from_secs(1), plan.total());
     }
 
-    /// The names of the pairs are those of configurations: otherwise no row would be measured.
+    /// The names of the pairs are names of configurations. With other names no row would be measured.
     #[test]
     fn experiments_are_command_lines_that_measure_their_pairs() {
         for size in [Size::Quick, Size::Full] {

@@ -27,7 +27,7 @@ pub enum Shortcoming {
     Missing(String),
     /// A program failed.
     Failed(String),
-    /// A run did not end in the time that there was for it, on a slow or busy machine.
+    /// A run exceeded its time limit, as on a slow or busy machine.
     TooSlow(String),
     /// ^C came.
     Interrupted,

@@ -1,8 +1,9 @@
 //! What the model of `unspin scale` predicts for the report's number of CPUs, from the runs here.
 //!
-//! It applies to the lock of the engine `global`, for which processes spin, under a load that never sleeps. The hand-over of the lock is
-//! fitted to the runs here, and is taken to be the same with more waiters. The throughput under RCU is taken to grow with the CPUs. The
-//! error of the model is that of a published check, for each doubling of the CPUs.
+//! It applies to the lock of the engine `global`, for which processes spin, under a load that never sleeps. The
+//! hand-over of the lock is fitted to the runs here. The prediction assumes that the hand-over takes as long with more
+//! waiters, that the throughput under RCU grows with the CPUs, and that the error of a published check applies to each
+//! doubling of the CPUs.
 
 use super::measured::Measured;
 use unspin_scaling::published;
@@ -11,7 +12,7 @@ use unspin_stats::{Ratio, three_digits};
 
 /// The lock in the meter's table.
 const GLOBAL_LOCK: &str = "sysv global lock";
-/// The published figure that the same model gives: seconds before the patch, of those with it.
+/// The check in the published figures: the model predicts the seconds before the patch from those with it.
 const CHECK: &str = "seconds before";
 
 /// What the runs on this machine tell.
@@ -21,7 +22,7 @@ struct Given {
     cpus: u32,
     /// Processes that can run at the same time.
     threads: u32,
-    /// CPU time between two acquisitions with its hold, in seconds, if nothing is contended.
+    /// CPU time of one acquisition, its hold, and the time until the next one, in seconds, without contention.
     between_s: f64,
     /// Mean hold, in seconds.
     hold_s: f64,

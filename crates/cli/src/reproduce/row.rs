@@ -9,7 +9,7 @@ use unspin_stats::{Direction, Moments, Summary, three_digits};
 /// A row. Its figures are in the unit that it names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Whose figures they are, and of what.
+    /// The source of the figures, and what they measure.
     pub label: String,
     /// The unit.
     pub unit: String,

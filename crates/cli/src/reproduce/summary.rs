@@ -39,7 +39,7 @@ impl Line {
     }
 }
 
-/// A line for each experiment (its name, first row and verdict), except for that of the first line.
+/// A line for each experiment, with its name, first row and verdict. The experiment of the first line is left out.
 fn further<'a>(
     first: Option<&Row>,
     experiments: impl Iterator<Item = (&'a str, &'a Row, &'a str)>,

@@ -99,7 +99,7 @@ impl HistoricalReport for Volano {
         ]
     }
 
-    /// Of which columns the first row is the sum.
+    /// How the CPUs of the first row add up from the times of Lockmeter's table.
     fn paragraphs(&self, measured: &[Measured]) -> Vec<String> {
         measured.iter().flat_map(|measured| sums(&measured.report)).collect()
     }
@@ -122,7 +122,7 @@ impl HistoricalReport for Volano {
     }
 }
 
-/// What the CPUs that runqueue_lock took here are made of; none without both run queues.
+/// How holding and spinning add up to the CPUs that runqueue_lock took here; none without both run queues.
 fn sums(report: &Report) -> Option<String> {
     let judged = run_queues::judged_run_queues(report);
     let [before, after] = &judged[..] else { return None };

@@ -1,7 +1,8 @@
-//! Units that stand elsewhere than directly behind their number: in a field of the same JSON object, in the heading of a line or
-//! of a block, at the end of the figure's name.
+//! Units that do not stand directly behind their number. They may stand in a field of the same JSON object, in the
+//! heading of a line or a block, or at the end of the figure's name.
 //!
-//! A unit that certainly belongs to the figure converts it. For one that may belong to it see [`super::surroundings`].
+//! The figure is converted by a unit that certainly belongs to it. [`super::surroundings`] treats units that may belong
+//! to it.
 
 use super::dimension;
 use super::unit::{self, Known};
@@ -17,9 +18,9 @@ pub struct Position<'a> {
     pub begin: usize,
     /// Where the number and the unit behind it end.
     pub end: usize,
-    /// The text before the figure, in its line, that the expression does not state literally.
+    /// The text of the line before the figure, without the part that the expression states literally.
     pub gap: &'a str,
-    /// Whether what stands around the figure is wanted.
+    /// Whether the caller wants the text around the figure.
     pub has_surroundings: bool,
 }
 
@@ -152,7 +153,8 @@ impl Position<'_> {
     }
 }
 
-/// The unit at the end of a figure's name: `_ms: ` of "latency_ms: 1.45". That of a rate, "per second: ", is another's.
+/// The unit at the end of a figure's name: `_ms: ` of "latency_ms: 1.45". In "requests per second: " the second is no
+/// unit of the figure, but its divisor.
 fn unit_of_name(gap: &str) -> Option<Known> {
     let name = gap.trim_end_matches(|c: char| !c.is_alphanumeric());
     let at = name.rfind(|c: char| !c.is_alphanumeric()).map_or(0, |at| at + 1);

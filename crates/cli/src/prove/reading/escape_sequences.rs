@@ -13,8 +13,8 @@ static SEQUENCES: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the expression is valid")
 });
 
-/// The text without them. What moves the cursor parts the text before it from that behind it: to the right it is a space, to the left
-/// a backspace, and to another line the end of a line.
+/// The text without escape sequences. A sequence that moves the cursor becomes a separator: a space for a move to the
+/// right, a backspace for a move to the left, an end of line for a move to another line.
 pub fn remove(text: &str) -> Cow<'_, str> {
     match text.contains(['\x1b', '\u{9b}', '\u{9d}']) {
         true => SEQUENCES.replace_all(text, replacement),

@@ -25,7 +25,7 @@ pub enum Form {
     Clock,
 }
 
-/// What else than points, commas and colons may stand between two digits of one number.
+/// The characters besides points, commas and colons that may stand between two digits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
     /// Nothing.
@@ -140,7 +140,7 @@ pub enum DecimalSign {
 }
 
 impl DecimalSign {
-    /// That of a number that [`number`] has read.
+    /// The decimal sign of a number that [`number`] has read.
     pub fn of(text: &str) -> DecimalSign {
         let text = text.trim_start_matches(['-', '+', '−']);
         match (text.rfind(','), text.rfind('.')) {

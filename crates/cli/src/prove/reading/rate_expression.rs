@@ -26,7 +26,7 @@ pub fn rate_expression(output: &str) -> Option<String> {
 fn in_line(line: &str) -> Option<String> {
     numbers(line).into_iter().find_map(|begin| {
         let before = &line[..begin];
-        // A number without words before it has no expression that finds no other number.
+        // If no words precede a number, any expression for it would find other numbers too.
         if !before.contains(char::is_alphabetic) {
             return None;
         }
@@ -50,7 +50,7 @@ fn numbers(line: &str) -> Vec<usize> {
     begins
 }
 
-/// An expression for a text whose numbers and blanks differ from run to run.
+/// An expression that matches a text although its numbers and blanks differ from run to run.
 fn expression(text: &str) -> String {
     let mut expression = String::new();
     let mut rest = text.trim_end();

@@ -35,13 +35,15 @@ impl Unit {
         }
     }
 
-    /// Whether values in both can be compared. A word may be a unit that is not known, so it must be the same; "run" and "runs" are.
+    /// Whether values in both units can be compared. An unknown word may be a unit, so both words must be equal; "run"
+    /// and "runs" count as equal.
     pub fn compares_with(&self, other: &Unit) -> bool {
         let (Unit::Base(a) | Unit::Word(a), Unit::Base(b) | Unit::Word(b)) = (self, other);
         a == b || singular(a) == singular(b)
     }
 
-    /// Whether it leaves no other unit to be stated elsewhere, as a number of requests may.
+    /// Whether this is the figure's whole unit. For a count, such as a number of requests, the output may state another
+    /// unit elsewhere.
     pub fn is_complete(&self) -> bool {
         let is_counted = |base: &str| COUNTED_THINGS.contains(&base);
         matches!(self, Unit::Base(base) if !base.is_empty() && !is_counted(base))
@@ -139,7 +141,7 @@ pub fn is_scale(lower: &str) -> bool {
     SCALES.contains(&lower)
 }
 
-/// Whether it is the symbol of a unit that is not converted, or its name.
+/// Whether a word is the symbol or the name of a unit that is not converted.
 pub fn is_physical(word: &str) -> bool {
     let stripped = ["n", "u", "µ", "m", "k", "K", "M", "G", "T", "h", ""]
         .iter()
@@ -148,7 +150,7 @@ pub fn is_physical(word: &str) -> bool {
         || is_other_time(word)
 }
 
-/// Whether it names a time that is not converted.
+/// Whether a word names a time that is not converted.
 pub fn is_other_time(word: &str) -> bool {
     OTHER_TIMES.contains(&word.to_lowercase().as_str())
 }

@@ -1,4 +1,4 @@
-//! Stops a search whose gain would be within the noise.
+//! Stops a search if its gain would be within the noise.
 
 use super::super::budget::{self, TimeBudget};
 use super::super::configuration::Configuration;
@@ -13,7 +13,7 @@ use unspin_meter::WORTH_IT;
 use unspin_stats::precision::least_detectable_effect;
 use unspin_stats::{Quantity, effect};
 
-/// A greater gain is not compared with the noise before the search.
+/// A possible gain above this factor is searched for without measuring the noise first.
 const SMALL: f64 = 1.3;
 /// Number of runs that show the noise.
 const RUNS: u32 = 5;
@@ -48,7 +48,7 @@ impl Unprovable {
         options: &options::ProveOptions,
     ) -> Result<Option<Unprovable>, Error> {
         let Some(bound) = search.bound() else { return Ok(None) };
-        // The bound is one on the time; and the noise must not cost more than a part of the budget.
+        // The bound applies to times only, and measuring the noise must not cost more than a part of the budget.
         if bound >= SMALL || runner.figure.metric.is_cpu_time() || budget.left() < run * RUNS * 5 {
             return Ok(None);
         }
@@ -102,7 +102,7 @@ pub fn bound(picks: &[Pick], polling: &Polling, seconds: f64) -> f64 {
     1.0 / (1.0 - (locks + waits).min(0.99))
 }
 
-/// The upper bound on the gain, if it is known and too small to search for. It is one on the time.
+/// The upper bound on the gain in time, if it is known and too small to search for.
 pub fn not_worth(search: &Search, judged: Quantity) -> Option<f64> {
     let bound = search.bound()?;
     // Waits are tried for smaller gains, see `WORTH_POLLING`.

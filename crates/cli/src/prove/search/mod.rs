@@ -1,6 +1,6 @@
-//! Searches for candidates if the command line names none: meters the program, picks the locks and the call sites of
-//! waits that cost most time, tries kinds and policies on them in short runs, and passes the best to the session that
-//! judges them.
+//! Searches for candidates if the command line names none: it meters the program, and picks the locks and the call
+//! sites of waits that cost most time. It tries kinds and policies on them in short runs, and passes the best to the
+//! session, which judges them.
 //!
 //! ```text
 //! meter ─► findings ─► picks, polling ─► candidates ─► screening ─► finalists ─► (the session, with runs of its own) ─► plan
@@ -211,7 +211,7 @@ fn try_out(
             return Ok(Vec::new());
         }
     }
-    // The meter makes runs longer; where that decides, a run without it shows how long they are.
+    // The meter makes runs longer. Where the length of a run decides, a run without the meter shows it.
     if budget.left() < budget::screening(entrants.len(), run) + budget::proof(FINALISTS + 1, run, metered) {
         run = run.min(run_of_control(runner, control, budget, options)?.unwrap_or(run));
         if runner.interrupt.has_come() {
@@ -271,7 +271,8 @@ fn configurations(
     plans.into_iter().map(configuration).collect()
 }
 
-/// If a program cannot be metered, everything is tried on all of it. If it fails by itself, the session shows how.
+/// For a program that cannot be metered: tries every kind and policy on the whole program. If the program fails by
+/// itself, the session reports that.
 fn search_unmetered(
     runner: &Runner<'_>,
     control: Configuration,

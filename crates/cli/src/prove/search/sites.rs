@@ -57,7 +57,7 @@ impl Polling {
     /// For a metered run.
     pub fn of(metering: &Metering) -> Polling {
         let report = &metering.report;
-        // By the name that --waits accepts: a call that was first seen from several callers is one call site.
+        // Group by the name that --waits accepts: a call that was recorded under several callers is one call site.
         let mut by_site = BTreeMap::<&str, Vec<(RecordKind, &Waiter)>>::new();
         for wait in &report.waits {
             for caller in &wait.callers {
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Otherwise `prove` ended with "named twice": call sites of one name are one candidate.
+    /// Call sites of one name are one candidate. As several, they would make `prove` end with "named twice".
     #[test]
     fn call_first_seen_from_two_callers_is_one_site() {
         let waiter = |place: Option<&str>| Waiter {
