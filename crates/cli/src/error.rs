@@ -47,7 +47,7 @@ impl Error {
         Error::Environment(explain(what, error, exhausted::remedy))
     }
 
-    /// A program could not be started. A limit that prevents it is none of the program.
+    /// A program could not be started. If a limit of unspin prevents it, the error is not the program's.
     pub fn not_started(program: &Path, error: &io::Error) -> Error {
         let is_limit = error.raw_os_error().map(Errno).and_then(exhausted::process).is_some();
         let text = explain(&program.display().to_string(), error, exhausted::process);
@@ -111,8 +111,8 @@ fn explain(what: &str, error: &io::Error, remedy: fn(Errno) -> Option<String>) -
     }
 }
 
-/// What to do about a symbolic link in place of an arena. Where another user has made it, the file that it leads to is that user's
-/// choice, and is not recommended.
+/// What to do about a symbolic link in place of an arena. If another user has made the link, that user has chosen the
+/// file, so the message does not recommend it.
 fn link_remedy(path: &Path) -> String {
     let own = Creds::current().uid;
     match fs::symlink_metadata(path).map(|link| link.uid()) {

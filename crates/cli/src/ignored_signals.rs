@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// Of these signals, those that are not ignored. A handler for an ignored signal would end the program's run where the
-/// user asked for the opposite, and the program would not inherit that the signal is ignored.
+/// The signals of this list that are not ignored. A handler for an ignored signal would end the program's run although
+/// the user asked for the opposite, and the program would not inherit that the signal is ignored.
 pub fn without_ignored(signals: &[i32]) -> Vec<i32> {
     let ignored = ignored_mask();
     signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()

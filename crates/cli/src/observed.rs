@@ -71,7 +71,7 @@ pub fn target(options: &ObserveOptions) -> Target {
     }
 }
 
-/// Checks what the parser cannot: --seconds would otherwise leave a program unobserved.
+/// Refuses --seconds for a program, which the parser cannot refuse: the program would run on unobserved.
 pub fn check(options: &ObserveOptions) -> Result<(), Error> {
     match options.seconds {
         Some(_) if target(options) == Target::Children => {
@@ -100,7 +100,7 @@ impl<S: Sink + Send + 'static> RingReader<S> {
     pub fn start(config: &Config, mut sink: S) -> Result<RingReader<S>, Error> {
         let (hand_over, tracer) = mpsc::channel::<(Tracer, u64)>();
         let (stop, stopped) = mpsc::channel();
-        // Before the events are opened: it would inherit them.
+        // Start the thread before the events are opened, because it would inherit them.
         let read = move || {
             sched::become_real_time();
             let Ok((mut tracer, began)) = tracer.recv() else {
@@ -122,7 +122,8 @@ impl<S: Sink + Send + 'static> RingReader<S> {
         };
         let thread = thread::Builder::new().spawn(read).map_err(|e| Error::no_thread(&e))?;
         let mut tracer = Tracer::open(config).map_err(trace_error)?;
-        // Before the first record, however late the thread gets a CPU: what is added up is never longer than the time since then.
+        // Take the time before the first record, however late the thread gets a CPU, so that the sums never exceed the
+        // time since then.
         let began = clock::monotonic_ns();
         tracer.start().map_err(trace_error)?;
         hand_over.send((tracer, began)).expect("the thread waits for it");
@@ -173,7 +174,8 @@ enum Running {
 }
 
 impl Running {
-    /// Waits for this time, or until the end. Then returns how the program ended, if it is one.
+    /// Waits for this time, or until the end. Returns how the program ended, if the observed is a program and has
+    /// ended.
     fn wait(&mut self, pause: Duration) -> Result<Option<Option<End>>, Error> {
         match self {
             Running::Program(relay, pid) => {

@@ -34,7 +34,7 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// The run queue of its executors; none if they choose it themselves.
     pub run_queue: Option<RunQueue>,
-    /// The user that it runs as; none for ours.
+    /// The user that it runs as; none for the user of unspin.
     pub account: Option<Account>,
     /// Variables of our environment that it does not get.
     pub withheld: Vec<OsString>,
@@ -141,7 +141,7 @@ impl Program {
         shell::line(&self.command_line())
     }
 
-    /// A command that starts it. Its caller decides on the standard descriptors: those of [`inheriting`] are unspin's.
+    /// A command that starts it. The caller sets the standard descriptors; by [`inheriting`] they are unspin's.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(&self.arguments);
@@ -175,7 +175,8 @@ impl Program {
     }
 }
 
-/// The command with unspin's standard descriptors as unspin got them: what was closed then is closed for the program.
+/// The command with the standard descriptors that unspin got: a descriptor that was closed at unspin's start is closed
+/// for the program.
 pub fn inheriting(mut command: Command) -> Command {
     inherited::hand_on_descriptors(&mut command);
     command

@@ -41,8 +41,8 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let engine = options.sysv.unwrap_or(Engine::Kernel);
     try_arena(engine, arena.as_deref())?;
     let kept = plan.as_ref().map(Compiled::keep).transpose()?;
-    // Without an observer the program runs all the same. A program that adopts orphans has none: it would be the program's
-    // child, and the program may wait for all of its children.
+    // Without an observer the program runs all the same. A program that adopts orphans gets no observer: the observer
+    // would become its child, and the program may wait for all of its children.
     let is_counted = plan.is_some() || program.run_queue.is_some() || is_launcher(&program);
     let is_observed = is_counted && !child::adopts_orphans();
     let observed = is_observed.then(|| Observed::new(plan, options, &program)).transpose();
@@ -73,8 +73,8 @@ fn is_launcher(program: &Program) -> bool {
     program.workload().is_none() && reach::check(&program.path, &Creds::current()).is_err()
 }
 
-/// Opens the arena like the program will, so that an arena that is full, damaged or another user's is reported before
-/// the program starts.
+/// Opens the arena as the program will open it. So an arena that is full, damaged, or owned by another user is reported
+/// before the program starts.
 pub fn try_arena(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
     let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
     let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
@@ -133,7 +133,8 @@ impl<'o> Observed<'o> {
         let started = child::fork(|| {
             let (reader, writer) = pipe().ok().unzip();
             let is_started = child::fork(|| observe(writer)).is_ok();
-            // The program must not begin before it is observed. The pipe ends when it is, or when the observer has ended.
+            // The program must not begin before the observer is ready. The pipe ends when the observer is ready, or has
+            // ended.
             let _ = reader.map(|mut reader| reader.read(&mut [0]));
             i32::from(!is_started)
         });
@@ -166,7 +167,8 @@ impl Observed<'_> {
         if replacements.is_nothing()
             && let Err(nothing_to_replace) = plan.check_reach(self.program)
         {
-            // A service or a script that starts the program this way works, and its standard error stays as it was.
+            // By default report nothing: the service or script that starts the program in this way works, and its standard
+            // error stays as it was.
             return self.options.verbose.then(|| nothing_to_replace.to_string()).into_iter().collect();
         }
         if let Some(why) = replacements.passed_on() {
@@ -189,7 +191,7 @@ impl Observed<'_> {
         lines
     }
 
-    /// What the counts do not contain: programs that the library did not reach, and processes that still run.
+    /// What the counts lack: programs that the library did not reach, and processes that still run.
     fn unseen(&self, programs: &ProgramsRun, is_incomplete: bool) -> Vec<String> {
         let mut lines = Vec::new();
         let survivors = if is_incomplete { programs.survivors() } else { Vec::new() };
@@ -211,7 +213,7 @@ impl Observed<'_> {
         lines
     }
 
-    /// Why nothing used the engine, if that is known: it could not be loaded.
+    /// Why nothing used the engine, if that is known: the library could not be loaded.
     fn line_of_engine(&self) -> Option<String> {
         let engine = self.options.sysv.filter(|_| self.plan.is_none() && self.tally.programs() == 0)?;
         let why = reach::check(&self.program.path, &Creds::current()).err()?;
@@ -231,9 +233,9 @@ impl Observed<'_> {
     }
 }
 
-/// Waits for the program's end, and reads meanwhile which programs are executed. Returns false if the program has given up
-/// its standard error before: as a service does, to let the reader of a pipe see the end. Then there is nowhere to report,
-/// and the caller ends as well.
+/// Waits for the program's end, and reads meanwhile which programs are executed. Returns false if the program closed
+/// its standard error before its end, as a service does to let the reader of a pipe see the end. Then the observer has
+/// nowhere to report, and ends as well.
 fn has_ended_with_its_output(program: u32, programs: &mut ProgramsRun) -> bool {
     let output = |pid: &str| fs::read_link(format!("/proc/{pid}/fd/2"));
     let ours = output("self").ok();

@@ -7,16 +7,16 @@ use crate::run_queue::{NEEDS_THE_CRATE, RunQueue};
 use clap::Parser;
 use std::ffi::OsString;
 
-/// Finds the program that a command line names, whose executors shall have this run queue, if one is given. It may be a
-/// launcher, which the preload library does not reach itself.
+/// Finds the program that a command line names. If a run queue is given, the program's executors shall use it. The
+/// program may be a launcher, which the preload library does not reach itself.
 pub fn find(command: &[OsString], run_queue: Option<RunQueue>) -> Result<Program, Error> {
     let Some(run_queue) = run_queue else { return Program::find_launcher(command) };
     let program = Program::find_launcher(&complete(command)?)?;
     Ok(Program { run_queue: Some(run_queue), ..program })
 }
 
-/// The command with the options that a run queue needs. The workload volano serves its connections by tasks then. Refuses workloads
-/// that have no run queue of unspin, and a volano for which another option determines it.
+/// The command with the options that a run queue needs. The workload volano serves its connections by tasks then.
+/// Refuses workloads without a run queue of unspin, and a volano whose own options determine the run queue.
 fn complete(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     let usage = |text: &str| Err(Error::Usage(text.into()));
     let words = [OsString::from("unspin")].into_iter().chain(command.iter().cloned());
@@ -29,7 +29,7 @@ fn complete(command: &[OsString]) -> Result<Vec<OsString>, Error> {
         _ => return Ok(command.to_vec()),
     }
     let mut whole = command.to_vec();
-    // What is wrong with a command line that cannot be parsed, the workload says itself.
+    // If the command line cannot be parsed, the workload reports the error.
     let Ok(CommandLine { command: Command::Volano(options) }) = CommandLine::try_parse_from(words) else {
         return Ok(whole);
     };

@@ -45,8 +45,8 @@ pub const DBT1: FolderOwner = FolderOwner { prefix: "unspin-dbt1-", kept: Durati
 /// A folder of this process.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Locked as long as this process lives. Before the folder: the removal of that needs a descriptor, which this may be the last
-    /// one to have (`ulimit -n`).
+    /// Locked as long as this process lives. The field stands before the folder, so that it is dropped first: removing
+    /// the folder needs a descriptor, and the lock may have the last one (`ulimit -n`).
     _lock: File,
     folder: TempDir,
 }
@@ -65,7 +65,7 @@ impl Scratch {
         Scratch::in_folder(&disk, owner).map_err(|e| Error::at(&disk, failed, e))
     }
 
-    /// Creates a folder below that of temporary files, for what may need more space than memory has.
+    /// Creates a folder below the folder of temporary files, for files that may need more space than memory has.
     pub fn on_disk(owner: FolderOwner, uid: u32) -> Result<Scratch, Error> {
         let disk = std::env::temp_dir();
         remove_abandoned(&disk, owner, uid);
@@ -77,7 +77,7 @@ impl Scratch {
         // Private from the beginning, whatever the umask: other users must not learn the names in it.
         let private = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix(owner.prefix).permissions(private).tempdir_in(parent)?;
-        // Locked before it gets the name for which others search.
+        // Lock it before it gets the name by which other processes find it.
         let unnamed = folder.path().join("lock.new");
         let lock = regular::create(&unnamed, 0o600)?;
         lock.lock()?;
@@ -95,8 +95,8 @@ impl Scratch {
         self.folder.path().join(name)
     }
 
-    /// Makes a folder in it that belongs to another user, and returns its path. All other files stay ours: that user could replace
-    /// what lies in a folder of its own.
+    /// Makes a folder in it that belongs to another user, and returns its path. All other files stay outside that
+    /// folder, because its owner could replace them.
     pub fn give(&self, uid: u32, gid: u32) -> std::io::Result<PathBuf> {
         // The user has to pass through it.
         fs::set_permissions(self.folder(), Permissions::from_mode(0o711))?;
@@ -125,7 +125,8 @@ fn is_outdated(about: &fs::Metadata, owner: FolderOwner, uid: u32) -> bool {
     about.is_dir() && about.uid() == uid && age(about) >= owner.kept
 }
 
-/// A folder without a lock file is just being created, unless it is old: then its creator was killed.
+/// Whether the owner of a folder has ended. A new folder without a lock file is still being created; the creator of an
+/// old one was killed.
 fn is_dead(folder: &Path) -> bool {
     match regular::open(&folder.join(LOCK), Links::Refused) {
         Ok(lock) => lock.try_lock().is_ok(),

@@ -83,7 +83,7 @@ fn needs(line: &str) -> Needs {
     needs
 }
 
-/// Whether the line begins with a variable for the server's environment: that is no program which a shell could become.
+/// Whether the line begins with a variable for the server's environment. A shell cannot `exec` such a line.
 fn assigns(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     first.split_once('=').is_some_and(|(name, _)| {

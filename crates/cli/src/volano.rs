@@ -45,7 +45,7 @@ fn model(options: &options::VolanoOptions) -> Result<Model, Error> {
     });
     match (model, options.runqueue.map(RunQueue::policy)) {
         (options::VolanoModel::Tasks, policy) => {
-            // The executors would use it in any case. Here the header says so.
+            // The executors would use it in any case; with this the header names it too.
             let named = environment_policy().map_err(|error| Error::Usage(format!("volano: {error}")))?;
             Ok(Model::Tasks(named.or(policy).unwrap_or_default()))
         }

@@ -1,4 +1,4 @@
-//! The cost of a wake-up on this machine: as the user states it, else as it was measured once since the machine has started.
+//! The cost of a wake-up on this machine: the user states it, or it is measured once after each start of the machine.
 //!
 //! The measurement takes 20 ms, which is longer than many programs. So its result is kept in the cache, under a name that
 //! contains the boot and the processor. An assumed cost is not kept: a later start may meet a quiet machine.
@@ -62,7 +62,7 @@ fn format_cost(cost: MeasuredWakeUp) -> String {
     format!("{} {}\n", cost.futex_ns, cost.epoll_ns)
 }
 
-/// None if the text is none that [`format_cost`] has made.
+/// Reads the text of [`format_cost`]; none for another text.
 fn read(text: &str) -> Option<MeasuredWakeUp> {
     let (futex, epoll) = text.strip_suffix('\n')?.split_once(' ')?;
     let [futex_ns, epoll_ns] = [futex, epoll].map(|ns| ns.parse().ok().filter(|ns| NS.contains(ns)));

@@ -25,7 +25,8 @@ pub fn show(options: &ArenasShow) -> Result<ExitCode, Error> {
     let contents = found.contents.map_err(unusable)?;
     let engine = contents.kind;
     refuse_other_namespace(&path, contents.ipc_namespace)?;
-    // The library would open the arena only after ipcs has started, and would then refuse every call.
+    // Open the arena here, because the library would do so only after ipcs has started, and would then refuse every
+    // call.
     Engine::join(engine, &path).map_err(unusable)?;
 
     let mut command: Vec<OsString> = vec!["ipcs".into()];

@@ -14,8 +14,8 @@ pub struct LensesBeside {
 }
 
 impl LensesBeside {
-    /// Starts observing with the requested lenses that work. Says why the others do not: the pthread lens goes on. To be
-    /// called by the thread that starts the program, before it does.
+    /// Starts observing with the requested lenses that work, and prints why the others do not. The pthread lens goes on
+    /// without them. The thread that starts the program must call this before it starts the program.
     pub fn start(options: &MeterOptions) -> LensesBeside {
         let chosen = Chosen::of(options);
         LeftOutLens::say(&chosen.left_out);

@@ -46,8 +46,8 @@ pub struct LensReading {
     pub notes: Vec<String>,
 }
 
-/// What was added up between two readings. Times are in nanoseconds of CLOCK_MONOTONIC, as those of the records: the sums are
-/// divided by a time of the same clock, from the same beginning.
+/// The sums between two readings. Times are in nanoseconds of CLOCK_MONOTONIC, the clock of the records, because the
+/// sums are divided by the time between the readings.
 struct Drained {
     lenses: Lenses,
     stacks: Stacks,
@@ -95,7 +95,7 @@ impl LiveLens {
 
     /// What was seen since the last call, and in all; none if the reading thread gets no CPU, or has ended.
     pub fn read(&mut self) -> Option<LensReading> {
-        // An answer that came too late for the last call is this call's.
+        // An answer that came too late for the previous call answers this one.
         if !std::mem::replace(&mut self.is_asked, true) {
             self.ask.send(()).ok()?;
         }

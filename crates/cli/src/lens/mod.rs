@@ -114,7 +114,7 @@ pub fn run(options: &MeterOptions) -> Result<ExitCode, Error> {
     let Chosen { lenses, mut left_out } = Chosen::of(options);
     let Some((lenses, config)) = lenses else {
         let last = left_out.pop().expect("at least one lens is requested, and it does not work");
-        // The error that ends unspin says its reason itself.
+        // The error that ends unspin states its own reason.
         left_out.retain(|other| other.error.to_string() != last.error.to_string());
         LeftOutLens::say(&left_out);
         return Err(last.error);

@@ -11,7 +11,7 @@ use unspin_meter::{WORTH_IT, add_note};
 pub struct Next {
     /// In words.
     pub next: String,
-    /// The command that goes on from there, as it can be typed; none if no command of unspin does.
+    /// The command for the next step, as the user can type it; none if unspin has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }

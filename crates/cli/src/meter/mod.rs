@@ -60,7 +60,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let lenses = lenses.stop(options);
     let was_asked_to_end = running.was_asked_to_end();
     let guard = running.guard_report();
-    // Before the report, which may take longer and can be made again.
+    // Do this before the report, which may take longer and can be made again from the recording.
     let unsaved = options.record.as_deref().and_then(|file| save(&recorded, file, &guard).err());
     let progress = ReportProgress::start("; ^C ends this and keeps the recording");
     let snapshot = running.snapshot();
@@ -135,7 +135,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     }
 }
 
-/// Prints what does not need the recording, which is lost, and returns the error that says so.
+/// Prints what is known without the recording, and returns the error that the recording is lost.
 fn without_recording(
     recorded: &RecordedProgram,
     lenses: &Reports,

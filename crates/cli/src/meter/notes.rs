@@ -29,7 +29,7 @@ pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
     })
 }
 
-/// Whether a recording is complete: it is not while it is being made, or if unspin was killed.
+/// The note on an incomplete recording: it is still being made, or unspin was killed. None if it is complete.
 pub fn note_unfinished(recording: &Recording, file: &Path) -> Option<String> {
     if recording.is_finished() {
         return None;
@@ -42,7 +42,7 @@ pub fn note_unfinished(recording: &Recording, file: &Path) -> Option<String> {
     })
 }
 
-/// What `prove` needs, if the text advises it for a program that did not end by itself.
+/// What `prove` needs for a program that did not end by itself, if the text advises `prove`.
 pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
     (was_asked_to_end && text.contains("unspin prove ")).then(|| format!("{NEEDS_AN_END}."))
 }
@@ -95,8 +95,8 @@ fn path_of(file: &Path) -> String {
     shell::quote(file)
 }
 
-/// Why there is no report: the recording was cut short while the program ran. Says also how the program ended, if its
-/// end is known, as the exit code does not.
+/// Why there is no report: the recording was cut short while the program ran. States also how the program ended, if
+/// that is known, because the exit code does not tell.
 pub fn explain_lost(recording: &Path, end: Option<End>) -> String {
     let ended = match end {
         Some(End::Exited(code)) => format!("; the program ended with exit code {code}"),
@@ -110,7 +110,7 @@ pub fn explain_lost(recording: &Path, end: Option<End>) -> String {
     )
 }
 
-/// What is said of a recording that was whole when it was opened and shrank while it was read.
+/// The message about a recording that was whole when it was opened, and shrank while it was read.
 pub fn explain_lost_while_read(recording: &Path) -> String {
     format!(
         "{}: the recording was cut short while it was read: copy it again, or record again",

@@ -11,7 +11,8 @@ use unspin_sys::creds::Creds;
 
 use super::recorded_program::maps_contain;
 
-/// Observes the program as long as no process has joined the recording, and which programs it executes to its end.
+/// Observes the program until a process joins the recording. Until the program's end, observes which programs it
+/// executes.
 pub struct Observer {
     /// As the user named it.
     named: PathBuf,

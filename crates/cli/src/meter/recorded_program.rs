@@ -51,7 +51,8 @@ impl RecordedProgram {
         let plan = options.replace.compile(&program)?;
         let library = library::unpack()?;
         run::try_arena(options.sysv, arena.as_deref())?;
-        // Before there is a folder: it may take a while, and a signal meanwhile would leave the folder.
+        // Do this before the folder exists. It may take a while, and a signal in that time would leave the folder
+        // behind.
         wakeup::determine(options.level)?;
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
         let config = Config { level: options.level, ..Config::default() };
@@ -69,7 +70,7 @@ impl RecordedProgram {
             waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),
         });
         let is_tallied = plan.is_some() || program.run_queue.is_some();
-        // Without it the program runs all the same, and warnings are missing.
+        // If there is no tally, the program runs all the same, without the warnings.
         let tally = is_tallied.then(|| RunTally::create(scratch.folder()).ok()).flatten();
         let compiled = plan.clone();
         // In the cache, not in the temporary folder: processes that outlive unspin may start others, which read the

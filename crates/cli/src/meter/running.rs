@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use unspin_meter::Snapshot;
 use unspin_sys::child::{self, End, Ended};
 
-/// A program that was started, and what is observed of it meanwhile.
+/// A started program, and what unspin observes of it.
 pub struct Running<'s> {
     /// The program's process id.
     pub pid: u32,
@@ -116,7 +116,7 @@ impl<'s> Running<'s> {
         snapshot
     }
 
-    /// Whether the recording was cut short, and what was recorded is gone.
+    /// Whether the recording was cut short, so that its contents are lost.
     pub fn has_lost_recording(&self) -> bool {
         self.recorded.recording.is_lost()
     }

@@ -53,7 +53,7 @@ impl<'a> Frames<'a> {
             _ => self.of_kernel(address.wrapping_sub(1)),
         });
         let user = stack.user.iter().enumerate().map(|(n, &address)| match n {
-            // The program counter, be it in a system call.
+            // The program counter. It is no return address, even in a system call.
             0 => self.of_program(place.space, address.wrapping_add(1)),
             _ => self.of_program(place.space, address),
         });

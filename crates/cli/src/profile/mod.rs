@@ -29,7 +29,8 @@ use unspin_trace::{
 /// Bytes of each CPU's ring: some 2000 samples with deep stacks, two seconds of them.
 const RING: usize = 512 << 10;
 
-/// The variable that names a file to a program; what it appends to that file sets the ticks to zero (semopbench's -r).
+/// The variable by which the program learns the path of a file. When the program appends to the file, the ticks are set
+/// to zero (semopbench's -r).
 const RESET: &str = "UNSPIN_PROFILE_RESET";
 
 /// Samples, prints the table, and returns the program's exit code.
@@ -102,7 +103,7 @@ fn permitted_config(options: &ProfileOptions) -> Result<Config, Error> {
     }
 }
 
-/// Why the kernel does not permit to sample a program and the kernel under it, if it does not.
+/// Why the kernel forbids sampling a program and the kernel under it; none if it permits that.
 pub fn obstacle() -> Option<Error> {
     let source = EventSource::CpuClock(Frequency(1));
     let event = Event { source, call_chain: CallChain::None, kernel: true, user: true };

@@ -74,7 +74,8 @@ impl Samples {
             }
             payload => {
                 let is_process = record.pid == record.tid;
-                // A fork, too: if the record of the exit was lost, the number belonged to another process.
+                // A fork ends the old address space of its number: if the record of an exit was lost, the number
+                // belonged to another process before.
                 let begins_or_ends = is_process && matches!(payload, Payload::Exit | Payload::Fork { .. });
                 if begins_or_ends || matches!(payload, Payload::Comm { exec: true, .. }) {
                     self.end_space(record.pid);

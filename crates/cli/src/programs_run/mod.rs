@@ -43,7 +43,7 @@ pub enum Start {
 
 /// The programs that a process and its descendants have executed.
 pub struct ProgramsRun {
-    /// None if the kernel does not tell us, and when all is read.
+    /// None if the kernel forbids the observation, and after it has ended.
     tracer: Option<Tracer>,
     seen: SeenPrograms,
     /// Why the programs are not known, if so.
@@ -126,12 +126,13 @@ impl ProgramsRun {
         tracer.as_mut().map_or(Fullness(0.0), |tracer| tracer.read(&mut |record, _| seen.note(record)))
     }
 
-    /// Reads the rest, and ends the observation. For a program that has ended, or that is observed no longer.
+    /// Reads the remaining records, and ends the observation. Call it when the program has ended, or is no longer
+    /// observed.
     pub fn finish(&mut self) {
         let ProgramsRun { tracer, seen, unknown, unobserved } = self;
         let Some(mut tracer) = tracer.take() else { return };
-        // A service that has just been started forks once more and becomes another program. The records of the last moment are
-        // not in a reading, so whether a descendant runs is known after a pause.
+        // A service that has just been started forks once more and becomes another program. A reading lacks the records
+        // of the last moment, so read again after a pause to learn whether a descendant runs.
         let began = Instant::now();
         loop {
             thread::sleep(PAUSE);
@@ -144,7 +145,8 @@ impl ProgramsRun {
         if records + unreadable > 0 {
             *unknown = Some(format!("{} records of the kernel were lost", records + unreadable));
         }
-        // By the kernel's records: a process that ran then may be gone by now, and its child is not known.
+        // Take these from the kernel's records: a process that ran at the time of the last record may have ended since,
+        // and its child is not known.
         unobserved.extend(seen.survivors());
         unobserved.sort_unstable();
         seen.look_at_unreached();

@@ -6,7 +6,8 @@ use crate::program::Program;
 use crate::prove::configuration::Configuration;
 use crate::prove::requested::{NamedCandidates, Requested};
 
-/// What the command line names, or the default candidates of a workload, or the control alone.
+/// The configurations that the command line names, or else the default candidates of a workload, or else the control
+/// alone.
 pub fn choose(options: &ScaleOptions, program: &Program) -> Result<Requested, Error> {
     let named = NamedCandidates {
         mutex: &options.mutex,

@@ -105,7 +105,7 @@ fn acquisitions(lock: &Lock) -> f64 {
 
 /// Holds from here on may be those of owners that lost the CPU: a time slice takes milliseconds.
 const SLICE_S: f64 = 0.5e-3;
-/// If more of the holds than this are so long, it is the program that holds the lock for so long.
+/// If a larger share of the holds is so long, the program itself holds the lock for that long.
 const PREEMPTED_MAX: f64 = 0.02;
 
 /// Mean hold in seconds. On one CPU an owner that loses the CPU holds its lock for slices of other threads. With a CPU for

@@ -15,7 +15,7 @@ pub struct Text<'a>(pub &'a ScaleReport);
 const BAR: f64 = 16.0;
 /// A validation that misses by more than this is no base for a prediction.
 const MISS: f64 = 0.15;
-/// So many times as many sleeps as on one CPU are a change of the program's behaviour.
+/// If a program sleeps more than this many times as often as on one CPU, its behaviour has changed.
 const MORE_SLEEPS: f64 = 1.5;
 /// A program that keeps less than this of one CPU busy waits for something that the model does not have.
 const BUSY: f64 = 0.9;

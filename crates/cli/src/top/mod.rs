@@ -59,7 +59,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     if options.recorded.command.is_empty() {
         return observe(options);
     }
-    // Before there is a file or a folder, which a signal would leave behind.
+    // Do this before a file or a folder exists, because a signal would leave it behind.
     let signals = Signals::install()?;
     let output = ProgramOutput::new(options.output.as_deref())?;
     let recorded = RecordedProgram::new(&options.recorded)?;
@@ -70,7 +70,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     if signals.has_come() {
         return Ok(ExitCode::from(SIGNALLED));
     }
-    // Before the program starts: if this fails, no program has to be ended.
+    // Do this before the program starts: if it fails, no program has to be ended.
     let mut terminal = Terminal::enter()?;
     let running = recorded.start_without_relay(command)?;
     let mut state = State::new(format_command(&options.recorded.command), running.pid, options.interval);

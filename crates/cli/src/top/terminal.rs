@@ -76,7 +76,8 @@ impl Terminal {
         signals::stop_process();
         terminal::enable_raw_mode().map_err(terminal_error)?;
         execute!(std::io::stdout(), EnterAlternateScreen).map_err(terminal_error)?;
-        // With nothing on it. To clear the old one would ask the terminal for the cursor, whose answer the thread of events would read.
+        // Begin with an empty terminal. Clearing the old one would ask the terminal for the position of the cursor, and
+        // the thread that reads events would take the answer.
         let terminal =
             ratatui::Terminal::new(CrosstermBackend::new(std::io::stdout())).map_err(terminal_error)?;
         self.terminal = ManuallyDrop::new(terminal);

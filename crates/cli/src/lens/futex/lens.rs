@@ -70,7 +70,7 @@ struct FutexCall {
     what: FutexUse,
     action: FutexAction,
     since: u64,
-    /// Until when its wait was added up: the beginning, or the last time that the sums were drained.
+    /// The time up to which its wait is in the sums: its beginning, or the last time that the sums were taken.
     added_until: u64,
     /// When a signal interrupted it, if restart_syscall(2) may go on with it.
     interrupted: Option<u64>,
@@ -82,8 +82,7 @@ impl FutexCall {
     }
 }
 
-/// A thread that waits again within this time has found nothing to do: it costs less than a wake-up, so nothing
-/// worth a wake-up was done.
+/// If a thread waits again within this time, it was woken in vain: it did less than a wake-up costs.
 const AT_ONCE_NS: u64 = 20_000;
 
 /// Each call's tracepoints, with its address and its operation or flags.
@@ -117,7 +116,7 @@ impl FutexLens {
         Ok((FutexLens { events: points, ..FutexLens::default() }, events))
     }
 
-    /// What was added up since the last call, as a lens of its own. The waits that go on are divided at this time.
+    /// Takes the sums since the last call, as a lens of its own. The waits that go on are divided at this time.
     pub fn drain(&mut self, now: u64) -> FutexLens {
         for thread in self.threads.values_mut() {
             if let Some(call) = &mut thread.call
@@ -173,7 +172,7 @@ impl FutexLens {
         }
     }
 
-    /// Counts a wait that is over at this time, and adds the part of it that was not added.
+    /// Counts a wait that ends at this time, and adds the part of it that the sums lack.
     fn add_wait(&mut self, call: &FutexCall, outcome: Option<FutexWaitOutcome>, end: u64) {
         let whole = FutexWaits::one(outcome, end.saturating_sub(call.since));
         let one = FutexWaits { wait_ns: end.saturating_sub(call.added_until), ..whole };
@@ -184,8 +183,8 @@ impl FutexLens {
         self.wakes.entry(what).or_default().merge(&wake);
     }
 
-    /// The kernel goes on with a call, at the stack of that call. If it is another one, such as nanosleep, the program has
-    /// handled the signal that interrupted the call that is known here.
+    /// The kernel restarts a call with the stack of that call. If it restarts another one, such as nanosleep, the
+    /// program has handled the signal that interrupted the known call.
     fn restart(&mut self, tid: u32, stack: StackId) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         match thread.call.take() {

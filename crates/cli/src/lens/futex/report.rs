@@ -26,7 +26,7 @@ pub struct FutexReport {
     pub lost_records: u64,
     /// Records that could not be parsed.
     pub unreadable_records: u64,
-    /// Calls of which the beginning or the end is unknown: a record was lost, or they began before the observation.
+    /// Calls without a known beginning or end: a record was lost, or they began before the observation.
     pub unpaired: u64,
     /// What the pthread lens explains of the waits; none if only one of the lenses ran.
     pub explained: Option<Explained>,

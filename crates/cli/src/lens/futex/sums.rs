@@ -34,7 +34,7 @@ pub struct FutexWaits {
 }
 
 impl FutexWaits {
-    /// One wait that has ended, or none of which only the time until now is known.
+    /// The sums of one wait, which took `wait_ns`. Without an outcome the wait has not ended.
     pub fn one(outcome: Option<FutexWaitOutcome>, wait_ns: u64) -> FutexWaits {
         let mut one =
             FutexWaits { waits: 1, wait_ns, whole_ns: wait_ns, max_ns: wait_ns, ..FutexWaits::default() };

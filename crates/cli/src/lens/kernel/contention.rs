@@ -1,4 +1,4 @@
-//! From the beginnings and ends of waits to waits.
+//! Pairs the beginnings and ends of waits.
 //!
 //! `lock:contention_begin` says that a thread begins to wait for a lock, `lock:contention_end` that it has the lock or has
 //! given up. Between them waits can nest: a thread that spins for a lock is interrupted, and the interrupt spins for
@@ -176,8 +176,9 @@ impl Contention {
 }
 
 impl Pending {
-    /// Whether a beginning with these flags and this stack is of the same wait: a mutex's waiter that goes from spinning to
-    /// sleeping, or back. The first beginning is reported by another instruction than those, so the same stack is a new wait.
+    /// Whether a beginning with these flags and this stack continues this wait. The waiter for a mutex goes from
+    /// spinning to sleeping, or back, and each change is a beginning. The kernel reports the first beginning from
+    /// another instruction than the changes, so a beginning with the same stack is a new wait.
     fn continues_with(&self, flags: LockFlags, stack: StackId) -> bool {
         let other_stack = stack == StackId::EMPTY || stack != self.wait.stack;
         flags.is_mutex() && self.phase.is_mutex() && flags.spins() != self.phase.spins() && other_stack

@@ -41,7 +41,7 @@ impl KernelLens {
         ])
     }
 
-    /// What was added up since the last call, as a lens of its own. The waits that go on are divided at this time.
+    /// Takes the sums since the last call, as a lens of its own. The waits that go on are divided at this time.
     pub fn drain(&mut self, now: u64) -> KernelLens {
         for wait in self.contention.cut(now) {
             self.add(&wait, &Sums::part(&wait));

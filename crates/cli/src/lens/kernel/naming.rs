@@ -188,9 +188,9 @@ pub fn callers(frames: &[KernelFrame]) -> &[KernelFrame] {
     &frames[first.unwrap_or(frames.len().saturating_sub(1))..]
 }
 
-/// What a lock of this kind is, if one of these functions wanted it. The lesser of two is the more certain.
+/// The sort of a lock of this kind for which one of these functions waits. The lesser of two sorts is more certain.
 pub fn class(lock_kind: &str, frames: &[KernelFrame]) -> Option<LockClass> {
-    // The functions that take it for the caller may say it, too.
+    // Functions that take the lock on behalf of the caller may tell the sort, too.
     let last = frames.len().min(frames.len() - callers(frames).len() + 1);
     let is_one = |pattern: &str, function: &str| match pattern.strip_suffix('*') {
         Some(start) => function.starts_with(start),

@@ -35,7 +35,7 @@ impl Sums {
         }
     }
 
-    /// The part of a wait that goes on which was not added. The wait is counted when it ends.
+    /// The part of an unfinished wait that the sums lack. The wait is counted when it ends.
     pub fn part(wait: &LockWait) -> Sums {
         let Sums { spin_ns, sleep_ns, .. } = Sums::of(wait);
         Sums { spin_ns, sleep_ns, ..Sums::default() }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use unspin_meter::figures::{count, percent, time};
 use unspin_meter::{Layout, add_note};
 
-/// The titles. HOLD, UTIL, CON and NOWAIT are those of the other lens, and unknown here.
+/// The titles. HOLD, UTIL, CON and NOWAIT are titles of the pthread lens; this lens does not know their values.
 const TITLES: &str = "                          HOLD         WAIT\n  LOST   UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)      WAITS \
                       NOWAIT  SPIN SLEPT RJECT  NAME\n";
 

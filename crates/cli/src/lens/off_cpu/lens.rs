@@ -77,7 +77,7 @@ impl OffCpuLens {
         None
     }
 
-    /// What was added up since the last call, as a lens of its own. The states that go on are divided at this time.
+    /// Takes the sums since the last call, as a lens of its own. The states that go on are divided at this time.
     pub fn drain(&mut self, now: u64) -> OffCpuLens {
         let cut = |thread: &mut OffCpuThread| (thread.pid, thread.states.cut(now));
         let parts: Vec<(u32, Interval)> = self.threads.values_mut().map(cut).collect();
@@ -103,7 +103,7 @@ impl OffCpuLens {
         }
     }
 
-    /// The state of a thread changes; `first` is its state before, if it was not known.
+    /// Changes the state of a thread. `first` is the state that an unknown thread had before.
     fn change(
         &mut self,
         pid: u32,
@@ -172,11 +172,12 @@ impl Sink for OffCpuLens {
             }
             payload => {
                 match payload {
-                    // A thread that is known was in `/proc` when the observation began.
+                    // A known thread was in `/proc` when the observation began.
                     Payload::Fork { .. } if !self.threads.contains_key(&tid) => {
                         self.begins(pid, tid, States::new(SchedState::Runnable, time));
                     }
-                    // The first one of a command: events become active when it executes a program, in its thread.
+                    // This is also the first record of a command: its events become active when its thread executes a
+                    // program.
                     Payload::Comm { exec: true, .. } => self.executes(pid, tid, time),
                     Payload::Exit => self.ends(tid, time),
                     _ => {}

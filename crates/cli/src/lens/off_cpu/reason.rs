@@ -1,4 +1,4 @@
-//! For what a thread blocked, by the kernel's functions on its stack.
+//! The reason why a thread blocked, by the kernel's functions on its stack.
 
 use super::states::{Blocked, Sleep};
 use serde::Serialize;
@@ -47,7 +47,8 @@ const LOCKS: [&str; 9] = [
     "__percpu_down",
 ];
 
-/// What functions of the kernel say; the first of them on the stack counts, from where the thread sleeps outwards.
+/// The reasons that functions of the kernel stand for. The first such function on the stack counts, beginning with the
+/// innermost.
 const FUNCTIONS: [(&str, BlockReason); 37] = [
     ("futex_", BlockReason::Futex),
     ("__futex", BlockReason::Futex),
@@ -108,7 +109,7 @@ impl BlockReason {
         }
     }
 
-    /// Of a thread that blocked, and the system call in which it did.
+    /// The reason of a blocked thread, and the system call in which it blocked.
     pub fn of(blocked: Blocked, stacks: &Stacks, symbols: &KernelSymbols) -> (BlockReason, Option<String>) {
         match blocked {
             Blocked::At(stack, sleep) => {
@@ -158,7 +159,7 @@ fn system_call(functions: &[&str]) -> Option<String> {
     })
 }
 
-/// By the number of the system call in which a thread already was.
+/// The reason of a thread that was already in the system call with this number.
 #[cfg(target_arch = "x86_64")]
 fn of_number(number: Option<u64>, sleep: Sleep) -> (BlockReason, Option<String>) {
     let known = match number {

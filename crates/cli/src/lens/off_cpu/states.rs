@@ -69,7 +69,7 @@ impl States {
 
     /// The thread leaves its CPU.
     pub fn leaves_cpu(&mut self, next: SchedState, now: u64) -> Interval {
-        // What was read did not hold any more: only a thread that has a CPU can leave one.
+        // The state that was read from `/proc` was out of date: only a thread that has a CPU can leave one.
         if self.is_guess {
             self.state = SchedState::OnCpu;
         }

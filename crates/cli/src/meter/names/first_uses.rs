@@ -33,7 +33,7 @@ pub struct FirstUse {
     pub inner: CallSite,
 }
 
-/// A call site, and the function after which a mutex is named that is first used there.
+/// A call site, and the function that gives its name to a mutex that is first used there.
 #[derive(Debug)]
 pub struct CallSite {
     /// `Queue::push`, or `Log::write ▸ with_lock` for a function with several callers.
