@@ -70,7 +70,7 @@ impl Run {
 
     /// Lets another user run the program.
     pub fn user(mut self, user: User) -> Run {
-        user.runs(&mut self.command);
+        user.apply_to(&mut self.command);
         self.user = Some(user);
         self
     }
@@ -142,7 +142,7 @@ impl Run {
     fn library(&self) -> PathBuf {
         let Some(user) = self.user else { return preload().to_owned() };
         let directory = self.directory.path();
-        user.owns(directory).expect("root may give a folder to any user");
+        user.give_file(directory).expect("root may give a folder to any user");
         let copy = directory.join("libunspin_preload.so");
         std::fs::copy(preload(), &copy).expect("the scratch directory takes a file");
         copy

@@ -28,8 +28,8 @@ fn apache() {
 }
 
 fn serves_and_leaves_nothing(world: World) {
-    let place = Workspace::new(world);
-    let mut apache = Apache::start(&place, |run| run);
+    let workspace = Workspace::new(world);
+    let mut apache = Apache::start(&workspace, |run| run);
     // It is ready before it has logged all of its start.
     eventually("Apache names its mutex", || apache.log().contains("Accept mutex: sysvsem").then_some(()));
     serves_while_children_die(&apache);
@@ -39,7 +39,7 @@ fn serves_and_leaves_nothing(world: World) {
     let outcome = apache.stop();
     assert!(outcome.is_clean(), "{world}: {outcome}");
     if World::ENGINES.contains(&world) {
-        assert_eq!(place.leftovers(), "", "{world}");
+        assert_eq!(workspace.leftovers(), "", "{world}");
     }
 }
 
@@ -116,8 +116,8 @@ fn a_mutex_that_dies_with_its_holder_is_noticed() {
     }
     let Some(no_undo) = build_library("no_undo") else { return };
     enter_ipc_namespace();
-    let place = Workspace::new(World::Bare);
-    let apache = Apache::start(&place, |run| run.preload_before(no_undo.path()));
+    let workspace = Workspace::new(World::Bare);
+    let apache = Apache::start(&workspace, |run| run.preload_before(no_undo.path()));
     let [port, _] = apache.ports();
     fetch(port).expect("all are alive");
     for child in apache.children() {

@@ -42,11 +42,11 @@ fn run(world: World, command: &[&str], alone: bool) -> Option<Outcome> {
         skip("fakeroot", "there is no fakeroot-sysv; install fakeroot");
         return None;
     };
-    let place = Workspace::without_root(world);
-    let outcome = place.run(fakeroot).args(["--"]).args(command).output();
+    let workspace = Workspace::without_root(world);
+    let outcome = workspace.run(fakeroot).args(["--"]).args(command).output();
     if alone || World::ENGINES.contains(&world) {
         // The daemon is told to end when the command has ended, and removes what it had.
-        eventually("fakeroot's daemon cleans up", || place.leftovers().is_empty().then_some(()));
+        eventually("fakeroot's daemon cleans up", || workspace.leftovers().is_empty().then_some(()));
     }
     Some(outcome)
 }

@@ -17,14 +17,14 @@ fn postgres() {
     let alone = enter_ipc_namespace();
     for world in WORLDS {
         eprintln!("postgres in world {world}");
-        let place = Workspace::without_root(world);
-        let postgres = Postgres::create(&programs, &place);
+        let workspace = Workspace::without_root(world);
+        let postgres = Postgres::create(&programs, &workspace);
         is_loaded_and_queried(&postgres);
         loses_backends(&postgres);
         loses_its_postmaster(&postgres);
         if alone || World::ENGINES.contains(&world) {
             // Segments of a server that was killed have been removed by its successor.
-            assert_eq!(place.leftovers(), "");
+            assert_eq!(workspace.leftovers(), "");
         }
     }
 }

@@ -65,25 +65,25 @@ fn stress_ng() {
     let times: u32 = std::env::var("UNSPIN_STRESS").map_or(1, |times| times.parse().expect("it is a number"));
     let stressors =
         [("sem-sysv", 4000, &[][..]), ("msg", 20_000, &[]), ("shm-sysv", 20, &["--shm-sysv-bytes", "1m"])];
-    for place in WORLDS.map(Workspace::new) {
+    for workspace in WORLDS.map(Workspace::new) {
         for (stressor, operations, more) in stressors {
             let operations = (operations * times).to_string();
             let (workers, limit) = (format!("--{stressor}"), format!("--{stressor}-ops"));
             let args =
                 [&workers, "2", &limit, &operations, "--verify", "--metrics-brief", "--timeout", "250"];
-            let outcome = place.run(&tool).args(args).args(more).output();
-            assert!(outcome.is_clean(), "{stressor} in world {}: {outcome}", place.world());
+            let outcome = workspace.run(&tool).args(args).args(more).output();
+            assert!(outcome.is_clean(), "{stressor} in world {}: {outcome}", workspace.world());
             let said = outcome.stdout.clone() + &outcome.stderr;
             for bad in ["fail:", "error:"] {
-                assert!(!said.contains(bad), "{stressor} in world {}: {outcome}", place.world());
+                assert!(!said.contains(bad), "{stressor} in world {}: {outcome}", workspace.world());
             }
             let counted = said.lines().any(|line| {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 words.windows(2).any(|pair| pair == [stressor, &operations])
             });
-            assert!(counted, "{stressor} in world {} did something else: {outcome}", place.world());
-            if alone || World::ENGINES.contains(&place.world()) {
-                assert_eq!(place.leftovers(), "", "{stressor} in world {}", place.world());
+            assert!(counted, "{stressor} in world {} did something else: {outcome}", workspace.world());
+            if alone || World::ENGINES.contains(&workspace.world()) {
+                assert_eq!(workspace.leftovers(), "", "{stressor} in world {}", workspace.world());
             }
         }
     }
@@ -96,13 +96,13 @@ fn buffer() {
     let Some(tool) = find_tool("buffer") else { return skip("buffer", "there is no buffer; install it") };
     let alone = enter_ipc_namespace();
     let input: String = (0..300_000).map(|number| format!("{number:09}\n")).collect();
-    for place in WORLDS.map(Workspace::new) {
-        let run = place.run(&tool).args(["-s", "4k", "-m", "64k"]).input(input.clone());
+    for workspace in WORLDS.map(Workspace::new) {
+        let run = workspace.run(&tool).args(["-s", "4k", "-m", "64k"]).input(input.clone());
         let outcome = run.output();
-        assert!(outcome.is_clean(), "{}: {}", place.world(), outcome.stderr);
-        assert!(outcome.stdout == input, "{}: what came out differs from what went in", place.world());
-        if alone || World::ENGINES.contains(&place.world()) {
-            assert_eq!(place.leftovers(), "", "{}", place.world());
+        assert!(outcome.is_clean(), "{}: {}", workspace.world(), outcome.stderr);
+        assert!(outcome.stdout == input, "{}: what came out differs from what went in", workspace.world());
+        if alone || World::ENGINES.contains(&workspace.world()) {
+            assert_eq!(workspace.leftovers(), "", "{}", workspace.world());
         }
     }
 }
@@ -117,17 +117,17 @@ fn bonnie() {
     };
     enter_ipc_namespace();
     for world in WORLDS {
-        let place = Workspace::without_root(world);
-        let made = place.run(&tool).args(["-p", "2"]).output();
+        let workspace = Workspace::without_root(world);
+        let made = workspace.run(&tool).args(["-p", "2"]).output();
         assert!(made.is_clean(), "{world}: {made}");
         let args = ["-ys", "-s", "0", "-n", "1", "-q", "-d", "."];
-        let racers = [(); 2].map(|()| place.run(&tool).args(args).start());
+        let racers = [(); 2].map(|()| workspace.run(&tool).args(args).start());
         for outcome in racers.map(unspin_e2e::Running::output) {
             assert!(outcome.is_clean() && outcome.stdout.contains(",2.00a,"), "{world}: {outcome}");
         }
-        let removed = place.run(&tool).args(["-p", "-1"]).output();
+        let removed = workspace.run(&tool).args(["-p", "-1"]).output();
         assert!(removed.is_clean(), "{world}: {removed}");
-        let again = place.run(&tool).args(["-p", "-1"]).output();
+        let again = workspace.run(&tool).args(["-p", "-1"]).output();
         assert!(!again.status.success(), "{world}: removed twice: {again}");
     }
 }
