@@ -1,6 +1,6 @@
 //! `unspin dbt1`: output, bad input, and ways out after which nothing stays behind.
 
-use crate::common::{Background, finish, has_ended, may_mount, skip, unspin, wait_until};
+use crate::common::{Background, finish, gone, may_mount, skip, unspin, wait_until};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -143,7 +143,7 @@ fn interrupt_stops_the_server_and_removes_its_folder() {
     child::signal(run.pid(), Signal::Terminate).unwrap();
     assert_eq!(run.wait().code(), Some(130));
     assert_eq!(run.rest(), "unspin: dbt1: interrupted\n");
-    assert!(has_ended(server));
+    assert!(gone(server));
     assert!(folders_in(parent.path()).is_empty());
 }
 
@@ -154,7 +154,7 @@ fn server_ends_with_a_killed_benchmark() {
     let Some((mut run, server)) = endless(parent.path()) else { return };
     child::signal(run.pid(), Signal::Kill).unwrap();
     run.wait();
-    wait_until("the server has ended", || has_ended(server));
+    wait_until("the server has ended", || gone(server));
     assert_eq!(folders_in(parent.path()).len(), 1);
     let (_, _, code) =
         finish(unspin(&SMALL).args(["--warm-up", "0", "--runs", "1"]).env("TMPDIR", parent.path()));

@@ -1,8 +1,6 @@
 //! `unspin hackbench`: output of the original, all messages arrive, no leftovers.
 
-use crate::common::{
-    Background, as_nobody, finish, has_ended, nobody_can_run_unspin, skip, unspin, wait_until,
-};
+use crate::common::{Background, as_nobody, finish, gone, nobody_can_run_unspin, skip, unspin, wait_until};
 use std::process::Command;
 use unspin_sys::child::{self, Signal};
 
@@ -112,7 +110,7 @@ fn killed_master_leaves_no_process() {
     let (mut run, workers) = endless();
     child::signal(run.pid(), Signal::Kill).unwrap();
     run.wait();
-    wait_until("the processes are gone", || workers.iter().all(|&pid| has_ended(pid)));
+    wait_until("the processes are gone", || workers.iter().all(|&pid| gone(pid)));
 }
 
 #[test]
@@ -122,7 +120,7 @@ fn interrupt_ends_master_and_workers() {
     let (mut run, workers) = endless();
     child::signal_group(run.pid(), Signal::PassedOn(SIGINT)).unwrap();
     assert_eq!(run.wait().signal(), Some(SIGINT));
-    wait_until("the processes are gone", || workers.iter().all(|&pid| has_ended(pid)));
+    wait_until("the processes are gone", || workers.iter().all(|&pid| gone(pid)));
 }
 
 #[test]
@@ -135,7 +133,7 @@ fn killed_worker_ends_the_benchmark() {
         said,
         "unspin: hackbench: sender 1 of group 0 was killed by signal 9 before all messages had been passed\n"
     );
-    assert!(workers.iter().all(|&pid| has_ended(pid)), "all have been waited for");
+    assert!(workers.iter().all(|&pid| gone(pid)), "all have been waited for");
 }
 
 /// The exit code and standard error under limits that a shell sets.

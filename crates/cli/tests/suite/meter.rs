@@ -322,13 +322,13 @@ fn surviving_process_is_named_and_not_ended() {
         let (out, err, code) = finish(&mut unspin(&all));
         assert_eq!(code, Some(0), "{err}");
         let pid: u32 = out.trim().parse().unwrap();
-        assert!(!crate::common::has_ended(pid), "it goes on");
+        assert!(!crate::common::gone(pid), "it goes on");
         let note = format!(
             "Still running, not recorded further: daemon ({pid}); run it in the foreground to meter it.\n"
         );
         assert!(err.starts_with(begins) && err.ends_with(&note), "{err}");
         child::signal(pid, Signal::Kill).unwrap();
-        wait_until("it is gone", || crate::common::has_ended(pid));
+        wait_until("it is gone", || crate::common::gone(pid));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `unspin prove` with programs of known figures: scripts whose output depends on their engine.
 
-use crate::common::{Background, finish, finish_with_progress, has_ended, unspin, wait_until};
+use crate::common::{Background, finish, finish_with_progress, gone, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use unspin_sys::child::{self, Signal};
@@ -209,7 +209,7 @@ fn leftover_processes_are_ended_before_the_next_run() {
     let pids = fs::read_to_string(&list).unwrap();
     // Warm-up and six rounds of four candidates, and one metered run.
     assert_eq!(pids.lines().count(), 7 * 4 + 1);
-    assert!(pids.lines().all(|pid| has_ended(pid.parse().unwrap())), "{pids}");
+    assert!(pids.lines().all(|pid| gone(pid.parse().unwrap())), "{pids}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn interrupt_ends_the_session_and_reports_results() {
     assert!(!json.exists(), "nothing that could be taken for a result is there before the end");
     child::signal(run.pid(), Signal::Terminate).unwrap();
     assert_eq!(run.wait().code(), Some(130));
-    assert!(has_ended(pid));
+    assert!(gone(pid));
     let result: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(result["interrupted"], true);
 }
@@ -260,7 +260,7 @@ fn second_interrupt_does_not_truncate_the_report() {
         child::signal(run.pid(), Signal::Terminate).unwrap();
     }
     assert_eq!(run.wait().code(), Some(130));
-    assert!(has_ended(pid));
+    assert!(gone(pid));
     let result: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(result["interrupted"], true);
 }
@@ -355,7 +355,7 @@ fn killed_prove_leaves_no_program() {
     let pid: u32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
     child::signal(run.pid(), Signal::Kill).unwrap();
     run.wait();
-    wait_until("the program is gone", || has_ended(pid));
+    wait_until("the program is gone", || gone(pid));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `unspin prove --server`: a server in each run, servers that misbehave, and ways out after which nothing stays behind.
 
-use crate::common::{Background, compiled, finish, has_ended, skip, unspin, wait_until};
+use crate::common::{Background, compiled, finish, gone, skip, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Server {
         let entries = fs::read_dir("/proc").unwrap().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let is_ours = |pid: &u32| {
-            fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == self.program) && !has_ended(*pid)
+            fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == self.program) && !gone(*pid)
         };
         pids.filter(is_ours).collect()
     }
@@ -209,7 +209,7 @@ fn reason_why_a_server_is_not_ready_is_said() {
         command.args(["--ready", "/no/such/command", "--ready-limit", "1h"]);
         command
     });
-    wait_until("prove has ended", || has_ended(prove.pid()));
+    wait_until("prove has ended", || gone(prove.pid()));
     assert_eq!(prove.wait().code(), Some(4));
     let err = prove.rest();
     let said = "--ready '/no/such/command' ended with exit code 127: there is no such command: give one that can be run";
@@ -250,7 +250,7 @@ fn processes_of_ready_end_before_the_server_starts() {
     assert!(err.contains("succeeds before the server is started") && code == Some(4), "{err}");
     let pids: Vec<u32> =
         fs::read_to_string(&pids).unwrap().lines().map(|line| line.trim().parse().unwrap()).collect();
-    let running: Vec<u32> = pids.iter().copied().filter(|&pid| !has_ended(pid)).collect();
+    let running: Vec<u32> = pids.iter().copied().filter(|&pid| !gone(pid)).collect();
     for &pid in &running {
         child::signal(pid, Signal::Kill).unwrap();
     }
@@ -269,7 +269,7 @@ fn second_interrupt_while_the_server_stops_is_an_interrupt() {
     // Signals that come together count once, so there may have to be more than two.
     wait_until("prove has ended", || {
         let _ = child::signal(prove.pid(), Signal::Terminate);
-        has_ended(prove.pid())
+        gone(prove.pid())
     });
     assert_eq!(prove.wait().code(), Some(130));
     let err = prove.rest();
@@ -332,7 +332,7 @@ fn interrupt_stops_server_and_load() {
     // Not SIGINT: a shell lets the commands that it starts in the background ignore it, and unspin keeps that.
     child::signal(prove.pid(), Signal::Terminate).unwrap();
     assert_eq!(prove.wait().code(), Some(130), "{}", prove.rest());
-    assert!(has_ended(load));
+    assert!(gone(load));
     assert_eq!(server.running(), NONE);
 }
 

@@ -1,6 +1,6 @@
 //! `unspin reproduce`: one report from start to end, an interrupt, bad input, and a report that cannot be measured.
 
-use crate::common::{Background, children_of, finish, finish_with_progress, has_ended, unspin, wait_until};
+use crate::common::{Background, children_of, finish, finish_with_progress, gone, unspin, wait_until};
 use std::fs;
 use unspin_sys::child::{self, Signal};
 
@@ -61,7 +61,7 @@ fn interrupt_reports_what_is_complete_and_leaves_nothing_running() {
     assert!(out.contains("== all reports"), "{out}");
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(json["reports"].as_array().unwrap().len(), 5);
-    wait_until("the runs have ended", || children.iter().all(|&pid| has_ended(pid)));
+    wait_until("the runs have ended", || children.iter().all(|&pid| gone(pid)));
 }
 
 #[test]

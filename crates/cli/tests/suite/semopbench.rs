@@ -1,6 +1,6 @@
 //! `unspin semopbench` on the kernel's semaphores: its report, no leftovers.
 
-use crate::common::{Background, has_ended, sets_exist, unspin, wait_until};
+use crate::common::{Background, gone, sets_exist, unspin, wait_until};
 use unspin_sys::child::{self, Signal};
 
 #[test]
@@ -63,7 +63,7 @@ fn killed_master_leaves_no_process_or_set() {
     child::signal(run.pid(), Signal::Kill).unwrap();
     run.wait();
     wait_until("the sets are gone", || !sets_exist(&sets));
-    wait_until("the processes are gone", || processes.iter().all(|&pid| has_ended(pid)));
+    wait_until("the processes are gone", || processes.iter().all(|&pid| gone(pid)));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn sigterm_to_master_leaves_no_process_or_set() {
     child::signal_group(run.pid(), Signal::Terminate).unwrap();
     run.wait();
     wait_until("the sets are gone", || !sets_exist(&sets));
-    wait_until("the processes are gone", || processes.iter().all(|&pid| has_ended(pid)));
+    wait_until("the processes are gone", || processes.iter().all(|&pid| gone(pid)));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn killed_process_ends_the_benchmark() {
     let said = run.rest();
     assert!(said.contains("process 3 of group 3 was killed by signal 9"), "{said}");
     assert!(!sets_exist(&sets), "the sets are removed before the master returns");
-    assert!(processes.iter().all(|&pid| has_ended(pid)));
+    assert!(processes.iter().all(|&pid| gone(pid)));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn removed_set_ends_the_benchmark() {
     let said = run.rest();
     assert!(said.contains("of group 1"), "{said}");
     assert!(!sets_exist(&sets));
-    assert!(processes.iter().all(|&pid| has_ended(pid)));
+    assert!(processes.iter().all(|&pid| gone(pid)));
 }
 
 #[test]
@@ -114,6 +114,6 @@ fn killed_process_ends_the_benchmark_on_every_engine() {
         assert_eq!(run.wait().code(), Some(1));
         let said = run.rest();
         assert!(said.contains("was killed by signal 9"), "{said}");
-        assert!(processes.iter().all(|&pid| has_ended(pid)));
+        assert!(processes.iter().all(|&pid| gone(pid)));
     }
 }

@@ -1,6 +1,6 @@
 //! `unspin top` at a pseudo-terminal, with keys.
 
-use crate::common::{compiled, finish, has_ended, is_alone, skip, unspin, wait_until};
+use crate::common::{compiled, finish, gone, is_alone, skip, unspin, wait_until};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtyPair, PtySize, native_pty_system};
 use std::fs;
 use std::io::{Read, Write};
@@ -175,7 +175,7 @@ fn top_shows_locks_and_ends_the_program() {
     top.wait_for("is still running");
     top.press("e");
     assert_eq!(top.end(), 0);
-    assert!(has_ended(program));
+    assert!(gone(program));
     top.wait_for_rest("hot_lock");
     let text = top.text();
     assert!(text.contains("Locks over "), "the table is left behind: {text}");
@@ -212,7 +212,7 @@ fn held_lock_shows_its_holder() {
     // The second ^C ends the program.
     top.press("\x03");
     assert_eq!(top.end(), 0);
-    assert!(has_ended(program));
+    assert!(gone(program));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn program_goes_on_after_leaving() {
     assert!(printed().ends_with(", input -1\n"), "its input is empty: {}", printed());
     assert!(recordings(program).iter().all(|line| line.ends_with(" (deleted)")), "its recording is dropped");
     child::signal(program, Signal::Terminate).unwrap();
-    wait_until("the program has ended", || has_ended(program));
+    wait_until("the program has ended", || gone(program));
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn program_that_ignores_sigterm_is_killed() {
     top.wait_for("has been sent SIGTERM");
     top.press("q");
     assert_eq!(top.end(), 0);
-    assert!(has_ended(program));
+    assert!(gone(program));
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn signal_ends_the_program_and_restores_the_terminal() {
         let program = top.program();
         child::signal(top.child.process_id().unwrap(), signal).unwrap();
         assert_eq!(top.end(), 130);
-        assert!(has_ended(program));
+        assert!(gone(program));
     }
 }
 
@@ -360,12 +360,12 @@ fn hang_up_ends_unspin_and_the_program() {
         };
         let number = shown.split_once("pid ").unwrap().1.split_whitespace().next().unwrap();
         let program: u32 = number.parse().unwrap();
-        assert!(!has_ended(program));
+        assert!(!gone(program));
         drop(output);
         drop(master);
         wait_until("unspin has ended", || child.try_wait().unwrap().is_some());
         assert_eq!(child.wait().unwrap().exit_code(), 130);
-        assert!(has_ended(program));
+        assert!(gone(program));
     }
 }
 
@@ -490,7 +490,7 @@ fn lenses_of_the_program_are_tabs() {
     top.wait_for("is still running");
     top.press("e");
     assert_eq!(top.end(), 0);
-    assert!(has_ended(program));
+    assert!(gone(program));
     top.wait_for_rest("Time of ");
 }
 

@@ -1,7 +1,7 @@
 //! `unspin volano`: all messages arrive, failures are one line with what was delivered, nothing stays behind.
 
 use crate::common::{
-    Background, as_nobody, children_of, compiled_with, finish, has_ended, nobody_can_run_unspin, unspin,
+    Background, as_nobody, children_of, compiled_with, finish, gone, nobody_can_run_unspin, unspin,
     wait_until,
 };
 use std::net::TcpListener;
@@ -101,7 +101,7 @@ fn killed_master_leaves_no_process() {
     let (mut run, server, client) = endless(&[]);
     child::signal(run.pid(), Signal::Kill).unwrap();
     run.wait();
-    wait_until("the processes are gone", || has_ended(server) && has_ended(client));
+    wait_until("the processes are gone", || gone(server) && gone(client));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn interrupt_ends_all_processes() {
     let (mut run, server, client) = endless(&[]);
     child::signal_group(run.pid(), Signal::PassedOn(SIGINT)).unwrap();
     assert_eq!(run.wait().signal(), Some(SIGINT));
-    wait_until("the processes are gone", || has_ended(server) && has_ended(client));
+    wait_until("the processes are gone", || gone(server) && gone(client));
 }
 
 #[test]
@@ -119,11 +119,11 @@ fn killed_server_or_client_fails_the_run() {
     let (mut run, server, client) = endless(&[]);
     child::signal(server, Signal::Kill).unwrap();
     assert_failed(&mut run, "the server was killed by signal 9");
-    assert!(has_ended(client));
+    assert!(gone(client));
     let (mut run, server, client) = endless(&[]);
     child::signal(client, Signal::Kill).unwrap();
     assert_failed(&mut run, "the client was killed by signal 9");
-    assert!(has_ended(server));
+    assert!(gone(server));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn stalled_client_fails_the_run_after_the_timeout() {
     let (mut run, server, client) = endless(&["--timeout", "3s"]);
     child::signal(client, Signal::PassedOn(SIGSTOP)).unwrap();
     assert_failed(&mut run, "no message moved for 3 s (--timeout)");
-    assert!(has_ended(server) && has_ended(client));
+    assert!(gone(server) && gone(client));
 }
 
 /// A process that was stopped as a whole, as by ^Z, goes on.
@@ -145,7 +145,7 @@ fn stopped_benchmark_does_not_time_out() {
     std::thread::sleep(std::time::Duration::from_secs(6));
     child::signal_group(run.pid(), Signal::PassedOn(SIGCONT)).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(200));
-    assert!(!has_ended(client), "it goes on");
+    assert!(!gone(client), "it goes on");
     child::signal(client, Signal::Kill).unwrap();
     assert_failed(&mut run, "the client was killed by signal 9");
 }

@@ -163,7 +163,7 @@ pub fn children_of(pid: u32) -> Vec<u32> {
 }
 
 /// Whether a process has ended. Init may keep it as a zombie for any time.
-pub fn has_ended(pid: u32) -> bool {
+pub fn gone(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
