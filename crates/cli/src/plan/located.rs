@@ -173,7 +173,7 @@ mod tests {
     }
 
     /// The names that the recording prints are found in the program's files, at the places that the recording contains.
-    fn agrees(path: &Path, located: &BTreeMap<String, Located>) {
+    fn assert_agreement(path: &Path, located: &BTreeMap<String, Located>) {
         let program = program(path);
         let resolver = Resolver::new(&program);
         for located in located.values() {
@@ -200,7 +200,7 @@ mod tests {
                 (span.range.end - span.range.start, by(&located["buckets"])),
                 (160, vec![(By::Variable, 1)])
             );
-            agrees(&path, &located);
+            assert_agreement(&path, &located);
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
             assert_eq!(located.keys().collect::<Vec<_>>(), names, "{flags:?}");
             let expected = [(By::Init, 1), (By::Use, 1), (By::Init, 1)].map(|one| vec![one]);
             assert_eq!(names.map(|name| by(&located[name])), expected, "{flags:?}");
-            agrees(&path, &located);
+            assert_agreement(&path, &located);
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
                 assert_eq!(by(&located[name]), [(By::Init, 2)], "{flags:?}");
             }
             assert_ne!(located[names[0]].places, located[names[1]].places);
-            agrees(&path, &located);
+            assert_agreement(&path, &located);
         }
     }
 
@@ -272,7 +272,7 @@ mod tests {
             let Some(path) = workshop.compile("jumping_locks.c", flags, "program") else { return };
             let located = locate(&path, &[]);
             assert_eq!(located.len(), 3, "{flags:?} {located:?}");
-            agrees(&path, &located);
+            assert_agreement(&path, &located);
         }
     }
 

@@ -39,7 +39,7 @@ impl Attended {
     }
 
     /// Waits for its end, for `time` at most. Returns whether it has ended; it stays a zombie until [`Attended::reap`].
-    pub fn ends_within(&self, time: Duration) -> Result<bool, Error> {
+    pub fn has_ended_within(&self, time: Duration) -> Result<bool, Error> {
         if self.ended.is_some() {
             return Ok(true);
         }
@@ -63,7 +63,7 @@ impl Attended {
         let began = Instant::now();
         loop {
             let left = time.saturating_sub(began.elapsed());
-            self.ends_within(left.min(BRIEF_SLICE))?;
+            self.has_ended_within(left.min(BRIEF_SLICE))?;
             if self.reap()?.is_some() || left.is_zero() || interrupt.is_over() {
                 return Ok(self.ended);
             }
@@ -98,7 +98,7 @@ impl Attended {
                 return Ok(ended);
             }
             let _ = child::signal_group(self.pid, Signal::Kill);
-            self.ends_within(SLICE)?;
+            self.has_ended_within(SLICE)?;
             self.reap()?;
         }
     }

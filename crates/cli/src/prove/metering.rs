@@ -198,12 +198,12 @@ impl RunMonitor for MeteringMonitor<'_> {
     }
 
     // The report has shares of the time of the load, because a server's start and stop are not contended.
-    fn load_begins(&mut self) {
+    fn note_load_begin(&mut self) {
         self.recording.start();
     }
 
     // Called before the search for the figure in the output, which takes a while.
-    fn ends(&mut self, cpu_time: Duration) {
+    fn note_end(&mut self, cpu_time: Duration) {
         self.recording.finish(Some(cpu_time));
         self.has_finished = true;
     }

@@ -64,7 +64,7 @@ pub fn of_program(
     let Some(ending) = ending else { return Ok(None) };
     let mut usage = process.ended.map(|ended| ended.usage).unwrap_or_default();
     usage += leftovers.usage;
-    watch.ends(Duration::from_secs_f64(usage.cpu_s()));
+    watch.note_end(Duration::from_secs_f64(usage.cpu_s()));
     Ok(Some(Performance {
         elapsed,
         whole: elapsed,
@@ -106,7 +106,8 @@ fn attend(
     let mut hang = HangDetector::new(limit);
     loop {
         let left = hang.pause(process.began.elapsed());
-        let over = process.ends_within(left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1)))?;
+        let over =
+            process.has_ended_within(left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1)))?;
         watch.check(process.pid);
         progress.tick();
         let elapsed = process.began.elapsed();

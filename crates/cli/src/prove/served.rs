@@ -135,7 +135,7 @@ impl ServedRun<'_> {
                 break false;
             }
             let has_server_ended = match server {
-                Some(server) => server.ends_within(Duration::ZERO)?,
+                Some(server) => server.has_ended_within(Duration::ZERO)?,
                 None => false,
             };
             if self.around.interrupt.has_come() || has_server_ended || question.began.elapsed() >= limit {
@@ -189,7 +189,7 @@ impl ServedRun<'_> {
                 return Err(failed_run(RunEnd::TimedOut { limit_s, hung: false }, reason));
             }
             self.around.progress.tick();
-            server.ends_within(LOOK)?;
+            server.has_ended_within(LOOK)?;
         }
     }
 
@@ -200,18 +200,18 @@ impl ServedRun<'_> {
         watch: &mut dyn RunMonitor,
     ) -> Result<Loaded, Over> {
         let before = cpu_of_descendants();
-        watch.load_begins();
+        watch.note_load_begin();
         let mut load = Attended::start(&mut self.service.shell(&self.service.load))?;
         let attended = self.attend(&mut load, server, limit, watch);
         let elapsed = load.began.elapsed();
         let usage = cpu_of_descendants().since(&before);
-        watch.ends(Duration::from_micros(usage.user_us + usage.system_us));
+        watch.note_end(Duration::from_micros(usage.user_us + usage.system_us));
         // What the load has left in its group must not load the server while it stops.
         let ended = load.end_with_group(GRACE, self.around.interrupt)?;
         self.others += ended.usage;
         let ending = attended?;
         if ending.failure().is_some() {
-            server.ends_within(DYING)?;
+            server.has_ended_within(DYING)?;
         }
         if let Some(server_ended) = server.reap()? {
             let ending = RunEnd::from(server_ended.end);
@@ -243,7 +243,7 @@ impl ServedRun<'_> {
         let mut hang = HangDetector::new(limit);
         loop {
             let left = hang.pause(load.began.elapsed());
-            let over = load.ends_within(left.min(SLICE).min(NOTICE).min(watch.pause()))?;
+            let over = load.has_ended_within(left.min(SLICE).min(NOTICE).min(watch.pause()))?;
             watch.check(server.pid);
             progress.tick();
             let elapsed = load.began.elapsed();
@@ -264,7 +264,7 @@ impl ServedRun<'_> {
                     hung: shows_hang && hang.is_hung(),
                 });
             }
-            if server.ends_within(Duration::ZERO)? {
+            if server.has_ended_within(Duration::ZERO)? {
                 // The caller says how it ended.
                 return Ok(RunEnd::Exited { code: 0 });
             }

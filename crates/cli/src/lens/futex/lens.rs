@@ -234,7 +234,7 @@ impl FutexLens {
     }
 
     /// A wait that had begun before the observation counts from its beginning.
-    fn waits_already(&mut self, thread: &RunningThread, now: u64) {
+    fn note_earlier_wait(&mut self, thread: &RunningThread, now: u64) {
         let Some(call) = thread.call.filter(|call| call.number == FUTEX) else { return };
         let [address, operation, ..] = call.arguments;
         if call::action(operation as u32) == FutexAction::Wait {
@@ -296,7 +296,7 @@ impl Sink for FutexLens {
 
     fn begin(&mut self, tracer: &Tracer, now: u64) {
         for thread in tracer.running_threads() {
-            self.waits_already(&thread, now);
+            self.note_earlier_wait(&thread, now);
         }
     }
 

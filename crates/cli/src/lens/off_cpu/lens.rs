@@ -120,24 +120,24 @@ impl OffCpuLens {
         self.add(pid, interval);
     }
 
-    fn begins(&mut self, pid: u32, tid: u32, states: States) {
+    fn note_begin(&mut self, pid: u32, tid: u32, states: States) {
         self.seen += 1;
         self.threads.insert(tid, OffCpuThread { pid, states });
     }
 
     /// A thread executes a program. All other threads of its process end. If it was not the first thread, it takes over the
     /// number of the first one, and no record says that its own number has ended.
-    fn executes(&mut self, pid: u32, tid: u32, now: u64) {
+    fn note_exec(&mut self, pid: u32, tid: u32, now: u64) {
         let others = self.threads.iter().filter(|&(&other, thread)| thread.pid == pid && other != tid);
         let others: Vec<u32> = others.map(|(&other, _)| other).collect();
         let has_new_number = !self.threads.contains_key(&tid) && !others.is_empty();
-        others.into_iter().for_each(|other| self.ends(other, now));
+        others.into_iter().for_each(|other| self.note_end(other, now));
         // It was counted under its own number.
         self.seen -= u64::from(has_new_number);
-        self.change(pid, tid, now, SchedState::OnCpu, |states| states.on_cpu(now));
+        self.change(pid, tid, now, SchedState::OnCpu, |states| states.enter_cpu(now));
     }
 
-    fn ends(&mut self, tid: u32, now: u64) {
+    fn note_end(&mut self, tid: u32, now: u64) {
         if let Some(OffCpuThread { pid, states }) = self.threads.remove(&tid) {
             self.add(pid, states.end(now));
         }
@@ -165,21 +165,21 @@ impl Sink for OffCpuLens {
                 let next = leaving(state).map_or(SchedState::Runnable, |sleep| {
                     SchedState::Blocked(Blocked::At(sample.stack, sleep))
                 });
-                self.change(pid, tid, time, SchedState::OnCpu, |states| states.leaves_cpu(next, time));
+                self.change(pid, tid, time, SchedState::OnCpu, |states| states.leave_cpu(next, time));
             }
             Payload::Switch(Switch::In) => {
-                self.change(pid, tid, time, SchedState::Runnable, |states| states.on_cpu(time));
+                self.change(pid, tid, time, SchedState::Runnable, |states| states.enter_cpu(time));
             }
             payload => {
                 match payload {
                     // A known thread was in `/proc` when the observation began.
                     Payload::Fork { .. } if !self.threads.contains_key(&tid) => {
-                        self.begins(pid, tid, States::new(SchedState::Runnable, time));
+                        self.note_begin(pid, tid, States::new(SchedState::Runnable, time));
                     }
                     // This is also the first record of a command: its events become active when its thread executes a
                     // program.
-                    Payload::Comm { exec: true, .. } => self.executes(pid, tid, time),
-                    Payload::Exit => self.ends(tid, time),
+                    Payload::Comm { exec: true, .. } => self.note_exec(pid, tid, time),
+                    Payload::Exit => self.note_end(tid, time),
                     _ => {}
                 }
                 self.spaces.note(record);
@@ -190,14 +190,14 @@ impl Sink for OffCpuLens {
     fn begin(&mut self, tracer: &Tracer, now: u64) {
         for thread in tracer.running_threads() {
             if let Some(state) = state_of(&thread) {
-                self.begins(thread.pid, thread.tid, States::read(state, now));
+                self.note_begin(thread.pid, thread.tid, States::read(state, now));
             }
         }
     }
 
     fn end(&mut self, now: u64) {
         let tids: Vec<u32> = self.threads.keys().copied().collect();
-        tids.into_iter().for_each(|tid| self.ends(tid, now));
+        tids.into_iter().for_each(|tid| self.note_end(tid, now));
     }
 }
 

@@ -63,12 +63,12 @@ impl States {
     }
 
     /// The thread gets a CPU.
-    pub fn on_cpu(&mut self, now: u64) -> Interval {
+    pub fn enter_cpu(&mut self, now: u64) -> Interval {
         self.change(SchedState::OnCpu, now)
     }
 
     /// The thread leaves its CPU.
-    pub fn leaves_cpu(&mut self, next: SchedState, now: u64) -> Interval {
+    pub fn leave_cpu(&mut self, next: SchedState, now: u64) -> Interval {
         // The state that was read from `/proc` was out of date: only a thread that has a CPU can leave one.
         if self.is_guess {
             self.state = SchedState::OnCpu;
@@ -109,18 +109,18 @@ mod tests {
     #[test]
     fn time_is_divided_among_the_states() {
         let mut states = States::new(SchedState::Runnable, 10);
-        assert_eq!(states.on_cpu(15), Interval { state: SchedState::Runnable, ns: 5 });
-        assert_eq!(states.leaves_cpu(BLOCKED, 25), Interval { state: SchedState::OnCpu, ns: 10 });
+        assert_eq!(states.enter_cpu(15), Interval { state: SchedState::Runnable, ns: 5 });
+        assert_eq!(states.leave_cpu(BLOCKED, 25), Interval { state: SchedState::OnCpu, ns: 10 });
         assert_eq!(states.wake(30), Some(Interval { state: BLOCKED, ns: 5 }));
         assert_eq!(states.wake(31), None, "it is runnable already");
-        assert_eq!(states.on_cpu(40), Interval { state: SchedState::Runnable, ns: 10 });
+        assert_eq!(states.enter_cpu(40), Interval { state: SchedState::Runnable, ns: 10 });
         assert_eq!(states.end(41), Interval { state: SchedState::OnCpu, ns: 1 });
     }
 
     #[test]
     fn state_that_was_read_yields_to_the_first_record() {
         let mut states = States::read(BLOCKED, 10);
-        assert_eq!(states.leaves_cpu(BLOCKED, 12), Interval { state: SchedState::OnCpu, ns: 2 });
-        assert_eq!(states.on_cpu(15), Interval { state: BLOCKED, ns: 3 });
+        assert_eq!(states.leave_cpu(BLOCKED, 12), Interval { state: SchedState::OnCpu, ns: 2 });
+        assert_eq!(states.enter_cpu(15), Interval { state: BLOCKED, ns: 3 });
     }
 }
