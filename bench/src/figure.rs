@@ -2,7 +2,7 @@
 
 use crate::measurement::Measurement;
 use crate::plan::{Row, Wanted};
-use crate::session::{Session, Validity};
+use crate::session::{BenchSession, Validity};
 use serde::Serialize;
 use unspin_stats::random::{Purpose, stream};
 use unspin_stats::{Direction, Ratio, bootstrap};
@@ -12,19 +12,19 @@ use unspin_stats::{Direction, Ratio, bootstrap};
 pub struct Figure {
     /// What is measured.
     pub name: &'static str,
-    /// Its unit.
+    /// The row's unit.
     pub unit: &'static str,
     /// Which is better.
     pub direction: Direction,
     /// The figures, or why there are none.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RowOutcome,
 }
 
 /// The figures of a row.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RowOutcome {
     /// They were measured.
     Measured(Measured),
     /// They were not, because of this.
@@ -51,7 +51,7 @@ pub struct Measured {
 /// All runs of one measurement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Runs {
-    /// Its name in the table.
+    /// The measurement's name in the table.
     pub name: &'static str,
     /// Median of the runs.
     pub median: f64,
@@ -78,20 +78,20 @@ const RESAMPLES: u32 = 9_999;
 const SEED: u64 = 2;
 
 /// All rows.
-pub fn evaluate(rows: &[Row], session: &Session) -> Vec<Figure> {
+pub fn evaluate(rows: &[Row], session: &BenchSession) -> Vec<Figure> {
     let figure = |row: &Row| Figure {
         name: row.name,
         unit: row.unit,
         direction: row.direction,
         outcome: match &row.missing {
-            Some(reason) => Outcome::Skipped(reason.clone()),
-            None => Outcome::Measured(measured(row, session)),
+            Some(reason) => RowOutcome::Skipped(reason.clone()),
+            None => RowOutcome::Measured(summarise(row, session)),
         },
     };
     rows.iter().map(figure).collect()
 }
 
-fn measured(row: &Row, session: &Session) -> Measured {
+fn summarise(row: &Row, session: &BenchSession) -> Measured {
     let runs = |name, measurement: &Measurement| {
         let values = session.values(measurement, 0);
         Runs { name, median: median(&values), values }
@@ -104,7 +104,7 @@ fn measured(row: &Row, session: &Session) -> Measured {
     let ratios: Vec<f64> = pairs.iter().map(|&(a, b)| row.direction.times_as_good(b, a)).collect();
     Measured {
         spread: coefficient_of_variation(&ratios),
-        wanted: row.wanted.iter().map(|&wanted| (wanted, reached(wanted, &ratio, session.claims))).collect(),
+        wanted: row.wanted.iter().map(|&wanted| (wanted, judge(wanted, &ratio, session.claims))).collect(),
         others: row.others.iter().map(|(name, measurement)| runs(name, measurement)).collect(),
         ours,
         against,
@@ -112,7 +112,7 @@ fn measured(row: &Row, session: &Session) -> Measured {
     }
 }
 
-fn reached(wanted: Wanted, ratio: &Ratio, claims: Validity) -> Reached {
+fn judge(wanted: Wanted, ratio: &Ratio, claims: Validity) -> Reached {
     match (claims, wanted) {
         (Validity::TooShort, _) => Reached::Unclaimed,
         (Validity::Valid, Wanted::NotWorse) if ratio.upper >= 1.0 => Reached::Yes,
@@ -147,14 +147,14 @@ mod tests {
     #[test]
     fn limit_inside_the_interval_is_undecided() {
         let ratio = Ratio { value: 3.0, lower: 2.9, upper: 3.1 };
-        let reached = |times| reached(Wanted::AtLeast(times), &ratio, Validity::Valid);
+        let reached = |times| judge(Wanted::AtLeast(times), &ratio, Validity::Valid);
         assert_eq!([2.9, 3.0, 3.2].map(reached), [Reached::Yes, Reached::Undecided, Reached::No]);
     }
 
     #[test]
     fn not_worse_if_the_interval_reaches_one() {
         let reached = |lower, upper| {
-            super::reached(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Validity::Valid)
+            super::judge(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Validity::Valid)
         };
         assert_eq!((reached(0.9, 1.0), reached(0.9, 0.99)), (Reached::Yes, Reached::No));
     }

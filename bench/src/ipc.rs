@@ -66,7 +66,7 @@ fn programs(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
             HigherIsBetter,
             task,
             &[Wanted::AtLeast(3.0)],
-            installed("stress-ng", "stress-ng"),
+            why_missing("stress-ng", "stress-ng"),
         )
     };
     let postgres = postgres_commands()
@@ -79,7 +79,7 @@ fn programs(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
             LowerIsBetter,
             Task::Fakeroot { effort },
             &[Wanted::NotWorse],
-            installed("fakeroot-sysv", "fakeroot"),
+            why_missing("fakeroot-sysv", "fakeroot"),
         ),
         stress("ipc: stress-ng --sem-sysv 1", Stressor::SemSysv),
         stress("ipc: stress-ng --msg 1", Stressor::Msg),
@@ -108,7 +108,7 @@ fn by_a_program(
 }
 
 /// Why a command cannot be run here, if it cannot.
-fn installed(command: &str, package: &str) -> Option<String> {
+fn why_missing(command: &str, package: &str) -> Option<String> {
     let found = program::find(command).is_some();
     (!found).then(|| format!("{command} is not installed: apt-get install {package}"))
 }

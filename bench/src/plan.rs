@@ -26,7 +26,7 @@ pub enum Wanted {
 pub struct Row {
     /// What is measured.
     pub name: &'static str,
-    /// Its unit.
+    /// The row's unit.
     pub unit: &'static str,
     /// Which is better.
     pub direction: Direction,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Program {
     /// Which.
     pub which: ProgramName,
-    /// Its operations, in thousands.
+    /// The program's operations, in thousands.
     pub thousands: u32,
 }
 

@@ -53,7 +53,7 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What was measured, and where.
 #[derive(Debug, Serialize)]
-pub struct Session {
+pub struct BenchSession {
     /// Machine, commit, command and load.
     pub conditions: Conditions,
     /// Repetitions made.
@@ -65,7 +65,7 @@ pub struct Session {
     pub runs: HashMap<Measurement, Vec<Vec<f64>>>,
 }
 
-impl Session {
+impl BenchSession {
     /// One of a measurement's figures, by repetition.
     pub fn values(&self, measurement: &Measurement, figure: usize) -> Vec<f64> {
         self.runs[measurement].iter().map(|run| run[figure]).collect()
@@ -73,7 +73,11 @@ impl Session {
 }
 
 /// Measures everything. A measurement that is named twice is made once.
-pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &SessionSize) -> Result<Session, String> {
+pub fn run(
+    measurements: &[&Measurement],
+    tools: &Tools,
+    extent: &SessionSize,
+) -> Result<BenchSession, String> {
     let mut order: Vec<Measurement> = Vec::new();
     for &measurement in measurements {
         if !order.contains(measurement) {
@@ -98,7 +102,7 @@ pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &SessionSize) -
     }
     progress("");
     let conditions = Conditions::of(tools, &load, own_s);
-    Ok(Session { conditions, repetitions: done, claims: extent.claims, runs })
+    Ok(BenchSession { conditions, repetitions: done, claims: extent.claims, runs })
 }
 
 /// The figures of a run, and the CPU seconds that it took.

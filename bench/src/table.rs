@@ -1,9 +1,9 @@
 //! The table, at most 100 columns wide, and the document with everything in it.
 
-use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
+use crate::figure::{Figure, Measured, Reached, RowOutcome, Runs};
 use crate::plan::Wanted;
 use crate::quantity;
-use crate::session::{Session, Validity};
+use crate::session::{BenchSession, Validity};
 use crate::{locks, meter, runqueue, waits};
 use serde::Serialize;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 #[derive(Serialize)]
 pub struct Document<'a> {
     /// Conditions.
-    pub session: &'a Session,
+    pub session: &'a BenchSession,
     /// Rows, with all runs.
     pub figures: &'a [Figure],
     /// The meter's rows.
@@ -63,8 +63,8 @@ fn engines(figures: &[Figure]) -> String {
     for figure in figures {
         let name = format!("{}, {}", figure.name, figure.unit);
         match &figure.outcome {
-            Outcome::Measured(measured) => row(&mut text, &name, measured),
-            Outcome::Skipped(reason) => {
+            RowOutcome::Measured(measured) => row(&mut text, &name, measured),
+            RowOutcome::Skipped(reason) => {
                 let _ = writeln!(text, "{name:<42}skipped: {reason}");
             }
         }
@@ -72,7 +72,7 @@ fn engines(figures: &[Figure]) -> String {
     text
 }
 
-fn header(session: &Session) -> String {
+fn header(session: &BenchSession) -> String {
     let c = &session.conditions;
     let claims = match session.claims {
         Validity::Valid => "",
@@ -96,7 +96,8 @@ fn header(session: &Session) -> String {
 fn row(text: &mut String, name: &str, m: &Measured) {
     let against = format!("{} {}", m.against.name, number(m.against.median));
     let interval = format!("{}-{}", number(m.ratio.lower), number(m.ratio.upper));
-    let (first, more) = m.wanted.split_first().map_or(("".into(), &[][..]), |(w, more)| (wanted(w), more));
+    let (first, more) =
+        m.wanted.split_first().map_or(("".into(), &[][..]), |(w, more)| (format_wanted(w), more));
     let _ = writeln!(
         text,
         "{name:<42}{against:>19}{:>8}{:>8}{interval:>12}  {first}",
@@ -105,11 +106,11 @@ fn row(text: &mut String, name: &str, m: &Measured) {
     );
     let others = m.others.iter().map(|Runs { name, median, .. }| format!("{name} {}", number(*median)));
     let spread = format!("the ratio varies by {:.0} %", 100.0 * m.spread);
-    let notes: Vec<String> = others.chain([spread]).chain(more.iter().map(wanted)).collect();
+    let notes: Vec<String> = others.chain([spread]).chain(more.iter().map(format_wanted)).collect();
     let _ = writeln!(text, "    {}", notes.join(" · "));
 }
 
-fn wanted((wanted, reached): &(Wanted, Reached)) -> String {
+fn format_wanted((wanted, reached): &(Wanted, Reached)) -> String {
     let wanted = match wanted {
         Wanted::AtLeast(times) => format!("{}x", number(*times)),
         Wanted::Aim(times) => format!("aim {}x", number(*times)),

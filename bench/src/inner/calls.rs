@@ -47,7 +47,7 @@ pub fn run(call: Call, effort: &Effort) -> Result<f64, String> {
 
 /// A set of one semaphore, removed when dropped.
 pub struct Set {
-    /// Its id.
+    /// The set's id.
     pub id: c_int,
     key: libc::key_t,
 }
@@ -62,14 +62,14 @@ impl Set {
 
     /// Without a key.
     pub fn private() -> Result<Set, String> {
-        Set::made(libc::IPC_PRIVATE).map_err(|e| format!("semget: {e}"))
+        Set::try_create(libc::IPC_PRIVATE).map_err(|e| format!("semget: {e}"))
     }
 
     /// With a key that no other program uses.
     fn with_key() -> Result<Set, String> {
         let first = 0x7562_0000 ^ std::process::id() as libc::key_t;
         for key in first..first + 100 {
-            match Set::made(key) {
+            match Set::try_create(key) {
                 Err(e) if e.raw_os_error() == Some(libc::EEXIST) => {}
                 made => return made.map_err(|e| format!("semget: {e}")),
             }
@@ -77,7 +77,7 @@ impl Set {
         Err("semget: a hundred keys in a row are taken: remove what `ipcs -s` lists".into())
     }
 
-    fn made(key: libc::key_t) -> Result<Set, Error> {
+    fn try_create(key: libc::key_t) -> Result<Set, Error> {
         // SAFETY: no pointers.
         match unsafe { libc::semget(key, 1, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) } {
             -1 => Err(Error::last_os_error()),

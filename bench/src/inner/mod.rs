@@ -34,7 +34,7 @@ pub use postgres::{Cluster, commands as postgres_commands};
 pub use stress::Stressor;
 pub use tasks::{TaskProgram, TaskRuntime};
 pub use volano::VolanoModel;
-pub use waits::Program as WaitProgram;
+pub use waits::WaitProgram;
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -264,7 +264,7 @@ pub enum Task {
 }
 
 /// LD_PRELOAD itself names it in a way that only the dynamic linker understands (`$LIB`).
-fn preloaded(maps: &str) -> &str {
+fn preloaded_path(maps: &str) -> &str {
     let paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
     paths.into_iter().find(|path| path.contains("/libunspin_preload-")).unwrap_or_default()
 }
@@ -341,7 +341,7 @@ impl EffortOptions {
         if self.times.is_some() { "--times" } else { "--time-ms" }
     }
 
-    /// Its value.
+    /// The option's value.
     pub fn amount(&self) -> u64 {
         self.times.or(self.time_ms).unwrap_or_default()
     }
@@ -387,7 +387,7 @@ pub fn run(task: &Task) -> Result<(), String> {
         Task::Preloaded => {
             let maps =
                 std::fs::read_to_string("/proc/self/maps").map_err(|e| format!("/proc/self/maps: {e}"))?;
-            preloaded(&maps).to_owned()
+            preloaded_path(&maps).to_owned()
         }
     };
     println!("{figure}");

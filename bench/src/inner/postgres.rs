@@ -51,11 +51,11 @@ impl<'a> Cluster<'a> {
 
     /// Starts it, and measures transactions a second of `pgbench -S -c 4`.
     pub fn measure(&self, seconds: u64) -> Result<f64, String> {
-        self.served(|| self.rate(4, seconds))
+        self.serve_while(|| self.rate(4, seconds))
     }
 
     /// Starts it, does something, and stops it.
-    pub fn served<T>(&self, body: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    pub fn serve_while<T>(&self, body: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         run(&mut self.start()?)?;
         let done = body();
         run(&mut self.stop()?)?;
@@ -77,7 +77,7 @@ impl<'a> Cluster<'a> {
         text.lines().next()?.trim().parse().ok()
     }
 
-    /// Its first line is the server's pid, while one runs.
+    /// The file whose first line is the server's pid, while one runs.
     pub fn pid_file(&self) -> PathBuf {
         self.data().join("postmaster.pid")
     }

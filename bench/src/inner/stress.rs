@@ -13,7 +13,7 @@ pub enum Stressor {
 }
 
 impl Stressor {
-    /// Its name, which is the option that asks for it.
+    /// The stressor's name, which is the option that asks for it.
     fn name(self) -> &'static str {
         match self {
             Stressor::SemSysv => "sem-sysv",

@@ -39,7 +39,7 @@ impl Budget {
     pub fn of(tables: &[InstructionsTable]) -> Budget {
         let mut budget = Budget::default();
         for table in tables {
-            for (row, world, count) in added(table) {
+            for (row, world, count) in added_instructions(table) {
                 let rows = budget.0.entry(table.title.to_owned()).or_default();
                 rows.entry(row.to_owned())
                     .or_default()
@@ -58,13 +58,13 @@ impl Budget {
 
     /// Whether a count of the table exceeds it, or has no entry.
     pub fn is_exceeded(&self, table: &InstructionsTable) -> bool {
-        !self.exceeded(table).is_empty()
+        !self.find_exceeded(table).is_empty()
     }
 
     /// A line for each count of the table that exceeds it, or has no entry.
-    fn exceeded(&self, table: &InstructionsTable) -> Vec<String> {
+    fn find_exceeded(&self, table: &InstructionsTable) -> Vec<String> {
         let mut wrong = Vec::new();
-        for (row, world, count) in added(table) {
+        for (row, world, count) in added_instructions(table) {
             let entry = self.0.get(table.title).and_then(|rows| rows.get(row)?.get(world));
             match entry {
                 None => wrong.push(format!("{}, {row}, {world}: {count:.1}, and no budget", table.title)),
@@ -82,9 +82,9 @@ impl Budget {
 
     /// Fails if a count exceeds it, or has no entry.
     pub fn check(&self, tables: &[InstructionsTable]) -> Result<(), String> {
-        let wrong: Vec<String> = tables.iter().flat_map(|table| self.exceeded(table)).collect();
+        let wrong: Vec<String> = tables.iter().flat_map(|table| self.find_exceeded(table)).collect();
         if wrong.is_empty() {
-            let compared: usize = tables.iter().map(|table| added(table).count()).sum();
+            let compared: usize = tables.iter().map(|table| added_instructions(table).count()).sum();
             println!("\nwithin the budget: {compared} counts");
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl Budget {
 }
 
 /// What each world adds to the first one: call, world, instructions.
-fn added(table: &InstructionsTable) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+fn added_instructions(table: &InstructionsTable) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
     let is_single = table.columns.len() == 1;
     table.rows.iter().flat_map(move |row| {
         let base = if is_single { Some(0.0) } else { row.counts[0] };

@@ -17,7 +17,7 @@ const RT_ADAPTIVE: World = World::Mutex(LockKind::RtAdaptive);
 
 /// All rows.
 pub fn rows(extent: &SessionSize) -> Vec<QuantityRow> {
-    let mut rows = vec![uncontended(extent)];
+    let mut rows = vec![uncontended_row(extent)];
     rows.extend([2, 4, 16, 64].map(|threads| short(threads, extent)));
     rows.push(nowhere_worse(extent));
     rows.extend([1, 2, 4, 16, 64].map(|threads| from_rust(threads, extent)));
@@ -29,7 +29,7 @@ pub fn rows(extent: &SessionSize) -> Vec<QuantityRow> {
 }
 
 /// What a pair of calls costs more than glibc's.
-fn uncontended(extent: &SessionSize) -> QuantityRow {
+fn uncontended_row(extent: &SessionSize) -> QuantityRow {
     let effort = EffortOptions::milliseconds(extent.loop_ms);
     let pair = |world, company| figure(world, Task::Pair { company, effort });
     let many = |world| pair(world, Company::Sleeper);

@@ -18,7 +18,7 @@ pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<QuantityRow> {
             slow_down(Program { which, thousands })
         },
     ));
-    rows.push(known(extent));
+    rows.push(known_row(extent));
     rows.extend(holds(extent));
     rows.extend([Share::Own, Share::All].map(|share| crowd(share, extent)));
     rows
@@ -98,7 +98,7 @@ fn slow_down(program: Program) -> [QuantityRow; 2] {
 }
 
 /// Whether every attempt is counted.
-fn known(extent: &SessionSize) -> QuantityRow {
+fn known_row(extent: &SessionSize) -> QuantityRow {
     let wrong = |world| {
         let task = Task::Known { threads: 8, rounds: 20 * extent.loop_ms };
         Quantity::Figure(Measurement::Checked(world, task), check::WRONG)

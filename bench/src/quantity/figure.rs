@@ -2,7 +2,7 @@
 
 use super::row::{Bound, Note, QuantityRow};
 use crate::figure::{Reached, median};
-use crate::session::{Session, Validity};
+use crate::session::{BenchSession, Validity};
 use serde::Serialize;
 
 /// A row with its figures.
@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct QuantityFigure {
     /// What is measured.
     pub name: String,
-    /// Its unit.
+    /// The figure's unit.
     pub unit: &'static str,
     /// The figures, or why there are none.
     #[serde(flatten)]
@@ -50,24 +50,24 @@ pub struct Remark {
     pub name: String,
     /// The figure.
     pub median: f64,
-    /// Its unit, with a space before it.
+    /// The figure's unit, with a space before it.
     pub unit: &'static str,
 }
 
 /// All rows.
-pub fn evaluate(rows: &[QuantityRow], session: &Session) -> Vec<QuantityFigure> {
+pub fn evaluate(rows: &[QuantityRow], session: &BenchSession) -> Vec<QuantityFigure> {
     let figure = |row: &QuantityRow| QuantityFigure {
         name: row.name.clone(),
         unit: row.unit,
         outcome: match &row.missing {
             Some(reason) => QuantityOutcome::Skipped(reason.clone()),
-            None => QuantityOutcome::Measured(measured(row, session)),
+            None => QuantityOutcome::Measured(summarise(row, session)),
         },
     };
     rows.iter().map(figure).collect()
 }
 
-fn measured(row: &QuantityRow, session: &Session) -> MeasuredQuantity {
+fn summarise(row: &QuantityRow, session: &BenchSession) -> MeasuredQuantity {
     let values = row.quantity.values(session);
     let interval = interval_of_median(&values);
     let once = values.len() == 1;
@@ -80,7 +80,7 @@ fn measured(row: &QuantityRow, session: &Session) -> MeasuredQuantity {
     MeasuredQuantity {
         median: median(&values),
         interval,
-        wanted: row.bound.map(|bound| (bound, reached(bound, ends, session.claims))),
+        wanted: row.bound.map(|bound| (bound, judge(bound, ends, session.claims))),
         notes: row.notes.iter().map(remark).collect(),
         values,
     }
@@ -104,7 +104,7 @@ fn interval_of_median(values: &[f64]) -> Option<(f64, f64)> {
     (outside > 0).then(|| (sorted[outside - 1], sorted[n - outside]))
 }
 
-fn reached(bound: Bound, ends: Option<(f64, f64)>, claims: Validity) -> Reached {
+fn judge(bound: Bound, ends: Option<(f64, f64)>, claims: Validity) -> Reached {
     let (Validity::Valid, Some((lower, upper))) = (claims, ends) else { return Reached::Unclaimed };
     let (all, none) = match bound {
         Bound::AtMost(most) => (upper <= most, lower > most),
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn limit_inside_the_interval_is_undecided() {
-        let reached = |bound| reached(bound, Some((18.0, 19.0)), Validity::Valid);
+        let reached = |bound| judge(bound, Some((18.0, 19.0)), Validity::Valid);
         let most = [19.0, 18.5, 17.0].map(|n| reached(Bound::AtMost(n)));
         let least = [18.0, 18.5, 20.0].map(|n| reached(Bound::AtLeast(n)));
         assert_eq!((most, least), ([Reached::Yes, Reached::Undecided, Reached::No], most));

@@ -9,7 +9,7 @@ pub use row::{Bound, Note, QuantityRow};
 
 use crate::figure::median;
 use crate::measurement::Measurement;
-use crate::session::Session;
+use crate::session::BenchSession;
 use std::ops::{Div, Sub};
 
 /// A number for each repetition. Disturbances in a repetition affect both sides of a difference or a ratio.
@@ -54,8 +54,8 @@ impl Quantity {
         }
     }
 
-    /// Its values, by repetition.
-    pub fn values(&self, session: &Session) -> Vec<f64> {
+    /// The quantity's values, by repetition.
+    pub fn values(&self, session: &BenchSession) -> Vec<f64> {
         let both = |a: &Quantity, b: &Quantity, f: fn(f64, f64) -> f64| {
             a.values(session).into_iter().zip(b.values(session)).map(|(a, b)| f(a, b)).collect()
         };

@@ -19,7 +19,7 @@ pub enum Bound {
 pub struct QuantityRow {
     /// What is measured.
     pub name: String,
-    /// Its unit.
+    /// The row's unit.
     pub unit: &'static str,
     /// The figure.
     pub quantity: Quantity,
@@ -38,7 +38,7 @@ pub struct Note {
     pub name: String,
     /// The figure.
     pub quantity: Quantity,
-    /// Its unit, with a space before it.
+    /// The row's unit, with a space before it.
     pub unit: &'static str,
 }
 

@@ -1,6 +1,6 @@
 //! The rows: measurements and goals.
 
-use crate::inner::{Task, WaitProgram as Program};
+use crate::inner::{Task, WaitProgram};
 use crate::measurement::{Measurement, World};
 use crate::quantity::{Bound, Note, Quantity, QuantityRow};
 use crate::session::SessionSize;
@@ -14,43 +14,43 @@ const CPU: usize = 1;
 const NO_LOSS: f64 = 0.98;
 
 /// Programs that hand over to and fro, and how many times as fast they are to be.
-const FASTER: [(Program, &str, f64); 14] = [
-    (Program::Condition, "mutex and conditions, two threads", 20.0),
-    (Program::Semaphore, "sem_t, two threads", 20.0),
-    (Program::Barrier, "barrier of two", 20.0),
-    (Program::Node, "node, messages of two workers", 5.0),
-    (Program::RedisOne, "redis-benchmark -c 1", 5.0),
-    (Program::Memcached, "memcached, one synchronous client", 5.0),
-    (Program::Mpsc, "Rust's mpsc, two threads", 5.0),
-    (Program::Condvar, "Rust's Condvar, two threads", 5.0),
-    (Program::PgbenchOne, "pgbench -S -c 1", 3.0),
-    (Program::PythonQueue, "Python's queue.Queue, two threads", 2.0),
-    (Program::JavaSynchronous, "Java's SynchronousQueue", 3.0),
-    (Program::JavaLinked, "Java's LinkedBlockingQueue", 3.0),
-    (Program::RubyQueue, "Ruby's Queue, two threads", 2.0),
+const FASTER: [(WaitProgram, &str, f64); 14] = [
+    (WaitProgram::Condition, "mutex and conditions, two threads", 20.0),
+    (WaitProgram::Semaphore, "sem_t, two threads", 20.0),
+    (WaitProgram::Barrier, "barrier of two", 20.0),
+    (WaitProgram::Node, "node, messages of two workers", 5.0),
+    (WaitProgram::RedisOne, "redis-benchmark -c 1", 5.0),
+    (WaitProgram::Memcached, "memcached, one synchronous client", 5.0),
+    (WaitProgram::Mpsc, "Rust's mpsc, two threads", 5.0),
+    (WaitProgram::Condvar, "Rust's Condvar, two threads", 5.0),
+    (WaitProgram::PgbenchOne, "pgbench -S -c 1", 3.0),
+    (WaitProgram::PythonQueue, "Python's queue.Queue, two threads", 2.0),
+    (WaitProgram::JavaSynchronous, "Java's SynchronousQueue", 3.0),
+    (WaitProgram::JavaLinked, "Java's LinkedBlockingQueue", 3.0),
+    (WaitProgram::RubyQueue, "Ruby's Queue, two threads", 2.0),
     // Four pairs for each CPU, of which none may be held up.
-    (Program::Crowded, "pairs, four for each CPU", NO_LOSS),
+    (WaitProgram::Crowded, "pairs, four for each CPU", NO_LOSS),
 ];
 /// Programs with more to do than CPUs.
-const NOT_SLOWER: [(Program, &str); 8] = [
-    (Program::PgbenchTwo, "pgbench -S -c 2"),
-    (Program::PgbenchFour, "pgbench -S -c 4"),
-    (Program::PgbenchEight, "pgbench -S -c 8"),
-    (Program::RedisFifty, "redis-benchmark -c 50"),
-    (Program::Hackbench, "hackbench -g 4"),
-    (Program::Pigz, "pigz"),
-    (Program::Ffmpeg, "ffmpeg, mpeg4, four threads"),
-    (Program::Make, "make, twice as many jobs as CPUs"),
+const NOT_SLOWER: [(WaitProgram, &str); 8] = [
+    (WaitProgram::PgbenchTwo, "pgbench -S -c 2"),
+    (WaitProgram::PgbenchFour, "pgbench -S -c 4"),
+    (WaitProgram::PgbenchEight, "pgbench -S -c 8"),
+    (WaitProgram::RedisFifty, "redis-benchmark -c 50"),
+    (WaitProgram::Hackbench, "hackbench -g 4"),
+    (WaitProgram::Pigz, "pigz"),
+    (WaitProgram::Ffmpeg, "ffmpeg, mpeg4, four threads"),
+    (WaitProgram::Make, "make, twice as many jobs as CPUs"),
 ];
-const IDLE: [(Program, &str); 3] = [
-    (Program::IdleRedis, "idle redis-server"),
-    (Program::IdlePostgres, "idle PostgreSQL"),
-    (Program::IdleNode, "idle node"),
+const IDLE: [(WaitProgram, &str); 3] = [
+    (WaitProgram::IdleRedis, "idle redis-server"),
+    (WaitProgram::IdlePostgres, "idle PostgreSQL"),
+    (WaitProgram::IdleNode, "idle node"),
 ];
-const READY: [(Program, &str); 3] = [
-    (Program::ReadReady, "read of a byte that is there"),
-    (Program::EpollReady, "epoll_wait of a ready set"),
-    (Program::SemaphoreFree, "sem_wait of a free semaphore"),
+const READY: [(WaitProgram, &str); 3] = [
+    (WaitProgram::ReadReady, "read of a byte that is there"),
+    (WaitProgram::EpollReady, "epoll_wait of a ready set"),
+    (WaitProgram::SemaphoreFree, "sem_wait of a free semaphore"),
 ];
 
 /// All rows.
@@ -62,7 +62,7 @@ pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<QuantityRow> {
     rows.extend(IDLE.iter().map(|&(program, name)| bench.idle(program, name)));
     rows.push(bench.periodic());
     rows.extend(READY.iter().map(|&(program, name)| bench.ready(program, name)));
-    rows.extend(bench.planted());
+    rows.extend(bench.planted_rows());
     rows
 }
 
@@ -73,7 +73,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn figure(&self, world: World, program: Program, figure: usize) -> Quantity {
+    fn figure(&self, world: World, program: WaitProgram, figure: usize) -> Quantity {
         let folder = match program.needs_test_user() {
             true => self.tools.test_user.folder().to_owned(),
             false => self.tools.kit_folder(),
@@ -82,12 +82,12 @@ impl Bench<'_> {
     }
 
     /// Why a row cannot be measured here.
-    fn missing(&self, program: Program) -> Option<String> {
+    fn missing(&self, program: WaitProgram) -> Option<String> {
         self.tools.waits.as_ref().err().cloned().or_else(|| program.missing())
     }
 
     /// How many times as fast as the control.
-    fn ratio(&self, program: Program, name: &str, times: f64) -> QuantityRow {
+    fn ratio(&self, program: WaitProgram, name: &str, times: f64) -> QuantityRow {
         let of = |world, figure| self.figure(world, program, figure);
         QuantityRow {
             name: format!("waits: {name}, times as fast"),
@@ -103,7 +103,7 @@ impl Bench<'_> {
         }
     }
 
-    fn idle(&self, program: Program, name: &str) -> QuantityRow {
+    fn idle(&self, program: WaitProgram, name: &str) -> QuantityRow {
         let of = |world| self.figure(world, program, 0);
         QuantityRow {
             name: format!("waits: {name}, CPU time added"),
@@ -119,7 +119,7 @@ impl Bench<'_> {
     }
 
     fn periodic(&self) -> QuantityRow {
-        let of = |world| self.figure(world, Program::Periodic, 0);
+        let of = |world| self.figure(world, WaitProgram::Periodic, 0);
         QuantityRow {
             name: "waits: computing threads beside a wait of 1 ms, times as fast".into(),
             unit: "times",
@@ -129,12 +129,12 @@ impl Bench<'_> {
                 Note::new("millions of rounds a second: system", of(World::WaitsSystem), ""),
                 Note::new("poll", of(World::WaitsPoll), ""),
             ],
-            missing: self.missing(Program::Periodic),
+            missing: self.missing(WaitProgram::Periodic),
         }
     }
 
     /// What a hook costs where nothing is to be waited for.
-    fn ready(&self, program: Program, name: &str) -> QuantityRow {
+    fn ready(&self, program: WaitProgram, name: &str) -> QuantityRow {
         let of = |world| self.figure(world, program, 0);
         QuantityRow {
             name: format!("waits: {name}, added by the hook"),
@@ -152,15 +152,15 @@ impl Bench<'_> {
 
     /// Policies that poll without regard to other threads. The table must show their loss; otherwise it cannot detect
     /// one.
-    fn planted(&self) -> [QuantityRow; 2] {
-        let of = |world| self.figure(world, Program::Crowded, RATE);
+    fn planted_rows(&self) -> [QuantityRow; 2] {
+        let of = |world| self.figure(world, WaitProgram::Crowded, RATE);
         let row = |name: &str, quantity, most, notes| QuantityRow {
             name: format!("waits: planted: {name}, pairs, times as fast"),
             unit: "times",
             quantity,
             bound: Some(Bound::AtMost(most)),
             notes,
-            missing: self.missing(Program::Crowded),
+            missing: self.missing(WaitProgram::Crowded),
         };
         [
             row(

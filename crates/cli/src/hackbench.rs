@@ -8,15 +8,15 @@ use unspin_workloads::hackbench::{self, CAPACITY, Master, Options, Transport, Wo
 
 /// Prints the parameters, runs the benchmark, and prints its time.
 pub fn run(options: &options::HackbenchOptions) -> Result<ExitCode, Error> {
-    let options = translated(options)?;
-    options.check().map_err(reported)?;
+    let options = translate(options)?;
+    options.check().map_err(benchmark_error)?;
     stdout::print(&options.header())?;
-    let time = hackbench::run(&options).map_err(reported)?;
+    let time = hackbench::run(&options).map_err(benchmark_error)?;
     stdout::print(&format!("Time: {:.3}\n", time.as_secs_f64()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn translated(options: &options::HackbenchOptions) -> Result<Options, Error> {
+fn translate(options: &options::HackbenchOptions) -> Result<Options, Error> {
     let defaults = Options::default();
     let transport = transport(options)?;
     let queues = matches!(transport, Transport::Queue { .. });
@@ -49,7 +49,7 @@ fn transport(options: &options::HackbenchOptions) -> Result<Transport, Error> {
     }
 }
 
-fn reported(error: hackbench::Error) -> Error {
+fn benchmark_error(error: hackbench::Error) -> Error {
     match error {
         hackbench::Error::Option(text) => Error::Usage(format!("hackbench: {text}")),
         error => Error::Benchmark(format!("hackbench: {error}")),

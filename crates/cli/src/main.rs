@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 
 /// Performs the command of the command line.
 fn perform() -> ExitCode {
-    // Without it a recording or a tally that shrinks ends unspin; all else works.
+    // Without this handler, a recording or a tally that shrinks ends unspin. Everything else works.
     let _ = fault::survive_shrinking();
     let outcome = match CommandLine::read().command {
         Command::Prove(options) => prove::run(&options),

@@ -85,7 +85,7 @@ impl CommandLine {
     pub fn read() -> CommandLine {
         CommandLine::parse_words(std::env::args_os().collect()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
-            match misplaced(&error, std::env::args().nth(1).as_deref()) {
+            match explain_misplaced(&error, std::env::args().nth(1).as_deref()) {
                 Some(line) => stderr::say(format_args!("{line}")),
                 None if error.use_stderr() => {
                     // Clap's tip, "to pass it as a value, use `--`", is wrong here: `--` is followed by the program.
@@ -119,7 +119,7 @@ impl CommandLine {
 }
 
 /// The message for an option that the command does not have, but once had or other commands have.
-fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
+fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
     else {
@@ -130,7 +130,7 @@ fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
     }
     let name = option.strip_prefix("--")?;
     let all = CommandLine::command();
-    if let Some(meant) = command.and_then(|command| abbreviated(name, all.find_subcommand(command)?)) {
+    if let Some(meant) = command.and_then(|command| find_abbreviated(name, all.find_subcommand(command)?)) {
         return Some(format!("`unspin {}` has no {option}: use --{meant}", command.unwrap_or_default()));
     }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
@@ -143,7 +143,7 @@ fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
 
 /// The one long option of a command that has the name as a whole word: `time-budget` for `budget`. Clap looks for similar
 /// letters, and finds `quiet`.
-fn abbreviated(name: &str, command: &clap::Command) -> Option<String> {
+fn find_abbreviated(name: &str, command: &clap::Command) -> Option<String> {
     let options = command.get_arguments().filter_map(clap::Arg::get_long);
     let mut with = options.filter(|option| option.split('-').any(|word| word == name));
     let first = with.next()?;
@@ -354,7 +354,7 @@ mod tests {
     fn word_of_an_option_finds_the_option() {
         let said = |words: &[&str]| {
             let error = CommandLine::try_parse_from(words).unwrap_err();
-            misplaced(&error, words.get(1).copied())
+            explain_misplaced(&error, words.get(1).copied())
         };
         for command in ["prove", "scale"] {
             let line = said(&["unspin", command, "--budget", "9s", "ls"]).unwrap();

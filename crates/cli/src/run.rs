@@ -42,8 +42,8 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let engine = options.sysv.unwrap_or(Engine::Kernel);
     arena::try_open(engine, arena.as_deref())?;
     let kept = plan.as_ref().map(Compiled::keep).transpose()?;
-    // Without an observer the program runs all the same. A program that adopts orphans has none: it would be the program's
-    // child, and the program may wait for all of its children.
+    // Without an observer the program runs all the same. A program that adopts orphans gets no observer: the observer
+    // would become its child, and the program may wait for all of its children.
     let is_counted = plan.is_some() || program.run_queue.is_some() || is_launcher(&program);
     let is_observed = is_counted && !child::adopts_orphans();
     let observed = is_observed.then(|| Observed::new(plan, options, &program)).transpose();
@@ -87,9 +87,10 @@ struct Observed<'o> {
 
 /// Maximum time of one wait for the program's end.
 const SLICE: Duration = Duration::from_secs(3600);
-/// The same while the observer holds a pipe open that the program may close, and while it counts the executed programs.
+/// The longest sleep between two looks while the observer holds a pipe open that the program may close, and while it
+/// counts the executed programs.
 const BRIEF_SLICE: Duration = Duration::from_millis(500);
-/// The same at first, and as long as many programs are executed.
+/// The longest sleep between two looks at first, and as long as many programs are executed.
 const FIRST_SLICE: Duration = Duration::from_millis(20);
 /// The kernel's records are read more often than before if they have filled so much of the room for them.
 const FULL: Fullness = Fullness(0.1);
@@ -125,7 +126,8 @@ impl<'o> Observed<'o> {
         let started = child::fork(|| {
             let (reader, writer) = pipe().ok().unzip();
             let is_started = child::fork(|| observe(writer)).is_ok();
-            // The program must not begin before it is observed. The pipe ends when it is, or when the observer has ended.
+            // The program must not begin before the observer is ready. The pipe ends when the observer is ready, or has
+            // ended.
             let _ = reader.map(|mut reader| reader.read(&mut [0]));
             i32::from(!is_started)
         });
@@ -140,7 +142,7 @@ impl<'o> Observed<'o> {
         if !self.tally.path().exists() {
             return;
         }
-        if let Some(lost) = self.tally.lost() {
+        if let Some(lost) = self.tally.why_lost() {
             return stderr::say(format_args!("{lost}"));
         }
         let lines = self.lines_of_plan(programs).into_iter().chain(self.line_of_run_queue());
@@ -158,7 +160,8 @@ impl Observed<'_> {
         if replacements.is_nothing()
             && let Err(nothing_to_replace) = plan.check_reach(self.program)
         {
-            // A service or a script that starts the program this way works, and its standard error stays as it was.
+            // By default report nothing: the service or script that starts the program in this way works, and its standard
+            // error stays as it was.
             return self.options.verbose.then(|| nothing_to_replace.to_string()).into_iter().collect();
         }
         if let Some(why) = replacements.passed_on() {
@@ -181,7 +184,7 @@ impl Observed<'_> {
         lines
     }
 
-    /// What the counts do not contain: programs that the library did not reach, and processes that still run.
+    /// What the counts lack: programs that the library did not reach, and processes that still run.
     fn unseen(&self, programs: &ProgramsRun, is_incomplete: bool) -> Vec<String> {
         let mut lines = Vec::new();
         let survivors = if is_incomplete { programs.survivors() } else { Vec::new() };
@@ -189,7 +192,7 @@ impl Observed<'_> {
             Reach::All => {}
             Reach::Some(sentence) => lines.push(sentence),
             Reach::Unknown(why)
-                if self.options.verbose || survivors.is_empty() && programs.unobserved().is_some() =>
+                if self.options.verbose || survivors.is_empty() && programs.unobserved_clause().is_some() =>
             {
                 lines.push(format!("which programs the preload library did not reach is not known: {why}"));
             }
@@ -203,7 +206,7 @@ impl Observed<'_> {
         lines
     }
 
-    /// Why nothing used the engine, if that is known: it could not be loaded.
+    /// Why nothing used the engine, if that is known: the library could not be loaded.
     fn line_of_engine(&self) -> Option<String> {
         let engine = self.options.sysv.filter(|_| self.plan.is_none() && self.tally.programs() == 0)?;
         let why = reach::check(&self.program.path, &Creds::current()).err()?;
@@ -223,9 +226,9 @@ impl Observed<'_> {
     }
 }
 
-/// Waits for the program's end, and reads meanwhile which programs are executed. Returns false if the program has given up
-/// its standard error before: as a service does, to let the reader of a pipe see the end. Then there is nowhere to report,
-/// and the caller ends as well.
+/// Waits for the program's end, and reads meanwhile which programs are executed. Returns false if the program closed
+/// its standard error before its end, as a service does to let the reader of a pipe see the end. Then the observer has
+/// nowhere to report, and ends as well.
 fn has_ended_with_its_output(program: u32, programs: &mut ProgramsRun) -> bool {
     let output = |pid: &str| fs::read_link(format!("/proc/{pid}/fd/2"));
     let ours = output("self").ok();

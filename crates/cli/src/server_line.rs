@@ -8,7 +8,7 @@ use unspin_launch::error::Error;
 
 /// Characters that only a shell understands, outside single quotes.
 const EXPANDED: &str = "$`";
-/// The same outside all quotes: expansions and redirections.
+/// Characters that a shell expands or redirects by outside all quotes.
 const EXPANDED_BARE: &str = "*?[{~<>#";
 /// Between commands, outside all quotes.
 const CONTROL: &str = ";&|()\n";
@@ -83,7 +83,7 @@ fn needs(line: &str) -> Needs {
     needs
 }
 
-/// Whether the line begins with a variable for the server's environment: that is no program which a shell could become.
+/// Whether the line begins with a variable for the server's environment. A shell cannot `exec` such a line.
 fn assigns(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     first.split_once('=').is_some_and(|(name, _)| {

@@ -10,20 +10,20 @@ use unspin_workloads::volano::{self, Model, Options, Pace};
 
 /// Runs the benchmark. Prints its parameters, the figures of each run when it has ended, and the result.
 pub fn run(options: &options::VolanoOptions) -> Result<ExitCode, Error> {
-    let options = translated(options)?;
-    options.check().map_err(reported)?;
+    let options = translate(options)?;
+    options.check().map_err(benchmark_error)?;
     stdout::print(&options.header())?;
     let mut printed = Ok(());
     let figures = volano::run(&options, |run| {
         printed = stdout::print(&run.to_string());
     });
-    let figures = figures.map_err(reported)?;
+    let figures = figures.map_err(benchmark_error)?;
     printed?;
     stdout::print(&figures.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn translated(options: &options::VolanoOptions) -> Result<Options, Error> {
+fn translate(options: &options::VolanoOptions) -> Result<Options, Error> {
     Ok(Options {
         rooms: options.rooms,
         users: options.users,
@@ -45,7 +45,7 @@ fn model(options: &options::VolanoOptions) -> Result<Model, Error> {
     });
     match (model, options.runqueue.map(RunQueue::policy)) {
         (options::VolanoModel::Tasks, policy) => {
-            // The executors would use it in any case. Here the header says so.
+            // The executors would use it in any case; with this the header names it too.
             let named = environment_policy().map_err(|error| Error::Usage(format!("volano: {error}")))?;
             Ok(Model::Tasks(named.or(policy).unwrap_or_default()))
         }
@@ -55,7 +55,7 @@ fn model(options: &options::VolanoOptions) -> Result<Model, Error> {
     }
 }
 
-fn reported(error: volano::Error) -> Error {
+fn benchmark_error(error: volano::Error) -> Error {
     match error {
         volano::Error::Option(text) => Error::Usage(format!("volano: {text}")),
         error => Error::Benchmark(format!("volano: {error}")),

@@ -32,7 +32,7 @@ pub fn prepare(options: &Options, folder: &Path, stop: &AtomicBool) -> Result<Pr
     match &options.database {
         DatabaseChoice::Sqlite(file) => {
             let file = file.clone().unwrap_or_else(|| folder.join(SQLITE_FILE));
-            runs::populated(options, &Sqlite::new(&file, options.durability), stop, &mut |_| ())?;
+            runs::ensure_populated(options, &Sqlite::new(&file, options.durability), stop, &mut |_| ())?;
             Ok(Prepared::Sqlite(file))
         }
         DatabaseChoice::PrivatePostgres => {
@@ -41,7 +41,7 @@ pub fn prepare(options: &Options, folder: &Path, stop: &AtomicBool) -> Result<Pr
             let database =
                 Postgres::reach(server.config(), options.durability, stop).map_err(Error::database);
             let populated = database.and_then(|database| {
-                runs::populated(options, &database, stop, &mut |_| ())?;
+                runs::ensure_populated(options, &database, stop, &mut |_| ())?;
                 // The server would do it during the first runs.
                 let mut session = database.connect().map_err(Error::database)?;
                 session.run_script("CHECKPOINT").map_err(Error::database)

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A database with the tables of the shop.
 pub trait Database: Sync {
-    /// Its name and version, for the header of the report.
+    /// The database's name and version, for the header of the report.
     fn name(&self) -> String;
 
     /// Opens a session.

@@ -31,7 +31,7 @@ impl RunFigures {
 }
 
 /// The times of several histograms together.
-fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
+fn merge<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
     histograms.fold(Histogram::default(), |mut all, histogram| {
         all.merge(histogram);
         all
@@ -40,7 +40,7 @@ fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
 
 impl fmt::Display for RunFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = merged(self.times.iter());
+        let all = merge(self.times.iter());
         write!(
             f,
             "run {}: {} interactions in {:.1} s, {:.1} BT/s, response times {}",
@@ -86,14 +86,14 @@ impl Figures {
 
     /// The table of response times.
     fn interactions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = merged(self.runs.iter().flat_map(|run| &run.times));
+        let all = merge(self.runs.iter().flat_map(|run| &run.times));
         writeln!(
             f,
             "{:<22} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8}",
             "response times in ms", "count", "share", "50 %", "90 %", "99 %", "max"
         )?;
         for interaction in Interaction::LISTED {
-            let times = merged(self.runs.iter().map(|run| &run.times[interaction as usize]));
+            let times = merge(self.runs.iter().map(|run| &run.times[interaction as usize]));
             row(f, interaction.name(), &times, all.count())?;
         }
         row(f, "all", &all, all.count())

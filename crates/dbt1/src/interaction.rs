@@ -61,7 +61,7 @@ impl Interaction {
         AdminConfirm,
     ];
 
-    /// Its name in the specification.
+    /// The interaction's name in the specification.
     pub fn name(self) -> &'static str {
         match self {
             AdminConfirm => "Admin Confirm",

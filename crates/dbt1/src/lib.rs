@@ -46,7 +46,7 @@ pub use options::{DatabaseChoice, Durability, Options};
 pub use population::{Populated, Scale};
 pub use runs::{Event, run};
 pub use schema::{TABLES, Table};
-pub use server::{Cluster, installed as installed_server, withheld};
+pub use server::{Cluster, check_server, withheld};
 pub use sqlite::Sqlite;
 use value::values;
 pub use value::{Row, Value};

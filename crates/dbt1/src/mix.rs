@@ -82,7 +82,7 @@ impl Mix {
     /// All mixes.
     pub const ALL: [Mix; 3] = [Mix::Browsing, Mix::Shopping, Mix::Ordering];
 
-    /// Its name on the command line.
+    /// The mix's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Mix::Browsing => "browsing",

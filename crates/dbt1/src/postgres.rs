@@ -127,7 +127,7 @@ impl<'s> PostgresSession<'s> {
     }
 
     /// The statement, prepared at its first use.
-    fn prepared(&mut self, text: &'static str) -> Result<Statement, Failure> {
+    fn prepare(&mut self, text: &'static str) -> Result<Statement, Failure> {
         let address = text.as_ptr() as usize;
         if let Some(statement) = self.statements.get(&address) {
             return Ok(statement.clone());
@@ -145,11 +145,11 @@ impl<'s> PostgresSession<'s> {
             None => None,
         };
         if let Some(begin) = begin {
-            let begin = self.prepared(begin)?;
+            let begin = self.prepare(begin)?;
             self.collected.push((begin, Vec::new()));
             self.begins = None;
         }
-        self.prepared(text)
+        self.prepare(text)
     }
 
     /// Sends what has been collected, and then a statement. The server gets them together.
@@ -163,7 +163,7 @@ impl<'s> PostgresSession<'s> {
             let (before, rows) = join(before, rows).await;
             // The first failure is the cause of those that follow.
             before.into_iter().collect::<Result<Vec<u64>, Error>>()?;
-            rows?.iter().map(owned).collect()
+            rows?.iter().map(to_row).collect()
         })
     }
 }
@@ -190,7 +190,7 @@ impl Session for PostgresSession<'_> {
         if self.begins.take().is_some() {
             return Ok(());
         }
-        let commit = self.prepared("COMMIT")?;
+        let commit = self.prepare("COMMIT")?;
         self.send(&commit, &[]).map(drop)
     }
 
@@ -238,7 +238,7 @@ fn write_line(line: &mut String, row: &[Value]) {
     line.push('\n');
 }
 
-fn owned(row: &tokio_postgres::Row) -> Result<Row, Error> {
+fn to_row(row: &tokio_postgres::Row) -> Result<Row, Error> {
     (0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>().map(Row)
 }
 

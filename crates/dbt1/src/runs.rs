@@ -42,7 +42,7 @@ pub fn run(
     stop: &AtomicBool,
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<Figures, Error> {
-    let scale = populated(options, database, stop, observer)?;
+    let scale = ensure_populated(options, database, stop, observer)?;
     let header = header(options, database, scale);
     observer(Event::Ready(&header));
     let mut session = database.connect().map_err(Error::database)?;
@@ -62,7 +62,7 @@ pub fn run(
 }
 
 /// The scale of the population that is there, or that is made now.
-pub fn populated(
+pub fn ensure_populated(
     options: &Options,
     database: &dyn Database,
     stop: &AtomicBool,

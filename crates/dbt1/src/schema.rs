@@ -3,9 +3,9 @@
 /// A table.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Its name.
+    /// The table's name.
     pub name: &'static str,
-    /// Its columns, in order: name and type.
+    /// The table's columns, in order: name and type.
     pub columns: &'static [(&'static str, &'static str)],
     /// The columns of its primary key.
     pub key: &'static str,

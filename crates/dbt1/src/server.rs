@@ -24,7 +24,7 @@ use unspin_sys::child::{self, Signal};
 pub struct Server {
     /// None once it has been stopped.
     process: Option<Child>,
-    /// Its socket and the cluster.
+    /// The server's socket and the cluster.
     home: PathBuf,
     log: Log,
 }
@@ -46,7 +46,7 @@ const STOPS: [(Signal, Duration); 3] = [
 /// From signal(7).
 const SIGINT: i32 = 2;
 const SIGQUIT: i32 = 3;
-/// Its port, which is a part of the name of its socket: that of the library of the browsers.
+/// The server's port, which is a part of the name of its socket: that of the library of the browsers.
 const PORT: u16 = 5432;
 /// Connections besides those of the browsers: ours for checks, and those that the server reserves.
 const OTHER_CONNECTIONS: usize = 8;
@@ -55,7 +55,7 @@ const OTHER_CONNECTIONS: usize = 8;
 ///
 /// # Errors
 /// [`Error::NoServer`], with what to install.
-pub fn installed() -> Result<(), Error> {
+pub fn check_server() -> Result<(), Error> {
     find_programs().and(account()).map(drop)
 }
 

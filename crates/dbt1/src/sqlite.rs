@@ -96,7 +96,7 @@ impl SqliteSession<'_> {
         let mut rows = statement.query(params_from_iter(parameters))?;
         let mut result = Vec::new();
         while let Some(row) = rows.next()? {
-            let values = (0..columns).map(|column| row.get_ref(column).map(owned));
+            let values = (0..columns).map(|column| row.get_ref(column).map(to_value));
             result.push(Row(values.collect::<Result<_, _>>()?));
         }
         Ok(result)
@@ -161,7 +161,7 @@ impl Session for SqliteSession<'_> {
     }
 }
 
-fn owned(value: ValueRef<'_>) -> Value {
+fn to_value(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Integer(number) => Value::Int(number),
         ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),

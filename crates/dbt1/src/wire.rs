@@ -59,7 +59,7 @@ impl Wire {
         let user = config.get_user().unwrap_or("postgres");
         let parameters =
             [("client_encoding", "UTF8"), ("user", user), ("database", config.get_dbname().unwrap_or(user))];
-        frontend::startup_message(parameters, &mut wire.out).map_err(lost)?;
+        frontend::startup_message(parameters, &mut wire.out).map_err(connection_lost)?;
         wire.send()?;
         wire.authenticate(user, config.get_password())?;
         wire.finish()?;
@@ -75,25 +75,25 @@ impl Wire {
                 Answer::Error(failure) => return Err(failure),
                 Answer::Other(Message::AuthenticationOk) => return Ok(()),
                 Answer::Other(Message::AuthenticationCleartextPassword) => {
-                    frontend::password_message(needed()?, &mut self.out).map_err(lost)?;
+                    frontend::password_message(needed()?, &mut self.out).map_err(connection_lost)?;
                 }
                 Answer::Other(Message::AuthenticationMd5Password(body)) => {
                     let hash = md5_hash(user.as_bytes(), needed()?, body.salt());
-                    frontend::password_message(hash.as_bytes(), &mut self.out).map_err(lost)?;
+                    frontend::password_message(hash.as_bytes(), &mut self.out).map_err(connection_lost)?;
                 }
                 Answer::Other(Message::AuthenticationSasl(_)) => {
                     let begun = ScramSha256::new(needed()?, ChannelBinding::unsupported());
                     frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), &mut self.out)
-                        .map_err(lost)?;
+                        .map_err(connection_lost)?;
                     scram = Some(begun);
                 }
                 Answer::Other(Message::AuthenticationSaslContinue(body)) => {
-                    let begun = scram.as_mut().ok_or_else(unexpected)?;
-                    begun.update(body.data()).map_err(lost)?;
-                    frontend::sasl_response(begun.message(), &mut self.out).map_err(lost)?;
+                    let begun = scram.as_mut().ok_or_else(unexpected_message)?;
+                    begun.update(body.data()).map_err(connection_lost)?;
+                    frontend::sasl_response(begun.message(), &mut self.out).map_err(connection_lost)?;
                 }
                 Answer::Other(Message::AuthenticationSaslFinal(body)) => {
-                    scram.as_mut().ok_or_else(unexpected)?.finish(body.data()).map_err(lost)?;
+                    scram.as_mut().ok_or_else(unexpected_message)?.finish(body.data()).map_err(connection_lost)?;
                 }
                 _ => {
                     return Err(Failure::Refused(
@@ -114,7 +114,7 @@ impl Wire {
         self.out.clear();
         // The server may have said why it has closed the connection.
         match sent {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(lost(error)),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(connection_lost(error)),
             _ => Ok(()),
         }
     }
@@ -160,9 +160,9 @@ impl Wire {
                 b'2' | b'N' | b'S' | b'A' => {}
                 _ => {
                     let mut whole = BytesMut::from(&self.input[body.start - HEADER..body.end]);
-                    let message = Message::parse(&mut whole).map_err(lost)?.ok_or_else(unexpected)?;
+                    let message = Message::parse(&mut whole).map_err(connection_lost)?.ok_or_else(unexpected_message)?;
                     return Ok(match message {
-                        Message::ErrorResponse(body) => Answer::Error(refused(&body)),
+                        Message::ErrorResponse(body) => Answer::Error(refusal(&body)),
                         other => Answer::Other(other),
                     });
                 }
@@ -179,7 +179,7 @@ impl Wire {
                 // The length includes itself.
                 let end = 1 + u32::from_be_bytes(length) as usize;
                 if end < HEADER {
-                    return Err(unexpected());
+                    return Err(unexpected_message());
                 }
                 if unread.len() >= end {
                     let body = self.at + HEADER..self.at + end;
@@ -210,7 +210,7 @@ impl Wire {
                 self.end += count;
                 Ok(())
             }
-            Err(error) => Err(lost(error)),
+            Err(error) => Err(connection_lost(error)),
         }
     }
 }
@@ -240,23 +240,23 @@ fn socket(config: &Config) -> Result<Box<dyn Socket>, Failure> {
         };
         match reached {
             Ok(socket) => return Ok(socket),
-            Err(error) => failure = lost(error),
+            Err(error) => failure = connection_lost(error),
         }
     }
     Err(failure)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is used in map_err")]
-fn lost(error: io::Error) -> Failure {
+fn connection_lost(error: io::Error) -> Failure {
     Failure::Lost(error.to_string())
 }
 
-fn unexpected() -> Failure {
+fn unexpected_message() -> Failure {
     Failure::Lost("the server sends a message that is not expected".into())
 }
 
 /// By the codes of Appendix A of PostgreSQL's manual.
-fn refused(body: &ErrorResponseBody) -> Failure {
+fn refusal(body: &ErrorResponseBody) -> Failure {
     let (mut code, mut text) = (String::new(), String::new());
     let mut fields = body.fields();
     while let Ok(Some(field)) = fields.next() {

@@ -49,7 +49,7 @@ pub fn does_not_exist(arena: &Path) -> String {
     let folder = match arena.parent() {
         Some(folder) if folder == Path::new("") => " .".into(),
         Some(folder) if folder != Path::new("/dev/shm") && folder.is_dir() => {
-            format!(" {}", shell::quoted(folder))
+            format!(" {}", shell::quote(folder))
         }
         _ => String::new(),
     };

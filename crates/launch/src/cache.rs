@@ -21,11 +21,11 @@ use unspin_sys::regular::{self, Links};
 pub struct CachedFile<'f> {
     /// What the file is, for messages.
     pub what: &'static str,
-    /// Its name. No file with other contents has the same name.
+    /// The file's name. No file with other contents has the same name.
     pub name: &'f str,
-    /// Its contents.
+    /// The file's contents.
     pub bytes: &'f [u8],
-    /// Its permissions.
+    /// The file's permissions.
     pub mode: u32,
 }
 
@@ -49,8 +49,8 @@ pub fn keep(file: &CachedFile<'_>) -> Result<PathBuf, Error> {
 /// Bytes of a short text in the cache.
 const TEXT_MAX: u64 = 4096;
 
-/// A short text that [`remember`] has stored. None if there is none that only this user can have written.
-pub fn remembered(name: &str) -> Option<String> {
+/// A short text that [`remember`] has stored; none if there is none, or if another user may have written it.
+pub fn recall(name: &str) -> Option<String> {
     let uid = Creds::current().uid;
     folders(uid).iter().find_map(|folder| {
         let path = usable(folder, uid).ok()?.join(name);
@@ -60,8 +60,8 @@ pub fn remembered(name: &str) -> Option<String> {
     })
 }
 
-/// Stores a short text in place of all others whose names begin with `prefix`. Where nothing can be stored, nothing is: it is
-/// found out anew.
+/// Stores a short text, and removes all others whose names begin with `prefix`. If the cache cannot store it, the next
+/// unspin finds the text out anew.
 pub fn remember(name: &str, prefix: &str, text: &str) {
     let uid = Creds::current().uid;
     let file = CachedFile { what: "a text", name, bytes: text.as_bytes(), mode: 0o644 };
@@ -75,9 +75,9 @@ pub fn remember(name: &str, prefix: &str, text: &str) {
     }
 }
 
-/// As many files of a kind may wait for their age.
+/// Number of files of one kind that may wait until they reach the age for removal.
 const MANY: usize = 200;
-/// The age for which more of them need not wait.
+/// The age at which files beyond that number are removed.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Removes files beside `kept` whose names begin with `prefix`, if they have not been used for `unused`, or for a day if there are
@@ -155,7 +155,7 @@ struct Folder {
 /// The users for which a folder is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Readers {
-    /// Its owner.
+    /// The folder's owner.
     Owner,
     /// All users. No user except root may be able to replace the folder.
     All,
@@ -218,8 +218,8 @@ fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, 
     Ok(path)
 }
 
-/// Makes a folder for its owner, and the missing folders above it. Returns its path without symbolic links, of which another user may
-/// own one. It refuses a folder beneath one in which another user could replace it.
+/// Makes a folder for its owner, and the missing folders above it. Returns its path without symbolic links, because
+/// another user may own one of them. Refuses a folder that another user could replace.
 fn make_for_owner(folder: &Path, uid: u32) -> std::io::Result<PathBuf> {
     let check = |above: &Path| {
         ancestor::check(above, uid)?

@@ -44,19 +44,19 @@ impl Error {
 
     /// `what` failed. Where a limit is the cause, the text says which, and how it is raised.
     pub fn failed(what: &str, error: &io::Error) -> Error {
-        Error::Environment(explained(what, error, exhausted::remedy))
+        Error::Environment(explain(what, error, exhausted::remedy))
     }
 
-    /// A program could not be started. A limit that prevents it is none of the program.
+    /// A program could not be started. If a limit of unspin prevents it, the error is not the program's.
     pub fn not_started(program: &Path, error: &io::Error) -> Error {
         let is_limit = error.raw_os_error().map(Errno).and_then(exhausted::process).is_some();
-        let text = explained(&program.display().to_string(), error, exhausted::process);
+        let text = explain(&program.display().to_string(), error, exhausted::process);
         if is_limit { Error::Environment(text) } else { Error::CannotRun(text) }
     }
 
     /// A thread that unspin needs could not be started.
     pub fn no_thread(error: &io::Error) -> Error {
-        Error::Environment(explained("no thread can be started", error, exhausted::process))
+        Error::Environment(explain("no thread can be started", error, exhausted::process))
     }
 
     /// An arena cannot be used. The text says why, and which options and commands of ours help.
@@ -76,14 +76,14 @@ impl Error {
             ArenaError::DefaultPathTaken(path) => {
                 format!(
                     "that user, or root, removes it by `unspin arenas remove {}`; or {ANOTHER}",
-                    shell::quoted(path)
+                    shell::quote(path)
                 )
             }
             ArenaError::Corrupt(path) => {
-                format!("{ANOTHER}; `unspin arenas remove {}` removes it if it was one", shell::quoted(path))
+                format!("{ANOTHER}; `unspin arenas remove {}` removes it if it was one", shell::quote(path))
             }
             ArenaError::Version(path) | ArenaError::Truncated(path) | ArenaError::Overwritten(path) => {
-                format!("`unspin arenas remove {}` removes it when no program uses it", shell::quoted(path))
+                format!("`unspin arenas remove {}` removes it when no program uses it", shell::quote(path))
             }
             ArenaError::Engine(_, kind) => format!("use --sysv {kind}, or {ANOTHER}"),
         };
@@ -104,22 +104,22 @@ impl Error {
     }
 }
 
-fn explained(what: &str, error: &io::Error, remedy: fn(Errno) -> Option<String>) -> String {
+fn explain(what: &str, error: &io::Error, remedy: fn(Errno) -> Option<String>) -> String {
     match error.raw_os_error().map(Errno).and_then(remedy) {
         Some(remedy) => format!("{what}: {error}; {remedy}"),
         None => format!("{what}: {error}"),
     }
 }
 
-/// What to do about a symbolic link in place of an arena. Where another user has made it, the file that it leads to is that user's
-/// choice, and is not recommended.
+/// What to do about a symbolic link in place of an arena. If another user has made the link, that user has chosen the
+/// file, so the message does not recommend it.
 fn link_remedy(path: &Path) -> String {
     let own = Creds::current().uid;
     match fs::symlink_metadata(path).map(|link| link.uid()) {
         Ok(owner) if owner != own => format!(
             "it is a symbolic link of another user (uid {owner}), and is not followed: that user, or root, removes it by `rm {}`; \
              or {ANOTHER}",
-            shell::quoted(path)
+            shell::quote(path)
         ),
         _ => format!("a symbolic link is not followed: name the file that it leads to, or {ANOTHER}"),
     }

@@ -22,22 +22,23 @@ pub fn unpack() -> Result<PathBuf, Error> {
     let file =
         cache::keep(&CachedFile { what: "the preload library", name: &name, bytes: BYTES, mode: 0o755 })?;
     Ok(for_glibc(&file).unwrap_or_else(|obstacle| {
-        // Where the folder does not permit links, or its file system, nothing can be done.
+        // If the folder or its file system permits no links, the path of the file itself must do.
         if let Some(obstacle) = obstacle {
             stderr::say(format_args!(
                 "{}: it is in the place of a link that keeps the library from programs of other C libraries: remove it",
-                shell::quoted(&obstacle)
+                shell::quote(&obstacle)
             ));
         }
         file
     }))
 }
 
-/// What glibc's dynamic linker puts in place of `$LIB`: the last part of the folder of its libraries, or the last two (ld.so(8),
-/// "Dynamic string tokens"; Debian's has two).
+/// The texts that glibc's dynamic linker puts in place of `$LIB`: the last part of the folder of its libraries, or the
+/// last two parts, as on Debian (ld.so(8), "Dynamic string tokens").
 const GLIBC_LIB: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
 
-/// What is left of `$LIB` where a makefile sets `LD_PRELOAD = $(LD_PRELOAD)`: make replaces its variable `$L` by nothing.
+/// The rest of `$LIB` if a makefile sets `LD_PRELOAD = $(LD_PRELOAD)`: make replaces `$L`, an empty variable, by
+/// nothing.
 const MAKES_LIB: &str = "IB";
 
 /// A path of this file that only glibc's dynamic linker finds. musl's would load the library into a program of musl, and fail

@@ -28,13 +28,13 @@ pub const NEEDS_AN_END: &str = "prove compares whole runs, so it needs a program
 pub struct Program {
     /// The file.
     pub path: PathBuf,
-    /// Its `argv[0]`.
+    /// The program's `argv[0]`.
     pub name: OsString,
-    /// Its arguments.
+    /// The program's arguments.
     pub arguments: Vec<OsString>,
     /// The run queue of its executors; none if they choose it themselves.
     pub run_queue: Option<RunQueue>,
-    /// The user that it runs as; none for ours.
+    /// The user that it runs as; none for the user of unspin.
     pub account: Option<Account>,
     /// Variables of our environment that it does not get.
     pub withheld: Vec<OsString>,
@@ -76,7 +76,8 @@ impl Program {
         Ok(program)
     }
 
-    /// The same for a program that the preload library need not reach, if it reaches those that the program starts.
+    /// Finds a program that starts others. The preload library need not reach it, if it reaches those that the
+    /// program starts.
     pub fn find_launcher(command: &[OsString]) -> Result<Program, Error> {
         let program = Program::find_any(command)?;
         if !is_workload(&command[0]) {
@@ -85,7 +86,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The same for a program that is run without a measurement, which works without the preload library too.
+    /// Finds a program that is run without a measurement. It works without the preload library too.
     pub fn find_runnable(command: &[OsString]) -> Result<Program, Error> {
         let program = Program::find_any(command)?;
         if !is_workload(&command[0]) {
@@ -103,7 +104,7 @@ impl Program {
             return Ok(Program { name: "unspin".into(), arguments, ..Program::at(&ourselves()) });
         }
         let path = search(name, std::env::var_os("PATH"))?;
-        if !reach::executable(&path) {
+        if !reach::is_executable(&path) {
             let why = if path.is_dir() {
                 "is a folder, not a program"
             } else {
@@ -139,7 +140,7 @@ impl Program {
         shell::line(&self.command_line())
     }
 
-    /// A command that starts it. Its caller decides on the standard descriptors: those of [`inheriting`] are unspin's.
+    /// A command that starts it. The caller sets the standard descriptors; by [`inheriting`] they are unspin's.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(&self.arguments);
@@ -173,7 +174,8 @@ impl Program {
     }
 }
 
-/// The command with unspin's standard descriptors as unspin got them: what was closed then is closed for the program.
+/// The command with the standard descriptors that unspin got: a descriptor that was closed at unspin's start is closed
+/// for the program.
 pub fn inheriting(mut command: Command) -> Command {
     inherited::hand_on_descriptors(&mut command);
     command
@@ -205,7 +207,7 @@ fn search(name: &OsStr, path: Option<OsString>) -> Result<PathBuf, Error> {
     let files = std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|f| f.is_file());
     let mut unusable = None;
     for file in files {
-        if reach::executable(&file) {
+        if reach::is_executable(&file) {
             return Ok(file);
         }
         unusable.get_or_insert(file);

@@ -31,8 +31,9 @@ pub fn check_launcher(path: &Path, creds: &Creds) -> Result<(), Error> {
     check_at(path, creds, Reached::Descendants, Depth(0))
 }
 
-/// Refuses only a file that cannot be executed, and one of which the dynamic linker would complain about the preload library. The
-/// library need not reach anything: the dynamic linker ignores `LD_PRELOAD` for a program with more privileges.
+/// Refuses only a file that cannot be executed, and a file whose dynamic linker would print an error about the preload
+/// library. The library need not reach anything: the dynamic linker ignores `LD_PRELOAD` for a program with more
+/// privileges.
 pub fn check_runnable(path: &Path, creds: &Creds) -> Result<(), Error> {
     check_at(path, creds, Reached::Nothing, Depth(0))
 }
@@ -48,8 +49,8 @@ enum Reached {
     Nothing,
 }
 
-/// Whether any user may execute it. Whether this user may is left to exec.
-pub fn executable(file: &Path) -> bool {
+/// Whether any user may execute it. Only exec decides whether this user may.
+pub fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0)
 }
 
@@ -82,7 +83,7 @@ fn check_at(path: &Path, creds: &Creds, reached: Reached, depth: Depth) -> Resul
     if metadata.is_dir() {
         return refuse("is a folder, not a program".into());
     }
-    if !executable(path) {
+    if !is_executable(path) {
         return refuse("is not executable (chmod +x makes it so)".into());
     }
     let head = match read_head(path) {
@@ -94,7 +95,7 @@ fn check_at(path: &Path, creds: &Creds, reached: Reached, depth: Depth) -> Resul
     if head.starts_with(b"#!") {
         return check_script(path, named_interpreter(&head), creds, reached, depth);
     }
-    // Only of the first file: the kernel refuses it as an interpreter.
+    // Check this only for the first file, because the kernel refuses such a file as an interpreter.
     if depth.0 == 0 && is_shell_script(&head) {
         return check_script(path, Path::new(SHELL), creds, reached, depth);
     }
@@ -171,8 +172,8 @@ fn named_interpreter(head: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(words.find(|word| !word.is_empty()).unwrap_or_default()))
 }
 
-/// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)), and what a copy must not have; none if it
-/// would not.
+/// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)), and which privilege a copy must
+/// not have; none if it would not.
 fn privileges(path: &Path, metadata: &fs::Metadata, creds: &Creds) -> Option<(&'static str, &'static str)> {
     let bits = Privileges {
         set_uid: (metadata.mode() & 0o4000 != 0).then(|| metadata.uid()),

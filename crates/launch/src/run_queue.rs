@@ -42,7 +42,7 @@ impl RunQueue {
         }
     }
 
-    /// Its name on command lines, and in `UNSPIN_RUNQUEUE`.
+    /// The run queue's name on command lines, and in `UNSPIN_RUNQUEUE`.
     pub fn name(self) -> &'static str {
         self.policy().name()
     }
@@ -74,7 +74,7 @@ pub fn list_behind_workload(command: &[OsString]) -> Option<(OsString, Vec<OsStr
 mod tests {
     use super::*;
 
-    fn hoisted(line: &str) -> Option<(String, String)> {
+    fn hoist(line: &str) -> Option<(String, String)> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let (list, command) = list_behind_workload(&words)?;
         Some((list.into_string().unwrap(), command.join(" ".as_ref()).into_string().unwrap()))
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn list_behind_volano_is_found() {
-        let found = |line: &str| hoisted(line).map(|(list, command)| format!("{list} | {command}"));
+        let found = |line: &str| hoist(line).map(|(list, command)| format!("{list} | {command}"));
         let expected = Some("global,percpu | volano --workers 8".to_owned());
         assert_eq!(found("volano --runqueue global,percpu --workers 8"), expected);
         assert_eq!(found("volano --workers 8 --runqueue=global,percpu"), expected);

@@ -18,17 +18,17 @@ pub const VOLANO_MODELS: [&str; 3] = ["threads", TASKS, "tokio"];
 /// The model that has a run queue of unspin.
 const TASKS: &str = "tasks";
 
-/// Finds the program that a command line names, whose executors shall have this run queue, if one is given. It may be a
-/// launcher, which the preload library does not reach itself.
+/// Finds the program that a command line names. If a run queue is given, the program's executors shall use it. The
+/// program may be a launcher, which the preload library does not reach itself.
 pub fn find(command: &[OsString], run_queue: Option<RunQueue>) -> Result<Program, Error> {
     let Some(run_queue) = run_queue else { return Program::find_launcher(command) };
-    let program = Program::find_launcher(&completed(command)?)?;
+    let program = Program::find_launcher(&complete(command)?)?;
     Ok(Program { run_queue: Some(run_queue), ..program })
 }
 
-/// The command with the options that a run queue needs. The workload volano serves its connections by tasks then. Refuses workloads
-/// that have no run queue of unspin, and a volano for which another option determines it.
-fn completed(command: &[OsString]) -> Result<Vec<OsString>, Error> {
+/// The command with the options that a run queue needs. The workload volano serves its connections by tasks then.
+/// Refuses workloads without a run queue of unspin, and a volano whose own options determine the run queue.
+fn complete(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     let usage = |text: &str| Err(Error::Usage(text.into()));
     let name = command.first().and_then(|name| name.to_str());
     match name {
@@ -39,7 +39,7 @@ fn completed(command: &[OsString]) -> Result<Vec<OsString>, Error> {
         _ => return Ok(command.to_vec()),
     }
     let mut whole = command.to_vec();
-    // What is wrong with a command line that cannot be parsed, the workload says itself.
+    // If the command line cannot be parsed, the workload reports the error.
     let Some(Volano { model, run_queue }) = Volano::parse(&command[1..]) else { return Ok(whole) };
     match (run_queue, model) {
         (Some(own), _) => usage(&format!(
@@ -99,7 +99,7 @@ mod tests {
 
     fn line(words: &[&str]) -> Result<String, String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let line = completed(&words).map_err(|error| error.to_string())?;
+        let line = complete(&words).map_err(|error| error.to_string())?;
         Ok(line.join(" ".as_ref()).into_string().unwrap())
     }
 

@@ -1,4 +1,5 @@
-//! Language runtimes whose locks are not libc's: what of a program is not seen, and what works instead.
+//! Language runtimes with locks of their own, which are not libc's: which locks of a program are not seen, and which
+//! command works instead.
 //!
 //! The hooks see calls of libc's lock functions. These runtimes call the kernel's futex themselves, or queue threads
 //! themselves. The runtime is recognised from the file, because a program that locks in its own way looks like a program
@@ -54,7 +55,8 @@ impl Runtime {
         found
     }
 
-    /// What is not seen of the recorded processes, and what works instead; none if they have no such runtime.
+    /// Which locks of the recorded processes are not seen, and which command works instead; none if they have no such
+    /// runtime.
     pub fn advice_on(snapshot: &Snapshot) -> Option<String> {
         let advice: Vec<_> = Runtime::of_snapshot(snapshot).into_iter().map(Runtime::advice).collect();
         (!advice.is_empty()).then(|| advice.join(" "))

@@ -21,7 +21,7 @@ const GIVEN: &str = "given";
 
 /// The command that owns a folder.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner {
+pub struct FolderOwner {
     /// Prefix of the folder's name.
     pub prefix: &'static str,
     /// Minimum age for removal after the owner's death.
@@ -29,31 +29,31 @@ pub struct Owner {
 }
 
 /// The leftovers of a killed `prove` are useless.
-pub const PROVE: Owner = Owner { prefix: "unspin-prove-", kept: Duration::ZERO };
+pub const PROVE: FolderOwner = FolderOwner { prefix: "unspin-prove-", kept: Duration::ZERO };
 /// The program may still record, and `unspin report` can read the recording of a killed `unspin meter`.
-pub const METER: Owner = Owner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600) };
+pub const METER: FolderOwner = FolderOwner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600) };
 
 /// The tally of a killed `run` is useless.
-pub const RUN: Owner = Owner { prefix: "unspin-run-", kept: Duration::ZERO };
+pub const RUN: FolderOwner = FolderOwner { prefix: "unspin-run-", kept: Duration::ZERO };
 
 /// So is what a killed `profile` has left.
-pub const PROFILE: Owner = Owner { prefix: "unspin-profile-", kept: Duration::ZERO };
+pub const PROFILE: FolderOwner = FolderOwner { prefix: "unspin-profile-", kept: Duration::ZERO };
 
 /// The database of a killed `dbt1` is useless.
-pub const DBT1: Owner = Owner { prefix: "unspin-dbt1-", kept: Duration::ZERO };
+pub const DBT1: FolderOwner = FolderOwner { prefix: "unspin-dbt1-", kept: Duration::ZERO };
 
 /// A folder of this process.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Locked as long as this process lives. Before the folder: the removal of that needs a descriptor, which this may be the last
-    /// one to have (`ulimit -n`).
+    /// Locked as long as this process lives. The field stands before the folder, so that it is dropped first: removing
+    /// the folder needs a descriptor, and the lock may have the last one (`ulimit -n`).
     _lock: File,
     folder: TempDir,
 }
 
 impl Scratch {
     /// Creates a folder, in `/dev/shm` if possible, and removes those of dead processes.
-    pub fn new(owner: Owner, uid: u32) -> Result<Scratch, Error> {
+    pub fn new(owner: FolderOwner, uid: u32) -> Result<Scratch, Error> {
         let memory = Path::new("/dev/shm");
         remove_abandoned(memory, owner, uid);
         if let Ok(scratch) = Scratch::in_folder(memory, owner) {
@@ -65,19 +65,19 @@ impl Scratch {
         Scratch::in_folder(&disk, owner).map_err(|e| Error::at(&disk, failed, e))
     }
 
-    /// Creates a folder below that of temporary files, for what may need more space than memory has.
-    pub fn on_disk(owner: Owner, uid: u32) -> Result<Scratch, Error> {
+    /// Creates a folder below the folder of temporary files, for files that may need more space than memory has.
+    pub fn on_disk(owner: FolderOwner, uid: u32) -> Result<Scratch, Error> {
         let disk = std::env::temp_dir();
         remove_abandoned(&disk, owner, uid);
         let failed = "no folder can be created here: set TMPDIR to another folder";
         Scratch::in_folder(&disk, owner).map_err(|e| Error::at(&disk, failed, e))
     }
 
-    fn in_folder(parent: &Path, owner: Owner) -> std::io::Result<Scratch> {
+    fn in_folder(parent: &Path, owner: FolderOwner) -> std::io::Result<Scratch> {
         // Private from the beginning, whatever the umask: other users must not learn the names in it.
         let private = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix(owner.prefix).permissions(private).tempdir_in(parent)?;
-        // Locked before it gets the name for which others search.
+        // Lock it before it gets the name by which other processes find it.
         let unnamed = folder.path().join("lock.new");
         let lock = regular::create(&unnamed, 0o600)?;
         lock.lock()?;
@@ -85,7 +85,7 @@ impl Scratch {
         Ok(Scratch { _lock: lock, folder })
     }
 
-    /// Its path.
+    /// The folder's path.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -95,8 +95,8 @@ impl Scratch {
         self.folder.path().join(name)
     }
 
-    /// Makes a folder in it that belongs to another user, and returns its path. All other files stay ours: that user could replace
-    /// what lies in a folder of its own.
+    /// Makes a folder in it that belongs to another user, and returns its path. All other files stay outside that
+    /// folder, because its owner could replace them.
     pub fn give(&self, uid: u32, gid: u32) -> std::io::Result<PathBuf> {
         // The user has to pass through it.
         fs::set_permissions(self.folder(), Permissions::from_mode(0o711))?;
@@ -112,7 +112,7 @@ impl Scratch {
     }
 }
 
-fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
+fn remove_abandoned(parent: &Path, owner: FolderOwner, uid: u32) {
     for folder in abandoned_in(parent, owner, uid) {
         // Another unspin may be removing the same folder.
         let _ = remove(&folder);
@@ -121,12 +121,13 @@ fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
 
 /// Whether it is a folder of unspin that is old enough. Its age is that of its creation, because files are created in
 /// it only at the start.
-fn outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
+fn is_outdated(about: &fs::Metadata, owner: FolderOwner, uid: u32) -> bool {
     about.is_dir() && about.uid() == uid && age(about) >= owner.kept
 }
 
-/// A folder without a lock file is just being created, unless it is old: then its creator was killed.
-fn dead(folder: &Path) -> bool {
+/// Whether the owner of a folder has ended. A new folder without a lock file is still being created; the creator of an
+/// old one was killed.
+fn is_dead(folder: &Path) -> bool {
     match regular::open(&folder.join(LOCK), Links::Refused) {
         Ok(lock) => lock.try_lock().is_ok(),
         Err(_) => fs::metadata(folder).is_ok_and(|about| age(&about) > CREATION),
@@ -141,18 +142,18 @@ fn age(about: &fs::Metadata) -> Duration {
 }
 
 /// The folders of an owner's dead processes, of whatever age.
-pub fn abandoned(owner: Owner, uid: u32) -> Vec<PathBuf> {
-    let of_any_age = Owner { kept: Duration::ZERO, ..owner };
+pub fn abandoned_folders(owner: FolderOwner, uid: u32) -> Vec<PathBuf> {
+    let of_any_age = FolderOwner { kept: Duration::ZERO, ..owner };
     let mut parents = vec![PathBuf::from("/dev/shm"), std::env::temp_dir()];
     parents.dedup();
     parents.iter().flat_map(|parent| abandoned_in(parent, of_any_age, uid)).collect()
 }
 
-fn abandoned_in(parent: &Path, owner: Owner, uid: u32) -> Vec<PathBuf> {
+fn abandoned_in(parent: &Path, owner: FolderOwner, uid: u32) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let abandoned = entries.filter(|entry| {
         let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
-        named && entry.metadata().is_ok_and(|m| outdated(&m, owner, uid)) && dead(&entry.path())
+        named && entry.metadata().is_ok_and(|m| is_outdated(&m, owner, uid)) && is_dead(&entry.path())
     });
     abandoned.map(|entry| entry.path()).collect()
 }
@@ -210,7 +211,7 @@ mod tests {
         assert!(!dead.exists());
         assert!(unborn.exists() && foreign.exists() && living.file(LOCK).exists());
         assert!(recent.exists(), "a recording may still be wanted");
-        remove_abandoned(parent.path(), Owner { kept: Duration::ZERO, ..METER }, uid);
+        remove_abandoned(parent.path(), FolderOwner { kept: Duration::ZERO, ..METER }, uid);
         assert!(!recent.exists());
     }
 }

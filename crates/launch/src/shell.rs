@@ -5,7 +5,7 @@ use std::path::Path;
 use unspin_sys::printable;
 
 /// A path as a word of a command, quoted if a shell would read it otherwise.
-pub fn quoted(path: &Path) -> String {
+pub fn quote(path: &Path) -> String {
     printable::shell_word(path.as_os_str().as_encoded_bytes())
 }
 

@@ -1,5 +1,5 @@
-//! Messages on standard error, which may be a closed pipe or a full device: then there is nowhere to say so. What could change
-//! the state of a terminal is escaped.
+//! Messages on standard error. If it is a closed pipe or a full device, they are lost without a further error.
+//! Characters that could change the state of a terminal are escaped.
 
 use std::fmt::Arguments;
 use std::io::Write;

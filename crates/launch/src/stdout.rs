@@ -1,4 +1,4 @@
-//! Standard output, which may be a closed pipe. What could change the state of a terminal is escaped.
+//! Standard output, which may be a closed pipe. Characters that could change the state of a terminal are escaped.
 
 use crate::error::Error;
 use std::io::{ErrorKind, Write};
@@ -9,7 +9,7 @@ pub fn print(text: &str) -> Result<(), Error> {
     write(printable::text(text).as_bytes())
 }
 
-/// Writes a result as it is, which no terminal has to show.
+/// Writes a result as it is, for a reader that is no terminal.
 pub fn write(contents: &[u8]) -> Result<(), Error> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(contents).and_then(|()| stdout.flush()) {

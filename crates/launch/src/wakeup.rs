@@ -1,4 +1,4 @@
-//! The cost of a wake-up on this machine: as the user states it, else as it was measured once since the machine has started.
+//! The cost of a wake-up on this machine: the user states it, or it is measured once after each start of the machine.
 //!
 //! The measurement takes 20 ms, which is longer than many programs. So its result is kept in the cache, under a name that
 //! contains the boot and the processor. An assumed cost is not kept: a later start may meet a quiet machine.
@@ -26,7 +26,7 @@ pub fn cost() -> Result<MeasuredWakeUp, Error> {
     if let Some(stated) = std::env::var_os(VARIABLE) {
         return stated_cost(&stated.to_string_lossy());
     }
-    Ok(*COST.get_or_init(|| kept().unwrap_or_else(measured)))
+    Ok(*COST.get_or_init(|| read_kept().unwrap_or_else(measure)))
 }
 
 fn stated_cost(text: &str) -> Result<MeasuredWakeUp, Error> {
@@ -44,25 +44,25 @@ fn stated_cost(text: &str) -> Result<MeasuredWakeUp, Error> {
 }
 
 /// Measures now. Without another thread or descriptor (ulimit -u, ulimit -n) nothing can be measured, and a cost is assumed.
-fn measured() -> MeasuredWakeUp {
+fn measure() -> MeasuredWakeUp {
     let cost = MeasuredWakeUp::measure().unwrap_or(MeasuredWakeUp::ASSUMED);
     if cost.is_measured()
         && let Some(name) = name()
     {
-        cache::remember(&name, KEPT, &written(cost));
+        cache::remember(&name, KEPT, &format_cost(cost));
     }
     cost
 }
 
-fn kept() -> Option<MeasuredWakeUp> {
-    read(&cache::remembered(&name()?)?)
+fn read_kept() -> Option<MeasuredWakeUp> {
+    read(&cache::recall(&name()?)?)
 }
 
-fn written(cost: MeasuredWakeUp) -> String {
+fn format_cost(cost: MeasuredWakeUp) -> String {
     format!("{} {}\n", cost.futex_ns, cost.epoll_ns)
 }
 
-/// None if the text is none that [`written`] has made.
+/// Reads the text of [`format_cost`]; none for another text.
 fn read(text: &str) -> Option<MeasuredWakeUp> {
     let (futex, epoll) = text.strip_suffix('\n')?.split_once(' ')?;
     let [futex_ns, epoll_ns] = [futex, epoll].map(|ns| ns.parse().ok().filter(|ns| NS.contains(ns)));
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn kept_cost_is_read_back_and_nonsense_is_not() {
         let cost = MeasuredWakeUp { futex_ns: 25_310, epoll_ns: 27_004 };
-        assert_eq!(read(&written(cost)), Some(cost));
+        assert_eq!(read(&format_cost(cost)), Some(cost));
         for text in
             ["", "25310 27004", "25310\n", "0 27004\n", "x y\n", "25310 99999999999\n", "40000 27004\n"]
         {

@@ -88,8 +88,10 @@ impl Files {
                 };
                 vec![Place { by: By::Variable, spans }]
             }
-            Trace::Initialised(calls) => vec![called(By::Init, &calls)],
-            Trace::FirstUsed { uses, .. } => uses.iter().map(|calls| called(By::Use, calls)).collect(),
+            Trace::Initialised(calls) => vec![place_of_calls(By::Init, &calls)],
+            Trace::FirstUsed { uses, .. } => {
+                uses.iter().map(|calls| place_of_calls(By::Use, calls)).collect()
+            }
         }
     }
 
@@ -107,7 +109,7 @@ impl Files {
 }
 
 /// A call is identified by its last byte.
-fn called(by: By, calls: &[FileAddress]) -> Place {
+fn place_of_calls(by: By, calls: &[FileAddress]) -> Place {
     let span = |home: &FileAddress| Span::new(&home.module, home.address - 1..home.address);
     Place { by, spans: calls.iter().map(span).collect() }
 }
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
     use crate::meter::outputs::Results;
     use crate::settings::ViewSettings;
-    use crate::testing::{planned, recorded};
+    use crate::testing::{record, run_with_plan};
     use std::os::unix::fs::PermissionsExt;
     use unspin_e2e::Workshop;
     use unspin_launch::plan::{Choice, Entry, LockName, Plan, Resolver, Which};
@@ -125,8 +127,8 @@ mod tests {
     use unspin_report::{MeterReport, MutexProperty};
 
     /// The rows of a recording by name.
-    fn located(path: &Path, arguments: &[&str]) -> BTreeMap<String, Located> {
-        let all = mutexes(&recorded(path, arguments), &Lookup::new());
+    fn locate(path: &Path, arguments: &[&str]) -> BTreeMap<String, Located> {
+        let all = mutexes(&record(path, arguments), &Lookup::new());
         all.into_iter().map(|located| (located.name.clone(), located)).collect()
     }
 
@@ -135,7 +137,7 @@ mod tests {
     }
 
     /// The names that the recording prints are found in the program's files, at the places that the recording contains.
-    fn agrees(path: &Path, located: &BTreeMap<String, Located>) {
+    fn assert_agreement(path: &Path, located: &BTreeMap<String, Located>) {
         let program = Program::at(path);
         let resolver = Resolver::new(&program);
         for located in located.values() {
@@ -155,14 +157,14 @@ mod tests {
         let workshop = Workshop::new();
         for flags in [&["-g", "-O1"][..], &["-O2"], &["-g", "-O0", "-no-pie"]] {
             let Some(path) = workshop.compile("static_locks.c", flags, "program") else { return };
-            let located = located(&path, &[]);
+            let located = locate(&path, &[]);
             assert_eq!(located.keys().collect::<Vec<_>>(), ["buckets", "cache_lock"], "rwlocks are none");
             let span = &located["buckets"].places[0].spans[0];
             assert_eq!(
                 (span.range.end - span.range.start, by(&located["buckets"])),
                 (160, vec![(By::Variable, 1)])
             );
-            agrees(&path, &located);
+            assert_agreement(&path, &located);
         }
     }
 
@@ -174,12 +176,12 @@ mod tests {
         for flags in [&["-g", "-O1"][..], &["-g", "-O0"], &["-O2", calls], &["-g", "-O3", "-fno-plt", calls]]
         {
             let Some(path) = workshop.compile("heap_locks.c", flags, "program") else { return };
-            let located = located(&path, &[]);
+            let located = locate(&path, &[]);
             let names = ["log_open", "mutex first used in wild_use", "queue_new"];
             assert_eq!(located.keys().collect::<Vec<_>>(), names, "{flags:?}");
             let expected = [(By::Init, 1), (By::Use, 1), (By::Init, 1)].map(|one| vec![one]);
             assert_eq!(names.map(|name| by(&located[name])), expected, "{flags:?}");
-            agrees(&path, &located);
+            assert_agreement(&path, &located);
         }
     }
 
@@ -188,14 +190,14 @@ mod tests {
         let workshop = Workshop::new();
         for flags in [&["-g", "-O1"][..], &["-O2", "-fno-optimize-sibling-calls"]] {
             let Some(path) = workshop.compile("wrapped_locks.cc", flags, "program") else { return };
-            let located = located(&path, &[]);
+            let located = locate(&path, &[]);
             let names = ["Index::Index ▸ port::Mutex::Mutex", "Journal::Journal ▸ port::Mutex::Mutex"];
             assert_eq!(located.keys().collect::<Vec<_>>(), names, "{flags:?}");
             for name in names {
                 assert_eq!(by(&located[name]), [(By::Init, 2)], "{flags:?}");
             }
             assert_ne!(located[names[0]].places, located[names[1]].places);
-            agrees(&path, &located);
+            assert_agreement(&path, &located);
         }
     }
 
@@ -204,7 +206,7 @@ mod tests {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("loads_plugin.c", &["-g"], "program") else { return };
         let plugin = workshop.compile("plugin.c", &["-g", "-shared", "-fPIC"], "plugin.so").unwrap();
-        let located = located(&path, &[plugin.to_str().unwrap()]);
+        let located = locate(&path, &[plugin.to_str().unwrap()]);
         assert_eq!(located.keys().collect::<Vec<_>>(), ["plugin_lock", "plugin_new"]);
         assert!(located.values().flat_map(|one| &one.places).all(|place| place.spans[0].module == plugin));
         let program = Program::at(&path);
@@ -218,7 +220,7 @@ mod tests {
     fn lock_of_a_stripped_program_is_located_by_its_calls() {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("heap_locks.c", &["-O1", "-s"], "program") else { return };
-        let located = located(&path, &[]);
+        let located = locate(&path, &[]);
         assert_eq!(located.len(), 3, "{located:?}");
         assert!(located.keys().all(|name| name.contains("program+0x")), "{located:?}");
         let mut all: Vec<_> = located.values().flat_map(by).collect();
@@ -232,15 +234,15 @@ mod tests {
         let workshop = Workshop::new();
         for flags in [&["-O2"][..], &["-O2", "-s"], &["-O2", "-s", "-fno-plt"], &["-O2", "-g"]] {
             let Some(path) = workshop.compile("jumping_locks.c", flags, "program") else { return };
-            let located = located(&path, &[]);
+            let located = locate(&path, &[]);
             assert_eq!(located.len(), 3, "{flags:?} {located:?}");
-            agrees(&path, &located);
+            assert_agreement(&path, &located);
         }
     }
 
     /// The report of a recording.
     fn report(path: &Path, arguments: &[&str]) -> MeterReport {
-        Results::new(&recorded(path, arguments), &Lookup::new(), &ViewSettings::default()).report
+        Results::new(&record(path, arguments), &Lookup::new(), &ViewSettings::default()).report
     }
 
     /// The option that the report suggests for a lock is valid for the program that was started.
@@ -290,28 +292,29 @@ mod tests {
         let workshop = Workshop::new();
         let gaps = ["-O1", "-s", "-Wl,-z,separate-code", "-Wl,-z,max-page-size=0x200000"];
         let Some(path) = workshop.compile("named_mutexes.cc", &gaps, "program") else { return };
-        let chains = located(&path, &[]).into_values().filter(|lock| lock.places[0].spans.len() > 1);
+        let chains = locate(&path, &[]).into_values().filter(|lock| lock.places[0].spans.len() > 1);
         let chains: Vec<Located> = chains.collect();
         assert!(!chains.is_empty());
         for lock in chains {
             let entry = Entry { kind: unspin_locks::LockKind::Fair, which: Which::Located(lock.clone()) };
             let plan = Plan { mutexes: vec![entry], waits: Vec::new() };
             let compiled = plan.compile(&Program::at(&path)).unwrap();
-            let said = planned(&path, &[], &compiled, &workshop.file("plan"));
+            let said = run_with_plan(&path, &[], &compiled, &workshop.file("plan"));
             assert!(said.lines().any(|line| line.ends_with(" fair")), "{lock:?} {said}");
         }
     }
 
     /// In each run another single lock gets another kind than the rest.
-    fn are_recognised(path: &Path, arguments: &[&str], workshop: &Workshop) -> Vec<String> {
-        let located = located(path, arguments);
+    fn recognise_each(path: &Path, arguments: &[&str], workshop: &Workshop) -> Vec<String> {
+        let located = locate(path, arguments);
         let program = Program::at(path);
         let mut alone = Vec::new();
         for lock in located.values() {
             let mut plan = Plan::all(unspin_locks::LockKind::Steal);
             let which = Which::Located(lock.clone());
             plan.mutexes.push(Entry { kind: unspin_locks::LockKind::Fair, which });
-            let said = planned(path, arguments, &plan.compile(&program).unwrap(), &workshop.file("plan"));
+            let said =
+                run_with_plan(path, arguments, &plan.compile(&program).unwrap(), &workshop.file("plan"));
             let fair = said.lines().filter_map(|line| line.strip_suffix(" fair"));
             alone.push(fair.collect::<Vec<_>>().join(" "));
             assert!(said.lines().all(|line| line.ends_with(" fair") || line.ends_with(" steal")), "{said}");
@@ -330,7 +333,7 @@ mod tests {
         expected.sort_unstable();
         for flags in [&["-g", "-O1"][..], &["-g", "-O0"], &["-g", "-O2", "-no-pie"]] {
             let Some(path) = workshop.compile("named_mutexes.cc", flags, "program") else { return };
-            let mut alone = are_recognised(&path, &[], &workshop);
+            let mut alone = recognise_each(&path, &[], &workshop);
             alone.sort_unstable();
             assert_eq!(alone, expected, "{flags:?}");
         }
@@ -343,7 +346,7 @@ mod tests {
         let flag_sets = [&["-g", "-O1"][..], &["-g", "-O0"], &["-O2", "-s"]];
         for (flags, order) in flag_sets.into_iter().zip(["push", "pop", "push"]) {
             let Some(path) = workshop.compile("first_uses.cc", flags, "program") else { return };
-            let located = located(&path, &["1000", order]);
+            let located = locate(&path, &["1000", order]);
             let queue = located.values().find(|lock| lock.places.len() > 1).expect("two functions use it");
             assert_eq!((by(queue), queue.mutexes), (vec![(By::Use, 1); 2], 1), "{flags:?}");
             let mut plan = Plan::default();
@@ -352,7 +355,7 @@ mod tests {
             let compiled = plan.compile(&Program::at(&path)).unwrap();
             for run in 0..20 {
                 let order = ["push", "pop"][run % 2];
-                let said = planned(&path, &["50", order], &compiled, &workshop.file("plan"));
+                let said = run_with_plan(&path, &["50", order], &compiled, &workshop.file("plan"));
                 assert!(
                     said.starts_with(&format!("first {order}\nqueue fair\nlog system\n")),
                     "{flags:?} {said}"
@@ -366,11 +369,11 @@ mod tests {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("loads_plugin.c", &["-s"], "program") else { return };
         let plugin = workshop.compile("plugin.c", &["-O1", "-s", "-shared", "-fPIC"], "plugin.so").unwrap();
-        let mut alone = are_recognised(&path, &[plugin.to_str().unwrap()], &workshop);
+        let mut alone = recognise_each(&path, &[plugin.to_str().unwrap()], &workshop);
         alone.sort_unstable();
         assert_eq!(alone, ["plugin_lock", "plugin_new"]);
         let Some(path) = workshop.compile("named_mutexes.cc", &["-O1", "-s"], "program") else { return };
-        let alone = are_recognised(&path, &[], &workshop);
+        let alone = recognise_each(&path, &[], &workshop);
         for lock in ["queue_new", "ring_open", "wild_use"] {
             assert!(alone.iter().any(|one| one == lock), "{lock} {alone:?}");
         }

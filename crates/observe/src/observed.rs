@@ -18,7 +18,7 @@ use unspin_launch::program::Program;
 use unspin_sys::child::{self, End};
 use unspin_sys::process::{Liveness, ThreadGroup};
 use unspin_sys::{clock, sched};
-use unspin_trace::{Config, Fullness, Losses, Record, Session, Stacks, Target, process_of};
+use unspin_trace::{Config, Fullness, Losses, Record, Stacks, Target, Tracer, process_of};
 
 /// Takes in what the kernel tells.
 pub trait Sink {
@@ -29,11 +29,11 @@ pub trait Sink {
     fn before_reading(&mut self) {}
 
     /// Called after each reading. The time is in nanoseconds of CLOCK_MONOTONIC.
-    fn after_reading(&mut self, _session: &Session, _now: u64) {}
+    fn after_reading(&mut self, _session: &Tracer, _now: u64) {}
 
     /// Called once, before the first reading, with the time when the observation began, in nanoseconds of CLOCK_MONOTONIC, as
     /// that of records.
-    fn begin(&mut self, _session: &Session, _now: u64) {}
+    fn begin(&mut self, _session: &Tracer, _now: u64) {}
 
     /// Called once, after the last record.
     fn end(&mut self, _now: u64) {}
@@ -71,7 +71,7 @@ pub fn target(options: &ObserveSettings) -> Target {
     }
 }
 
-/// Checks what the parser cannot: --seconds would otherwise leave a program unobserved.
+/// Refuses --seconds for a program, which the parser cannot refuse: the program would run on unobserved.
 pub fn check(options: &ObserveSettings) -> Result<(), Error> {
     match options.seconds {
         Some(_) if target(options) == Target::Children => {
@@ -82,7 +82,7 @@ pub fn check(options: &ObserveSettings) -> Result<(), Error> {
 }
 
 /// An error of the kernel's interface as ours.
-pub fn failed(error: unspin_trace::Error) -> Error {
+pub fn trace_error(error: unspin_trace::Error) -> Error {
     match error.is_usage() {
         true => Error::Usage(error.to_string()),
         false => Error::Environment(error.to_string()),
@@ -90,43 +90,44 @@ pub fn failed(error: unspin_trace::Error) -> Error {
 }
 
 /// The thread that reads the rings.
-pub struct Reader<S> {
+pub struct RingReader<S> {
     stop: Sender<()>,
     thread: JoinHandle<(S, Stacks, Losses)>,
 }
 
-impl<S: Sink + Send + 'static> Reader<S> {
+impl<S: Sink + Send + 'static> RingReader<S> {
     /// Opens the events and starts the thread. Events of children must be opened by the thread that starts the command.
-    pub fn start(config: &Config, mut sink: S) -> Result<Reader<S>, Error> {
-        let (hand_over, session) = mpsc::channel::<(Session, u64)>();
+    pub fn start(config: &Config, mut sink: S) -> Result<RingReader<S>, Error> {
+        let (hand_over, tracer) = mpsc::channel::<(Tracer, u64)>();
         let (stop, stopped) = mpsc::channel();
-        // Before the events are opened: it would inherit them.
+        // Start the thread before the events are opened, because it would inherit them.
         let read = move || {
             sched::become_real_time();
-            let Ok((mut session, began)) = session.recv() else {
+            let Ok((mut tracer, began)) = tracer.recv() else {
                 return (sink, Stacks::default(), Losses::default());
             };
-            sink.begin(&session, began);
+            sink.begin(&tracer, began);
             let mut pause = INTERVAL;
             while stopped.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {
                 sink.before_reading();
-                let fullness = session.read(&mut |record, stacks| sink.note(record, stacks));
-                sink.after_reading(&session, clock::monotonic_ns());
+                let fullness = tracer.read(&mut |record, stacks| sink.note(record, stacks));
+                sink.after_reading(&tracer, clock::monotonic_ns());
                 pause = if fullness > FULL { Duration::ZERO } else { INTERVAL };
             }
             sink.before_reading();
             let end = clock::monotonic_ns();
-            let (stacks, losses) = session.finish(&mut |record, stacks| sink.note(record, stacks));
+            let (stacks, losses) = tracer.finish(&mut |record, stacks| sink.note(record, stacks));
             sink.end(end);
             (sink, stacks, losses)
         };
         let thread = thread::Builder::new().spawn(read).map_err(|e| Error::no_thread(&e))?;
-        let mut session = Session::open(config).map_err(failed)?;
-        // Before the first record, however late the thread gets a CPU: what is added up is never longer than the time since then.
+        let mut tracer = Tracer::open(config).map_err(trace_error)?;
+        // Take the time before the first record, however late the thread gets a CPU, so that the sums never exceed the
+        // time since then.
         let began = clock::monotonic_ns();
-        session.start().map_err(failed)?;
-        hand_over.send((session, began)).expect("the thread waits for it");
-        Ok(Reader { stop, thread })
+        tracer.start().map_err(trace_error)?;
+        hand_over.send((tracer, began)).expect("the thread waits for it");
+        Ok(RingReader { stop, thread })
     }
 
     /// Stops observing. Returns what the sink has made of the records, the stacks, and what was lost.
@@ -144,7 +145,7 @@ pub fn observe<S: Sink + Send + 'static>(
     limit: Option<Duration>,
     sink: S,
 ) -> Result<Observation<S>, Error> {
-    let reader = Reader::start(config, sink)?;
+    let reader = RingReader::start(config, sink)?;
     let (started, clock) = (SystemTime::now(), Instant::now());
     let mut running = match program {
         Some((program, mut command)) => {
@@ -173,7 +174,8 @@ enum Running {
 }
 
 impl Running {
-    /// Waits for this time, or until the end. Then returns how the program ended, if it is one.
+    /// Waits for this time, or until the end. Returns how the program ended, if the observed is a program and has
+    /// ended.
     fn wait(&mut self, pause: Duration) -> Result<Option<Option<End>>, Error> {
         match self {
             Running::Program(relay, pid) => {

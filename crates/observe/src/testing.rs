@@ -12,7 +12,7 @@ use unspin_launch::plan::Compiled;
 use unspin_wire::Snapshot;
 
 /// The output of a program with its mutexes replaced by a plan, which is first written to a file.
-pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) -> String {
+pub fn run_with_plan(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) -> String {
     plan.write(file).unwrap();
     let library = library::unpack().unwrap();
     let mut command = process::Command::new(path);
@@ -25,7 +25,7 @@ pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) ->
 }
 
 /// The recording of a program with these arguments.
-pub fn recorded(path: &Path, arguments: &[&str]) -> Snapshot {
+pub fn record(path: &Path, arguments: &[&str]) -> Snapshot {
     let command = [path.as_os_str()].into_iter().chain(arguments.iter().map(OsStr::new));
     let settings = RecordSettings::of(command.map(OsStr::to_owned).collect());
     let recorded = RecordedProgram::new(&settings).unwrap();

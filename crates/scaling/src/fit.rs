@@ -67,7 +67,7 @@ pub struct Prediction {
     /// CPUs.
     pub cpus: u32,
     /// Which of the two it is.
-    pub source: Source,
+    pub source: FigureSource,
     /// The measured mean, or what the model predicts, also where its interval does not bear a prediction.
     pub throughput: f64,
     /// 95 % interval; none if there is nothing from which to tell it.
@@ -79,7 +79,7 @@ pub struct Prediction {
 /// Where a figure comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum FigureSource {
     /// Runs on this machine.
     Measured,
     /// The model, for up to [`REACH`] times the measured CPUs.
@@ -147,10 +147,10 @@ impl ScalingFit {
         let points = mean_points(measurements);
         let most = points.last().map_or(1, |point| point.0);
         let law = ScalabilityLaw::fit(&points);
-        let model = fitted(&points, profile, machine);
-        let (rounds, draws) = (measurements[0].throughputs.len(), drawn(measurements, seed));
+        let model = fit_model(&points, profile, machine);
+        let (rounds, draws) = (measurements[0].throughputs.len(), draw_resamples(measurements, seed));
         let spread = |statistic: Statistic<'_>| half_width(&draws, rounds, statistic);
-        let validations = validated(&points, &draws, rounds, profile, machine);
+        let validations = validate(&points, &draws, rounds, profile, machine);
         let cost_interval_s = draws_of_cost(&draws, &points, profile, machine);
         let model_error = model_error(&validations, others);
         let mut wanted: Vec<u32> = points.iter().map(|point| point.0).chain(cpus.iter().copied()).collect();
@@ -164,7 +164,7 @@ impl ScalingFit {
                     Some(n) => (points[n].1, spread(&|points| points[n].1.ln())),
                     None => {
                         let by_rounds =
-                            spread(&|points| fitted(points, profile, machine).throughput(cpus).ln());
+                            spread(&|points| fit_model(points, profile, machine).throughput(cpus).ln());
                         let by_model = model_error.map(|error| error * doublings(cpus, most).max(1.0));
                         let both = by_rounds.zip(by_model).map(|(a, b)| a.hypot(b));
                         (model.throughput(cpus), both)
@@ -175,10 +175,10 @@ impl ScalingFit {
                 Prediction {
                     cpus,
                     source: match measured {
-                        Some(_) => Source::Measured,
-                        None if is_unborne => Source::Unborne,
-                        None if cpus <= REACH * most => Source::Predicted,
-                        None => Source::FarBeyond,
+                        Some(_) => FigureSource::Measured,
+                        None if is_unborne => FigureSource::Unborne,
+                        None if cpus <= REACH * most => FigureSource::Predicted,
+                        None => FigureSource::FarBeyond,
                     },
                     throughput,
                     interval: interval.map(|half| around(throughput, half)),
@@ -203,7 +203,7 @@ pub fn validations(
 ) -> Result<Vec<Validation>, FitError> {
     let measurements = &check(measurements)?;
     let (points, rounds) = (mean_points(measurements), measurements[0].throughputs.len());
-    Ok(validated(&points, &drawn(measurements, seed), rounds, profile, machine))
+    Ok(validate(&points, &draw_resamples(measurements, seed), rounds, profile, machine))
 }
 
 /// By how much the model may be off for each doubling of the CPUs, as a logarithm; none without a validation.
@@ -223,7 +223,7 @@ pub fn model_error(own: &[Validation], others: &[Validation]) -> Option<f64> {
 }
 
 /// Resamples of the rounds; none of a single round.
-fn drawn(measurements: &[CpuMeasurement], seed: u64) -> Vec<Vec<(u32, f64)>> {
+fn draw_resamples(measurements: &[CpuMeasurement], seed: u64) -> Vec<Vec<(u32, f64)>> {
     let rounds = measurements[0].throughputs.len();
     let mut random = stream(seed, Purpose::Bootstrap);
     let count = if rounds > 1 { RESAMPLES } else { 0 };
@@ -231,7 +231,7 @@ fn drawn(measurements: &[CpuMeasurement], seed: u64) -> Vec<Vec<(u32, f64)>> {
     (0..count).map(|_| points_of(measurements, &draw())).collect()
 }
 
-fn validated(
+fn validate(
     points: &[(u32, f64)],
     draws: &[Vec<(u32, f64)>],
     rounds: usize,
@@ -290,11 +290,11 @@ fn predicted_from_below(
     profile: ProgramProfile,
     machine: &MachineCost,
 ) -> f64 {
-    fitted(&points[..n], profile, machine).throughput(points[n].0)
+    fit_model(&points[..n], profile, machine).throughput(points[n].0)
 }
 
 /// The model whose cost fits the points best. One point leaves the machine's cost.
-fn fitted(points: &[(u32, f64)], profile: ProgramProfile, machine: &MachineCost) -> ProgramModel {
+fn fit_model(points: &[(u32, f64)], profile: ProgramProfile, machine: &MachineCost) -> ProgramModel {
     let base = ProgramModel::from_one_cpu(profile, points[0].1, machine);
     if points.len() < 2 {
         return base;
@@ -355,7 +355,7 @@ fn draws_of_cost(
     if draws.is_empty() || points.len() < 2 {
         return None;
     }
-    let mut costs: Vec<f64> = draws.iter().map(|points| fitted(points, profile, machine).cost_s).collect();
+    let mut costs: Vec<f64> = draws.iter().map(|points| fit_model(points, profile, machine).cost_s).collect();
     costs.sort_by(f64::total_cmp);
     let at = |share: f64| costs[((costs.len() - 1) as f64 * share).round() as usize];
     Some((at(0.025), at(0.975)))
@@ -417,7 +417,7 @@ mod tests {
             let fit = ScalingFit::new(&points, LOCKLESS, &FREE, &[4, 8, 16], &[], 1).unwrap();
             fit.predictions.iter().map(|prediction| prediction.source).collect::<Vec<_>>()
         };
-        use Source::{FarBeyond, Measured, Predicted, Unborne};
+        use FigureSource::{FarBeyond, Measured, Predicted, Unborne};
         assert_eq!(sources(101.0), [Measured, Measured, Unborne, Unborne, Unborne]);
         assert_eq!(sources(198.0), [Measured, Measured, Predicted, Predicted, FarBeyond]);
     }

@@ -26,7 +26,7 @@ pub enum WaitingCost {
     Spin {
         /// Time between a release and the next waiter's hold, in seconds.
         hand_over_s: f64,
-        /// The same for each further waiter, in seconds.
+        /// The cost of each further waiter, in seconds.
         per_waiter_s: f64,
     },
     /// A waiter sleeps, and a running thread may take the lock before it.

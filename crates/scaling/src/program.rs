@@ -23,9 +23,9 @@ pub struct MachineCost {
     pub transfer_s: f64,
     /// CPU time of one sleep and wake-up where waker and sleeper share a CPU, in seconds.
     pub sleep_here_s: f64,
-    /// The same on two busy CPUs if waker and sleeper share a CPU as often as not, in seconds.
+    /// The cost of a sleep on two busy CPUs if waker and sleeper share a CPU as often as not, in seconds.
     pub sleep_across_s: f64,
-    /// The same on two busy CPUs if the scheduler places the threads, in seconds.
+    /// The cost of a sleep on two busy CPUs if the scheduler places the threads, in seconds.
     pub sleep_placed_s: f64,
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// The candidate's name.
     pub name: String,
-    /// Its role. The A/A configuration is compared like any candidate, but no verdict counts it.
+    /// The candidate's role. The A/A configuration is compared like any candidate, but no verdict counts it.
     pub role: Role,
     /// The warm-up run.
     pub warm_up: Option<Run>,
@@ -38,7 +38,7 @@ pub struct Comparison {
     pub minimum_detectable_effect: Option<f64>,
     /// The test of spread.
     pub spread: Option<Spread>,
-    /// Its cost in CPU time.
+    /// The candidate's cost in CPU time.
     #[serde(default)]
     pub cpu: Option<CpuCost>,
     /// Whether these runs fail to show that it stays within [`Settings::cpu_limit`](crate::Settings::cpu_limit).

@@ -67,7 +67,7 @@ impl<'a> VerdictRule<'a> {
     /// The verdict on a candidate whose runs were stopped, or that was proven much slower before there were enough
     /// rounds for the other tests.
     fn given_up(&self, samples: &SampleSet) -> Option<Verdict> {
-        let stopped = samples.stopped();
+        let stopped = samples.stopped_runs();
         let much_slower = MuchSlower::of(self.experiment, samples);
         let proven = much_slower.is_some_and(|found| found.is_proven(self.judged, self.alpha));
         let is_early = (samples.runs.len() as u32) < self.rounds_needed;

@@ -111,4 +111,4 @@ pub use settings::Settings;
 pub use variance_ratio::{VarianceRatio, variance_ratio};
 pub use verdict::{NotProvenReason, Verdict};
 pub use welch::{WelchTest, welch, welch_ratio};
-pub use wording::{UNBOUNDED, effect, unbounded};
+pub use wording::{UNBOUNDED, effect, format_unbounded};

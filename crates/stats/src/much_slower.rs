@@ -92,7 +92,7 @@ mod tests {
         Run::new(Duration::from_secs_f64(seconds), RunOutcome::measured(seconds))
     }
 
-    fn stopped(seconds: f64) -> Run {
+    fn stopped_run(seconds: f64) -> Run {
         Run::new(Duration::from_secs_f64(seconds), RunOutcome::Stopped { limit_s: seconds })
     }
 
@@ -121,7 +121,7 @@ mod tests {
     fn each_run_must_be_much_slower() {
         assert_eq!(much_slower(&[run(4.8), run(3.5), run(9.0)]), None);
         assert_eq!(much_slower(&[]), None);
-        assert!(much_slower(&[stopped(3.6), run(9.0)]).is_some());
+        assert!(much_slower(&[stopped_run(3.6), run(9.0)]).is_some());
         let failed = Run::new(Duration::from_secs(9), RunOutcome::Failed { reason: "signal 11".into() });
         assert_eq!(much_slower(&[run(9.0), failed]), None);
     }

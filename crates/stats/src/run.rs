@@ -80,7 +80,7 @@ impl Run {
         Run { elapsed_s: elapsed.as_secs_f64(), cpu_s: None, outcome }
     }
 
-    /// The same run with its CPU time.
+    /// This run with its CPU time.
     pub fn with_cpu_s(self, cpu_s: f64) -> Run {
         Run { cpu_s: Some(cpu_s), ..self }
     }

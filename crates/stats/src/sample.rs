@@ -64,7 +64,7 @@ impl SampleSet {
     }
 
     /// The number of runs that were stopped because of the time budget.
-    pub fn stopped(&self) -> u32 {
+    pub fn stopped_runs(&self) -> u32 {
         self.all_runs().filter(|run| matches!(run.outcome, RunOutcome::Stopped { .. })).count() as u32
     }
 

@@ -227,7 +227,7 @@ impl Schedule {
         let has_collapsed = CutOff::of(&self.experiment, samples).is_some_and(|found| found.is_proven());
         // A candidate with some stopped runs cannot be ranked; only if all its runs are much slower more of them can
         // prove something. One stopped run may be a stall of the machine.
-        let is_unranked = samples.stopped() > 1 && MuchSlower::of(&self.experiment, samples).is_none();
+        let is_unranked = samples.stopped_runs() > 1 && MuchSlower::of(&self.experiment, samples).is_none();
         self.active[candidate] &= !has_no_hope && !has_collapsed && !is_unranked;
     }
 

@@ -105,7 +105,7 @@ pub enum ScreeningEnd {
         /// The limit, in seconds.
         limit_s: f64,
     },
-    /// The same after many times the control's slowest run, and no thread ran in the second half of the time.
+    /// The candidate took many times the control's slowest run, and no thread ran in the second half of the time.
     Hung {
         /// The limit, in seconds.
         limit_s: f64,

@@ -33,15 +33,15 @@ pub enum Verdict {
     },
     /// Several of its runs were stopped because they took many times as long as the control, and no others were.
     Collapsed(CutOff),
-    /// The same, and no thread ran any more in those runs.
+    /// The candidate's runs were stopped, and no thread ran any more in those runs.
     Hangs(CutOff),
     /// A run was stopped because it took many times as long as the control. That is too little to tell whether the candidate
     /// or the machine is the cause; so it is not ranked.
     Withheld(CutOff),
     /// It was not run to the end, because its runs took too long for the time budget. It is never recommended.
     GivenUp {
-        /// Its runs, or those that were stopped if `stopped` says so, took at least this many times as long as the
-        /// control's slowest run.
+        /// The candidate's runs, or those that were stopped if `stopped` says so, took at least this many times as
+        /// long as the control's slowest run.
         times: f64,
         /// Number of its runs, including the warm-up.
         runs: u32,

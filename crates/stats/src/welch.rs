@@ -33,7 +33,7 @@ pub struct WelchTest {
 /// assert!(welch(&stock, &rcu).unwrap().p > 0.2);
 /// ```
 pub fn welch(before: &Moments, after: &Moments) -> Option<WelchTest> {
-    let (t, freedom) = studentised(
+    let (t, freedom) = studentise(
         after.mean - before.mean,
         [before.variance_of_mean(), after.variance_of_mean()],
         [before, after],
@@ -56,13 +56,13 @@ pub fn welch_ratio(
     let variance = |side: &Moments| side.variance_of_mean() / side.mean.powi(2);
     let value = direction.times_as_good(after.mean, before.mean);
     let variances = [variance(before), variance(after)];
-    let (_, freedom) = studentised(value.ln(), variances, [before, after])?;
+    let (_, freedom) = studentise(value.ln(), variances, [before, after])?;
     let half = student(freedom)?.inverse_cdf(0.5 + 0.5 * confidence) * variances.iter().sum::<f64>().sqrt();
     Some(Ratio { value, lower: value * (-half).exp(), upper: value * half.exp() })
 }
 
 /// A difference over its standard error, and the degrees of freedom of that by Welch and Satterthwaite.
-fn studentised(difference: f64, variances: [f64; 2], sides: [&Moments; 2]) -> Option<(f64, f64)> {
+fn studentise(difference: f64, variances: [f64; 2], sides: [&Moments; 2]) -> Option<(f64, f64)> {
     let sum: f64 = variances.iter().sum();
     if sides.iter().any(|side| side.count < 2) || !(sum > 0.0 && sum.is_finite()) {
         return None;

@@ -43,7 +43,7 @@ impl Wording<'_> {
                     let figures = self.figures_with(shown, comparison, shown.decimals().max(2));
                     format!("{} {phrase} in these runs ({figures}), ", self.times(shown))
                 });
-                let doubted = doubted(*doubt, comparison.rounds);
+                let doubted = format_doubt(*doubt, comparison.rounds);
                 let hidden = hidden(*could_hide, comparison.rounds);
                 format!("{name} against {control}: {measured}no difference proven{doubted}; {hidden}.")
             }
@@ -298,12 +298,12 @@ fn rounds(rounds: u32) -> String {
 fn hidden(could_hide: Option<f64>, rounds: u32) -> String {
     match could_hide.filter(|&factor| factor < UNBOUNDED) {
         Some(factor) => format!("a difference of up to {} either way could still hide", effect(factor)),
-        None => unbounded(rounds),
+        None => format_unbounded(rounds),
     }
 }
 
 /// That so many rounds leave any difference possible, and what to do.
-pub fn unbounded(rounds: u32) -> String {
+pub fn format_unbounded(rounds: u32) -> String {
     let rounds = match rounds {
         0 => "no complete round".to_owned(),
         some => self::rounds(some),
@@ -313,7 +313,7 @@ pub fn unbounded(rounds: u32) -> String {
     )
 }
 
-fn doubted(doubt: NotProvenReason, rounds: u32) -> String {
+fn format_doubt(doubt: NotProvenReason, rounds: u32) -> String {
     match doubt {
         NotProvenReason::TooFewRounds { needed } => {
             format!(" ({} cannot prove one, {needed} are the least that can)", self::rounds(rounds))
@@ -332,7 +332,7 @@ fn interval(ratio: Ratio, decimals: usize, confidence: f64) -> String {
     format!("{confidence} % interval {lower}–{upper}")
 }
 
-/// The same interval in the opposite direction.
+/// The interval of the ratio in the opposite direction.
 fn inverse(ratio: Ratio) -> Ratio {
     Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
 }

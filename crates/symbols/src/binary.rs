@@ -10,7 +10,7 @@ use crate::dwarf::Dwarf;
 use crate::elf::{self, Elf, FileId, Segment};
 use crate::space::{Build, Identity, Module};
 use crate::statics::Statics;
-use crate::table::Table;
+use crate::table::NameTable;
 use crate::unwind::Rules;
 
 /// A program or library. *Addresses of the file* are those in the file itself; a process has them shifted by the file's
@@ -19,7 +19,7 @@ pub(crate) struct Binary {
     elf: Elf,
     segments: Vec<Segment>,
     debug: OnceCell<Option<Elf>>,
-    table: OnceCell<Table>,
+    table: OnceCell<NameTable>,
     dwarf: OnceCell<Option<Dwarf>>,
     statics: OnceCell<Statics>,
     rules: OnceCell<Option<Rules>>,
@@ -93,10 +93,10 @@ impl Binary {
     }
 
     /// The symbol table, merged with that of the separate debug file.
-    pub fn table(&self, root: &Path) -> &Table {
+    pub fn table(&self, root: &Path) -> &NameTable {
         self.table.get_or_init(|| {
             let packed = debug::unpack(&self.elf);
-            Table::read([Some(&self.elf), self.debug(root), packed.as_ref()].into_iter().flatten())
+            NameTable::read([Some(&self.elf), self.debug(root), packed.as_ref()].into_iter().flatten())
         })
     }
 

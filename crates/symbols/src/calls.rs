@@ -106,7 +106,7 @@ pub(crate) fn ends_at(elf: &Elf, code: &[Segment], address: u64) -> bool {
 
 /// Whether bytes in this range look like a call through a register or memory other than a slot. The code is not disassembled, so
 /// that a part of another instruction can look like one.
-pub(crate) fn through_pointer(elf: &Elf, code: &[Segment], range: &Range<u64>) -> bool {
+pub(crate) fn has_call_through_pointer(elf: &Elf, code: &[Segment], range: &Range<u64>) -> bool {
     code.iter().any(|segment| {
         let offset = |address: u64| usize::try_from(address.saturating_sub(segment.address)).ok();
         let bytes = || {
@@ -127,7 +127,8 @@ fn ends_in_call(bytes: &[u8]) -> bool {
         || ends_in_call_through_pointer(bytes)
 }
 
-/// The same for `ff /2` but with an operand other than a slot, an address relative to the instruction's.
+/// Whether the bytes end in a call by `ff /2` whose operand is another than a slot, an address relative to the
+/// instruction's.
 fn ends_in_call_through_pointer(bytes: &[u8]) -> bool {
     let from = |length: usize| bytes.len().checked_sub(length).map(|at| &bytes[at..]);
     // ModRM, SIB byte and displacement together are 1 to 6 bytes.

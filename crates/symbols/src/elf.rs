@@ -13,22 +13,22 @@ use object::{LittleEndian, Object, ObjectSection, ReadRef, elf};
 use unspin_sys::regular::{self, Links};
 
 /// The headers of a file, as `object` presents them, during one reading.
-pub(crate) type Headers<'data> = ElfFile64<'data, LittleEndian, &'data ReadCache<Reading<'data>>>;
+pub(crate) type Headers<'data> = ElfFile64<'data, LittleEndian, &'data ReadCache<SourceReader<'data>>>;
 
 /// An ELF file for x86-64.
 pub(crate) struct Elf {
-    source: Source,
+    source: ElfSource,
     path: PathBuf,
 }
 
-enum Source {
+enum ElfSource {
     File(File),
     /// The contents of a file that was packed into another file.
     Memory(Vec<u8>),
 }
 
 /// One reading of a source.
-pub(crate) enum Reading<'data> {
+pub(crate) enum SourceReader<'data> {
     File(&'data File),
     Memory(Cursor<&'data [u8]>),
 }
@@ -55,7 +55,7 @@ pub(crate) struct FileId {
     /// When the file was last written, or its inode changed: the inode of a deleted file is reused for the next new
     /// file.
     pub changed: SystemTime,
-    /// Its length in bytes.
+    /// The file's length in bytes.
     pub length: u64,
     /// When its contents were last written, in seconds and nanoseconds since the epoch.
     pub written: (u64, u64),
@@ -80,15 +80,15 @@ pub(crate) fn identity_of(path: &Path) -> Option<FileId> {
 impl Elf {
     /// `None` if the path is not a readable ELF file for this machine.
     pub fn open(path: &Path) -> Option<Elf> {
-        Elf::checked(Source::File(regular::open(path, Links::Followed).ok()?), path)
+        Elf::from_source(ElfSource::File(regular::open(path, Links::Followed).ok()?), path)
     }
 
     /// An ELF file that was packed into the file at `path`.
     pub fn unpacked(bytes: Vec<u8>, path: &Path) -> Option<Elf> {
-        Elf::checked(Source::Memory(bytes), path)
+        Elf::from_source(ElfSource::Memory(bytes), path)
     }
 
-    fn checked(source: Source, path: &Path) -> Option<Elf> {
+    fn from_source(source: ElfSource, path: &Path) -> Option<Elf> {
         let elf = Elf { source, path: path.to_path_buf() };
         let machine = elf.read(|headers| Some(headers.elf_header().e_machine(LittleEndian)))?;
         (machine == elf::EM_X86_64).then_some(elf)
@@ -101,15 +101,15 @@ impl Elf {
 
     /// Identifies the opened file.
     pub fn identity(&self) -> Option<FileId> {
-        let Source::File(file) = &self.source else { return None };
+        let ElfSource::File(file) = &self.source else { return None };
         Some(FileId::of(&file.metadata().ok()?))
     }
 
     /// Calls `look` with the headers, through which it can read the rest.
     pub fn read<T>(&self, look: impl FnOnce(&Headers<'_>) -> Option<T>) -> Option<T> {
         let cache = ReadCache::new(match &self.source {
-            Source::File(file) => Reading::File(file),
-            Source::Memory(bytes) => Reading::Memory(Cursor::new(bytes)),
+            ElfSource::File(file) => SourceReader::File(file),
+            ElfSource::Memory(bytes) => SourceReader::Memory(Cursor::new(bytes)),
         });
         look(&Headers::parse(&cache).ok()?)
     }
@@ -167,20 +167,20 @@ impl Elf {
     }
 }
 
-impl Read for Reading<'_> {
+impl Read for SourceReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Reading::File(file) => file.read(into),
-            Reading::Memory(bytes) => bytes.read(into),
+            SourceReader::File(file) => file.read(into),
+            SourceReader::Memory(bytes) => bytes.read(into),
         }
     }
 }
 
-impl Seek for Reading<'_> {
+impl Seek for SourceReader<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self {
-            Reading::File(file) => file.seek(to),
-            Reading::Memory(bytes) => bytes.seek(to),
+            SourceReader::File(file) => file.seek(to),
+            SourceReader::Memory(bytes) => bytes.seek(to),
         }
     }
 }

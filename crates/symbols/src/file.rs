@@ -57,7 +57,7 @@ impl File {
         File::with_debug_root(path, DEBUG_ROOT)
     }
 
-    /// The same with debug files from another folder.
+    /// Opens the file, with debug files from another folder.
     pub fn with_debug_root(path: &Path, folder: impl Into<PathBuf>) -> Option<File> {
         let opened_as = name_of(path);
         let path = path.canonicalize().ok()?;
@@ -186,7 +186,7 @@ impl File {
 
     /// Whether code in this range seems to call through a pointer, so that the file does not tell what it calls.
     pub fn calls_through_pointer(&self, range: &Range<u64>) -> bool {
-        calls::through_pointer(self.binary.elf(), &self.binary.code(), range)
+        calls::has_call_through_pointer(self.binary.elf(), &self.binary.code(), range)
     }
 
     /// The functions with a name, as in [`Frame::short`](crate::Frame), by source file.
@@ -210,7 +210,7 @@ impl File {
                 add(file, Vec::from([whole(symbol)]));
             }
         }
-        for piece in dwarf.map(|dwarf| functions::named(dwarf, name)).unwrap_or_default() {
+        for piece in dwarf.map(|dwarf| functions::find(dwarf, name)).unwrap_or_default() {
             add(piece.file, piece.code);
         }
         for code in &mut found {

@@ -17,7 +17,7 @@ pub(crate) struct Piece {
 }
 
 /// The code of every function with this name, demangled and without parameters.
-pub(crate) fn named(dwarf: &Dwarf, name: &str) -> Vec<Piece> {
+pub(crate) fn find(dwarf: &Dwarf, name: &str) -> Vec<Piece> {
     let debug = Debug::new(dwarf);
     let mut known = HashMap::new();
     let mut pieces = Vec::new();

@@ -49,4 +49,4 @@ pub use file::{Code, File, StaticVariable};
 pub use frame::{Frame, Location, SymbolKind, Variable};
 pub use space::{AddressSpace, Module};
 pub use symbols::Symbols;
-pub use unwind::Stack;
+pub use unwind::StackCopy;

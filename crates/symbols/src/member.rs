@@ -62,7 +62,7 @@ fn parts_of(debug: &Debug<'_>, position: EntryPosition, path: &str, depth: usize
                 return None;
             }
             elements
-                .map(|element| shifted(&within, element.checked_mul(size)?))
+                .map(|element| shift_all(&within, element.checked_mul(size)?))
                 .collect::<Option<Vec<_>>>()
                 .map(|all| all.concat())
         }
@@ -98,7 +98,7 @@ fn parts_of_member<'a>(
         true => member.number(dw::DW_AT_data_member_location)?,
         false => 0,
     };
-    shifted(&parts_of(debug, debug.type_of(member.position())?, rest, depth)?, start)
+    shift_all(&parts_of(debug, debug.type_of(member.position())?, rest, depth)?, start)
 }
 
 /// The flat index of the element `[1][7]`, and the rest of the path.
@@ -113,7 +113,7 @@ fn index<'p>(lengths: &[u64], mut path: &'p str) -> Option<(u64, &'p str)> {
     Some((index, path))
 }
 
-fn shifted(ranges: &[Range<u64>], by: u64) -> Option<Vec<Range<u64>>> {
+fn shift_all(ranges: &[Range<u64>], by: u64) -> Option<Vec<Range<u64>>> {
     let shift = |range: &Range<u64>| Some(range.start.checked_add(by)?..range.end.checked_add(by)?);
     ranges.iter().map(shift).collect()
 }

@@ -38,7 +38,7 @@ pub struct Module {
 /// Distinguishes builds of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Build {
-    /// Its build id, in hexadecimal digits.
+    /// The file's build id, in hexadecimal digits.
     Id(String),
     /// For a file without one: its length, and when it was last written.
     Stamp {
@@ -72,7 +72,8 @@ impl AddressSpace {
     /// Parses the text of `/proc/PID/maps`. Among its lines may be those of a recording that tell which build of a file was
     /// mapped: `id START HEX`, and `stamp START LENGTH SECONDS NANOSECONDS`.
     pub fn parse(maps: &[u8]) -> AddressSpace {
-        let mut lines: Vec<Line> = maps.split(|&byte| byte == b'\n').filter_map(Line::parse).collect();
+        let mut lines: Vec<MapsLine> =
+            maps.split(|&byte| byte == b'\n').filter_map(MapsLine::parse).collect();
         lines.sort_by_key(|line| line.mapping.range.start);
         let mut modules: Vec<Module> = Vec::new();
         for line in lines {
@@ -90,7 +91,7 @@ impl AddressSpace {
         AddressSpace { modules }
     }
 
-    /// The same space, in which the file of a path is called by another name: that of a symbolic link to it.
+    /// This space, in which the file of a path is called by another name: that of a symbolic link to it.
     pub fn with_name(mut self, path: &Path, name: &str) -> AddressSpace {
         for module in self.modules.iter_mut().filter(|module| module.path == path) {
             module.called = Some(name.to_owned());
@@ -163,16 +164,16 @@ impl Module {
 }
 
 /// A line of the text that has a name.
-struct Line {
+struct MapsLine {
     mapping: Mapping,
     identity: Identity,
     path: PathBuf,
     deleted: bool,
 }
 
-impl Line {
+impl MapsLine {
     /// `start-end perms offset major:minor inode   path`
-    fn parse(line: &[u8]) -> Option<Line> {
+    fn parse(line: &[u8]) -> Option<MapsLine> {
         let (range, rest) = word(line)?;
         let (permissions, rest) = word(rest)?;
         let (offset, rest) = word(rest)?;
@@ -196,7 +197,7 @@ impl Line {
             offset: hexadecimal(offset)?,
             executable: permissions.as_bytes().get(2) == Some(&b'x'),
         };
-        (start < end).then(|| Line { mapping, identity, path: unescape(path), deleted })
+        (start < end).then(|| MapsLine { mapping, identity, path: unescape(path), deleted })
     }
 
     /// Whether the line is another part of the same loaded file: the loader maps the parts of a file in order. A second

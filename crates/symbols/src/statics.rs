@@ -15,12 +15,12 @@ use crate::name::{demangle, is_mangled};
 /// An index of a file's variables with a fixed address.
 #[derive(Default)]
 pub(crate) struct Statics {
-    by_address: HashMap<u64, Found>,
+    by_address: HashMap<u64, FoundVariable>,
 }
 
 /// The position of a variable's entry.
 #[derive(Clone, Copy)]
-struct Found {
+struct FoundVariable {
     variable: EntryPosition,
     /// The function that contains it.
     function: Option<EntryPosition>,
@@ -82,7 +82,7 @@ impl Statics {
     /// The addresses of the variables that are declared in a line of a file for which `is_meant` is true.
     pub fn declared(&self, dwarf: &Dwarf, line: u32, is_meant: &dyn Fn(&str) -> bool) -> Vec<u64> {
         let debug = Debug::new(dwarf);
-        let is_there = |found: &Found| {
+        let is_there = |found: &FoundVariable| {
             debug.location(found.variable).is_some_and(|at| at.line == line && is_meant(&at.file))
         };
         let mut addresses: Vec<u64> = self
@@ -96,7 +96,7 @@ impl Statics {
     }
 }
 
-fn scan(debug: &Debug<'_>, start: usize, by_address: &mut HashMap<u64, Found>) -> Option<()> {
+fn scan(debug: &Debug<'_>, start: usize, by_address: &mut HashMap<u64, FoundVariable>) -> Option<()> {
     let unit = debug.unit_once(start)?;
     let mut entries = unit.entries_raw(None).ok()?;
     let mut functions: Vec<(isize, EntryPosition)> = Vec::new();
@@ -118,7 +118,7 @@ fn scan(debug: &Debug<'_>, start: usize, by_address: &mut HashMap<u64, Found>) -
                 && let Some(address) = fixed_address(debug, &unit, attribute.value())
             {
                 let function = functions.last().map(|&(_, function)| function);
-                by_address.entry(address).or_insert(Found { variable: position, function });
+                by_address.entry(address).or_insert(FoundVariable { variable: position, function });
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::binary::Binary;
 use crate::frame::{Frame, SymbolKind, Variable};
 use crate::name::{Name, demangle};
 use crate::space::{AddressSpace, Build, Identity, Module};
-use crate::unwind::{self, Stack};
+use crate::unwind::{self, StackCopy};
 
 /// Where Debian, Fedora and others install separate debug files.
 pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -123,7 +123,7 @@ impl Symbols {
     ///
     /// Guaranteed for any input: each address after the first lies in mapped code, and there are no more addresses than
     /// the copy has room for.
-    pub fn unwind(&self, space: &AddressSpace, stack: &Stack<'_>) -> Vec<u64> {
+    pub fn unwind(&self, space: &AddressSpace, stack: &StackCopy<'_>) -> Vec<u64> {
         unwind::chain(space, stack, |address, registers, stack| {
             let module = space.module_of(address)?;
             self.with(module, |binary| {
@@ -187,7 +187,7 @@ impl Symbols {
 
     /// The files with code whose names were asked for and are not known: another file has the name now, the file was
     /// changed or removed, or it cannot be read.
-    pub fn replaced(&self) -> Vec<PathBuf> {
+    pub fn replaced_files(&self) -> Vec<PathBuf> {
         self.replaced.borrow().iter().cloned().collect()
     }
 }

@@ -4,12 +4,12 @@ use object::read::ReadCache;
 use object::read::elf::{SectionHeader, Sym, SymbolTable};
 use object::{LittleEndian, elf};
 
-use crate::elf::{Elf, Headers, Reading};
+use crate::elf::{Elf, Headers, SourceReader};
 use crate::name::is_mangled;
 
 /// The functions and the variables of a file.
 #[derive(Default)]
-pub(crate) struct Table {
+pub(crate) struct NameTable {
     code: Symbols,
     data: Symbols,
     /// The string tables, concatenated.
@@ -57,10 +57,10 @@ enum Rank {
 /// nest two or three deep.
 const MOST_NESTED: usize = 1000;
 
-impl Table {
+impl NameTable {
     /// Reads the file itself, its separate debug file, and the file packed into it.
-    pub fn read<'a>(files: impl IntoIterator<Item = &'a Elf>) -> Table {
-        let mut table = Table::default();
+    pub fn read<'a>(files: impl IntoIterator<Item = &'a Elf>) -> NameTable {
+        let mut table = NameTable::default();
         for file in files {
             file.read(|headers| {
                 table.add(headers, headers.elf_symbol_table());
@@ -102,7 +102,7 @@ impl Table {
     fn add<'data>(
         &mut self,
         headers: &Headers<'data>,
-        symbols: &SymbolTable<'data, elf::FileHeader64<LittleEndian>, &'data ReadCache<Reading<'data>>>,
+        symbols: &SymbolTable<'data, elf::FileHeader64<LittleEndian>, &'data ReadCache<SourceReader<'data>>>,
     ) {
         let section = headers.elf_section_table().section(symbols.string_section());
         let Some(names) = section.ok().and_then(|section| section.data(LittleEndian, headers.data()).ok())
@@ -230,8 +230,8 @@ mod tests {
     use super::*;
 
     /// A table of functions: address, size, rank, name.
-    fn table(functions: &[(u64, u64, Rank, &str)]) -> Table {
-        let mut table = Table::default();
+    fn table(functions: &[(u64, u64, Rank, &str)]) -> NameTable {
+        let mut table = NameTable::default();
         for &(address, size, rank, name) in functions {
             let start = u32::try_from(table.names.len()).unwrap();
             table.names.extend_from_slice(name.as_bytes());
@@ -242,7 +242,7 @@ mod tests {
         table
     }
 
-    fn name(table: &Table, address: u64) -> Option<&str> {
+    fn name(table: &NameTable, address: u64) -> Option<&str> {
         table.function(address).map(|found| found.name)
     }
 

@@ -15,7 +15,7 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// Three registers of a thread, and a copy of part of its stack.
 #[derive(Clone, Copy, Debug)]
-pub struct Stack<'a> {
+pub struct StackCopy<'a> {
     /// A return address, or the address of the next instruction.
     pub ip: u64,
     /// The stack pointer at that instruction.
@@ -26,7 +26,7 @@ pub struct Stack<'a> {
     pub bytes: &'a [u8],
 }
 
-impl Stack<'_> {
+impl StackCopy<'_> {
     /// A word of the copy.
     fn read(&self, address: u64) -> Option<u64> {
         let start = usize::try_from(address.checked_sub(self.sp)?).ok()?;
@@ -57,8 +57,8 @@ const PRESERVED: [Register; 6] =
 /// returned.
 pub(crate) fn chain(
     space: &AddressSpace,
-    stack: &Stack<'_>,
-    step: impl Fn(u64, &Registers, &Stack<'_>) -> Option<Registers>,
+    stack: &StackCopy<'_>,
+    step: impl Fn(u64, &Registers, &StackCopy<'_>) -> Option<Registers>,
 ) -> Vec<u64> {
     let mut registers = Registers([None; 17]);
     registers.set(X86_64::RA, Some(stack.ip));
@@ -87,7 +87,7 @@ pub(crate) fn chain(
 
 /// For code without unwind tables. Such code may keep its frame address in `rbp`; the caller's frame address is stored
 /// there, and the return address above it.
-fn by_frame_pointer(registers: &Registers, stack: &Stack<'_>) -> Option<Registers> {
+fn by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>) -> Option<Registers> {
     let frame = registers.get(X86_64::RBP)?;
     let above = frame.checked_add(8)?;
     let mut caller = Registers([None; 17]);
@@ -125,7 +125,7 @@ impl Rules {
     }
 
     /// The registers of the caller of the function at `address` of the file.
-    pub fn caller(&self, address: u64, registers: &Registers, stack: &Stack<'_>) -> Option<Registers> {
+    pub fn caller(&self, address: u64, registers: &Registers, stack: &StackCopy<'_>) -> Option<Registers> {
         let frames = self.frames();
         let entry = self.find(address)?;
         let mut context = UnwindContext::new();
@@ -176,7 +176,7 @@ struct Step<'a> {
     frames: &'a EhFrame<Slice<'a>>,
     encoding: gimli::Encoding,
     registers: &'a Registers,
-    stack: &'a Stack<'a>,
+    stack: &'a StackCopy<'a>,
 }
 
 impl Step<'_> {
@@ -266,7 +266,7 @@ mod tests {
     /// The chain if no file has unwind tables.
     fn by_frame_pointers(bp: u64, words: &[u64]) -> Vec<u64> {
         let bytes = bytes(words);
-        chain(&space(), &Stack { ip: CODE + 1, sp: STACK, bp, bytes: &bytes }, |_, _, _| None)
+        chain(&space(), &StackCopy { ip: CODE + 1, sp: STACK, bp, bytes: &bytes }, |_, _, _| None)
     }
 
     #[test]
@@ -288,18 +288,18 @@ mod tests {
     fn cyclic_frame_chain_ends() {
         assert_eq!(by_frame_pointers(STACK, &[STACK, CODE + 2]), [CODE + 1, CODE + 2]);
         let bytes = bytes(&[0; 8]);
-        let stays = |_, registers: &Registers, _: &Stack<'_>| {
+        let stays = |_, registers: &Registers, _: &StackCopy<'_>| {
             let mut caller = *registers;
             caller.set(X86_64::RA, Some(CODE + 2));
             Some(caller)
         };
-        assert_eq!(chain(&space(), &Stack { ip: CODE, sp: STACK, bp: 0, bytes: &bytes }, stays), [CODE]);
+        assert_eq!(chain(&space(), &StackCopy { ip: CODE, sp: STACK, bp: 0, bytes: &bytes }, stays), [CODE]);
     }
 
     #[test]
     fn stack_words_are_read_only_inside_the_copy() {
         let bytes = bytes(&[1, 2]);
-        let stack = Stack { ip: 0, sp: STACK, bp: 0, bytes: &bytes };
+        let stack = StackCopy { ip: 0, sp: STACK, bp: 0, bytes: &bytes };
         let read =
             [STACK - 1, STACK, STACK + 8, STACK + 9, STACK + 16, u64::MAX].map(|address| stack.read(address));
         assert_eq!(read, [None, Some(1), Some(2), None, None, None]);

@@ -4,7 +4,7 @@ use crate::format::Field;
 use crate::tracefs::Tracepoint;
 use std::fmt;
 
-/// What a session observes.
+/// What a tracer observes.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Which processes.
@@ -50,7 +50,7 @@ pub enum Target {
     /// All, on all CPUs, the kernel's own included.
     System,
     /// The children that the calling thread starts from now on, from when they execute a program, with their threads
-    /// and descendants. Open the session in the thread that starts the command.
+    /// and descendants. Open the tracer in the thread that starts the command.
     Children,
     /// This process, from when it executes a program, with its threads and descendants. It may be another than the caller.
     Executing(u32),
@@ -72,7 +72,7 @@ impl Target {
 #[derive(Clone, Debug)]
 pub struct Event {
     /// When a sample is taken.
-    pub source: Source,
+    pub source: EventSource,
     /// The stacks that are recorded with it.
     pub call_chain: CallChain,
     /// Whether samples are taken while the kernel runs; a tracepoint always is in the kernel.
@@ -83,7 +83,7 @@ pub struct Event {
 
 /// When a sample is taken.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum EventSource {
     /// So often on each CPU, by a timer of the kernel.
     CpuClock(Frequency),
     /// Whenever the tracepoint is passed.
@@ -93,7 +93,7 @@ pub enum Source {
     TracepointOfAll(Tracepoint),
     /// No samples, but a record each time that a thread gets a CPU or leaves it.
     ContextSwitches,
-    /// No samples: for a session that wants the records of processes only ([`Config::processes`]).
+    /// No samples: for a tracer that wants the records of processes only ([`Config::processes`]).
     Nothing,
 }
 
@@ -136,43 +136,45 @@ impl CallChain {
 impl Event {
     /// A tracepoint, in the kernel and with the stacks given.
     pub fn tracepoint(tracepoint: Tracepoint, call_chain: CallChain) -> Event {
-        Event { source: Source::Tracepoint(tracepoint), call_chain, kernel: true, user: true }
+        Event { source: EventSource::Tracepoint(tracepoint), call_chain, kernel: true, user: true }
     }
 
     /// A tracepoint whose samples are passed on whichever process caused them.
     pub fn tracepoint_of_all(tracepoint: Tracepoint) -> Event {
-        let source = Source::TracepointOfAll(tracepoint);
+        let source = EventSource::TracepointOfAll(tracepoint);
         Event { source, call_chain: CallChain::None, kernel: true, user: true }
     }
 
     /// A record for each time that a thread gets a CPU or leaves it.
     pub fn context_switches() -> Event {
-        Event { source: Source::ContextSwitches, call_chain: CallChain::None, kernel: true, user: true }
+        Event { source: EventSource::ContextSwitches, call_chain: CallChain::None, kernel: true, user: true }
     }
 
     /// No samples. Any user may open it for the processes that this user starts.
     pub fn nothing() -> Event {
-        Event { source: Source::Nothing, call_chain: CallChain::None, kernel: false, user: true }
+        Event { source: EventSource::Nothing, call_chain: CallChain::None, kernel: false, user: true }
     }
 
     /// The fields that a sample's values hold.
     pub(crate) fn fields(&self) -> &[Field] {
         match &self.source {
-            Source::CpuClock(_) | Source::ContextSwitches | Source::Nothing => &[],
-            Source::Tracepoint(tracepoint) | Source::TracepointOfAll(tracepoint) => &tracepoint.fields,
+            EventSource::CpuClock(_) | EventSource::ContextSwitches | EventSource::Nothing => &[],
+            EventSource::Tracepoint(tracepoint) | EventSource::TracepointOfAll(tracepoint) => {
+                &tracepoint.fields
+            }
         }
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for EventSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::CpuClock(_) => f.write_str("samples by cpu-clock"),
-            Source::Tracepoint(tracepoint) | Source::TracepointOfAll(tracepoint) => {
+            EventSource::CpuClock(_) => f.write_str("samples by cpu-clock"),
+            EventSource::Tracepoint(tracepoint) | EventSource::TracepointOfAll(tracepoint) => {
                 f.write_str(&tracepoint.name)
             }
-            Source::ContextSwitches => f.write_str("context switches"),
-            Source::Nothing => f.write_str("records of processes"),
+            EventSource::ContextSwitches => f.write_str("context switches"),
+            EventSource::Nothing => f.write_str("records of processes"),
         }
     }
 }

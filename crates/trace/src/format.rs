@@ -3,11 +3,11 @@
 /// A field of a tracepoint's record, as its format file describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// Its name.
+    /// The field's name.
     pub name: String,
     /// Offset of its first byte in the record.
     pub offset: usize,
-    /// Its size in bytes.
+    /// The field's size in bytes.
     pub size: usize,
     /// Whether the number can be negative.
     pub signed: bool,
@@ -50,8 +50,8 @@ impl Field {
         (index < self.elements).then_some(one)
     }
 
-    /// Its number in a record; a negative number is sign-extended. None if the record is too short, or if the field is
-    /// no number.
+    /// The field's number in a record; a negative number is sign-extended. None if the record is too short, or if the
+    /// field is no number.
     pub fn read(&self, record: &[u8]) -> Option<u64> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
         if !matches!(bytes.len(), 1..=8) {

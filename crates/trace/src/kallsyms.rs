@@ -15,23 +15,23 @@ pub struct KernelSymbols {
 /// A symbol of the kernel or of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
-    /// Its address.
+    /// The symbol's address.
     pub address: u64,
     /// Bytes to the next symbol.
     pub size: u64,
-    /// Its name.
+    /// The symbol's name.
     pub name: String,
     /// The module that it belongs to; none for the kernel's own.
     pub module: Option<String>,
     /// Whether it is code or data.
-    pub section: Section,
+    pub section: KernelSection,
     /// Whether only the file that defines it may use it.
     pub local: bool,
 }
 
 /// What a symbol names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Section {
+pub enum KernelSection {
     /// Code.
     Code,
     /// A variable.
@@ -74,7 +74,7 @@ impl KernelSymbols {
             symbol.size = end - symbol.address;
         }
         // All kernels list the marks of sections; the variables are more, and local ones are among them.
-        let variables = symbols.iter().any(|symbol| symbol.section == Section::Data && symbol.local);
+        let variables = symbols.iter().any(|symbol| symbol.section == KernelSection::Data && symbol.local);
         KernelSymbols { symbols, variables }
     }
 
@@ -88,7 +88,7 @@ impl KernelSymbols {
 
     /// The function that contains a program counter.
     pub fn function(&self, address: u64) -> Option<&Symbol> {
-        self.find(address).filter(|symbol| symbol.section == Section::Code)
+        self.find(address).filter(|symbol| symbol.section == KernelSection::Code)
     }
 
     /// The function that contains a call, by its return address: the call is before it.
@@ -98,7 +98,7 @@ impl KernelSymbols {
 
     /// The variable that contains an address. None on a kernel that does not list its variables.
     pub fn variable(&self, address: u64) -> Option<&Symbol> {
-        self.find(address).filter(|symbol| symbol.section == Section::Data && self.variables)
+        self.find(address).filter(|symbol| symbol.section == KernelSection::Data && self.variables)
     }
 
     /// Whether the kernel lists its variables (CONFIG_KALLSYMS_ALL).
@@ -106,14 +106,9 @@ impl KernelSymbols {
         self.variables
     }
 
-    /// The symbol with a name.
-    pub fn named(&self, name: &str) -> Option<&Symbol> {
-        self.symbols.iter().find(|symbol| symbol.name == name)
-    }
-
     /// Number of bytes of the kernel's code, without modules; 0 if unknown.
     pub fn code_bytes(&self) -> u64 {
-        let of_kernel = |symbol: &&Symbol| symbol.section == Section::Code && symbol.module.is_none();
+        let of_kernel = |symbol: &&Symbol| symbol.section == KernelSection::Code && symbol.module.is_none();
         self.symbols.iter().filter(of_kernel).map(|symbol| symbol.size).filter(|&size| size <= LARGEST).sum()
     }
 }
@@ -128,8 +123,8 @@ fn parse_line(line: &[u8]) -> Option<Symbol> {
     let address = u64::from_str_radix(words.next()?, 16).ok().filter(|&address| address != 0)?;
     let kind = words.next()?;
     let section = match kind {
-        "t" | "T" | "w" | "W" => Section::Code,
-        _ => Section::Data,
+        "t" | "T" | "w" | "W" => KernelSection::Code,
+        _ => KernelSection::Data,
     };
     let name = words.next()?.to_owned();
     let module = words.next().map(|module| module.trim_matches(['[', ']']).to_owned());

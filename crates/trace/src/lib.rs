@@ -2,9 +2,9 @@
 //! and the forks, names, mappings and exits of processes. And names the kernel's addresses.
 //!
 //! ```text
-//! Config ─► Session::open ─► one ring for each event and CPU ─┐
+//! Config ─► Tracer::open ─► one ring for each event and CPU ──┐
 //! Tracefs ─► Tracepoint (id, offsets of fields) ──────────────┤
-//!                      Session::read ◄── records by time ◄────┘ ─► Processes, lenses
+//!                       Tracer::read ◄── records by time ◄────┘ ─► Processes, lenses
 //! KernelSymbols ◄─ /proc/kallsyms
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! chooses the kernel's version when it is compiled, patches its bindings in a build script, and needs `futures`. Both
 //! leave out PERF_EVENT_IOC_SET_OUTPUT, which would let several events share a ring. So each event has its own.
 //!
-//! **Rings are read by the clock**: [`Session::read`] is called every few milliseconds. To be woken by the kernel instead
+//! **Rings are read by the clock**: [`Tracer::read`] is called every few milliseconds. To be woken by the kernel instead
 //! would cost an interrupt and a wake-up on the CPU that is observed, while it waits for the lock that is observed.
 //!
 //! **Targets** ([`Target`]).
@@ -37,21 +37,21 @@ mod permissions;
 mod processes;
 mod record;
 mod ring;
-mod session;
 mod stacks;
 mod threads;
 mod tracefs;
+mod tracer;
 mod tree;
 
-pub use config::{CallChain, Config, Event, Frequency, INNERMOST, RingSize, Source, Target};
+pub use config::{CallChain, Config, Event, EventSource, Frequency, INNERMOST, RingSize, Target};
 pub use cpus::cpus;
 pub use error::Error;
 pub use format::Field;
-pub use kallsyms::{KernelSymbols, Section, Symbol};
+pub use kallsyms::{KernelSection, KernelSymbols, Symbol};
 pub use processes::Processes;
 pub use record::{Mapping, Payload, Record, Sample, Switch, VALUES};
-pub use session::{Fullness, Losses, Session};
 pub use stacks::{Stack, StackId, Stacks};
 pub use threads::{RunningThread, SystemCall};
 pub use tracefs::{Tracefs, Tracepoint};
+pub use tracer::{Fullness, Losses, Tracer};
 pub use tree::process_of;

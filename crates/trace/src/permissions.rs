@@ -1,6 +1,6 @@
 //! The settings that decide which users may observe what: perf-security in the kernel's admin guide.
 
-use crate::config::{Config, Event, Source, Target};
+use crate::config::{Config, Event, EventSource, Target};
 use crate::error::Error;
 use std::fs;
 use std::io;
@@ -36,7 +36,7 @@ pub fn may_observe_all() -> bool {
 /// The maximum of `kernel.perf_event_paranoid` at which a caller without capabilities may open an event.
 fn most_paranoid(config: &Config, event: &Event) -> i64 {
     match (&event.source, &config.target) {
-        (Source::Tracepoint(_) | Source::TracepointOfAll(_), _) => -1,
+        (EventSource::Tracepoint(_) | EventSource::TracepointOfAll(_), _) => -1,
         (_, Target::System | Target::Started | Target::Tree(_)) => 0,
         _ if event.kernel => 1,
         _ => 2,
@@ -87,7 +87,7 @@ mod tests {
     use crate::tracefs::Tracepoint;
 
     fn samples(kernel: bool) -> Event {
-        let source = Source::CpuClock(Frequency(100));
+        let source = EventSource::CpuClock(Frequency(100));
         Event { source, call_chain: CallChain::None, kernel, user: true }
     }
 

@@ -8,7 +8,7 @@ pub const VALUES: usize = 8;
 /// A record of the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Its time, in nanoseconds of CLOCK_MONOTONIC.
+    /// The record's time, in nanoseconds of CLOCK_MONOTONIC.
     pub time: u64,
     /// The process; 0 in the kernel's idle thread.
     pub pid: u32,
@@ -72,9 +72,9 @@ pub struct Sample {
 /// A mapped part of a file with code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    /// Its first address.
+    /// The mapping's first address.
     pub start: u64,
-    /// Its length.
+    /// The mapping's length.
     pub length: u64,
     /// Offset of its first byte in the file.
     pub offset: u64,

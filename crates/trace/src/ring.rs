@@ -1,6 +1,6 @@
 //! The ring buffer of one event on one CPU.
 
-use crate::config::{CallChain, Config, Event, INNERMOST, Source, Target};
+use crate::config::{CallChain, Config, Event, EventSource, INNERMOST, Target};
 use crate::error::Error;
 use crate::permissions::{explain_map, explain_open, setting};
 use crate::record::{Mapping, Payload, Record, Sample, Switch, VALUES};
@@ -34,7 +34,7 @@ const EINVAL: i32 = 22;
 pub struct Ring {
     sampler: Sampler,
     config: ParseConfig<Native>,
-    /// Its event: an index into the session's.
+    /// The ring's event: an index into the tracer's events.
     event: usize,
     /// Whether the kernel counts the records that did not fit (since Linux 6.0).
     counts_lost: bool,
@@ -130,18 +130,18 @@ impl Ring {
 
 fn builder(event: &Event) -> Builder<'static> {
     let mut builder = match &event.source {
-        Source::CpuClock(frequency) => {
+        EventSource::CpuClock(frequency) => {
             let mut builder = Builder::new(Software::CPU_CLOCK);
             builder.sample_frequency(frequency.0);
             builder
         }
-        Source::ContextSwitches => {
+        EventSource::ContextSwitches => {
             let mut builder = Builder::new(Software::DUMMY);
             builder.context_switch(true);
             builder
         }
-        Source::Nothing => Builder::new(Software::DUMMY),
-        Source::Tracepoint(tracepoint) | Source::TracepointOfAll(tracepoint) => {
+        EventSource::Nothing => Builder::new(Software::DUMMY),
+        EventSource::Tracepoint(tracepoint) | EventSource::TracepointOfAll(tracepoint) => {
             let mut builder = Builder::new(Tracepoint::with_id(tracepoint.id));
             builder.sample_period(1).sample(SampleFlag::RAW);
             builder
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn record_that_is_cut_short_is_unreadable() {
-        let source = Source::CpuClock(Frequency(1));
+        let source = EventSource::CpuClock(Frequency(1));
         let event = Event { source, call_chain: CallChain::None, kernel: true, user: true };
         let config = ParseConfig::from(*builder(&event).attrs());
         let read = |ty, body: &[u8]| {

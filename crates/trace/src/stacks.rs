@@ -26,7 +26,7 @@ const CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
 /// PERF_CONTEXT_USER.
 const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
 
-/// All stacks of a session. The same call chain has the same number.
+/// All stacks of a tracer. The same call chain has the same number.
 #[derive(Clone, Debug)]
 pub struct Stacks {
     numbers: HashMap<Box<[u64]>, StackId>,

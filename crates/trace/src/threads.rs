@@ -5,11 +5,11 @@ use std::fs;
 /// A thread, and what it was doing when `/proc` was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunningThread {
-    /// Its process.
+    /// The thread's process.
     pub pid: u32,
     /// The thread.
     pub tid: u32,
-    /// Its state, as proc_pid_stat(5) has it: `R`, `S`, `D`, and others.
+    /// The thread's state, as proc_pid_stat(5) has it: `R`, `S`, `D`, and others.
     pub state: char,
     /// The system call in which it is blocked, with its arguments; none if it runs, or if this may not be read.
     pub call: Option<SystemCall>,
@@ -19,9 +19,9 @@ pub struct RunningThread {
 /// interrupted, it is that call, if it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SystemCall {
-    /// Its number.
+    /// The system call's number.
     pub number: u64,
-    /// Its arguments.
+    /// The system call's arguments.
     pub arguments: [u64; 6],
 }
 
@@ -54,7 +54,9 @@ fn thread(pid: u32, tid: u32) -> Option<RunningThread> {
     let flags: u64 = words.nth(5)?.parse().ok()?;
     let call = fs::read_to_string(format!("{folder}/syscall")).ok().and_then(|text| parse_call(&text));
     let call = call.map(|call| match call.number {
-        RESTART_SYSCALL => resumed(call, &fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default()),
+        RESTART_SYSCALL => {
+            restarted_call(call, &fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default())
+        }
         _ => call,
     });
     (flags & KERNEL_THREAD == 0).then_some(RunningThread { pid, tid, state, call })
@@ -83,7 +85,7 @@ const RESTART_SYSCALL: u64 = 128;
 const RESTARTED: [(&str, u64); 2] = [("futex", 98), ("hrtimer_nanosleep", 101)];
 
 /// The call that restart_syscall(2) goes on with. The kernel has left the arguments as they were.
-fn resumed(call: SystemCall, sleeps_in: &str) -> SystemCall {
+fn restarted_call(call: SystemCall, sleeps_in: &str) -> SystemCall {
     let found = RESTARTED.iter().find(|(function, _)| sleeps_in.starts_with(function));
     SystemCall { number: found.map_or(call.number, |&(_, number)| number), ..call }
 }
@@ -96,9 +98,9 @@ mod tests {
     fn restarted_call_is_known_by_the_function_in_which_it_sleeps() {
         let call = SystemCall { number: RESTART_SYSCALL, arguments: [0x7F10, 0x80, 2, 0, 0, 0] };
         let futex = parse_call("202 0x7f10 0x80 0x2 0x0 0x0 0x0 0x7ffd 0x7f11").unwrap().arguments;
-        assert_eq!(resumed(call, "futex_do_wait").arguments, futex);
-        assert_ne!(resumed(call, "futex_do_wait").number, RESTART_SYSCALL);
-        assert_eq!(resumed(call, "0"), call, "the kernel hides the function");
+        assert_eq!(restarted_call(call, "futex_do_wait").arguments, futex);
+        assert_ne!(restarted_call(call, "futex_do_wait").number, RESTART_SYSCALL);
+        assert_eq!(restarted_call(call, "0"), call, "the kernel hides the function");
     }
 
     #[test]

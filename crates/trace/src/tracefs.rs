@@ -27,7 +27,7 @@ pub struct Tracefs {
 pub struct Tracepoint {
     /// `group:event`
     pub name: String,
-    /// Its number for perf_event_open.
+    /// The event's number for perf_event_open.
     pub id: u64,
     /// The fields that a sample's values hold, in this order.
     pub fields: Vec<Field>,
@@ -88,7 +88,8 @@ impl Tracefs {
     }
 }
 
-/// Its files are root's and readable by their group. `mode=755` would open the folders only.
+/// The error where tracefs hides its files: they are root's and readable by their group. `mode=755` would open the
+/// folders only.
 fn hidden_from_caller(folder: &Path) -> Error {
     let group = Creds::current().gid;
     let remedy = format!(
@@ -115,7 +116,7 @@ mod tests {
     use std::io::Write as _;
 
     /// A tracefs with one tracepoint.
-    fn planted(format: &str) -> PathBuf {
+    fn plant(format: &str) -> PathBuf {
         let folder =
             std::env::temp_dir().join(format!("unspin-tracefs-{}-{}", std::process::id(), format.len()));
         let event = folder.join("events/lock/contention_begin");
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_name_wherever_they_lie() {
-        let folder = planted(
+        let folder = plant(
             "\tfield:unsigned int flags;\toffset:8;\tsize:4;\tsigned:0;\n\
              \tfield:void * lock_addr;\toffset:16;\tsize:8;\tsigned:0;\n\
              \tfield:unsigned long args[6];\toffset:24;\tsize:48;\tsigned:0;\n",

@@ -1,11 +1,11 @@
-//! Sessions on this machine's kernel. They need root (or CAP_PERFMON and CAP_SYSLOG) and tracefs.
+//! Tracers on this machine's kernel. They need root (or CAP_PERFMON and CAP_SYSLOG) and tracefs.
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use unspin_trace::{
-    CallChain, Config, Error, Event, Frequency, INNERMOST, KernelSymbols, Losses, Payload, Processes, Record,
-    RingSize, Sample, Session, Source, Stacks, Switch, Target, Tracefs,
+    CallChain, Config, Error, Event, EventSource, Frequency, INNERMOST, KernelSymbols, Losses, Payload,
+    Processes, Record, RingSize, Sample, Stacks, Switch, Target, Tracefs, Tracer,
 };
 
 /// After this time the expected records count as missing.
@@ -16,10 +16,10 @@ fn skip(error: &Error) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {error}");
 }
 
-/// The configuration's session; none, with a line that says why, where this may not be observed.
-fn session(config: &Config) -> Option<Session> {
-    match Session::open(config) {
-        Ok(session) => Some(session),
+/// The configuration's tracer; none, with a line that says why, where this may not be observed.
+fn tracer(config: &Config) -> Option<Tracer> {
+    match Tracer::open(config) {
+        Ok(tracer) => Some(tracer),
         Err(e) => {
             skip(&e);
             None
@@ -28,7 +28,7 @@ fn session(config: &Config) -> Option<Session> {
 }
 
 fn cpu_clock(call_chain: CallChain) -> Event {
-    Event { source: Source::CpuClock(Frequency(997)), call_chain, kernel: true, user: true }
+    Event { source: EventSource::CpuClock(Frequency(997)), call_chain, kernel: true, user: true }
 }
 
 fn tracepoint(name: &str, fields: &[&str]) -> Option<Event> {
@@ -46,17 +46,17 @@ fn config(target: Target, event: Event) -> Config {
 }
 
 /// Reads until the command has ended; checks that the records come in the order of time.
-fn read_while_it_runs(session: Session, command: &mut Command) -> (Vec<Record>, Stacks, Losses, u32) {
-    read_until(session, command, |child, _| child.try_wait().unwrap().is_some())
+fn read_while_it_runs(tracer: Tracer, command: &mut Command) -> (Vec<Record>, Stacks, Losses, u32) {
+    read_until(tracer, command, |child, _| child.try_wait().unwrap().is_some())
 }
 
 /// As [`read_while_it_runs`], of a command that runs until it is killed: there have been enough records.
 fn read_enough(
-    session: Session,
+    tracer: Tracer,
     command: &mut Command,
     mut is_enough: impl FnMut(u32, &[Record]) -> bool,
 ) -> (Vec<Record>, Stacks, Losses, u32) {
-    read_until(session, command, |child, records| {
+    read_until(tracer, command, |child, records| {
         let is_over = is_enough(child.id(), records);
         if is_over {
             child.kill().unwrap();
@@ -67,11 +67,11 @@ fn read_enough(
 }
 
 fn read_until(
-    mut session: Session,
+    mut tracer: Tracer,
     command: &mut Command,
     mut is_over: impl FnMut(&mut Child, &[Record]) -> bool,
 ) -> (Vec<Record>, Stacks, Losses, u32) {
-    session.start().unwrap();
+    tracer.start().unwrap();
     let began = Instant::now();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut records = Vec::new();
@@ -81,10 +81,10 @@ fn read_until(
             let _ = child.kill();
             panic!("too few of {} records are the expected ones", records.len());
         }
-        session.read(&mut |record, _| note(&mut records, record));
+        tracer.read(&mut |record, _| note(&mut records, record));
         std::thread::sleep(Duration::from_millis(5));
     }
-    let (stacks, losses) = session.finish(&mut |record, _| note(&mut records, record));
+    let (stacks, losses) = tracer.finish(&mut |record, _| note(&mut records, record));
     assert!(records.is_sorted_by_key(|record| record.time));
     (records, stacks, losses, child.id())
 }
@@ -101,12 +101,12 @@ const BUSY: &str = "while :; do n=0; while [ $n -lt 9000 ]; do n=$((n+1)); done;
 
 #[test]
 fn command_is_observed_from_its_start_with_its_children() {
-    let Some(session) = session(&config(Target::Children, cpu_clock(CallChain::Both))) else { return };
+    let Some(tracer) = tracer(&config(Target::Children, cpu_clock(CallChain::Both))) else { return };
     let has_children = |child: u32, records: &[Record]| {
         records.iter().any(|record| record.payload == Payload::Fork { parent: child })
     };
     let (records, stacks, _, child) =
-        read_enough(session, Command::new("sh").args(["-c", BUSY]), |child, records| {
+        read_enough(tracer, Command::new("sh").args(["-c", BUSY]), |child, records| {
             has_children(child, records)
                 && samples(records).count() > 5
                 && samples(records).any(|(_, sample)| !sample.in_kernel)
@@ -127,9 +127,9 @@ fn command_is_observed_from_its_start_with_its_children() {
 fn running_process_is_observed_with_children_that_it_gets() {
     let mut target =
         Command::new("sh").args(["-c", "while :; do /bin/true; done"]).stdout(Stdio::null()).spawn().unwrap();
-    let opened = session(&config(Target::Tree(target.id()), cpu_clock(CallChain::Kernel)));
-    if let Some(session) = opened {
-        let (records, ..) = read_enough(session, Command::new("sleep").arg("10000"), |_, records| {
+    let opened = tracer(&config(Target::Tree(target.id()), cpu_clock(CallChain::Kernel)));
+    if let Some(tracer) = opened {
+        let (records, ..) = read_enough(tracer, Command::new("sleep").arg("10000"), |_, records| {
             records.iter().any(|record| record.payload == Payload::Fork { parent: target.id() })
                 && samples(records).any(|(record, _)| record.pid != target.id())
         });
@@ -144,8 +144,8 @@ fn running_process_is_observed_with_children_that_it_gets() {
 #[test]
 fn short_processes_of_a_command_are_sampled() {
     let forks = "while :; do (:); done";
-    let Some(session) = session(&config(Target::Started, cpu_clock(CallChain::None))) else { return };
-    let (records, ..) = read_enough(session, Command::new("sh").args(["-c", forks]), |child, records| {
+    let Some(tracer) = tracer(&config(Target::Started, cpu_clock(CallChain::None))) else { return };
+    let (records, ..) = read_enough(tracer, Command::new("sh").args(["-c", forks]), |child, records| {
         samples(records).filter(|(record, _)| record.pid != child).count() > 10
     });
     assert!(samples(&records).all(|(record, _)| record.pid != std::process::id() && record.pid != 0));
@@ -161,10 +161,10 @@ fn children_are_observed_without_records_of_names_and_mappings() {
         .spawn()
         .unwrap();
     let config = Config { processes: false, ..config(Target::Tree(target.id()), cpu_clock(CallChain::None)) };
-    if let Some(session) = session(&config) {
-        // The session is open before the target's first child.
+    if let Some(tracer) = tracer(&config) {
+        // The tracer is open before the target's first child.
         let mut go = target.stdin.take();
-        read_enough(session, Command::new("sleep").arg("10000"), |_, records| {
+        read_enough(tracer, Command::new("sleep").arg("10000"), |_, records| {
             if let Some(mut input) = go.take() {
                 input.write_all(b"\n").unwrap();
             }
@@ -180,11 +180,11 @@ fn children_are_observed_without_records_of_names_and_mappings() {
 fn innermost_frames_of_a_stack_are_recorded() {
     let Some(mut event) = tracepoint("kmem:mm_page_alloc", &["order"]) else { return };
     event.call_chain = CallChain::KernelInnermost;
-    let Some(session) = session(&config(Target::System, event)) else { return };
+    let Some(tracer) = tracer(&config(Target::System, event)) else { return };
     // Other processes of the system may fill the rings: some command's records are read.
     let execs = "while :; do /bin/true; done";
     let (records, stacks, ..) =
-        read_enough(session, Command::new("sh").args(["-c", execs]), |child, records| {
+        read_enough(tracer, Command::new("sh").args(["-c", execs]), |child, records| {
             let is_of_child = |record: &Record| record.payload == Payload::Fork { parent: child };
             records.iter().filter(|record| is_of_child(record)).count() > 5
         });
@@ -197,8 +197,8 @@ fn fields_of_tracepoints_are_read() {
     let Some(event) = tracepoint("sched:sched_process_exit", &["pid", "prio"]) else { return };
     // Large enough that what other tests do does not fill it.
     let config = Config { ring: RingSize::AtMost(1 << 24), ..config(Target::System, event) };
-    let Some(session) = session(&config) else { return };
-    let (records, _, _, child) = read_while_it_runs(session, &mut Command::new("true"));
+    let Some(tracer) = tracer(&config) else { return };
+    let (records, _, _, child) = read_while_it_runs(tracer, &mut Command::new("true"));
     let (record, sample) =
         samples(&records).find(|(record, _)| record.pid == child).expect("the command has exited");
     assert_eq!(sample.values[0], u64::from(child));
@@ -211,14 +211,14 @@ fn fields_of_tracepoints_are_read() {
 fn records_that_do_not_fit_are_counted() {
     let Some(event) = tracepoint("raw_syscalls:sys_enter", &["id", "args[1]"]) else { return };
     let config = Config { ring: RingSize::Exactly(4096), ..config(Target::Children, event) };
-    let Some(session) = session(&config) else { return };
+    let Some(tracer) = tracer(&config) else { return };
     let status = Command::new("dd")
         .args(["if=/dev/zero", "of=/dev/null", "bs=1", "count=5000"])
         .stderr(Stdio::null())
         .status();
     assert!(status.unwrap().success());
     let mut kept = 0;
-    let (_, losses) = session.finish(&mut |_, _| kept += 1);
+    let (_, losses) = tracer.finish(&mut |_, _| kept += 1);
     assert!(losses.records > 9000 && kept > 0, "{losses:?}, {kept} kept");
 }
 
@@ -240,10 +240,10 @@ fn samples_of_a_system_call_storm_have_names() {
     };
     assert!(symbols.code_bytes() > 1 << 20);
     let text = kernel_text().expect("both ends are listed where symbols are");
-    let Some(session) = session(&config(Target::Children, cpu_clock(CallChain::None))) else { return };
+    let Some(tracer) = tracer(&config(Target::Children, cpu_clock(CallChain::None))) else { return };
     let of_text = |sample: &Sample| sample.in_kernel && text.contains(&sample.ip);
     let storm = ["if=/dev/zero", "of=/dev/null", "bs=1"];
-    let (records, ..) = read_enough(session, Command::new("dd").args(storm), |_, records| {
+    let (records, ..) = read_enough(tracer, Command::new("dd").args(storm), |_, records| {
         samples(records).filter(|(_, sample)| of_text(sample)).count() > 10
     });
     for (_, sample) in samples(&records).filter(|(_, sample)| of_text(sample)) {
@@ -253,7 +253,7 @@ fn samples_of_a_system_call_storm_have_names() {
 
 #[test]
 fn process_that_does_not_exist_is_named() {
-    let error = Session::open(&config(Target::Tree(u32::MAX), cpu_clock(CallChain::None))).err().unwrap();
+    let error = Tracer::open(&config(Target::Tree(u32::MAX), cpu_clock(CallChain::None))).err().unwrap();
     assert!(error.to_string().starts_with(&format!("there is no process {}", u32::MAX)), "{error}");
 }
 
@@ -262,7 +262,7 @@ fn ring_that_no_address_space_holds_is_explained() {
     let event = cpu_clock(CallChain::None);
     for bytes in [1 << 62, 1 << 63] {
         let ring = RingSize::Exactly(bytes);
-        let error = Session::open(&Config { ring, ..config(Target::System, event.clone()) }).err().unwrap();
+        let error = Tracer::open(&Config { ring, ..config(Target::System, event.clone()) }).err().unwrap();
         let text = error.to_string();
         assert!(text.contains("--buffer") || text.contains("kernel.perf_event_paranoid"), "{text}");
     }
@@ -270,8 +270,8 @@ fn ring_that_no_address_space_holds_is_explained() {
 
 #[test]
 fn too_many_samples_a_second_name_the_setting() {
-    let event = Event { source: Source::CpuClock(Frequency(1 << 40)), ..cpu_clock(CallChain::None) };
-    let error = Session::open(&config(Target::System, event)).err().unwrap().to_string();
+    let event = Event { source: EventSource::CpuClock(Frequency(1 << 40)), ..cpu_clock(CallChain::None) };
+    let error = Tracer::open(&config(Target::System, event)).err().unwrap().to_string();
     assert!(error.contains("kernel.perf_event_max_sample_rate"), "{error}");
 }
 
@@ -282,10 +282,10 @@ fn context_switches_of_a_command_are_recorded_in_both_directions() {
         let (records, child) = loop {
             let ring = RingSize::AtMost(1 << 24);
             let config = Config { ring, ..config(target, Event::context_switches()) };
-            let Some(session) = session(&config) else { return };
+            let Some(tracer) = tracer(&config) else { return };
             let command = &mut Command::new("sh");
             let (records, _, losses, child) =
-                read_while_it_runs(session, command.args(["-c", "sleep 0.03; sleep 0.03; sleep 0.03"]));
+                read_while_it_runs(tracer, command.args(["-c", "sleep 0.03; sleep 0.03; sleep 0.03"]));
             // The switches of a busy system may fill the rings, and nothing is known about those that got lost.
             if losses == Losses::default() {
                 break (records, child);

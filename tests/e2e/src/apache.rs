@@ -1,6 +1,6 @@
 //! Apache's HTTP server, whose processes take turns to accept connections under a System V semaphore.
 
-use crate::{Outcome, Place, Process, Run, Running, find_tool, is_root};
+use crate::{Outcome, Process, Run, Running, Workspace, find_tool, is_root};
 use std::fs::Permissions;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -28,16 +28,16 @@ impl Apache {
     ///
     /// # Panics
     /// If it ends instead of serving.
-    pub fn start(place: &Place, with: impl FnOnce(Run) -> Run) -> Apache {
+    pub fn start(workspace: &Workspace, with: impl FnOnce(Run) -> Run) -> Apache {
         let program = Apache::program().expect("the caller has seen it");
-        let pages = place.path().join("pages");
-        std::fs::create_dir_all(&pages).expect("the place takes files");
-        std::fs::write(pages.join("page"), page()).expect("the place takes files");
-        std::fs::set_permissions(place.path(), Permissions::from_mode(0o755)).expect("it is ours");
+        let pages = workspace.path().join("pages");
+        std::fs::create_dir_all(&pages).expect("the workspace takes files");
+        std::fs::write(pages.join("page"), page()).expect("the workspace takes files");
+        std::fs::set_permissions(workspace.path(), Permissions::from_mode(0o755)).expect("it is ours");
         let ports = [(); 2].map(|()| crate::free_port());
-        let configuration = place.path().join("apache.conf");
-        std::fs::write(&configuration, configure(place, ports)).expect("the place takes files");
-        let run = place.run(program).args(["-DFOREGROUND", "-f"]).args([&configuration]);
+        let configuration = workspace.path().join("apache.conf");
+        std::fs::write(&configuration, configure(workspace, ports)).expect("the workspace takes files");
+        let run = workspace.run(program).args(["-DFOREGROUND", "-f"]).args([&configuration]);
         let mut server = with(run).start();
         if !server.await_stderr("resuming normal operations") {
             panic!("{}", server.output());
@@ -111,8 +111,8 @@ fn page() -> Vec<u8> {
 const MODULES: &str = "/usr/lib/apache2/modules";
 
 /// Two listeners, since with one the processes need not take turns.
-fn configure(place: &Place, [first, second]: [u16; 2]) -> String {
-    let root = place.path().display();
+fn configure(workspace: &Workspace, [first, second]: [u16; 2]) -> String {
+    let root = workspace.path().display();
     // Only root can change its user.
     let user = if is_root() { "User nobody\nGroup nogroup" } else { "" };
     format!(

@@ -16,7 +16,6 @@ mod memcache;
 mod namespace;
 mod oracle;
 mod outcome;
-mod place;
 mod ports;
 mod postgres;
 mod preload;
@@ -31,14 +30,14 @@ mod tools;
 mod user;
 mod waits;
 mod workshop;
+mod workspace;
 mod world;
 
 pub use compiler::{Program, build, build_library, compile, copy_program};
 pub use eventually::eventually;
 pub use memcache::Memcache;
-pub use namespace::own_ipc_namespace;
+pub use namespace::enter_ipc_namespace;
 pub use outcome::{Outcome, assert_same};
-pub use place::Place;
 pub use ports::free_port;
 pub use postgres::Postgres;
 pub use preload::{has_landing_pads, library as preload, profile_folder};
@@ -50,8 +49,9 @@ pub use target::target_directory;
 pub use tier::size;
 pub use tools::{find_tool, is_root, shared_library, skip};
 pub use user::User;
-pub use waits::{WAKE_UP_NS, Waits};
+pub use waits::{WAKE_UP_NS, WaitMode};
 pub use workshop::Workshop;
+pub use workspace::Workspace;
 pub use world::World;
 
 use unspin_locks::LockKind;
@@ -78,7 +78,7 @@ pub fn conforms(source: &str, args: &[&str]) {
 /// Runs a program of `c/` bare, behind the preload, and metered at each level, and demands of each what it does bare.
 pub fn survives_the_meter(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
-    let bare = is_the_same_metered(source, |world| Run::new(program.path(), world).args(args));
+    let bare = assert_same_metered(source, |world| Run::new(program.path(), world).args(args));
     assert!(bare.status.success(), "{source} fails without a meter:\n{bare}");
 }
 
@@ -99,22 +99,23 @@ pub fn survives_replacement(source: &str, args: &[&str], kinds: &[LockKind]) {
 }
 
 /// Runs a program of `c/` bare and behind the preload with each way to wait, and demands of each what it does bare. Only the nightly
-/// tier has [`Waits::Poll`], which takes some of the paths of the other two, as chance decides.
+/// tier has [`WaitMode::Poll`], which takes some of the paths of the other two, as chance decides.
 pub fn survives_polling(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
     let run = |world| Run::new(program.path(), world).args(args);
     let bare = oracle::bare(run(World::Bare));
     assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{}", *bare);
-    for waits in Waits::ALL {
-        if waits == Waits::Poll && size(true, false) {
+    for waits in WaitMode::ALL {
+        if waits == WaitMode::Poll && size(true, false) {
             continue;
         }
         assert_same(source, waits, &bare, &run(World::Kernel).waits(waits).output());
     }
 }
 
-/// The same for any program: `run` prepares it and its environment for a world. Returns the outcome of the bare run.
-pub fn is_the_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
+/// Asserts that any program answers the same with and without the meter: `run` prepares it and its environment for a
+/// world. Returns the outcome of the bare run.
+pub fn assert_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
     let bare = run(World::Bare).output();
     assert!(!bare.stdout.is_empty(), "{name} prints nothing: it tests nothing\n{bare}");
     assert_same(name, "unmetered", &bare, &run(World::Kernel).output());

@@ -1,6 +1,6 @@
 //! PostgreSQL, with all of its shared memory in System V segments.
 
-use crate::{Outcome, Place, Run, Running, find_tool};
+use crate::{Outcome, Run, Running, Workspace, find_tool};
 use std::path::{Path, PathBuf};
 
 /// What is added to the configuration that `initdb` writes.
@@ -19,11 +19,11 @@ parallel_setup_cost = 0
 parallel_tuple_cost = 0
 ";
 
-/// A database cluster in a place. Its server does not run yet.
+/// A database cluster in a workspace. Its server does not run yet.
 #[derive(Debug)]
 pub struct Postgres<'a> {
     programs: PathBuf,
-    place: &'a Place,
+    workspace: &'a Workspace,
 }
 
 impl<'a> Postgres<'a> {
@@ -42,12 +42,12 @@ impl<'a> Postgres<'a> {
     ///
     /// # Panics
     /// If `initdb` fails.
-    pub fn create(programs: &Path, place: &'a Place) -> Postgres<'a> {
-        let postgres = Postgres { programs: programs.to_owned(), place };
+    pub fn create(programs: &Path, workspace: &'a Workspace) -> Postgres<'a> {
+        let postgres = Postgres { programs: programs.to_owned(), workspace };
         let args = ["--no-sync", "--auth=trust", "--username=tester", "--pgdata=data"];
         let outcome = postgres.run("initdb").args(args).output();
         assert!(outcome.is_clean(), "{outcome}");
-        let path = place.path().join("data/postgresql.conf");
+        let path = workspace.path().join("data/postgresql.conf");
         let written = std::fs::read_to_string(&path).expect("initdb writes it");
         std::fs::write(&path, written + CONFIGURATION).expect("root, or who ran initdb, may write it");
         postgres
@@ -66,9 +66,9 @@ impl<'a> Postgres<'a> {
         }
     }
 
-    /// One of PostgreSQL's programs, at its place.
+    /// One of PostgreSQL's programs, at its workspace.
     pub fn run(&self, program: &str) -> Run {
-        self.place.run(self.programs.join(program)).env("PGTZ", "UTC")
+        self.workspace.run(self.programs.join(program)).env("PGTZ", "UTC")
     }
 
     /// One that is a client of the server.
@@ -94,6 +94,6 @@ impl<'a> Postgres<'a> {
     }
 
     fn sockets(&self) -> String {
-        self.place.path().to_str().expect("a temporary directory has a plain name").to_owned()
+        self.workspace.path().to_str().expect("a temporary directory has a plain name").to_owned()
     }
 }

@@ -21,9 +21,9 @@ pub fn library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         finish(&match std::env::var(CHOICE).as_deref() {
-            Ok("embedded") => embedded(),
+            Ok("embedded") => build_embedded(),
             Ok(other) => panic!("{CHOICE} is {other}: unset it, or set it to embedded"),
-            Err(_) => checked(),
+            Err(_) => build_checked(),
         })
     })
 }
@@ -48,7 +48,7 @@ pub fn has_landing_pads() -> bool {
 }
 
 /// The library in the profile of this test program. Cargo releases its lock while tests run, and builds only what has changed.
-fn checked() -> PathBuf {
+fn build_checked() -> PathBuf {
     let folder = target_directory().join(profile_folder());
     let profile = if profile_folder() == "debug" { "dev".to_owned() } else { profile_folder() };
     build(cargo().arg("--profile").arg(profile).arg("--target-dir").arg(target_directory()));
@@ -66,7 +66,7 @@ pub fn profile_folder() -> String {
 }
 
 /// The library as the build script of `unspin` builds it; nothing is built twice.
-fn embedded() -> PathBuf {
+fn build_embedded() -> PathBuf {
     let target = target_directory().join("embedded");
     build(
         cargo()

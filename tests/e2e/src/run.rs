@@ -1,6 +1,6 @@
 //! Running a program in a world of its own.
 
-use crate::{Outcome, Recorder, Running, User, Waits, World, preload};
+use crate::{Outcome, Recorder, Running, User, WaitMode, World, preload};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -70,7 +70,7 @@ impl Run {
 
     /// Lets another user run the program.
     pub fn user(mut self, user: User) -> Run {
-        user.runs(&mut self.command);
+        user.apply_to(&mut self.command);
         self.user = Some(user);
         self
     }
@@ -89,7 +89,7 @@ impl Run {
     }
 
     /// Says what the program's threads do before they sleep.
-    pub fn waits(self, waits: Waits) -> Run {
+    pub fn waits(self, waits: WaitMode) -> Run {
         let path = self.directory.path().join("plan");
         std::fs::write(&path, waits.plan()).expect("the scratch directory takes a file");
         self.env("UNSPIN_PLAN", path)
@@ -127,7 +127,7 @@ impl Run {
         let path = |name: &str| self.directory.path().join(name);
         std::fs::write(path("stdin"), &self.input).expect("the scratch directory takes a file");
         let file = |name: &str| File::create(path(name)).expect("the scratch directory takes a file");
-        // Files, not pipes: a child that outlives the program must not keep us.
+        // Files, not pipes: a pipe would stay open as long as a child that outlives the program.
         self.command
             .stdin(Stdio::from(File::open(path("stdin")).expect("it was just written")))
             .stdout(file("stdout"))
@@ -142,7 +142,7 @@ impl Run {
     fn library(&self) -> PathBuf {
         let Some(user) = self.user else { return preload().to_owned() };
         let directory = self.directory.path();
-        user.owns(directory).expect("who changes the user gives away what he likes");
+        user.give_file(directory).expect("root may give a folder to any user");
         let copy = directory.join("libunspin_preload.so");
         std::fs::copy(preload(), &copy).expect("the scratch directory takes a file");
         copy

@@ -27,7 +27,7 @@ impl User {
     }
 
     /// Lets the command run as this user, with no other group.
-    pub fn runs(self, command: &mut Command) {
+    pub fn apply_to(self, command: &mut Command) {
         command.uid(self.uid).gid(self.gid);
     }
 
@@ -35,7 +35,7 @@ impl User {
     ///
     /// # Errors
     /// If there is no such file.
-    pub fn owns(self, path: &Path) -> io::Result<()> {
+    pub fn give_file(self, path: &Path) -> io::Result<()> {
         chown(path, Some(self.uid), Some(self.gid))
     }
 }

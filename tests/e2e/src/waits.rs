@@ -7,7 +7,7 @@ pub const WAKE_UP_NS: u64 = 50_000;
 
 /// How the threads of a program wait behind the preload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Waits {
+pub enum WaitMode {
     /// They sleep at once: the control, which passes through the same hooks.
     System,
     /// They poll first, where the policy says that it pays.
@@ -16,27 +16,27 @@ pub enum Waits {
     Forced,
 }
 
-impl Waits {
+impl WaitMode {
     /// All of them.
-    pub const ALL: [Waits; 3] = [Waits::System, Waits::Poll, Waits::Forced];
+    pub const ALL: [WaitMode; 3] = [WaitMode::System, WaitMode::Poll, WaitMode::Forced];
 
     /// The text that `UNSPIN_PLAN` names.
     pub fn plan(self) -> String {
         let lines = match self {
-            Waits::System => "waits\tsystem\n",
-            Waits::Poll => "waits\tpoll\n",
-            Waits::Forced => "waits\tpoll\nforce\tpolls\n",
+            WaitMode::System => "waits\tsystem\n",
+            WaitMode::Poll => "waits\tpoll\n",
+            WaitMode::Forced => "waits\tpoll\nforce\tpolls\n",
         };
         format!("unspin plan 2\nwakeup\t{WAKE_UP_NS}\n{lines}")
     }
 }
 
-impl fmt::Display for Waits {
+impl fmt::Display for WaitMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Waits::System => "waits system",
-            Waits::Poll => "waits poll",
-            Waits::Forced => "waits poll, forced",
+            WaitMode::System => "waits system",
+            WaitMode::Poll => "waits poll",
+            WaitMode::Forced => "waits poll, forced",
         })
     }
 }

@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_micros(50);
 #[repr(align(128))]
 struct Part(AtomicU64);
 
-/// See the module documentation.
+/// Counts the tasks of a round down, and wakes the main task at zero.
 pub struct Countdown {
     tasks: u64,
     ended: [Part; PARTS],

@@ -14,9 +14,9 @@ const LOAD: f64 = 0.8;
 const SEED: u64 = 7;
 
 /// The waits of all tasks, in nanoseconds, sorted.
-pub struct Waits(Vec<u64>);
+pub struct TaskWaits(Vec<u64>);
 
-impl Waits {
+impl TaskWaits {
     /// The wait that this share of tasks did not exceed.
     pub fn percentile_us(&self, share: f64) -> f64 {
         let at = ((self.0.len() as f64 * share) as usize).min(self.0.len() - 1);
@@ -25,7 +25,7 @@ impl Waits {
 }
 
 /// Starts tasks at random times (a Poisson process), from a thread that is no worker.
-pub fn waits<R: Runtime>(runtime: &R, workers: usize, tasks: u64) -> Waits {
+pub fn waits<R: Runtime>(runtime: &R, workers: usize, tasks: u64) -> TaskWaits {
     let waits: Arc<[AtomicU64]> = (0..tasks).map(|_| AtomicU64::new(0)).collect();
     let countdown = Countdown::new(tasks);
     let mean_gap = WORK.as_secs_f64() / (LOAD * workers as f64);
@@ -51,7 +51,7 @@ pub fn waits<R: Runtime>(runtime: &R, workers: usize, tasks: u64) -> Waits {
     // Relaxed: as above.
     let mut all: Vec<u64> = waits.iter().map(|wait| wait.load(Relaxed)).collect();
     all.sort_unstable();
-    Waits(all)
+    TaskWaits(all)
 }
 
 /// Sleeps: a generator that spins would take a worker's CPU. It may be late; the wait is counted from the start.

@@ -12,7 +12,7 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(50);
 /// A program that has ended well.
 #[derive(Debug)]
 pub struct Done {
-    /// Its standard output.
+    /// The child's standard output.
     pub text: String,
     /// CPU time of it and of its children, in seconds.
     pub cpu_s: f64,
@@ -21,10 +21,10 @@ pub struct Done {
 }
 
 /// Runs it to its end. What it prints goes to a file instead of a pipe, so that nothing here waits but for the end.
-pub fn done(command: &mut Command) -> Result<Done, String> {
+pub fn run_with_output(command: &mut Command) -> Result<Done, String> {
     let mut said = tempfile::tempfile().map_err(|e| format!("no scratch file: {e}"))?;
     let clone = said.try_clone().map_err(|e| format!("a scratch file: {e}"))?;
-    let done = ended(command.stdout(clone))?;
+    let done = run_to_end(command.stdout(clone))?;
     let mut text = String::new();
     let read = std::io::Seek::rewind(&mut said).and_then(|()| said.read_to_string(&mut text));
     read.map_err(|e| format!("what {:?} printed: {e}", command.get_program()))?;
@@ -32,7 +32,7 @@ pub fn done(command: &mut Command) -> Result<Done, String> {
 }
 
 /// Runs it to its end, without its output.
-fn ended(command: &mut Command) -> Result<Done, String> {
+fn run_to_end(command: &mut Command) -> Result<Done, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let started = Instant::now();
     let mut running = command.stdin(Stdio::null()).spawn().map_err(|e| format!("{name}: {e}"))?;
@@ -50,7 +50,7 @@ fn ended(command: &mut Command) -> Result<Done, String> {
 
 /// The one number that a program prints.
 pub fn one_figure(command: &mut Command) -> Result<f64, String> {
-    let done = done(command)?;
+    let done = run_with_output(command)?;
     number(&done.text)
 }
 
@@ -61,7 +61,7 @@ pub fn number(text: &str) -> Result<f64, String> {
 
 /// A program that prints units a second of the `ms` that it measures. Its CPU time is all of it, the start included.
 pub fn own_clock(command: &mut Command, ms: u64) -> Result<Figures, String> {
-    let done = done(command)?;
+    let done = run_with_output(command)?;
     let per_second = number(&done.text)?;
     let units = per_second * ms as f64 / 1e3;
     Ok(Figures::Rate { per_second, cpu_us: 1e6 * done.cpu_s / units })
@@ -69,7 +69,7 @@ pub fn own_clock(command: &mut Command, ms: u64) -> Result<Figures, String> {
 
 /// A program that is one unit of work. Its output goes nowhere.
 pub fn whole(command: &mut Command) -> Result<Figures, String> {
-    let done = ended(command.stdout(Stdio::null()))?;
+    let done = run_to_end(command.stdout(Stdio::null()))?;
     Ok(Figures::Rate { per_second: 1.0 / done.wall_s, cpu_us: 1e6 * done.cpu_s })
 }
 
@@ -93,7 +93,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Its pid.
+    /// The child's pid.
     pub fn pid(&self) -> u32 {
         self.0.as_ref().map_or(0, Child::id)
     }

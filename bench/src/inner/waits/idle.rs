@@ -19,7 +19,7 @@ pub fn redis(ms: u64) -> Result<Figures, String> {
 
 /// A PostgreSQL with its helpers.
 pub fn postgres(cluster: &Cluster<'_>, ms: u64) -> Result<Figures, String> {
-    cluster.served(|| percent(cluster.pid().ok_or("PostgreSQL has no pid")?, ms))
+    cluster.serve_while(|| percent(cluster.pid().ok_or("PostgreSQL has no pid")?, ms))
 }
 
 /// A server of HTTP.

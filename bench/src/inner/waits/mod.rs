@@ -15,7 +15,7 @@ use unspin_sys::sched;
 
 /// The programs.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Program {
+pub enum WaitProgram {
     /// Two threads, a mutex and two conditions
     Condition,
     /// Two threads, two semaphores
@@ -99,10 +99,10 @@ impl fmt::Display for Figures {
     }
 }
 
-impl Program {
+impl WaitProgram {
     /// Whether it refuses to be run by root.
     pub fn needs_test_user(self) -> bool {
-        use Program::{IdlePostgres, PgbenchEight, PgbenchFour, PgbenchOne, PgbenchTwo};
+        use WaitProgram::{IdlePostgres, PgbenchEight, PgbenchFour, PgbenchOne, PgbenchTwo};
         matches!(self, PgbenchOne | PgbenchTwo | PgbenchFour | PgbenchEight | IdlePostgres)
     }
 
@@ -113,36 +113,36 @@ impl Program {
             Some(format!("{name} is not installed: apt-get install {package}"))
         };
         match self {
-            Program::Node | Program::IdleNode => lacking(&[("node", "nodejs")]),
-            Program::RedisOne | Program::RedisFifty => {
+            WaitProgram::Node | WaitProgram::IdleNode => lacking(&[("node", "nodejs")]),
+            WaitProgram::RedisOne | WaitProgram::RedisFifty => {
                 lacking(&[("redis-server", "redis-server"), ("redis-benchmark", "redis-tools")])
             }
-            Program::IdleRedis => lacking(&[("redis-server", "redis-server")]),
-            Program::Memcached => lacking(&[("memcached", "memcached"), ("python3", "python3")]),
-            Program::PythonQueue => lacking(&[("python3", "python3")]),
-            Program::RubyQueue => lacking(&[("ruby", "ruby")]),
-            Program::JavaSynchronous | Program::JavaLinked => {
+            WaitProgram::IdleRedis => lacking(&[("redis-server", "redis-server")]),
+            WaitProgram::Memcached => lacking(&[("memcached", "memcached"), ("python3", "python3")]),
+            WaitProgram::PythonQueue => lacking(&[("python3", "python3")]),
+            WaitProgram::RubyQueue => lacking(&[("ruby", "ruby")]),
+            WaitProgram::JavaSynchronous | WaitProgram::JavaLinked => {
                 lacking(&[("java", "default-jre-headless"), ("javac", "default-jdk-headless")])
             }
-            Program::Hackbench => lacking(&[("hackbench", "rt-tests")]),
-            Program::Pigz => lacking(&[("pigz", "pigz")]),
-            Program::Ffmpeg => lacking(&[("ffmpeg", "ffmpeg")]),
-            Program::Make => lacking(&[("make", "make"), ("cc", "gcc")]),
-            Program::PgbenchOne
-            | Program::PgbenchTwo
-            | Program::PgbenchFour
-            | Program::PgbenchEight
-            | Program::IdlePostgres => super::postgres_commands()
+            WaitProgram::Hackbench => lacking(&[("hackbench", "rt-tests")]),
+            WaitProgram::Pigz => lacking(&[("pigz", "pigz")]),
+            WaitProgram::Ffmpeg => lacking(&[("ffmpeg", "ffmpeg")]),
+            WaitProgram::Make => lacking(&[("make", "make"), ("cc", "gcc")]),
+            WaitProgram::PgbenchOne
+            | WaitProgram::PgbenchTwo
+            | WaitProgram::PgbenchFour
+            | WaitProgram::PgbenchEight
+            | WaitProgram::IdlePostgres => super::postgres_commands()
                 .is_none()
                 .then(|| "PostgreSQL is not installed: apt-get install postgresql".to_owned()),
-            Program::Mpsc | Program::Condvar => None,
+            WaitProgram::Mpsc | WaitProgram::Condvar => None,
             _ => lacking(&[("cc", "gcc")]),
         }
     }
 }
 
 /// Runs it for roughly `ms`. `kit` holds what it needs; PostgreSQL's cluster is below it.
-pub fn run(program: Program, ms: u64, kit: &Path) -> Result<Figures, String> {
+pub fn run(program: WaitProgram, ms: u64, kit: &Path) -> Result<Figures, String> {
     let cluster = Cluster::at(kit);
     let own_clock = |command: &mut Command| children::own_clock(command.arg(ms.to_string()), ms);
     let one = |what: &str| {
@@ -152,42 +152,42 @@ pub fn run(program: Program, ms: u64, kit: &Path) -> Result<Figures, String> {
     let of_c = |what: &str| own_clock(Command::new(kit.join("waits")).arg(what));
     let threads = sched::affinity_count().to_string();
     match program {
-        Program::Condition => of_c("condition"),
-        Program::Semaphore => of_c("semaphore"),
-        Program::Barrier => of_c("barrier"),
-        Program::Periodic => one("periodic"),
-        Program::ReadReady => one("read"),
-        Program::EpollReady => one("epoll"),
-        Program::SemaphoreFree => one("free"),
-        Program::Node => own_clock(Command::new("node").arg(kit.join("messages.js"))),
-        Program::PythonQueue => own_clock(Command::new(python()).arg(kit.join("queues.py"))),
-        Program::RubyQueue => own_clock(Command::new("ruby").arg(kit.join("queues.rb"))),
-        Program::JavaSynchronous => own_clock(&mut java(kit, "synchronous")),
-        Program::JavaLinked => own_clock(&mut java(kit, "linked")),
-        Program::Mpsc => Ok(rust::by_channel(ms)),
-        Program::Condvar => Ok(rust::by_condvar(ms)),
-        Program::RedisOne => servers::redis(1, 20 * ms),
-        Program::RedisFifty => servers::redis(50, 100 * ms),
-        Program::Memcached => servers::memcached(kit, ms),
-        Program::PgbenchOne => servers::pgbench(&cluster, 1, ms),
-        Program::PgbenchTwo => servers::pgbench(&cluster, 2, ms),
-        Program::PgbenchFour => servers::pgbench(&cluster, 4, ms),
-        Program::PgbenchEight => servers::pgbench(&cluster, 8, ms),
-        Program::Crowded => {
+        WaitProgram::Condition => of_c("condition"),
+        WaitProgram::Semaphore => of_c("semaphore"),
+        WaitProgram::Barrier => of_c("barrier"),
+        WaitProgram::Periodic => one("periodic"),
+        WaitProgram::ReadReady => one("read"),
+        WaitProgram::EpollReady => one("epoll"),
+        WaitProgram::SemaphoreFree => one("free"),
+        WaitProgram::Node => own_clock(Command::new("node").arg(kit.join("messages.js"))),
+        WaitProgram::PythonQueue => own_clock(Command::new(python()).arg(kit.join("queues.py"))),
+        WaitProgram::RubyQueue => own_clock(Command::new("ruby").arg(kit.join("queues.rb"))),
+        WaitProgram::JavaSynchronous => own_clock(&mut java(kit, "synchronous")),
+        WaitProgram::JavaLinked => own_clock(&mut java(kit, "linked")),
+        WaitProgram::Mpsc => Ok(rust::by_channel(ms)),
+        WaitProgram::Condvar => Ok(rust::by_condvar(ms)),
+        WaitProgram::RedisOne => servers::redis(1, 20 * ms),
+        WaitProgram::RedisFifty => servers::redis(50, 100 * ms),
+        WaitProgram::Memcached => servers::memcached(kit, ms),
+        WaitProgram::PgbenchOne => servers::pgbench(&cluster, 1, ms),
+        WaitProgram::PgbenchTwo => servers::pgbench(&cluster, 2, ms),
+        WaitProgram::PgbenchFour => servers::pgbench(&cluster, 4, ms),
+        WaitProgram::PgbenchEight => servers::pgbench(&cluster, 8, ms),
+        WaitProgram::Crowded => {
             children::own_clock(Command::new(kit.join("crowded")).args(["4", "5", &ms.to_string()]), ms)
         }
-        Program::Hackbench => {
+        WaitProgram::Hackbench => {
             let loops = ms.to_string();
             children::whole(Command::new("hackbench").args(["-g", "4", "-l", &loops]))
         }
-        Program::Pigz => {
+        WaitProgram::Pigz => {
             children::whole(Command::new("pigz").args(["-k", "-c", "-p", &threads]).arg(kit.join("text")))
         }
-        Program::Ffmpeg => children::whole(&mut ffmpeg(ms)),
-        Program::Make => children::whole(&mut make(kit)?),
-        Program::IdleRedis => idle::redis(ms),
-        Program::IdlePostgres => idle::postgres(&cluster, ms),
-        Program::IdleNode => idle::node(kit, ms),
+        WaitProgram::Ffmpeg => children::whole(&mut ffmpeg(ms)),
+        WaitProgram::Make => children::whole(&mut make(kit)?),
+        WaitProgram::IdleRedis => idle::redis(ms),
+        WaitProgram::IdlePostgres => idle::postgres(&cluster, ms),
+        WaitProgram::IdleNode => idle::node(kit, ms),
     }
 }
 

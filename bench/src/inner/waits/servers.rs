@@ -1,6 +1,6 @@
 //! A server and its client.
 
-use super::children::{Server, done, number};
+use super::children::{Server, number, run_with_output};
 use super::{Cluster, Figures, idle, python};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -33,7 +33,7 @@ pub fn redis(clients: u32, requests: u64) -> Result<Figures, String> {
     let mut command = Command::new("redis-benchmark");
     command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-t", "get", "--csv"]);
     command.args(["-c", &clients.to_string(), "-n", &requests.to_string()]);
-    let client = done(&mut command)?;
+    let client = run_with_output(&mut command)?;
     let cpu_s = client.cpu_s + server.stop();
     let per_second = csv_rate(&client.text).ok_or_else(|| format!("redis-benchmark: {:?}", client.text))?;
     Ok(Figures::Rate { per_second, cpu_us: 1e6 * cpu_s / requests as f64 })
@@ -54,7 +54,7 @@ pub fn memcached(kit: &Path, ms: u64) -> Result<Figures, String> {
     command.args(["-u", "root", "-s"]).arg(&socket).stderr(Stdio::null());
     let server = Server::start(&mut command, || UnixStream::connect(&socket).is_ok())?;
     let mut client = Command::new(python());
-    let client = done(client.arg(kit.join("memcached.py")).arg(&socket).arg(ms.to_string()))?;
+    let client = run_with_output(client.arg(kit.join("memcached.py")).arg(&socket).arg(ms.to_string()))?;
     let cpu_s = client.cpu_s + server.stop();
     let per_second = number(&client.text)?;
     Ok(Figures::Rate { per_second, cpu_us: 1e6 * cpu_s / (per_second * ms as f64 / 1e3) })
@@ -63,7 +63,7 @@ pub fn memcached(kit: &Path, ms: u64) -> Result<Figures, String> {
 /// Transactions of so many clients.
 pub fn pgbench(cluster: &Cluster<'_>, clients: u32, ms: u64) -> Result<Figures, String> {
     let seconds = (5 * ms).div_ceil(1000);
-    cluster.served(|| {
+    cluster.serve_while(|| {
         let pid = cluster.pid().ok_or("PostgreSQL has no pid")?;
         let before = idle::cpu_with_children_s(pid)? + idle::cpu_with_children_s(std::process::id())?;
         let per_second = cluster.rate(clients, seconds)?;

@@ -25,7 +25,8 @@ pub fn show(options: &ArenasShow) -> Result<ExitCode, Error> {
     let contents = found.contents.map_err(unusable)?;
     let engine = contents.kind;
     refuse_other_namespace(&path, contents.ipc_namespace)?;
-    // The library would open the arena only after ipcs has started, and would then refuse every call.
+    // Open the arena here, because the library would do so only after ipcs has started, and would then refuse every
+    // call.
     Engine::join(engine, &path).map_err(unusable)?;
 
     let mut command: Vec<OsString> = vec!["ipcs".into()];
@@ -60,7 +61,7 @@ fn refuse_other_namespace(path: &Path, made_in: u64) -> Result<(), Error> {
 
 /// What to do if the objects of an arena cannot be shown.
 fn remedy(error: &ArenaError, path: &Path) -> String {
-    let path = shell::quoted(path);
+    let path = shell::quote(path);
     match error {
         ArenaError::NotOurs(_) => "; ask its owner to open it to you".into(),
         ArenaError::DefaultPathTaken(_) => {

@@ -20,7 +20,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Runs the benchmark. Prints the figures of each run when it has ended, then the tables.
 pub fn run(options: &options::Dbt1Options) -> Result<ExitCode, Error> {
-    let options = translated(options)?;
+    let options = translate(options)?;
     options.check().map_err(|text| Error::Usage(format!("dbt1: {text}")))?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in without_ignored(&[SIGHUP, SIGINT, SIGTERM]) {
@@ -36,7 +36,7 @@ pub fn run(options: &options::Dbt1Options) -> Result<ExitCode, Error> {
             Event::Ended(run) => run.to_string(),
             _ => return progress.show(event),
         };
-        let result = progress.suspended(|| stdout::print(&text));
+        let result = progress.suspend(|| stdout::print(&text));
         if printed.is_ok() {
             printed = result;
         }
@@ -52,12 +52,12 @@ pub fn run(options: &options::Dbt1Options) -> Result<ExitCode, Error> {
             stderr::say(format_args!("dbt1: interrupted"));
             Ok(ExitCode::from(INTERRUPTED))
         }
-        Err(error) => Err(reported(error)),
+        Err(error) => Err(benchmark_error(error)),
     }
 }
 
 /// The options in the form of the benchmark.
-pub fn translated(options: &options::Dbt1Options) -> Result<Options, Error> {
+pub fn translate(options: &options::Dbt1Options) -> Result<Options, Error> {
     Ok(Options {
         database: database(options)?,
         items: options.items,
@@ -79,7 +79,7 @@ pub fn translated(options: &options::Dbt1Options) -> Result<Options, Error> {
 }
 
 fn database(options: &options::Dbt1Options) -> Result<DatabaseChoice, Error> {
-    match (named(&options.db)?, &options.database) {
+    match (parse_database(&options.db)?, &options.database) {
         (DatabaseChoice::Sqlite(_), file) => Ok(DatabaseChoice::Sqlite(file.clone())),
         (choice, None) => Ok(choice),
         (_, Some(_)) => Err(Error::Usage("dbt1: --database requires --db sqlite".into())),
@@ -87,7 +87,7 @@ fn database(options: &options::Dbt1Options) -> Result<DatabaseChoice, Error> {
 }
 
 /// The database that `--db` names, for SQLite in a temporary folder.
-pub fn named(db: &str) -> Result<DatabaseChoice, Error> {
+pub fn parse_database(db: &str) -> Result<DatabaseChoice, Error> {
     match db {
         "sqlite" => Ok(DatabaseChoice::Sqlite(None)),
         "postgres" => Ok(DatabaseChoice::PrivatePostgres),
@@ -101,7 +101,7 @@ pub fn named(db: &str) -> Result<DatabaseChoice, Error> {
 }
 
 /// An error of the benchmark in one line.
-pub fn reported(error: unspin_dbt1::Error) -> Error {
+pub fn benchmark_error(error: unspin_dbt1::Error) -> Error {
     match error {
         unspin_dbt1::Error::Option(text) => Error::Usage(format!("dbt1: {text}")),
         unspin_dbt1::Error::NoServer(text) => Error::NotFound(format!("dbt1: {text}")),

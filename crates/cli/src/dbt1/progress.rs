@@ -47,7 +47,7 @@ impl Progress {
     }
 
     /// Prints something while the status line is away.
-    pub fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
+    pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),

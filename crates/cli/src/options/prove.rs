@@ -171,7 +171,7 @@ impl FromStr for Choices {
 
     fn from_str(text: &str) -> Result<Choices, String> {
         let parts = split(text, |word| word.parse::<LockKind>().is_ok());
-        parts.into_iter().map(judged).collect::<Result<_, _>>().map(Choices)
+        parts.into_iter().map(parse_candidate).collect::<Result<_, _>>().map(Choices)
     }
 }
 
@@ -197,7 +197,7 @@ fn judged_wait(text: &str) -> Result<WaitChoice, String> {
     }
 }
 
-fn judged(text: &str) -> Result<Choice, String> {
+fn parse_candidate(text: &str) -> Result<Choice, String> {
     match text.parse::<Choice>()? {
         Choice { kind: LockKind::System, .. } => {
             Err("system is the control, which is always measured: use another kind".into())

@@ -10,7 +10,8 @@ use unspin_sys::child::{self, Ended, Signal};
 
 /// A process and its output.
 pub struct Attended {
-    /// Its pid, which is also the number of its process group. No other process gets it before [`Attended::ended`] is some.
+    /// The program's pid, which is also the number of its process group. No other process gets it before
+    /// [`Attended::ended`] is some.
     pub pid: u32,
     /// When it was started.
     pub began: Instant,
@@ -22,7 +23,7 @@ pub struct Attended {
 
 /// Maximum time until ^C is checked again, if the signal did not interrupt the wait.
 pub const SLICE: Duration = Duration::from_millis(500);
-/// The same for a second ^C.
+/// The sleep between two looks after a second ^C.
 const BRIEF_SLICE: Duration = Duration::from_millis(50);
 
 impl Attended {
@@ -37,31 +38,32 @@ impl Attended {
         Ok(Attended { pid: process.id(), began, output, ended: None })
     }
 
-    /// Whether it has ended, which is waited for at most so long. It stays a zombie until [`Attended::reap`].
-    pub fn ends_within(&self, time: Duration) -> Result<bool, Error> {
+    /// Waits for its end, for `time` at most. Returns whether it has ended; it stays a zombie until [`Attended::reap`].
+    pub fn has_ended_within(&self, time: Duration) -> Result<bool, Error> {
         if self.ended.is_some() {
             return Ok(true);
         }
         self.output.trim();
         // The kernel's timeout has milliseconds.
         let time = if time.is_zero() { time } else { time.max(Duration::from_millis(1)) };
-        child::ended_within(self.pid, time).map_err(|e| self.failed(e))
+        child::ended_within(self.pid, time).map_err(|e| self.wait_error(e))
     }
 
     /// How it ended; none while it runs.
     pub fn reap(&mut self) -> Result<Option<Ended>, Error> {
         if self.ended.is_none() {
-            self.ended = child::wait_for(self.pid, Duration::ZERO).map_err(|e| self.failed(e))?;
+            self.ended = child::wait_for(self.pid, Duration::ZERO).map_err(|e| self.wait_error(e))?;
         }
         Ok(self.ended)
     }
 
-    /// Waits until it has ended, at most so long, and no longer than the interrupt allows. Returns how it ended.
+    /// Waits for its end, for `time` at most, and only until `interrupt` is over. Returns how it ended; none if it
+    /// still runs.
     pub fn wait(&mut self, time: Duration, interrupt: &Patience<'_>) -> Result<Option<Ended>, Error> {
         let began = Instant::now();
         loop {
             let left = time.saturating_sub(began.elapsed());
-            self.ends_within(left.min(BRIEF_SLICE))?;
+            self.has_ended_within(left.min(BRIEF_SLICE))?;
             if self.reap()?.is_some() || left.is_zero() || interrupt.is_over() {
                 return Ok(self.ended);
             }
@@ -96,12 +98,12 @@ impl Attended {
                 return Ok(ended);
             }
             let _ = child::signal_group(self.pid, Signal::Kill);
-            self.ends_within(SLICE)?;
+            self.has_ended_within(SLICE)?;
             self.reap()?;
         }
     }
 
-    fn failed(&self, error: unspin_sys::Errno) -> Error {
+    fn wait_error(&self, error: unspin_sys::Errno) -> Error {
         Error::Environment(format!("cannot wait for process {}: {error}", self.pid))
     }
 }
@@ -119,8 +121,8 @@ impl Patience<'_> {
     /// Whether that ^C has come.
     pub fn is_over(&self) -> bool {
         match self {
-            Patience::UntilFirst(interrupt) => interrupt.came(),
-            Patience::UntilSecond(interrupt) => interrupt.came_again(),
+            Patience::UntilFirst(interrupt) => interrupt.has_come(),
+            Patience::UntilSecond(interrupt) => interrupt.has_come_again(),
         }
     }
 }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The first metered run shows how long a run takes. From then on each phase leaves the time that the later ones need.
-//! If a proof does not fit, that is said at once; the short runs, or as many rounds as fit, are made all the same. No
-//! run begins after the end of the budget, so one run at most exceeds it.
+//! If a proof does not fit, `prove` says so at once, and makes the short runs, or as many rounds as fit, all the same.
+//! No run begins after the end of the budget, so one run at most exceeds it.
 
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use unspin_stats::rounds_for_proof;
 pub struct TimeBudget {
     began: Instant,
     total: Duration,
-    /// The number of rounds, if that is given: then it limits only the search.
+    /// The number of rounds, if the user states it. The budget then limits only the search.
     rounds: Option<u32>,
     /// The last part of the budget, in which no round begins.
     reserve: Duration,
@@ -43,7 +43,7 @@ pub enum HasWarmedUp {
 
 /// The configurations beside the candidates: the control, its A/A pair, the program without the preload library.
 const BESIDE: usize = 3;
-/// A proof is announced to take that much longer than estimated: the durations of runs vary.
+/// Factor by which the announced time of a proof exceeds the estimate, because the durations of runs vary.
 const MARGIN: f64 = 1.15;
 
 impl TimeBudget {
@@ -52,13 +52,13 @@ impl TimeBudget {
         TimeBudget { began: Instant::now(), total, rounds, reserve: Duration::ZERO }
     }
 
-    /// The same, with a part at its end in which no round begins.
+    /// This budget with a part at its end in which no round begins.
     pub fn with_reserve(self, reserve: Duration) -> TimeBudget {
         TimeBudget { reserve, ..self }
     }
 
-    /// The same, which begins now.
-    pub fn restarted(self) -> TimeBudget {
+    /// This budget, counted from now.
+    pub fn restart(self) -> TimeBudget {
         TimeBudget { began: Instant::now(), ..self }
     }
 
@@ -80,7 +80,8 @@ impl TimeBudget {
         }
     }
 
-    /// The time after which a run that begins now takes so long that the user should know why: it exceeds the budget.
+    /// The time after which the user is told why a run that begins now takes so long: from then on it exceeds the
+    /// budget.
     pub fn patience(&self) -> Duration {
         self.total.saturating_sub(self.elapsed()).max(self.total / 2)
     }
@@ -93,7 +94,7 @@ impl TimeBudget {
         }
     }
 
-    /// The most time that the short runs of a search may use.
+    /// The maximum time for the short runs of a search.
     pub fn for_screening(&self) -> Duration {
         /// Judging needs more, because only it proves anything.
         const SCREENING: f64 = 0.35;
@@ -123,8 +124,8 @@ impl Shortfall {
         )
     }
 
-    /// Whether the estimate is so far above the budget that later runs hardly change that. The first run is often the
-    /// slowest; after the warm-up each configuration has run once.
+    /// Whether the estimate exceeds the budget by so much that later runs will hardly change the result. The limit is
+    /// higher before the warm-up, because the first run is often the slowest.
     pub fn is_certain(&self, has_warmed_up: HasWarmedUp) -> bool {
         let factor = match has_warmed_up {
             HasWarmedUp::No => 2.0,
@@ -133,7 +134,8 @@ impl Shortfall {
         self.needed_s > factor * self.budget_s
     }
 
-    /// The shortfall to report if this one was announced before: one figure for the user, unless it turned out too low.
+    /// The shortfall to report after `announced`. It is the announced one, so that the user reads one figure, unless
+    /// that was too low.
     pub fn after(self, announced: Option<Shortfall>) -> Shortfall {
         announced.filter(|announced| self.needed_s <= MARGIN * announced.needed_s).unwrap_or(self)
     }
@@ -160,8 +162,8 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// The time of a session that can prove something about so many candidates, if a run takes `run`, with one metered run
-/// of each candidate afterwards, of `metered` each.
+/// The shortest time of a session that can prove something about so many candidates. A timed run takes `run`. After the
+/// rounds each candidate has one metered run, which takes `metered`.
 pub fn proof(candidates: usize, run: Duration, metered: Duration) -> Duration {
     let rounds = rounds_for_proof(candidates, 0.05);
     // One round more: the warm-up.

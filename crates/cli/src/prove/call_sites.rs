@@ -12,25 +12,25 @@ use unspin_wire::{Class, Counts, Histogram, Record, RecordKind, Window};
 /// A call site that waited, or that locked a mutex.
 #[derive(Clone, Debug)]
 pub struct CallSite {
-    /// Its name in the report: `worker_loop+0x2d`.
+    /// The call site's name in the report: `worker_loop+0x2d`.
     pub name: String,
-    /// Its place in the report.
+    /// The call site's place in the report.
     pub place: Option<String>,
     /// Whether it locks a mutex, which does not count as a wait.
     pub is_mutex: bool,
     /// The addresses of the calls in their files. Empty if unknown.
     file_addresses: Vec<FileAddress>,
-    tally: Tally,
+    tally: CallSiteSums,
 }
 
 /// How the waits of one call site ended in one metered run, or those of several call sites with one name in a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Waits {
+pub struct CallSiteWaits {
     /// Calls.
     pub calls: u64,
     /// Calls that waited.
     pub waits: u64,
-    /// Waits in which the thread slept. Waits that were given up count as sleeps, because it is unknown.
+    /// Waits in which the thread slept. Waits that were given up count as sleeps, because the recording does not tell.
     pub slept: u64,
     /// The median wait, in seconds.
     pub median_s: f64,
@@ -42,7 +42,7 @@ pub struct Waits {
 
 /// Sums over the rows of a recording.
 #[derive(Clone, Debug)]
-struct Tally {
+struct CallSiteSums {
     counts: Counts,
     waits: Histogram,
     window: Window,
@@ -84,7 +84,7 @@ impl CallSites {
                     place: name.place,
                     is_mutex,
                     file_addresses: Vec::new(),
-                    tally: Tally::new(snapshot.window),
+                    tally: CallSiteSums::new(snapshot.window),
                 });
                 site.tally.add(record);
                 site.file_addresses.extend(home.filter(|home| !site.file_addresses.contains(home)));
@@ -93,11 +93,11 @@ impl CallSites {
         CallSites { sites: sites.into_values().collect() }
     }
 
-    /// How the waits ended that are identified by the places of `located`. None if no call was recorded there.
+    /// How the waits at the places of `located` ended. None if no call was recorded there.
     ///
-    /// The first span of a place is the call. If that is in a runtime library of the language, the further spans are
-    /// the callers of the library. The recording contains one of both.
-    pub fn waits_at(&self, located: &Located) -> Option<Waits> {
+    /// The first span of a place is the call. If the call is in a runtime library of the language, the further spans
+    /// are callers of the library. The recording names either the call or its caller.
+    pub fn waits_at(&self, located: &Located) -> Option<CallSiteWaits> {
         let outer = |place: &Place| place.spans[usize::from(place.spans.len() > 1)..].to_vec();
         let outer: Vec<Span> = located.places.iter().flat_map(outer).collect();
         let calls: Vec<Span> = located.places.iter().map(|place| place.spans[0].clone()).collect();
@@ -106,7 +106,7 @@ impl CallSites {
     }
 
     /// How the waits of the call site with this name in the report ended.
-    pub fn waits_named(&self, name: &str, place: Option<&str>) -> Option<Waits> {
+    pub fn waits_named(&self, name: &str, place: Option<&str>) -> Option<CallSiteWaits> {
         let named = |site: &&CallSite| !site.is_mutex && site.name == name && site.place.as_deref() == place;
         sum(self.sites.iter().filter(named))
     }
@@ -168,10 +168,10 @@ impl CallSite {
     }
 }
 
-impl Tally {
-    fn new(window: Window) -> Tally {
+impl CallSiteSums {
+    fn new(window: Window) -> CallSiteSums {
         let waits = Histogram::new(unspin_wire::TimeKind::Waits, [0; unspin_wire::BUCKETS]);
-        Tally { counts: Counts::default(), waits, window }
+        CallSiteSums { counts: Counts::default(), waits, window }
     }
 
     fn add(&mut self, record: &Record) {
@@ -179,10 +179,10 @@ impl Tally {
         self.waits.merge(&record.waits);
     }
 
-    fn waits(&self) -> Waits {
-        let Tally { counts, waits, window } = self;
+    fn waits(&self) -> CallSiteWaits {
+        let CallSiteSums { counts, waits, window } = self;
         let median = waits.median(counts.wait_max).unwrap_or(0.0) / window.ticks_per_second;
-        Waits {
+        CallSiteWaits {
             calls: counts.attempts(),
             waits: counts.waiters(),
             slept: counts.slept.saturating_add(counts.gave_up),
@@ -193,14 +193,14 @@ impl Tally {
     }
 }
 
-impl Waits {
+impl CallSiteWaits {
     /// The share of the waits in which the thread slept; none without waits.
     pub fn slept_share(&self) -> Option<f64> {
         (self.waits > 0).then(|| self.slept as f64 / self.waits as f64)
     }
 }
 
-fn sum<'s>(sites: impl Iterator<Item = &'s CallSite>) -> Option<Waits> {
+fn sum<'s>(sites: impl Iterator<Item = &'s CallSite>) -> Option<CallSiteWaits> {
     let merged = sites.map(|site| site.tally.clone()).reduce(|mut sum, other| {
         sum.counts.merge(&other.counts);
         sum.waits.merge(&other.waits);
@@ -215,7 +215,7 @@ mod tests {
 
     fn site(name: &str, is_mutex: bool, slept: u64, spun: u64, ticks: u64) -> CallSite {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
-        let mut tally = Tally::new(window);
+        let mut tally = CallSiteSums::new(window);
         tally.counts = Counts { slept, spun, nowait: 5, wait_max: ticks, ..Counts::default() };
         let mut buckets = [0; unspin_wire::BUCKETS];
         let bucket = (0..unspin_wire::BUCKETS).find(|&b| tally.waits.ticks(b).contains(&ticks)).unwrap();

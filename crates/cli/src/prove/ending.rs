@@ -11,7 +11,7 @@ use unspin_sys::child::End;
 pub enum RunEnd {
     /// The program exited.
     Exited {
-        /// Its exit code.
+        /// The program's exit code.
         code: i32,
     },
     /// A signal killed it.
@@ -29,7 +29,7 @@ pub enum RunEnd {
 }
 
 impl RunEnd {
-    /// Why a run that ended so has no figure; none if it ended well. What ended is the subject.
+    /// Why a run with this end has no figure, as the predicate of a sentence about the program; none if it ended well.
     pub fn failure(self) -> Option<String> {
         match self {
             RunEnd::Exited { code: 0 } => None,
@@ -57,7 +57,7 @@ impl From<End> for RunEnd {
 /// The limit of a run, and the meaning of exceeding it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// What a longer run of a candidate shows, the statistics say.
+    /// A limit of the statistics, which say what a longer run of a candidate shows.
     Candidate(RunLimit),
     /// A run that takes longer has failed.
     Timeout(Duration),
@@ -72,8 +72,8 @@ impl Limit {
         }
     }
 
-    /// Whether a run that exceeds it may hang. One that is stopped because the time budget ends, or because it seems too slow to be
-    /// chosen, was not observed for long enough.
+    /// Whether a run that exceeds the limit may hang. A run that the end of the time budget stops, or that seems too
+    /// slow to be chosen, was not observed for long enough to tell.
     pub fn shows_hang(self) -> bool {
         match self {
             Limit::Candidate(RunLimit::Collapse(limit)) => limit >= collapse::LIMIT_AT_LEAST,

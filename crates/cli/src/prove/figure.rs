@@ -13,7 +13,7 @@ use unspin_sys::printable;
 #[derive(Debug)]
 pub struct Figure {
     source: Source,
-    /// Its name, and which direction is better.
+    /// The figure's name, and which direction is better.
     pub metric: Metric,
     /// What a figure in the output must be known to be; anything if the direction was demanded, or is that of a workload's own
     /// figure.
@@ -70,15 +70,15 @@ impl Figure {
             (Some(CPU_TIME), _) => (Source::CpuTime, Metric::cpu_time()),
             (Some(WALL_TIME), _) | (None, None) => (Source::WallTime, Metric::wall_time()),
             (Some(expression), _) => {
-                // Sentences name the figure without what separates it from its number.
+                // Sentences name the figure without the separator before its number.
                 let name = expression.trim_end_matches([':', '=', ' ']);
-                // Nor with a group at its end: "tps" of 'tps = ([0-9.]+)'.
+                // They also leave out a group at its end: the name is "tps" for 'tps = ([0-9.]+)'.
                 let name = match name.split_once('(') {
                     Some((before, _)) if is_plain(before) => before.trim_end_matches([':', '=', ' ']),
                     _ => name,
                 };
                 let name = if name.is_empty() { expression } else { name };
-                // In a sentence an expression would read as a part of it.
+                // Without quotation marks an expression would read as a part of the sentence.
                 let name = if is_plain(name) { name.to_owned() } else { format!("'{name}'") };
                 (in_output(expression)?, Metric::custom(name, "", direction))
             }
@@ -108,7 +108,7 @@ impl Figure {
     }
 
     /// How many bytes at the end of the output are of interest.
-    pub fn output_read(&self) -> u64 {
+    pub fn output_tail_bytes(&self) -> u64 {
         match &self.source {
             Source::WallTime if self.rate_in_output.get().is_none() => rate_expression::READ,
             Source::WallTime | Source::CpuTime => 0,
@@ -251,11 +251,11 @@ mod tests {
     #[test]
     fn no_more_of_the_output_is_read_than_is_searched() {
         let cpu_time = Figure::new(Some("cpu-time"), None, None).unwrap();
-        assert_eq!((figure("tps").output_read(), cpu_time.output_read()), (output_file::KEPT, 0));
+        assert_eq!((figure("tps").output_tail_bytes(), cpu_time.output_tail_bytes()), (output_file::KEPT, 0));
         let wall_time = Figure::new(None, None, None).unwrap();
-        assert_eq!(wall_time.output_read(), rate_expression::READ);
+        assert_eq!(wall_time.output_tail_bytes(), rate_expression::READ);
         wall_time.of(Duration::ZERO, &Usage::default(), "12 tps").unwrap();
-        assert_eq!(wall_time.output_read(), 0, "the first output has been searched");
+        assert_eq!(wall_time.output_tail_bytes(), 0, "the first output has been searched");
     }
 
     #[test]

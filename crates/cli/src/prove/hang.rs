@@ -1,19 +1,20 @@
 //! Whether a run that reaches its time limit has stopped making progress.
 //!
-//! A run hangs if none of its threads runs from half of the limit on, and each waits for another one. So at both looks it has the same
-//! threads, each sleeps, and the kernel has counted no context switch of them in between. A thread that is ready and gets no CPU
-//! does not hang, nor one that waits for a disk. A thread that sleeps until a time will run again, and so will the program, if only
-//! slowly: a wait with a timeout finds out late that its wake-up was lost. Nor does one hang that a timer's signal, or a message
-//! from a network, may wake.
+//! A run hangs if, from half of its time limit on, none of its threads runs and each waits for another one. The
+//! detector looks twice, at half of the limit and at the limit. The run hangs if both looks find the same threads, each
+//! thread sleeps, and the kernel counted no context switch of them in between. A thread that is ready but gets no CPU
+//! does not hang, and a thread that waits for a disk does not hang either. A thread that sleeps with a timeout will run
+//! again, and the program goes on, if only slowly: such a wait finds out late that its wake-up was lost. A thread that
+//! a timer's signal or a message from a network may wake does not hang.
 
-use super::process_tree::{Threads, threads_of_descendants};
+use super::process_tree::{RunThreads, threads_of_descendants};
 use std::time::Duration;
 
 /// Watches one run. All descendants of this process belong to it.
 pub struct HangDetector {
     limit: Duration,
     /// At half of the limit; none before.
-    halfway: Option<Threads>,
+    halfway: Option<RunThreads>,
 }
 
 impl HangDetector {
@@ -35,27 +36,27 @@ impl HangDetector {
         }
     }
 
-    /// Whether the run hangs; asked at the limit, before its processes are ended.
+    /// Whether the run hangs. Call it at the limit, before the processes are ended.
     pub fn is_hung(&self) -> bool {
         self.halfway.as_ref().is_some_and(|halfway| is_hung(halfway, &threads_of_descendants()))
     }
 }
 
-fn is_hung(halfway: &Threads, now: &Threads) -> bool {
+fn is_hung(halfway: &RunThreads, now: &RunThreads) -> bool {
     !now.is_empty() && now.can_sleep_for_ever() && halfway == now
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prove::process_tree::{Thread, ThreadState};
+    use crate::prove::process_tree::{ThreadActivity, ThreadState};
 
     #[test]
     fn run_hangs_of_which_no_thread_runs_or_waits_for_a_time() {
         use ThreadState::{Active, Asleep, AsleepUntil};
         let threads = |of: &[(u32, u64, ThreadState)]| {
-            let thread = |&(tid, switches, state)| (tid, Thread { switches, state });
-            of.iter().map(thread).collect::<Threads>()
+            let thread = |&(tid, switches, state)| (tid, ThreadActivity { switches, state });
+            of.iter().map(thread).collect::<RunThreads>()
         };
         let hangs = |before: &[_], after: &[_]| is_hung(&threads(before), &threads(after));
         let two = [(7, 30, Asleep), (8, 2, Asleep)];

@@ -36,12 +36,12 @@ impl Interrupt {
     }
 
     /// Whether a signal has come.
-    pub fn came(&self) -> bool {
+    pub fn has_come(&self) -> bool {
         self.count() >= 1
     }
 
     /// Whether another signal has come after the first one had been seen.
-    pub fn came_again(&self) -> bool {
+    pub fn has_come_again(&self) -> bool {
         self.count() >= 2
     }
 
@@ -83,11 +83,11 @@ mod tests {
             may_end: Arc::new(AtomicBool::new(false)),
             count: Cell::new(0),
         };
-        assert!(!interrupt.came());
+        assert!(!interrupt.has_come());
         interrupt.pending.store(true, Ordering::SeqCst);
         interrupt.pending.store(true, Ordering::SeqCst);
-        assert!(interrupt.came() && interrupt.came() && !interrupt.came_again());
+        assert!(interrupt.has_come() && interrupt.has_come() && !interrupt.has_come_again());
         interrupt.pending.store(true, Ordering::SeqCst);
-        assert!(interrupt.came_again() && interrupt.came());
+        assert!(interrupt.has_come_again() && interrupt.has_come());
     }
 }

@@ -103,7 +103,7 @@ pub fn document(report: &Report) -> ProveDocument<'_> {
         search: report.search.as_ref(),
         plan: report.recommended.as_ref().map(|recommended| recommended.file.text()),
         waits: &report.waits,
-        run_queues: run_queues::judged(report),
+        run_queues: run_queues::judged_run_queues(report),
         locks: &report.locks,
         runs: &report.session.runs,
     }

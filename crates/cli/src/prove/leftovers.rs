@@ -19,8 +19,8 @@ pub struct Leftovers {
 
 /// Time for processes to end by themselves after the program has exited.
 pub const AFTER_RETURN: Duration = Duration::from_millis(200);
-/// The same after the program was killed: a thousand children need some time to die, and other processes may have to
-/// clean up what they leave in the kernel.
+/// The longest wait for the end of what a killed program leaves: a thousand children need some time to die, and other
+/// processes may have to clean up what they leave in the kernel.
 pub const AFTER_DEATH: Duration = Duration::from_secs(5);
 /// Time for processes to end after SIGTERM.
 const TERMINATE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -28,8 +28,8 @@ const TERMINATE_TIMEOUT: Duration = Duration::from_millis(500);
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Waits until all processes have ended that a run has left, and ends those that still exist after `timeout`. `group` is the
-/// process group of its program; none if it was not started.
+/// Waits for the end of all processes that a run has left, and ends those that still exist after `timeout`. `group` is
+/// the process group of its program; none if it was not started.
 pub fn clear(group: Option<u32>, timeout: Duration) -> Leftovers {
     let mut leftovers = Leftovers::default();
     if reap(&mut leftovers, timeout) {
@@ -54,8 +54,8 @@ pub fn clear(group: Option<u32>, timeout: Duration) -> Leftovers {
     leftovers
 }
 
-/// Waits until no process of a group is left, at most so long, and no longer than `is_over` is false. Adds the usage of children
-/// that have ended. Returns whether none is left.
+/// Waits until no process of a group is left, for `timeout` at most, and only until `is_over` returns true. Adds the
+/// usage of children that have ended. Returns whether no process is left.
 pub fn group_ends(group: u32, timeout: Duration, is_over: impl Fn() -> bool, usage: &mut Usage) -> bool {
     let began = Instant::now();
     loop {

@@ -110,9 +110,9 @@ impl Locks {
         Some((first, first.ended_early?))
     }
 
-    /// Meters the control of plans, and completes the candidates by what was found. Refuses a program that locks no mutex if kinds of mutex are judged, one that never
-    /// waits if policies are judged, a candidate that replaces only mutexes that are not used, and one that polls at call
-    /// sites that never wait.
+    /// Meters the control of plans, and adds to the candidates what the recording knows of their locks. Refuses a
+    /// program without a mutex if kinds of mutex are judged, and a program without a wait if policies are judged.
+    /// Refuses a candidate whose mutexes are all unused, and a candidate that polls only at call sites without waits.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
@@ -152,8 +152,8 @@ impl Locks {
         Ok(())
     }
 
-    /// Meters the control and the candidate of run queues, before the rounds: the report has both tables, however long the
-    /// rounds take. Refuses a program whose executors recorded no use of a run queue's lock.
+    /// Meters the control and the candidate of run queues, before the rounds: the report has both tables, however long
+    /// the rounds take. Refuses a program if its executors recorded no use of a run queue's lock.
     pub fn meter_run_queues(
         &mut self,
         runner: &Runner<'_>,
@@ -222,17 +222,17 @@ impl Locks {
             }
             let name = configuration.name();
             let longest_s = session.trials(index).map(|trial| trial.elapsed_s).fold(0.0, f64::max);
-            if runner.interrupt.came() {
+            if runner.interrupt.has_come() {
                 self.missing.push(format!("No lock table of {name}: interrupted."));
                 continue;
             }
-            // A run that begins earlier may end after the budget.
+            // A metered run that begins before the budget is spent may end after it.
             if budget.left().is_zero() || budget.left().as_secs_f64() < 0.5 * longest_s {
                 self.missing.push(format!("No lock table of {name}: the time budget is spent."));
                 continue;
             }
             runner.progress.phase(&format!("one metered run of {name}"));
-            // A run that ends only without the meter must not take much more time than the budget.
+            // A program that never ends under the meter must not exceed the budget by much.
             let limit = METERED_AT_LEAST.max(Duration::from_secs_f64(METERED_TIMES * longest_s));
             match meter(runner, setup, time_limit.min(limit)) {
                 Ok(metering) => self.metered.push(match &setup.plan {
@@ -255,8 +255,8 @@ fn without(what: &str, runner: &Runner<'_>, metering: &Metering) -> String {
     }
 }
 
-/// Refuses a candidate under which no wait can poll, because its call sites never wait. If the candidate does more than
-/// that, prints the call sites that never wait on standard error.
+/// Refuses a candidate whose only effect is polling at call sites that never wait. If such a candidate has other
+/// effects, prints these call sites on standard error.
 fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner<'_>) -> Result<(), Error> {
     let Some(prepared) = configuration.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
         return Ok(());

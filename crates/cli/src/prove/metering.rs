@@ -17,7 +17,7 @@ use unspin_observe::meter::disturbance::SHORTEST;
 use unspin_observe::meter::names::Lookup;
 use unspin_observe::meter::observer::Observer;
 use unspin_observe::meter::outputs::Results;
-use unspin_observe::meter::threads::Threads;
+use unspin_observe::meter::threads::ThreadClocks;
 use unspin_observe::meter::{notes, wakeup};
 use unspin_observe::settings::ViewSettings;
 use unspin_report::MeterReport;
@@ -27,11 +27,12 @@ use unspin_wire::{Config, RecordKind, Recording, Snapshot};
 pub struct Metering {
     /// The run.
     pub trial: Trial,
-    /// Why the run ended before the program did, if so: then all this is what was recorded until then.
+    /// Why the run ended before the program did; none if the program ended. The recording then covers only the time
+    /// until that end.
     pub ended_early: Option<EndedEarly>,
     /// What was recorded.
     pub snapshot: Snapshot,
-    /// The same as a report.
+    /// The recording as a report.
     pub report: MeterReport,
     /// The names of its addresses.
     pub lookup: Lookup,
@@ -39,7 +40,8 @@ pub struct Metering {
     pub silence: Option<String>,
     /// Whether nothing was recorded, and a program ran that the preload library did not reach.
     pub has_missed: bool,
-    /// Which locks are not seen: of programs that the preload library did not reach, and of runtimes with locks of their own.
+    /// Which locks the recording lacks: those of programs that the preload library did not reach, and those of runtimes
+    /// with their own locks.
     pub unseen: Option<String>,
 }
 
@@ -63,13 +65,13 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result
     }
 }
 
-/// The same. If ^C or the time limit ends the run, the result is what was recorded until then.
+/// Meters one run. If ^C or the time limit ends the run, the result is what was recorded until then.
 pub fn meter_as_far_as_possible(
     runner: &Runner<'_>,
     setup: &Setup,
     time_limit: Duration,
 ) -> Result<Metering, String> {
-    if runner.interrupt.came() {
+    if runner.interrupt.has_come() {
         return Err("interrupted".into());
     }
     let path = runner.scratch("recording");
@@ -82,7 +84,7 @@ pub fn meter_as_far_as_possible(
     wakeup::store(&recording, level);
     let mut monitor = MeteringMonitor {
         recording: &recording,
-        threads: Threads::new(),
+        threads: ThreadClocks::new(),
         observer: Observer::before_start(&runner.program.path),
         cpu: None,
         has_finished: false,
@@ -97,7 +99,7 @@ pub fn meter_as_far_as_possible(
         Some(Trial { ending: RunEnd::TimedOut { .. }, .. }) => Some(EndedEarly::TimeLimit),
         Some(_) => None,
     };
-    let trial = trial.unwrap_or_else(|| interrupted(began.elapsed(), monitor.cpu.unwrap_or_default()));
+    let trial = trial.unwrap_or_else(|| interrupted_trial(began.elapsed(), monitor.cpu.unwrap_or_default()));
     if !monitor.has_finished {
         recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
     }
@@ -111,7 +113,7 @@ pub fn meter_as_far_as_possible(
     }
     let snapshot = recording.snapshot();
     if recording.is_lost() {
-        return Err(notes::lost(&path, None));
+        return Err(notes::explain_lost(&path, None));
     }
     let lookup = Lookup::new();
     let report = Results::new(&snapshot, &lookup, &ViewSettings::default()).report;
@@ -142,7 +144,7 @@ impl Metering {
 }
 
 /// A run that ^C ended.
-fn interrupted(elapsed: Duration, cpu: Duration) -> Trial {
+fn interrupted_trial(elapsed: Duration, cpu: Duration) -> Trial {
     Trial {
         elapsed_s: elapsed.as_secs_f64(),
         whole: elapsed,
@@ -175,7 +177,7 @@ fn cpu_time(stat: &str) -> Option<Duration> {
 /// Observes threads and program during a metered run.
 struct MeteringMonitor<'r> {
     recording: &'r Recording,
-    threads: Threads,
+    threads: ThreadClocks,
     observer: Observer,
     /// The program's CPU time at the last check.
     cpu: Option<Duration>,
@@ -196,13 +198,13 @@ impl RunMonitor for MeteringMonitor<'_> {
         self.cpu = stat.ok().and_then(|stat| cpu_time(&stat)).or(self.cpu);
     }
 
-    // What is reported are shares of the time of the load. A server's start and stop are not contended.
-    fn load_begins(&mut self) {
+    // The report has shares of the time of the load, because a server's start and stop are not contended.
+    fn note_load_begin(&mut self) {
         self.recording.start();
     }
 
-    // Before the output is searched for the figure, which takes its time.
-    fn ends(&mut self, cpu_time: Duration) {
+    // Called before the search for the figure in the output, which takes a while.
+    fn note_end(&mut self, cpu_time: Duration) {
         self.recording.finish(Some(cpu_time));
         self.has_finished = true;
     }

@@ -107,8 +107,8 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
 /// Exit code after SIGINT, SIGTERM or SIGHUP before anything was measured.
 const INTERRUPTED: u8 = 130;
 
-/// The part of the time budget, one in so many, in which [`measure`] begins no round: the lock tables of all candidates are part
-/// of its result, and a metered run may take several times as long as a timed one.
+/// [`measure`] begins no round in the last part of the time budget, one of this many parts. Its result contains the
+/// lock tables of all candidates, and a metered run may take several times as long as a timed one.
 const RESERVED: u32 = 6;
 
 /// Measures for another command, which has installed `interrupt` and prints the report. The lines of progress begin with the
@@ -132,7 +132,7 @@ fn measure_under(
     interrupt: &Interrupt,
     progress: &Progress,
 ) -> Result<Option<Report>, Error> {
-    let shop = match web_shop::requested(&options.command) {
+    let shop = match web_shop::parse_command(&options.command) {
         None => None,
         Some(shop) => {
             progress.phase("populating the database, once for all runs");
@@ -145,8 +145,9 @@ fn measure_under(
     request.measure(&budget, interrupt, progress)
 }
 
-/// Waits for a quiet machine if that is wanted, and else says what is wrong with a busy one, before anything is measured.
-/// Returns the budget, of which waiting takes nothing; none if ^C came.
+/// Checks the machine before anything is measured. With `--wait-for-quiet` it waits until the machine is quiet;
+/// without, it prints a warning if the machine is busy. Returns the budget, which begins after the wait; none if ^C
+/// came.
 fn look_at_machine(
     options: &options::ProveOptions,
     budget: TimeBudget,
@@ -159,11 +160,11 @@ fn look_at_machine(
             progress.notice(&format!("{others}: waiting for {at_most} at most until they have ended"));
         };
         return Ok(match wait_for_quiet(limit, interrupt, tell)? {
-            WaitEnd::Quiet => Some(budget.restarted()),
+            WaitEnd::Quiet => Some(budget.restart()),
             WaitEnd::Interrupted => None,
         });
     }
-    // Another command measures several programs, and has its own report of disturbances.
+    // A command that measures several programs prints its own report of disturbances.
     if !progress.is_of_part() {
         let Some(others) = Others::now(interrupt) else { return Ok(None) };
         if let Some(warning) = others.warning() {
@@ -220,7 +221,7 @@ impl<'o> CheckedRequest<'o> {
             None => judge_found(&runner, budget, self.options),
         }?;
         if let Some(shop) = &self.shop {
-            // The commands that were measured have a database that is gone when the report is read.
+            // The measured commands name a database that no longer exists when the user reads the report.
             report.command.clone_from(&self.options.command);
             report.applied_to = shop.applied_to.clone().unwrap_or_else(|| report.command.clone());
         }
@@ -236,7 +237,7 @@ pub fn names(options: &options::ProveOptions) -> Result<Vec<String>, Error> {
     Ok(configurations.map(|configuration| configuration.name().to_owned()).collect())
 }
 
-/// Which values of the figure are better, if that was demanded.
+/// Which values of the figure are better, if the user states it.
 fn direction(options: &options::ProveOptions) -> Option<Direction> {
     match options.higher_is_better {
         true => Some(Direction::HigherIsBetter),
@@ -244,8 +245,8 @@ fn direction(options: &options::ProveOptions) -> Option<Direction> {
     }
 }
 
-/// Runs a server once without the preload library, so that what is wrong with its commands is said at once. Returns whether all is
-/// well; not if ^C came.
+/// Runs a server once without the preload library, to find errors in its commands before the session begins. Returns
+/// false if ^C came. A failed run is an error.
 fn try_service(runner: &Runner<'_>, time_limit: Duration) -> Result<bool, Error> {
     runner
         .progress
@@ -274,7 +275,7 @@ fn program(options: &options::ProveOptions) -> Result<Program, Error> {
 }
 
 fn program_of(options: &options::ProveOptions, command: &[OsString]) -> Result<Program, Error> {
-    // What a program starts may be reached where the program itself cannot be.
+    // The library may reach the programs that this one starts, even if it cannot reach this one.
     let found = Program::find_launcher(command)?;
     let Some(compared) = run_queues(&options.runqueue)? else { return Ok(found) };
     let program = run_queue_program::find(command, Some(compared.judged))?;
@@ -328,7 +329,7 @@ fn judge(
         let warning = fixed_time::warning(&runner.figure.metric, &command, runner.service, metered.elapsed_s);
         warning.iter().for_each(|warning| runner.progress.notice(warning));
     }
-    let session = match is_judged && !runner.interrupt.came() && locks.ended_early().is_none() {
+    let session = match is_judged && !runner.interrupt.has_come() && locks.ended_early().is_none() {
         true => Session::run(runner, &configurations, plan, budget, options.time_limit)?,
         false => Session::without_runs(&configurations, plan)?,
     };

@@ -14,11 +14,11 @@ pub trait RunMonitor {
     fn check(&mut self, pid: u32);
 
     /// The load of a server begins now.
-    fn load_begins(&mut self) {}
+    fn note_load_begin(&mut self) {}
 
-    /// The program has ended, and what it left behind; or the load of a server. `cpu_time` is the program's, or the server's in
-    /// the time of the load.
-    fn ends(&mut self, _cpu_time: Duration) {}
+    /// The program and the processes that it left behind have ended, or the load of a server has ended. `cpu_time` is
+    /// the CPU time of the program, or of the server during the load.
+    fn note_end(&mut self, _cpu_time: Duration) {}
 }
 
 /// Observes nothing.

@@ -15,21 +15,21 @@ use unspin_sys::child::Usage;
 
 /// What was measured in a run.
 pub struct Performance {
-    /// How long what is timed took: the program, or the load of a server.
+    /// Duration of the timed part: the program, or the load of a server.
     pub elapsed: Duration,
-    /// How long all took, with the start and the stop of a server.
+    /// Duration of the whole run, including a server's start and stop.
     pub whole: Duration,
     /// How it ended.
     pub ending: RunEnd,
     /// Why it has no figure, if it failed.
     pub failure: Option<String>,
-    /// Usage of the program and its children; of a server, that in the time of the load.
+    /// Usage of the program and its children; for a server, only during the load.
     pub usage: Usage,
     /// CPU time of everything that the run started, in seconds.
     pub all_cpu_s: f64,
     /// The output in which the figure is searched for.
     pub figures: CapturedOutput,
-    /// The output that explains a failure, if it is another one.
+    /// The output that explains a failure, if `figures` does not.
     pub explanation: Option<CapturedOutput>,
     /// The time until the processes that it left behind had ended.
     pub cleared: Duration,
@@ -64,7 +64,7 @@ pub fn of_program(
     let Some(ending) = ending else { return Ok(None) };
     let mut usage = process.ended.map(|ended| ended.usage).unwrap_or_default();
     usage += leftovers.usage;
-    watch.ends(Duration::from_secs_f64(usage.cpu_s()));
+    watch.note_end(Duration::from_secs_f64(usage.cpu_s()));
     Ok(Some(Performance {
         elapsed,
         whole: elapsed,
@@ -87,26 +87,27 @@ fn failure(ending: RunEnd) -> Option<String> {
     }
 }
 
-/// Waits until the processes have ended that a run has left, and ends those that do not.
+/// Waits for the end of the processes that a run has left, and ends those that go on.
 pub fn clear(group: Option<u32>, ending: Option<RunEnd>) -> Leftovers {
     let returned = matches!(ending, Some(RunEnd::Exited { .. }));
     leftovers::clear(group, if returned { leftovers::AFTER_RETURN } else { leftovers::AFTER_DEATH })
 }
 
-/// Waits until the process has ended, or ends its process group at its limit or at ^C: then `None`.
+/// Waits until the process has ended. Ends its process group at its limit or at ^C, and returns `None` after ^C.
 fn attend(
     process: &mut Attended,
     limit: Limit,
     watch: &mut dyn RunMonitor,
     Surroundings { interrupt, progress }: Surroundings<'_>,
 ) -> Result<Option<RunEnd>, Error> {
-    // Nothing is known yet about the length of a run without a limit of its own.
+    // A run with a mere timeout is a first one: its length is not known yet.
     let (is_first, shows_hang) = (matches!(limit, Limit::Timeout(_)), limit.shows_hang());
     let (limit, mut patience) = (limit.after(), progress.patience());
     let mut hang = HangDetector::new(limit);
     loop {
         let left = hang.pause(process.began.elapsed());
-        let over = process.ends_within(left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1)))?;
+        let over =
+            process.has_ended_within(left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1)))?;
         watch.check(process.pid);
         progress.tick();
         let elapsed = process.began.elapsed();
@@ -117,7 +118,7 @@ fn attend(
         if over && let Some(ended) = process.reap()? {
             return Ok(Some(ended.end.into()));
         }
-        if interrupt.came() {
+        if interrupt.has_come() {
             process.end(GRACE, interrupt)?;
             return Ok(None);
         }

@@ -17,11 +17,11 @@ pub fn cpu_of_descendants() -> Usage {
 
 /// The threads of a run, by number.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Threads(BTreeMap<u32, Thread>);
+pub struct RunThreads(BTreeMap<u32, ThreadActivity>);
 
 /// A thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Thread {
+pub struct ThreadActivity {
     /// How often it has left a CPU so far.
     pub switches: u64,
     /// What it does.
@@ -33,13 +33,13 @@ pub struct Thread {
 pub enum ThreadState {
     /// It sleeps until another thread or a signal wakes it, or has ended.
     Asleep,
-    /// A time or something outside the run may wake it, or what may is not known.
+    /// A timeout or an event outside the run may wake it, or the kernel does not show what may.
     AsleepUntil,
-    /// It is ready to run, or in a sleep that no signal ends, as that for a disk.
+    /// It is ready to run, or in an uninterruptible sleep, such as a wait for a disk.
     Active,
 }
 
-impl Threads {
+impl RunThreads {
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -51,19 +51,19 @@ impl Threads {
     }
 }
 
-impl FromIterator<(u32, Thread)> for Threads {
-    fn from_iter<I: IntoIterator<Item = (u32, Thread)>>(threads: I) -> Threads {
-        Threads(threads.into_iter().collect())
+impl FromIterator<(u32, ThreadActivity)> for RunThreads {
+    fn from_iter<I: IntoIterator<Item = (u32, ThreadActivity)>>(threads: I) -> RunThreads {
+        RunThreads(threads.into_iter().collect())
     }
 }
 
 /// The threads of all descendants of this process.
-pub fn threads_of_descendants() -> Threads {
+pub fn threads_of_descendants() -> RunThreads {
     let processes = processes();
     descendants(&processes, std::process::id()).flat_map(|(pid, _)| threads_of(*pid)).collect()
 }
 
-fn threads_of(pid: u32) -> impl Iterator<Item = (u32, Thread)> {
+fn threads_of(pid: u32) -> impl Iterator<Item = (u32, ThreadActivity)> {
     let process = Path::new("/proc").join(pid.to_string());
     let folders = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
     let has_timer = has_timer(&process);
@@ -77,8 +77,8 @@ fn threads_of(pid: u32) -> impl Iterator<Item = (u32, Thread)> {
     })
 }
 
-/// Whether a signal may come to a process at a time: it has a timer of timer_create(2), or it handles the signal of alarm(2), whose
-/// time the kernel does not show.
+/// Whether a timer may send a process a signal: it has a timer of timer_create(2), or it handles SIGALRM. The kernel
+/// does not show whether an alarm(2) is set.
 fn has_timer(process: &Path) -> bool {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let timers = fs::read_to_string(process.join("timers"));
@@ -86,7 +86,7 @@ fn has_timer(process: &Path) -> bool {
 }
 
 /// A thread, from its folder in proc(5); none if it has ended meanwhile.
-fn thread(folder: &Path) -> Option<Thread> {
+fn thread(folder: &Path) -> Option<ThreadActivity> {
     let status = fs::read_to_string(folder.join("status")).ok()?;
     let letter = field(&status, "State:")?.chars().next()?;
     let state = match letter {
@@ -96,7 +96,7 @@ fn thread(folder: &Path) -> Option<Thread> {
         _ => ThreadState::AsleepUntil,
     };
     let switches = |name| field(&status, name)?.parse::<u64>().ok();
-    Some(Thread {
+    Some(ThreadActivity {
         switches: switches("voluntary_ctxt_switches:")? + switches("nonvoluntary_ctxt_switches:")?,
         state,
     })
@@ -118,18 +118,21 @@ fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
-fn processes() -> HashMap<u32, Process> {
+fn processes() -> HashMap<u32, ProcessStat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let all = pids.filter_map(|pid| {
         // A process that has ended meanwhile counts with its parent.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        Some((pid, Process::parse(&stat)?))
+        Some((pid, ProcessStat::parse(&stat)?))
     });
     all.collect()
 }
 
-fn descendants(processes: &HashMap<u32, Process>, root: u32) -> impl Iterator<Item = (&u32, &Process)> {
+fn descendants(
+    processes: &HashMap<u32, ProcessStat>,
+    root: u32,
+) -> impl Iterator<Item = (&u32, &ProcessStat)> {
     let descends = move |mut pid: u32| {
         // A chain of parents is no longer than the list.
         for _ in 0..processes.len() {
@@ -144,7 +147,7 @@ fn descendants(processes: &HashMap<u32, Process>, root: u32) -> impl Iterator<It
     processes.iter().filter(move |(pid, _)| descends(**pid))
 }
 
-fn usage(processes: &HashMap<u32, Process>, root: u32) -> Usage {
+fn usage(processes: &HashMap<u32, ProcessStat>, root: u32) -> Usage {
     let mut usage = Usage::default();
     for (_, process) in descendants(processes, root) {
         usage.user_us += process.user * TICK_US;
@@ -155,20 +158,20 @@ fn usage(processes: &HashMap<u32, Process>, root: u32) -> Usage {
 
 /// What proc_pid_stat(5) says of a process.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Process {
+struct ProcessStat {
     parent: u32,
     /// Ticks, with those of the children that it has waited for.
     user: u64,
     system: u64,
 }
 
-impl Process {
-    fn parse(stat: &str) -> Option<Process> {
+impl ProcessStat {
+    fn parse(stat: &str) -> Option<ProcessStat> {
         // The name of the program may contain blanks and parentheses. Fields 4 and 14 to 17 of the manual page.
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
         let ticks = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-        Some(Process {
+        Some(ProcessStat {
             parent: fields.get(1)?.parse().ok()?,
             user: ticks(14)? + ticks(16)?,
             system: ticks(15)? + ticks(17)?,
@@ -184,8 +187,8 @@ mod tests {
 
     #[test]
     fn children_of_children_count() {
-        let process = |parent, user, system| Process { parent, user, system };
-        let processes: HashMap<u32, Process> = [
+        let process = |parent, user, system| ProcessStat { parent, user, system };
+        let processes: HashMap<u32, ProcessStat> = [
             (1, process(0, 1000, 1000)),
             (7, process(1, 500, 500)),
             (8, process(7, 10, 1)),
@@ -200,8 +203,8 @@ mod tests {
     #[test]
     fn name_of_a_program_may_look_like_fields() {
         let stat = "7 (a ) R 1) S 3 7 7 0 -1 4194560 100 0 0 0 150 25 10 15 20 0 3 0 1 0";
-        assert_eq!(Process::parse(stat), Some(Process { parent: 3, user: 160, system: 40 }));
-        assert_eq!(Process::parse(""), None);
+        assert_eq!(ProcessStat::parse(stat), Some(ProcessStat { parent: 3, user: 160, system: 40 }));
+        assert_eq!(ProcessStat::parse(""), None);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Progress {
         Progress::of_part(PartOfCommand { command, part: String::new() }, budget, is_quiet)
     }
 
-    /// The same for a session that is a part of another command.
+    /// The progress of a session that is a part of another command.
     pub fn of_part(part: PartOfCommand, budget: TimeBudget, is_quiet: bool) -> Progress {
         let output = match (is_quiet, std::io::stderr().is_terminal()) {
             (true, _) => ProgressOutput::Quiet,
@@ -103,7 +103,7 @@ impl Progress {
         self.budget.patience()
     }
 
-    /// Says that a run has taken so long already, and the first time what that may mean.
+    /// Prints how long the run has taken so far. The first message also says what that may mean.
     pub fn still_running(&self, run: Duration) {
         let after = duration(run.as_secs_f64().round());
         let still = format!("the program has not ended after {after}, and unspin still waits");
@@ -117,7 +117,7 @@ impl Progress {
         }
     }
 
-    /// Says that the load of a server has taken so long already, and the first time what that may mean.
+    /// Prints how long the load of a server has taken so far. The first message also says what that may mean.
     pub fn load_still_running(&self, run: Duration) {
         let after = duration(run.as_secs_f64().round());
         let still = format!("the load has not ended after {after}, and unspin still waits");

@@ -15,7 +15,7 @@ const QUIET_PERCENT: f64 = 5.0;
 const BUSY_PERCENT: f64 = 20.0;
 /// Time of one look: some 20 ticks of the kernel's clock on each CPU.
 const LOOK: Duration = Duration::from_millis(200);
-/// The same if quiet is waited for: a pause of another program is not taken for its end.
+/// Time of one look of `--wait-for-quiet`: long enough not to take a pause of another program for its end.
 const LONG_LOOK: Duration = Duration::from_secs(2);
 
 /// What others use of the CPUs.
@@ -46,7 +46,7 @@ impl Others {
         let before = CpuTime::since_boot();
         let began = Instant::now();
         while began.elapsed() < time {
-            if interrupt.came() {
+            if interrupt.has_come() {
                 return None;
             }
             thread::sleep(LOOK.min(time.saturating_sub(began.elapsed())));

@@ -35,7 +35,8 @@ pub struct Report {
     pub configurations: Vec<Configuration>,
     /// The runs and their analysis.
     pub session: Session,
-    /// The engine `rcu` against the engine `global`: the figure of the reports, which compared two kernels.
+    /// The comparison of the engine `rcu` with the engine `global`. The historical reports compared two kernels in this
+    /// way.
     pub reports_figure: Option<Comparison>,
     /// The run queue of the control, if `--runqueue` names it.
     pub run_queue: Option<RunQueue>,
@@ -98,9 +99,9 @@ impl Report {
             cpu: (0..configurations.len()).map(shares).collect(),
             reports_figure: against_global(&configurations, &session),
             staircase: Staircase::of(&configurations, &session),
-            interrupted: runner.interrupt.came(),
+            interrupted: runner.interrupt.has_come(),
             service: runner.service.cloned(),
-            waits: waits::judged(&configurations, &locks.metered, machine.cpus),
+            waits: waits::judged_sites(&configurations, &locks.metered, machine.cpus),
             machine,
             configurations,
             session,
@@ -148,8 +149,9 @@ impl Report {
         })
     }
 
-    /// The same runs, with the configuration named `before` as the control and `after` as the only candidate. None if there are
-    /// no such configurations, or if `before` failed. `unit` is that of the figure, where the session does not know it.
+    /// Compares two configurations of the session: the one named `before` as the control, `after` as the only
+    /// candidate. None if there are no such configurations, or if `before` failed. `unit` is that of the figure,
+    /// where the session does not know it.
     pub fn between(&self, before: &str, after: &str, unit: &str) -> Option<Comparison> {
         let index = |name: &str| self.configurations.iter().position(|c| c.name() == name);
         between(&self.session, index(before)?, index(after)?, unit)
@@ -197,13 +199,13 @@ impl Report {
     }
 }
 
-/// The same runs, with `global` as the control and `rcu` as the only candidate.
+/// Compares the engines by the session's runs: `global` as the control, `rcu` as the only candidate.
 fn against_global(configurations: &[Configuration], session: &Session) -> Option<Comparison> {
     let index = |engine| configurations.iter().position(|c| c.judged_engine() == Some(engine));
     between(session, index(Engine::Global)?, index(Engine::Rcu)?, "")
 }
 
-/// The same runs, with one configuration as the control and another as the only candidate.
+/// Compares two configurations by the session's runs: one as the control, the other as the only candidate.
 fn between(session: &Session, before: usize, after: usize, unit: &str) -> Option<Comparison> {
     let [mut before, mut after] = [before, after].map(|index| session.experiment.samples[index].clone());
     if before.failures().0 > 0 || before.cut_off() > 0 {

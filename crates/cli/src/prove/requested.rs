@@ -201,7 +201,7 @@ fn uses_queues(program: &Program) -> bool {
 mod tests {
     use super::*;
 
-    fn parsed(command: &[&str]) -> Option<Requested> {
+    fn parse(command: &[&str]) -> Option<Requested> {
         use clap::Parser;
         let options = options::CommandLine::parse_from([&["unspin", "prove"], command].concat());
         let options::Command::Prove(options) = options.command else { panic!("{options:?}") };
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn all_configurations_use_the_same_hooks() {
-        let requested = parsed(&["--sysv", "rcu", "--mutex", "fair", "sh"]).unwrap();
+        let requested = parse(&["--sysv", "rcu", "--mutex", "fair", "sh"]).unwrap();
         assert_eq!(names(&requested), ["system", "system (again)", NO_PRELOAD, "rcu", "fair"]);
         let setups: Vec<Option<Setup>> = requested.configurations().into_iter().map(|c| c.setup).collect();
         let system = setups[0].clone().unwrap();
@@ -234,11 +234,11 @@ mod tests {
 
     #[test]
     fn control_of_waits_has_the_same_hooks_and_does_not_poll() {
-        let waits = parsed(&["--waits", "poll", "sh"]).unwrap();
+        let waits = parse(&["--waits", "poll", "sh"]).unwrap();
         assert_eq!(names(&waits), ["system", "system (again)", NO_PRELOAD, "poll"]);
         assert_eq!(lines(&waits.control), ["unspin plan 2", "waits\tsystem"]);
         assert_eq!(lines(&waits.judged[0]), ["unspin plan 2", "waits\tpoll"]);
-        let both = parsed(&["--waits", "poll", "--mutex", "fair", "sh"]).unwrap();
+        let both = parse(&["--waits", "poll", "--mutex", "fair", "sh"]).unwrap();
         assert_eq!(names(&both)[3..], ["fair", "poll"]);
         assert_eq!(lines(&both.control), ["unspin plan 2", "system\tall", "waits\tsystem"]);
         let text = both.control.setup.unwrap().plan.unwrap().compiled.to_string();
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn engines_alone_have_no_plan() {
-        let requested = parsed(&["--sysv", "global", "sh"]).unwrap();
+        let requested = parse(&["--sysv", "global", "sh"]).unwrap();
         assert_eq!(names(&requested)[0], "kernel");
         assert!(requested.configurations().iter().flat_map(|c| &c.setup).all(|setup| setup.plan.is_none()));
         let engines: Vec<_> = requested.configurations().iter().map(Configuration::judged_engine).collect();
@@ -256,16 +256,16 @@ mod tests {
 
     #[test]
     fn workloads_have_default_candidates() {
-        assert_eq!(names(&parsed(&["semopbench", "-g", "1"]).unwrap())[3..], ["global", "rcu"]);
-        assert_eq!(parsed(&["sh", "-c", "true"]), None);
+        assert_eq!(names(&parse(&["semopbench", "-g", "1"]).unwrap())[3..], ["global", "rcu"]);
+        assert_eq!(parse(&["sh", "-c", "true"]), None);
     }
 
     #[test]
     fn first_of_two_run_queues_is_the_control() {
-        let two = parsed(&["--runqueue", "percpu,global", "sh"]).unwrap();
+        let two = parse(&["--runqueue", "percpu,global", "sh"]).unwrap();
         assert_eq!(names(&two), ["percpu", "percpu (again)", NO_PRELOAD, "global"]);
         assert_eq!(two.judged[0].judged_run_queue(), Some(RunQueue::Global));
-        let one = parsed(&["--runqueue", "percpu", "sh"]).unwrap();
+        let one = parse(&["--runqueue", "percpu", "sh"]).unwrap();
         assert_eq!(names(&one), ["default", "default (again)", NO_PRELOAD, "percpu"]);
         let twice = run_queues(&[RunQueue::Global, RunQueue::Global]).unwrap_err();
         assert!(twice.to_string().starts_with("--runqueue names a run queue twice: give global,percpu"));
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn experimental_kinds_print_warnings() {
-        let warnings = parsed(&["--mutex", "ttas,adaptive,mcs", "sh"]).unwrap().warnings();
+        let warnings = parse(&["--mutex", "ttas,adaptive,mcs", "sh"]).unwrap().warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[0].starts_with("mcs is experimental"), "{warnings:?}");
     }

@@ -26,7 +26,7 @@ pub struct JudgedRunQueue<'a> {
 }
 
 /// The run queues of the metered runs, the control's first. Empty unless run queues are judged.
-pub fn judged(report: &Report) -> Vec<JudgedRunQueue<'_>> {
+pub fn judged_run_queues(report: &Report) -> Vec<JudgedRunQueue<'_>> {
     if !report.is_about_run_queues() {
         return Vec::new();
     }

@@ -54,9 +54,9 @@ pub struct Runner<'a> {
 /// The result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// Wall-clock time in seconds, from before its start to its end; of a server, that of the load.
+    /// Wall-clock time in seconds, from before the start to the end; for a server, of the load.
     pub elapsed_s: f64,
-    /// The same, with the start and the stop of a server.
+    /// Wall-clock time of the run; of a server, with its start and its stop.
     #[serde(skip)]
     pub whole: Duration,
     /// CPU time in user mode, in seconds, including its children; of a server, in the time of the load.
@@ -114,7 +114,7 @@ impl<'a> Runner<'a> {
         let arena = match program.account {
             None => scratch.file(scratch::ARENA),
             Some(Account { uid, gid }) => {
-                let given = scratch.give(uid, gid).map_err(|e| not_given(scratch.folder(), e))?;
+                let given = scratch.give(uid, gid).map_err(|e| give_error(scratch.folder(), e))?;
                 given.join(scratch::ARENA)
             }
         };
@@ -136,7 +136,7 @@ impl<'a> Runner<'a> {
     pub fn give(&self, file: &Path) -> Result<(), Error> {
         let Some(Account { uid, gid }) = self.program.account else { return Ok(()) };
         // The folder is ours, so the name is still that of the file.
-        lchown(file, Some(uid), Some(gid)).map_err(|e| not_given(file, e))
+        lchown(file, Some(uid), Some(gid)).map_err(|e| give_error(file, e))
     }
 
     /// A file name in the runner's folder.
@@ -176,7 +176,7 @@ impl<'a> Runner<'a> {
         };
         let Performance { elapsed, whole, ending, usage, all_cpu_s, cleared, left_processes, .. } =
             performance;
-        let own = own.and_then(|value| tally.lost().map_or(Ok(value), Err));
+        let own = own.and_then(|value| tally.why_lost().map_or(Ok(value), Err));
         let value = own.and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
             None => Ok(value),
@@ -242,7 +242,7 @@ impl<'a> Runner<'a> {
         match &performance.failure {
             Some(failure) => Err(failure.clone()),
             None => {
-                let text = performance.figures.text(self.figure.output_read());
+                let text = performance.figures.text(self.figure.output_tail_bytes());
                 let figure = self.figure.of(performance.elapsed, &performance.usage, &text);
                 // The figure of a server is that of its load.
                 figure.map_err(|reason| match self.service {
@@ -314,7 +314,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-fn not_given(path: &Path, error: std::io::Error) -> Error {
+fn give_error(path: &Path, error: std::io::Error) -> Error {
     Error::at(path, "it cannot be given to the server's user", error)
 }
 

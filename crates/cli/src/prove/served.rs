@@ -51,7 +51,7 @@ enum Over {
 struct Failure {
     ending: RunEnd,
     reason: String,
-    /// What explains it, if that is not the output of the server.
+    /// The output that explains it, if the server's does not.
     output: Option<CapturedOutput>,
 }
 
@@ -72,7 +72,7 @@ enum Answer {
 struct Loaded {
     elapsed: Duration,
     output: CapturedOutput,
-    /// Of the server, in the time of the load.
+    /// Usage of the server during the load.
     usage: Usage,
 }
 
@@ -112,12 +112,12 @@ struct ServedRun<'a> {
 }
 
 impl ServedRun<'_> {
-    /// Fails if the server that answers is not ours: then ours could not be told from it.
+    /// Fails if another server already answers, because ours could not be told from it.
     fn expect_no_other(&mut self) -> Result<(), Over> {
         let ready = &self.service.ready;
         match self.ask(self.service.ready_limit.min(BEFORE_START), None)? {
             Answer::NotReady(_) => Ok(()),
-            Answer::Ready => Err(failed(
+            Answer::Ready => Err(failed_run(
                 RunEnd::Exited { code: 0 },
                 format!(
                     "--ready '{ready}' succeeds before the server is started: if another server answers, stop it or use another \
@@ -135,17 +135,17 @@ impl ServedRun<'_> {
                 break false;
             }
             let has_server_ended = match server {
-                Some(server) => server.ends_within(Duration::ZERO)?,
+                Some(server) => server.has_ended_within(Duration::ZERO)?,
                 None => false,
             };
-            if self.around.interrupt.came() || has_server_ended || question.began.elapsed() >= limit {
+            if self.around.interrupt.has_come() || has_server_ended || question.began.elapsed() >= limit {
                 break true;
             }
         };
         let waited = question.began.elapsed();
         let ended = question.end_with_group(GRACE, self.around.interrupt)?;
         self.others += ended.usage;
-        if self.around.interrupt.came() {
+        if self.around.interrupt.has_come() {
             return Err(Over::Interrupted);
         }
         let ending = RunEnd::from(ended.end);
@@ -186,10 +186,10 @@ impl ServedRun<'_> {
                     "the server was not ready after {limit_s} s: {why} (--ready-limit allows more time; `{}` must succeed)",
                     self.service.ready
                 );
-                return Err(failed(RunEnd::TimedOut { limit_s, hung: false }, reason));
+                return Err(failed_run(RunEnd::TimedOut { limit_s, hung: false }, reason));
             }
             self.around.progress.tick();
-            server.ends_within(LOOK)?;
+            server.has_ended_within(LOOK)?;
         }
     }
 
@@ -200,24 +200,24 @@ impl ServedRun<'_> {
         watch: &mut dyn RunMonitor,
     ) -> Result<Loaded, Over> {
         let before = cpu_of_descendants();
-        watch.load_begins();
+        watch.note_load_begin();
         let mut load = Attended::start(&mut self.service.shell(&self.service.load))?;
         let attended = self.attend(&mut load, server, limit, watch);
         let elapsed = load.began.elapsed();
         let usage = cpu_of_descendants().since(&before);
-        watch.ends(Duration::from_micros(usage.user_us + usage.system_us));
+        watch.note_end(Duration::from_micros(usage.user_us + usage.system_us));
         // What the load has left in its group must not load the server while it stops.
         let ended = load.end_with_group(GRACE, self.around.interrupt)?;
         self.others += ended.usage;
         let ending = attended?;
         if ending.failure().is_some() {
-            server.ends_within(DYING)?;
+            server.has_ended_within(DYING)?;
         }
         if let Some(server_ended) = server.reap()? {
             let ending = RunEnd::from(server_ended.end);
             let how = ending.failure().unwrap_or_else(|| "ended by itself".into());
             let why = remedy(&mut server.output).map_or(String::new(), |why| format!(" ({why})"));
-            return Err(failed(ending, format!("the server {how} while it was loaded{why}")));
+            return Err(failed_run(ending, format!("the server {how} while it was loaded{why}")));
         }
         match ending.failure() {
             None => Ok(Loaded { elapsed, output: load.output, usage }),
@@ -243,7 +243,7 @@ impl ServedRun<'_> {
         let mut hang = HangDetector::new(limit);
         loop {
             let left = hang.pause(load.began.elapsed());
-            let over = load.ends_within(left.min(SLICE).min(NOTICE).min(watch.pause()))?;
+            let over = load.has_ended_within(left.min(SLICE).min(NOTICE).min(watch.pause()))?;
             watch.check(server.pid);
             progress.tick();
             let elapsed = load.began.elapsed();
@@ -254,7 +254,7 @@ impl ServedRun<'_> {
             if over && let Some(ended) = load.reap()? {
                 return Ok(ended.end.into());
             }
-            if interrupt.came() {
+            if interrupt.has_come() {
                 return Err(Over::Interrupted);
             }
             hang.look(elapsed);
@@ -264,7 +264,7 @@ impl ServedRun<'_> {
                     hung: shows_hang && hang.is_hung(),
                 });
             }
-            if server.ends_within(Duration::ZERO)? {
+            if server.has_ended_within(Duration::ZERO)? {
                 // The caller says how it ended.
                 return Ok(RunEnd::Exited { code: 0 });
             }
@@ -299,7 +299,7 @@ impl ServedRun<'_> {
         if let Some(Ended { end: End::Killed(signal), .. }) = ended
             && !(STOPPED_BY.contains(&signal) || signal == SIGKILL && stop.is_some())
         {
-            return Err(failed(
+            return Err(failed_run(
                 RunEnd::Killed { signal },
                 format!("the server was killed by signal {signal} when it was stopped"),
             ));
@@ -313,14 +313,14 @@ impl ServedRun<'_> {
         };
         server.end_with_group(Duration::ZERO, self.around.interrupt)?;
         // A second ^C has ended the wait.
-        if self.around.interrupt.came() {
+        if self.around.interrupt.has_come() {
             return Err(Over::Interrupted);
         }
         let limit_s = stop_limit.as_secs_f64();
         let reason = format!(
             "{what} did not end within {limit_s} s of {by}, and {killed} (--stop-limit allows more time, --stop names another way)"
         );
-        Err(failed(RunEnd::TimedOut { limit_s, hung: false }, reason))
+        Err(failed_run(RunEnd::TimedOut { limit_s, hung: false }, reason))
     }
 
     /// Ends what is left of the run, and sums it up.
@@ -370,7 +370,7 @@ impl ServedRun<'_> {
     }
 }
 
-fn failed(ending: RunEnd, reason: String) -> Over {
+fn failed_run(ending: RunEnd, reason: String) -> Over {
     Over::Failed(Failure { ending, reason, output: None })
 }
 
@@ -384,5 +384,5 @@ fn ended_before_ready(ended: Ended, server: &mut Attended) -> Over {
         }
         (_, None) => String::new(),
     };
-    failed(ending, format!("the server {how} before it was ready{remedy}"))
+    failed_run(ending, format!("the server {how} before it was ready{remedy}"))
 }

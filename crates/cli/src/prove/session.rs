@@ -48,7 +48,7 @@ pub struct Session {
     pub rounds: u32,
     /// The time that a proof needs, if it did not fit in the time budget.
     pub shortfall: Option<Shortfall>,
-    /// Its duration.
+    /// The session's duration.
     pub elapsed: Duration,
 }
 
@@ -106,7 +106,7 @@ impl Session {
                     runner.progress.notice(&format!("{text}. As many rounds as fit are run"));
                 }
             }
-            if runner.interrupt.came() {
+            if runner.interrupt.has_come() {
                 break;
             }
         }
@@ -176,7 +176,7 @@ fn analyse(schedule: &Schedule, configurations: &[Configuration]) -> (Analysis, 
     let interposed = part(&|c| c.setup.is_some(), &whole.settings);
     // The program without the preload library is never recommended, whatever its CPU time.
     let unlimited = Settings { cpu_limit: None, ..whole.settings };
-    // With the A/A pair, whose noise floor applies here too.
+    // Include the A/A pair, because its noise floor applies here too.
     let no_preload = part(&|c| c.setup.is_none() || c.candidate.role != Role::Candidate, &unlimited)
         .comparisons
         .into_iter()
@@ -233,7 +233,7 @@ mod tests {
     use unspin_stats::{Candidate, Direction, Metric, NotProvenReason, RunOutcome, Verdict};
 
     /// The analysis of twelve rounds, with these throughputs and a little noise.
-    fn analysed(values: &[f64]) -> (Analysis, Option<Comparison>) {
+    fn analyse_throughputs(values: &[f64]) -> (Analysis, Option<Comparison>) {
         let control = Configuration::kernel();
         let again = Candidate::aa_control("kernel (again)");
         let configurations = [
@@ -257,12 +257,12 @@ mod tests {
     /// The A/A pair differs by a fifth, so a difference of a tenth proves nothing here either.
     #[test]
     fn noise_floor_applies_to_the_program_without_preload() {
-        let (analysis, no_preload) = analysed(&[100.0, 120.0, 110.0]);
+        let (analysis, no_preload) = analyse_throughputs(&[100.0, 120.0, 110.0]);
         assert!(analysis.noise_floor.unwrap().factor > 1.15);
         let verdict = no_preload.unwrap().verdict;
         let below = |doubt| matches!(doubt, NotProvenReason::BelowFloor { .. });
         assert!(matches!(verdict, Verdict::NothingProven { doubt, .. } if below(doubt)), "{verdict:?}");
-        let (_, no_preload) = analysed(&[100.0, 100.0, 110.0]);
+        let (_, no_preload) = analyse_throughputs(&[100.0, 100.0, 110.0]);
         assert!(matches!(no_preload.unwrap().verdict, Verdict::ProvenFaster { .. }));
     }
 }

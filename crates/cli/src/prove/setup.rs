@@ -13,7 +13,7 @@ pub struct Setup {
     pub engine: Engine,
     /// The replacements of mutexes and waits. Without a plan the hooks pass everything on to libc.
     pub plan: Option<Prepared>,
-    /// The run queue of the program's executors, if it is another one than the control's.
+    /// The run queue of the program's executors, if it differs from the control's.
     pub run_queue: Option<RunQueue>,
 }
 
@@ -41,8 +41,8 @@ impl Setup {
 }
 
 impl Prepared {
-    /// Finds the places of the plan's locks and call sites in the program's files. Refuses a program in which there is nothing
-    /// to replace: every comparison would be one of the program with itself.
+    /// Finds the places of the plan's locks and call sites in the program's files. Refuses a program with nothing to
+    /// replace, because it would be compared with itself.
     pub fn new(plan: Plan, program: &Program) -> Result<Prepared, Error> {
         let compiled = plan.compile(program)?;
         compiled.check_reach(program)?;

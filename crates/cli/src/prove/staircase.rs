@@ -26,9 +26,9 @@ pub struct Staircase {
 /// One step. Ratios above 1 are better.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
-    /// Its name.
+    /// The step's name.
     pub name: String,
-    /// Its figures.
+    /// The step's figures.
     pub summary: Option<Summary>,
     /// Compared with the step before.
     pub to_before: Option<Ratio>,
@@ -37,7 +37,7 @@ pub struct Level {
 }
 
 impl Staircase {
-    /// The first staircase all of whose steps were measured.
+    /// The first staircase with all steps measured.
     pub fn of(configurations: &[Configuration], session: &Session) -> Option<Staircase> {
         let place =
             |kind: LockKind| configurations.iter().position(|c| c.is_judged() && c.name() == kind.name());
@@ -64,7 +64,8 @@ impl Staircase {
     }
 }
 
-/// The same runs, with one configuration as the control and another as the only candidate. None if their runs failed.
+/// The ratio of two configurations by the session's runs: one as the control, the other as the only candidate. None
+/// if their runs failed.
 fn ratio(session: &Session, before: usize, after: usize) -> Option<Ratio> {
     let samples = [before, after].map(|index| session.experiment.samples[index].clone());
     if samples.iter().any(|s| s.failures().0 > 0 || s.cut_off() > 0) {

@@ -261,7 +261,7 @@ impl Text<'_> {
             Some(StopReason::NoneLeft) => return "Stopped, because no candidate was left.".into(),
             None => "Cut short.",
         };
-        advised(ended, analysis.advice.as_ref())
+        append_advice(ended, analysis.advice.as_ref())
     }
 
     fn cpus(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -339,10 +339,14 @@ impl Text<'_> {
         if processes > 0 {
             writeln!(f, "Runs left {processes} processes behind, which were ended before the next began.")?;
         }
-        self.left_sets(f, trials())
+        self.write_left_sets(f, trials())
     }
 
-    fn left_sets<'a>(&self, f: &mut Formatter<'_>, trials: impl Iterator<Item = &'a Trial>) -> fmt::Result {
+    fn write_left_sets<'a>(
+        &self,
+        f: &mut Formatter<'_>,
+        trials: impl Iterator<Item = &'a Trial>,
+    ) -> fmt::Result {
         let sets: BTreeSet<i32> = trials.flat_map(|t| t.left_sets.iter().copied()).collect();
         if sets.is_empty() {
             return Ok(());
@@ -365,7 +369,7 @@ fn constant(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 /// How many more rounds a proof takes, after the reason for the end.
-fn advised(ended: &str, advice: Option<&Advice>) -> String {
+fn append_advice(ended: &str, advice: Option<&Advice>) -> String {
     match advice {
         Some(advice) if advice.rounds_more > ROUNDS_PRACTICAL => format!(
             "{ended} No practical number of rounds makes the intervals as narrow as ±{:.1} % (the widest, {}'s, has \
@@ -440,7 +444,7 @@ mod tests {
             let (half_width, half_width_target) = (0.4, 0.025);
             let advice =
                 Advice { widest: "fair".into(), half_width, half_width_target, rounds_more, time_more_s };
-            advised("The time budget is spent.", Some(&advice))
+            append_advice("The time budget is spent.", Some(&advice))
         };
         assert!(
             said(90, 1200.0).ends_with("about 90 more rounds are needed, 20 min."),

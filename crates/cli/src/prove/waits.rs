@@ -1,6 +1,6 @@
 //! How the judged waits ended: whether threads slept or polled in them, under the control and under each candidate.
 
-use super::call_sites::{TRIAL, Waits};
+use super::call_sites::{CallSiteWaits, TRIAL};
 use super::configuration::Configuration;
 use super::locks::Metered;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use unspin_observe::disturbance::Disturbance;
 /// The judged waits of one call site in the metered runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedSite {
-    /// Its name in the plan, or in the report if all waits are judged.
+    /// The call site's name in the plan, or in the report if all waits are judged.
     pub name: String,
     /// The runs in which it waited, the control's first.
     pub runs: Vec<SiteRun>,
@@ -24,7 +24,7 @@ pub struct SiteRun {
     pub candidate: String,
     /// How the waits ended.
     #[serde(flatten)]
-    pub waits: Waits,
+    pub waits: CallSiteWaits,
     /// Why about as many of them slept as under the control; none if fewer did, or if that was intended.
     pub unpolled: Option<Unpolled>,
 }
@@ -56,7 +56,7 @@ const BUSY: f64 = 0.9;
 const LESS_OFTEN: f64 = 0.8;
 
 /// The judged waits: those at the call sites that the candidates name, and at the costliest ones if all waits poll.
-pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
+pub fn judged_sites(configurations: &[Configuration], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
     let judged = configurations.iter().filter(|configuration| configuration.is_judged());
     let plans: Vec<(&str, &Compiled)> = judged
         .filter_map(|configuration| {
@@ -66,7 +66,7 @@ pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize
     let Some((first, others)) = metered.split_first() else { return Vec::new() };
     let is_control = plans.iter().all(|(name, _)| *name != first.candidate);
     let filtered = is_filtered();
-    let runs = |polls: &dyn Fn(&Compiled) -> bool, find: &dyn Fn(&Metered) -> Option<Waits>| {
+    let runs = |polls: &dyn Fn(&Compiled) -> bool, find: &dyn Fn(&Metered) -> Option<CallSiteWaits>| {
         let control = is_control.then(|| find(first)).flatten();
         let mut runs = Vec::new();
         if let Some(waits) = &control {
@@ -76,8 +76,9 @@ pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize
         for metered in if is_control { others } else { metered } {
             let polls = plans.iter().any(|(name, plan)| *name == metered.candidate && polls(plan));
             let Some(waits) = find(metered).filter(|_| polls) else { continue };
-            let unpolled =
-                control.as_ref().and_then(|control| unpolled(control, &waits, used(metered, cpus), filtered));
+            let unpolled = control
+                .as_ref()
+                .and_then(|control| why_unpolled(control, &waits, cpu_share(metered, cpus), filtered));
             runs.push(SiteRun { candidate: metered.candidate.clone(), waits, unpolled });
         }
         runs
@@ -112,14 +113,19 @@ pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize
 }
 
 /// The share of the CPU time that the program and others used during a run.
-fn used(metered: &Metered, cpus: usize) -> f64 {
+fn cpu_share(metered: &Metered, cpus: usize) -> f64 {
     let Disturbance { others_s, steal_s, .. } = metered.disturbance;
     (metered.cpu_s + others_s + steal_s) / (metered.elapsed_s * cpus as f64)
 }
 
 /// Why the waits under a candidate slept as often as under the control, if they did. `used` is the share of the CPU
 /// time that was used.
-fn unpolled(control: &Waits, waits: &Waits, used: f64, filtered: bool) -> Option<Unpolled> {
+fn why_unpolled(
+    control: &CallSiteWaits,
+    waits: &CallSiteWaits,
+    used: f64,
+    filtered: bool,
+) -> Option<Unpolled> {
     let (before, after) = (control.slept_share()?, waits.slept_share()?);
     if after < before - FEWER {
         return None;
@@ -165,20 +171,20 @@ impl Unpolled {
 mod tests {
     use super::*;
 
-    fn waits(waits: u64, slept: u64) -> Waits {
-        Waits { calls: waits, waits, slept, median_s: 50e-6, waited_s: 1.0, polled_s: 0.0 }
+    fn waits(waits: u64, slept: u64) -> CallSiteWaits {
+        CallSiteWaits { calls: waits, waits, slept, median_s: 50e-6, waited_s: 1.0, polled_s: 0.0 }
     }
 
     #[test]
     fn unchanged_share_of_sleeps_has_a_reason() {
         let control = waits(1000, 990);
-        let reason = |waits: &Waits, used| unpolled(&control, waits, used, false);
+        let reason = |waits: &CallSiteWaits, used| why_unpolled(&control, waits, used, false);
         assert_eq!(reason(&waits(1000, 100), 0.5), None);
         assert_eq!(reason(&waits(1000, 990), 0.5), Some(Unpolled::DoesNotPay));
         assert_eq!(reason(&waits(1000, 990), 0.95), Some(Unpolled::Busy));
-        assert_eq!(unpolled(&waits(10, 10), &waits(10, 10), 0.5, false), Some(Unpolled::FewWaits));
-        assert_eq!(unpolled(&control, &control, 0.5, true), Some(Unpolled::Seccomp));
-        assert_eq!(unpolled(&waits(0, 0), &waits(10, 10), 0.5, false), None);
-        assert_eq!(unpolled(&control, &waits(450, 449), 0.99, false), Some(Unpolled::FewerWaits));
+        assert_eq!(why_unpolled(&waits(10, 10), &waits(10, 10), 0.5, false), Some(Unpolled::FewWaits));
+        assert_eq!(why_unpolled(&control, &control, 0.5, true), Some(Unpolled::Seccomp));
+        assert_eq!(why_unpolled(&waits(0, 0), &waits(10, 10), 0.5, false), None);
+        assert_eq!(why_unpolled(&control, &waits(450, 449), 0.99, false), Some(Unpolled::FewerWaits));
     }
 }

@@ -4,7 +4,7 @@
 //! benchmark is its load.
 
 use super::service::Service;
-use crate::dbt1::{reported, translated};
+use crate::dbt1::{benchmark_error, translate};
 use crate::options::{Command, CommandLine, Dbt1Mix, Dbt1Options};
 use clap::Parser;
 use std::ffi::OsString;
@@ -23,19 +23,19 @@ pub struct WebShop {
     pub program: Program,
     /// The benchmark as the load of the server; none with SQLite.
     pub service: Option<Service>,
-    /// A command to which a plan can be applied when the database is gone: a server of the user. None for the benchmark itself, which
-    /// makes a database.
+    /// The command to which a plan can be applied later, when the database is gone: the user's server. None if the
+    /// benchmark is judged, because it makes its own database.
     pub applied_to: Option<Vec<OsString>>,
     /// Has the database, until this is dropped.
     _scratch: Scratch,
 }
 
-/// Time for the start and the stop of the server. Its start may have to recover what a killed one has left.
+/// Time for the start and the stop of the server. The start may have to recover the files of a killed server.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Parses the command line of `dbt1` behind `prove`. None if it is another program, a server that runs already (then the benchmark
-/// itself is judged), or wrong, which the benchmark says itself.
-pub fn requested(command: &[OsString]) -> Option<Dbt1Options> {
+/// Parses the command line of `dbt1` behind `prove`. None for another program; for the URL of a running server, because
+/// then the benchmark itself is judged; and for a wrong command line, which the benchmark reports.
+pub fn parse_command(command: &[OsString]) -> Option<Dbt1Options> {
     if command.first()? != "dbt1" {
         return None;
     }
@@ -49,13 +49,13 @@ pub fn requested(command: &[OsString]) -> Option<Dbt1Options> {
 impl WebShop {
     /// Populates the database. None if `stop` was set meanwhile.
     pub fn prepare(options: &Dbt1Options, stop: &AtomicBool) -> Result<Option<WebShop>, Error> {
-        let translated = translated(options)?;
+        let translated = translate(options)?;
         let is_private = translated.database == DatabaseChoice::PrivatePostgres;
         let scratch = Scratch::on_disk(DBT1, Creds::current().uid)?;
         let prepared = match prepare(&translated, scratch.folder(), stop) {
             Ok(prepared) => prepared,
             Err(unspin_dbt1::Error::Interrupted) => return Ok(None),
-            Err(error) => return Err(reported(error)),
+            Err(error) => return Err(benchmark_error(error)),
         };
         debug_assert_eq!(is_private, matches!(prepared, Prepared::Postgres(_)));
         let (program, service, applied_to) = match prepared {
@@ -126,7 +126,7 @@ mod tests {
     use std::io::Write as _;
 
     fn requested_by(line: &str) -> Option<Dbt1Options> {
-        requested(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+        parse_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let line = "dbt1 --mix ordering --browsers 3 --connections 2 --think-time 0 --duration 1s --durable";
         let options = requested_by(line).unwrap();
         let words = run(&options, ["--database".into(), "shop".into()]);
-        let again = requested(&words).expect("it can be parsed");
+        let again = parse_command(&words).expect("it can be parsed");
         assert_eq!((again.mix, again.browsers, again.connections), (Dbt1Mix::Ordering, 3, Some(2)));
         assert_eq!((again.runs, again.durable, again.duration), (1, true, Duration::from_secs(1)));
         assert_eq!((again.think_time, again.warm_up), (Duration::ZERO, options.warm_up));

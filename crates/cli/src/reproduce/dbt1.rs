@@ -6,7 +6,7 @@ use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
 use std::time::Duration;
-use unspin_dbt1::installed_server;
+use unspin_dbt1::check_server;
 use unspin_launch::error::Error;
 use unspin_stats::{Direction, Moments};
 
@@ -52,19 +52,20 @@ impl HistoricalReport for Dbt1 {
         &[
             "The five raw runs stand only in a picture (McKenney 2003, figure 17). Their means and standard deviations are \
              tested. The two tables differ in one digit: 7.4 in Morton's, 7.5 in McKenney's.",
-            "The means of all and of the best four give the worst run: 72.4 without the patch, 88.2 with it. The patch made the \
-             bad run rare; that is what the test of the spreads proves.",
-            "\"the difference is statistically significant: not only is ipc-rcu's average three standard deviations above that of \
-             the stock kernel\": it is 0.6 of the stock kernel's above it, and by Welch's test five runs do not prove the means.",
-            "\"ipc-rcu's smallest value of 90.4 TPS\": no smallest value can be above the mean, 89.8.",
-            "The best four leave out the worst run, which is the effect. Their tests only show what the tables state.",
+            "The worst run follows from the two means, of all runs and of the best four: 72.4 without the patch, 88.2 with it. \
+             The patch made the bad run rare. The test of the spreads proves that.",
+            "The report says that ipc-rcu's average is \"three standard deviations above that of the stock kernel\". It is 0.6 of \
+             the stock kernel's standard deviations above it. By Welch's test five runs do not prove that the means differ.",
+            "The report says \"ipc-rcu's smallest value of 90.4 TPS\". No smallest value can be above the mean, 89.8.",
+            "The best four leave out the worst run, and the patch removed the worst run. So the tests of the best four only show \
+             what the tables state.",
         ]
     }
 
     fn obstacle(&self, database: &str) -> Option<Error> {
         let wants_server = database == "postgres";
         wants_server
-            .then(installed_server)
+            .then(check_server)
             .and_then(Result::err)
             .map(|error| Error::NotFound(format!("dbt1: {error}")))
     }

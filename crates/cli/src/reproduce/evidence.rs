@@ -33,7 +33,7 @@ pub enum MeansEvidence {
         /// The test.
         #[serde(flatten)]
         figures: WelchTest,
-        /// Its p after the correction.
+        /// The test's p after the correction.
         p_corrected: f64,
     },
     /// There is no test.
@@ -51,7 +51,7 @@ pub enum SpreadEvidence {
     BrownForsythe {
         /// The statistic; none if no run varies.
         f: Option<f64>,
-        /// Its p by relabelling.
+        /// The test's p by relabelling.
         p: f64,
     },
     /// The F test of the variances, from moments.

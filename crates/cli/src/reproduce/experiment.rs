@@ -16,7 +16,7 @@ pub enum Size {
 pub struct Experiment {
     /// What it compares, in a few words.
     pub what: &'static str,
-    /// The same in one word or two, for its line in the table of all reports.
+    /// The experiment in one word or two, for its line in the table of all reports.
     pub in_brief: &'static str,
     /// The time budget of the session.
     pub budget: Duration,
@@ -45,7 +45,7 @@ impl Experiment {
         self.command_line_within(&format!("{}s", self.budget.as_secs()))
     }
 
-    /// The same with another time budget.
+    /// The command line with another time budget.
     pub fn command_line_within(&self, budget: &str) -> Vec<String> {
         ["unspin", "prove", "--time-budget", budget]
             .into_iter()

@@ -14,7 +14,7 @@ pub enum Figure {
     Runs(Vec<f64>),
     /// Count, mean and standard deviation of runs that are not listed.
     Moments(Moments),
-    /// One value, of which the source does not say from how many runs it is.
+    /// One value. The source does not state the number of runs behind it.
     Single(f64),
     /// No number.
     Words(&'static str),

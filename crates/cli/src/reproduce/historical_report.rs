@@ -11,10 +11,10 @@ use unspin_launch::error::Error;
 
 /// A historical report and its experiment.
 pub trait HistoricalReport {
-    /// Its name on the command line.
+    /// The report's name on the command line.
     fn choice(&self) -> ReportChoice;
 
-    /// The same as text.
+    /// The report's name on the command line as text.
     fn name(&self) -> &'static str;
 
     /// Author, year, and what was replaced.
@@ -23,7 +23,7 @@ pub trait HistoricalReport {
     /// The published comparisons; the first stands in the table of all reports.
     fn published(&self) -> Vec<Published>;
 
-    /// What else the published text claims, and whether its figures bear it.
+    /// Other claims of the published text, and whether its figures support them.
     fn remarks(&self) -> &'static [&'static str] {
         &[]
     }
@@ -33,8 +33,8 @@ pub trait HistoricalReport {
         None
     }
 
-    /// The sessions to be run, in order. The first pair of the first one stands in the table of all reports. `database` is
-    /// dbt1's.
+    /// The sessions to run, in order. The table of all reports shows the first pair of the first session. `database` is
+    /// the value of dbt1's `--db`.
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment>;
 
     /// Rows of figures that one metered run each yields; no verdict judges them.
@@ -45,11 +45,11 @@ pub trait HistoricalReport {
     /// What is the same as in the report.
     fn same(&self) -> &'static str;
 
-    /// What is not the same; that the number of CPUs and the kernel differ is said for all reports.
+    /// The differences between the report and its measurement here, other than the number of CPUs and the kernel.
     fn not_the_same(&self) -> &'static str;
 
-    /// Further paragraphs about the measurements. This is the place for predictions, such as the same comparison on as many
-    /// CPUs as the report had: one paragraph each, that says of each figure that it is a prediction.
+    /// Further paragraphs about the measurements. This is the place for predictions, such as the same comparison on as
+    /// many CPUs as the report had. Each prediction is one paragraph, which marks its figures as predicted.
     fn paragraphs(&self, _measured: &[Measured]) -> Vec<String> {
         Vec::new()
     }

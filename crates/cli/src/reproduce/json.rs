@@ -1,7 +1,7 @@
 //! The outcomes as JSON, with a versioned schema.
 
 use super::evidence::Evidence;
-use super::outcome::{Outcome, Shortcoming};
+use super::outcome::{ReportOutcome, Shortcoming};
 use super::published::Published;
 use super::row::Row;
 use crate::prove::json::{self, ProveDocument};
@@ -62,7 +62,7 @@ struct PairEntry<'a> {
 }
 
 /// Writes all outcomes, with every run.
-pub fn write(outcomes: &[Outcome<'_>], is_quick: bool, file: &Path) -> Result<(), Error> {
+pub fn write(outcomes: &[ReportOutcome<'_>], is_quick: bool, file: &Path) -> Result<(), Error> {
     let document = ReproduceDocument {
         schema: SCHEMA,
         unspin: Build::THIS,
@@ -76,7 +76,7 @@ pub fn write(outcomes: &[Outcome<'_>], is_quick: bool, file: &Path) -> Result<()
     outfile::write(file, text.as_bytes())
 }
 
-fn entry<'a>(outcome: &'a Outcome<'_>) -> ReportEntry<'a> {
+fn entry<'a>(outcome: &'a ReportOutcome<'_>) -> ReportEntry<'a> {
     let published = outcome.published.iter().zip(&outcome.evidence);
     let (name, why) = match &outcome.shortcoming {
         None => ("measured", None),

@@ -56,14 +56,15 @@ impl Measured {
         Ok(Some(Measured { experiment, report, pairs }))
     }
 
-    /// Whether the first run that failed did not end in its time.
+    /// Whether the first failed run exceeded its time limit.
     pub fn is_too_slow(&self) -> bool {
         let mut trials = self.report.session.runs.iter().map(|run| &run.trial);
         let first = trials.find(|trial| trial.value.is_err());
         first.is_some_and(|trial| matches!(trial.ending, RunEnd::TimedOut { .. }))
     }
 
-    /// Why the session compares nothing, if so: what failed, with the end of its output.
+    /// The reason why the session compares nothing: what failed, with the end of its output. None if it compares
+    /// something.
     pub fn failure(&self) -> Option<String> {
         if let Some(error) = &self.report.session.aborted {
             return Some(error.to_string());
@@ -88,8 +89,8 @@ impl Measured {
 impl MeasuredPair {
     fn of(pair: Pair, report: &Report, unit: &str) -> Option<MeasuredPair> {
         let comparison = report.between(pair.before, pair.after, unit)?;
-        let before = row::measured(&report.summary(pair.before)?);
-        let after = comparison.summary.as_ref().map_or(Figure::Words("failed"), row::measured);
+        let before = row::measured_figure(&report.summary(pair.before)?);
+        let after = comparison.summary.as_ref().map_or(Figure::Words("failed"), row::measured_figure);
         let confidence = report.session.analysis.settings.confidence;
         let improvement = comparison.ratio.map(|ratio| Improvement {
             value: ratio.value,

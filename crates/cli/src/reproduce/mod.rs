@@ -30,7 +30,7 @@ use crate::prove::{PartOfCommand, duration, format};
 use experiment::Size;
 use historical_report::HistoricalReport;
 use measured::Measured;
-use outcome::{Outcome, Shortcoming};
+use outcome::{ReportOutcome, Shortcoming};
 use std::process::ExitCode;
 use std::time::Duration;
 use text::OutcomeText;
@@ -47,9 +47,9 @@ const ALL: [&dyn HistoricalReport; 5] =
 const INCOMPLETE: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
-/// Measures the reports that the command line names, and prints them. Of all reports the table comes first.
+/// Measures the reports that the command line names, and prints them. With `all`, the table of all reports comes first.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
-    crate::dbt1::named(&options.db)?;
+    crate::dbt1::parse_database(&options.db)?;
     if options.json.as_deref() == Some(std::path::Path::new("-")) {
         return Err(Error::Usage("--json -: the file is written after each report: name one".into()));
     }
@@ -62,51 +62,55 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     let plan = TimePlan::of(&reports, size, &options.db);
     let interrupt = Interrupt::install()?;
     stdout::print(&heading(&plan, size))?;
-    let session = Session { options, size, plan, interrupt };
+    let runner = ReportRunner { options, size, plan, interrupt };
     let (mut outcomes, mut texts) = (Vec::new(), Vec::new());
     for (index, &report) in reports.iter().enumerate() {
-        let outcome = session.measure(index, report);
+        let outcome = runner.measure(index, report);
         // The table names the reports that an interrupt left out.
-        let text = match session.interrupt.came() && outcome.measured.is_empty() && reports.len() > 1 {
+        let text = match runner.interrupt.has_come() && outcome.measured.is_empty() && reports.len() > 1 {
             true => String::new(),
             false => format!("{}\n", OutcomeText(&outcome)),
         };
         outcomes.push(outcome);
-        // The file first, and after each report: what was measured is kept however the command ends.
+        // Write the file before the text, and after each report: the measured results are kept however the command
+        // ends.
         if let Some(file) = &options.json {
             json::write(&outcomes, options.quick, file)?;
         }
         texts.push(text);
     }
-    session.interrupt.allow_signals_to_exit();
+    runner.interrupt.allow_signals_to_exit();
     if let ReportChoice::All = options.report {
         stdout::print(&format!("{}\n", summary::Summary(&outcomes)))?;
     }
     stdout::print(&texts.concat())?;
-    Ok(match (session.interrupt.came(), outcomes.iter().all(Outcome::is_complete)) {
+    Ok(match (runner.interrupt.has_come(), outcomes.iter().all(ReportOutcome::is_complete)) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::from(INCOMPLETE),
     })
 }
 
-/// What is common to all reports of one command.
-struct Session<'o> {
+/// Measures the reports of one command, with its options, time plan and interrupt.
+struct ReportRunner<'o> {
     options: &'o ReproduceOptions,
     size: Size,
     plan: TimePlan,
     interrupt: Interrupt,
 }
 
-impl Session<'_> {
+impl ReportRunner<'_> {
     /// Measures one report. An error is part of the outcome: the other reports go on.
-    fn measure<'r>(&self, index: usize, report: &'r dyn HistoricalReport) -> Outcome<'r> {
-        let mut outcome = Outcome::of(report);
-        if self.interrupt.came() {
-            return Outcome { shortcoming: Some(Shortcoming::Interrupted), ..outcome };
+    fn measure<'r>(&self, index: usize, report: &'r dyn HistoricalReport) -> ReportOutcome<'r> {
+        let mut outcome = ReportOutcome::of(report);
+        if self.interrupt.has_come() {
+            return ReportOutcome { shortcoming: Some(Shortcoming::Interrupted), ..outcome };
         }
         if let Some(obstacle) = report.obstacle(&self.options.db) {
-            return Outcome { shortcoming: Some(Shortcoming::Missing(obstacle.to_string())), ..outcome };
+            return ReportOutcome {
+                shortcoming: Some(Shortcoming::Missing(obstacle.to_string())),
+                ..outcome
+            };
         }
         let mut spent = Duration::ZERO;
         for experiment in report.experiments(self.size, &self.options.db) {
@@ -123,7 +127,7 @@ impl Session<'_> {
                 }
                 Err(error) => outcome.shortcoming = Some(Shortcoming::Failed(error.to_string())),
             }
-            if self.interrupt.came() {
+            if self.interrupt.has_come() {
                 outcome.shortcoming = Some(Shortcoming::Interrupted);
             }
             if outcome.shortcoming.is_some() {
@@ -176,7 +180,7 @@ mod tests {
     use crate::options::{Command, CommandLine};
     use clap::Parser;
 
-    /// A session may exceed its budget by a run and by the end of its processes; there are six.
+    /// There are six sessions. Each may exceed its budget by one run and by the time in which its processes end.
     #[test]
     fn quick_fits_in_three_minutes_with_a_margin() {
         let plan = TimePlan::of(&ALL, Size::Quick, "sqlite");
@@ -186,7 +190,7 @@ mod tests {
         assert_eq!(plan.left(0, Duration::from_secs(1)) + Duration::from_secs(1), plan.total());
     }
 
-    /// The names of the pairs are those of configurations: otherwise no row would be measured.
+    /// The names of the pairs are names of configurations. With other names no row would be measured.
     #[test]
     fn experiments_are_command_lines_that_measure_their_pairs() {
         for size in [Size::Quick, Size::Full] {

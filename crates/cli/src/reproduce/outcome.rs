@@ -7,10 +7,10 @@ use super::published::Published;
 use super::row::Row;
 
 /// A report with its published figures, and what became of its experiments.
-pub struct Outcome<'r> {
+pub struct ReportOutcome<'r> {
     /// The report.
     pub report: &'r dyn HistoricalReport,
-    /// Its published comparisons.
+    /// The report's published comparisons.
     pub published: Vec<Published>,
     /// What they prove.
     pub evidence: Vec<Evidence>,
@@ -27,18 +27,18 @@ pub enum Shortcoming {
     Missing(String),
     /// A program failed.
     Failed(String),
-    /// A run did not end in the time that there was for it, on a slow or busy machine.
+    /// A run exceeded its time limit, as on a slow or busy machine.
     TooSlow(String),
     /// ^C came.
     Interrupted,
 }
 
-impl<'r> Outcome<'r> {
+impl<'r> ReportOutcome<'r> {
     /// Nothing has been measured yet.
-    pub fn of(report: &'r dyn HistoricalReport) -> Outcome<'r> {
+    pub fn of(report: &'r dyn HistoricalReport) -> ReportOutcome<'r> {
         let published = report.published();
         let evidence = evidence::of_all(&published);
-        Outcome { report, published, evidence, measured: Vec::new(), shortcoming: None }
+        ReportOutcome { report, published, evidence, measured: Vec::new(), shortcoming: None }
     }
 
     /// The rows that were measured here: those of one metered run each, then those that are judged.
@@ -54,7 +54,7 @@ impl<'r> Outcome<'r> {
         self.shortcoming.is_none()
     }
 
-    /// One word or two: what the runs here prove about the first row of [`rows`](Outcome::rows).
+    /// One word or two: what the runs here prove about the first row of [`rows`](ReportOutcome::rows).
     pub fn in_brief(&self) -> &'static str {
         let first = self.measured.first();
         if self.shortcoming.is_none()

@@ -1,8 +1,9 @@
 //! What the model of `unspin scale` predicts for the report's number of CPUs, from the runs here.
 //!
-//! It applies to the lock of the engine `global`, for which processes spin, under a load that never sleeps. The hand-over of the lock is
-//! fitted to the runs here, and is taken to be the same with more waiters. The throughput under RCU is taken to grow with the CPUs. The
-//! error of the model is that of a published check, for each doubling of the CPUs.
+//! It applies to the lock of the engine `global`, for which processes spin, under a load that never sleeps. The
+//! hand-over of the lock is fitted to the runs here. The prediction assumes that the hand-over takes as long with more
+//! waiters, that the throughput under RCU grows with the CPUs, and that the error of a published check applies to each
+//! doubling of the CPUs.
 
 use super::measured::Measured;
 use unspin_scaling::published;
@@ -11,7 +12,7 @@ use unspin_stats::{Ratio, three_digits};
 
 /// The lock in the meter's table.
 const GLOBAL_LOCK: &str = "sysv global lock";
-/// The published figure that the same model gives: seconds before the patch, of those with it.
+/// The check in the published figures: the model predicts the seconds before the patch from those with it.
 const CHECK: &str = "seconds before";
 
 /// What the runs on this machine tell.
@@ -21,7 +22,7 @@ struct Given {
     cpus: u32,
     /// Processes that can run at the same time.
     threads: u32,
-    /// CPU time between two acquisitions with its hold, in seconds, if nothing is contended.
+    /// CPU time of one acquisition, its hold, and the time until the next one, in seconds, without contention.
     between_s: f64,
     /// Mean hold, in seconds.
     hold_s: f64,
@@ -78,7 +79,8 @@ impl Given {
             return None;
         }
         let hand_over_s = self.hand_over_s();
-        let lock_grows = self.modelled(cpus, hand_over_s) / self.modelled(self.cpus, hand_over_s);
+        let lock_grows =
+            self.model_throughput(cpus, hand_over_s) / self.model_throughput(self.cpus, hand_over_s);
         let grows = f64::from(cpus) / f64::from(self.cpus) / lock_grows;
         let doublings = (f64::from(cpus) / f64::from(self.cpus)).log2();
         let model = doublings * (1.0 + error).ln();
@@ -92,7 +94,7 @@ impl Given {
     }
 
     /// Acquisitions a second by the model.
-    fn modelled(&self, cpus: u32, hand_over_s: f64) -> f64 {
+    fn model_throughput(&self, cpus: u32, hand_over_s: f64) -> f64 {
         /// The least share of the time outside the lock: the hold is measured with its clock readings.
         const THINK_MIN: f64 = 0.02;
         let hold_s = self.hold_s.min((1.0 - THINK_MIN) * self.between_s);
@@ -104,12 +106,16 @@ impl Given {
     /// The hand-over that makes the model's throughput the measured one, by bisection; 0 if the lock is faster than the model.
     fn hand_over_s(&self) -> f64 {
         let (mut low, mut high) = (0.0, 1e-3);
-        if self.modelled(self.cpus, low) <= self.throughput {
+        if self.model_throughput(self.cpus, low) <= self.throughput {
             return low;
         }
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            if self.modelled(self.cpus, middle) > self.throughput { low = middle } else { high = middle }
+            if self.model_throughput(self.cpus, middle) > self.throughput {
+                low = middle
+            } else {
+                high = middle
+            }
         }
         0.5 * (low + high)
     }
@@ -122,7 +128,7 @@ mod tests {
     /// A lock with a known hand-over, on two CPUs.
     fn given(hand_over_s: f64) -> Given {
         let given = Given { cpus: 2, threads: 8, between_s: 1e-6, hold_s: 0.4e-6, throughput: 1.0 };
-        Given { throughput: given.modelled(2, hand_over_s), ..given }
+        Given { throughput: given.model_throughput(2, hand_over_s), ..given }
     }
 
     #[test]

@@ -26,9 +26,9 @@ pub struct Published {
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
-    /// Its name.
+    /// The side's name.
     pub name: String,
-    /// Its figure.
+    /// The side's figure.
     pub figure: Figure,
 }
 

@@ -1,4 +1,4 @@
-//! What stands between quotation marks in the output stands in the reports.
+//! Tests that each quotation in the output occurs in a published report.
 
 use super::ALL;
 use super::figure::Figure;

@@ -9,7 +9,7 @@ use unspin_stats::{Direction, Moments, Summary, three_digits};
 /// A row. Its figures are in the unit that it names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Whose figures they are, and of what.
+    /// The source of the figures, and what they measure.
     pub label: String,
     /// The unit.
     pub unit: String,
@@ -54,12 +54,12 @@ impl Row {
             [before, after] if before == after => before,
             [before, after] => format!("{before}, {after}"),
         };
-        let (ratio, interval) = self.shown_improvement();
+        let (ratio, interval) = self.format_improvement();
         [side(&self.before, &scale), side(&self.after, &scale), ratio, interval, runs]
     }
 
     /// The ratio and its interval, for tables.
-    pub fn shown_improvement(&self) -> (String, String) {
+    pub fn format_improvement(&self) -> (String, String) {
         match self.improvement {
             None => ("-".into(), "-".into()),
             Some(Improvement { interval: Some(ratio), .. }) => {
@@ -71,7 +71,7 @@ impl Row {
     }
 
     /// The unit, as the tables show it.
-    pub fn shown_unit(&self) -> String {
+    pub fn format_unit(&self) -> String {
         self.scale().unit
     }
 
@@ -87,7 +87,7 @@ impl Row {
 }
 
 /// The figure of measured runs. Moments need two.
-pub fn measured(summary: &Summary) -> Figure {
+pub fn measured_figure(summary: &Summary) -> Figure {
     match summary.standard_deviation {
         Some(standard_deviation) => {
             Figure::Moments(Moments { count: summary.count, mean: summary.mean, standard_deviation })

@@ -15,7 +15,7 @@ pub struct Semopbench;
 
 /// Seconds, runs 1 and 2: Hartner, lkml, 31 October 2002.
 pub const STOCK: [f64; 2] = [515.1, 515.4];
-/// The same with the patch.
+/// Seconds with the patch.
 pub const RCU: [f64; 2] = [46.7, 46.7];
 
 /// CPUs of the report's machine.

@@ -1,12 +1,12 @@
 //! The table of all reports.
 
-use super::outcome::{Outcome, Shortcoming};
+use super::outcome::{ReportOutcome, Shortcoming};
 use super::row::Row;
 use crate::prove::format::paragraph;
 use std::fmt::{self, Formatter};
 
 /// Prints two sentences on each report, a row for each report, one for each further experiment, and what is missing.
-pub struct Summary<'o, 'r>(pub &'o [Outcome<'r>]);
+pub struct Summary<'o, 'r>(pub &'o [ReportOutcome<'r>]);
 
 /// A row of the table.
 #[derive(Default)]
@@ -14,13 +14,13 @@ struct Line {
     name: String,
     /// Both published sides, their ratio, and whether that is proven.
     published: [String; 3],
-    /// The same of what was measured here.
+    /// What was measured here, in the columns of the published figures.
     here: [String; 3],
 }
 
 impl Line {
     /// The report's own figure, and a line for each experiment with another first pair.
-    fn all_of(outcome: &Outcome<'_>) -> Vec<Line> {
+    fn all_of(outcome: &ReportOutcome<'_>) -> Vec<Line> {
         let published = outcome.published.first().map(Row::published);
         let proven = outcome.evidence.first().map_or("-", |evidence| evidence.in_brief());
         let rows = outcome.rows();
@@ -39,7 +39,7 @@ impl Line {
     }
 }
 
-/// A line for each experiment (its name, first row and verdict), except for that of the first line.
+/// A line for each experiment, with its name, first row and verdict. The experiment of the first line is left out.
 fn further<'a>(
     first: Option<&Row>,
     experiments: impl Iterator<Item = (&'a str, &'a Row, &'a str)>,
@@ -55,7 +55,7 @@ fn further<'a>(
 }
 
 /// What was reported, and what was measured here.
-fn sentences(outcome: &Outcome<'_>) -> String {
+fn sentences(outcome: &ReportOutcome<'_>) -> String {
     let here: Vec<&str> = outcome.measured.iter().map(|measured| measured.experiment.what).collect();
     let here = match here.is_empty() {
         true => "Nothing was measured here, as the line below the table says".to_owned(),
@@ -66,7 +66,7 @@ fn sentences(outcome: &Outcome<'_>) -> String {
 
 fn cells(row: Option<&Row>, proven: &str) -> [String; 3] {
     match row {
-        Some(row) => [row.in_brief(), row.shown_improvement().0, proven.to_owned()],
+        Some(row) => [row.in_brief(), row.format_improvement().0, proven.to_owned()],
         None => ["-".into(), "-".into(), proven.to_owned()],
     }
 }
@@ -128,8 +128,8 @@ mod tests {
     fn table_has_a_row_for_each_report_and_names_what_is_missing() {
         let missing = Some(Shortcoming::Missing("perf events: sysctl".into()));
         let outcomes = [
-            Outcome { shortcoming: missing, ..Outcome::of(&Profile) },
-            Outcome { shortcoming: Some(Shortcoming::Interrupted), ..Outcome::of(&Hackbench) },
+            ReportOutcome { shortcoming: missing, ..ReportOutcome::of(&Profile) },
+            ReportOutcome { shortcoming: Some(Shortcoming::Interrupted), ..ReportOutcome::of(&Hackbench) },
         ];
         let text = Summary(&outcomes).to_string();
         let lines: Vec<&str> = text.lines().collect();

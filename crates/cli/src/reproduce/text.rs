@@ -1,7 +1,7 @@
 //! The printed outcome of one report.
 
 use super::evidence::Evidence;
-use super::outcome::{Outcome, Shortcoming};
+use super::outcome::{ReportOutcome, Shortcoming};
 use super::published::Published;
 use super::row::Row;
 use crate::prove::format::paragraph;
@@ -14,7 +14,7 @@ use unspin_report::shell_line;
 const LABEL: usize = 42;
 
 /// Prints an outcome within 100 columns; Lockmeter's tables are wider.
-pub struct OutcomeText<'o, 'r>(pub &'o Outcome<'r>);
+pub struct OutcomeText<'o, 'r>(pub &'o ReportOutcome<'r>);
 
 impl fmt::Display for OutcomeText<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -68,7 +68,7 @@ fn write_table(f: &mut Formatter<'_>, rows: &[Row]) -> fmt::Result {
         "", "before ± sd", "after ± sd", "ratio", "95 %", "runs"
     )?;
     for row in rows {
-        let unit = match row.shown_unit() {
+        let unit = match row.format_unit() {
             unit if unit.is_empty() => String::new(),
             unit => format!(" [{unit}]"),
         };
@@ -104,7 +104,7 @@ fn write_published(
     writeln!(f)
 }
 
-fn write_proven(f: &mut Formatter<'_>, outcome: &Outcome<'_>) -> fmt::Result {
+fn write_proven(f: &mut Formatter<'_>, outcome: &ReportOutcome<'_>) -> fmt::Result {
     writeln!(f, "What the runs here prove")?;
     for measured in &outcome.measured {
         write!(f, "{}", paragraph(&format!("{}:", measured.experiment.what), 2))?;
@@ -202,7 +202,10 @@ ratio: how many times as good after is as before; above 1 is better.
     #[test]
     fn missing_report_names_the_reason_and_shows_what_was_published() {
         let why = "the kernel does not permit it: sysctl kernel.perf_event_paranoid=1";
-        let outcome = Outcome { shortcoming: Some(Shortcoming::Missing(why.into())), ..Outcome::of(&Volano) };
+        let outcome = ReportOutcome {
+            shortcoming: Some(Shortcoming::Missing(why.into())),
+            ..ReportOutcome::of(&Volano)
+        };
         let text = OutcomeText(&outcome).to_string();
         assert!(text.starts_with("== volano: Hartner 2001: "), "{text}");
         assert!(text.contains(&format!("\nMissing on this machine: {why}\n")), "{text}");

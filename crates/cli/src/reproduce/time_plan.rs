@@ -12,7 +12,7 @@ pub struct TimePlan {
 }
 
 impl TimePlan {
-    /// Of these reports. A report has the budgets of its sessions.
+    /// The plan of these reports. The budget of a report is the sum of its sessions' budgets.
     pub fn of(reports: &[&dyn HistoricalReport], size: Size, database: &str) -> TimePlan {
         let budget = |report: &&dyn HistoricalReport| {
             let sessions = report.experiments(size, database);
@@ -21,12 +21,12 @@ impl TimePlan {
         TimePlan { budgets: reports.iter().map(budget).collect() }
     }
 
-    /// The time of the whole, at most; each session may exceed its budget by one run.
+    /// The maximum time of all reports. Each session may exceed its budget by one run.
     pub fn total(&self) -> Duration {
         self.budgets.iter().map(|(_, budget)| *budget).sum()
     }
 
-    /// The time of a report and of those after it, from a session of the report on, at most.
+    /// The maximum time left for a report and those after it, when the report has spent `spent` of its budget.
     pub fn left(&self, report: usize, spent: Duration) -> Duration {
         let rest: Duration = self.budgets.iter().skip(report).map(|(_, budget)| *budget).sum();
         rest.saturating_sub(spent)

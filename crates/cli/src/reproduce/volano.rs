@@ -86,7 +86,7 @@ impl HistoricalReport for Volano {
     }
 
     fn metered_rows(&self, report: &Report) -> Vec<Row> {
-        let judged = run_queues::judged(report);
+        let judged = run_queues::judged_run_queues(report);
         let [before, after] = &judged[..] else { return Vec::new() };
         let row = |what: &str, unit, figures| {
             let label = format!("here, {} CPUs: {what}", report.machine.cpus);
@@ -99,7 +99,7 @@ impl HistoricalReport for Volano {
         ]
     }
 
-    /// Of which columns the first row is the sum.
+    /// How the CPUs of the first row add up from the times of Lockmeter's table.
     fn paragraphs(&self, measured: &[Measured]) -> Vec<String> {
         measured.iter().flat_map(|measured| sums(&measured.report)).collect()
     }
@@ -122,9 +122,9 @@ impl HistoricalReport for Volano {
     }
 }
 
-/// What the CPUs that runqueue_lock took here are made of; none without both run queues.
+/// How holding and spinning add up to the CPUs that runqueue_lock took here; none without both run queues.
 fn sums(report: &Report) -> Option<String> {
-    let judged = run_queues::judged(report);
+    let judged = run_queues::judged_run_queues(report);
     let [before, after] = &judged[..] else { return None };
     let sum = |one: &JudgedRunQueue<'_>| {
         format!(

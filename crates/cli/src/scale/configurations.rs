@@ -6,8 +6,9 @@ use crate::prove::requested::{NamedCandidates, Requested};
 use unspin_launch::error::Error;
 use unspin_launch::program::Program;
 
-/// What the command line names, or the default candidates of a workload, or the control alone.
-pub fn requested(options: &ScaleOptions, program: &Program) -> Result<Requested, Error> {
+/// The configurations that the command line names, or else the default candidates of a workload, or else the control
+/// alone.
+pub fn choose(options: &ScaleOptions, program: &Program) -> Result<Requested, Error> {
     let named = NamedCandidates {
         mutex: &options.mutex,
         use_plan: &options.use_plan,

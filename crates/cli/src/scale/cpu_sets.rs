@@ -15,7 +15,7 @@ pub struct CpuSets {
 }
 
 impl CpuSets {
-    /// Those that the command line names, on this machine.
+    /// The numbers that the command line names, if this machine has as many CPUs.
     pub fn of(measured: &[u32], predicted: &[u32]) -> Result<CpuSets, Error> {
         CpuSets::on(sched::allowed_cpus(), measured, predicted)
     }

@@ -82,13 +82,13 @@ impl Measurement {
         let mut failures = Vec::new();
         let control = requested.control.clone();
         runner.progress.phase(&format!("one metered run of {} on one CPU", control.name()));
-        let mut meterings = vec![metered(runner, &control, options.time_limit, &mut failures)];
+        let mut meterings = vec![try_meter(runner, &control, options.time_limit, &mut failures)];
         if let Some(metering) = &meterings[0] {
             requested.complete_first_uses(&metering.located(), runner.program)?;
         }
         for candidate in &requested.judged {
             runner.progress.phase(&format!("one metered run of {} on one CPU", candidate.name()));
-            meterings.push(metered(runner, candidate, options.time_limit, &mut failures));
+            meterings.push(try_meter(runner, candidate, options.time_limit, &mut failures));
         }
         let configurations = [vec![control], requested.judged].concat();
         let mut measurement = Measurement {
@@ -97,7 +97,7 @@ impl Measurement {
             runs: Vec::new(),
             rounds: 0,
             failures,
-            interrupted: runner.interrupt.came(),
+            interrupted: runner.interrupt.has_come(),
             elapsed_s: 0.0,
         };
         measurement.run_rounds(runner, cpu_sets, options, seed, began)?;
@@ -239,7 +239,7 @@ fn announcement(options: &ScaleOptions, one: Duration, spent: Duration) -> Strin
     }
 }
 
-fn metered(
+fn try_meter(
     runner: &Runner<'_>,
     configuration: &Configuration,
     time_limit: Duration,

@@ -37,7 +37,7 @@ pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
         false => options.lower_is_better.then_some(Direction::LowerIsBetter),
     };
     let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
-    let requested = configurations::requested(options, &program)?;
+    let requested = configurations::choose(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref())])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {

@@ -14,7 +14,7 @@ use unspin_wire::RecordKind;
 /// The lock that is held most, and the threads.
 #[derive(Clone, Debug, Serialize)]
 pub struct MeteredLock {
-    /// Its name; none if the program holds no lock that the meter sees.
+    /// The lock's name; none if the program holds no lock that the meter sees.
     pub name: Option<String>,
     /// Number of locks that share the name.
     pub locks: u32,
@@ -54,7 +54,7 @@ impl MeteredLock {
     ) -> MeteredLock {
         let report = &metering.report;
         let threads = threads(report);
-        let held_s = |lock: &Lock| mean_hold_s(lock) * acquired(lock);
+        let held_s = |lock: &Lock| mean_hold_s(lock) * acquisitions(lock);
         let most = report.locks.iter().max_by(|a, b| held_s(a).total_cmp(&held_s(b)));
         let style = style(configuration);
         let value = metering.trial.value.clone().unwrap_or(f64::NAN);
@@ -79,7 +79,7 @@ impl MeteredLock {
                 MeteredLock {
                     name: Some(row.name.clone()),
                     locks: lock.locks.clamp(1, 1 << 20) as u32,
-                    acquisitions: acquired(lock) / units,
+                    acquisitions: acquisitions(lock) / units,
                     hold_s: mean_hold_s(lock) / slower,
                     share: (held_s(lock) / metering.trial.cpu_s()).min(1.0),
                     threads,
@@ -100,13 +100,13 @@ fn threads(report: &MeterReport) -> u32 {
 }
 
 /// Acquisitions of a lock.
-fn acquired(lock: &Lock) -> f64 {
+fn acquisitions(lock: &Lock) -> f64 {
     (lock.row.attempts - lock.row.rejected) as f64
 }
 
 /// Holds from here on may be those of owners that lost the CPU: a time slice takes milliseconds.
 const SLICE_S: f64 = 0.5e-3;
-/// If more of the holds than this are so long, it is the program that holds the lock for so long.
+/// If a larger share of the holds is so long, the program itself holds the lock for that long.
 const PREEMPTED_MAX: f64 = 0.02;
 
 /// Mean hold in seconds. On one CPU an owner that loses the CPU holds its lock for slices of other threads. With a CPU for

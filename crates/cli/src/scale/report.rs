@@ -26,7 +26,7 @@ pub struct ScaleReport {
     pub unspin: Build,
     /// The machine.
     pub machine: Machine,
-    /// Its costs, by the probe.
+    /// The machine's costs, by the probe.
     pub machine_cost: MachineCost,
     /// The command that was measured.
     pub command: Vec<String>,
@@ -57,9 +57,9 @@ pub struct ScaleReport {
 /// One configuration.
 #[derive(Debug, Serialize)]
 pub struct ScaledConfiguration {
-    /// Its name.
+    /// The configuration's name.
     pub name: String,
-    /// Its lock; none if the meter saw none.
+    /// The configuration's lock; none if the meter saw none.
     pub lock: Option<MeteredLock>,
     /// Voluntary context switches for each unit of work, by number of CPUs.
     pub sleeps: Vec<(u32, f64)>,
@@ -114,7 +114,7 @@ impl ScaleReport {
                 profile,
             });
         }
-        let configurations = fitted(inputs, &machine_cost, &cpu_sets.predicted, seed)?;
+        let configurations = fit_all(inputs, &machine_cost, &cpu_sets.predicted, seed)?;
         let mut disturbance = Disturbance::default();
         for run in &measured.runs {
             disturbance.total_s += run.trial.disturbance.total_s;
@@ -176,7 +176,7 @@ struct FitInput {
 }
 
 /// Fits all configurations. The checks of all of them tell how far the model may be off.
-fn fitted(
+fn fit_all(
     inputs: Vec<FitInput>,
     machine: &MachineCost,
     predicted: &[u32],

@@ -5,7 +5,7 @@ use super::report::{ScaleReport, ScaledConfiguration};
 use crate::prove::format::{paragraph, share_of, significant};
 use std::fmt::{self, Formatter};
 use unspin_report::shell_line;
-use unspin_scaling::fit::{REACH, Source, Validation};
+use unspin_scaling::fit::{FigureSource, REACH, Validation};
 use unspin_scaling::program::WaitStyle;
 
 /// Prints a report within 100 columns.
@@ -15,11 +15,11 @@ pub struct Text<'a>(pub &'a ScaleReport);
 const BAR: f64 = 16.0;
 /// A validation that misses by more than this is no base for a prediction.
 const MISS: f64 = 0.15;
-/// So many times as many sleeps as on one CPU are a change of the program's behaviour.
+/// If a program sleeps more than this many times as often as on one CPU, its behaviour has changed.
 const MORE_SLEEPS: f64 = 1.5;
 /// A program that keeps less than this of one CPU busy waits for something that the model does not have.
 const BUSY: f64 = 0.9;
-/// The same on several CPUs, of each. Other programs take some of them.
+/// The share of each of several CPUs that counts as busy. Other programs take some of them.
 const BUSY_OF_SEVERAL: f64 = 0.75;
 /// Disturbance in percent from which on a warning is printed.
 const DISTURBED_PERCENT: f64 = 5.0;
@@ -50,7 +50,7 @@ impl fmt::Display for Text<'_> {
         );
         writeln!(f, "{}", paragraph(&measured, 0))?;
         let all = report.configurations.iter().flat_map(|c| &c.fit.predictions);
-        let most = all.filter(|p| p.source != Source::Unborne).map(|p| p.throughput);
+        let most = all.filter(|p| p.source != FigureSource::Unborne).map(|p| p.throughput);
         let most = most.fold(0.0, f64::max);
         for (n, configuration) in report.configurations.iter().enumerate() {
             let role = if n == 0 { " (the control)" } else { "" };
@@ -58,7 +58,7 @@ impl fmt::Display for Text<'_> {
             table(f, configuration, most)?;
             write!(f, "{}", paragraph(&lock(configuration), 2))?;
             for validation in &configuration.fit.validations {
-                write!(f, "{}", paragraph(&checked(validation), 2))?;
+                write!(f, "{}", paragraph(&describe_check(validation), 2))?;
             }
             if let Some(text) = cost_of(configuration) {
                 write!(f, "{}", paragraph(&text, 2))?;
@@ -68,7 +68,7 @@ impl fmt::Display for Text<'_> {
             }
             writeln!(f)?;
         }
-        compared(f, report)?;
+        write_comparisons(f, report)?;
         for failure in &report.failures {
             write!(f, "{}", paragraph(failure, 0))?;
         }
@@ -128,12 +128,12 @@ fn table(f: &mut Formatter<'_>, configuration: &ScaledConfiguration, most: f64) 
             .interval
             .map_or("unknown".into(), |(low, high)| format!("{} – {}", significant(low), significant(high)));
         let (bar, source) = match prediction.source {
-            Source::Measured => ('█', "measured"),
-            Source::Predicted => ('▒', "predicted"),
-            Source::FarBeyond | Source::Unborne => ('░', "predicted, far beyond"),
+            FigureSource::Measured => ('█', "measured"),
+            FigureSource::Predicted => ('▒', "predicted"),
+            FigureSource::FarBeyond | FigureSource::Unborne => ('░', "predicted, far beyond"),
         };
         let law = prediction.by_law.map_or("-".into(), |law| format!("{:.2}", law / one));
-        if prediction.source == Source::Unborne {
+        if prediction.source == FigureSource::Unborne {
             let (cpus, none) = (prediction.cpus, "-");
             writeln!(f, "{cpus:>6}  {none:>10}  {interval:<20}  {none:>10}  {law:>5}  no prediction")?;
             continue;
@@ -177,7 +177,7 @@ fn lock(configuration: &ScaledConfiguration) -> String {
     )
 }
 
-fn checked(validation: &Validation) -> String {
+fn describe_check(validation: &Validation) -> String {
     let interval = validation.error_interval.map_or(String::new(), |(low, high)| {
         format!(" (95 % interval {:+.0} to {:+.0} %)", 100.0 * low, 100.0 * high)
     });
@@ -242,14 +242,16 @@ fn misses(configuration: &ScaledConfiguration) -> Vec<String> {
 }
 
 /// Candidates against the control on the predicted CPUs within reach.
-fn compared(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
+fn write_comparisons(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
     let Some((control, candidates)) = report.configurations.split_first() else { return Ok(()) };
     for candidate in candidates {
         let pairs = control.fit.predictions.iter().zip(&candidate.fit.predictions);
         let ratios: Vec<String> = pairs
-            .filter(|(a, b)| [a, b].iter().all(|p| matches!(p.source, Source::Measured | Source::Predicted)))
+            .filter(|(a, b)| {
+                [a, b].iter().all(|p| matches!(p.source, FigureSource::Measured | FigureSource::Predicted))
+            })
             .map(|(a, b)| {
-                let is_prediction = if a.source == Source::Measured { "" } else { " (predicted)" };
+                let is_prediction = if a.source == FigureSource::Measured { "" } else { " (predicted)" };
                 format!("{:.2} on {}{is_prediction}", b.throughput / a.throughput, a.cpus)
             })
             .collect();
@@ -271,7 +273,7 @@ fn next(report: &ScaleReport) -> String {
     }
     let borne = borne(report);
     let mut all = report.configurations.iter().flat_map(|c| &c.fit.predictions);
-    let is_any_unborne = all.any(|prediction| prediction.source == Source::Unborne);
+    let is_any_unborne = all.any(|prediction| prediction.source == FigureSource::Unborne);
     if worst > MISS {
         let advice = match borne {
             Some(_) => "Take the predictions as a direction, and measure",
@@ -302,7 +304,7 @@ fn next(report: &ScaleReport) -> String {
 fn borne(report: &ScaleReport) -> Option<u32> {
     let of = |configuration: &ScaledConfiguration| {
         let predictions = configuration.fit.predictions.iter();
-        predictions.filter(|p| p.source == Source::Predicted).map(|p| p.cpus).max()
+        predictions.filter(|p| p.source == FigureSource::Predicted).map(|p| p.cpus).max()
     };
     report.configurations.iter().map(of).min().flatten()
 }

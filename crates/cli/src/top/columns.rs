@@ -8,15 +8,15 @@ use unspin_wire::Level;
 
 /// A column before the name, for rows of one type.
 pub struct Column<R: 'static> {
-    /// Its title, since the start and for an interval.
+    /// The column's title, since the start and for an interval.
     titles: (&'static str, &'static str),
-    /// Its width in characters.
+    /// The column's width in characters.
     pub width: u16,
     /// The sort order that it shows.
     pub sort: Option<Sort>,
     /// Priority of removal in a narrow window: the column with the greatest number is removed first.
     goes: u8,
-    /// Its text for a row.
+    /// The text of a row's cell.
     text: fn(&R, &Units) -> String,
 }
 
@@ -117,7 +117,7 @@ impl<R> Column<R> {
         Column { titles, width, sort: None, goes, text }
     }
 
-    /// Its title for a period.
+    /// The column's title for a period.
     pub fn title(&self, period: Period) -> &'static str {
         match period {
             Period::SinceStart => self.titles.0,

@@ -177,7 +177,7 @@ fn bottom(state: &State, palette: Palette) -> Paragraph<'static> {
 }
 
 /// A rectangle of this size in the middle of another one, or as much of it as fits.
-fn centred(area: Rect, width: u16, height: u16) -> Rect {
+fn centre(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
 }

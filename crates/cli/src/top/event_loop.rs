@@ -2,7 +2,7 @@
 
 use super::lens_tabs::LiveLenses;
 use super::program_output::ProgramOutput;
-use super::reading::Reader;
+use super::reading::TableReader;
 use super::signals::Signals;
 use super::state::{Action, ProgramState, State};
 use super::terminal::{Input, Terminal};
@@ -35,7 +35,7 @@ pub enum ExitReason {
 /// The state of the loop.
 pub struct EventLoop<'s> {
     pub running: Running<'s>,
-    pub reader: Reader,
+    pub reader: TableReader,
     pub lenses: LiveLenses,
     state: State,
     signals: Signals,
@@ -57,7 +57,7 @@ pub struct EventLoop<'s> {
 impl<'s> EventLoop<'s> {
     pub fn new(
         running: Running<'s>,
-        reader: Reader,
+        reader: TableReader,
         lenses: LiveLenses,
         state: State,
         signals: Signals,
@@ -202,7 +202,7 @@ impl<'s> EventLoop<'s> {
 
     /// Checks for signals, hang-up and the end of the program.
     fn check(&mut self) -> Result<Option<ExitReason>, Error> {
-        let asked = self.signals.came() || self.hung_up && !self.signalled;
+        let asked = self.signals.has_come() || self.hung_up && !self.signalled;
         if asked {
             if let ProgramState::Ended(end) = self.state.program {
                 return Ok(Some(ExitReason::Over(end)));

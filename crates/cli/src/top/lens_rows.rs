@@ -169,13 +169,13 @@ impl LensTable {
     /// The line of titles, and all others, with the columns that fit into this width.
     pub fn lines(&self, width: u16) -> (String, Vec<String>) {
         match &self.rows {
-            Rows::Futex(rows) => self.formatted(&FUTEX, rows, width),
-            Rows::Kernel(rows) => self.formatted(&KERNEL, rows, width),
-            Rows::OffCpu(rows) => self.formatted(&OFF_CPU, rows, width),
+            Rows::Futex(rows) => self.format_rows(&FUTEX, rows, width),
+            Rows::Kernel(rows) => self.format_rows(&KERNEL, rows, width),
+            Rows::OffCpu(rows) => self.format_rows(&OFF_CPU, rows, width),
         }
     }
 
-    fn formatted<R>(
+    fn format_rows<R>(
         &self,
         all: &'static [Column<R>],
         rows: &[(LensLine, R)],

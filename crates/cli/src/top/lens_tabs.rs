@@ -27,7 +27,7 @@ pub enum Content {
 /// A tab.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LensTab {
-    /// Its lens.
+    /// The tab's lens.
     pub lens: Lens,
     /// What it shows.
     pub content: Content,

@@ -28,7 +28,7 @@ use event_loop::{EventLoop, ExitReason};
 use lens_tabs::{LensTab, LiveLenses};
 use observe_loop::{Left, ObserveLoop};
 use program_output::ProgramOutput;
-use reading::Reader;
+use reading::TableReader;
 use signals::Signals;
 use state::{ProgramState, State};
 use std::ffi::OsString;
@@ -43,7 +43,7 @@ use unspin_observe::meter::notes;
 use unspin_observe::meter::outputs::{self, Results};
 use unspin_observe::meter::recorded_program::RecordedProgram;
 use unspin_observe::meter::running::exit_code;
-use unspin_observe::observed::failed;
+use unspin_observe::observed::trace_error;
 use unspin_observe::settings::{ObserveSettings, RecordSettings, ViewSettings};
 use unspin_report::Fold;
 use unspin_sys::child;
@@ -60,7 +60,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     if options.recorded.command.is_empty() {
         return observe(options);
     }
-    // Before there is a file or a folder, which a signal would leave behind.
+    // Do this before a file or a folder exists, because a signal would leave it behind.
     let signals = Signals::install()?;
     let output = ProgramOutput::new(options.output.as_deref())?;
     let recorded = RecordedProgram::new(&RecordSettings::from(&options.recorded))?;
@@ -68,20 +68,20 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     let mut command = recorded.command();
     command.stdin(Stdio::null()).stdout(output.stdio()?).stderr(output.stdio()?);
     child::in_new_session(&mut command);
-    if signals.came() {
+    if signals.has_come() {
         return Ok(ExitCode::from(SIGNALLED));
     }
-    // Before the program starts: if this fails, no program has to be ended.
+    // Do this before the program starts: if it fails, no program has to be ended.
     let mut terminal = Terminal::enter()?;
     let running = recorded.start_without_relay(command)?;
-    let mut state = State::new(shown(&options.recorded.command), running.pid, options.interval);
+    let mut state = State::new(format_command(&options.recorded.command), running.pid, options.interval);
     state.lenses = LensTab::all();
     // The lenses attach to the program when their tabs are opened.
     let observe = ObserveSettings::from(&options.observe);
     let subject = Subject::new(&observe, &options.recorded.command);
     let pid = (!options.observe.all_processes).then_some(running.pid);
     let lenses = LiveLenses::new(ObserveSettings { pid, ..observe }, subject);
-    let mut event_loop = EventLoop::new(running, Reader::new(fold), lenses, state, signals);
+    let mut event_loop = EventLoop::new(running, TableReader::new(fold), lenses, state, signals);
     let reason = event_loop.run(&mut terminal, &output);
     drop(terminal);
     if reason.is_err() {
@@ -96,7 +96,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     }
     if recorded.recording.is_lost() {
         let end = if let ExitReason::Over(end) = reason { Some(end) } else { None };
-        return Err(Error::Environment(notes::lost(&recorded.path(), end)));
+        return Err(Error::Environment(notes::explain_lost(&recorded.path(), end)));
     }
     Ok(match reason {
         ExitReason::Over(end) => ExitCode::from(exit_code(end)),
@@ -142,7 +142,7 @@ fn observe(options: &options::TopOptions) -> Result<ExitCode, Error> {
         Some(pid) => Some(
             unspin_trace::process_of(pid)
                 .and_then(ThreadGroup::of)
-                .ok_or_else(|| failed(unspin_trace::Error::NoProcess(pid)))?,
+                .ok_or_else(|| trace_error(unspin_trace::Error::NoProcess(pid)))?,
         ),
         None => None,
     };
@@ -184,7 +184,7 @@ fn print_lenses(lenses: &mut LiveLenses, options: &options::TopOptions) {
     }
 }
 
-fn shown(command: &[OsString]) -> String {
+fn format_command(command: &[OsString]) -> String {
     let words: Vec<_> = command.iter().map(|word| printable::bytes(word.as_encoded_bytes())).collect();
     printable::line(&words.join(" ")).into_owned()
 }

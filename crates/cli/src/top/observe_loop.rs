@@ -61,7 +61,7 @@ impl ObserveLoop {
             if std::mem::take(&mut changed) && terminal.draw(&mut self.state).is_err() {
                 return Ok(Left::BySignal);
             }
-            if self.signals.came() {
+            if self.signals.has_come() {
                 return Ok(Left::BySignal);
             }
             changed |= self.notice_the_end();

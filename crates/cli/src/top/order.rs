@@ -101,9 +101,9 @@ pub enum Item<'r> {
 /// Identifies a row across readings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Id {
-    /// Its name.
+    /// The object's name.
     pub name: String,
-    /// Its origin: distinguishes two objects of one name.
+    /// The object's origin: distinguishes two objects of one name.
     pub origin: Option<String>,
     /// What is waited for, if it is a wait: distinguishes two calls in one function.
     pub wait: Option<RecordKind>,
@@ -149,7 +149,7 @@ impl<'r> Item<'r> {
         }
     }
 
-    /// Its identity.
+    /// The row's identity.
     pub fn id(self) -> Id {
         Id { name: self.name().to_owned(), origin: self.origin().map(str::to_owned), wait: self.wait() }
     }

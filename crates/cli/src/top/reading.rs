@@ -28,7 +28,7 @@ pub enum Period {
 type KeyOfProcess = (u32, u64, Key);
 
 /// Makes readings of snapshots. Keeps the previous snapshot and the names.
-pub struct Reader {
+pub struct TableReader {
     lookup: Lookup,
     fold: Fold,
     before: Option<Snapshot>,
@@ -37,10 +37,10 @@ pub struct Reader {
     known: (usize, usize),
 }
 
-impl Reader {
+impl TableReader {
     /// Before the first reading.
-    pub fn new(fold: Fold) -> Reader {
-        Reader { lookup: Lookup::new(), fold, before: None, names: HashMap::new(), known: (0, 0) }
+    pub fn new(fold: Fold) -> TableReader {
+        TableReader { lookup: Lookup::new(), fold, before: None, names: HashMap::new(), known: (0, 0) }
     }
 
     /// Makes a reading of a snapshot.

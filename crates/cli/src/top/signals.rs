@@ -25,7 +25,7 @@ impl Signals {
     }
 
     /// Whether a signal to end has come since the last call.
-    pub fn came(&self) -> bool {
+    pub fn has_come(&self) -> bool {
         self.end.swap(false, Ordering::SeqCst)
     }
 

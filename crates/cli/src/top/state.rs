@@ -67,7 +67,7 @@ const INTERVALS_MS: [u64; 10] = [100, 250, 500, 1000, 2000, 5000, 10_000, 30_000
 pub struct State {
     /// The command line of the program.
     pub command: String,
-    /// Its process id.
+    /// The program's process id.
     pub pid: u32,
     /// The state of the program.
     pub program: ProgramState,
@@ -331,7 +331,7 @@ impl State {
                 }
             }
             _ => {
-                if let Some(row) = moved(key, self.cursor, self.page, self.rows.len()) {
+                if let Some(row) = position_after(key, self.cursor, self.page, self.rows.len()) {
                     self.choose(row);
                 }
             }
@@ -345,7 +345,7 @@ impl State {
                 self.top = 0;
             }
             // The number of lines is unknown here: `fit_lines` limits it.
-            _ => self.top = moved(key, self.top, self.page, usize::MAX).unwrap_or(self.top),
+            _ => self.top = position_after(key, self.top, self.page, usize::MAX).unwrap_or(self.top),
         }
     }
 
@@ -370,7 +370,7 @@ impl State {
 }
 
 /// The position to which a key moves from position `at` of `count`; none if it does not move.
-fn moved(key: KeyCode, at: usize, page: usize, count: usize) -> Option<usize> {
+fn position_after(key: KeyCode, at: usize, page: usize, count: usize) -> Option<usize> {
     let last = count.saturating_sub(1);
     Some(match key {
         KeyCode::Up => at.saturating_sub(1),

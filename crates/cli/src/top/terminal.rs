@@ -51,7 +51,7 @@ impl Terminal {
     /// Sets up the terminal: alternate screen, and every key without waiting for a line.
     pub fn enter() -> Result<Terminal, Error> {
         // This installs a panic hook that restores the terminal.
-        let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore()).map_err(failed)?;
+        let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore()).map_err(terminal_error)?;
         let (sender, events) = mpsc::channel();
         let read = move || {
             // No input follows an error. The sender is dropped, which tells the receiver.
@@ -67,17 +67,19 @@ impl Terminal {
     /// Draws the screen.
     pub fn draw(&mut self, state: &mut State) -> Result<(), Error> {
         let palette = self.palette;
-        self.terminal.draw(|frame| draw::draw(frame, state, palette)).map(drop).map_err(failed)
+        self.terminal.draw(|frame| draw::draw(frame, state, palette)).map(drop).map_err(terminal_error)
     }
 
     /// Gives the terminal back to the shell, stops this process, and takes the terminal again when it is continued.
     pub fn stop(&mut self) -> Result<(), Error> {
         self.give_back();
         signals::stop_process();
-        terminal::enable_raw_mode().map_err(failed)?;
-        execute!(std::io::stdout(), EnterAlternateScreen).map_err(failed)?;
-        // With nothing on it. To clear the old one would ask the terminal for the cursor, whose answer the thread of events would read.
-        let terminal = ratatui::Terminal::new(CrosstermBackend::new(std::io::stdout())).map_err(failed)?;
+        terminal::enable_raw_mode().map_err(terminal_error)?;
+        execute!(std::io::stdout(), EnterAlternateScreen).map_err(terminal_error)?;
+        // Begin with an empty terminal. Clearing the old one would ask the terminal for the position of the cursor, and
+        // the thread that reads events would take the answer.
+        let terminal =
+            ratatui::Terminal::new(CrosstermBackend::new(std::io::stdout())).map_err(terminal_error)?;
         self.terminal = ManuallyDrop::new(terminal);
         Ok(())
     }
@@ -117,6 +119,6 @@ fn is_stop(key: KeyEvent) -> bool {
         && key.modifiers.contains(KeyModifiers::CONTROL)
 }
 
-fn failed(error: std::io::Error) -> Error {
+fn terminal_error(error: std::io::Error) -> Error {
     Error::Environment(format!("the terminal: {error}"))
 }

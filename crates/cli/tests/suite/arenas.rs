@@ -1,6 +1,6 @@
 //! `unspin arenas`: what it lists, shows, removes and refuses.
 
-use crate::common::util_linux::{installed, namespace, possible};
+use crate::common::util_linux::{is_installed, is_possible, namespace};
 use crate::common::{Background, compiled, finish, skip, unspin, wait_until};
 use regex::Regex;
 use std::fmt::Write;
@@ -64,7 +64,7 @@ fn missing_arena_is_an_error_and_is_not_created() {
 
 #[test]
 fn show_uses_the_engine_of_the_arena() {
-    if !installed("show_uses_the_engine_of_the_arena") {
+    if !is_installed("show_uses_the_engine_of_the_arena") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn show_uses_the_engine_of_the_arena() {
 
 #[test]
 fn show_returns_the_exit_code_of_ipcs() {
-    if !installed("show_returns_the_exit_code_of_ipcs") {
+    if !is_installed("show_returns_the_exit_code_of_ipcs") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn list_does_not_join_an_arena() {
 
 #[test]
 fn arenas_are_listed_and_removed_unless_a_process_uses_them() {
-    if !installed("arenas_are_listed_and_removed_unless_a_process_uses_them") {
+    if !is_installed("arenas_are_listed_and_removed_unless_a_process_uses_them") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -261,7 +261,7 @@ fn wrong_command_lines_are_refused() {
 /// of the kernel stay.
 #[test]
 fn removing_an_arena_removes_its_segments_from_the_kernel() {
-    if !possible("removing_an_arena_removes_its_segments_from_the_kernel") {
+    if !is_possible("removing_an_arena_removes_its_segments_from_the_kernel") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -301,7 +301,7 @@ fn removing_an_arena_removes_its_segments_from_the_kernel() {
 
 #[test]
 fn default_arena_is_that_of_namespace_and_engine() {
-    if !possible("default_arena_is_that_of_namespace_and_engine") {
+    if !is_possible("default_arena_is_that_of_namespace_and_engine") {
         return;
     }
     let script = r#"
@@ -339,7 +339,7 @@ fn default_arena_is_that_of_namespace_and_engine() {
 #[test]
 fn default_arena_of_another_user_is_refused() {
     let test = "default_arena_of_another_user_is_refused";
-    if !possible(test) {
+    if !is_possible(test) {
         return;
     }
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
@@ -388,7 +388,7 @@ fn default_arena_of_another_user_is_refused() {
 #[test]
 fn objects_in_an_arena_are_shown_like_the_kernels() {
     let folder = tempfile::tempdir().unwrap();
-    if !possible("objects_in_an_arena_are_shown_like_the_kernels") {
+    if !is_possible("objects_in_an_arena_are_shown_like_the_kernels") {
         return;
     }
     let Some(objects) = compiled("objects.c", folder.path()) else { return };

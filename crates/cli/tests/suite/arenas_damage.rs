@@ -1,7 +1,7 @@
 //! Arenas that are overwritten with noise: every command ends with a documented exit code, and reports in one line an
 //! arena that it cannot use.
 
-use crate::common::util_linux::installed;
+use crate::common::util_linux::is_installed;
 use crate::common::{finish, unspin, wait_until};
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -55,7 +55,7 @@ fn ended(mut command: Command, what: &str) -> (Option<i32>, String) {
 
 #[test]
 fn every_command_ends_on_a_damaged_arena() {
-    if !installed("every_command_ends_on_a_damaged_arena") {
+    if !is_installed("every_command_ends_on_a_damaged_arena") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

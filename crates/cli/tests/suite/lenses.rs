@@ -14,12 +14,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use unspin_sys::child::{self, Signal};
 use unspin_trace::{
-    CallChain, Config, Event, Frequency, KernelSymbols, RingSize, Session, Source, Target, Tracefs,
+    CallChain, Config, Event, EventSource, Frequency, KernelSymbols, RingSize, Target, Tracefs, Tracer,
 };
 
 /// Whether samples of the whole machine may be taken, and the kernel's symbols read.
 fn may_profile(test: &str) -> bool {
-    let source = Source::CpuClock(Frequency(100));
+    let source = EventSource::CpuClock(Frequency(100));
     may_observe(test, Event { source, call_chain: CallChain::None, kernel: true, user: true })
 }
 
@@ -38,7 +38,7 @@ fn may_see_locks(test: &str) -> bool {
 fn may_observe(test: &str, event: Event) -> bool {
     let ring = RingSize::Exactly(1 << 16);
     let config = Config { target: Target::System, events: vec![event], ring, processes: false };
-    let opened = Session::open(&config).map(drop).and_then(|()| KernelSymbols::read().map(drop));
+    let opened = Tracer::open(&config).map(drop).and_then(|()| KernelSymbols::read().map(drop));
     if let Err(e) = &opened {
         skip(test, &e.to_string());
     }

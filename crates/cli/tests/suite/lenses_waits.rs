@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use unspin_trace::{CallChain, Config, Event, RingSize, Session, Target, Tracefs};
+use unspin_trace::{CallChain, Config, Event, RingSize, Target, Tracefs, Tracer};
 
 /// Whether the tracepoints of futex and of the scheduler may be used.
 fn may_observe(test: &str) -> bool {
@@ -23,7 +23,7 @@ fn may_observe(test: &str) -> bool {
             Event::tracepoint(tracefs.tracepoint("sched:sched_switch", &["prev_state"])?, CallChain::None);
         let ring = RingSize::Exactly(1 << 16);
         let events = vec![futex, switch];
-        Session::open(&Config { target: Target::System, events, ring, processes: false }).map(drop)
+        Tracer::open(&Config { target: Target::System, events, ring, processes: false }).map(drop)
     };
     let opened: Result<(), unspin_trace::Error> = opened();
     if let Err(e) = &opened {

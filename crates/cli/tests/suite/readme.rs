@@ -1,6 +1,6 @@
 //! The console examples in the documents print what they say, and links are valid.
 
-use crate::common::util_linux::installed;
+use crate::common::util_linux::is_installed;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,14 +24,14 @@ fn examples_in_documents_print_what_they_say() {
     let output = command.env(CHILD, "1").current_dir(folder.path()).output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
-    let arenas = installed("examples of docs/arenas.md");
+    let arenas = is_installed("examples of docs/arenas.md");
     assert_eq!(folder.path().join("my.arena").exists(), arenas, "the examples were not run");
 }
 
 fn run_examples() {
     let cases = trycmd::TestCases::new();
     cases.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    let arenas = installed("examples of docs/arenas.md");
+    let arenas = is_installed("examples of docs/arenas.md");
     let documents = ["dbt1", "hackbench", "meter", "run", "semopbench", "volano"]
         .into_iter()
         .chain(arenas.then_some("arenas"));

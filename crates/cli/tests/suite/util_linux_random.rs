@@ -2,7 +2,7 @@
 //! namespace: output, exit code, whether a line is printed on standard error, and the objects that exist afterwards.
 
 use crate::common::compiled;
-use crate::common::util_linux::{namespace, possible};
+use crate::common::util_linux::{is_possible, namespace};
 use regex::{Captures, Regex};
 use std::fmt::Write;
 use std::path::Path;
@@ -261,7 +261,7 @@ const LINES: usize = 120;
 
 #[test]
 fn random_command_lines_of_util_linux_do_the_same_on_every_engine() {
-    if !possible("random command lines") {
+    if !is_possible("random command lines") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -283,7 +283,7 @@ fn random_command_lines_of_util_linux_do_the_same_on_every_engine() {
 /// The planted bugs: another view, nothing is removed, another mode.
 #[test]
 fn planted_difference_in_random_command_lines_is_found() {
-    if !possible("differences in random command lines") {
+    if !is_possible("differences in random command lines") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Midnight of 31 October 2002, UTC: the moment of the population, in seconds since 1970. A fixed one, so that equal seeds give
 /// equal databases.
 pub const MOMENT: i64 = 1_036_022_400;
-/// The same in days.
+/// Midnight of that moment, in days since 1970.
 pub const DAY: i64 = MOMENT / 86_400;
 
 /// The subjects of books (clause 4.7.1).

@@ -55,7 +55,7 @@ fn author(scale: &Scale, number: i64, mut random: Random) -> Vec<Value> {
 fn item(scale: &Scale, number: i64, mut random: Random) -> Vec<Value> {
     let author = if number <= scale.authors() { number } else { random.between(1, scale.authors()) };
     let published = random.between(YEAR_1930, DAY);
-    let related = related(scale, number, &mut random);
+    let related = choose_related(scale, number, &mut random);
     let price = random.between(100, 999_999);
     let cost = price * (100 - random.between(0, 50)) / 100;
     let mut length = || random.between(1, 9999);
@@ -103,7 +103,7 @@ fn title(scale: &Scale, number: i64, random: &mut Random) -> String {
 }
 
 /// Five different books.
-fn related(scale: &Scale, number: i64, random: &mut Random) -> [i64; 5] {
+fn choose_related(scale: &Scale, number: i64, random: &mut Random) -> [i64; 5] {
     let mut books = [0; 5];
     for index in 0..books.len() {
         books[index] = loop {

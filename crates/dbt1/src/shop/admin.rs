@@ -34,7 +34,8 @@ impl Visitor {
         transact(session, Access::Write, &mut self.conflicts, |session| {
             let book = only(session.query(BOOK, &values![item])?, "the book")?;
             let bought = session.query(BOUGHT_TOO, &values![item])?;
-            let related = related(bought.iter().map(|row| row.int(0)), (0..5).map(|index| book.int(index)));
+            let related =
+                choose_related(bought.iter().map(|row| row.int(0)), (0..5).map(|index| book.int(index)));
             let mut row: Vec<Value> = values![cost, image, thumbnail, now() / 86_400].into();
             row.extend(related.into_iter().map(Value::Int));
             row.push(Value::Int(item));
@@ -44,7 +45,7 @@ impl Visitor {
 }
 
 /// Five different books: those that were bought, then those that were related so far.
-fn related(bought: impl Iterator<Item = i64>, so_far: impl Iterator<Item = i64>) -> Vec<i64> {
+fn choose_related(bought: impl Iterator<Item = i64>, so_far: impl Iterator<Item = i64>) -> Vec<i64> {
     let mut books = Vec::new();
     for book in bought.chain(so_far) {
         if books.len() < 5 && !books.contains(&book) {
@@ -60,7 +61,7 @@ mod tests {
 
     #[test]
     fn related_books_are_five_different_ones() {
-        assert_eq!(related([7, 3].into_iter(), [1, 3, 7, 8, 9].into_iter()), [7, 3, 1, 8, 9]);
-        assert_eq!(related(11..16, 1..6), [11, 12, 13, 14, 15]);
+        assert_eq!(choose_related([7, 3].into_iter(), [1, 3, 7, 8, 9].into_iter()), [7, 3, 1, 8, 9]);
+        assert_eq!(choose_related(11..16, 1..6), [11, 12, 13, 14, 15]);
     }
 }

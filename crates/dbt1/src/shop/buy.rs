@@ -28,7 +28,7 @@ struct Entered {
     order: i64,
     customer: i64,
     cart: i64,
-    /// Its number if it is new, and its columns.
+    /// The address's number if it is new, and its columns.
     address: Option<(i64, [Value; 6])>,
     shipping: &'static str,
     card: &'static str,

@@ -28,14 +28,14 @@ impl Closure {
         Closure::of_file(&reach::interpreter(&program.path))
     }
 
-    /// The same for a program or library that is not a script.
+    /// The files that are loaded with a program or a library. It must be no script.
     pub fn of_file(path: &Path) -> Closure {
         let path = path.to_path_buf();
         let Some(file) = File::open(&path) else {
             return Closure { program: path, files: Vec::new(), is_complete: false, runtime: Vec::new() };
         };
-        // A program without a dynamic linker has no libraries, and is one, or may start any program.
-        let listed = file.interpreter().and_then(|linker| listed(&linker, file.path()));
+        // A static program has no dynamic linker to ask. It has no libraries, but it may start any program.
+        let listed = file.interpreter().and_then(|linker| list_libraries(&linker, file.path()));
         let paths = listed.as_deref().unwrap_or_default();
         let libraries: Vec<File> = paths.iter().filter_map(|library| File::open(library)).collect();
         let is_complete = listed.is_some() && libraries.len() == paths.len();
@@ -61,8 +61,9 @@ fn is_libc(file: &File) -> bool {
     ["libc.so", "libc-", "libpthread", "ld-linux"].iter().any(|name| file.name().starts_with(name))
 }
 
-/// None if one is missing. The program by its own path, because `$ORIGIN` is the folder of that, not of a link to it.
-fn listed(linker: &Path, program: &Path) -> Option<Vec<PathBuf>> {
+/// The paths of the loaded files; none if one is missing. `program` is the program's own path and not a link to it,
+/// because `$ORIGIN` is the folder of that path.
+fn list_libraries(linker: &Path, program: &Path) -> Option<Vec<PathBuf>> {
     let mut command = Command::new(linker);
     environment::clear(&mut command);
     command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());

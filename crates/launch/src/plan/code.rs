@@ -1,8 +1,8 @@
 //! Locks that are named after the code that initialises them or uses them first.
 
-use super::lock_name::{At, FIRST_USED, Line, Origin};
+use super::lock_name::{At, FIRST_USED, Origin, SourceLine};
 use super::place::{Address, By, Place, Span};
-use super::resolve::Found;
+use super::resolve::NameMatch;
 use super::site;
 use crate::system_code::is_of_system;
 use core::ops::Range;
@@ -13,18 +13,19 @@ use unspin_symbols::File;
 const BY_WAY_OF: &str = " ▸ ";
 
 /// The locks that are initialised or first used in a line.
-pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found> {
+pub fn at_line(line: SourceLine<'_>, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     let code = Code::of_line(line, files);
     let paths = code.paths();
     if paths.len() > 1 {
         let label = |path: &&String| format!("{path}:{}", line.line);
-        return Some(Found::Several(paths.iter().map(label).collect()));
+        return Some(NameMatch::Several(paths.iter().map(label).collect()));
     }
     let calls = [By::Init, By::Use].map(|by| Calls::of(by, files, runtime));
     let direct = |calls: &Calls| code.spans().flat_map(|span| calls.within(span)).collect::<Vec<Place>>();
     let mut places: Vec<Place> = calls.iter().flat_map(direct).collect();
     if places.is_empty() {
-        // Through wrappers, wherever they are. That a mutex is first used somewhere below a line says little about it.
+        // Look for initialisations through wrappers anywhere below the line, but for first uses only through the
+        // runtime's wrappers: a mutex that is first used somewhere below a line need not belong to it.
         let [init, used] = &calls;
         let below = |span: &Span| {
             init.anywhere_below(span).into_iter().chain(used.through_system(std::slice::from_ref(span)))
@@ -34,8 +35,9 @@ pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found
     code.found(places, "its code calls no function that initialises or uses a mutex")
 }
 
-/// The locks that are initialised in a function, or in one for another (`outer ▸ inner`); or else first used in it.
-pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<Found> {
+/// The locks that a function initialises, or that an inner function initialises for it (`outer ▸ inner`). With the
+/// prefix [`FIRST_USED`], the locks that the function uses first.
+pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     let (name, by) = match name.strip_prefix(FIRST_USED) {
         Some(name) => (name, By::Use),
         None => (name, By::Init),
@@ -49,10 +51,10 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
     };
     let mut code = Code::of_function(outer, files);
     if let Some(at) = origin.and_then(|origin| origin.at) {
-        code = code.narrowed(outer, at, files);
+        code = code.narrow(outer, at, files);
     }
     if code.paths().len() > 1 {
-        return Some(Found::Several(code.labels(outer)));
+        return Some(NameMatch::Several(code.labels(outer)));
     }
     let chains: Vec<Vec<Span>> = match inner.map(|inner| Code::of_function(inner, files)) {
         None => code.spans().map(|span| vec![span.clone()]).collect(),
@@ -88,8 +90,9 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
     code.found(places, &why)
 }
 
-/// Whether the innermost code may reach libc in a way that the file does not tell: it is a single call, or it calls through a
-/// pointer. The meter names it so if it has seen libc's function return there. What a call of a mutex function does is certain.
+/// Whether the innermost code may call libc in a way that the file does not show: the code is a single call, or it
+/// calls through a pointer. The meter prints such names where it has seen libc's function return. Calls of mutex
+/// functions are not among them, because the file shows them.
 fn may_reach_libc(spans: &[Span], files: &[File]) -> bool {
     let Some(inner) = spans.first() else { return false };
     let Range { start, end } = inner.range;
@@ -201,7 +204,7 @@ pub struct Code {
 
 impl Code {
     /// The code of a line.
-    pub fn of_line(Line { file, line }: Line<'_>, files: &[File]) -> Code {
+    pub fn of_line(SourceLine { file, line }: SourceLine<'_>, files: &[File]) -> Code {
         Code::new(files, |module| module.code_of_line(file, line))
     }
 
@@ -239,11 +242,11 @@ impl Code {
     }
 
     /// These places; if there are none, the reason why the code is not a valid name.
-    pub fn found(&self, places: Vec<Place>, why: &str) -> Option<Found> {
+    pub fn found(&self, places: Vec<Place>, why: &str) -> Option<NameMatch> {
         match (self.pieces.is_empty(), places.is_empty()) {
             (true, _) => None,
-            (false, true) => Some(Found::Unfit(why.to_owned())),
-            (false, false) => Some(Found::Places(places)),
+            (false, true) => Some(NameMatch::Unfit(why.to_owned())),
+            (false, false) => Some(NameMatch::Places(places)),
         }
     }
 
@@ -266,7 +269,7 @@ impl Code {
     }
 
     /// Only the code in a line, at an offset in a function, or in a file.
-    fn narrowed(self, function: &str, at: At<'_>, files: &[File]) -> Code {
+    fn narrow(self, function: &str, at: At<'_>, files: &[File]) -> Code {
         let within: Vec<Span> = match at {
             At::Line(line) => Code::of_line(line, files).pieces.into_iter().map(|(_, span)| span).collect(),
             At::Offset(offset, module) => {

@@ -3,7 +3,7 @@
 use super::located::Located;
 use super::place::{By, Place};
 use super::policy::WaitPolicy;
-use super::resolve::{Reach, Resolver};
+use super::resolve::{PlanTarget, Resolver};
 use crate::cache::{self, CachedFile};
 use crate::error::Error;
 use crate::program::Program;
@@ -38,7 +38,7 @@ const HEADER: &str = "unspin plan 2";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiled {
     /// What it wants to replace.
-    reach: Reach,
+    reach: PlanTarget,
     lines: Vec<String>,
     /// The place of each line, and the row of the tally that counts what it replaces.
     rows: BTreeMap<String, TallyRow>,
@@ -63,14 +63,14 @@ pub struct Counted {
     /// `adaptive@cache_lock`, as the user writes it.
     pub label: String,
     /// What it replaces.
-    pub subject: Subject,
+    pub subject: EntryKind,
     /// The rows.
     pub rows: Vec<TallyRow>,
 }
 
 /// What an entry of a plan replaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Subject {
+pub enum EntryKind {
     /// Mutexes.
     Mutexes,
     /// Mutexes that are recognised by their first use.
@@ -81,7 +81,7 @@ pub enum Subject {
 
 impl Compiled {
     /// A plan without entries, which will have some for these.
-    pub fn new(reach: Reach) -> Compiled {
+    pub fn new(reach: PlanTarget) -> Compiled {
         Compiled {
             reach,
             lines: Vec::new(),
@@ -104,7 +104,7 @@ impl Compiled {
     pub fn all(&mut self, kind: LockKind) {
         if self.for_all.is_none() {
             self.for_all = Some(kind);
-            self.count(kind.name(), Subject::Mutexes);
+            self.count(kind.name(), EntryKind::Mutexes);
         }
     }
 
@@ -114,16 +114,16 @@ impl Compiled {
             self.waits = Some(policy);
             // The control changes nothing that could be counted.
             if policy == WaitPolicy::Poll {
-                self.count(policy.name(), Subject::Waits);
+                self.count(policy.name(), EntryKind::Waits);
             }
         }
     }
 
-    fn count(&mut self, label: &str, subject: Subject) {
+    fn count(&mut self, label: &str, subject: EntryKind) {
         self.counted.push(Counted { label: label.to_owned(), subject, rows: vec![TallyRow::All] });
     }
 
-    /// Refuses a program in which there is nothing for it to replace.
+    /// Refuses a program in which this plan could replace nothing.
     pub fn check_reach(&self, program: &Program) -> Result<(), Error> {
         Resolver::new(program).check_reach(self.reach)
     }
@@ -132,7 +132,7 @@ impl Compiled {
     /// are not counted.
     pub fn counted(&self) -> impl Iterator<Item = &Counted> {
         let polls = self.polls();
-        self.counted.iter().filter(move |entry| polls || entry.subject != Subject::Waits)
+        self.counted.iter().filter(move |entry| polls || entry.subject != EntryKind::Waits)
     }
 
     /// Records the policies of waits, as the user named them.
@@ -193,7 +193,7 @@ impl Compiled {
         let mut rows = Vec::new();
         for place in places {
             for span in &place.spans {
-                self.modules.insert(checked(&span.module)?.to_owned());
+                self.modules.insert(check_path(&span.module)?.to_owned());
             }
             // Of two lines for one place the first counts.
             let written = place.to_string();
@@ -211,12 +211,13 @@ impl Compiled {
             self.spans += place.spans.len();
             rows.push(row);
         }
-        // An entry of which every place belongs to earlier entries replaces nothing, and is meant to.
+        // An entry replaces nothing if all its places belong to earlier entries. That is intended, so it is not
+        // counted.
         if !rows.is_empty() {
             let subject = match (is_site, is_first_used) {
-                (true, _) => Subject::Waits,
-                (false, true) => Subject::FirstUsed,
-                (false, false) => Subject::Mutexes,
+                (true, _) => EntryKind::Waits,
+                (false, true) => EntryKind::FirstUsed,
+                (false, false) => EntryKind::Mutexes,
             };
             self.counted.push(Counted { label: format!("{kind}@{name}"), subject, rows });
         }
@@ -259,7 +260,7 @@ impl Compiled {
 }
 
 /// Whether a path can be written in a line.
-fn checked(module: &Path) -> Result<&Path, Error> {
+fn check_path(module: &Path) -> Result<&Path, Error> {
     if module.as_os_str().as_encoded_bytes().iter().any(|byte| b"\t\n".contains(byte)) {
         return Err(Error::Environment(format!(
             "{module:?}: a plan cannot hold a path with a tab or a line break in it: rename the file"
@@ -311,7 +312,7 @@ mod tests {
         let place =
             Place { by: By::Variable, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x4040..0x4068)] };
         let site = Place { by: By::Site, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x1c40..0x1c41)] };
-        let mut compiled = Compiled::new(Reach::Mutexes);
+        let mut compiled = Compiled::new(PlanTarget::Mutexes);
         compiled.all(LockKind::Fair);
         compiled.all_waits(WaitPolicy::Poll);
         compiled.add("adaptive", "x", &[place.clone(), place]).unwrap();
@@ -329,7 +330,7 @@ mod tests {
             let places = vec![Place { by, spans: vec![span(range)] }];
             Located { name: "q".into(), origin: None, places, mutexes: 0 }
         };
-        let mut compiled = Compiled::new(Reach::Mutexes);
+        let mut compiled = Compiled::new(PlanTarget::Mutexes);
         let lines = [(By::Variable, 0x4000..0x4100), (By::Use, 0x1000..0x1080)];
         for (by, range) in lines {
             compiled.add("fair", "q", &[Place { by, spans: vec![span(range)] }]).unwrap();
@@ -352,7 +353,7 @@ mod tests {
             let span = |at| Span::new(Path::new("/usr/bin/x"), at..at + 40);
             Place { by: By::Variable, spans: (first..first + 1000).map(span).collect() }
         };
-        let mut compiled = Compiled::new(Reach::Mutexes);
+        let mut compiled = Compiled::new(PlanTarget::Mutexes);
         compiled.add("fair", "pool.lock", &[place(0)]).unwrap();
         compiled.add("fair", "pool.lock", &[place(0)]).unwrap();
         let error = compiled.add("fair", "other.lock", &[place(2000)]).unwrap_err().to_string();
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn path_with_tab_or_line_break_is_refused() {
         let place = Place { by: By::Init, spans: vec![Span::new(Path::new("/a\tb"), 1..2)] };
-        let error = Compiled::new(Reach::Mutexes).add("mcs", "x", &[place]).unwrap_err().to_string();
+        let error = Compiled::new(PlanTarget::Mutexes).add("mcs", "x", &[place]).unwrap_err().to_string();
         assert_eq!(
             error,
             "\"/a\\tb\": a plan cannot hold a path with a tab or a line break in it: rename the file"

@@ -7,7 +7,7 @@ use super::located::Located;
 use super::lock_name::LockName;
 use super::place::{By, Place};
 use super::policy::WaitPolicy;
-use super::resolve::{Reach, Resolver};
+use super::resolve::{PlanTarget, Resolver};
 use super::site_name::SiteName;
 use super::wait_choice::WaitChoice;
 use super::wakeup;
@@ -170,9 +170,9 @@ impl Plan {
     pub fn compile(&self, program: &Program) -> Result<Compiled, Error> {
         let resolver = Resolver::new(program);
         let mut compiled = Compiled::new(match (self.mutexes.is_empty(), self.waits.is_empty()) {
-            (_, true) => Reach::Mutexes,
-            (true, false) => Reach::Waits,
-            (false, false) => Reach::Either,
+            (_, true) => PlanTarget::Mutexes,
+            (true, false) => PlanTarget::Waits,
+            (false, false) => PlanTarget::Either,
         });
         for entry in &self.mutexes {
             match &entry.which {

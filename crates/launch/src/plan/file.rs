@@ -41,7 +41,7 @@ use unspin_sys::regular;
 /// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
 pub struct PlanFile {
-    /// Its name in error messages.
+    /// The plan's name in error messages.
     path: PathBuf,
     /// The comment lines above it.
     comment: String,
@@ -72,7 +72,7 @@ fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
 }
 
 /// The parser's message. For an unknown key of the document it lists the known keys, among them `spin-waits`.
-fn explained(message: &str) -> String {
+fn explain(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").filter(|rest| rest.contains("`spin-waits`"));
     let Some((name, _)) = unknown.and_then(|rest| rest.split_once('`')) else { return message.to_owned() };
     match nearest::of(name, ["program", "modules", "mutex", "wait"]) {
@@ -88,7 +88,7 @@ fn explained(message: &str) -> String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MutexTable {
-    /// Its name; [`EVERY`]: every mutex that no other table names. Without it the table is refused.
+    /// The mutex's name; [`EVERY`]: every mutex that no other table names. Without it the table is refused.
     lock: Option<String>,
     kind: String,
     /// The only file in which the name is looked up.
@@ -103,7 +103,7 @@ struct MutexTable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WaitTable {
-    /// Its name; [`EVERY`]: every wait that no other table names. Without it the table is refused.
+    /// The call site's name; [`EVERY`]: every wait that no other table names. Without it the table is refused.
     site: Option<String>,
     policy: String,
     /// The only file in which the name is looked up.
@@ -165,7 +165,7 @@ impl PlanFile {
         let document = toml::from_str(&text).map_err(|e| {
             let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            wrong(format!("line {line}: {}", explained(e.message())))
+            wrong(format!("line {line}: {}", explain(e.message())))
         })?;
         Ok(PlanFile { path: path.to_path_buf(), comment: String::new(), document })
     }
@@ -245,7 +245,7 @@ fn named_twice<'r>(
     Some(rows[second].0.as_deref())
 }
 
-/// The name of a lock or call site that stands for all that no other table names.
+/// The name that stands for every lock, or every call site, without a table of its own.
 const EVERY: &str = "*";
 
 /// The option that names a plan file.
@@ -260,7 +260,7 @@ impl<Name> Which<Name> {
     }
 }
 
-/// How a mutex is recognised that has no initialisation, and how many others are recognised with it.
+/// How a mutex without an initialisation is recognised, and how many other mutexes cannot be told from it.
 fn note(lock: &Located) -> Option<String> {
     let uses = lock.places.iter().filter(|place| place.by == By::Use).count();
     let others = match lock.mutexes {

@@ -31,16 +31,16 @@ pub enum Meaning<'n> {
     Named {
         /// The name.
         name: &'n str,
-        /// Its origin, if there are several of this name.
+        /// The lock's origin, if there are several of this name.
         origin: Option<Origin<'n>>,
     },
     /// A line of source.
-    Line(Line<'n>),
+    Line(SourceLine<'n>),
 }
 
 /// `queue.c:57`
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Line<'n> {
+pub struct SourceLine<'n> {
     /// The file's name, or the end of its path.
     pub file: &'n str,
     /// The number of the line, from 1.
@@ -60,7 +60,7 @@ pub struct Origin<'n> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At<'n> {
     /// A line.
-    Line(Line<'n>),
+    Line(SourceLine<'n>),
     /// An offset in bytes in the function, in this file.
     Offset(u64, &'n str),
     /// Anywhere in this file.
@@ -98,8 +98,8 @@ impl LockName {
         }
     }
 
-    /// The functions of a lock that may be first used in one of several; empty for other names. Places that the meter
-    /// only counted (`2 other places`) are left out.
+    /// The functions in one of which the lock is first used; empty for other names. Places that the meter only counted
+    /// (`2 other places`) are left out.
     pub fn alternatives(&self) -> Vec<LockName> {
         let Meaning::Named { name, .. } = self.meaning() else { return Vec::new() };
         let Some(functions) = name.strip_prefix(FIRST_USED).filter(|functions| functions.contains(OR)) else {
@@ -111,7 +111,7 @@ impl LockName {
 
     /// The parts.
     pub fn meaning(&self) -> Meaning<'_> {
-        if let Some(line) = Line::parse(&self.text) {
+        if let Some(line) = SourceLine::parse(&self.text) {
             return Meaning::Line(line);
         }
         // C++ names contain commas too: the last one that begins an origin counts.
@@ -132,7 +132,7 @@ impl fmt::Display for LockName {
     }
 }
 
-impl<'n> Line<'n> {
+impl<'n> SourceLine<'n> {
     /// Whether a location is in this line.
     pub fn is(&self, location: &Location) -> bool {
         let before = location.file.strip_suffix(self.file);
@@ -140,12 +140,12 @@ impl<'n> Line<'n> {
     }
 
     /// Splits `queue.c:57`.
-    pub fn parse(text: &'n str) -> Option<Line<'n>> {
+    pub fn parse(text: &'n str) -> Option<SourceLine<'n>> {
         let (file, line) = text.rsplit_once(':')?;
         // `a::b` contains a colon too. The text before it ends in another one, which no file name does.
         let named = !file.is_empty() && !file.ends_with(':') && !file.contains(", ");
         let line = line.parse().ok().filter(|&line| line > 0 && named)?;
-        Some(Line { file, line })
+        Some(SourceLine { file, line })
     }
 }
 
@@ -153,7 +153,7 @@ impl<'n> Origin<'n> {
     /// `static, cache.c:31`, `mutex initialised at +0x30, app`, `mutex initialised there`, `first used at poll.c:9`.
     fn parse(text: &'n str) -> Option<Origin<'n>> {
         if let Some(at) = text.strip_prefix("static, ") {
-            let at = Line::parse(at).map_or(At::Module(at), At::Line);
+            let at = SourceLine::parse(at).map_or(At::Module(at), At::Line);
             return Some(Origin { by: By::Variable, at: Some(at) });
         }
         if text == "mutex initialised there" {
@@ -165,7 +165,7 @@ impl<'n> Origin<'n> {
         if place.rsplit_once(OR).is_some_and(|(_, count)| is_count(count)) {
             return Some(Origin { by, at: None });
         }
-        let at = Line::parse(place).map(At::Line).or_else(|| offset(place))?;
+        let at = SourceLine::parse(place).map(At::Line).or_else(|| offset(place))?;
         Some(Origin { by, at: Some(at) })
     }
 }
@@ -195,36 +195,45 @@ fn offset(text: &str) -> Option<At<'_>> {
 mod tests {
     use super::*;
 
-    fn named<'n>(name: &'n str, by: By, at: Option<At<'n>>) -> Meaning<'n> {
+    fn named_meaning<'n>(name: &'n str, by: By, at: Option<At<'n>>) -> Meaning<'n> {
         Meaning::Named { name, origin: Some(Origin { by, at }) }
     }
 
     #[test]
     fn names_printed_by_the_meter_are_parsed() {
-        let line = |file, line| At::Line(Line { file, line });
+        let line = |file, line| At::Line(SourceLine { file, line });
         let cases = [
             ("cache_lock", Meaning::Named { name: "cache_lock", origin: None }),
             ("a::b", Meaning::Named { name: "a::b", origin: None }),
-            ("queue.c:57", Meaning::Line(Line { file: "queue.c", line: 57 })),
-            ("src/queue.c:57", Meaning::Line(Line { file: "src/queue.c", line: 57 })),
+            ("queue.c:57", Meaning::Line(SourceLine { file: "queue.c", line: 57 })),
+            ("src/queue.c:57", Meaning::Line(SourceLine { file: "src/queue.c", line: 57 })),
             ("queue.c:0", Meaning::Named { name: "queue.c:0", origin: None }),
-            ("cache_lock, static, cache.c:31", named("cache_lock", By::Variable, Some(line("cache.c", 31)))),
-            ("cache_lock, static, libc.so", named("cache_lock", By::Variable, Some(At::Module("libc.so")))),
+            (
+                "cache_lock, static, cache.c:31",
+                named_meaning("cache_lock", By::Variable, Some(line("cache.c", 31))),
+            ),
+            (
+                "cache_lock, static, libc.so",
+                named_meaning("cache_lock", By::Variable, Some(At::Module("libc.so"))),
+            ),
             (
                 "Map<int, long>::lock, static, map.cc:3",
-                named("Map<int, long>::lock", By::Variable, Some(line("map.cc", 3))),
+                named_meaning("Map<int, long>::lock", By::Variable, Some(line("map.cc", 3))),
             ),
             (
                 "A::A ▸ M::M, mutex initialised at +0x30, app",
-                named("A::A ▸ M::M", By::Init, Some(At::Offset(0x30, "app"))),
+                named_meaning("A::A ▸ M::M", By::Init, Some(At::Offset(0x30, "app"))),
             ),
-            ("f, mutex initialised there", named("f", By::Init, None)),
+            ("f, mutex initialised there", named_meaning("f", By::Init, None)),
             (
                 "mutex first used in poll, first used at poll.c:9",
-                named("mutex first used in poll", By::Use, Some(line("poll.c", 9))),
+                named_meaning("mutex first used in poll", By::Use, Some(line("poll.c", 9))),
             ),
             ("f, g", Meaning::Named { name: "f, g", origin: None }),
-            ("(4) pool.lock, static, pool.c:7", named("pool.lock", By::Variable, Some(line("pool.c", 7)))),
+            (
+                "(4) pool.lock, static, pool.c:7",
+                named_meaning("pool.lock", By::Variable, Some(line("pool.c", 7))),
+            ),
             (
                 "(anonymous namespace)::lock",
                 Meaning::Named { name: "(anonymous namespace)::lock", origin: None },
@@ -254,6 +263,6 @@ mod tests {
         assert_eq!(parts("mutex first used in Map<int, long>::get"), Vec::<String>::new());
         assert_eq!(parts("this or that"), Vec::<String>::new());
         let one = LockName::new("mutex first used in f, first used at f.c:9 or 1 other place").unwrap();
-        assert_eq!(one.meaning(), named("mutex first used in f", By::Use, None));
+        assert_eq!(one.meaning(), named_meaning("mutex first used in f", By::Use, None));
     }
 }

@@ -1,6 +1,6 @@
 //! What a plan replaced in one run of a program, and what the user is told about it.
 
-use super::compiled::{Compiled, Subject};
+use super::compiled::{Compiled, EntryKind};
 use crate::error::Error;
 use crate::run_queue::{self, RunQueue};
 use crate::shell;
@@ -43,13 +43,13 @@ impl RunTally {
         &self.path
     }
 
-    /// Why nothing is known of what was replaced: the tally was cut short. None if it was not.
-    pub fn lost(&self) -> Option<String> {
+    /// The reason why the replacements are unknown: the tally file was cut short. None if it is whole.
+    pub fn why_lost(&self) -> Option<String> {
         self.tally.is_lost().then(|| {
             format!(
                 "{}: the tally was cut short while the program ran, and what was replaced is not known: find what truncates \
                  the file that UNSPIN_TALLY names",
-                shell::quoted(&self.path)
+                shell::quote(&self.path)
             )
         })
     }
@@ -87,7 +87,7 @@ impl RunTally {
         })
     }
 
-    /// The same for the user who wanted it to be used.
+    /// The warning for the user of a run queue that no executor of the program used.
     pub fn run_queue_warning(&self, run_queue: RunQueue) -> Option<String> {
         let why = self.without_run_queue(run_queue)?;
         let name = run_queue.name();
@@ -103,18 +103,18 @@ impl RunTally {
                 label: entry.label.clone(),
                 subject: entry.subject,
                 replaced: match entry.subject {
-                    Subject::Waits => sum(TallyCount::Sites),
-                    Subject::Mutexes | Subject::FirstUsed => sum(TallyCount::Replaced),
+                    EntryKind::Waits => sum(TallyCount::Sites),
+                    EntryKind::Mutexes | EntryKind::FirstUsed => sum(TallyCount::Replaced),
                 },
                 kept: match entry.subject {
-                    Subject::Waits => 0,
-                    Subject::Mutexes | Subject::FirstUsed => sum(TallyCount::Kept),
+                    EntryKind::Waits => 0,
+                    EntryKind::Mutexes | EntryKind::FirstUsed => sum(TallyCount::Kept),
                 },
                 is_all: entry.rows.contains(&TallyRow::All),
             }
         });
         let entries: Vec<Replaced> = entries.collect();
-        let of_mutexes = entries.iter().filter(|entry| entry.subject != Subject::Waits);
+        let of_mutexes = entries.iter().filter(|entry| entry.subject != EntryKind::Waits);
         Replacements {
             programs: self.programs(),
             filters: get(TallyCount::Filters),
@@ -138,7 +138,7 @@ impl Drop for RunTally {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Replaced {
     label: String,
-    subject: Subject,
+    subject: EntryKind,
     /// Mutexes; or call sites of waits, counted once for each process.
     replaced: u64,
     /// Mutexes to which it applies, and which stay libc's.
@@ -165,7 +165,7 @@ pub struct Replacements {
 
 /// Why an entry replaced nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Reason {
+enum UnusedReason {
     NotLoaded,
     Wrapped,
     Bypassed,
@@ -183,7 +183,7 @@ impl Replacements {
     /// The entries for mutexes that replaced at least one.
     pub fn in_effect(&self) -> BTreeSet<String> {
         let replaced =
-            self.entries.iter().filter(|entry| entry.subject != Subject::Waits && entry.replaced > 0);
+            self.entries.iter().filter(|entry| entry.subject != EntryKind::Waits && entry.replaced > 0);
         replaced.map(|entry| entry.label.clone()).collect()
     }
 
@@ -195,7 +195,7 @@ impl Replacements {
     /// Why a run under the plan says nothing about it: no mutex was replaced. None if one was, or if the plan replaces
     /// none.
     pub fn without_effect(&self) -> Option<String> {
-        let mut mutexes = self.entries.iter().filter(|entry| entry.subject != Subject::Waits).peekable();
+        let mut mutexes = self.entries.iter().filter(|entry| entry.subject != EntryKind::Waits).peekable();
         mutexes.peek()?;
         if !self.in_effect().is_empty() {
             return None;
@@ -208,8 +208,8 @@ impl Replacements {
     pub fn passed_on(&self) -> Option<String> {
         let reason = match (self.wrapped, self.bypassed) {
             (0, 0) => return None,
-            (0, _) => Reason::Bypassed,
-            _ => Reason::Wrapped,
+            (0, _) => UnusedReason::Bypassed,
+            _ => UnusedReason::Wrapped,
         };
         Some(self.why(reason))
     }
@@ -218,12 +218,12 @@ impl Replacements {
     /// two.
     pub fn has_few_mutexes(&self) -> bool {
         const FEW: u64 = 4;
-        self.entries.iter().any(|entry| entry.subject != Subject::Waits) && self.mutexes < FEW
+        self.entries.iter().any(|entry| entry.subject != EntryKind::Waits) && self.mutexes < FEW
     }
 
     /// A line for each reason why entries replaced nothing, with the next step.
     pub fn warnings(&self, names: &NamesFrom<'_>) -> Vec<String> {
-        let mut by_reason: Vec<(Reason, Vec<&str>)> = Vec::new();
+        let mut by_reason: Vec<(UnusedReason, Vec<&str>)> = Vec::new();
         for entry in &self.entries {
             let Some(reason) = self.reason(entry) else { continue };
             match by_reason.iter_mut().find(|(known, _)| *known == reason) {
@@ -231,72 +231,72 @@ impl Replacements {
                 None => by_reason.push((reason, vec![&entry.label])),
             }
         }
-        let line = |(reason, labels): (Reason, Vec<&str>)| {
+        let line = |(reason, labels): (UnusedReason, Vec<&str>)| {
             format!("{} replaced nothing: {}; {}", labels.join(" and "), self.why(reason), names.next(reason))
         };
         by_reason.into_iter().map(line).collect()
     }
 
-    fn reason(&self, entry: &Replaced) -> Option<Reason> {
+    fn reason(&self, entry: &Replaced) -> Option<UnusedReason> {
         if entry.replaced > 0 {
             return None;
         }
-        let others = self.entries.iter().any(|other| other.subject == Subject::Waits && other.replaced > 0);
+        let others = self.entries.iter().any(|other| other.subject == EntryKind::Waits && other.replaced > 0);
         Some(match (entry.subject, entry.is_all) {
-            _ if self.programs == 0 => Reason::NotLoaded,
-            _ if self.wrapped > 0 => Reason::Wrapped,
-            _ if self.bypassed > 0 => Reason::Bypassed,
-            // A plan names single call sites first: all that waited may be among them.
-            (Subject::Waits, true) if others => return None,
-            (Subject::Waits, _) if self.filters > 0 => Reason::Filtered,
-            (Subject::Waits, true) => Reason::NoWait,
-            (Subject::Waits, false) => Reason::OtherSites,
-            _ if self.mutexes == 0 => Reason::NoMutex,
-            _ if entry.kept > 0 => Reason::StaysLibcs,
-            (_, true) => Reason::NamedByOthers,
-            (Subject::FirstUsed, false) => Reason::OtherFirstUse,
-            (Subject::Mutexes, false) => Reason::OtherNames,
+            _ if self.programs == 0 => UnusedReason::NotLoaded,
+            _ if self.wrapped > 0 => UnusedReason::Wrapped,
+            _ if self.bypassed > 0 => UnusedReason::Bypassed,
+            // A plan names single call sites first. Every call site that waited may be among them.
+            (EntryKind::Waits, true) if others => return None,
+            (EntryKind::Waits, _) if self.filters > 0 => UnusedReason::Filtered,
+            (EntryKind::Waits, true) => UnusedReason::NoWait,
+            (EntryKind::Waits, false) => UnusedReason::OtherSites,
+            _ if self.mutexes == 0 => UnusedReason::NoMutex,
+            _ if entry.kept > 0 => UnusedReason::StaysLibcs,
+            (_, true) => UnusedReason::NamedByOthers,
+            (EntryKind::FirstUsed, false) => UnusedReason::OtherFirstUse,
+            (EntryKind::Mutexes, false) => UnusedReason::OtherNames,
         })
     }
 
-    fn why(&self, reason: Reason) -> String {
+    fn why(&self, reason: UnusedReason) -> String {
         let used = match self.mutexes {
             1 => "the one pthread mutex that was used".to_owned(),
             mutexes => format!("each of the {mutexes} pthread mutexes that were used"),
         };
         match reason {
-            Reason::NotLoaded => "the preload library was loaded into no program that ran".into(),
-            Reason::Wrapped => {
+            UnusedReason::NotLoaded => "the preload library was loaded into no program that ran".into(),
+            UnusedReason::Wrapped => {
                 "a sanitizer, or another library in the program that wraps libc's lock functions, \
                 has to see their calls"
                     .into()
             }
-            Reason::Bypassed => {
+            UnusedReason::Bypassed => {
                 "the program has loaded a library with RTLD_DEEPBIND or by dlmopen, or has looked up a lock \
                 function in libc itself (dlsym), and so calls libc's functions directly: nothing is replaced from then on"
                     .into()
             }
-            Reason::NoMutex => {
+            UnusedReason::NoMutex => {
                 "no private pthread mutex was used where the preload library was loaded (the mutexes of Rust's std, parking_lot and Go, the \
                 monitors of a JVM and read-write locks are other locks)"
                     .into()
             }
-            Reason::OtherNames => format!("{used} has another name"),
-            Reason::OtherFirstUse => {
+            UnusedReason::OtherNames => format!("{used} has another name"),
+            UnusedReason::OtherFirstUse => {
                 format!("{used} has another name, or was first used elsewhere in this run")
             }
-            Reason::StaysLibcs => {
+            UnusedReason::StaysLibcs => {
                 "the mutex is shared between processes, robust, or has a priority protocol, and stays libc's"
                     .into()
             }
-            Reason::NamedByOthers => "other rules name all mutexes that were used".into(),
-            Reason::Filtered => "a seccomp filter was in force, under which no wait polls: the filter could kill the \
+            UnusedReason::NamedByOthers => "other rules name all mutexes that were used".into(),
+            UnusedReason::Filtered => "a seccomp filter was in force, under which no wait polls: the filter could kill the \
                 program for a call that only polling makes"
                 .into(),
-            Reason::NoWait => {
+            UnusedReason::NoWait => {
                 "where the preload library was loaded, no thread waited in a function of libc that can poll".into()
             }
-            Reason::OtherSites => "no thread waited there".into(),
+            UnusedReason::OtherSites => "no thread waited there".into(),
         }
     }
 }
@@ -312,26 +312,30 @@ pub enum NamesFrom<'c> {
 
 impl NamesFrom<'_> {
     /// The next step for the user.
-    fn next(&self, reason: Reason) -> String {
+    fn next(&self, reason: UnusedReason) -> String {
         let report = match self {
             NamesFrom::Above => "the report above".to_owned(),
             NamesFrom::Meter(command) => format!("`unspin meter -- {}`", shell::line(command)),
         };
         match reason {
-            Reason::NotLoaded => format!("{report} says why"),
-            Reason::Wrapped => "run the program without it".into(),
-            Reason::Bypassed => "docs/semantics.md says more".into(),
-            Reason::NoMutex | Reason::NoWait => format!("{report} shows where its threads wait"),
-            Reason::OtherNames => format!("{report} has the names"),
-            Reason::OtherFirstUse => {
+            UnusedReason::NotLoaded => format!("{report} says why"),
+            UnusedReason::Wrapped => "run the program without it".into(),
+            UnusedReason::Bypassed => "docs/semantics.md says more".into(),
+            UnusedReason::NoMutex | UnusedReason::NoWait => format!("{report} shows where its threads wait"),
+            UnusedReason::OtherNames => format!("{report} has the names"),
+            UnusedReason::OtherFirstUse => {
                 format!("{report} has the names, each with the functions that use the mutex")
             }
-            Reason::OtherSites => format!("{report} has the call sites of waits"),
-            Reason::StaysLibcs => "the kinds rt-fair, rt-steal and rt-adaptive also replace mutexes with \
+            UnusedReason::OtherSites => format!("{report} has the call sites of waits"),
+            UnusedReason::StaysLibcs => {
+                "the kinds rt-fair, rt-steal and rt-adaptive also replace mutexes with \
                 PTHREAD_PRIO_INHERIT; the others cannot be replaced (docs/semantics.md)"
-                .into(),
-            Reason::NamedByOthers => "leave it out".into(),
-            Reason::Filtered => "run it without the filter, outside of a container that installs one".into(),
+                    .into()
+            }
+            UnusedReason::NamedByOthers => "leave it out".into(),
+            UnusedReason::Filtered => {
+                "run it without the filter, outside of a container that installs one".into()
+            }
         }
     }
 }
@@ -343,9 +347,9 @@ impl fmt::Display for Replacements {
             let comma = if index == 0 { "" } else { ", " };
             let plural = if entry.replaced == 1 { "" } else { "s" };
             let (noun, plural, note) = match entry.subject {
-                Subject::Waits => ("call site", plural, " (counted in each process)"),
-                Subject::Mutexes | Subject::FirstUsed if entry.replaced == 1 => ("mutex", "", ""),
-                Subject::Mutexes | Subject::FirstUsed => ("mutexes", "", ""),
+                EntryKind::Waits => ("call site", plural, " (counted in each process)"),
+                EntryKind::Mutexes | EntryKind::FirstUsed if entry.replaced == 1 => ("mutex", "", ""),
+                EntryKind::Mutexes | EntryKind::FirstUsed => ("mutexes", "", ""),
             };
             write!(f, "{comma}{}: {} {noun}{plural}{note}", entry.label, entry.replaced)?;
             if entry.kept > 0 {
@@ -360,7 +364,7 @@ impl fmt::Display for Replacements {
 mod tests {
     use super::*;
 
-    fn entry(label: &str, subject: Subject, replaced: u64) -> Replaced {
+    fn entry(label: &str, subject: EntryKind, replaced: u64) -> Replaced {
         Replaced { label: label.into(), subject, replaced, kept: 0, is_all: !label.contains('@') }
     }
 
@@ -372,7 +376,7 @@ mod tests {
 
     #[test]
     fn entry_without_effect_is_reported_with_reason_and_next_step() {
-        use Subject::*;
+        use EntryKind::*;
         let named = || entry("adaptive@q", Mutexes, 0);
         let next = "`unspin meter -- './a b' -x`";
         assert_eq!(warnings(vec![entry("adaptive", Mutexes, 2)], 2), Vec::<String>::new());
@@ -407,7 +411,7 @@ mod tests {
     #[test]
     fn filter_is_the_reason_why_no_wait_polled() {
         let replacements = Replacements {
-            entries: vec![entry("poll", Subject::Waits, 0)],
+            entries: vec![entry("poll", EntryKind::Waits, 0)],
             programs: 1,
             filters: 1,
             mutexes: 0,
@@ -421,9 +425,9 @@ mod tests {
     #[test]
     fn counts_are_printed_in_one_line() {
         let entries = vec![
-            Replaced { kept: 2, ..entry("adaptive@q", Subject::Mutexes, 1) },
-            entry("fair", Subject::Mutexes, 12),
-            entry("poll", Subject::Waits, 4),
+            Replaced { kept: 2, ..entry("adaptive@q", EntryKind::Mutexes, 1) },
+            entry("fair", EntryKind::Mutexes, 12),
+            entry("poll", EntryKind::Waits, 4),
         ];
         let replacements =
             Replacements { entries, programs: 1, filters: 0, mutexes: 15, wrapped: 0, bypassed: 0 };
@@ -437,8 +441,8 @@ mod tests {
 
     #[test]
     fn run_that_replaced_no_mutex_says_why() {
-        let poll = entry("poll", Subject::Waits, 3);
-        let named = entry("adaptive@q", Subject::Mutexes, 0);
+        let poll = entry("poll", EntryKind::Waits, 3);
+        let named = entry("adaptive@q", EntryKind::Mutexes, 0);
         let all = |entries| {
             Replacements { entries, programs: 1, filters: 0, mutexes: 2, wrapped: 0, bypassed: 0 }
                 .without_effect()
@@ -453,7 +457,7 @@ mod tests {
     #[test]
     fn run_whose_calls_went_past_the_replacements_says_why() {
         let run = |wrapped, bypassed| Replacements {
-            entries: vec![entry("adaptive", Subject::Mutexes, 0)],
+            entries: vec![entry("adaptive", EntryKind::Mutexes, 0)],
             programs: 1,
             filters: 0,
             mutexes: 2,

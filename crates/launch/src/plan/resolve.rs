@@ -28,7 +28,7 @@ pub struct Resolver<'p> {
 
 /// What a plan wants to replace in a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reach {
+pub enum PlanTarget {
     /// Mutexes.
     Mutexes,
     /// Waits.
@@ -38,7 +38,7 @@ pub enum Reach {
 }
 
 /// The result of looking a name up.
-pub enum Found {
+pub enum NameMatch {
     /// Each of these places identifies it.
     Places(Vec<Place>),
     /// The name is ambiguous: the full name of each match.
@@ -53,7 +53,7 @@ struct Scope<'f> {
     runtime: &'f [File],
     /// The files as messages name them.
     name: String,
-    /// The program or library of a name with a line.
+    /// The program or library that a name with a source line belongs to.
     program: String,
 }
 
@@ -67,14 +67,14 @@ impl<'p> Resolver<'p> {
         self.closure.get_or_init(|| Closure::of(self.program))
     }
 
-    /// Refuses a program in which there is nothing to replace: it calls no function of libc that locks a mutex, or
-    /// waits, and cannot load or start code that does.
-    pub fn check_reach(&self, reach: Reach) -> Result<(), Error> {
+    /// Refuses a program with nothing to replace. Such a program calls no function of libc that locks a mutex or waits,
+    /// and it cannot load or start other code.
+    pub fn check_reach(&self, reach: PlanTarget) -> Result<(), Error> {
         let Closure { files, is_complete, runtime, .. } = self.closure();
         let calls = |function: &str| match reach {
-            Reach::Mutexes => is_of_mutexes(function),
-            Reach::Waits => site::is_wait(function),
-            Reach::Either => is_of_mutexes(function) || site::is_wait(function),
+            PlanTarget::Mutexes => is_of_mutexes(function),
+            PlanTarget::Waits => site::is_wait(function),
+            PlanTarget::Either => is_of_mutexes(function) || site::is_wait(function),
         };
         // A file that cannot be read may call anything.
         if !is_complete || files.iter().chain(runtime).any(|file| may_call(file, &calls)) {
@@ -83,15 +83,15 @@ impl<'p> Resolver<'p> {
         let calls_rwlocks =
             |file: &File| file.imports().iter().any(|symbol| symbol.starts_with("pthread_rwlock_"));
         let why = match reach {
-            Reach::Mutexes if files.iter().any(calls_rwlocks) => {
+            PlanTarget::Mutexes if files.iter().any(calls_rwlocks) => {
                 "call a mutex function of libc; they call those of read-write locks (pthread_rwlock_t), and unspin replaces \
                  only mutexes"
             }
-            Reach::Mutexes => {
+            PlanTarget::Mutexes => {
                 "call a mutex function of libc, so there is no mutex to replace (Go and Rust have locks of their own)"
             }
-            Reach::Waits => "call a function of libc that waits, so there is no wait to replace",
-            Reach::Either => {
+            PlanTarget::Waits => "call a function of libc that waits, so there is no wait to replace",
+            PlanTarget::Either => {
                 "call a function of libc that locks a mutex or waits, so there is nothing to replace"
             }
         };
@@ -129,7 +129,7 @@ impl<'p> Resolver<'p> {
         name: &dyn Display,
         noun: &str,
         module: Option<&Path>,
-        find: &dyn Fn(&Scope<'_>) -> Result<Found, String>,
+        find: &dyn Fn(&Scope<'_>) -> Result<NameMatch, String>,
     ) -> Result<Vec<Place>, Error> {
         let found = match module {
             Some(module) => self.find_in_module(name, module, find)?,
@@ -140,22 +140,22 @@ impl<'p> Resolver<'p> {
             }
         };
         match found {
-            Ok(Found::Places(places)) => Ok(places),
-            Ok(Found::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
-            Ok(Found::Several(labels)) => Err(Error::Usage(several(name, noun, &labels))),
+            Ok(NameMatch::Places(places)) => Ok(places),
+            Ok(NameMatch::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
+            Ok(NameMatch::Several(labels)) => Err(Error::Usage(several(name, noun, &labels))),
             Err(nothing) if module.is_some() => Err(Error::Usage(nothing)),
             Err(nothing) => Err(Error::Usage(self.in_no_file(name, noun, nothing))),
         }
     }
 
-    /// What a name means in a file; or else in the file and those that are loaded with it and with the program: one of a
-    /// chain of calls may be in another file than the lock.
+    /// What a name means in a file. If it means nothing there, the files that are loaded with it and with the program
+    /// are searched too, because a chain of calls may go through several files.
     fn find_in_module(
         &self,
         name: &dyn Display,
         module: &Path,
-        find: &dyn Fn(&Scope<'_>) -> Result<Found, String>,
-    ) -> Result<Result<Found, String>, Error> {
+        find: &dyn Fn(&Scope<'_>) -> Result<NameMatch, String>,
+    ) -> Result<Result<NameMatch, String>, Error> {
         let shown = module.display().to_string();
         let Closure { mut files, mut runtime, .. } = Closure::of_file(module);
         if files.is_empty() {
@@ -169,12 +169,12 @@ impl<'p> Resolver<'p> {
             find(&Scope { files, runtime: &runtime, name: shown.clone(), program: shown.clone() })
         };
         let alone = find_in(&files[..1]);
-        if !matches!(alone, Ok(Found::Unfit(_)) | Err(_)) {
+        if !matches!(alone, Ok(NameMatch::Unfit(_)) | Err(_)) {
             return Ok(alone);
         }
         add_missing(&mut files, &own.files);
         let around = find_in(&files);
-        Ok(if matches!(around, Ok(Found::Places(_))) { around } else { alone })
+        Ok(if matches!(around, Ok(NameMatch::Places(_))) { around } else { alone })
     }
 
     /// The message for a name that is in none of the files with which the program starts: it may be in a file that is
@@ -200,7 +200,7 @@ impl<'p> Resolver<'p> {
     }
 }
 
-/// Opens the other files that are not among these.
+/// Opens those of `others` that `files` lacks, and adds them.
 fn add_missing(files: &mut Vec<File>, others: &[File]) {
     for other in others {
         if !files.iter().any(|known| known.path() == other.path()) {
@@ -209,13 +209,13 @@ fn add_missing(files: &mut Vec<File>, others: &[File]) {
     }
 }
 
-fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
+fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     match name.meaning() {
         Meaning::Line(line) => {
             variable::declared_at(line, files).or_else(|| code::at_line(line, files, runtime))
         }
-        Meaning::Named { name, origin } => variable::named(name, origin.as_ref(), files)
-            .or_else(|| code::named(name, origin.as_ref(), files, runtime)),
+        Meaning::Named { name, origin } => variable::find(name, origin.as_ref(), files)
+            .or_else(|| code::find(name, origin.as_ref(), files, runtime)),
     }
 }
 
@@ -265,7 +265,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The same for a call site.
+    /// The error for a name of a call site that the program does not have.
     fn no_site(&self, name: &SiteName) -> String {
         let ask = "`unspin meter` prints the call sites of a program's waits";
         match name.meaning() {
@@ -527,9 +527,12 @@ mod tests {
         let elsewhere = Workshop::new();
         std::os::unix::fs::symlink(launcher, elsewhere.file("link")).unwrap();
         let launcher = Program::at(&elsewhere.file("link"));
-        assert!(Resolver::new(&launcher).check_reach(Reach::Mutexes).is_ok(), "the library locks");
+        assert!(Resolver::new(&launcher).check_reach(PlanTarget::Mutexes).is_ok(), "the library locks");
         std::fs::remove_file(library).unwrap();
-        assert!(Resolver::new(&launcher).check_reach(Reach::Mutexes).is_ok(), "who knows what is missing?");
+        assert!(
+            Resolver::new(&launcher).check_reach(PlanTarget::Mutexes).is_ok(),
+            "who knows what is missing?"
+        );
     }
 
     #[test]
@@ -538,16 +541,16 @@ mod tests {
         let source = workshop.file("plain.c");
         std::fs::write(&source, "int main(void) { return 0; }").unwrap();
         let Some(plain) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
-        let error = Resolver::new(&plain).check_reach(Reach::Mutexes).unwrap_err();
+        let error = Resolver::new(&plain).check_reach(PlanTarget::Mutexes).unwrap_err();
         assert!(matches!(error, Error::CannotRun(_)), "{error}");
         assert!(error.to_string().contains("plain") || error.to_string().contains("program"), "{error}");
         let locks = "#include <pthread.h>\npthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;\n\
                      int main(void) { return pthread_rwlock_rdlock(&table_lock); }";
         std::fs::write(&source, locks).unwrap();
         let Some(rwlocks) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
-        let error = Resolver::new(&rwlocks).check_reach(Reach::Mutexes).unwrap_err().to_string();
+        let error = Resolver::new(&rwlocks).check_reach(PlanTarget::Mutexes).unwrap_err().to_string();
         assert!(error.contains("read-write locks (pthread_rwlock_t), and unspin replaces only"), "{error}");
         let shell = Program::at(Path::new("/bin/sh"));
-        assert!(Resolver::new(&shell).check_reach(Reach::Mutexes).is_ok(), "a shell starts others");
+        assert!(Resolver::new(&shell).check_reach(PlanTarget::Mutexes).is_ok(), "a shell starts others");
     }
 }

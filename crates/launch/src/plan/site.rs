@@ -2,7 +2,7 @@
 
 use super::code::{Calls, Code};
 use super::place::{By, Place, Span};
-use super::resolve::Found;
+use super::resolve::NameMatch;
 use super::site_name::{SiteMeaning, SiteName};
 use core::ops::Range;
 use unspin_symbols::File;
@@ -12,7 +12,7 @@ const OFFERED: usize = 3;
 
 /// The calls that a name means in these files. Runtime libraries of the language wait on behalf of the program's
 /// functions.
-pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<Found> {
+pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     match name.meaning() {
         SiteMeaning::Call { within, offset } => call(name, within, offset, files, runtime),
         SiteMeaning::Function(function) => {
@@ -27,10 +27,10 @@ pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<Found> 
 }
 
 /// One call, whatever function it calls: it may be an indirect call.
-fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[File]) -> Option<Found> {
+fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     let mut spans = Vec::new();
     for file in files.iter().chain(runtime) {
-        // The last instruction of a function may be a call, whose return address is the function's end.
+        // A function may end with a call. The return address of that call is the end of the function.
         let end = |function: Range<u64>| {
             let end = function.start.checked_add(offset).filter(|&end| end > 0)?;
             (function.is_empty() || end <= function.end).then_some(end)
@@ -44,12 +44,12 @@ fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[F
     match &spans[..] {
         [] => None,
         [first, others @ ..] if others.iter().any(|other| other.module != first.module) => {
-            Some(Found::Several(spans.iter().map(modules).collect()))
+            Some(NameMatch::Several(spans.iter().map(modules).collect()))
         }
         _ if !spans.iter().any(|span| is_call(span, files.iter().chain(runtime))) => {
-            Some(Found::Unfit(no_call(within, files, runtime)))
+            Some(NameMatch::Unfit(no_call(within, files, runtime)))
         }
-        _ => Some(Found::Places(spans.into_iter().map(|span| place(vec![span])).collect())),
+        _ => Some(NameMatch::Places(spans.into_iter().map(|span| place(vec![span])).collect())),
     }
 }
 
@@ -78,9 +78,9 @@ fn no_call(within: &str, files: &[File], runtime: &[File]) -> String {
 }
 
 /// Every wait that a piece of code calls, directly or through a runtime library of the language.
-fn called_in(code: &Code, label: &str, files: &[File], runtime: &[File]) -> Option<Found> {
+fn called_in(code: &Code, label: &str, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     if code.paths().len() > 1 {
-        return Some(Found::Several(code.labels(label)));
+        return Some(NameMatch::Several(code.labels(label)));
     }
     let calls = Calls::of(By::Site, files, runtime);
     let mut places: Vec<Place> = code.spans().flat_map(|span| calls.within(span)).collect();
@@ -172,7 +172,7 @@ mod tests {
         int __attribute__((noinline)) nap(void) { return poll(0, 0, 1) + 1; }
         int main(int argc, char **argv) { is_ready = argc; await_ready(); return nap() - 1; }";
 
-    fn compiled(workshop: &Workshop, flags: &[&str]) -> Option<Program> {
+    fn compile(workshop: &Workshop, flags: &[&str]) -> Option<Program> {
         let source = workshop.file("waits.c");
         std::fs::write(&source, SOURCE).unwrap();
         testing::compile(workshop, source.to_str().unwrap(), flags)
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn function_line_and_call_name_the_same_place() {
         let workshop = Workshop::new();
-        let Some(program) = compiled(&workshop, &["-g", "-O1"]) else { return };
+        let Some(program) = compile(&workshop, &["-g", "-O1"]) else { return };
         let file = File::open(&program.path).unwrap();
         let wait = file.calls(|name| name == "pthread_cond_wait")[0];
         let expected = vec![place(vec![Span::new(&program.path, wait..wait + 1)])];
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn function_without_wait_is_refused() {
         let workshop = Workshop::new();
-        let Some(program) = compiled(&workshop, &["-O1"]) else { return };
+        let Some(program) = compile(&workshop, &["-O1"]) else { return };
         let why = sites(&program, "main").unwrap_err();
         assert!(why.starts_with("main: it calls no function of libc that waits"), "{why}");
         let unknown = sites(&program, "await_raedy").unwrap_err();

@@ -1,6 +1,6 @@
 //! The name of a call site, as `unspin meter` prints it.
 
-use super::lock_name::Line;
+use super::lock_name::SourceLine;
 use std::fmt;
 
 /// The call site of a wait.
@@ -20,7 +20,7 @@ pub struct SiteName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SiteMeaning<'n> {
     /// A line of source.
-    Line(Line<'n>),
+    Line(SourceLine<'n>),
     /// The return address of one call: an offset in a function or file.
     Call {
         /// The function, or the file.
@@ -48,7 +48,7 @@ impl SiteName {
 
     /// The parts.
     pub fn meaning(&self) -> SiteMeaning<'_> {
-        if let Some(line) = Line::parse(&self.text) {
+        if let Some(line) = SourceLine::parse(&self.text) {
             return SiteMeaning::Line(line);
         }
         let call = self.text.rsplit_once("+0x").and_then(|(within, digits)| {
@@ -75,7 +75,7 @@ mod tests {
             ("uv__io_poll+0x1d2  linux.c:1386", SiteMeaning::Call { within: "uv__io_poll", offset: 0x1d2 }),
             ("libq.so+0x1135", SiteMeaning::Call { within: "libq.so", offset: 0x1135 }),
             ("Queue<int, long>::pop", SiteMeaning::Function("Queue<int, long>::pop")),
-            ("queue.c:88", SiteMeaning::Line(Line { file: "queue.c", line: 88 })),
+            ("queue.c:88", SiteMeaning::Line(SourceLine { file: "queue.c", line: 88 })),
             ("a+0xyz", SiteMeaning::Function("a+0xyz")),
         ];
         for (text, meaning) in cases {

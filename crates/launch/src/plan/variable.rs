@@ -1,8 +1,8 @@
 //! Locks that are named after static variables.
 
-use super::lock_name::{At, Line, Origin};
+use super::lock_name::{At, Origin, SourceLine};
 use super::place::{By, Place, Span};
-use super::resolve::Found;
+use super::resolve::NameMatch;
 use std::collections::BTreeMap;
 use unspin_symbols::{File, StaticVariable};
 
@@ -16,23 +16,25 @@ struct Variable<'f> {
 }
 
 /// The variables of a name, and of an origin if there is one.
-pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<Found> {
+pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<NameMatch> {
     if origin.is_some_and(|origin| origin.by != By::Variable) {
         return None;
     }
     let variables =
         files.iter().flat_map(|file| file.variables(name).into_iter().map(move |it| Variable { file, it }));
-    found(variables.filter(|variable| origin.is_none_or(|origin| variable.is_at(origin))))
+    merge_duplicates(variables.filter(|variable| origin.is_none_or(|origin| variable.is_at(origin))))
 }
 
 /// The variables that a line declares.
-pub fn declared_at(Line { file, line }: Line<'_>, files: &[File]) -> Option<Found> {
+pub fn declared_at(SourceLine { file, line }: SourceLine<'_>, files: &[File]) -> Option<NameMatch> {
     let declared = |module: &File| module.declared_at(file, line);
-    found(files.iter().flat_map(|file| declared(file).into_iter().map(move |it| Variable { file, it })))
+    merge_duplicates(
+        files.iter().flat_map(|file| declared(file).into_iter().map(move |it| Variable { file, it })),
+    )
 }
 
 /// Variables that the dynamic linker or the source merges are one lock; a header may define them in many files.
-fn found<'f>(variables: impl Iterator<Item = Variable<'f>>) -> Option<Found> {
+fn merge_duplicates<'f>(variables: impl Iterator<Item = Variable<'f>>) -> Option<NameMatch> {
     let mut locks: BTreeMap<String, Vec<Variable<'f>>> = BTreeMap::new();
     let mut small = None;
     for variable in variables {
@@ -43,12 +45,12 @@ fn found<'f>(variables: impl Iterator<Item = Variable<'f>>) -> Option<Found> {
     }
     match (locks.len(), small) {
         (0, None) => None,
-        (0, Some(variable)) => Some(Found::Unfit(variable.too_small())),
+        (0, Some(variable)) => Some(NameMatch::Unfit(variable.too_small())),
         (1, _) => {
             let spans = locks.into_values().flatten().flat_map(Variable::into_spans).collect();
-            Some(Found::Places(vec![Place { by: By::Variable, spans }]))
+            Some(NameMatch::Places(vec![Place { by: By::Variable, spans }]))
         }
-        _ => Some(Found::Several(locks.values().map(|one| one[0].label()).collect())),
+        _ => Some(NameMatch::Several(locks.values().map(|one| one[0].label()).collect())),
     }
 }
 

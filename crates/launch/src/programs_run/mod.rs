@@ -19,7 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
-use unspin_trace::{Config, Event, Fullness, Losses, Payload, Record, RingSize, Session, Target, cpus};
+use unspin_trace::{Config, Event, Fullness, Losses, Payload, Record, RingSize, Target, Tracer, cpus};
 
 /// Bytes of a ring. An executed program takes some 1.5 KiB of it, so two hundred between two readings fit.
 const RING: RingSize = RingSize::AtMost(512 << 10);
@@ -43,9 +43,9 @@ pub enum Start {
 
 /// The programs that a process and its descendants have executed.
 pub struct ProgramsRun {
-    /// None if the kernel does not tell us, and when all is read.
-    session: Option<Session>,
-    seen: Seen,
+    /// None if the kernel forbids the observation, and after it has ended.
+    tracer: Option<Tracer>,
+    seen: SeenPrograms,
     /// Why the programs are not known, if so.
     unknown: Option<String>,
     /// The descendants that ran on when the observation ended. What they started since is not known.
@@ -54,10 +54,10 @@ pub struct ProgramsRun {
 
 /// What the kernel's records tell.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenPrograms {
     /// The program's process, once it is known.
     root: Option<u32>,
-    /// Its descendants, those that have ended included.
+    /// The program's descendants, those that have ended included.
     descendants: HashSet<u32>,
     /// Those of them that have ended.
     ended: HashSet<u32>,
@@ -70,9 +70,9 @@ struct Seen {
 /// One execution of a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct ExecutedProgram {
-    /// Its name, cut off after 15 bytes.
+    /// The program's name, cut off after 15 bytes.
     name: String,
-    /// Its file, as the process saw it, with the inode.
+    /// The program's file, as the process saw it, with the inode.
     file: Option<(PathBuf, u64)>,
     /// The second file: its dynamic linker, if it has one.
     linker: Option<PathBuf>,
@@ -104,47 +104,49 @@ impl ProgramsRun {
         };
         let config = |target| Config { target, events: vec![Event::nothing()], ring: RING, processes: true };
         let open = |target| {
-            let mut session = Session::open(&config(target))?;
-            session.start().map(|()| session)
+            let mut tracer = Tracer::open(&config(target))?;
+            tracer.start().map(|()| tracer)
         };
         let opened = match open(Target::System) {
             Err(_) if cpus() <= INHERITED_MAX => open(inherited),
             opened => opened,
         };
-        let (session, unknown) = match opened {
-            Ok(session) => (Some(session), None),
+        let (tracer, unknown) = match opened {
+            Ok(tracer) => (Some(tracer), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let seen = Seen { root, ..Seen::default() };
-        ProgramsRun { session, seen, unknown, unobserved: Vec::new() }
+        let seen = SeenPrograms { root, ..SeenPrograms::default() };
+        ProgramsRun { tracer, seen, unknown, unobserved: Vec::new() }
     }
 
     /// Reads what has happened. `root` is the program's process. Returns how full the fullest ring was.
     pub fn read(&mut self, root: u32) -> Fullness {
         self.seen.root = Some(root);
-        let ProgramsRun { session, seen, .. } = self;
-        session.as_mut().map_or(Fullness(0.0), |session| session.read(&mut |record, _| seen.note(record)))
+        let ProgramsRun { tracer, seen, .. } = self;
+        tracer.as_mut().map_or(Fullness(0.0), |tracer| tracer.read(&mut |record, _| seen.note(record)))
     }
 
-    /// Reads the rest, and ends the observation. For a program that has ended, or that is observed no longer.
+    /// Reads the remaining records, and ends the observation. Call it when the program has ended, or is no longer
+    /// observed.
     pub fn finish(&mut self) {
-        let ProgramsRun { session, seen, unknown, unobserved } = self;
-        let Some(mut session) = session.take() else { return };
-        // A service that has just been started forks once more and becomes another program. The records of the last moment are
-        // not in a reading, so whether a descendant runs is known after a pause.
+        let ProgramsRun { tracer, seen, unknown, unobserved } = self;
+        let Some(mut tracer) = tracer.take() else { return };
+        // A service that has just been started forks once more and becomes another program. A reading lacks the records
+        // of the last moment, so read again after a pause to learn whether a descendant runs.
         let began = Instant::now();
         loop {
             thread::sleep(PAUSE);
-            session.read(&mut |record, _| seen.note(record));
+            tracer.read(&mut |record, _| seen.note(record));
             if seen.survivors().next().is_none() || began.elapsed() >= TAIL {
                 break;
             }
         }
-        let (_, Losses { records, unreadable, .. }) = session.finish(&mut |record, _| seen.note(record));
+        let (_, Losses { records, unreadable, .. }) = tracer.finish(&mut |record, _| seen.note(record));
         if records + unreadable > 0 {
             *unknown = Some(format!("{} records of the kernel were lost", records + unreadable));
         }
-        // By the kernel's records: a process that ran then may be gone by now, and its child is not known.
+        // Take these from the kernel's records: a process that ran at the time of the last record may have ended since,
+        // and its child is not known.
         unobserved.extend(seen.survivors());
         unobserved.sort_unstable();
         seen.look_at_unreached();
@@ -159,15 +161,15 @@ impl ProgramsRun {
             }
             None => {}
         }
-        match (text::reach(&self.seen), self.unobserved()) {
+        match (text::reach(&self.seen), self.unobserved_clause()) {
             (Reach::All, Some(unobserved)) => Reach::Unknown(unobserved),
             (reach, _) => reach,
         }
     }
 
     /// The processes that ran on when the observation ended, in a clause; none if there was none.
-    pub fn unobserved(&self) -> Option<String> {
-        (!self.unobserved.is_empty()).then(|| text::unobserved(&self.unobserved))
+    pub fn unobserved_clause(&self) -> Option<String> {
+        (!self.unobserved.is_empty()).then(|| text::describe_unobserved(&self.unobserved))
     }
 
     /// What to do about a program with AddressSanitizer, which may have refused to start because of the library.
@@ -177,7 +179,7 @@ impl ProgramsRun {
 
     /// Whether there is anything to read.
     pub fn is_observed(&self) -> bool {
-        self.session.is_some()
+        self.tracer.is_some()
     }
 
     /// The descendants of the program's process that still run.
@@ -207,7 +209,7 @@ fn is_running(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))
 }
 
-impl Seen {
+impl SeenPrograms {
     /// Takes in a record. They come in the order of time.
     fn note(&mut self, record: &Record) {
         let pid = record.pid;
@@ -291,7 +293,7 @@ mod tests {
         record(pid, Payload::Comm { name: name.into(), exec: true })
     }
 
-    fn mapped(pid: u32, path: &str) -> Record {
+    fn mmap_record(pid: u32, path: &str) -> Record {
         let path = path.as_bytes().to_vec();
         let mapping = Mapping { start: 0, length: 1, offset: 0, major: 8, minor: 1, inode: 7, path };
         record(pid, Payload::Mmap(mapping))
@@ -299,20 +301,20 @@ mod tests {
 
     #[test]
     fn library_is_looked_for_in_each_executed_program() {
-        let mut seen = Seen { root: Some(7), ..Seen::default() };
+        let mut seen = SeenPrograms { root: Some(7), ..SeenPrograms::default() };
         let library = format!("/c/lib/{}-1.so", library::NAME);
         for record in [
             record(7, Payload::Fork { parent: 1 }),
             exec(7, "env"),
-            mapped(7, "/bin/env"),
-            mapped(7, &library),
+            mmap_record(7, "/bin/env"),
+            mmap_record(7, &library),
             exec(7, "server"),
-            mapped(7, "/srv/server"),
-            mapped(7, "/lib/libasan.so.8"),
+            mmap_record(7, "/srv/server"),
+            mmap_record(7, "/lib/libasan.so.8"),
             record(8, Payload::Fork { parent: 7 }),
-            mapped(8, &library),
+            mmap_record(8, &library),
             exec(8, "child"),
-            mapped(8, "//anon"),
+            mmap_record(8, "//anon"),
             exec(9, "stranger"),
         ] {
             seen.note(&record);
@@ -328,8 +330,8 @@ mod tests {
 
     #[test]
     fn descendant_without_an_end_has_survived() {
-        let mut seen = Seen { root: Some(7), ..Seen::default() };
-        let survivors = |seen: &Seen| seen.survivors().collect::<Vec<_>>();
+        let mut seen = SeenPrograms { root: Some(7), ..SeenPrograms::default() };
+        let survivors = |seen: &SeenPrograms| seen.survivors().collect::<Vec<_>>();
         seen.note(&record(7, Payload::Fork { parent: 1 }));
         seen.note(&record(8, Payload::Fork { parent: 7 }));
         seen.note(&Record { time: 1, pid: 8, tid: 80, payload: Payload::Exit });
@@ -347,12 +349,12 @@ mod tests {
     #[test]
     fn programs_are_not_known_if_a_process_runs_on() {
         let observed = |unobserved: &[u32]| {
-            let mut seen = Seen { root: Some(7), ..Seen::default() };
+            let mut seen = SeenPrograms { root: Some(7), ..SeenPrograms::default() };
             let library = format!("/c/lib/{}-1.so", library::NAME);
-            [exec(7, "sh"), mapped(7, "/bin/sh"), mapped(7, &library)]
+            [exec(7, "sh"), mmap_record(7, "/bin/sh"), mmap_record(7, &library)]
                 .iter()
                 .for_each(|record| seen.note(record));
-            ProgramsRun { session: None, seen, unknown: None, unobserved: unobserved.to_vec() }.reach()
+            ProgramsRun { tracer: None, seen, unknown: None, unobserved: unobserved.to_vec() }.reach()
         };
         assert_eq!(observed(&[]), Reach::All);
         let Reach::Unknown(why) = observed(&[std::process::id()]) else { panic!("a process ran on") };
@@ -362,7 +364,7 @@ mod tests {
     #[test]
     fn running_program_is_looked_at_again() {
         let own = std::process::id();
-        let mut seen = Seen { root: Some(own), ..Seen::default() };
+        let mut seen = SeenPrograms { root: Some(own), ..SeenPrograms::default() };
         seen.note(&exec(own, "this"));
         seen.look_at_unreached();
         let this = &seen.running[&own];
@@ -380,7 +382,7 @@ mod tests {
 
     #[test]
     fn process_of_another_parent_with_a_number_that_was_ours_does_not_count() {
-        let mut seen = Seen { root: Some(7), ..Seen::default() };
+        let mut seen = SeenPrograms { root: Some(7), ..SeenPrograms::default() };
         seen.note(&record(8, Payload::Fork { parent: 7 }));
         seen.note(&record(8, Payload::Fork { parent: 1 }));
         seen.note(&exec(8, "stranger"));

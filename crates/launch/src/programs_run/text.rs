@@ -1,6 +1,6 @@
 //! What the user is told about the programs that the preload library was not loaded into.
 
-use super::{ExecutedProgram, Reach, Seen};
+use super::{ExecutedProgram, Reach, SeenPrograms};
 use crate::reach;
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use unspin_sys::printable;
 /// Maximum number of programs, or of processes, that are named.
 const NAMED_MAX: usize = 4;
 
-pub fn reach(seen: &Seen) -> Reach {
+pub fn reach(seen: &SeenPrograms) -> Reach {
     let mut unreached = BTreeMap::<String, u64>::new();
     let mut reached = 0;
     let mut unlinked = Vec::new();
@@ -86,7 +86,7 @@ fn why(program: &ExecutedProgram) -> Option<String> {
     }
 }
 
-pub fn asan_remedy(seen: &Seen) -> Option<String> {
+pub fn asan_remedy(seen: &SeenPrograms) -> Option<String> {
     let options = std::env::var("ASAN_OPTIONS").unwrap_or_default();
     if options.contains("verify_asan_link_order=0") {
         return None;
@@ -113,7 +113,7 @@ pub fn processes(pids: &[u32]) -> String {
 }
 
 /// The processes that ran on when the observation ended. One that has ended since may have left a child.
-pub fn unobserved(pids: &[u32]) -> String {
+pub fn describe_unobserved(pids: &[u32]) -> String {
     let (gone, running): (Vec<u32>, Vec<u32>) = pids.iter().partition(|&&pid| !super::is_running(pid));
     match (&gone[..], &running[..]) {
         (_, [_, ..]) => format!("{} ran on when the program had ended", processes(&running)),
@@ -136,12 +136,15 @@ mod tests {
     #[test]
     fn programs_without_the_library_are_named_and_counted() {
         let reached = program("/bin/sh", true);
-        assert_eq!(reach(&Seen { past: vec![reached.clone()], ..Seen::default() }), Reach::All);
+        assert_eq!(
+            reach(&SeenPrograms { past: vec![reached.clone()], ..SeenPrograms::default() }),
+            Reach::All
+        );
         let unreached = program("/bin/sh", false);
         let other_root = program("/no/such/file", false);
         let privileged = ExecutedProgram { file: None, name: "su".into(), ..unreached.clone() };
         let past = vec![reached, unreached.clone(), unreached, other_root, privileged];
-        let seen = Seen { past, ..Seen::default() };
+        let seen = SeenPrograms { past, ..SeenPrograms::default() };
         let Reach::Some(said) = reach(&seen) else { panic!("four were not reached") };
         assert!(
             said.contains("into 1 of 5 executed programs, and not into /bin/sh (it was started"),
@@ -154,7 +157,7 @@ mod tests {
     #[test]
     fn program_that_had_loaded_nothing_is_not_said_to_be_unreached() {
         let early = |file: &str| ExecutedProgram { has_libraries: false, ..program(file, false) };
-        let of = |past| reach(&Seen { past, ..Seen::default() });
+        let of = |past| reach(&SeenPrograms { past, ..SeenPrograms::default() });
         for early in
             [early("/bin/sh"), early("/no/such/file"), ExecutedProgram { linker: None, ..early("/bin/sh") }]
         {
@@ -173,7 +176,7 @@ mod tests {
     fn remedy_for_address_sanitizer_is_said_where_the_library_is_loaded() {
         let with = |is_reached| {
             let program = ExecutedProgram { has_asan: true, ..program("/bin/sh", is_reached) };
-            asan_remedy(&Seen { past: vec![program], ..Seen::default() })
+            asan_remedy(&SeenPrograms { past: vec![program], ..SeenPrograms::default() })
         };
         assert!(with(true).is_some_and(|said| said.contains("verify_asan_link_order=0")));
         assert_eq!(with(false), None);

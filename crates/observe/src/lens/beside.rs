@@ -1,25 +1,25 @@
 //! Lenses beside the pthread lens.
 
 use super::conditions::Conditions;
-use super::lenses::{Chosen, LeftOut, Lenses};
+use super::lenses::{Chosen, LeftOutLens, Lenses};
 use super::reports::Reports;
-use crate::observed::Reader;
+use crate::observed::RingReader;
 use crate::settings::MeterSettings;
 use std::time::Instant;
 use unspin_launch::stderr;
 
 /// The kernel's events, while the preload library records the same program.
 pub struct LensesBeside {
-    reader: Option<(Reader<Lenses>, Instant)>,
+    reader: Option<(RingReader<Lenses>, Instant)>,
 }
 
 impl LensesBeside {
-    /// Starts observing with the requested lenses that work. Says why the others do not: the pthread lens goes on. To be
-    /// called by the thread that starts the program, before it does.
+    /// Starts observing with the requested lenses that work, and prints why the others do not. The pthread lens goes on
+    /// without them. The thread that starts the program must call this before it starts the program.
     pub fn start(options: &MeterSettings) -> LensesBeside {
         let chosen = Chosen::of(options);
-        LeftOut::say(&chosen.left_out);
-        let started = chosen.lenses.and_then(|(lenses, config)| match Reader::start(&config, lenses) {
+        LeftOutLens::say(&chosen.left_out);
+        let started = chosen.lenses.and_then(|(lenses, config)| match RingReader::start(&config, lenses) {
             Ok(reader) => Some((reader, Instant::now())),
             Err(e) => {
                 stderr::say(format_args!("the kernel's events are left out: {e}"));

@@ -1,6 +1,6 @@
 //! Names for the stacks of programs.
 
-use super::spaces::{Space, SpaceId, Spaces};
+use super::spaces::{ProcessSpace, SpaceId, Spaces};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use unspin_symbols::{AddressSpace, Symbols};
@@ -19,7 +19,7 @@ pub struct UserFrame {
 /// Finds the functions of addresses.
 pub struct Callers<'s> {
     symbols: &'s Symbols,
-    spaces: Vec<(Space, AddressSpace)>,
+    spaces: Vec<(ProcessSpace, AddressSpace)>,
     known: RefCell<HashMap<(SpaceId, u64), Vec<UserFrame>>>,
 }
 
@@ -53,7 +53,7 @@ impl<'s> Callers<'s> {
     }
 
     /// The process of an address space.
-    pub fn space(&self, space: SpaceId) -> &Space {
+    pub fn space(&self, space: SpaceId) -> &ProcessSpace {
         &self.spaces[space.0].0
     }
 

@@ -1,4 +1,4 @@
-//! What a report says of how it was made.
+//! How a report was made, as it states it.
 
 use super::subject::Subject;
 use crate::observed;
@@ -11,7 +11,7 @@ use unspin_trace::{Losses, Target};
 pub struct Conditions {
     /// The processes that were observed.
     pub target: Target,
-    /// The same in the commands that the report suggests.
+    /// The observed processes, for the commands that the report suggests.
     pub subject: Subject,
     /// Seconds observed.
     pub seconds: f64,
@@ -22,7 +22,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Of an observation with these options, of a program if there is one.
+    /// The conditions of an observation with these options, and of a program if there is one.
     pub fn new(options: &ObserveSettings, command: &[OsString], seconds: f64, losses: Losses) -> Conditions {
         let target = observed::target(options);
         let subject = Subject::new(options, command);

@@ -1,16 +1,16 @@
-//! One row of a lens with its callers, the longest stack of each, and those that woke its threads, for `unspin top`.
+//! One row of a lens for `unspin top`: its callers, the longest stack of each, and the callers that woke its threads.
 
 use super::futex::FutexEntry;
 use super::kernel::KernelLock;
 use super::next::{self, Next};
 use super::off_cpu::{BlockedReason, OffCpuReport};
 use super::reports::Reports;
-use super::text::counted;
+use super::text::format_count;
 use std::fmt::Write;
 use unspin_report::figures::time;
 
 impl Reports {
-    /// The lines about the row with this name; none if the one report that there is has no such row.
+    /// The lines about the row with this name, of the lens that has a report; none if the report has no such row.
     pub fn detail(&self, name: &str, width: usize) -> Option<Vec<String>> {
         let mut detail = Detail { text: format!("{name}\n"), width };
         if let Some(report) = &self.futex {
@@ -106,7 +106,7 @@ impl Detail {
 }
 
 fn waits(seconds: f64, count: u64) -> String {
-    format!("{} in {}", time(seconds), counted(count, "wait", "waits"))
+    format!("{} in {}", time(seconds), format_count(count, "wait", "waits"))
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! The requested lenses, in one session.
+//! The requested lenses, in one tracer.
 
 use super::conditions::Conditions;
 use super::futex::{FutexLens, FutexReport};
 use super::kernel::{KernelLens, KernelReport};
 use super::off_cpu::{OffCpuLens, OffCpuReport};
 use super::reports::Reports;
-use crate::observed::{self, Sink, failed};
+use crate::observed::{self, Sink, trace_error};
 use crate::settings::{Lens, MeterSettings, ObserveSettings};
 use std::ops::Range;
 use unspin_launch::error::Error;
 use unspin_launch::stderr;
 use unspin_symbols::Symbols;
-use unspin_trace::{Config, Event, KernelSymbols, Payload, Record, RingSize, Sample, Session, Stacks};
+use unspin_trace::{Config, Event, KernelSymbols, Payload, Record, RingSize, Sample, Stacks, Tracer};
 
 /// Bytes of the ring of each event and CPU: some 20 000 waits with their stacks, half a second of waits each 25 µs.
 const RING: usize = 4 << 20;
@@ -26,7 +26,7 @@ pub struct Lenses {
     off_cpu: Option<Placed<OffCpuLens>>,
 }
 
-/// A lens, and which events of the session are its own.
+/// A lens, and which events of the tracer are its own.
 struct Placed<L> {
     events: Range<usize>,
     lens: L,
@@ -48,7 +48,7 @@ pub struct Naming {
 }
 
 /// A lens that does not work here.
-pub struct LeftOut {
+pub struct LeftOutLens {
     lens: Lens,
     /// Why.
     pub error: Error,
@@ -56,10 +56,10 @@ pub struct LeftOut {
 
 /// What works of the requested lenses.
 pub struct Chosen {
-    /// The lenses, with the configuration of their session; none if no lens works.
+    /// The lenses, with the configuration of their tracer; none if no lens works.
     pub lenses: Option<(Lenses, Config)>,
     /// The others.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOutLens>,
 }
 
 impl Chosen {
@@ -69,22 +69,22 @@ impl Chosen {
         let (mut lenses, mut left_out) = (Lenses::default(), Vec::new());
         for &lens in options.lenses() {
             if let Err(error) = lenses.add(lens, &mut config) {
-                left_out.push(LeftOut { lens, error });
+                left_out.push(LeftOutLens { lens, error });
             }
         }
         Chosen { lenses: (!config.events.is_empty()).then_some((lenses, config)), left_out }
     }
 }
 
-impl LeftOut {
+impl LeftOutLens {
     /// Says why lenses are left out, in a line for each reason.
-    pub fn say(left_out: &[LeftOut]) {
-        LeftOut::lines(left_out).iter().for_each(|line| stderr::say(format_args!("{line}")));
+    pub fn say(left_out: &[LeftOutLens]) {
+        LeftOutLens::lines(left_out).iter().for_each(|line| stderr::say(format_args!("{line}")));
     }
 
-    fn lines(left_out: &[LeftOut]) -> Vec<String> {
+    fn lines(left_out: &[LeftOutLens]) -> Vec<String> {
         let mut reasons = Vec::<(String, Vec<&str>)>::new();
-        for LeftOut { lens, error } in left_out {
+        for LeftOutLens { lens, error } in left_out {
             let reason = error.to_string();
             match reasons.iter_mut().find(|(said, _)| *said == reason) {
                 Some((_, lenses)) => lenses.push(lens.name()),
@@ -99,7 +99,7 @@ impl LeftOut {
     }
 }
 
-/// A session for these processes, without events.
+/// A tracer for these processes, without events.
 fn no_events(observe: &ObserveSettings) -> Config {
     let size = |bytes| RingSize::Exactly(bytes as usize);
     Config {
@@ -111,9 +111,9 @@ fn no_events(observe: &ObserveSettings) -> Config {
 }
 
 /// These events, if they can be opened.
-fn permitted(config: &Config, events: Vec<Event>) -> Result<Vec<Event>, Error> {
+fn check_permitted(config: &Config, events: Vec<Event>) -> Result<Vec<Event>, Error> {
     let test = Config { events: events.clone(), ring: RingSize::Exactly(TEST_RING), ..config.clone() };
-    Session::open(&test).map_err(failed)?;
+    Tracer::open(&test).map_err(trace_error)?;
     Ok(events)
 }
 
@@ -122,19 +122,21 @@ impl Lenses {
     fn add(&mut self, lens: Lens, config: &mut Config) -> Result<(), Error> {
         match lens {
             Lens::Pthread => {}
-            Lens::Kernel => self.kernel = Some(placed(KernelLens::default(), KernelLens::events()?, config)?),
+            Lens::Kernel => {
+                self.kernel = Some(add_lens(KernelLens::default(), KernelLens::events()?, config)?)
+            }
             Lens::Futex => {
                 let (lens, events) = FutexLens::with_events()?;
-                self.futex = Some(placed(lens, events, config)?);
+                self.futex = Some(add_lens(lens, events, config)?);
             }
             Lens::OffCpu => {
-                self.off_cpu = Some(placed(OffCpuLens::default(), OffCpuLens::events()?, config)?)
+                self.off_cpu = Some(add_lens(OffCpuLens::default(), OffCpuLens::events()?, config)?)
             }
         }
         Ok(())
     }
 
-    /// One lens, with the configuration of a session of its own.
+    /// One lens, with the configuration of a tracer of its own.
     pub fn of(lens: Lens, observe: &ObserveSettings) -> Result<(Lenses, Config), Error> {
         let (mut lenses, mut config) = (Lenses::default(), no_events(observe));
         lenses.add(lens, &mut config)?;
@@ -199,8 +201,8 @@ impl Lenses {
 }
 
 /// A lens after those that the configuration has, if its events can be opened.
-fn placed<L>(lens: L, events: Vec<Event>, config: &mut Config) -> Result<Placed<L>, Error> {
-    let events = permitted(config, events)?;
+fn add_lens<L>(lens: L, events: Vec<Event>, config: &mut Config) -> Result<Placed<L>, Error> {
+    let events = check_permitted(config, events)?;
     let first = config.events.len();
     config.events.extend(events);
     Ok(Placed { events: first..config.events.len(), lens })
@@ -211,8 +213,8 @@ impl Sink for Lenses {
         self.sinks().for_each(|sink| sink.note(record, stacks));
     }
 
-    fn begin(&mut self, session: &Session, now: u64) {
-        self.sinks().for_each(|sink| sink.begin(session, now));
+    fn begin(&mut self, tracer: &Tracer, now: u64) {
+        self.sinks().for_each(|sink| sink.begin(tracer, now));
     }
 
     fn end(&mut self, now: u64) {
@@ -231,8 +233,8 @@ impl<L: Sink> Sink for Placed<L> {
         }
     }
 
-    fn begin(&mut self, session: &Session, now: u64) {
-        self.lens.begin(session, now);
+    fn begin(&mut self, tracer: &Tracer, now: u64) {
+        self.lens.begin(tracer, now);
     }
 
     fn end(&mut self, now: u64) {
@@ -267,12 +269,12 @@ mod tests {
 
     #[test]
     fn reason_that_lenses_share_is_said_once() {
-        let left_out = |lens, why: &str| LeftOut { lens, error: Error::Environment(why.into()) };
+        let left_out = |lens, why: &str| LeftOutLens { lens, error: Error::Environment(why.into()) };
         let denied = "tracepoints are not permitted";
         let all =
             [left_out(Lens::Futex, denied), left_out(Lens::Kernel, "other"), left_out(Lens::OffCpu, denied)];
         assert_eq!(
-            LeftOut::lines(&all),
+            LeftOutLens::lines(&all),
             [
                 "the futex and off-cpu lenses are left out: tracepoints are not permitted",
                 "the kernel lens is left out: other"

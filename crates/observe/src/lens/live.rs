@@ -8,18 +8,18 @@ use super::lenses::{Lenses, Naming};
 use super::reports::Reports;
 use super::subject::Subject;
 use super::text;
-use crate::observed::{self, Reader, Sink};
+use crate::observed::{self, RingReader, Sink};
 use crate::settings::{Lens, ObserveSettings};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_symbols::Symbols;
 use unspin_sys::clock;
-use unspin_trace::{KernelSymbols, Losses, Record, Session, Stacks, Target};
+use unspin_trace::{KernelSymbols, Losses, Record, Stacks, Target, Tracer};
 
-/// One lens with a session of its own.
+/// One lens with a tracer of its own.
 pub struct LiveLens {
-    reader: Reader<LiveSink>,
+    reader: RingReader<LiveSink>,
     ask: Sender<()>,
     drained: Receiver<Drained>,
     /// Whether an answer is due.
@@ -46,8 +46,8 @@ pub struct LensReading {
     pub notes: Vec<String>,
 }
 
-/// What was added up between two readings. Times are in nanoseconds of CLOCK_MONOTONIC, as those of the records: the sums are
-/// divided by a time of the same clock, from the same beginning.
+/// The sums between two readings. Times are in nanoseconds of CLOCK_MONOTONIC, the clock of the records, because the
+/// sums are divided by the time between the readings.
 struct Drained {
     lenses: Lenses,
     stacks: Stacks,
@@ -74,7 +74,7 @@ impl LiveLens {
         let (lenses, config) = Lenses::of(lens, observe)?;
         let (ask, asked) = mpsc::channel();
         let (hand_over, drained) = mpsc::channel();
-        let reader = Reader::start(&config, LiveSink { lenses, began: 0, asked, hand_over })?;
+        let reader = RingReader::start(&config, LiveSink { lenses, began: 0, asked, hand_over })?;
         let (kernel, nameless) = match KernelSymbols::read() {
             Ok(symbols) => (symbols, None),
             Err(e) => (KernelSymbols::none(), Some(format!("locks of the kernel have no names: {e}"))),
@@ -95,7 +95,7 @@ impl LiveLens {
 
     /// What was seen since the last call, and in all; none if the reading thread gets no CPU, or has ended.
     pub fn read(&mut self) -> Option<LensReading> {
-        // An answer that came too late for the last call is this call's.
+        // An answer that came too late for the previous call answers this one.
         if !std::mem::replace(&mut self.is_asked, true) {
             self.ask.send(()).ok()?;
         }
@@ -145,9 +145,9 @@ impl Sink for LiveSink {
         self.lenses.note(record, stacks);
     }
 
-    fn after_reading(&mut self, session: &Session, now: u64) {
+    fn after_reading(&mut self, tracer: &Tracer, now: u64) {
         if self.asked.try_recv().is_ok() {
-            let (stacks, losses) = (session.stacks().clone(), session.losses());
+            let (stacks, losses) = (tracer.stacks().clone(), tracer.losses());
             let (lenses, began) = (self.lenses.drain(now), self.began);
             let drained = Drained { lenses, stacks, losses, began, at: now };
             // Fails if the caller has gone.
@@ -155,9 +155,9 @@ impl Sink for LiveSink {
         }
     }
 
-    fn begin(&mut self, session: &Session, now: u64) {
+    fn begin(&mut self, tracer: &Tracer, now: u64) {
         self.began = now;
-        self.lenses.begin(session, now);
+        self.lenses.begin(tracer, now);
     }
 
     fn end(&mut self, now: u64) {

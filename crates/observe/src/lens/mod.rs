@@ -31,7 +31,7 @@ use crate::meter::running;
 use crate::observed::{self, Observation};
 use crate::settings::{Format, Lens, MeterSettings};
 use conditions::Conditions;
-use lenses::{Chosen, LeftOut};
+use lenses::{Chosen, LeftOutLens};
 use reports::Reports;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -114,12 +114,12 @@ pub fn run(options: &MeterSettings) -> Result<ExitCode, Error> {
     let Chosen { lenses, mut left_out } = Chosen::of(options);
     let Some((lenses, config)) = lenses else {
         let last = left_out.pop().expect("at least one lens is requested, and it does not work");
-        // The error that ends unspin says its reason itself.
+        // The error that ends unspin states its own reason.
         left_out.retain(|other| other.error.to_string() != last.error.to_string());
-        LeftOut::say(&left_out);
+        LeftOutLens::say(&left_out);
         return Err(last.error);
     };
-    LeftOut::say(&left_out);
+    LeftOutLens::say(&left_out);
     let command = program.as_ref().map(|program| (program, inheriting(program.command())));
     let observation = observed::observe(&config, command, options.observe.seconds, lenses)?;
     let Observation { sink, started, seconds, end, losses, stacks } = observation;

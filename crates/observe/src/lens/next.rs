@@ -11,7 +11,7 @@ use unspin_report::{WORTH_IT, add_note};
 pub struct Next {
     /// In words.
     pub next: String,
-    /// The command that goes on from there, as it can be typed; none if no command of unspin does.
+    /// The command for the next step, as the user can type it; none if unspin has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
@@ -35,7 +35,7 @@ pub enum Step {
     ProfileAll,
     /// The pthread lens, which needs a program that unspin starts.
     Pthread,
-    /// The same lens with an allocator of libc that keeps its memory.
+    /// Observe by this lens again with an allocator of libc that keeps its memory.
     KeepMemory,
     /// A comparison of the System V engines.
     ProveSysv,
@@ -94,7 +94,7 @@ pub fn is_worth_it(lost: f64, elapsed: f64) -> bool {
     elapsed > 0.0 && 1.0 + lost / elapsed >= WORTH_IT
 }
 
-/// The same of a part of the time of all threads.
+/// Whether a part of the time of all threads is worth a next step.
 pub fn is_worth_share(part: f64, all: f64) -> bool {
     part > 0.0 && (all - part) * WORTH_IT <= all
 }

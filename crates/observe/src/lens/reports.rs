@@ -3,7 +3,7 @@
 use super::futex::FutexReport;
 use super::kernel::KernelReport;
 use super::off_cpu::OffCpuReport;
-use super::thread_time::{KernelWaits, LibcWaits, Measured, ThreadTime};
+use super::thread_time::{KernelWaits, LensMeasurements, LibcWaits, ThreadTime};
 use crate::settings::ViewSettings;
 use regex::Regex;
 use serde::Serialize;
@@ -39,7 +39,7 @@ impl Reports {
     /// Adds the total, if there are several lenses.
     pub fn add_thread_time(&mut self, libc: Option<LibcWaits>) {
         let kernel = self.kernel.as_ref();
-        self.thread_time = ThreadTime::of(Measured {
+        self.thread_time = ThreadTime::of(LensMeasurements {
             libc,
             futex: self.futex.as_ref().map(|futex| futex.total.waited),
             kernel: kernel.map(|kernel| KernelWaits { waited: kernel.total.lost, spun: kernel.total.spin }),

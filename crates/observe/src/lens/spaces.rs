@@ -12,10 +12,10 @@ pub struct SpaceId(pub usize);
 
 /// A process from one exec to the next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Space {
+pub struct ProcessSpace {
     /// The process.
     pub pid: u32,
-    /// Its name.
+    /// The process's name.
     pub name: String,
     maps: Arc<Vec<u8>>,
 }
@@ -25,7 +25,7 @@ pub struct Space {
 pub struct Spaces {
     processes: Processes,
     current: HashMap<u32, SpaceId>,
-    spaces: Vec<Space>,
+    spaces: Vec<ProcessSpace>,
 }
 
 impl Spaces {
@@ -51,18 +51,18 @@ impl Spaces {
         self.processes.look_up(pid);
         let name = self.processes.name(pid).unwrap_or_else(|| pid.to_string());
         let space = SpaceId(self.spaces.len());
-        self.spaces.push(Space { pid, name, maps: Arc::default() });
+        self.spaces.push(ProcessSpace { pid, name, maps: Arc::default() });
         self.current.insert(pid, space);
         space
     }
 
     /// All address spaces, each with its process and what it has mapped.
-    pub fn all(&self) -> Vec<(Space, AddressSpace)> {
+    pub fn all(&self) -> Vec<(ProcessSpace, AddressSpace)> {
         let mut spaces = self.spaces.clone();
         for (&pid, space) in &self.current {
             spaces[space.0].maps = self.processes.maps(pid);
         }
-        let parsed = |space: Space| {
+        let parsed = |space: ProcessSpace| {
             let parsed = AddressSpace::parse(&space.maps);
             (space, parsed)
         };

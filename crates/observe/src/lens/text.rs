@@ -1,7 +1,7 @@
 //! Phrases and forms that the tables of all lenses share.
 
 /// A number with its noun.
-pub fn counted(count: u64, one: &str, many: &str) -> String {
+pub fn format_count(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -19,13 +19,13 @@ pub fn losses(lost: u64, unreadable: u64) -> impl Iterator<Item = String> {
     let lost = (lost > 0).then(|| {
         format!(
             "{} lost because a ring buffer was full, so waits are missing: use a larger one (--buffer 32M).",
-            counted(lost, "event was", "events were")
+            format_count(lost, "event was", "events were")
         )
     });
     let unreadable = (unreadable > 0).then(|| {
         format!(
             "{} in a form that unspin cannot read, so waits are missing: this kernel (uname -r) is not supported; report it.",
-            counted(unreadable, "event was", "events were")
+            format_count(unreadable, "event was", "events were")
         )
     });
     lost.into_iter().chain(unreadable)

@@ -1,6 +1,6 @@
 //! The total of all lenses: where did the threads' time go.
 
-use super::off_cpu::{OffCpuReport, Reason};
+use super::off_cpu::{BlockReason, OffCpuReport};
 use serde::Serialize;
 use std::fmt::Write;
 use unspin_report::figures::{spoken_percent, time};
@@ -33,7 +33,7 @@ impl LibcWaits {
 
 /// What the lenses have measured; none for those that did not run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Measured<'a> {
+pub struct LensMeasurements<'a> {
     /// By the pthread lens.
     pub libc: Option<LibcWaits>,
     /// Seconds waited at futexes.
@@ -87,8 +87,8 @@ pub enum IsLock {
 
 impl ThreadTime {
     /// Of all lenses; none if there is only one.
-    pub fn of(measured: Measured<'_>) -> Option<ThreadTime> {
-        let Measured { libc, futex, kernel, off_cpu } = measured;
+    pub fn of(measured: LensMeasurements<'_>) -> Option<ThreadTime> {
+        let LensMeasurements { libc, futex, kernel, off_cpu } = measured;
         let lenses = [libc.is_some(), futex.is_some(), kernel.is_some(), off_cpu.is_some()];
         if lenses.into_iter().filter(|&is_there| is_there).count() < 2 {
             return None;
@@ -152,19 +152,23 @@ fn parts_of_all(off_cpu: &OffCpuReport, kernel: Option<KernelWaits>, libc: Optio
         parts.push(part("on a CPU, spinning for locks of the kernel", IsLock::Yes, spun));
     }
     parts.push(part("runnable, without a CPU", IsLock::No, off_cpu.runnable));
-    parts.extend(libc_parts(libc, Some(off_cpu.blocked_for(Reason::Futex))));
-    parts.push(part("blocked for locks of the kernel", IsLock::Yes, off_cpu.blocked_for(Reason::KernelLock)));
+    parts.extend(libc_parts(libc, Some(off_cpu.blocked_for(BlockReason::Futex))));
+    parts.push(part(
+        "blocked for locks of the kernel",
+        IsLock::Yes,
+        off_cpu.blocked_for(BlockReason::KernelLock),
+    ));
     let named = [
-        (Reason::Io, "blocked for I/O, or otherwise in state D"),
-        (Reason::Poll, "blocked in poll, select or epoll"),
-        (Reason::Socket, "blocked for sockets"),
-        (Reason::Pipe, "blocked for pipes"),
-        (Reason::Sleep, "blocked in nanosleep"),
-        (Reason::Child, "blocked for child processes"),
-        (Reason::Vfork, "blocked until a vfork child executes or exits"),
-        (Reason::SystemV, "blocked for semaphores and messages of System V"),
-        (Reason::Stopped, "blocked for signals, or stopped"),
-        (Reason::Other, "blocked for other reasons"),
+        (BlockReason::Io, "blocked for I/O, or otherwise in state D"),
+        (BlockReason::Poll, "blocked in poll, select or epoll"),
+        (BlockReason::Socket, "blocked for sockets"),
+        (BlockReason::Pipe, "blocked for pipes"),
+        (BlockReason::Sleep, "blocked in nanosleep"),
+        (BlockReason::Child, "blocked for child processes"),
+        (BlockReason::Vfork, "blocked until a vfork child executes or exits"),
+        (BlockReason::SystemV, "blocked for semaphores and messages of System V"),
+        (BlockReason::Stopped, "blocked for signals, or stopped"),
+        (BlockReason::Other, "blocked for other reasons"),
     ];
     let blocked = named.map(|(reason, name)| part(name, IsLock::No, off_cpu.blocked_for(reason)));
     parts.extend(blocked.into_iter().filter(|part| part.seconds > 0.0));
@@ -219,7 +223,7 @@ mod tests {
             (LibcWaits { locks: 0.000_5, others: 0.0 }, LibcWaits { locks: 1.0, others: 1.0 });
         for libc in [little, much] {
             let kernel = Some(KernelWaits { waited: 1.0, spun: 1.0 });
-            let measured = Measured { libc: Some(libc), kernel, off_cpu: Some(&report), futex: None };
+            let measured = LensMeasurements { libc: Some(libc), kernel, off_cpu: Some(&report), futex: None };
             let total = ThreadTime::of(measured).unwrap();
             let sum: f64 = total.parts.iter().map(|part| part.seconds).sum();
             assert!((sum - report.thread_seconds).abs() < 1e-12, "{total:?}");
@@ -231,10 +235,11 @@ mod tests {
     fn total_needs_two_lenses() {
         let report = example();
         let libc = Some(LibcWaits { locks: 0.001, others: 0.0 });
-        assert_eq!(ThreadTime::of(Measured { libc, ..Measured::default() }), None);
+        assert_eq!(ThreadTime::of(LensMeasurements { libc, ..LensMeasurements::default() }), None);
         let off_cpu = Some(&report);
-        assert_eq!(ThreadTime::of(Measured { off_cpu, ..Measured::default() }), None);
-        let total = ThreadTime::of(Measured { libc, off_cpu, ..Measured::default() }).unwrap();
+        assert_eq!(ThreadTime::of(LensMeasurements { off_cpu, ..LensMeasurements::default() }), None);
+        let total =
+            ThreadTime::of(LensMeasurements { libc, off_cpu, ..LensMeasurements::default() }).unwrap();
         let text = total.text(&Layout::default());
         assert!(
             text.replace('\n', " ")

@@ -15,7 +15,7 @@ use unspin_wire::Recording;
 
 /// What to do with the recordings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
+pub enum LeftoversAction {
     /// List them.
     List,
     /// Remove those that no process uses.
@@ -35,14 +35,14 @@ struct Leftover {
 }
 
 /// Lists or removes the recordings of killed runs.
-pub fn run(action: Action) -> Result<(), Error> {
+pub fn run(action: LeftoversAction) -> Result<(), Error> {
     let uid = Creds::current().uid;
-    let folders = [scratch::METER, scratch::PROVE].map(|owner| scratch::abandoned(owner, uid));
+    let folders = [scratch::METER, scratch::PROVE].map(|owner| scratch::abandoned_folders(owner, uid));
     let mut all: Vec<Leftover> = folders.into_iter().flatten().map(Leftover::new).collect();
     all.sort_by_key(|leftover| leftover.age);
     match action {
-        Action::List => stdout::print(&list(&all)),
-        Action::Remove => remove(&all),
+        LeftoversAction::List => stdout::print(&list(&all)),
+        LeftoversAction::Remove => remove(&all),
     }
 }
 
@@ -50,7 +50,7 @@ fn list(all: &[Leftover]) -> String {
     if all.is_empty() {
         return "No recording is left over.\n".into();
     }
-    let paths: Vec<String> = all.iter().map(|leftover| on_one_line(&leftover.shown())).collect();
+    let paths: Vec<String> = all.iter().map(|leftover| on_one_line(&leftover.location())).collect();
     let width = paths.iter().map(String::len).max().unwrap_or(0);
     let mut text = format!("{:width$}      SIZE   AGE  COMMAND\n", "RECORDING");
     for (leftover, path) in all.iter().zip(&paths) {
@@ -114,7 +114,7 @@ impl Leftover {
     }
 
     /// The recording; the folder if there is none.
-    fn shown(&self) -> PathBuf {
+    fn location(&self) -> PathBuf {
         Some(self.file()).filter(|file| file.exists()).unwrap_or_else(|| self.folder.clone())
     }
 }

@@ -61,7 +61,7 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     let lenses = lenses.stop(options);
     let was_asked_to_end = running.was_asked_to_end();
     let guard = running.guard_report();
-    // Before the report, which may take longer and can be made again.
+    // Do this before the report, which may take longer and can be made again from the recording.
     let unsaved = options.record.as_deref().and_then(|file| save(&recorded, file, &guard).err());
     let progress = ReportProgress::start("; ^C ends this and keeps the recording");
     let snapshot = running.snapshot();
@@ -136,7 +136,7 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     }
 }
 
-/// Prints what does not need the recording, which is lost, and returns the error that says so.
+/// Prints what is known without the recording, and returns the error that the recording is lost.
 fn without_recording(
     recorded: &RecordedProgram,
     lenses: &Reports,
@@ -153,26 +153,30 @@ fn without_recording(
     for warning in recorded.warnings() {
         stderr::say(format_args!("{warning}"));
     }
-    Error::Environment(notes::lost(&recorded.path(), Some(end)))
+    Error::Environment(notes::explain_lost(&recorded.path(), Some(end)))
 }
 
 /// Names and report of a snapshot.
 fn results(snapshot: &Snapshot, lookup: &Lookup, view: &ViewSettings, progress: &ReportProgress) -> Results {
     progress.read(snapshot.images.iter().map(|image| image.rows.len()).sum());
-    Results::with_progress(snapshot, lookup, view, &|| progress.named())
+    Results::with_progress(snapshot, lookup, view, &|| progress.count_named())
 }
 
 fn save(recorded: &RecordedProgram, file: &Path, guard: &ReportGuard) -> std::io::Result<()> {
     guard.saving(file);
     recorded.recording.save(file)?;
-    guard.saved(file);
+    guard.note_saved(file);
     Ok(())
 }
 
 /// Prints the report of a recording, or lists or removes leftover recordings.
 pub fn replay(options: &settings::ReportSettings) -> Result<ExitCode, Error> {
     let Some(file) = &options.file else {
-        let action = if options.remove { leftovers::Action::Remove } else { leftovers::Action::List };
+        let action = if options.remove {
+            leftovers::LeftoversAction::Remove
+        } else {
+            leftovers::LeftoversAction::List
+        };
         return leftovers::run(action).map(|()| ExitCode::SUCCESS);
     };
     let within = Some(file.join(recorded_program::RECORDING)).filter(|within| within.exists());
@@ -188,15 +192,18 @@ pub fn replay(options: &settings::ReportSettings) -> Result<ExitCode, Error> {
     let recording = Recording::load(file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
     if recording.is_lost() {
-        return Err(Error::Input(notes::lost_while_read(file)));
+        return Err(Error::Input(notes::explain_lost_while_read(file)));
     }
     let lookup = Lookup::as_of(&snapshot);
     let results = results(&snapshot, &lookup, &options.view, &progress);
     let width = outputs::width(std::io::stdout());
     let mut text = outputs::text(&results.report, &options.view, width);
     drop(progress);
-    let notes =
-        [Runtime::advice_on(&snapshot), lookup.note_on_replaced_files(), notes::unfinished(&recording, file)];
+    let notes = [
+        Runtime::advice_on(&snapshot),
+        lookup.note_on_replaced_files(),
+        notes::note_unfinished(&recording, file),
+    ];
     for note in notes.into_iter().flatten() {
         add_note(&note, width, &mut text);
     }

@@ -19,7 +19,7 @@ mod words;
 
 pub use lookup::{FileAddress, Lookup};
 
-use first_uses::{CallSite, FirstUses, Group, Use};
+use first_uses::{CallSite, FirstUse, FirstUses, Group};
 use history::{History, RecordedUse};
 use shared::Shared;
 use std::cell::OnceCell;
@@ -55,7 +55,8 @@ pub enum Trace {
     },
     /// The return addresses of the calls that initialised it, innermost first, up to the frame after which it is named.
     Initialised(Vec<FileAddress>),
-    /// The same for each use that may be its first, and the number of mutexes that share these uses.
+    /// The return addresses of each call that may be the first use of the lock, and the number of mutexes that share
+    /// these uses.
     FirstUsed {
         /// Each of these uses identifies it.
         uses: Vec<Vec<FileAddress>>,
@@ -154,8 +155,8 @@ impl<'a> Names<'a> {
             return variable.unwrap_or_else(|| self.call_site(image, key));
         }
         self.variable(image, key, kind, generation)
-            .or_else(|| self.initialised(image, key, kind))
-            .or_else(|| self.first_used(image, key, kind))
+            .or_else(|| self.name_by_initialisation(image, key, kind))
+            .or_else(|| self.name_by_first_use(image, key, kind))
             .unwrap_or_else(|| (format!("{} {:#x}", kind.noun(), key.address()), None))
     }
 
@@ -188,10 +189,10 @@ impl<'a> Names<'a> {
             let name = self.part(&variable, kind);
             return Some(Trace::Variable { name, start, size: variable.size, home });
         }
-        if let Some(site) = self.history.initialised(image, key) {
+        if let Some(site) = self.history.initialisation(image, key) {
             return self.calls(&site, self.initialisers()).map(Trace::Initialised);
         }
-        let site = self.history.first_used(image, key)?;
+        let site = self.history.first_use(image, key)?;
         match self.group(&site).filter(|group| !group.calls.is_empty()) {
             Some(group) => Some(Trace::FirstUsed { uses: group.calls.clone(), mutexes: group.mutexes }),
             None => {
@@ -230,7 +231,7 @@ impl<'a> Names<'a> {
         let (mut uses, mut others) = (Vec::new(), HashSet::new());
         for site in self.history.uses().filter(|site| site.key.kind() == Some(RecordKind::Mutex)) {
             let (image, key) = (site.image, &site.key);
-            if key.address() == 0 || self.history.initialised(image, key).is_some() {
+            if key.address() == 0 || self.history.initialisation(image, key).is_some() {
                 continue;
             }
             let chain = self.lookup.chain(&site);
@@ -246,17 +247,17 @@ impl<'a> Names<'a> {
                 continue;
             }
             // A forked child goes on with the mutexes of its parent.
-            let Some(first) = self.history.first_used(image, key) else { continue };
+            let Some(first) = self.history.first_use(image, key) else { continue };
             let (object, ticks) = (first_uses::object(&first), image.rows[key].first_use.ticks);
-            uses.push(Use { object, ticks, full, inner });
+            uses.push(FirstUse { object, ticks, full, inner });
         }
         FirstUses::new(&uses, &others)
     }
 
     fn part(&self, variable: &Variable, kind: RecordKind) -> String {
         match self.parts {
-            Parts::Together => folded(variable, kind),
-            Parts::Apart => unfolded(variable),
+            Parts::Together => folded_name(variable, kind),
+            Parts::Apart => unfolded_name(variable),
         }
     }
 
@@ -276,8 +277,13 @@ impl<'a> Names<'a> {
         Some((name, Some(origin)))
     }
 
-    fn initialised(&self, image: &Image, key: &Key, kind: RecordKind) -> Option<(String, Option<String>)> {
-        let site = self.history.initialised(image, key)?;
+    fn name_by_initialisation(
+        &self,
+        image: &Image,
+        key: &Key,
+        kind: RecordKind,
+    ) -> Option<(String, Option<String>)> {
+        let site = self.history.initialisation(image, key)?;
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain.frames, self.initialisers())?;
         let origin = match found.place() {
@@ -287,8 +293,13 @@ impl<'a> Names<'a> {
         Some((found.name, Some(origin)))
     }
 
-    fn first_used(&self, image: &Image, key: &Key, kind: RecordKind) -> Option<(String, Option<String>)> {
-        let site = self.history.first_used(image, key)?;
+    fn name_by_first_use(
+        &self,
+        image: &Image,
+        key: &Key,
+        kind: RecordKind,
+    ) -> Option<(String, Option<String>)> {
+        let site = self.history.first_use(image, key)?;
         if let Some(group) = self.group(&site) {
             let origin = group.place.as_ref().map(|place| format!("first used at {place}"));
             return Some((format!("{} first used in {}", kind.noun(), group.functions), origin));
@@ -399,7 +410,7 @@ fn size_of(kind: RecordKind) -> u64 {
 }
 
 /// `pool[3].lock`, or `pool+0x78`.
-fn unfolded(variable: &Variable) -> String {
+fn unfolded_name(variable: &Variable) -> String {
     match (variable.member.is_empty(), variable.offset) {
         (false, _) => format!("{}{}", variable.name, variable.member),
         (true, 0) => variable.name.clone(),
@@ -409,11 +420,11 @@ fn unfolded(variable: &Variable) -> String {
 
 /// `pool.lock` for each element of the pool. Without debug information about the parts, a variable that could be an
 /// array of such objects counts as one.
-fn folded(variable: &Variable, kind: RecordKind) -> String {
+fn folded_name(variable: &Variable, kind: RecordKind) -> String {
     let size = size_of(kind);
     if variable.member.is_empty() {
         let array = variable.size.is_multiple_of(size) && variable.offset.is_multiple_of(size);
-        return if array { variable.name.clone() } else { unfolded(variable) };
+        return if array { variable.name.clone() } else { unfolded_name(variable) };
     }
     let mut name = variable.name.clone();
     let mut depth = 0u32;
@@ -442,21 +453,21 @@ mod tests {
     fn elements_of_arrays_share_a_name() {
         let element = variable("[3].lock", 0x78, 400);
         assert_eq!(
-            (folded(&element, RecordKind::Mutex), unfolded(&element)),
+            (folded_name(&element, RecordKind::Mutex), unfolded_name(&element)),
             ("pool.lock".into(), "pool[3].lock".into())
         );
         let unknown = variable("", 80, 400);
         assert_eq!(
-            (folded(&unknown, RecordKind::Mutex), unfolded(&unknown)),
+            (folded_name(&unknown, RecordKind::Mutex), unfolded_name(&unknown)),
             ("pool".into(), "pool+0x50".into())
         );
         let within = variable("", 0x48, 400);
         assert_eq!(
-            folded(&within, RecordKind::Mutex),
+            folded_name(&within, RecordKind::Mutex),
             "pool+0x48",
             "no multiple of a mutex's size: not an array of them"
         );
-        assert_eq!(unfolded(&variable("", 0, 40)), "pool");
+        assert_eq!(unfolded_name(&variable("", 0, 40)), "pool");
     }
 
     // Nothing is inlined into them: with optimisation the first instruction could belong to another function.

@@ -28,8 +28,8 @@ pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
     })
 }
 
-/// Whether a recording is complete: it is not while it is being made, or if unspin was killed.
-pub fn unfinished(recording: &Recording, file: &Path) -> Option<String> {
+/// The note on an incomplete recording: it is still being made, or unspin was killed. None if it is complete.
+pub fn note_unfinished(recording: &Recording, file: &Path) -> Option<String> {
     if recording.is_finished() {
         return None;
     }
@@ -41,7 +41,7 @@ pub fn unfinished(recording: &Recording, file: &Path) -> Option<String> {
     })
 }
 
-/// What `prove` needs, if the text advises it for a program that did not end by itself.
+/// What `prove` needs for a program that did not end by itself, if the text advises `prove`.
 pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
     (was_asked_to_end && text.contains("unspin prove ")).then(|| format!("{NEEDS_AN_END}."))
 }
@@ -91,12 +91,12 @@ pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
 const VARIABLE: &str = "UNSPIN_RECORD";
 
 fn path_of(file: &Path) -> String {
-    shell::quoted(file)
+    shell::quote(file)
 }
 
-/// Why there is no report: the recording was cut short while the program ran. Says also how the program ended, if its
-/// end is known, as the exit code does not.
-pub fn lost(recording: &Path, end: Option<End>) -> String {
+/// Why there is no report: the recording was cut short while the program ran. States also how the program ended, if
+/// that is known, because the exit code does not tell.
+pub fn explain_lost(recording: &Path, end: Option<End>) -> String {
     let ended = match end {
         Some(End::Exited(code)) => format!("; the program ended with exit code {code}"),
         Some(End::Killed(signal)) => format!("; signal {signal} killed the program"),
@@ -109,8 +109,8 @@ pub fn lost(recording: &Path, end: Option<End>) -> String {
     )
 }
 
-/// The same for a recording that was whole when it was opened.
-pub fn lost_while_read(recording: &Path) -> String {
+/// The message about a recording that was whole when it was opened, and shrank while it was read.
+pub fn explain_lost_while_read(recording: &Path) -> String {
     format!(
         "{}: the recording was cut short while it was read: copy it again, or record again",
         path_of(recording)

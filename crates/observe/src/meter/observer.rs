@@ -10,11 +10,12 @@ use unspin_wire::{Event, Recording, Snapshot};
 
 use super::recorded_program::maps_contain;
 
-/// Observes the program as long as no process has joined the recording, and which programs it executes to its end.
+/// Observes the program until a process joins the recording. Until the program's end, observes which programs it
+/// executes.
 pub struct Observer {
     /// As the user named it.
     named: PathBuf,
-    /// The same without symbolic links.
+    /// The program's file without symbolic links.
     program: PathBuf,
     found: Option<ObservedImage>,
     programs: ProgramsRun,
@@ -81,7 +82,7 @@ impl Observer {
         }
         Some(match &self.found {
             Some(found) if !found.reached && snapshot.images.is_empty() && !self.is_known_better(found) => {
-                self.unreached(found)
+                self.explain_unreached(found)
             }
             // It ended before it was observed.
             None if snapshot.images.is_empty()
@@ -104,7 +105,7 @@ impl Observer {
             return format!("No lock was recorded: {remedy}");
         }
         match self.programs.reach() {
-            Reach::Unknown(_) if let Some(unobserved) = self.programs.unobserved() => format!(
+            Reach::Unknown(_) if let Some(unobserved) = self.programs.unobserved_clause() => format!(
                 "No lock was recorded until the program ended. What its processes did later is not known: {unobserved}. \
                  Run a service in the foreground to meter it. {not_seen}"
             ),
@@ -128,7 +129,7 @@ impl Observer {
         processes(&self.programs.survivors())
     }
 
-    fn unreached(&self, found: &ObservedImage) -> String {
+    fn explain_unreached(&self, found: &ObservedImage) -> String {
         let is_the_same = found.executable == self.program;
         let executable = if is_the_same { &self.named } else { &found.executable };
         let became = match is_the_same {

@@ -36,7 +36,7 @@ impl Results {
         Results::with_progress(snapshot, lookup, view, &|| ())
     }
 
-    /// The same; `named` is called for each row that gets its name.
+    /// Makes the report like [`Outputs::new`], and calls `named` for each row that gets its name.
     pub fn with_progress(
         snapshot: &Snapshot,
         lookup: &Lookup,
@@ -63,7 +63,7 @@ impl Results {
 
 fn report(snapshot: &Snapshot, names: &Names<'_>, view: &ViewSettings, named: &dyn Fn()) -> MeterReport {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
-    let options = ReportOptions { fold, threads: &threads::known(snapshot) };
+    let options = ReportOptions { fold, threads: &threads::known_threads(snapshot) };
     let files = LockFiles::default();
     let name = |image: &Image, key: &Key| {
         named();

@@ -23,7 +23,7 @@ use unspin_wire::{Config, Invocation, MAX_PAGES, Reason, Recording};
 pub struct RecordedProgram {
     /// The program.
     pub program: Program,
-    /// Its recording.
+    /// The program's recording.
     pub recording: Recording,
     library: PathBuf,
     engine: Engine,
@@ -31,7 +31,7 @@ pub struct RecordedProgram {
     arena: Option<PathBuf>,
     /// The compiled plan, if mutexes or waits are replaced.
     plan: Option<PathBuf>,
-    /// The same plan, to be compared with the tally.
+    /// The compiled plan, to be compared with the tally.
     compiled: Option<Compiled>,
     /// What the plan replaces, and the executors that use the run queue.
     tally: Option<RunTally>,
@@ -49,7 +49,8 @@ impl RecordedProgram {
         let plan = replace.compile(&program)?;
         let library = library::unpack()?;
         arena::try_open(options.sysv, arena.as_deref())?;
-        // Before there is a folder: it may take a while, and a signal meanwhile would leave the folder.
+        // Do this before the folder exists. It may take a while, and a signal in that time would leave the folder
+        // behind.
         wakeup::determine(options.level)?;
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
         let config = Config { level: options.level, ..Config::default() };
@@ -67,7 +68,7 @@ impl RecordedProgram {
             waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),
         });
         let is_tallied = plan.is_some() || program.run_queue.is_some();
-        // Without it the program runs all the same, and warnings are missing.
+        // If there is no tally, the program runs all the same, without the warnings.
         let tally = is_tallied.then(|| RunTally::create(scratch.folder()).ok()).flatten();
         let compiled = plan.clone();
         // In the cache, not in the temporary folder: processes that outlive unspin may start others, which read the
@@ -116,7 +117,7 @@ impl RecordedProgram {
     /// Why entries of the plan, and the run queue, have replaced nothing so far, with the next step.
     pub fn warnings(&self) -> Vec<String> {
         let Some(tally) = &self.tally else { return Vec::new() };
-        if let Some(lost) = tally.lost() {
+        if let Some(lost) = tally.why_lost() {
             return vec![lost];
         }
         let plan = self.compiled.as_ref();

@@ -53,7 +53,7 @@ impl Relay {
 
     /// Calls `ended_by` for the first signal from now on that asks a program to end, from a thread of its own.
     pub fn watch(mut self, ended_by: impl FnOnce(i32) + Send + 'static) {
-        // Those that came until now were for the program.
+        // The signals that came until now were meant for the program.
         for _ in self.signals.pending() {}
         let asks = |signal: &i32| ![SIGUSR1, SIGUSR2].contains(signal);
         let watch = move || {

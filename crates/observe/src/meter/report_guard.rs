@@ -13,10 +13,10 @@ use unspin_launch::{shell, stderr};
 
 /// Keeps the recording if a signal ends the report, and says where it is.
 pub struct ReportGuard {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<GuardState>>,
 }
 
-enum State {
+enum GuardState {
     /// The recording is only in memory. It is being saved to the file.
     InMemory { recording: PathBuf, unfinished: Option<PathBuf> },
     /// It is also in this file.
@@ -28,7 +28,7 @@ enum State {
 impl ReportGuard {
     /// For a recording in memory. Without a relay signals have their default effect.
     pub(super) fn new(relay: Option<Relay>, recording: PathBuf) -> ReportGuard {
-        let state = Arc::new(Mutex::new(State::InMemory { recording, unfinished: None }));
+        let state = Arc::new(Mutex::new(GuardState::InMemory { recording, unfinished: None }));
         if let Some(relay) = relay {
             let state = Arc::clone(&state);
             relay.watch(move |signal| {
@@ -45,25 +45,25 @@ impl ReportGuard {
 
     /// The recording is being saved to this file.
     pub fn saving(&self, file: &Path) {
-        if let State::InMemory { unfinished, .. } = &mut *self.state() {
+        if let GuardState::InMemory { unfinished, .. } = &mut *self.state() {
             *unfinished = Some(file.to_owned());
         }
     }
 
     /// The recording has been saved to this file.
-    pub fn saved(&self, file: &Path) {
+    pub fn note_saved(&self, file: &Path) {
         let mut state = self.state();
-        if let State::InMemory { recording, .. } = &mut *state {
-            *state = State::Saved { recording: std::mem::take(recording), file: file.to_owned() };
+        if let GuardState::InMemory { recording, .. } = &mut *state {
+            *state = GuardState::Saved { recording: std::mem::take(recording), file: file.to_owned() };
         }
     }
 
     /// The report is complete: from now on nothing is kept because of a signal.
     pub fn complete(&self) {
-        *self.state() = State::Complete;
+        *self.state() = GuardState::Complete;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -82,12 +82,12 @@ fn say_within(time: Duration, message: String) {
     let _ = wait.recv_timeout(time);
 }
 
-impl State {
+impl GuardState {
     /// Removes what is not wanted, and says what is kept.
     fn give_up(&self, signal: i32) -> Option<String> {
         let name = signal_name(signal).unwrap_or("a signal");
         match self {
-            State::InMemory { recording, unfinished } => {
+            GuardState::InMemory { recording, unfinished } => {
                 if let Some(file) = unfinished.as_ref().filter(|file| file.is_file()) {
                     let _ = fs::remove_file(file);
                 }
@@ -97,20 +97,20 @@ impl State {
                     "{name} ended the report; the recording ({} MiB of memory) is kept: `unspin report {}` prints it, \
                      `unspin report --leftovers --remove` removes it",
                     size.div_ceil(1 << 20),
-                    shell::quoted(recording)
+                    shell::quote(recording)
                 ))
             }
-            State::Saved { recording, file } => {
+            GuardState::Saved { recording, file } => {
                 if let Some(folder) = recording.parent() {
                     let _ = fs::remove_dir_all(folder);
                 }
                 Some(format!(
                     "{name} ended the report; the recording is in {}: `unspin report {}` prints it",
                     file.display(),
-                    shell::quoted(file)
+                    shell::quote(file)
                 ))
             }
-            State::Complete => None,
+            GuardState::Complete => None,
         }
     }
 }
@@ -123,7 +123,7 @@ mod tests {
     fn command_in_message_is_quoted() {
         let folder = tempfile::tempdir().unwrap();
         let recording = folder.path().join("gone/recording");
-        let said = State::Saved { recording, file: "my file".into() }.give_up(15).unwrap();
+        let said = GuardState::Saved { recording, file: "my file".into() }.give_up(15).unwrap();
         assert_eq!(
             said,
             "SIGTERM ended the report; the recording is in my file: `unspin report 'my file'` prints it"

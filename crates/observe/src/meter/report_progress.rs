@@ -63,7 +63,7 @@ impl ReportProgress {
     }
 
     /// A row has got its name.
-    pub fn named(&self) {
+    pub fn count_named(&self) {
         // Relaxed: a number that is only shown.
         self.counts.named.fetch_add(1, Ordering::Relaxed);
     }
@@ -99,7 +99,7 @@ mod tests {
         let progress = ReportProgress::start("");
         assert_eq!(progress.counts.line(), "the recording is being read");
         progress.read(2);
-        (0..3).for_each(|_| progress.named());
+        (0..3).for_each(|_| progress.count_named());
         assert_eq!(progress.counts.line(), "report: 2 of 2 rows have their names");
     }
 }

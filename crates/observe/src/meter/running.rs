@@ -5,7 +5,7 @@ use super::observer::Observer;
 use super::recorded_program::RecordedProgram;
 use super::relay::Relay;
 use super::report_guard::ReportGuard;
-use super::threads::Threads;
+use super::threads::ThreadClocks;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use unspin_launch::error::Error;
 use unspin_sys::child::{self, End, Ended};
 use unspin_wire::Snapshot;
 
-/// A program that was started, and what is observed of it meanwhile.
+/// A started program, and what unspin observes of it.
 pub struct Running<'s> {
-    /// Its process id.
+    /// The program's process id.
     pub pid: u32,
     recorded: &'s RecordedProgram,
     /// Relays signals, if the program shall get them.
     relay: Option<Relay>,
-    threads: Threads,
+    threads: ThreadClocks,
     observer: Observer,
     disturbance: DisturbanceMonitor,
 }
@@ -35,7 +35,7 @@ impl<'s> Running<'s> {
         let disturbance = DisturbanceMonitor::start();
         let observer = Observer::before_start(&recorded.program.path);
         let started = command.spawn().map_err(|e| Error::not_started(&recorded.program.path, &e))?;
-        let threads = Threads::new();
+        let threads = ThreadClocks::new();
         Ok(Running { pid: started.id(), recorded, relay, threads, observer, disturbance })
     }
 
@@ -116,7 +116,7 @@ impl<'s> Running<'s> {
         snapshot
     }
 
-    /// Whether the recording was cut short, and what was recorded is gone.
+    /// Whether the recording was cut short, so that its contents are lost.
     pub fn has_lost_recording(&self) -> bool {
         self.recorded.recording.is_lost()
     }

@@ -19,7 +19,7 @@ const SHARE: u32 = 500;
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// The times of all threads.
-pub struct Threads {
+pub struct ThreadClocks {
     seen: BTreeMap<(u32, u32), FirstAndLast>,
     next: Instant,
     pause: Duration,
@@ -41,10 +41,10 @@ struct CpuTimes {
     runnable: u64,
 }
 
-impl Threads {
+impl ThreadClocks {
     /// Before the first check.
-    pub fn new() -> Threads {
-        Threads { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
+    pub fn new() -> ThreadClocks {
+        ThreadClocks { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
     }
 
     /// Time until the next check.
@@ -76,7 +76,7 @@ impl Threads {
         for image in &mut snapshot.images {
             for thread in image.threads.iter_mut().filter(|thread| thread.tid != 0) {
                 let lived = window.to_seconds(thread.lived);
-                let (on_cpu, runnable) = self.used(image.pid, thread.tid, lived).unwrap_or_default();
+                let (on_cpu, runnable) = self.recent_times(image.pid, thread.tid, lived).unwrap_or_default();
                 thread.on_cpu = thread.on_cpu.saturating_add(on_cpu);
                 thread.runnable = thread.runnable.saturating_add(runnable);
             }
@@ -87,12 +87,12 @@ impl Threads {
     /// now on.
     pub fn write(&mut self, recording: &Recording) {
         let window = recording.window();
-        recording.store_cpu_times(&|pid, tid, lived| self.used(pid, tid, window.to_seconds(lived)));
+        recording.store_cpu_times(&|pid, tid, lived| self.recent_times(pid, tid, window.to_seconds(lived)));
         self.seen.clear();
     }
 
     /// Nanoseconds on a CPU and waiting for one, in the last `lived` seconds of a thread.
-    fn used(&self, pid: u32, tid: u32, lived: f64) -> Option<(u64, u64)> {
+    fn recent_times(&self, pid: u32, tid: u32, lived: f64) -> Option<(u64, u64)> {
         Some(self.seen.get(&(pid, tid))?.within((lived * 1e9) as u64))
     }
 }
@@ -105,7 +105,7 @@ fn has_ended(process: ThreadGroup, parent: u32) -> bool {
 
 /// The threads of a snapshot that had not ended by themselves but whose times are in the snapshot already, so that
 /// nothing has to be added.
-pub fn known(snapshot: &Snapshot) -> Vec<ThreadTimes> {
+pub fn known_threads(snapshot: &Snapshot) -> Vec<ThreadTimes> {
     let mut known = Vec::new();
     for image in &snapshot.images {
         let running = image.threads.iter().filter(|thread| thread.tid != 0);
@@ -137,16 +137,16 @@ impl FirstAndLast {
     fn within(&self, lived: u64) -> (u64, u64) {
         let apart = self.last.at.duration_since(self.first.at).as_nanos() as u64;
         if apart < 1_000_000 {
-            return capped(self.last.on_cpu, self.last.runnable, lived);
+            return cap(self.last.on_cpu, self.last.runnable, lived);
         }
         let scale = |n: u64| (n as f64 * lived as f64 / apart as f64) as u64;
         let on_cpu = scale(self.last.on_cpu - self.first.on_cpu);
         let runnable = scale(self.last.runnable.saturating_sub(self.first.runnable));
-        capped(on_cpu, runnable, lived)
+        cap(on_cpu, runnable, lived)
     }
 }
 
-fn capped(on_cpu: u64, runnable: u64, lived: u64) -> (u64, u64) {
+fn cap(on_cpu: u64, runnable: u64, lived: u64) -> (u64, u64) {
     let on_cpu = on_cpu.min(lived).max(1);
     (on_cpu, runnable.min(lived.saturating_sub(on_cpu)))
 }

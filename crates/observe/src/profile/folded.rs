@@ -8,7 +8,7 @@ use unspin_report::pprof::{Frame, Sampled};
 use unspin_trace::Stacks;
 
 /// Each stack with its ticks, innermost frame first.
-pub fn sampled(samples: &Samples, frames: &Frames<'_>, stacks: &Stacks) -> Vec<Sampled> {
+pub fn fold(samples: &Samples, frames: &Frames<'_>, stacks: &Stacks) -> Vec<Sampled> {
     let mut folded = BTreeMap::<Vec<Frame>, u64>::new();
     for (place, count) in samples.counts() {
         let stack = frames.stack(place, stacks).into_iter().map(frame).collect();

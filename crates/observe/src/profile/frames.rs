@@ -1,6 +1,6 @@
 //! Names for the places of samples.
 
-use super::samples::{Place, Samples};
+use super::samples::{SampledPlace, Samples};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use unspin_symbols::{AddressSpace, SymbolKind, Symbols};
@@ -9,7 +9,7 @@ use unspin_trace::{KernelSymbols, Stacks};
 /// A function of the kernel or of a program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Function {
-    /// Its name.
+    /// The frame's name.
     pub name: String,
     /// The program or library, or the module of the kernel; empty for the kernel itself.
     pub module: String,
@@ -31,13 +31,13 @@ const UNKNOWN: &str = "*unknown*";
 impl<'a> Frames<'a> {
     /// For these samples.
     pub fn new(samples: &Samples, kernel: &'a KernelSymbols) -> Frames<'a> {
-        let space = |space: super::samples::Space| (space.name, AddressSpace::parse(&space.maps));
+        let space = |space: super::samples::SampledSpace| (space.name, AddressSpace::parse(&space.maps));
         let spaces = samples.spaces().into_iter().map(space).collect();
         Frames { kernel, symbols: Symbols::new(), spaces, known: RefCell::default() }
     }
 
     /// The function of a program counter.
-    pub fn function(&self, place: &Place) -> Function {
+    pub fn function(&self, place: &SampledPlace) -> Function {
         match place.in_kernel {
             true => self.of_kernel(place.ip),
             // Not a return address.
@@ -46,14 +46,14 @@ impl<'a> Frames<'a> {
     }
 
     /// The stack of a place, innermost first, with the name of the program last.
-    pub fn stack(&self, place: &Place, stacks: &Stacks) -> Vec<Function> {
+    pub fn stack(&self, place: &SampledPlace, stacks: &Stacks) -> Vec<Function> {
         let stack = stacks.get(place.stack);
         let kernel = stack.kernel.iter().enumerate().map(|(n, &address)| match n {
             0 => self.of_kernel(address),
             _ => self.of_kernel(address.wrapping_sub(1)),
         });
         let user = stack.user.iter().enumerate().map(|(n, &address)| match n {
-            // The program counter, be it in a system call.
+            // The program counter. It is no return address, even in a system call.
             0 => self.of_program(place.space, address.wrapping_add(1)),
             _ => self.of_program(place.space, address),
         });

@@ -10,11 +10,11 @@ use crate::meter::running;
 use crate::observed::{self, Observation, Sink};
 use crate::settings::ProfileSettings;
 use frames::Frames;
-use samples::{Samples, Spaces};
+use samples::{Samples, SpaceMode};
 use std::fs::{self, File};
 use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
-use table::{Layout, Table};
+use table::{Layout, ProfileTable};
 use unspin_launch::error::Error;
 use unspin_launch::program::{Program, inheriting};
 use unspin_launch::scratch::{self, Scratch};
@@ -22,14 +22,15 @@ use unspin_launch::{outfile, stderr};
 use unspin_report::pprof;
 use unspin_sys::creds::Creds;
 use unspin_trace::{
-    CallChain, Config, Event, Frequency, KernelSymbols, Losses, Record, RingSize, Session, Source, Stacks,
-    Target,
+    CallChain, Config, Event, EventSource, Frequency, KernelSymbols, Losses, Record, RingSize, Stacks,
+    Target, Tracer,
 };
 
 /// Bytes of each CPU's ring: some 2000 samples with deep stacks, two seconds of them.
 const RING: usize = 512 << 10;
 
-/// The variable that names a file to a program; what it appends to that file sets the ticks to zero (semopbench's -r).
+/// The variable by which the program learns the path of a file. When the program appends to the file, the ticks are set
+/// to zero (semopbench's -r).
 const RESET: &str = "UNSPIN_PROFILE_RESET";
 
 /// Samples, prints the table, and returns the program's exit code.
@@ -44,7 +45,7 @@ pub fn run(options: &ProfileSettings) -> Result<ExitCode, Error> {
         true => None,
         false => Some(Program::find_any(&options.command)?),
     };
-    let config = permitted(options)?;
+    let config = permitted_config(options)?;
     let symbols = kernel_symbols(options, &config)?;
     let reset = ResetFile::new()?;
     let command = program.as_ref().map(|program| {
@@ -52,7 +53,7 @@ pub fn run(options: &ProfileSettings) -> Result<ExitCode, Error> {
         reset.name_to(&mut command);
         (program, command)
     });
-    let spaces = if options.user { Spaces::OfProcesses } else { Spaces::Shared };
+    let spaces = if options.user { SpaceMode::OfProcesses } else { SpaceMode::Shared };
     let sink = Sampling { samples: Samples::new(spaces), reset };
     let observation = observed::observe(&config, command, options.observe.seconds, sink)?;
     report(options, &observation, &symbols)?;
@@ -79,32 +80,32 @@ impl Sink for Sampling {
 
 /// The configuration. A program that unspin starts is sampled by events of all CPUs where that is permitted. If programs are
 /// sampled too and the kernel may not be, only programs are, and a message says so.
-fn permitted(options: &ProfileSettings) -> Result<Config, Error> {
+fn permitted_config(options: &ProfileSettings) -> Result<Config, Error> {
     let config = config(options);
     if config.target == Target::Children {
         let on_all_cpus = Config { target: Target::Started, ..config.clone() };
-        if Session::open(&on_all_cpus).is_ok() {
+        if Tracer::open(&on_all_cpus).is_ok() {
             return Ok(on_all_cpus);
         }
     }
-    match Session::open(&config) {
+    match Tracer::open(&config) {
         Err(error @ unspin_trace::Error::Forbidden { .. }) if options.user => {
             let mut programs_only = config;
             programs_only.events[0].kernel = false;
             // If this is not permitted either, the first message says more.
-            if Session::open(&programs_only).is_err() {
-                return Err(observed::failed(error));
+            if Tracer::open(&programs_only).is_err() {
+                return Err(observed::trace_error(error));
             }
             stderr::say(format_args!("the kernel is left out: {error}"));
             Ok(programs_only)
         }
-        opened => opened.map(|_| config).map_err(observed::failed),
+        opened => opened.map(|_| config).map_err(observed::trace_error),
     }
 }
 
-/// Why the kernel does not permit to sample a program and the kernel under it, if it does not.
+/// Why the kernel forbids sampling a program and the kernel under it; none if it permits that.
 pub fn obstacle() -> Option<Error> {
-    let source = Source::CpuClock(Frequency(1));
+    let source = EventSource::CpuClock(Frequency(1));
     let event = Event { source, call_chain: CallChain::None, kernel: true, user: true };
     let config = Config {
         target: Target::Children,
@@ -113,7 +114,7 @@ pub fn obstacle() -> Option<Error> {
         processes: false,
     };
     let symbols = || KernelSymbols::read().err();
-    Session::open(&config).err().or_else(symbols).map(observed::failed)
+    Tracer::open(&config).err().or_else(symbols).map(observed::trace_error)
 }
 
 /// The kernel's symbols. If they are hidden, the functions of programs can still be shown; a message says what is missing.
@@ -124,7 +125,7 @@ fn kernel_symbols(options: &ProfileSettings, config: &Config) -> Result<KernelSy
             stderr::say(format_args!("functions of the kernel have no names: {error}"));
             Ok(KernelSymbols::none())
         }
-        read => read.map_err(observed::failed),
+        read => read.map_err(observed::trace_error),
     }
 }
 
@@ -135,7 +136,7 @@ fn config(options: &ProfileSettings) -> Config {
         (true, false) => CallChain::Kernel,
         (true, true) => CallChain::Both,
     };
-    let source = Source::CpuClock(Frequency(options.frequency));
+    let source = EventSource::CpuClock(Frequency(options.frequency));
     Config {
         target: observed::target(&options.observe),
         events: vec![Event { source, call_chain, kernel: true, user: options.user }],
@@ -154,7 +155,7 @@ fn report(
 ) -> Result<(), Error> {
     let samples = &observation.sink.samples;
     let frames = Frames::new(samples, symbols);
-    let table = Table::new(samples, &frames, symbols);
+    let table = ProfileTable::new(samples, &frames, symbols);
     let layout = Layout { counters: options.counters, addresses: options.verbose };
     let text = table.text(layout);
     let mut written = match &options.output {
@@ -171,7 +172,7 @@ fn report(
         stderr::say(format_args!("{note}"));
     }
     if let Some(file) = &options.pprof {
-        let stacks = folded::sampled(samples, &frames, &observation.stacks);
+        let stacks = folded::fold(samples, &frames, &observation.stacks);
         let started =
             observation.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let period = 1_000_000_000 / options.frequency;
@@ -180,7 +181,7 @@ fn report(
         written = written.and(outfile::write(file, &file_of));
     }
     if let Some(file) = &options.flamegraph {
-        let drawn = folded::flamegraph(&folded::sampled(samples, &frames, &observation.stacks))
+        let drawn = folded::flamegraph(&folded::fold(samples, &frames, &observation.stacks))
             .map_err(|e| Error::at(file, "the flame graph cannot be drawn", e));
         written = written.and(drawn.and_then(|svg| outfile::write(file, &svg)));
     }

@@ -6,7 +6,7 @@ use unspin_trace::{Payload, Processes, Record, StackId};
 
 /// Where a sample was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct SampledPlace {
     /// The address space of the program: an index into [`Samples::spaces`]. That of the kernel if only the kernel is
     /// sampled.
     pub space: usize,
@@ -20,7 +20,7 @@ pub struct Place {
 
 /// An address space: a process from one exec to the next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Space {
+pub struct SampledSpace {
     /// The name of the thread that was sampled first.
     pub name: String,
     /// The text of its maps, as of `/proc/PID/maps`.
@@ -29,7 +29,7 @@ pub struct Space {
 
 /// Whether the address spaces of processes are told apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Spaces {
+pub enum SpaceMode {
     /// All share one: only the kernel is sampled.
     Shared,
     /// Each process has its own.
@@ -38,18 +38,18 @@ pub enum Spaces {
 
 /// All samples.
 pub struct Samples {
-    counts: HashMap<Place, u64>,
-    spaces: Vec<Space>,
+    counts: HashMap<SampledPlace, u64>,
+    spaces: Vec<SampledSpace>,
     /// The present space of each process.
     current: HashMap<u32, usize>,
     processes: Processes,
-    kind: Spaces,
+    kind: SpaceMode,
 }
 
 impl Samples {
     /// No samples.
-    pub fn new(kind: Spaces) -> Samples {
-        let shared = Space { name: "kernel".into(), maps: Arc::default() };
+    pub fn new(kind: SpaceMode) -> Samples {
+        let shared = SampledSpace { name: "kernel".into(), maps: Arc::default() };
         Samples {
             counts: HashMap::new(),
             spaces: vec![shared],
@@ -70,11 +70,12 @@ impl Samples {
             Payload::Sample(sample) => {
                 let space = self.space(record);
                 let (in_kernel, ip, stack) = (sample.in_kernel, sample.ip, sample.stack);
-                *self.counts.entry(Place { space, in_kernel, ip, stack }).or_insert(0) += 1;
+                *self.counts.entry(SampledPlace { space, in_kernel, ip, stack }).or_insert(0) += 1;
             }
             payload => {
                 let is_process = record.pid == record.tid;
-                // A fork, too: if the record of the exit was lost, the number belonged to another process.
+                // A fork ends the old address space of its number: if the record of an exit was lost, the number
+                // belonged to another process before.
                 let begins_or_ends = is_process && matches!(payload, Payload::Exit | Payload::Fork { .. });
                 if begins_or_ends || matches!(payload, Payload::Comm { exec: true, .. }) {
                     self.end_space(record.pid);
@@ -93,7 +94,7 @@ impl Samples {
     }
 
     fn space(&mut self, record: &Record) -> usize {
-        if self.kind == Spaces::Shared {
+        if self.kind == SpaceMode::Shared {
             return 0;
         }
         if let Some(&space) = self.current.get(&record.pid) {
@@ -105,13 +106,13 @@ impl Samples {
             pid => self.processes.name(pid).unwrap_or_else(|| pid.to_string()),
         };
         let space = self.spaces.len();
-        self.spaces.push(Space { name, maps: Arc::default() });
+        self.spaces.push(SampledSpace { name, maps: Arc::default() });
         self.current.insert(record.pid, space);
         space
     }
 
     /// All spaces, with their maps.
-    pub fn spaces(&self) -> Vec<Space> {
+    pub fn spaces(&self) -> Vec<SampledSpace> {
         let mut spaces = self.spaces.clone();
         for (&pid, &space) in &self.current {
             spaces[space].maps = self.processes.maps(pid);
@@ -120,7 +121,7 @@ impl Samples {
     }
 
     /// How often each place was sampled.
-    pub fn counts(&self) -> impl Iterator<Item = (&Place, u64)> {
+    pub fn counts(&self) -> impl Iterator<Item = (&SampledPlace, u64)> {
         self.counts.iter().map(|(place, &count)| (place, count))
     }
 
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn same_places_are_added_up_and_clear_sets_them_to_zero() {
-        let mut samples = Samples::new(Spaces::Shared);
+        let mut samples = Samples::new(SpaceMode::Shared);
         for (pid, ip) in [(1, u64::MAX), (2, u64::MAX), (1, u64::MAX - 1)] {
             samples.note(&sample(pid, ip));
         }
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn exec_begins_a_new_space() {
-        let mut samples = Samples::new(Spaces::OfProcesses);
+        let mut samples = Samples::new(SpaceMode::OfProcesses);
         let pid = u32::MAX - 1;
         let exec = |name: &str| Record {
             time: 0,
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn reused_number_begins_a_new_space_even_if_the_exit_was_lost() {
-        let mut samples = Samples::new(Spaces::OfProcesses);
+        let mut samples = Samples::new(SpaceMode::OfProcesses);
         let (pid, parent) = (u32::MAX - 1, u32::MAX - 2);
         let record = |pid, payload| Record { time: 0, pid, tid: pid, payload };
         samples.note(&record(pid, Payload::Comm { name: "first".into(), exec: true }));

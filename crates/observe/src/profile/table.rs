@@ -18,15 +18,15 @@ pub struct Layout {
 
 /// The rows, most ticks first.
 #[derive(Debug)]
-pub struct Table {
-    rows: Vec<Row>,
+pub struct ProfileTable {
+    rows: Vec<ProfileRow>,
     total: u64,
     /// Bytes of the kernel's code; 0 if unknown.
     code_bytes: u64,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-struct Row {
+struct ProfileRow {
     name: String,
     ticks: u64,
     /// Start and length in bytes; none for functions of programs.
@@ -34,17 +34,17 @@ struct Row {
     by_address: BTreeMap<u64, u64>,
 }
 
-impl Table {
+impl ProfileTable {
     /// Of these samples.
-    pub fn new(samples: &Samples, frames: &Frames<'_>, symbols: &KernelSymbols) -> Table {
-        let mut rows = BTreeMap::<(Function, Option<u64>), Row>::new();
+    pub fn new(samples: &Samples, frames: &Frames<'_>, symbols: &KernelSymbols) -> ProfileTable {
+        let mut rows = BTreeMap::<(Function, Option<u64>), ProfileRow>::new();
         for (place, count) in samples.counts() {
             let function = frames.function(place);
             // Several functions of the kernel can have one name.
             let symbol = if place.in_kernel { symbols.function(place.ip) } else { None };
             let extent = symbol.map(|symbol| (symbol.address, symbol.size));
-            let name = shown(&function);
-            let row = rows.entry((function, extent.map(|(start, _)| start))).or_insert_with(|| Row {
+            let name = format_function(&function);
+            let row = rows.entry((function, extent.map(|(start, _)| start))).or_insert_with(|| ProfileRow {
                 name,
                 ticks: 0,
                 extent,
@@ -53,10 +53,10 @@ impl Table {
             row.ticks += count;
             *row.by_address.entry(place.ip).or_insert(0) += count;
         }
-        let mut rows: Vec<Row> = rows.into_values().collect();
+        let mut rows: Vec<ProfileRow> = rows.into_values().collect();
         // As `sort -r`, which compares whole lines where the numbers are equal.
         rows.sort_by(|a, b| (b.ticks, &b.name).cmp(&(a.ticks, &a.name)));
-        Table { rows, total: samples.ticks(), code_bytes: symbols.code_bytes() }
+        ProfileTable { rows, total: samples.ticks(), code_bytes: symbols.code_bytes() }
     }
 
     /// The share of the ticks in which CPUs spun for a lock.
@@ -67,7 +67,7 @@ impl Table {
     /// The text. Its lines without options are in the order of `sort -n -r`.
     pub fn text(&self, layout: Layout) -> String {
         let mut text = String::new();
-        let total = Row {
+        let total = ProfileRow {
             name: "total".into(),
             ticks: self.total,
             extent: Some((0, self.code_bytes)),
@@ -86,10 +86,10 @@ impl Table {
     }
 }
 
-impl Row {
+impl ProfileRow {
     /// `%6u %-40s %8.4f` as readprofile prints it; with the address `%016x %-40s %6u %8.4f`.
     fn line(&self, layout: Layout) -> String {
-        let Row { name, ticks, .. } = self;
+        let ProfileRow { name, ticks, .. } = self;
         let load = match self.extent {
             Some((_, bytes)) if bytes > 0 => format!("{:8.4}", *ticks as f64 / bytes as f64),
             _ => format!("{:>8}", "-"),
@@ -102,7 +102,7 @@ impl Row {
 }
 
 /// A function as readprofile shows it; with its module, if it has one.
-fn shown(function: &Function) -> String {
+fn format_function(function: &Function) -> String {
     match function.module.is_empty() || function.name.starts_with(&format!("{}+", function.module)) {
         true => function.name.clone(),
         false => format!("{} [{}]", function.name, function.module),
@@ -111,7 +111,7 @@ fn shown(function: &Function) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::Spaces;
+    use super::super::samples::SpaceMode;
     use super::*;
     use unspin_trace::{Payload, Record, Sample, StackId, VALUES};
 
@@ -122,16 +122,16 @@ ffffffff81000060 T end
 ffffffff81001000 D data
 ";
 
-    fn table(ips: &[u64]) -> Table {
+    fn table(ips: &[u64]) -> ProfileTable {
         let symbols = KernelSymbols::parse(SYMBOLS.as_bytes());
-        let mut samples = Samples::new(Spaces::Shared);
+        let mut samples = Samples::new(SpaceMode::Shared);
         for &ip in ips {
             let sample =
                 Sample { event: 0, cpu: 0, ip, in_kernel: true, values: [0; VALUES], stack: StackId::EMPTY };
             let record = Record { time: 0, pid: 1, tid: 1, payload: Payload::Sample(sample) };
             samples.note(&record);
         }
-        Table::new(&samples, &Frames::new(&samples, &symbols), &symbols)
+        ProfileTable::new(&samples, &Frames::new(&samples, &symbols), &symbols)
     }
 
     const BUSY: u64 = 0xffff_ffff_8100_0000;

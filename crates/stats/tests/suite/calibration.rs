@@ -176,7 +176,7 @@ fn spread_test_finds_the_spread_of_mckenney_2003() {
 
 // ---- the whole verdict, with the stopping rule in force --------------------------------------------------
 
-struct Session {
+struct SimulatedSession {
     noise: Noise,
     /// True mean run times: control, its A/A configuration, candidates.
     means: &'static [f64],
@@ -184,7 +184,7 @@ struct Session {
     half_width_target: f64,
 }
 
-impl Session {
+impl SimulatedSession {
     fn run(&self, seed: u64) -> Analysis {
         let names = ["control", "control again", "first", "second", "third"];
         let candidates = names.iter().zip(self.means).enumerate().map(|(i, (name, _))| match i {
@@ -220,22 +220,22 @@ impl Session {
     }
 }
 
-fn proven(verdict: &Verdict) -> bool {
+fn is_proven(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::ProvenFaster { .. } | Verdict::ProvenSlower { .. })
 }
 
-fn faster(verdict: &Verdict) -> bool {
+fn is_faster(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::ProvenFaster { .. })
 }
 
 /// All configurations equal the control. The session ends as soon as the intervals are narrow, which a calm period may
 /// cause early by chance: the worst case of the stopping rule.
-const NO_DIFFERENCE: Session =
-    Session { noise: SHARED_MACHINE, means: &[1.0; 4], rounds_max: 20, half_width_target: 0.25 };
+const NO_DIFFERENCE: SimulatedSession =
+    SimulatedSession { noise: SHARED_MACHINE, means: &[1.0; 4], rounds_max: 20, half_width_target: 0.25 };
 
 #[test]
 fn no_difference_is_rarely_proven_where_there_is_none() {
-    let rate = NO_DIFFERENCE.share(150, proven);
+    let rate = NO_DIFFERENCE.share(150, is_proven);
     println!("false proofs in {:.1} % of 150 sessions", 100.0 * rate);
     assert!(rate <= 0.05, "{rate}");
 }
@@ -244,14 +244,14 @@ fn no_difference_is_rarely_proven_where_there_is_none() {
 #[ignore = "nightly: 3000 sessions for each number of candidates; no_difference_is_rarely_proven_where_there_is_none holds the same rule"]
 fn no_difference_is_rarely_proven_where_there_is_none_long() {
     for means in [&[1.0; 3][..], &[1.0; 4], &[1.0; 5]] {
-        let session = Session { means, ..NO_DIFFERENCE };
+        let session = SimulatedSession { means, ..NO_DIFFERENCE };
         let (mut proofs, mut p, mut spreads, mut rounds, mut covered) = (0, 0, 0, 0, 0);
         for seed in 0..3_000 {
             let analysis = session.run(seed);
             let any = |condition: &dyn Fn(&unspin_stats::Comparison) -> bool| {
                 u32::from(analysis.comparisons.iter().any(condition))
             };
-            proofs += any(&|c| proven(&c.verdict));
+            proofs += any(&|c| is_proven(&c.verdict));
             p += any(&|c| c.difference_p_corrected.is_some_and(|p| p <= 0.05));
             spreads += any(&|c| {
                 c.difference_p_corrected.is_some()
@@ -312,7 +312,7 @@ fn wrong_verdicts(noise: Noise, rounds: f64, sessions: u64) -> (f64, f64) {
             schedule.record(candidate, run);
         }
         let verdicts: Vec<Verdict> = schedule.analyse().comparisons.into_iter().map(|c| c.verdict).collect();
-        better += u32::from(verdicts.iter().any(faster));
+        better += u32::from(verdicts.iter().any(is_faster));
         worse += u32::from(verdicts.iter().any(Verdict::is_slower));
     }
     (f64::from(better) / sessions as f64, f64::from(worse) / sessions as f64)
@@ -350,10 +350,15 @@ fn equal_candidate_is_rarely_given_up_as_slower_long() {
 #[test]
 fn true_differences_are_found() {
     // 2.5 times as fast under 26 % noise, and 10 % faster on a quiet machine.
-    let loud = Session { means: &[2.5, 2.5, 1.0], rounds_max: 12, half_width_target: 0.001, ..NO_DIFFERENCE };
+    let loud = SimulatedSession {
+        means: &[2.5, 2.5, 1.0],
+        rounds_max: 12,
+        half_width_target: 0.001,
+        ..NO_DIFFERENCE
+    };
     let quiet = Noise { cv: 0.02, ..SHARED_MACHINE };
-    let quiet = Session { noise: quiet, means: &[1.1, 1.1, 1.0], ..loud };
-    let (loud, quiet) = (loud.share(60, faster), quiet.share(60, faster));
+    let quiet = SimulatedSession { noise: quiet, means: &[1.1, 1.1, 1.0], ..loud };
+    let (loud, quiet) = (loud.share(60, is_faster), quiet.share(60, is_faster));
     println!("found: loud {:.0} %, quiet {:.0} % of 60 sessions", 100.0 * loud, 100.0 * quiet);
     assert!(loud >= 0.9 && quiet >= 0.9, "{loud} {quiet}");
 }

@@ -14,7 +14,7 @@ use unspin_stats::{
 
 const LOWER: Direction = Direction::LowerIsBetter;
 
-fn close(left: f64, right: f64) -> bool {
+fn is_close(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-9 * left.abs().max(right.abs()).max(1e-9)
 }
 
@@ -54,8 +54,8 @@ proptest! {
     fn ratio_and_p_do_not_depend_on_the_unit(pairs in pairs(), scale in 0.001f64..1000.0) {
         let scaled: Vec<_> = pairs.iter().map(|(a, b)| (a * scale, b * scale)).collect();
         let (plain, scaled_interval) = (interval(&pairs), interval(&scaled));
-        prop_assert!(close(plain.value, scaled_interval.value));
-        prop_assert!(close(plain.lower, scaled_interval.lower) && close(plain.upper, scaled_interval.upper));
+        prop_assert!(is_close(plain.value, scaled_interval.value));
+        prop_assert!(is_close(plain.lower, scaled_interval.lower) && is_close(plain.upper, scaled_interval.upper));
         prop_assert_eq!(difference(&pairs).p, difference(&scaled).p);
     }
 
@@ -63,8 +63,8 @@ proptest! {
     fn swapping_the_sides_inverts_the_ratio_and_keeps_p(pairs in pairs()) {
         let swapped: Vec<_> = pairs.iter().map(|&(a, b)| (b, a)).collect();
         let (plain, inverse) = (interval(&pairs), interval(&swapped));
-        prop_assert!(close(plain.value, 1.0 / inverse.value));
-        prop_assert!(close(plain.lower, 1.0 / inverse.upper) && close(plain.upper, 1.0 / inverse.lower));
+        prop_assert!(is_close(plain.value, 1.0 / inverse.value));
+        prop_assert!(is_close(plain.lower, 1.0 / inverse.upper) && is_close(plain.upper, 1.0 / inverse.lower));
         prop_assert_eq!(difference(&pairs).p, difference(&swapped).p);
     }
 
@@ -73,7 +73,7 @@ proptest! {
         let random = || stream(1, Purpose::Bootstrap);
         let higher = ratio_of_means(&pairs, Direction::HigherIsBetter, 0.95, 499, &mut random()).unwrap();
         let lower = interval(&pairs);
-        prop_assert!(close(higher.value, 1.0 / lower.value) && close(higher.lower, 1.0 / lower.upper));
+        prop_assert!(is_close(higher.value, 1.0 / lower.value) && is_close(higher.lower, 1.0 / lower.upper));
     }
 
     #[test]
@@ -83,7 +83,7 @@ proptest! {
         let middle = rotate % pairs.len();
         pairs.rotate_left(middle);
         pairs.reverse();
-        prop_assert!(close(before.0, interval(&pairs).value));
+        prop_assert!(is_close(before.0, interval(&pairs).value));
         prop_assert_eq!(before.1, difference(&pairs).p);
     }
 
@@ -111,12 +111,12 @@ proptest! {
         };
         let plain = p(&left, &right);
         let scaled = p(&left, &right.iter().map(|x| x * scale).collect::<Vec<_>>());
-        prop_assert!(close(plain.statistic.unwrap(), scaled.statistic.unwrap()));
-        prop_assert!(close(plain.p.p, scaled.p.p));
+        prop_assert!(is_close(plain.statistic.unwrap(), scaled.statistic.unwrap()));
+        prop_assert!(is_close(plain.p.p, scaled.p.p));
         let swapped = p(&right, &left);
-        prop_assert!(close(plain.statistic.unwrap(), swapped.statistic.unwrap()));
+        prop_assert!(is_close(plain.statistic.unwrap(), swapped.statistic.unwrap()));
         if left.len() + right.len() <= 16 {
-            prop_assert!(close(plain.p.p, swapped.p.p));
+            prop_assert!(is_close(plain.p.p, swapped.p.p));
         }
     }
 
@@ -131,7 +131,7 @@ proptest! {
             }
         }
         let smallest = (0..p.len()).min_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap();
-        prop_assert!(close(corrected[smallest], (p[smallest] * p.len() as f64).min(1.0)));
+        prop_assert!(is_close(corrected[smallest], (p[smallest] * p.len() as f64).min(1.0)));
     }
 
     #[test]
@@ -199,7 +199,7 @@ proptest! {
         };
         let test = welch(&a, &b).unwrap();
         let swapped = welch(&b, &a).unwrap();
-        prop_assert!(close(test.t, -swapped.t) && close(test.p, swapped.p) && close(test.freedom, swapped.freedom));
+        prop_assert!(is_close(test.t, -swapped.t) && is_close(test.p, swapped.p) && is_close(test.freedom, swapped.freedom));
         let same = welch(&scaled(&a), &scaled(&b)).unwrap();
         prop_assert!((test.t - same.t).abs() <= 1e-6 * test.t.abs().max(1e-6));
         let f = variance_ratio(&a, &b).unwrap();

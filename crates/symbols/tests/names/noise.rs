@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
-use unspin_symbols::{AddressSpace, Stack, Symbols};
+use unspin_symbols::{AddressSpace, StackCopy, Symbols};
 
 use crate::support::{Build, Program};
 
@@ -135,7 +135,7 @@ proptest! {
         }
         let ip = if ip < 0x2000 { code + ip } else { ip };
         thread_local!(static SYMBOLS: Symbols = Symbols::new());
-        let chain = SYMBOLS.with(|symbols| symbols.unwind(&program.space, &Stack { ip, sp, bp, bytes: &bytes }));
+        let chain = SYMBOLS.with(|symbols| symbols.unwind(&program.space, &StackCopy { ip, sp, bp, bytes: &bytes }));
         prop_assert_eq!(chain[0], ip);
         prop_assert!(chain.len() <= 1 + bytes.len() / 8);
         for address in &chain[1..] {
@@ -161,7 +161,7 @@ proptest! {
         let symbols = Symbols::new();
         for address in program.told().chain(addresses) {
             ask(&symbols, &space, address);
-            symbols.unwind(&space, &Stack { ip: address, sp: 0x7000, bp: 0x7010, bytes: &bytes });
+            symbols.unwind(&space, &StackCopy { ip: address, sp: 0x7000, bp: 0x7010, bytes: &bytes });
         }
     }
 }

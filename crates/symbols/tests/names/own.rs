@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use unspin_symbols::{AddressSpace, Frame, Stack, SymbolKind, Symbols};
+use unspin_symbols::{AddressSpace, Frame, StackCopy, SymbolKind, Symbols};
 
 static TOP: Mutex<u64> = Mutex::new(0);
 static MANY: [Mutex<u64>; 4] = [const { Mutex::new(0) }; 4];
@@ -52,7 +52,7 @@ fn generic<W: Work>(work: W) -> ([u64; 3], Vec<u8>) {
 fn functions_of_rust_and_their_callers() {
     let ([ip, sp, bp], bytes) = generic(Job);
     let (space, symbols) = (own_space(), Symbols::new());
-    let chain = symbols.unwind(&space, &Stack { ip, sp, bp, bytes: &bytes });
+    let chain = symbols.unwind(&space, &StackCopy { ip, sp, bp, bytes: &bytes });
     let frames: Vec<Frame> = chain.iter().flat_map(|&address| symbols.code(&space, address)).collect();
     let names: Vec<&str> =
         frames.iter().filter(|frame| frame.short.contains("own::")).map(|f| f.short.as_str()).collect();

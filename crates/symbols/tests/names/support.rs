@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use unspin_e2e::skip;
-use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
+use unspin_symbols::{AddressSpace, Frame, StackCopy, Symbols, Variable};
 
 /// How to build a program.
 pub struct Build {
@@ -151,7 +151,7 @@ impl Program {
     /// reaches.
     pub fn unwind(&self, symbols: &Symbols, name: &str) -> Vec<u64> {
         let Copied { registers: [ip, sp, bp], bytes } = &self.stacks[name];
-        let chain = symbols.unwind(&self.space, &Stack { ip: *ip, sp: *sp, bp: *bp, bytes });
+        let chain = symbols.unwind(&self.space, &StackCopy { ip: *ip, sp: *sp, bp: *bp, bytes });
         assert!(self.truths[name].starts_with(&chain), "{chain:x?} {:x?}", self.truths[name]);
         chain
     }

@@ -79,7 +79,7 @@ impl Accounts {
     pub fn new(options: &Options) -> Result<Arc<Accounts>, Errno> {
         let connections = options.connections();
         let words = Mapping::shared_with_children(connections * WORDS * 8)?;
-        let expected = (options.sent(), options.received());
+        let expected = (options.messages_sent(), options.messages_received());
         Ok(Arc::new(Accounts { words, users: options.users, connections, expected }))
     }
 

@@ -106,7 +106,7 @@ impl Reader for ClientReader {
             Receipt::InOrder => {}
         }
         self.received.increment();
-        self.turns.received();
+        self.turns.note_received();
         None
     }
 
@@ -151,7 +151,7 @@ impl Writer for ClientWriter {
         &self.frame
     }
 
-    fn written(&mut self) {
+    fn note_written(&mut self) {
         self.sent.increment();
     }
 

@@ -30,7 +30,7 @@ pub trait Writer: Send + 'static {
     fn frame<'a>(&'a mut self, item: &'a Self::Item) -> &'a [u8];
 
     /// The message has been written.
-    fn written(&mut self);
+    fn note_written(&mut self);
 
     /// Nothing more is written: the queue has ended, or writing has failed. The result decides whether the run has
     /// failed.

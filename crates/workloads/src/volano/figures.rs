@@ -23,7 +23,13 @@ impl RunFigures {
     /// Of run `number`, from 1. The first of several runs is not counted.
     pub fn new(number: usize, options: &Options, time: Duration) -> RunFigures {
         let is_counted = number > 1 || options.runs == 1;
-        RunFigures { number, sent: options.sent(), received: options.received(), time, is_counted }
+        RunFigures {
+            number,
+            sent: options.messages_sent(),
+            received: options.messages_received(),
+            time,
+            is_counted,
+        }
     }
 
     /// Messages sent and received for each second.

@@ -38,7 +38,7 @@ impl Frames {
     }
 
     /// The first `count` bytes of the space have been filled.
-    pub fn filled(&mut self, count: usize) {
+    pub fn note_filled(&mut self, count: usize) {
         self.end += count;
     }
 
@@ -61,7 +61,7 @@ mod tests {
             let space = frames.space();
             let count = piece.min(rest.len()).min(space.len());
             space[..count].copy_from_slice(&rest[..count]);
-            frames.filled(count);
+            frames.note_filled(count);
             rest = &rest[count..];
             while let Some(message) = frames.next() {
                 messages.push(message.to_vec());

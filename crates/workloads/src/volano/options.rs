@@ -84,13 +84,13 @@ impl Options {
     }
 
     /// Number of messages that the users send in a run.
-    pub fn sent(&self) -> u64 {
+    pub fn messages_sent(&self) -> u64 {
         self.connections() as u64 * self.messages as u64
     }
 
     /// Number of messages that the users receive in a run: each message is received by all users of its room but its sender.
-    pub fn received(&self) -> u64 {
-        self.sent() * (self.users as u64 - 1)
+    pub fn messages_received(&self) -> u64 {
+        self.messages_sent() * (self.users as u64 - 1)
     }
 
     /// Number of descriptors that each process needs.
@@ -230,14 +230,14 @@ mod tests {
     const MACHINE: MachineLimits =
         MachineLimits { tasks: (4000, "kernel.pid_max"), mappings: 9000, memory: 1_000_000_000 };
 
-    fn checked(change: impl FnOnce(&mut Options)) -> Result<(), String> {
+    fn check(change: impl FnOnce(&mut Options)) -> Result<(), String> {
         let mut options = Options::default();
         change(&mut options);
         options.check_values().and_then(|()| options.check_against(&MACHINE))
     }
 
     fn refusal(change: impl FnOnce(&mut Options)) -> String {
-        checked(change).unwrap_err()
+        check(change).unwrap_err()
     }
 
     #[test]
@@ -288,19 +288,19 @@ mod tests {
             }
         };
         assert_eq!(refusal(workers(1025)), "--workers 1025: --model tasks has at most 1024 workers");
-        assert_eq!(checked(workers(1024)), Ok(()));
+        assert_eq!(check(workers(1024)), Ok(()));
     }
 
     #[test]
     fn workers_require_a_model_with_tasks() {
         assert!(refusal(|o| o.workers = Some(2)).starts_with("--workers requires --model tasks or tokio"));
-        assert_eq!(checked(|o| (o.model, o.workers) = (Model::Tokio, Some(2))), Ok(()));
+        assert_eq!(check(|o| (o.model, o.workers) = (Model::Tokio, Some(2))), Ok(()));
     }
 
     #[test]
     fn default_load_is_that_of_the_reports() {
         let options = Options::default();
-        assert_eq!((options.sent(), options.received()), (20_000, 380_000));
+        assert_eq!((options.messages_sent(), options.messages_received()), (20_000, 380_000));
         assert_eq!(
             options.header(),
             "10 rooms of 20 users, 100 messages of 100 bytes from each: 200 connections, 800 threads\n"

@@ -62,7 +62,7 @@ impl Room {
     }
 
     /// A user sends nothing any more. After the last one all outboxes are closed: no more messages will come.
-    pub fn user_ended(&self) {
+    pub fn note_user_end(&self) {
         let mut state = self.state.enter();
         state.ended += 1;
         if state.ended == state.outboxes.len() {
@@ -88,7 +88,7 @@ mod tests {
         let outboxes = [0, 1, 2].map(|user| room.enter(user).unwrap());
         assert!(room.pass_on(1, &mut frame(1, 0)).is_none());
         assert!(room.pass_on(2, &mut frame(2, 0)).is_none());
-        (0..3).for_each(|_| room.user_ended());
+        (0..3).for_each(|_| room.note_user_end());
         let got: [Vec<(u32, u32)>; 3] = outboxes.map(|outbox| {
             std::iter::from_fn(|| outbox.take()).map(|m| (header(&m).user, header(&m).position)).collect()
         });

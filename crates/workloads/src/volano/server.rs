@@ -96,7 +96,7 @@ impl Reader for ServerReader {
 
     /// A connection that breaks is no failure of the server. What it costs is seen in the accounts.
     fn end(&mut self, _: io::Result<()>) -> io::Result<()> {
-        self.room.user_ended();
+        self.room.note_user_end();
         Ok(())
     }
 }
@@ -118,7 +118,7 @@ impl Writer for ServerWriter {
         item
     }
 
-    fn written(&mut self) {
+    fn note_written(&mut self) {
         self.left.increment();
     }
 

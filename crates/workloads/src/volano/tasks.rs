@@ -72,7 +72,7 @@ async fn read_all(mut source: impl Source, mut frames: Frames, reader: &mut impl
         match source.read(frames.space()).await? {
             0 if frames.has_part() => return Err(ErrorKind::UnexpectedEof.into()),
             0 => return Ok(()),
-            count => frames.filled(count),
+            count => frames.note_filled(count),
         }
     }
 }
@@ -86,7 +86,7 @@ async fn write_all(mut sink: impl Sink, writer: &mut impl Writer) -> Result<()> 
     let queue = writer.queue();
     while let Some(item) = queue.next().await {
         sink.write_all(writer.frame(&item)).await?;
-        writer.written();
+        writer.note_written();
     }
     match sink.close().await {
         // The other side is gone already; its reader reports that.

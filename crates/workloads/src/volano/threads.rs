@@ -56,7 +56,7 @@ fn read_all(mut stream: &TcpStream, mut frames: Frames, reader: &mut impl Reader
         match stream.read(frames.space()) {
             Ok(0) if frames.has_part() => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(0) => return Ok(()),
-            Ok(count) => frames.filled(count),
+            Ok(count) => frames.note_filled(count),
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
@@ -72,7 +72,7 @@ fn write_all(mut stream: &TcpStream, writer: &mut impl Writer) -> Result<()> {
     let queue = writer.queue();
     while let Some(item) = queue.take() {
         stream.write_all(writer.frame(&item))?;
-        writer.written();
+        writer.note_written();
     }
     close_sending(stream)
 }

@@ -69,7 +69,7 @@ impl Turns {
     }
 
     /// The user has received a message.
-    pub fn received(&mut self) {
+    pub fn note_received(&mut self) {
         self.received += 1;
         let is_its_turn = (self.given + self.received) % self.users == self.user;
         if self.pace == Pace::Turns && is_its_turn && self.given < self.messages {
@@ -108,7 +108,7 @@ mod tests {
         while order.len() < users * messages {
             assert_eq!(turns[sender].queue().take(), Some(Turn));
             order.push(sender);
-            (0..users).filter(|&user| user != sender).for_each(|user| turns[user].received());
+            (0..users).filter(|&user| user != sender).for_each(|user| turns[user].note_received());
             sender = (sender + 1) % users;
         }
         for turns in turns {
@@ -128,7 +128,7 @@ mod tests {
         let options = Options { messages: 5, pace: Pace::FreeRunning, ..Options::default() };
         let mut turns = Turns::new(7, &options);
         turns.start().go();
-        turns.received();
+        turns.note_received();
         let queue = turns.queue();
         assert_eq!(std::iter::from_fn(|| queue.take()).count(), 5);
     }

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 use unspin_e2e::{
-    Run, Waits, World, assert_same, build, build_library, compile, find_tool, scratch, shared_library, skip,
-    survives_polling, survives_replacement, survives_the_meter,
+    Run, WaitMode, World, assert_same, build, build_library, compile, find_tool, scratch, shared_library,
+    skip, survives_polling, survives_replacement, survives_the_meter,
 };
 use unspin_locks::LockKind;
 
@@ -101,7 +101,7 @@ print('turns taken')
         let replaced = run(World::Kernel).mutexes(&format!("{kind}\tall")).output();
         assert_same("python", kind, &bare, &replaced);
     }
-    assert_same("python", "polling", &bare, &run(World::Kernel).waits(Waits::Forced).output());
+    assert_same("python", "polling", &bare, &run(World::Kernel).waits(WaitMode::Forced).output());
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn library_that_wraps_lock_functions_sees_each_call() {
         let outcomes = [behind(World::Kernel), before(World::Kernel)].map(|run| run.mutexes(&plan).output());
         outcomes.iter().for_each(|outcome| assert_same("wrapped", kind, &bare, outcome));
     }
-    for waits in Waits::ALL {
+    for waits in WaitMode::ALL {
         let outcomes = [behind(World::Kernel), before(World::Kernel)].map(|run| run.waits(waits).output());
         outcomes.iter().for_each(|outcome| assert_same("wrapped", waits, &bare, outcome));
     }
@@ -157,5 +157,5 @@ fn thread_sanitizer_reports_no_race_that_is_none() {
         let replaced = run(World::Kernel).mutexes(&format!("{kind}\tall")).output();
         assert_same("races", kind, &bare, &replaced);
     }
-    assert_same("races", "polling", &bare, &run(World::Kernel).waits(Waits::Forced).output());
+    assert_same("races", "polling", &bare, &run(World::Kernel).waits(WaitMode::Forced).output());
 }

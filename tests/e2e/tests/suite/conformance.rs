@@ -152,7 +152,7 @@ fn a_wrong_errno_is_noticed() {
     assert_same("semop", World::Bare, &kernel, &other);
 }
 
-/// The same for message queues.
+/// A wrong errno of a message queue's call is noticed.
 #[test]
 #[should_panic(expected = "here:   too large: -1 ENOMSG")]
 fn a_wrong_errno_of_messages_is_noticed() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use unspin_e2e::{
-    Memcache, Outcome, Recorder, Run, Running, World, assert_same, find_tool, is_the_same_metered, scratch,
+    Memcache, Outcome, Recorder, Run, Running, World, assert_same, assert_same_metered, find_tool, scratch,
     skip,
 };
 use unspin_locks::LockKind;
@@ -160,7 +160,7 @@ fn java() {
         Command::new(javac).arg("-d").arg(directory.path()).arg(source).output().expect("it exists");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let run = |world| Run::new(&java, world).args(["-cp", ".", "Threads"]).current_dir(directory.path());
-    let bare = is_the_same_metered("java", run);
+    let bare = assert_same_metered("java", run);
     assert!(bare.status.success() && bare.stdout.ends_with("done\n"), "{bare}");
     for way in ways(run, &recorders()) {
         assert_same("java", "with other mutexes", &bare, &way.output());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use unspin_e2e::{
-    Recorder, Run, Waits, World, assert_same, build_library, compile, conforms, preload, scratch,
+    Recorder, Run, WaitMode, World, assert_same, build_library, compile, conforms, preload, scratch,
     survives_polling, survives_replacement, survives_the_meter,
 };
 use unspin_locks::LockKind;
@@ -18,7 +18,7 @@ fn own_functions_under_names_of_libc_are_not_called() {
     survives_polling(program, &[]);
 }
 
-/// The same for a library with which the program is linked.
+/// A library with which the program is linked may define functions under names of libc, too.
 #[test]
 fn own_functions_of_a_library_under_names_of_libc_are_not_called() {
     let Some(library) = build_library("pthread/own_library") else { return };
@@ -38,7 +38,7 @@ fn own_functions_of_a_library_under_names_of_libc_are_not_called() {
         ("the control", run(World::Kernel)),
         ("an engine", run(World::Rcu)),
         ("the meter", run(World::Kernel).record(&recorder)),
-        ("waits that poll", run(World::Kernel).waits(Waits::Forced)),
+        ("waits that poll", run(World::Kernel).waits(WaitMode::Forced)),
         ("replaced mutexes", run(World::Kernel).mutexes("adaptive\tall")),
     ] {
         assert_same("uses_own_library", name, &bare, &run.output());

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use unspin_e2e::{
-    LEVELS, Recorder, Run, Waits, World, assert_same, build, build_library, is_the_same_metered,
+    LEVELS, Recorder, Run, WaitMode, World, assert_same, assert_same_metered, build, build_library,
     survives_the_meter,
 };
 use unspin_wire::{Config, Level};
@@ -95,7 +95,7 @@ fn a_recording_that_is_truncated() {
         }
     }
     let recorder = Recorder::create(Level::Full);
-    let polling = run(World::Kernel, "0").waits(Waits::Forced).record(&recorder).output();
+    let polling = run(World::Kernel, "0").waits(WaitMode::Forced).record(&recorder).output();
     assert_same(source, "metered, with waits that poll", &bare, &polling);
     // Under an engine SIGBUS has the default action in a program that is executed.
     let run = |world| Run::new(program.path(), world).args(["0"]);
@@ -141,7 +141,7 @@ fn every_ending() {
         ("kill", None, Some(libc::SIGKILL)),
         ("term", None, Some(libc::SIGTERM)),
     ] {
-        let bare = is_the_same_metered(how, |world| Run::new(program.path(), world).args([how]));
+        let bare = assert_same_metered(how, |world| Run::new(program.path(), world).args([how]));
         assert_eq!((bare.status.code(), bare.status.signal()), (code, signal), "{how}: {bare}");
     }
 }

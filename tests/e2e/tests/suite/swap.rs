@@ -226,7 +226,7 @@ fn a_wrong_answer_is_noticed() {
     assert_same("mutex", "with a wrong lock", &bare, &run.preload_before(wrong.path()).output());
 }
 
-/// The same for a lock that has two owners, because one of its names was forgotten.
+/// A lock that has two owners, because one of its names was forgotten, is noticed.
 #[test]
 #[should_panic(expected = "here:   __trylock: 0")]
 fn a_lock_with_two_owners_is_noticed() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::time::Duration;
 use unspin_e2e::apache::{Apache, fetch};
-use unspin_e2e::{Place, World, build_library, eventually, own_ipc_namespace, skip};
+use unspin_e2e::{Workspace, World, build_library, enter_ipc_namespace, eventually, skip};
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
@@ -15,7 +15,7 @@ fn apache() {
     if Apache::program().is_none() {
         return skip("apache", "there is no apache2; install apache2-bin");
     }
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     // Apache replaces its dead but once a second, so all worlds run at once.
     std::thread::scope(|scope| {
         for world in WORLDS {
@@ -23,13 +23,13 @@ fn apache() {
         }
     });
     if alone {
-        assert_eq!(Place::new(World::Bare).leftovers(), "");
+        assert_eq!(Workspace::new(World::Bare).leftovers(), "");
     }
 }
 
 fn serves_and_leaves_nothing(world: World) {
-    let place = Place::new(world);
-    let mut apache = Apache::start(&place, |run| run);
+    let workspace = Workspace::new(world);
+    let mut apache = Apache::start(&workspace, |run| run);
     // It is ready before it has logged all of its start.
     eventually("Apache names its mutex", || apache.log().contains("Accept mutex: sysvsem").then_some(()));
     serves_while_children_die(&apache);
@@ -39,7 +39,7 @@ fn serves_and_leaves_nothing(world: World) {
     let outcome = apache.stop();
     assert!(outcome.is_clean(), "{world}: {outcome}");
     if World::ENGINES.contains(&world) {
-        assert_eq!(place.leftovers(), "", "{world}");
+        assert_eq!(workspace.leftovers(), "", "{world}");
     }
 }
 
@@ -115,9 +115,9 @@ fn a_mutex_that_dies_with_its_holder_is_noticed() {
         );
     }
     let Some(no_undo) = build_library("no_undo") else { return };
-    own_ipc_namespace();
-    let place = Place::new(World::Bare);
-    let apache = Apache::start(&place, |run| run.preload_before(no_undo.path()));
+    enter_ipc_namespace();
+    let workspace = Workspace::new(World::Bare);
+    let apache = Apache::start(&workspace, |run| run.preload_before(no_undo.path()));
     let [port, _] = apache.ports();
     fetch(port).expect("all are alive");
     for child in apache.children() {

@@ -1,7 +1,7 @@
 //! fakeroot in its variant with message queues: every chown and stat is a message to a daemon and its answer, under a semaphore with
 //! SEM_UNDO. It is itself a library that `LD_PRELOAD` loads, so two of them meet.
 
-use unspin_e2e::{Outcome, Place, World, assert_same, eventually, find_tool, own_ipc_namespace, skip};
+use unspin_e2e::{Outcome, Workspace, World, assert_same, enter_ipc_namespace, eventually, find_tool, skip};
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
@@ -19,7 +19,7 @@ exec "$@"
 #[test]
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn fakeroot() {
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     let plain = ["sh", "-c", OWNERS];
     let turned = ["sh", "-c", TURNED, "sh", "sh", "-c", OWNERS];
     let mut bare = None;
@@ -42,11 +42,11 @@ fn run(world: World, command: &[&str], alone: bool) -> Option<Outcome> {
         skip("fakeroot", "there is no fakeroot-sysv; install fakeroot");
         return None;
     };
-    let place = Place::without_root(world);
-    let outcome = place.run(fakeroot).args(["--"]).args(command).output();
+    let workspace = Workspace::without_root(world);
+    let outcome = workspace.run(fakeroot).args(["--"]).args(command).output();
     if alone || World::ENGINES.contains(&world) {
         // The daemon is told to end when the command has ended, and removes what it had.
-        eventually("fakeroot's daemon cleans up", || place.leftovers().is_empty().then_some(()));
+        eventually("fakeroot's daemon cleans up", || workspace.leftovers().is_empty().then_some(()));
     }
     Some(outcome)
 }

@@ -1,6 +1,8 @@
 //! PostgreSQL with its shared memory in System V segments.
 
-use unspin_e2e::{Outcome, Place, Postgres, Process, Running, World, eventually, own_ipc_namespace, skip};
+use unspin_e2e::{
+    Outcome, Postgres, Process, Running, Workspace, World, enter_ipc_namespace, eventually, skip,
+};
 
 /// In each world in turn, since the server is many processes. `global` has nothing of its own here: PostgreSQL uses
 /// shared memory only, and that is the same code in both engines.
@@ -12,17 +14,17 @@ fn postgres() {
     let Some(programs) = Postgres::programs() else {
         return skip("postgres", "there is no PostgreSQL; install postgresql");
     };
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     for world in WORLDS {
         eprintln!("postgres in world {world}");
-        let place = Place::without_root(world);
-        let postgres = Postgres::create(&programs, &place);
+        let workspace = Workspace::without_root(world);
+        let postgres = Postgres::create(&programs, &workspace);
         is_loaded_and_queried(&postgres);
         loses_backends(&postgres);
         loses_its_postmaster(&postgres);
         if alone || World::ENGINES.contains(&world) {
             // Segments of a server that was killed have been removed by its successor.
-            assert_eq!(place.leftovers(), "");
+            assert_eq!(workspace.leftovers(), "");
         }
     }
 }

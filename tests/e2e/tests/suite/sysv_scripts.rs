@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use unspin_e2e::sysv_ipc::SysvIpc;
 use unspin_e2e::{
-    Outcome, Place, Run, World, assert_same, build_library, find_tool, own_ipc_namespace, skip,
+    Outcome, Run, Workspace, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip,
 };
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
@@ -64,15 +64,15 @@ impl Script {
         let Some(interpreter) = interpreter else {
             return skip(self.file, &format!("{} lacks modules; install {}", self.interpreter, self.package));
         };
-        let alone = own_ipc_namespace();
+        let alone = enter_ipc_namespace();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file);
         let mut bare = None;
-        for place in WORLDS.map(Place::new) {
-            let outcome = with(place.run(&interpreter).args([&file])).output();
-            assert!(outcome.is_clean() && outcome.stderr.is_empty(), "{}: {outcome}", place.world());
-            assert_same(self.file, place.world(), bare.get_or_insert(outcome.clone()), &outcome);
-            if alone || World::ENGINES.contains(&place.world()) {
-                assert_eq!(place.leftovers(), "", "{} in world {}", self.file, place.world());
+        for workspace in WORLDS.map(Workspace::new) {
+            let outcome = with(workspace.run(&interpreter).args([&file])).output();
+            assert!(outcome.is_clean() && outcome.stderr.is_empty(), "{}: {outcome}", workspace.world());
+            assert_same(self.file, workspace.world(), bare.get_or_insert(outcome.clone()), &outcome);
+            if alone || World::ENGINES.contains(&workspace.world()) {
+                assert_eq!(workspace.leftovers(), "", "{} in world {}", self.file, workspace.world());
             }
         }
     }
@@ -86,20 +86,22 @@ fn sysv_ipc_of_python() {
         Ok(installed) => installed,
         Err(reason) => return skip("sysv_ipc_of_python", &reason),
     };
-    let alone = own_ipc_namespace();
-    let places = WORLDS.map(Place::new);
+    let alone = enter_ipc_namespace();
+    let workspaces = WORLDS.map(Workspace::new);
     // They mostly sleep, so all worlds run at once.
-    let running = places.each_ref().map(|place| {
+    let running = workspaces.each_ref().map(|workspace| {
         let args = ["-m", "unittest", "--verbose"];
-        place.run(&installed.python).args(args).current_dir(&installed.source).start()
+        workspace.run(&installed.python).args(args).current_dir(&installed.source).start()
     });
     let [bare, others @ ..] = running.map(|running| without_time(running.output()));
     assert!(bare.status.success() && bare.stderr.contains("\nRan 137 tests"), "{bare}");
     for (world, other) in WORLDS[1..].iter().zip(others) {
         assert_same("sysv_ipc", world, &bare, &other);
     }
-    for place in places.iter().filter(|place| alone || World::ENGINES.contains(&place.world())) {
-        assert_eq!(place.leftovers(), "", "{}", place.world());
+    for workspace in
+        workspaces.iter().filter(|workspace| alone || World::ENGINES.contains(&workspace.world()))
+    {
+        assert_eq!(workspace.leftovers(), "", "{}", workspace.world());
     }
 }
 

@@ -1,7 +1,9 @@
 //! util-linux's tools for System V objects, stress-ng, and the programs of old that are made of two processes and a segment.
 
 use std::path::{Path, PathBuf};
-use unspin_e2e::{Outcome, Place, World, assert_same, build_library, find_tool, own_ipc_namespace, skip};
+use unspin_e2e::{
+    Outcome, Workspace, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip,
+};
 
 const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
 
@@ -14,7 +16,7 @@ fn ipcs_ipcrm_ipcmk_lsipc() {
         return skip(test, "a tool is missing; install util-linux and perl");
     };
     // Other objects would be listed, and all are removed in the end.
-    if !own_ipc_namespace() {
+    if !enter_ipc_namespace() {
         return skip(test, "it needs an IPC namespace of its own; run it as root");
     }
     let bare = listed(&perl, World::Bare, |run| run);
@@ -32,7 +34,7 @@ fn ipcs_ipcrm_ipcmk_lsipc() {
 #[should_panic(expected = "here:   ipcmk: create semaphore failed: No space left on device")]
 fn a_wrong_answer_is_noticed_in_a_listing() {
     let (Some(perl), Some(wrong), true) =
-        (tools(["ipcs", "lsipc", "perl"]), build_library("wrong"), own_ipc_namespace())
+        (tools(["ipcs", "lsipc", "perl"]), build_library("wrong"), enter_ipc_namespace())
     else {
         panic!("not tried here, instead of: here:   ipcmk: create semaphore failed: No space left on device");
     };
@@ -43,7 +45,7 @@ fn a_wrong_answer_is_noticed_in_a_listing() {
 
 fn listed(perl: &Path, world: World, with: impl FnOnce(unspin_e2e::Run) -> unspin_e2e::Run) -> Outcome {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("perl/listed.pl");
-    let outcome = with(Place::new(world).run(perl).args([script])).output();
+    let outcome = with(Workspace::new(world).run(perl).args([script])).output();
     assert!(outcome.is_clean() && outcome.stderr.is_empty(), "{outcome}");
     outcome
 }
@@ -59,29 +61,29 @@ fn stress_ng() {
     let Some(tool) = find_tool("stress-ng") else {
         return skip("stress_ng", "there is no stress-ng; install it");
     };
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     let times: u32 = std::env::var("UNSPIN_STRESS").map_or(1, |times| times.parse().expect("it is a number"));
     let stressors =
         [("sem-sysv", 4000, &[][..]), ("msg", 20_000, &[]), ("shm-sysv", 20, &["--shm-sysv-bytes", "1m"])];
-    for place in WORLDS.map(Place::new) {
+    for workspace in WORLDS.map(Workspace::new) {
         for (stressor, operations, more) in stressors {
             let operations = (operations * times).to_string();
             let (workers, limit) = (format!("--{stressor}"), format!("--{stressor}-ops"));
             let args =
                 [&workers, "2", &limit, &operations, "--verify", "--metrics-brief", "--timeout", "250"];
-            let outcome = place.run(&tool).args(args).args(more).output();
-            assert!(outcome.is_clean(), "{stressor} in world {}: {outcome}", place.world());
+            let outcome = workspace.run(&tool).args(args).args(more).output();
+            assert!(outcome.is_clean(), "{stressor} in world {}: {outcome}", workspace.world());
             let said = outcome.stdout.clone() + &outcome.stderr;
             for bad in ["fail:", "error:"] {
-                assert!(!said.contains(bad), "{stressor} in world {}: {outcome}", place.world());
+                assert!(!said.contains(bad), "{stressor} in world {}: {outcome}", workspace.world());
             }
             let counted = said.lines().any(|line| {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 words.windows(2).any(|pair| pair == [stressor, &operations])
             });
-            assert!(counted, "{stressor} in world {} did something else: {outcome}", place.world());
-            if alone || World::ENGINES.contains(&place.world()) {
-                assert_eq!(place.leftovers(), "", "{stressor} in world {}", place.world());
+            assert!(counted, "{stressor} in world {} did something else: {outcome}", workspace.world());
+            if alone || World::ENGINES.contains(&workspace.world()) {
+                assert_eq!(workspace.leftovers(), "", "{stressor} in world {}", workspace.world());
             }
         }
     }
@@ -92,15 +94,15 @@ fn stress_ng() {
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn buffer() {
     let Some(tool) = find_tool("buffer") else { return skip("buffer", "there is no buffer; install it") };
-    let alone = own_ipc_namespace();
+    let alone = enter_ipc_namespace();
     let input: String = (0..300_000).map(|number| format!("{number:09}\n")).collect();
-    for place in WORLDS.map(Place::new) {
-        let run = place.run(&tool).args(["-s", "4k", "-m", "64k"]).input(input.clone());
+    for workspace in WORLDS.map(Workspace::new) {
+        let run = workspace.run(&tool).args(["-s", "4k", "-m", "64k"]).input(input.clone());
         let outcome = run.output();
-        assert!(outcome.is_clean(), "{}: {}", place.world(), outcome.stderr);
-        assert!(outcome.stdout == input, "{}: what came out differs from what went in", place.world());
-        if alone || World::ENGINES.contains(&place.world()) {
-            assert_eq!(place.leftovers(), "", "{}", place.world());
+        assert!(outcome.is_clean(), "{}: {}", workspace.world(), outcome.stderr);
+        assert!(outcome.stdout == input, "{}: what came out differs from what went in", workspace.world());
+        if alone || World::ENGINES.contains(&workspace.world()) {
+            assert_eq!(workspace.leftovers(), "", "{}", workspace.world());
         }
     }
 }
@@ -113,19 +115,19 @@ fn bonnie() {
     let Some(tool) = find_tool("bonnie++") else {
         return skip("bonnie", "there is no bonnie++; install it");
     };
-    own_ipc_namespace();
+    enter_ipc_namespace();
     for world in WORLDS {
-        let place = Place::without_root(world);
-        let made = place.run(&tool).args(["-p", "2"]).output();
+        let workspace = Workspace::without_root(world);
+        let made = workspace.run(&tool).args(["-p", "2"]).output();
         assert!(made.is_clean(), "{world}: {made}");
         let args = ["-ys", "-s", "0", "-n", "1", "-q", "-d", "."];
-        let racers = [(); 2].map(|()| place.run(&tool).args(args).start());
+        let racers = [(); 2].map(|()| workspace.run(&tool).args(args).start());
         for outcome in racers.map(unspin_e2e::Running::output) {
             assert!(outcome.is_clean() && outcome.stdout.contains(",2.00a,"), "{world}: {outcome}");
         }
-        let removed = place.run(&tool).args(["-p", "-1"]).output();
+        let removed = workspace.run(&tool).args(["-p", "-1"]).output();
         assert!(removed.is_clean(), "{world}: {removed}");
-        let again = place.run(&tool).args(["-p", "-1"]).output();
+        let again = workspace.run(&tool).args(["-p", "-1"]).output();
         assert!(!again.status.success(), "{world}: removed twice: {again}");
     }
 }
@@ -137,7 +139,7 @@ fn dmsetup() {
     let Some(perl) = tools(["dmsetup", "perl"]) else {
         return skip("dmsetup", "a tool is missing; install dmsetup and perl");
     };
-    if !own_ipc_namespace() {
+    if !enter_ipc_namespace() {
         return skip("dmsetup", "it needs an IPC namespace of its own; run it as root");
     }
     // IPC_RMID is 0 and SETVAL 16 in sys/ipc.h and sys/sem.h. Of the list the key and the value are the same everywhere.
@@ -154,7 +156,7 @@ fn dmsetup() {
         printf "%d left\n", scalar @left;
         semctl($_, 0, 0, 0) for @left;
     "#;
-    let run = |world| Place::new(world).run(&perl).args(["-e", script]).output();
+    let run = |world| Workspace::new(world).run(&perl).args(["-e", script]).output();
     let bare = run(World::Bare);
     assert!(bare.is_clean() && bare.stdout.contains("2 semaphores"), "{bare}");
     assert!(bare.stdout.ends_with("1 left\n"), "{bare}");

@@ -3,7 +3,7 @@
 //! the benchmark's.
 
 use std::collections::BTreeMap;
-use unspin_e2e::{Program, Run, Waits, World, build, build_library};
+use unspin_e2e::{Program, Run, WaitMode, World, build, build_library};
 
 /// Rounds of an interleaved comparison.
 const ROUNDS: usize = 9;
@@ -32,8 +32,8 @@ fn left(base: impl Fn() -> f64, other: impl Fn() -> f64) -> f64 {
 #[ignore = "nightly: measures times; the unit tests of crates/waiting have the policy's rules with made-up times"]
 fn polling_leaves_the_cpu_to_threads_that_need_it() {
     let Some(program) = build("waits/crowded") else { return };
-    let rate = |waits: Waits| crowded(&program, |run| run.waits(waits), World::Kernel);
-    let left = left(|| rate(Waits::System), || rate(Waits::Poll));
+    let rate = |waits: WaitMode| crowded(&program, |run| run.waits(waits), World::Kernel);
+    let left = left(|| rate(WaitMode::System), || rate(WaitMode::Poll));
     assert!(left > LEAST_OF_CROWDED, "polling leaves {left:.2} of the throughput");
 }
 
@@ -75,7 +75,7 @@ fn no_wait_lasts_for_its_limit_twice() {
     let is_late = |&(_, &us): &(&String, &f64)| us > HALF_THE_LIMIT_US;
     for _ in 0..MOST_ROUNDS {
         let bare = lateness(&program, |run| run, World::Bare);
-        let polled = lateness(&program, |run| run.waits(Waits::Forced), World::Kernel);
+        let polled = lateness(&program, |run| run.waits(WaitMode::Forced), World::Kernel);
         for ((name, bare), (_, polled)) in bare.into_iter().zip(polled) {
             let excess = polled - bare;
             least.entry(name).and_modify(|least| *least = excess.min(*least)).or_insert(excess);

@@ -52,7 +52,7 @@ const TIMES: [&str; 15] = [
     "took",
 ];
 
-/// Behind them stands what a quantity belongs to: "time per request", "jobs in wall time".
+/// Prepositions. The words behind one do not name the quantity: "time per request", "jobs in wall time".
 const PREPOSITIONS: [&str; 14] =
     ["per", "in", "of", "for", "over", "each", "every", "with", "within", "by", "at", "on", "from", "during"];
 
@@ -99,7 +99,8 @@ const STATISTICS: [&str; 38] = [
 ];
 
 impl Dimension {
-    /// That of a figure with this unit. Without a unit its own words in its line decide, else the heading above it.
+    /// The dimension of a figure with this unit. Without a unit, the figure's own words in its line decide. If these
+    /// are only statistics, such as "mean", the heading above decides.
     pub fn of(unit: &Unit, position: &Position<'_>) -> Dimension {
         match unit {
             Unit::Base(base) if base.ends_with("/s") => return Dimension::Rate,
@@ -107,7 +108,7 @@ impl Dimension {
             _ => (),
         }
         let (before, after) = (position.before(), position.after());
-        // What belongs to another number of the line does not count.
+        // Words of another number in the line do not count.
         let is_end = |c: char| c.is_ascii_digit() || ",;".contains(c);
         let own = before.rfind(is_end).map_or(before, |at| without_unit(&before[at..]));
         let behind = after.find(is_end).unwrap_or(after.len());
@@ -115,11 +116,11 @@ impl Dimension {
         let name = if words(own).next().is_some() { own } else { behind };
         let dimension = if names_rate(behind) { Dimension::Rate } else { dimension_of_words(name) };
         match (dimension, unit) {
-            // Under a heading stand statistics of the same quantity, and other quantities.
+            // The lines under a heading are statistics of its quantity, or other quantities.
             (Dimension::Other, Unit::Base(base)) if base.is_empty() && words(name).all(is_statistic) => {
                 heading(position).map_or(Dimension::Other, dimension_of_words)
             }
-            // A time in an unknown unit is none that is known to be one.
+            // A time in an unknown unit cannot be converted to seconds.
             (Dimension::Time, Unit::Base(base)) if !base.is_empty() => Dimension::Other,
             (dimension, _) => dimension,
         }
@@ -138,7 +139,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty())
 }
 
-/// Whether it names a value of a quantity, and no quantity.
+/// Whether a word names a statistic, such as "mean", and no quantity.
 pub fn is_statistic(word: &str) -> bool {
     STATISTICS.contains(&word.to_lowercase().as_str())
 }
@@ -164,7 +165,8 @@ fn dimension_of_words(text: &str) -> Dimension {
     }
 }
 
-/// Whether a name such as "mean response time (ms)" is that of a time: its last noun before a preposition is, or it has only a unit.
+/// Whether a name such as "mean response time (ms)" names a time. The last noun before a preposition must name a time,
+/// or the name must be a mere unit of time.
 pub fn is_name_of_time(text: &str) -> bool {
     let names = words(text).flat_map(humps).map(|word| word.to_lowercase());
     let names = names.filter(|word| !is_statistic(word)).collect::<Vec<_>>();

@@ -1,7 +1,8 @@
-//! Units that stand elsewhere than directly behind their number: in a field of the same JSON object, in the heading of a line or
-//! of a block, at the end of the figure's name.
+//! Units that do not stand directly behind their number. They may stand in a field of the same JSON object, in the
+//! heading of a line or a block, or at the end of the figure's name.
 //!
-//! A unit that certainly belongs to the figure converts it. For one that may belong to it see [`super::surroundings`].
+//! The figure is converted by a unit that certainly belongs to it. [`super::surroundings`] treats units that may belong
+//! to it.
 
 use super::dimension;
 use super::unit::{self, Known};
@@ -17,9 +18,9 @@ pub struct Position<'a> {
     pub begin: usize,
     /// Where the number and the unit behind it end.
     pub end: usize,
-    /// The text before the figure, in its line, that the expression does not state literally.
+    /// The text of the line before the figure, without the part that the expression states literally.
     pub gap: &'a str,
-    /// Whether what stands around the figure is wanted.
+    /// Whether the caller wants the text around the figure.
     pub has_surroundings: bool,
 }
 
@@ -110,9 +111,7 @@ impl Position<'_> {
         units.dedup();
         match &units[..] {
             [] => Ok(None),
-            [word] => {
-                Ok(Some(unit::known(word).unwrap_or_else(|| Known { factor: 1.0, base: word.clone() })))
-            }
+            [word] => Ok(Some(unit::find(word).unwrap_or_else(|| Known { factor: 1.0, base: word.clone() }))),
             [one, other, ..] => {
                 Err(format!("its unit is {one} or {other}; let the program print it behind the number"))
             }
@@ -154,7 +153,8 @@ impl Position<'_> {
     }
 }
 
-/// The unit at the end of a figure's name: `_ms: ` of "latency_ms: 1.45". That of a rate, "per second: ", is another's.
+/// The unit at the end of a figure's name: `_ms: ` of "latency_ms: 1.45". In "requests per second: " the second is no
+/// unit of the figure, but its divisor.
 fn unit_of_name(gap: &str) -> Option<Known> {
     let name = gap.trim_end_matches(|c: char| !c.is_alphanumeric());
     let at = name.rfind(|c: char| !c.is_alphanumeric()).map_or(0, |at| at + 1);
@@ -174,27 +174,28 @@ fn unit_of_name(gap: &str) -> Option<Known> {
         unit::is_time(word) && !matches!(word, "min" | "mins" | "Min") && (word.len() > 1 || is_suffix);
     // "tx_sec" may be a rate; "elapsed_sec" is none, and milliseconds divide no rate.
     let may_be_rate = is_suffix
-        && unit::known(word).is_some_and(|known| known.factor >= 1.0)
+        && unit::find(word).is_some_and(|known| known.factor >= 1.0)
         && !last.is_empty()
         && !dimension::is_statistic(last)
         && !dimension::is_name_of_time(last);
-    (is_unit && !is_rate && !may_be_rate).then(|| unit::known(word)).flatten()
+    (is_unit && !is_rate && !may_be_rate).then(|| unit::find(word)).flatten()
 }
 
 /// The units in brackets, each with the text behind it.
-fn bracketed(text: &str) -> impl Iterator<Item = (&str, &str)> {
+fn bracketed_units(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let opened = text.match_indices(['(', '[']).map(|(at, _)| &text[at + 1..]);
     opened.filter_map(|inner| {
         let (word, after) = inner.split_once([')', ']'])?;
-        (!word.trim().is_empty() && unit::bracketed(word.trim()).is_some()).then(|| (word.trim(), after))
+        (!word.trim().is_empty() && unit::find_in_brackets(word.trim()).is_some())
+            .then(|| (word.trim(), after))
     })
 }
 
 /// The unit of a line of several figures: "lat (usec): min=1, avg=1.2".
 fn unit_of_heading(before: &str) -> Option<Known> {
-    let (word, after) = bracketed(before).last()?;
+    let (word, after) = bracketed_units(before).last()?;
     let list = after.trim_start().strip_prefix([':', '='])?;
-    (!list.contains([':', ';'])).then(|| unit::known(word)).flatten()
+    (!list.contains([':', ';'])).then(|| unit::find(word)).flatten()
 }
 
 /// The unit in the heading of a block of lines with bars: "clat percentiles (usec):", above `| 99.00th=[ 5]`.
@@ -202,9 +203,9 @@ fn unit_of_block(before: &str) -> Option<Known> {
     let mut lines = before.lines().rev().take(BLOCK_LINES);
     let heading = lines.find(|line| !line.trim_start().starts_with('|'))?;
     let heading = heading.trim_end().strip_suffix(':')?;
-    let (word, after) = bracketed(heading).last()?;
+    let (word, after) = bracketed_units(heading).last()?;
     let has_bars = before.lines().next_back().is_some_and(|last| last.trim_start().starts_with('|'));
-    (after.is_empty() && has_bars).then(|| unit::known(word)).flatten()
+    (after.is_empty() && has_bars).then(|| unit::find(word)).flatten()
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub fn without_figure(output: &str, named: usize, begin: usize) -> Option<usize>
     found
 }
 
-/// Whether what follows the name, behind the same separator, is no number.
+/// Whether the text behind the name and the same separator is no number.
 fn has_no_figure(rest: &str, separator: Option<char>) -> bool {
     let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() || "\"'".contains(c));
     let value = match separator {

@@ -1,7 +1,7 @@
 //! Reads a figure out of a program's output: the whole number, with its unit, or nothing.
 //!
-//! A number that is read by half makes a proof of something that is not. So whatever follows the digits is read with them, or
-//! the figure is refused; and figures of one session are converted to one base unit, or refused. docs/measuring.md has the
+//! A half-read number would prove something that is not true. So whatever follows the digits is read with them, or the
+//! figure is refused; and figures of one session are converted to one base unit, or refused. docs/measuring.md has the
 //! rules.
 
 mod dimension;
@@ -34,7 +34,7 @@ pub struct Reading {
     pub unit: Unit,
     /// What the number tells about the decimal sign of the program.
     pub sign: DecimalSign,
-    /// What stands around it and may say its unit.
+    /// The text around it that may state its unit.
     pub surroundings: Vec<String>,
     /// What kind of quantity it is.
     pub dimension: Dimension,
@@ -86,7 +86,7 @@ impl Expression {
     /// The last figure, because programs print progress first and results at the end; or the reason why it cannot be read,
     /// with its line. None if there is none.
     pub fn last(&self, output: &str) -> Option<Result<Reading, String>> {
-        let output = escape_sequences::removed(output);
+        let output = escape_sequences::remove(output);
         let (mut from, mut last) = (0, None);
         while let Some(found) = self.compiled.captures_at(&output, from) {
             let (begin, read) = self.read(&output, &found, false);
@@ -103,7 +103,7 @@ impl Expression {
             };
         }
         let (found, named) = last?;
-        // What is said of the unit is searched for in many lines, so only for one figure.
+        // The search for the unit reads many lines, so it is made for the last figure only.
         let (begin, read) = self.read(&output, &found, true);
         let line = line_at(&output, begin);
         let read = read.map(|(reading, _)| Reading { line: line.clone(), ..reading });
@@ -161,7 +161,8 @@ impl Expression {
     }
 }
 
-/// What programs print where they have no number, in the text before the number that was found: that one is another figure.
+/// The word that a program prints in place of a number, such as "n/a", if the text between the name and the found
+/// number has one. The found number then belongs to another figure.
 fn no_figure(gap: &str) -> Option<&str> {
     let words = gap.split(|c: char| c.is_whitespace() || ":=,;()[]".contains(c));
     let is_none = |word: &&str| {

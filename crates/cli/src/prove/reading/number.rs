@@ -6,9 +6,9 @@
 /// A number at the beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number {
-    /// Its value; of a clock time, in seconds.
+    /// The number's value; of a clock time, in seconds.
     pub value: f64,
-    /// Its length in bytes.
+    /// The number's length in bytes.
     pub length: usize,
     /// How it is written.
     pub form: Form,
@@ -25,7 +25,7 @@ pub enum Form {
     Clock,
 }
 
-/// What else than points, commas and colons may stand between two digits of one number.
+/// The characters besides points, commas and colons that may stand between two digits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
     /// Nothing.
@@ -140,7 +140,7 @@ pub enum DecimalSign {
 }
 
 impl DecimalSign {
-    /// That of a number that [`number`] has read.
+    /// The decimal sign of a number that [`number`] has read.
     pub fn of(text: &str) -> DecimalSign {
         let text = text.trim_start_matches(['-', '+', '−']);
         match (text.rfind(','), text.rfind('.')) {

@@ -14,7 +14,7 @@ pub const READ: u64 = (LINES * COLUMNS) as u64;
 /// An expression for the last rate in the output that is not 0, such as `transactions: +[0-9.]+ \(` of sysbench. It has
 /// been tried: it finds that figure.
 pub fn rate_expression(output: &str) -> Option<String> {
-    let text = escape_sequences::removed(output);
+    let text = escape_sequences::remove(output);
     let lines = text.lines().rev().take(LINES).filter(|line| line.len() <= COLUMNS && names_rate(line));
     lines.filter_map(|line| in_line(line.trim())).find(|expression| {
         let reading = Expression::compile(expression).ok().and_then(|compiled| compiled.last(output));
@@ -26,7 +26,7 @@ pub fn rate_expression(output: &str) -> Option<String> {
 fn in_line(line: &str) -> Option<String> {
     numbers(line).into_iter().find_map(|begin| {
         let before = &line[..begin];
-        // A number without words before it has no expression that finds no other number.
+        // If no words precede a number, any expression for it would find other numbers too.
         if !before.contains(char::is_alphabetic) {
             return None;
         }
@@ -50,7 +50,7 @@ fn numbers(line: &str) -> Vec<usize> {
     begins
 }
 
-/// An expression for a text whose numbers and blanks differ from run to run.
+/// An expression that matches a text although its numbers and blanks differ from run to run.
 fn expression(text: &str) -> String {
     let mut expression = String::new();
     let mut rest = text.trim_end();

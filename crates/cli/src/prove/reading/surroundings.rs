@@ -126,7 +126,7 @@ fn own_line(text: &str, side: Side) -> Vec<String> {
                 // A comment, as perf prints it.
                 Side::After { .. } => between.contains('#'),
             };
-            if is_apart && !unit.is_empty() && unit::known(unit).is_some() {
+            if is_apart && !unit.is_empty() && unit::find(unit).is_some() {
                 from = unit_end;
             }
             if !names_other(between) {
@@ -224,7 +224,7 @@ fn may_be_unit(word: &str) -> bool {
                 || unit::is_time(&lower)
                 || unit::is_scale(&lower)
                 || unit::is_physical(word)
-                || unit::known(word).is_some_and(|known| {
+                || unit::find(word).is_some_and(|known| {
                     ["B", "KB", "MB", "GB", "TB", "bit", "Hz", "%"].contains(&known.base.as_str())
                 })
         }

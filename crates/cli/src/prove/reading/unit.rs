@@ -35,13 +35,15 @@ impl Unit {
         }
     }
 
-    /// Whether values in both can be compared. A word may be a unit that is not known, so it must be the same; "run" and "runs" are.
+    /// Whether values in both units can be compared. An unknown word may be a unit, so both words must be equal; "run"
+    /// and "runs" count as equal.
     pub fn compares_with(&self, other: &Unit) -> bool {
         let (Unit::Base(a) | Unit::Word(a), Unit::Base(b) | Unit::Word(b)) = (self, other);
         a == b || singular(a) == singular(b)
     }
 
-    /// Whether it leaves no other unit to be stated elsewhere, as a number of requests may.
+    /// Whether this is the figure's whole unit. For a count, such as a number of requests, the output may state another
+    /// unit elsewhere.
     pub fn is_complete(&self) -> bool {
         let is_counted = |base: &str| COUNTED_THINGS.contains(&base);
         matches!(self, Unit::Base(base) if !base.is_empty() && !is_counted(base))
@@ -139,7 +141,7 @@ pub fn is_scale(lower: &str) -> bool {
     SCALES.contains(&lower)
 }
 
-/// Whether it is the symbol of a unit that is not converted, or its name.
+/// Whether a word is the symbol or the name of a unit that is not converted.
 pub fn is_physical(word: &str) -> bool {
     let stripped = ["n", "u", "µ", "m", "k", "K", "M", "G", "T", "h", ""]
         .iter()
@@ -148,7 +150,7 @@ pub fn is_physical(word: &str) -> bool {
         || is_other_time(word)
 }
 
-/// Whether it names a time that is not converted.
+/// Whether a word names a time that is not converted.
 pub fn is_other_time(word: &str) -> bool {
     OTHER_TIMES.contains(&word.to_lowercase().as_str())
 }
@@ -213,7 +215,7 @@ fn seconds(word: &str) -> Option<f64> {
 }
 
 /// The unit of this name; a rate such as `MiB/s` or `ms/op`, too.
-pub fn known(word: &str) -> Option<Known> {
+pub fn find(word: &str) -> Option<Known> {
     let Some((above, below)) = word.split_once('/') else { return simple(word) };
     let above = match (above, simple(above)) {
         ("", _) => Known { factor: 1.0, base: String::new() },
@@ -227,9 +229,9 @@ pub fn known(word: &str) -> Option<Known> {
 }
 
 /// The unit of this name in brackets, where other things may stand, too: "(avg/stddev)" is no rate.
-pub fn bracketed(word: &str) -> Option<Known> {
+pub fn find_in_brackets(word: &str) -> Option<Known> {
     let is_rate = |(above, below): (&str, &str)| simple(above).is_some() || seconds(below).is_some();
-    known(word).filter(|_| word.split_once('/').is_none_or(is_rate))
+    find(word).filter(|_| word.split_once('/').is_none_or(is_rate))
 }
 
 fn simple(word: &str) -> Option<Known> {
@@ -248,10 +250,11 @@ fn simple(word: &str) -> Option<Known> {
     }
     if let Some((prefix, factor)) = BINARY.iter().find(|(prefix, _)| word.starts_with(prefix)) {
         let rest = &word[prefix.len()..];
-        let base = if rest.is_empty() { Some("") } else { base_of_bytes(rest).or_else(|| counted(rest)) };
+        let base =
+            if rest.is_empty() { Some("") } else { base_of_bytes(rest).or_else(|| base_of_count(rest)) };
         return base.and_then(|base| known(*factor, base));
     }
-    if let Some(base) = base_of_bytes(word).or_else(|| counted(word)) {
+    if let Some(base) = base_of_bytes(word).or_else(|| base_of_count(word)) {
         return known(1.0, base);
     }
     let (prefix, factor) = THOUSANDS.iter().find(|(prefix, _)| word.starts_with(prefix))?;
@@ -259,7 +262,7 @@ fn simple(word: &str) -> Option<Known> {
     if base_of_bytes(rest).is_some() {
         return known(1.0, &format!("{}B", prefix.to_uppercase()));
     }
-    counted(rest).and_then(|base| known(*factor, base))
+    base_of_count(rest).and_then(|base| known(*factor, base))
 }
 
 /// B for bytes, also in "KBytes".
@@ -269,10 +272,10 @@ fn base_of_bytes(word: &str) -> Option<&'static str> {
 
 /// Whether it names what is counted, such as requests and bytes, with or without a prefix. Of a time it makes a rate.
 pub fn is_counted(word: &str) -> bool {
-    known(word).is_some_and(|known| !known.base.is_empty() && known.base != "s")
+    find(word).is_some_and(|known| !known.base.is_empty() && known.base != "s")
 }
 
-fn counted(word: &str) -> Option<&'static str> {
+fn base_of_count(word: &str) -> Option<&'static str> {
     COUNTED.iter().find(|(_, names)| names.contains(&word)).map(|(base, _)| *base)
 }
 
@@ -324,7 +327,7 @@ mod tests {
             ("%", 1.0, "%"),
         ];
         for (word, factor, base) in cases {
-            assert_eq!(known(word), Some(Known { factor, base: base.into() }), "{word}");
+            assert_eq!(find(word), Some(Known { factor, base: base.into() }), "{word}");
         }
     }
 
@@ -342,14 +345,14 @@ mod tests {
             ("MB/sec", "MB/s"),
         ];
         for (word, base) in cases {
-            assert_eq!(known(word), Some(Known { factor: 1.0, base: base.into() }), "{word}");
+            assert_eq!(find(word), Some(Known { factor: 1.0, base: base.into() }), "{word}");
         }
     }
 
     #[test]
     fn other_words_are_no_units() {
         for word in ["transactions", "x1f", "", "mss", "kk", "of", "Mx"] {
-            assert_eq!(known(word), None, "{word}");
+            assert_eq!(find(word), None, "{word}");
         }
     }
 

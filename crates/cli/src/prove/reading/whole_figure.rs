@@ -52,8 +52,8 @@ static LARGER_PART: LazyLock<Regex> = LazyLock::new(|| {
 
 const MARK: &str = "mark the figure alone by a group in parentheses";
 
-/// Reads the figure with which `line` begins, and says how long it is. `before` is the line up to it, `label` the part of it that
-/// the expression has matched.
+/// Reads the figure at the beginning of `line`. Returns it with its length. `before` is the text of the line up to the
+/// figure; `label` is the end of `before` that the expression has matched.
 pub fn whole_figure(
     before: &str,
     label: &str,
@@ -150,7 +150,7 @@ fn without_leader<'a>(before: &str, line: &'a str) -> (&'a str, usize) {
     }
 }
 
-/// Where the expression begins to look inside a number, it would find the end of it.
+/// Refuses an expression that ends inside a number: the text behind it is only the second part of that number.
 fn refuse_second_half(before: &str, marked: Option<Marked<'_>>) -> Result<(), String> {
     let mut letters = before.chars().rev();
     let (last, last_but_one) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
@@ -163,8 +163,8 @@ fn refuse_second_half(before: &str, marked: Option<Marked<'_>>) -> Result<(), St
     Ok(())
 }
 
-/// A group of digits may leave out what stands before them: "1,450", "1:02.34", "9.5e-05", "2m30", "-5", ".5". What the expression
-/// itself has matched there it means to leave out.
+/// Refuses a group that leaves out the beginning of a number: "1,450", "1:02.34", "9.5e-05", "2m30", "-5", ".5". Text
+/// that the expression itself matches before the group is left out on purpose.
 fn refuse_tail(before: &str, label: &str, line: &str) -> Result<(), String> {
     let mut letters = before.chars().rev();
     let Some(last) = letters.next().filter(|last| !label.ends_with(*last)) else { return Ok(()) };
@@ -192,7 +192,7 @@ fn refuse_tail(before: &str, label: &str, line: &str) -> Result<(), String> {
     }
 }
 
-/// "50 s" of "1 min 50 s" is half of a time, unless the expression itself has the other half.
+/// Refuses a part of a time: "50 s" of "1 min 50 s", unless the expression itself matches "1 min".
 fn refuse_smaller_part(before: &str, label: &str, rest: &str) -> Result<(), String> {
     let Some(larger) = LARGER_PART.captures(before) else { return Ok(()) };
     let is_named = larger.get(1).is_some_and(|digits| digits.start() + label.len() >= before.len());
@@ -205,7 +205,8 @@ fn refuse_smaller_part(before: &str, label: &str, rest: &str) -> Result<(), Stri
     }
 }
 
-/// What follows the deviation of a number, "1.23 ± 0.04 ms", "1.23(4) ms": the unit of both. A range has two figures.
+/// The text behind the deviation of a number, "1.23 ± 0.04 ms", "1.23(4) ms": the unit of both. Refuses a range, which
+/// has two figures.
 fn without_deviation<'a>(rest: &'a str, marked: Option<Marked<'_>>) -> Result<&'a str, String> {
     let spaced = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
     let number_ends =
@@ -248,7 +249,7 @@ fn is_of_number(byte: u8) -> bool {
     byte.is_ascii_digit() || b" .,+-".contains(&byte)
 }
 
-/// "12 345" is one number or two. A group says which.
+/// Refuses "12 345", which is one number or two, unless a group marks the figure.
 fn refuse_spaced_digits(number: &Number, line: &str, marked: Option<Marked<'_>>) -> Result<(), String> {
     let digits = &line[..number.length];
     let next = line[number.length..].strip_prefix(' ').unwrap_or_default();
@@ -278,7 +279,7 @@ fn unit_after(
         return Ok(Some((known, 0)));
     }
     let word = unit::leading_word(spaced);
-    match unit::known(word).filter(|_| !word.is_empty()) {
+    match unit::find(word).filter(|_| !word.is_empty()) {
         Some(known) => match refuse_continuation(&spaced[word.len()..], marked) {
             // "1 min.50 s".
             Err(why) if unit::is_time(word) && spaced[word.len()..].starts_with(['.', ':', '+']) => Err(why),
@@ -342,7 +343,7 @@ fn unit_in_brackets(label: &str) -> Option<Known> {
         .rmatch_indices(['(', '['])
         .filter_map(|(at, _)| label[at + 1..].split_once([')', ']']))
         .map(|(inner, _)| inner.trim());
-    inner.filter(|inner| !inner.is_empty()).find_map(unit::bracketed)
+    inner.filter(|inner| !inner.is_empty()).find_map(unit::find_in_brackets)
 }
 
 /// Whether the expression states literally all of the word, or the sign, that is attached to the number.

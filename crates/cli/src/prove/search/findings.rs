@@ -21,13 +21,13 @@ pub struct Findings {
     pub computed: f64,
     /// Time that threads waited for mutexes that can be replaced, summed over them.
     pub mutexes_s: f64,
-    /// The same for mutexes that stay libc's.
+    /// Seconds lost on mutexes that stay libc's.
     pub kept_mutexes_s: f64,
-    /// The same for read-write locks, which stay libc's.
+    /// Seconds lost on read-write locks, which stay libc's.
     pub rwlocks_s: f64,
-    /// The same for spin locks, which stay libc's.
+    /// Seconds lost on spin locks, which stay libc's.
     pub spin_locks_s: f64,
-    /// The same for semaphores and conditions that are used as locks, which stay libc's.
+    /// Seconds lost on semaphores and conditions that are used as locks, which stay libc's.
     pub semaphores_s: f64,
     /// Time in which threads waited for conditions, barriers and semaphores: by design, or because the signalling
     /// thread waits for a lock.
@@ -53,7 +53,7 @@ pub struct Findings {
 /// The mutex with the most lost time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worst {
-    /// Its name.
+    /// The mutex's name.
     pub name: String,
     /// Time waited for it.
     pub lost_s: f64,
@@ -67,20 +67,20 @@ impl Findings {
     /// For a metered run.
     pub fn of(metering: &Metering) -> Findings {
         let report = &metering.report;
-        let lost = |kinds: &[RecordKind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
+        let lost = |kinds: &[RecordKind]| report.locks.iter().map(|lock| loss_as(lock, kinds)).sum();
         let kept = report.locks.iter().filter(|lock| lock.property.is_some());
         let by_design = || report.waits.iter().filter(|wait| wait.is_by_design());
         let waits = |what: fn(&unspin_report::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
         let by_design_s = waits(|row| row.waited);
         let mutexes = report.locks.iter().filter(|lock| is_mutex(lock));
-        let worst = mutexes.clone().max_by(|a, b| mutex_lost(a).total_cmp(&mutex_lost(b)));
+        let worst = mutexes.clone().max_by(|a, b| mutex_loss(a).total_cmp(&mutex_loss(b)));
         Findings {
             seconds: report.seconds,
             cpus: report.cpus,
             disturbed: report.is_disturbed(),
             computed: metering.trial.cpu_s() / capacity(report),
-            mutexes_s: report.locks.iter().filter(|lock| is_mutex(lock)).map(mutex_lost).sum(),
-            kept_mutexes_s: kept.map(mutex_lost).sum(),
+            mutexes_s: report.locks.iter().filter(|lock| is_mutex(lock)).map(mutex_loss).sum(),
+            kept_mutexes_s: kept.map(mutex_loss).sum(),
             rwlocks_s: lost(&[RecordKind::Read, RecordKind::Write]),
             spin_locks_s: lost(&[RecordKind::Spin]),
             semaphores_s: lost(&[RecordKind::Semaphore, RecordKind::Condition]),
@@ -91,7 +91,7 @@ impl Findings {
             attempts: mutexes.map(|lock| lock.row.attempts).sum(),
             worst: worst.map(|lock| Worst {
                 name: lock.row.name.clone(),
-                lost_s: mutex_lost(lock),
+                lost_s: mutex_loss(lock),
                 utilisation: lock.util_each(),
                 hold_mean_s: lock.row.hold_mean,
             }),
@@ -166,11 +166,11 @@ pub fn is_mutex(lock: &Lock) -> bool {
 }
 
 /// The time lost on it as a mutex.
-pub fn mutex_lost(lock: &Lock) -> f64 {
-    lost_as(lock, &MUTEX)
+pub fn mutex_loss(lock: &Lock) -> f64 {
+    loss_as(lock, &MUTEX)
 }
 
-fn lost_as(lock: &Lock, kinds: &[RecordKind]) -> f64 {
+fn loss_as(lock: &Lock, kinds: &[RecordKind]) -> f64 {
     lock.uses.iter().filter(|one| kinds.contains(&one.kind)).map(|one| one.row.lost).sum()
 }
 

@@ -1,4 +1,4 @@
-//! Stops a search whose gain would be within the noise.
+//! Stops a search if its gain would be within the noise.
 
 use super::super::budget::{self, TimeBudget};
 use super::super::configuration::Configuration;
@@ -13,7 +13,7 @@ use unspin_report::WORTH_IT;
 use unspin_stats::precision::least_detectable_effect;
 use unspin_stats::{Quantity, effect};
 
-/// A greater gain is not compared with the noise before the search.
+/// A possible gain above this factor is searched for without measuring the noise first.
 const SMALL: f64 = 1.3;
 /// Number of runs that show the noise.
 const RUNS: u32 = 5;
@@ -48,7 +48,7 @@ impl Unprovable {
         options: &options::ProveOptions,
     ) -> Result<Option<Unprovable>, Error> {
         let Some(bound) = search.bound() else { return Ok(None) };
-        // The bound is one on the time; and the noise must not cost more than a part of the budget.
+        // The bound applies to times only, and measuring the noise must not cost more than a part of the budget.
         if bound >= SMALL || runner.figure.metric.is_cpu_time() || budget.left() < run * RUNS * 5 {
             return Ok(None);
         }
@@ -102,7 +102,7 @@ pub fn bound(picks: &[Pick], polling: &Polling, seconds: f64) -> f64 {
     1.0 / (1.0 - (locks + waits).min(0.99))
 }
 
-/// The upper bound on the gain, if it is known and too small to search for. It is one on the time.
+/// The upper bound on the gain in time, if it is known and too small to search for.
 pub fn not_worth(search: &Search, judged: Quantity) -> Option<f64> {
     let bound = search.bound()?;
     // Waits are tried for smaller gains, see `WORTH_POLLING`.
@@ -130,13 +130,13 @@ mod tests {
 
     const NOISY: [f64; 5] = [1.0, 1.1, 0.9, 1.12, 0.93];
 
-    fn judged(bound: f64, rounds: u32) -> Option<Unprovable> {
+    fn judge_noisy(bound: f64, rounds: u32) -> Option<Unprovable> {
         judge(bound, &NOISY, rounds, f64::from)
     }
 
     #[test]
     fn gain_below_the_noise_cannot_be_proven() {
-        let found = judged(1.03, 8).unwrap();
+        let found = judge_noisy(1.03, 8).unwrap();
         assert!(found.floor > 1.05, "{found:?}");
         let [why, next] = found.sentences("system");
         assert!(
@@ -146,15 +146,15 @@ mod tests {
             "{why}"
         );
         assert!(next.contains("--time-budget ") || next.contains("quieter machine"), "{next}");
-        assert_eq!(judged(1.5, 8), None);
+        assert_eq!(judge_noisy(1.5, 8), None);
         assert_eq!(judge(1.03, &[1.0, 1.0, 1.0, 1.0, 1.0], 8, f64::from), None, "no noise");
     }
 
     #[test]
     fn more_rounds_are_advised_only_if_they_are_enough() {
-        let found = judged(1.06, 8).unwrap();
+        let found = judge_noisy(1.06, 8).unwrap();
         assert!(found.enough_s.is_some_and(|rounds| rounds > 8.0), "{found:?}");
-        assert!(judged(1.001, 8).unwrap().enough_s.is_none());
+        assert!(judge_noisy(1.001, 8).unwrap().enough_s.is_none());
     }
 
     #[test]

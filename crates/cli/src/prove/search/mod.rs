@@ -1,6 +1,6 @@
-//! Searches for candidates if the command line names none: meters the program, picks the locks and the call sites of
-//! waits that cost most time, tries kinds and policies on them in short runs, and passes the best to the session that
-//! judges them.
+//! Searches for candidates if the command line names none: it meters the program, and picks the locks and the call
+//! sites of waits that cost most time. It tries kinds and policies on them in short runs, and passes the best to the
+//! session, which judges them.
 //!
 //! ```text
 //! meter ─► findings ─► picks, polling ─► candidates ─► screening ─► finalists ─► (the session, with runs of its own) ─► plan
@@ -98,7 +98,7 @@ pub fn search(
     let began = Instant::now();
     match meter_as_far_as_possible(runner, setup, options.time_limit) {
         Ok(metering) => search_in(runner, control, metering, began.elapsed(), budget, options),
-        Err(reason) => unmetered(runner, control, &reason),
+        Err(reason) => search_unmetered(runner, control, &reason),
     }
 }
 
@@ -122,7 +122,7 @@ fn search_in(
         let times = RunTimes { run: length(&metering.trial), metered };
         judged = try_out(runner, &control, &mut search, entrants, times, budget, options)?;
     }
-    if runner.interrupt.came() {
+    if runner.interrupt.has_come() {
         judged.clear();
     } else if let Some(silence) = &metering.silence
         && metering.has_missed
@@ -182,7 +182,7 @@ fn entrants(
     let candidates = candidates::candidates(&search.picks, &search.polling, &search.findings);
     let mut entrants = configurations(candidates, runner)?;
     if !budget.left().is_zero() {
-        entrants.extend(engines_beside(control, &engines::used(runner, metering, options.time_limit)?));
+        entrants.extend(engines_beside(control, &engines::find_used(runner, metering, options.time_limit)?));
     }
     Ok(entrants)
 }
@@ -198,7 +198,7 @@ fn try_out(
     budget: &TimeBudget,
     options: &options::ProveOptions,
 ) -> Result<Vec<Configuration>, Error> {
-    if entrants.is_empty() || runner.interrupt.came() {
+    if entrants.is_empty() || runner.interrupt.has_come() {
         return Ok(Vec::new());
     }
     // An engine has no bound on its gain.
@@ -211,10 +211,10 @@ fn try_out(
             return Ok(Vec::new());
         }
     }
-    // The meter makes runs longer; where that decides, a run without it shows how long they are.
+    // The meter makes runs longer. Where the length of a run decides, a run without the meter shows it.
     if budget.left() < budget::screening(entrants.len(), run) + budget::proof(FINALISTS + 1, run, metered) {
         run = run.min(run_of_control(runner, control, budget, options)?.unwrap_or(run));
-        if runner.interrupt.came() {
+        if runner.interrupt.has_come() {
             return Ok(Vec::new());
         }
     }
@@ -271,10 +271,15 @@ fn configurations(
     plans.into_iter().map(configuration).collect()
 }
 
-/// If a program cannot be metered, everything is tried on all of it. If it fails by itself, the session shows how.
-fn unmetered(runner: &Runner<'_>, control: Configuration, reason: &str) -> Result<SearchResult, Error> {
+/// For a program that cannot be metered: tries every kind and policy on the whole program. If the program fails by
+/// itself, the session reports that.
+fn search_unmetered(
+    runner: &Runner<'_>,
+    control: Configuration,
+    reason: &str,
+) -> Result<SearchResult, Error> {
     let missing = vec![format!("No lock table of {}: {reason}.", control.name())];
-    let judged = match runner.interrupt.came() {
+    let judged = match runner.interrupt.has_come() {
         true => Vec::new(),
         false => {
             let kinds = candidates::KINDS.map(candidates::everywhere);

@@ -1,7 +1,7 @@
 //! The locks for which another kind is tried.
 
 use super::super::metering::Metering;
-use super::findings::{WORTH, capacity, is_mutex, mutex_lost};
+use super::findings::{WORTH, capacity, is_mutex, mutex_loss};
 use serde::Serialize;
 use unspin_launch::plan::Located;
 use unspin_report::{Cause, Lock};
@@ -17,13 +17,13 @@ const STARVED_S: f64 = 0.03;
 /// A picked mutex, or several mutexes of one name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pick {
-    /// Its name.
+    /// The mutex's name.
     pub name: String,
     /// The origin of its name.
     pub origin: Option<String>,
     /// Time waited for it, in seconds, summed over the threads.
     pub lost_s: f64,
-    /// The same as a share of wall time × CPUs.
+    /// The time lost as a share of wall time × CPUs.
     pub lost: f64,
     /// The upper bound on the gain of removing it.
     pub ceiling: f64,
@@ -48,8 +48,8 @@ pub fn picks(metering: &Metering, judged: Quantity) -> Vec<Pick> {
     let pick = |lock: &Lock| Pick {
         name: lock.row.name.clone(),
         origin: lock.origin.clone(),
-        lost_s: mutex_lost(lock),
-        lost: mutex_lost(lock) / capacity(report),
+        lost_s: mutex_loss(lock),
+        lost: mutex_loss(lock) / capacity(report),
         ceiling: lock.row.ceiling,
         held_long: held_long.contains(&lock.row.name),
         starved: lock.row.wait_max >= STARVED_S && lock.row.wait_max >= STARVED_TIMES * lock.row.wait_mean,

@@ -16,7 +16,7 @@ pub struct Screened {
     pub standings: Vec<ScreeningResult>,
     /// All runs, the control's first.
     pub samples: Vec<SampleSet>,
-    /// Its duration in seconds.
+    /// The screening's duration in seconds.
     pub elapsed_s: f64,
 }
 
@@ -60,7 +60,7 @@ pub fn screen(
         };
         let run = Run::new(trial.whole, trial.outcome(limit));
         screening.record(run.with_cpu_s(trial.cpu_s()));
-        if runner.interrupt.came() {
+        if runner.interrupt.has_come() {
             break;
         }
     }
@@ -72,8 +72,8 @@ pub fn screen(
 }
 
 impl Screened {
-    /// The best candidates, at most `most`: those that were better than the control, or else the one that came closest,
-    /// so that there is a result. With a limit of CPU time those that seemed to stay within it come first.
+    /// The best candidates, at most `most`: all that were better than the control. If none was, the one closest to the
+    /// control, so that there is a result. With a limit of CPU time those that seemed to stay within it come first.
     pub fn best(
         &self,
         most: usize,
@@ -94,8 +94,8 @@ impl Screened {
         best.into_iter().map(|standing| entrants[standing.index - 1].clone()).collect()
     }
 
-    /// The conclusion if no candidate is left to be judged. One that was stopped before its collapse proves nothing, nor does
-    /// one that was stopped once, or in a session in which the machine stalled the control.
+    /// The conclusion if no candidate is left to be judged. A candidate proves nothing if it was stopped before its
+    /// collapse, if it was stopped only once, or if the machine stalled the control in this session.
     pub fn conclusion(&self) -> Conclusion {
         let control = self.samples[0].all_runs().filter(|run| run.value().is_some());
         let control = control.map(|run| Duration::from_secs_f64(run.elapsed_s));

@@ -21,9 +21,9 @@ const SITES: usize = 2;
 /// A picked call site.
 #[derive(Clone, Debug, Serialize)]
 pub struct SitePick {
-    /// Its name in the report.
+    /// The call site's name in the report.
     pub name: String,
-    /// Its place in the report.
+    /// The call site's place in the report.
     pub place: Option<String>,
     /// What it waits for; if several things, the one with the longest time.
     #[serde(with = "unspin_report::serial::RecordKind")]
@@ -59,7 +59,7 @@ impl Polling {
     /// For a metered run.
     pub fn of(metering: &Metering) -> Polling {
         let report = &metering.report;
-        // By the name that --waits accepts: a call that was first seen from several callers is one call site.
+        // Group by the name that --waits accepts: a call that was recorded under several callers is one call site.
         let mut by_site = BTreeMap::<&str, Vec<(RecordKind, &Waiter)>>::new();
         for wait in &report.waits {
             for caller in &wait.callers {
@@ -110,12 +110,12 @@ fn pick(waiters: &[(RecordKind, &Waiter)], seconds: f64, located: &[Located]) ->
         short: waiters.iter().map(|(_, waiter)| waiter.row.short).sum(),
         median_s: longest.row.median,
         saving_s: saving.min(seconds),
-        located: merged(located.iter().filter(|one| waiters.iter().any(|(_, waiter)| one.is_site(waiter)))),
+        located: merge(located.iter().filter(|one| waiters.iter().any(|(_, waiter)| one.is_site(waiter)))),
     }
 }
 
 /// One call site of several rows: each of their places identifies it.
-fn merged<'l>(mut rows: impl Iterator<Item = &'l Located>) -> Option<Located> {
+fn merge<'l>(mut rows: impl Iterator<Item = &'l Located>) -> Option<Located> {
     let mut one = rows.next()?.clone();
     for row in rows {
         let new = row.places.iter().filter(|place| !one.places.contains(place)).cloned().collect::<Vec<_>>();
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Otherwise `prove` ended with "named twice": call sites of one name are one candidate.
+    /// Call sites of one name are one candidate. As several, they would make `prove` end with "named twice".
     #[test]
     fn call_first_seen_from_two_callers_is_one_site() {
         let waiter = |place: Option<&str>| Waiter {

@@ -93,7 +93,7 @@ pub fn causes(findings: &Findings) -> Vec<String> {
     sentences(findings, |_| true)
 }
 
-/// The same without the mutexes that threads merely wait for: other kinds have been tried for them.
+/// What costs the time besides the mutexes that threads merely wait for: other kinds have been tried for them.
 fn untried_causes(findings: &Findings) -> Vec<String> {
     sentences(findings, |finding| {
         finding.command.is_none() || !matches!(finding.cause, Cause::Contended | Cause::Convoy)
@@ -244,13 +244,13 @@ mod tests {
         }
     }
 
-    fn said(findings: &Findings, picks: &[Pick]) -> String {
+    fn say(findings: &Findings, picks: &[Pick]) -> String {
         why(findings, picks, &Polling::default(), Judged { best: Some(0.9), ..Judged::default() }).join(" ")
     }
 
     #[test]
     fn program_without_contention_is_explained() {
-        let text = said(&Findings { computed: 0.98, ..findings() }, &[]);
+        let text = say(&Findings { computed: 0.98, ..findings() }, &[]);
         assert!(
             text.contains(
                 "requested 1000 times, and threads waited 10ms for them in total. Less than 200ms in 10.0s on 2 CPUs"
@@ -260,21 +260,21 @@ mod tests {
         assert!(text.contains("It kept 1.96 of the 2 CPUs busy"), "{text}");
         assert!(text.contains("`unspin profile --user`, in front of the same command"), "{text}");
         assert!(!text.contains("idle"), "{text}");
-        assert!(said(&Findings { attempts: 0, ..findings() }, &[]).starts_with("It locks no mutex."));
+        assert!(say(&Findings { attempts: 0, ..findings() }, &[]).starts_with("It locks no mutex."));
     }
 
     #[test]
     fn time_outside_of_locks_is_explained() {
-        let text = said(&Findings { unexplained_s: Some(9.0), computed: 0.05, ..findings() }, &[]);
+        let text = say(&Findings { unexplained_s: Some(9.0), computed: 0.05, ..findings() }, &[]);
         assert!(text.contains("On average 1.90 of the 2 CPUs were idle or used by other programs"), "{text}");
         assert!(text.contains("Threads were off the CPUs for 9.00s without waiting for a lock"), "{text}");
         assert!(text.ends_with(WAITS_BY_CALLER), "{text}");
-        let text = said(&Findings { unexplained_s: None, ..findings() }, &[]);
+        let text = say(&Findings { unexplained_s: None, ..findings() }, &[]);
         assert!(text.ends_with(WAITS_BY_CALLER), "{text}");
-        assert!(!said(&findings(), &[]).contains("off-cpu"), "no thread waited");
-        let text = said(&Findings { by_design_s: 8.0, ..findings() }, &[]);
+        assert!(!say(&findings(), &[]).contains("off-cpu"), "no thread waited");
+        let text = say(&Findings { by_design_s: 8.0, ..findings() }, &[]);
         assert!(text.contains("waited 8.00s for conditions"), "{text}");
-        let text = said(&Findings { rwlocks_s: 4.0, ..findings() }, &[]);
+        let text = say(&Findings { rwlocks_s: 4.0, ..findings() }, &[]);
         assert!(text.contains("4.00s for read-write locks, 0.40 threads at any moment"), "{text}");
     }
 
@@ -288,15 +288,15 @@ mod tests {
             command: command.map(str::to_owned),
         };
         let with = |finding: Finding| Findings { rwlocks_s: 4.0, causes: vec![finding], ..findings() };
-        let text = said(&with(finding(Cause::MostlyWritten, None)), &[]);
+        let text = say(&with(finding(Cause::MostlyWritten, None)), &[]);
         assert!(text.contains("mostly written. Next: use a mutex. unspin replaces no read-write"), "{text}");
-        let text = said(&with(finding(Cause::Contended, Some("unspin prove"))), &[pick()]);
+        let text = say(&with(finding(Cause::Contended, Some("unspin prove"))), &[pick()]);
         assert!(!text.contains("Next:"), "the search has tried what it advises: {text}");
     }
 
     #[test]
     fn mutexes_that_stay_libcs_are_named() {
-        let text = said(&Findings { attempts: 0, kept_mutexes_s: 4.0, ..findings() }, &[]);
+        let text = say(&Findings { attempts: 0, kept_mutexes_s: 4.0, ..findings() }, &[]);
         assert!(text.starts_with("It locks no mutex that unspin replaces."), "{text}");
         assert!(text.contains("4.00s for process-shared or robust mutexes, or mutexes with a"), "{text}");
     }
@@ -307,11 +307,11 @@ mod tests {
             worst: Some(Worst { name: "cache_lock".into(), lost_s: 5.0, utilisation, hold_mean_s }),
             ..findings()
         };
-        let text = said(&worst(0.97, 0.0012), &[pick()]);
+        let text = say(&worst(0.97, 0.0012), &[pick()]);
         assert!(text.contains("cache_lock was held 97 % of the time, 1.2ms at a time"), "{text}");
-        assert!(said(&worst(0.97, 1e-6), &[pick()]).contains("Lock it less often"));
-        assert!(said(&worst(0.3, 0.01), &[pick()]).contains("compared with that, the cost of a hand-over"));
-        assert!(said(&worst(0.3, 1e-6), &[pick()]).contains("no tried kind is better for it"));
+        assert!(say(&worst(0.97, 1e-6), &[pick()]).contains("Lock it less often"));
+        assert!(say(&worst(0.3, 0.01), &[pick()]).contains("compared with that, the cost of a hand-over"));
+        assert!(say(&worst(0.3, 1e-6), &[pick()]).contains("no tried kind is better for it"));
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn locks_that_are_not_seen_are_named_last() {
         let unseen = Some("Not seen are Go's locks.".to_owned());
-        assert!(said(&Findings { unseen, ..findings() }, &[]).ends_with("Not seen are Go's locks."));
+        assert!(say(&Findings { unseen, ..findings() }, &[]).ends_with("Not seen are Go's locks."));
     }
 
     #[test]
@@ -371,7 +371,7 @@ mod tests {
         let unknown =
             why(&findings(), &[], &Polling { wake_up_s: None, ..long }, Judged::default()).join(" ");
         assert!(unknown.contains("the cost of a wake-up was not measured"), "{unknown}");
-        let text = said(&Findings { other_waits_s: 6.0, ..findings() }, &[]);
+        let text = say(&Findings { other_waits_s: 6.0, ..findings() }, &[]);
         assert!(text.contains("Threads waited 6.00s for descriptors"), "{text}");
     }
 }

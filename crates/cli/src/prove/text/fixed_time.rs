@@ -11,7 +11,7 @@ use unspin_stats::{Metric, Verdict};
 
 /// The runs of all candidates differ by this share at most, if nothing else tells that their time is fixed.
 const SAME: f64 = 0.01;
-/// The same if a word of the command names that time.
+/// The runs differ by this share at most, if a word of the command names their time.
 const SAME_AS_STATED: f64 = 0.03;
 /// Shorter runs are as long as each other because they are short.
 const SECONDS_MIN: f64 = 0.5;
@@ -35,7 +35,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         // The search has ended with its metered run, or with its short runs.
         runs.extend(report.locks.metered.iter().map(|metered| metered.elapsed_s));
     }
-    match said(&command, &runs, report.rate_in_output.as_deref()) {
+    match describe(&command, &runs, report.rate_in_output.as_deref()) {
         Some((text, options)) => {
             write!(f, "{}", paragraph(&text, 0))?;
             // In a line of its own, which can be copied.
@@ -71,7 +71,7 @@ fn words(command: &[OsString], service: Option<&Service>) -> Vec<String> {
 }
 
 /// The sentences about runs that took so many seconds each, and the options for the rate that the program prints.
-fn said(command: &[String], runs: &[f64], rate: Option<&str>) -> Option<(String, Option<String>)> {
+fn describe(command: &[String], runs: &[f64], rate: Option<&str>) -> Option<(String, Option<String>)> {
     let (least, most) = (runs.iter().copied().reduce(f64::min)?, runs.iter().copied().reduce(f64::max)?);
     let stated =
         stated_time(command, (least + most) / 2.0).filter(|_| most <= least * (1.0 + SAME_AS_STATED));
@@ -112,17 +112,18 @@ mod tests {
     #[test]
     fn fixed_time_is_told_by_the_command_or_by_equal_runs() {
         let sysbench = command("sysbench mutex --time=10 run");
-        let (text, options) = said(&sysbench, &[10.01, 10.2, 10.03], Some(r"events:\s+\(")).unwrap();
+        let (text, options) = describe(&sysbench, &[10.01, 10.2, 10.03], Some(r"events:\s+\(")).unwrap();
         let begin = "Every run took 10.0s to 10.2s, and the command has the words --time=10.";
         assert!(text.starts_with(begin) && text.ends_with("by these options of prove:"), "{text}");
         assert_eq!(options.as_deref(), Some(r"--metric 'events:\s+\(' --higher-is-better"));
-        let (text, options) = said(&sysbench, &[10.01], None).unwrap();
+        let (text, options) = describe(&sysbench, &[10.01], None).unwrap();
         assert!(text.starts_with("The run took 10.0s, and the command"), "{text}");
         assert!(
             text.contains("--metric 'WORDS' --higher-is-better, with the words") && options.is_none(),
             "{text}"
         );
-        let (text, _) = said(&command("server"), &[2.001, 2.003, 2.002, 2.001, 2.004, 2.0], None).unwrap();
+        let (text, _) =
+            describe(&command("server"), &[2.001, 2.003, 2.002, 2.001, 2.004, 2.0], None).unwrap();
         assert!(text.starts_with("Every run took 2.00s to 2.00s, with every candidate."), "{text}");
     }
 
@@ -142,9 +143,9 @@ mod tests {
     #[test]
     fn other_runs_are_not_said_to_take_a_fixed_time() {
         let sysbench = command("sysbench mutex --time=10 run");
-        assert_eq!(said(&sysbench, &[10.01, 10.9, 10.03], None), None, "runs that differ");
-        assert_eq!(said(&command("bench"), &[2.001, 2.003], None), None, "few runs");
-        assert_eq!(said(&command("bench"), &[0.01; 8], None), None, "short runs");
-        assert_eq!(said(&command("bench"), &[], None), None);
+        assert_eq!(describe(&sysbench, &[10.01, 10.9, 10.03], None), None, "runs that differ");
+        assert_eq!(describe(&command("bench"), &[2.001, 2.003], None), None, "few runs");
+        assert_eq!(describe(&command("bench"), &[0.01; 8], None), None, "short runs");
+        assert_eq!(describe(&command("bench"), &[], None), None);
     }
 }

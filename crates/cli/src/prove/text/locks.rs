@@ -89,7 +89,7 @@ fn brief(columns: &[Column<'_>], ids: &[LockId]) -> String {
         for (column, lock) in columns.iter().zip(locks) {
             let under = if column.libcs.contains(id) { "libc's, under " } else { "" };
             let several = match lock {
-                Some(lock) if counts.len() > 1 => format!(" ({})", counted(lock.locks)),
+                Some(lock) if counts.len() > 1 => format!(" ({})", format_lock_count(lock.locks)),
                 _ => String::new(),
             };
             let label = head(&format!("  {under}{}{several}", column.candidate));
@@ -123,7 +123,7 @@ fn figures(lock: &Lock, cpus: u32) -> String {
 }
 
 /// "1 lock", "49 locks".
-fn counted(locks: u64) -> String {
+fn format_lock_count(locks: u64) -> String {
     if locks == 1 { "1 lock".into() } else { format!("{locks} locks") }
 }
 

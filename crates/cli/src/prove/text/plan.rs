@@ -28,7 +28,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         Some(search) if search.is_given_up() => Ok(()),
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
             write!(f, "{}", paragraph(&headline(report), 0))?;
-            for sentence in why(&search.findings, &search.picks, &search.polling, judged(report)) {
+            for sentence in why(&search.findings, &search.picks, &search.polling, candidate_results(report)) {
                 write!(f, "{}", paragraph(&sentence, 2))?;
             }
             writeln!(f)
@@ -78,7 +78,7 @@ fn factor(factor: f64) -> String {
 }
 
 /// The results of the candidates.
-fn judged(report: &Report) -> Judged {
+fn candidate_results(report: &Report) -> Judged {
     let ratios = comparisons(report).filter_map(|comparison| Some(comparison.ratio?.value));
     let polls = |configuration: &&Configuration| {
         configuration.is_judged() && configuration.judged_plan().is_some_and(|plan| !plan.waits.is_empty())

@@ -3,7 +3,7 @@
 use super::super::format::paragraph;
 use super::super::locks::Metered;
 use super::super::report::Report;
-use super::super::run_queues::{JudgedRunQueue, judged};
+use super::super::run_queues::{JudgedRunQueue, judged_run_queues};
 use std::fmt::{self, Formatter};
 use unspin_launch::shell;
 use unspin_report::MeterReport;
@@ -20,7 +20,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         return Ok(());
     }
     write_tables(f, report)?;
-    if let Some(next) = next(report, &judged(report)) {
+    if let Some(next) = next(report, &judged_run_queues(report)) {
         write!(f, "{}", paragraph(&format!("Next: {next}"), 0))?;
     }
     writeln!(f)
@@ -28,7 +28,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 
 /// Prints a table for each run queue, and the comparison of their costs.
 pub fn write_tables(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    let run_queues = judged(report);
+    let run_queues = judged_run_queues(report);
     if !run_queues.is_empty() {
         writeln!(f, "The locks of the run queues, in one metered run each\n")?;
     }

@@ -175,7 +175,7 @@ fn write_screening(f: &mut Formatter<'_>, report: &Report, screened: &Screened) 
         let judged = report.configurations.iter().any(|c| c.name() == standing.name);
         writeln!(f, "  {:>5}  {}{}", ratio(standing), standing.name, fate(standing, judged, unrun))?;
     }
-    if let Some(bound) = bound_that_was_exceeded(report, screened) {
+    if let Some(bound) = exceeded_bound(report, screened) {
         let text = format!(
             "A ratio above {} is more than these locks and waits cost in the metered run: that is noise, or an effect that \
              the bound does not know.",
@@ -200,7 +200,7 @@ fn in_order(standings: &[ScreeningResult]) -> Vec<&ScreeningResult> {
 }
 
 /// The upper bound on the gain, if a candidate for locks and waits was better than that in the short runs.
-fn bound_that_was_exceeded(report: &Report, screened: &Screened) -> Option<f64> {
+fn exceeded_bound(report: &Report, screened: &Screened) -> Option<f64> {
     let is_about_time = report.session.analysis.metric.quantity == Quantity::WallTime;
     let bound = report.search.as_ref()?.bound().filter(|_| is_about_time)?;
     // Engines are no part of the bound.

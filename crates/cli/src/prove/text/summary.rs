@@ -9,13 +9,13 @@ use unspin_launch::engine::Engine;
 use unspin_launch::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::{
-    Comparison, CutOff, Direction, NoiseFloor, Quantity, Ratio, UNBOUNDED, Verdict, effect, rounds_for_proof,
-    three_digits, unbounded,
+    Comparison, CutOff, Direction, NoiseFloor, Quantity, Ratio, UNBOUNDED, Verdict, effect, format_unbounded,
+    rounds_for_proof, three_digits,
 };
 
 /// Prints the lines. If the control failed, that replaces the second and third.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    write!(f, "{}", paragraph(&format!("Compared: {}", compared(report)), 0))?;
+    write!(f, "{}", paragraph(&format!("Compared: {}", describe_session(report)), 0))?;
     if let Some(failure) = report.control_failure() {
         return write!(f, "{}", paragraph(&format!("Proven: nothing. {failure}"), 0));
     }
@@ -59,7 +59,7 @@ fn warning_of_baseline(control: &str, floor: Option<NoiseFloor>) -> Option<Strin
 const ALPHA: f64 = 0.05;
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
-fn compared(report: &Report) -> String {
+fn describe_session(report: &Report) -> String {
     let session = &report.session;
     let metric = &session.analysis.metric;
     let better = match metric.direction {
@@ -95,7 +95,7 @@ fn compared(report: &Report) -> String {
 fn proven(report: &Report) -> String {
     let control = &report.session.analysis.control;
     let (mut clauses, mut undecided) = (Vec::new(), Vec::new());
-    for comparison in judged(report) {
+    for comparison in judged_comparisons(report) {
         let name = &comparison.name;
         match &comparison.verdict {
             Verdict::ProvenFaster { ratio } | Verdict::ProvenSlower { ratio } => {
@@ -137,7 +137,7 @@ fn proven(report: &Report) -> String {
 fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
     let control = &report.session.analysis.control;
     let metric = &report.session.analysis.metric;
-    let (times, _) = shown(report, ratio);
+    let (times, _) = format_ratio(report, ratio);
     match (metric.quantity, ratio.value > 1.0) {
         (Quantity::WallTime, true) => format!("{name} is faster, {times} times as fast as {control}"),
         (Quantity::WallTime, false) => format!("{name} is slower, {times} times as long as {control}"),
@@ -154,7 +154,7 @@ fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
 }
 
 /// The ratio and its interval as the sentence needs them: times as fast, times as long, or the quotient of the figures.
-fn shown(report: &Report, ratio: Ratio) -> (String, String) {
+fn format_ratio(report: &Report, ratio: Ratio) -> (String, String) {
     let metric = &report.session.analysis.metric;
     let is_inverted = match metric.quantity {
         Quantity::WallTime => ratio.value < 1.0,
@@ -176,7 +176,8 @@ fn certainty(report: &Report) -> String {
     let is_proven = |comparison: &&Comparison| {
         matches!(comparison.verdict, Verdict::ProvenFaster { .. } | Verdict::ProvenSlower { .. })
     };
-    let best = judged(report).filter(is_proven).max_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let best =
+        judged_comparisons(report).filter(is_proven).max_by(|a, b| distance(a).total_cmp(&distance(b)));
     let analysis = &report.session.analysis;
     let floor = analysis.noise_floor.map_or(String::new(), |floor| {
         format!(
@@ -186,7 +187,7 @@ fn certainty(report: &Report) -> String {
         )
     });
     if let Some((comparison, ratio)) = best.and_then(|best| best.ratio.map(|ratio| (best, ratio))) {
-        let (_, interval) = shown(report, ratio);
+        let (_, interval) = format_ratio(report, ratio);
         let p = comparison.difference_p_corrected.map_or(String::new(), |p| format!(", p {}", p_value(p)));
         let confidence = 100.0 * analysis.settings.confidence;
         return format!(
@@ -194,7 +195,7 @@ fn certainty(report: &Report) -> String {
             comparison.name, comparison.rounds
         );
     }
-    let hidden = judged(report).filter_map(|comparison| match comparison.verdict {
+    let hidden = judged_comparisons(report).filter_map(|comparison| match comparison.verdict {
         Verdict::NothingProven { could_hide, .. } => could_hide,
         _ => None,
     });
@@ -202,19 +203,19 @@ fn certainty(report: &Report) -> String {
         Some(factor) if factor < UNBOUNDED => {
             format!("a difference of up to {} may be undetected.", effect(factor))
         }
-        None if judged(report).any(|comparison| comparison.verdict.is_slower()) => {
+        None if judged_comparisons(report).any(|comparison| comparison.verdict.is_slower()) => {
             "the verdict below says by which rule.".into()
         }
-        _ => format!("{}.", unbounded(report.session.rounds)),
+        _ => format!("{}.", format_unbounded(report.session.rounds)),
     }
 }
 
-fn judged(report: &Report) -> impl Iterator<Item = &Comparison> {
+fn judged_comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
     let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
     judged.filter_map(|configuration| report.comparison(configuration))
 }
 
-/// The same with a capital at the beginning.
+/// The sentence with a capital at the beginning.
 fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())

@@ -25,7 +25,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
     for site in &report.waits {
         for run in &site.runs {
-            if let Some(sentence) = unpolled(site, run) {
+            if let Some(sentence) = explain_unpolled(site, run) {
                 write!(f, "{}", paragraph(&sentence, 0))?;
             }
         }
@@ -33,7 +33,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     writeln!(f)
 }
 
-fn unpolled(site: &JudgedSite, run: &SiteRun) -> Option<String> {
+fn explain_unpolled(site: &JudgedSite, run: &SiteRun) -> Option<String> {
     let why = run.unpolled?;
     let reason = why.reason();
     let SiteRun { candidate, waits, .. } = run;
@@ -64,12 +64,18 @@ fn count(waits: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::call_sites::Waits;
+    use super::super::super::call_sites::CallSiteWaits;
     use super::*;
 
     fn run(candidate: &str, waits: u64, unpolled: Option<Unpolled>) -> SiteRun {
-        let waits =
-            Waits { calls: waits, waits, slept: waits, median_s: 50e-6, waited_s: 1.0, polled_s: 1.0 };
+        let waits = CallSiteWaits {
+            calls: waits,
+            waits,
+            slept: waits,
+            median_s: 50e-6,
+            waited_s: 1.0,
+            polled_s: 1.0,
+        };
         SiteRun { candidate: candidate.into(), waits, unpolled }
     }
 
@@ -79,13 +85,13 @@ mod tests {
         let less = run("poll", 78_223, Some(Unpolled::FewerWaits));
         let site =
             JudgedSite { name: "pop+0x4b".into(), runs: vec![run("system", 198_012, None), less.clone()] };
-        let text = unpolled(&site, &less).unwrap();
+        let text = explain_unpolled(&site, &less).unwrap();
         assert!(
             text.starts_with("poll at pop+0x4b waited less often, 78223 times instead of 198012: "),
             "{text}"
         );
         assert!(!text.contains("busy"), "{text}");
         let one = run("poll", 1, Some(Unpolled::FewWaits));
-        assert!(unpolled(&site, &one).unwrap().contains(" slept in 100 % of 1 wait, "));
+        assert!(explain_unpolled(&site, &one).unwrap().contains(" slept in 100 % of 1 wait, "));
     }
 }

@@ -1,6 +1,6 @@
 //! Dialogs in front of the screen: the help, and the question on leaving.
 
-use super::centred;
+use super::centre;
 use super::style::Palette;
 use crate::top::state::{Dialog, ProgramState, State};
 use ratatui::Frame;
@@ -59,7 +59,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
     };
     let width = text.lines().map(|line| line.chars().count()).max().unwrap_or(0) as u16 + 3;
     let height = text.lines().count() as u16 + 2;
-    let area = centred(frame.area(), width, height);
+    let area = centre(frame.area(), width, height);
     frame.render_widget(Clear, area);
     frame.render_widget(
         Paragraph::new(text).block(Block::bordered().title(title).title_style(palette.strong())),

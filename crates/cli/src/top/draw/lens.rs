@@ -27,7 +27,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
     let mut lines = vec![Line::styled(titles, palette.titles())];
     let is_idle = rows.len() == 1;
     for (at, text) in rows.into_iter().enumerate().skip(state.top).take(page.into()) {
-        let style = if at == state.lens_cursor.at { palette.chosen() } else { Default::default() };
+        let style = if at == state.lens_cursor.at { palette.cursor_row() } else { Default::default() };
         // Padded to the width of the window, so that the cursor is a bar.
         lines.push(Line::styled(format!("{text:<0$}", area.width as usize), style));
     }

@@ -58,12 +58,12 @@ impl Palette {
     }
 
     /// The title of the sort column.
-    pub fn sorted(self) -> Style {
-        self.chosen().add_modifier(Modifier::BOLD)
+    pub fn sort_column(self) -> Style {
+        self.cursor_row().add_modifier(Modifier::BOLD)
     }
 
     /// The row under the cursor.
-    pub fn chosen(self) -> Style {
+    pub fn cursor_row(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 }

@@ -20,7 +20,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
     }];
     for (index, item) in state.rows(state.top, page.into()).enumerate() {
         let text = item_line(item, state, area.width);
-        let style = if state.top + index == state.cursor { palette.chosen() } else { Default::default() };
+        let style = if state.top + index == state.cursor { palette.cursor_row() } else { Default::default() };
         // Padded to the width of the window, so that the cursor is a bar.
         lines.push(Line::styled(format!("{text:<0$}", area.width as usize), style));
     }
@@ -49,7 +49,7 @@ pub fn titles<R>(columns: &[&Column<R>], state: &State, palette: Palette) -> Lin
     for column in columns {
         let title = format!("{:>1$}", column.title(state.period), column.width as usize);
         let sorted = column.sort == Some(state.sort.within(state.section));
-        spans.push(Span::styled(title, if sorted { palette.sorted() } else { palette.titles() }));
+        spans.push(Span::styled(title, if sorted { palette.sort_column() } else { palette.titles() }));
         spans.push(Span::styled(" ", palette.titles()));
     }
     spans.push(Span::styled(" NAME", palette.titles()));

@@ -1,6 +1,6 @@
 //! The tabs: which one is open, and what the keys change.
 
-use super::{Action, Dialog, ProgramState, Screen, State, moved};
+use super::{Action, Dialog, ProgramState, Screen, State, position_after};
 use crate::top::lens_rows::{LensLine, LensTable};
 use crate::top::lens_tabs::Content;
 use crate::top::reading::Section;
@@ -9,7 +9,7 @@ use ratatui::crossterm::event::KeyCode;
 /// The cursor in the table of a lens.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LensCursor {
-    /// Its position.
+    /// The cursor's position.
     pub at: usize,
     /// The line that stays under it when the position of the line changes; none at the top.
     line: Option<LensLine>,
@@ -60,7 +60,7 @@ impl State {
             }
             _ => {
                 let Some(table) = table else { return };
-                if let Some(at) = moved(key, self.lens_cursor.at, self.page, table.len()) {
+                if let Some(at) = position_after(key, self.lens_cursor.at, self.page, table.len()) {
                     let line = if at == 0 { None } else { table.line(at).cloned() };
                     self.lens_cursor = LensCursor { at, line };
                 }

@@ -18,7 +18,7 @@ pub fn namespace() -> Command {
 }
 
 /// Whether util-linux's tools are installed. Prints a `SKIPPED` line if not.
-pub fn installed(test: &str) -> bool {
+pub fn is_installed(test: &str) -> bool {
     for tool in ["ipcs", "ipcrm", "ipcmk"] {
         if Command::new(tool).arg("--version").output().is_err() {
             skip(test, &format!("there is no {tool}: install util-linux"));
@@ -29,8 +29,8 @@ pub fn installed(test: &str) -> bool {
 }
 
 /// Whether the tools are installed and [`namespace`] works here. Prints a `SKIPPED` line if not.
-pub fn possible(test: &str) -> bool {
-    if !installed(test) {
+pub fn is_possible(test: &str) -> bool {
+    if !is_installed(test) {
         return false;
     }
     let made = namespace().arg("true").output();

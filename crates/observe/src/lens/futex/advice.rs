@@ -1,7 +1,7 @@
 //! What to do next about a futex.
 
-use super::origin::Origin;
-use super::sums::{Waits, Wakes};
+use super::origin::FutexOrigin;
+use super::sums::{FutexWaits, FutexWakes};
 use crate::lens::next::{Next, Step};
 use crate::lens::subject::Subject;
 
@@ -19,7 +19,13 @@ pub enum Shown {
 }
 
 /// What to do next about a futex.
-pub fn next(waits: &Waits, wakes: &Wakes, origin: Origin, shown: Shown, subject: &Subject) -> Next {
+pub fn next(
+    waits: &FutexWaits,
+    wakes: &FutexWakes,
+    origin: FutexOrigin,
+    shown: Shown,
+    subject: &Subject,
+) -> Next {
     let (text, step) = if waits.waits == 0 && wakes.woken > 0 {
         (
             "the waits of these threads are not counted here: they have not ended, were not observed, were lost, or are in another \
@@ -36,10 +42,10 @@ pub fn next(waits: &Waits, wakes: &Wakes, origin: Origin, shown: Shown, subject:
         )
     } else if waits.unfinished == waits.waits {
         ("no wait ended: an idle thread, or a lock that is not released", Step::None)
-    } else if matches!(origin, Origin::Mutex | Origin::WithinLibc) {
+    } else if matches!(origin, FutexOrigin::Mutex | FutexOrigin::WithinLibc) {
         // A woken thread may find it taken again: each release wakes one thread only.
         of_origin(origin, shown, subject)
-    } else if origin == Origin::Go && waits.timed_out * 2 <= waits.waits {
+    } else if origin == FutexOrigin::Go && waits.timed_out * 2 <= waits.waits {
         // Its scheduler parks idle threads here, and wakes them when there is work: their number is Go's choice.
         of_origin(origin, shown, subject)
     } else if waits.value_changed * 2 > waits.waits {
@@ -47,7 +53,7 @@ pub fn next(waits: &Waits, wakes: &Wakes, origin: Origin, shown: Shown, subject:
             "the lock was released before most threads slept: spin before sleeping, or hold it for less time",
             Step::None,
         )
-    } else if waits.waited_again * 4 > waits.woken && origin == Origin::Libc {
+    } else if waits.waited_again * 4 > waits.woken && origin == FutexOrigin::Libc {
         in_libc(
             subject,
             "many woken threads wait again at once: wake fewer threads. The pthread lens names the condition, and its wakers:",
@@ -75,34 +81,34 @@ fn in_libc(subject: &Subject, if_started: &'static str, otherwise: &'static str)
 }
 
 /// About waits of which only the code that waits is known.
-fn of_origin(origin: Origin, shown: Shown, subject: &Subject) -> (&'static str, Step) {
+fn of_origin(origin: FutexOrigin, shown: Shown, subject: &Subject) -> (&'static str, Step) {
     match origin {
-        Origin::Libc => in_libc(
+        FutexOrigin::Libc => in_libc(
             subject,
             "libc waits: the pthread lens names the lock, its holders and its callers:",
             "libc waits: unspin meter names the lock, its holders and its callers, if it starts the program",
         ),
-        Origin::Mutex => in_libc(
+        FutexOrigin::Mutex => in_libc(
             subject,
             "a mutex of libc: hold it for less time, or lock it less often. The pthread lens names it, its holders and its callers:",
             "a mutex of libc: hold it for less time, or lock it less often. unspin meter names it, its holders and its callers, if \
              it starts the program",
         ),
-        Origin::WithinLibc => (
+        FutexOrigin::WithinLibc => (
             "a lock within libc, of malloc or of a stream of stdio: allocate less often, or print from fewer threads. Samples of \
              the functions that call it:",
             Step::ProfileUser,
         ),
-        Origin::Go => (
+        FutexOrigin::Go => (
             "Go's runtime waits: runtime.SetMutexProfileFraction(1) and go tool pprof name Go's locks; idle threads of its \
              scheduler wait here too",
             Step::None,
         ),
-        Origin::Rust | Origin::ParkingLot => (
+        FutexOrigin::Rust | FutexOrigin::ParkingLot => (
             "a lock or a parked thread of Rust: look at its callers; --waits poll lets it poll before it sleeps",
             Step::None,
         ),
-        Origin::Other => match shown {
+        FutexOrigin::Other => match shown {
             Shown::CallersAndWakers => ("look at its callers and wakers above", Step::None),
             Shown::Callers => ("look at its callers above", Step::None),
             Shown::Wakers => ("look at its wakers above", Step::None),
@@ -123,51 +129,54 @@ mod tests {
 
     #[test]
     fn threads_that_were_woken_did_wait() {
-        let text = |wakes: Wakes| {
-            next(&Waits::default(), &wakes, Origin::Other, Shown::CallersAndWakers, &PROCESS).next
+        let text = |wakes: FutexWakes| {
+            next(&FutexWaits::default(), &wakes, FutexOrigin::Other, Shown::CallersAndWakers, &PROCESS).next
         };
-        assert!(text(Wakes::one(0)).contains("needless"));
-        assert!(text(Wakes::one(2)).starts_with("the waits of these threads are not counted here"));
-        assert!(text(Wakes::unlock(0)).starts_with("no wait is known here"));
+        assert!(text(FutexWakes::one(0)).contains("needless"));
+        assert!(text(FutexWakes::one(2)).starts_with("the waits of these threads are not counted here"));
+        assert!(text(FutexWakes::unlock(0)).starts_with("no wait is known here"));
     }
 
     #[test]
     fn idle_threads_of_go_are_not_the_programs_choice() {
-        let waits = Waits { waits: 10, woken: 10, waited_again: 9, ..Waits::default() };
-        let text = |origin| next(&waits, &Wakes::default(), origin, Shown::Callers, &PROCESS).next;
-        assert!(text(Origin::Go).contains("idle threads of its scheduler"));
-        assert!(text(Origin::Other).contains("wake fewer threads"));
+        let waits = FutexWaits { waits: 10, woken: 10, waited_again: 9, ..FutexWaits::default() };
+        let text = |origin| next(&waits, &FutexWakes::default(), origin, Shown::Callers, &PROCESS).next;
+        assert!(text(FutexOrigin::Go).contains("idle threads of its scheduler"));
+        assert!(text(FutexOrigin::Other).contains("wake fewer threads"));
     }
 
     /// A release of a mutex wakes one thread: no call wakes too many.
     #[test]
     fn woken_threads_that_find_a_mutex_taken_are_not_too_many() {
-        let waits = Waits { waits: 10, woken: 10, waited_again: 9, ..Waits::default() };
+        let waits = FutexWaits { waits: 10, woken: 10, waited_again: 9, ..FutexWaits::default() };
         let next = |origin, subject: &Subject| {
-            next(&waits, &Wakes::one(1), origin, Shown::CallersAndWakers, subject)
+            next(&waits, &FutexWakes::one(1), origin, Shown::CallersAndWakers, subject)
         };
         let started = Subject::Program(vec!["./server".into()]);
-        let mutex = next(Origin::Mutex, &started);
+        let mutex = next(FutexOrigin::Mutex, &started);
         assert!(
             mutex.next.starts_with("a mutex of libc: ") && !mutex.next.contains("fewer threads"),
             "{mutex:?}"
         );
         assert_eq!(mutex.command.as_deref(), Some("unspin meter ./server"));
-        let running = next(Origin::Mutex, &PROCESS);
+        let running = next(FutexOrigin::Mutex, &PROCESS);
         assert!(running.next.contains("unspin meter names it") && running.command.is_none(), "{running:?}");
-        let condition = next(Origin::Libc, &started);
+        let condition = next(FutexOrigin::Libc, &started);
         assert!(
             condition.next.contains("wake fewer threads. The pthread lens names the condition"),
             "{condition:?}"
         );
         assert_eq!(condition.command, mutex.command);
-        assert_eq!(next(Origin::WithinLibc, &PROCESS).command.as_deref(), Some("unspin profile --user -p 7"));
+        assert_eq!(
+            next(FutexOrigin::WithinLibc, &PROCESS).command.as_deref(),
+            Some("unspin profile --user -p 7")
+        );
     }
 
     #[test]
     fn only_what_the_table_shows_is_pointed_at() {
-        let waits = Waits { waits: 4, woken: 4, ..Waits::default() };
-        let next = |shown| next(&waits, &Wakes::default(), Origin::Other, shown, &PROCESS);
+        let waits = FutexWaits { waits: 4, woken: 4, ..FutexWaits::default() };
+        let next = |shown| next(&waits, &FutexWakes::default(), FutexOrigin::Other, shown, &PROCESS);
         assert_eq!(next(Shown::CallersAndWakers).next, "look at its callers and wakers above");
         assert_eq!(next(Shown::Callers).next, "look at its callers above");
         assert_eq!(next(Shown::Wakers).next, "look at its wakers above");

@@ -2,7 +2,7 @@
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
+pub enum FutexAction {
     /// Waits at the address.
     Wait,
     /// Waits for one of several futexes (futex_waitv).
@@ -41,21 +41,21 @@ impl Scope {
 
 /// What an operation of futex(2) does. The numbers are those of
 /// linux/futex.h.
-pub fn action(operation: u32) -> Action {
+pub fn action(operation: u32) -> FutexAction {
     match operation & OPERATION {
         // FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI2
-        0 | 6 | 9 | 11 | 13 => Action::Wait,
+        0 | 6 | 9 | 11 | 13 => FutexAction::Wait,
         // FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP, FUTEX_WAKE_BITSET, FUTEX_CMP_REQUEUE_PI
-        1 | 3 | 4 | 5 | 10 | 12 => Action::Wake,
+        1 | 3 | 4 | 5 | 10 | 12 => FutexAction::Wake,
         // FUTEX_UNLOCK_PI
-        7 => Action::Unlock,
-        _ => Action::Other,
+        7 => FutexAction::Unlock,
+        _ => FutexAction::Other,
     }
 }
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum FutexWaitOutcome {
     /// A waker woke the thread, or the lock of FUTEX_LOCK_PI was acquired.
     Woken,
     /// The word had another value already: the thread did not sleep (EAGAIN).
@@ -68,18 +68,18 @@ pub enum Outcome {
     Failed,
 }
 
-impl Outcome {
+impl FutexWaitOutcome {
     /// By what the call returned.
-    pub fn of(returned: i64) -> Outcome {
+    pub fn of(returned: i64) -> FutexWaitOutcome {
         match -returned {
             // EAGAIN
-            11 => Outcome::ValueChanged,
+            11 => FutexWaitOutcome::ValueChanged,
             // EINTR; and within the kernel ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK
-            4 | 512 | 513 | 514 | 516 => Outcome::Interrupted,
+            4 | 512 | 513 | 514 | 516 => FutexWaitOutcome::Interrupted,
             // ETIMEDOUT
-            110 => Outcome::TimedOut,
-            error if error > 0 => Outcome::Failed,
-            _ => Outcome::Woken,
+            110 => FutexWaitOutcome::TimedOut,
+            error if error > 0 => FutexWaitOutcome::Failed,
+            _ => FutexWaitOutcome::Woken,
         }
     }
 }
@@ -91,15 +91,15 @@ mod tests {
     #[test]
     fn operations_and_results_are_decoded() {
         let wait_bitset_private_realtime = 9 | 128 | 256;
-        assert_eq!(action(wait_bitset_private_realtime), Action::Wait);
+        assert_eq!(action(wait_bitset_private_realtime), FutexAction::Wait);
         assert_eq!(Scope::of(wait_bitset_private_realtime), Scope::Private);
-        assert_eq!((action(1), Scope::of(1)), (Action::Wake, Scope::Shared));
-        assert_eq!(action(7 | 128), Action::Unlock);
-        assert_eq!(action(8), Action::Other, "FUTEX_TRYLOCK_PI does not wait");
-        assert_eq!(Outcome::of(0), Outcome::Woken);
-        assert_eq!(Outcome::of(-11), Outcome::ValueChanged);
-        assert_eq!(Outcome::of(-516), Outcome::Interrupted);
-        assert_eq!(Outcome::of(-110), Outcome::TimedOut);
-        assert_eq!(Outcome::of(-14), Outcome::Failed);
+        assert_eq!((action(1), Scope::of(1)), (FutexAction::Wake, Scope::Shared));
+        assert_eq!(action(7 | 128), FutexAction::Unlock);
+        assert_eq!(action(8), FutexAction::Other, "FUTEX_TRYLOCK_PI does not wait");
+        assert_eq!(FutexWaitOutcome::of(0), FutexWaitOutcome::Woken);
+        assert_eq!(FutexWaitOutcome::of(-11), FutexWaitOutcome::ValueChanged);
+        assert_eq!(FutexWaitOutcome::of(-516), FutexWaitOutcome::Interrupted);
+        assert_eq!(FutexWaitOutcome::of(-110), FutexWaitOutcome::TimedOut);
+        assert_eq!(FutexWaitOutcome::of(-14), FutexWaitOutcome::Failed);
     }
 }

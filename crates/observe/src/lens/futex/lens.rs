@@ -1,12 +1,12 @@
 //! Joins the beginnings and ends of futex calls.
 
-use super::call::{self, Action, Outcome, Scope};
-use super::sums::{Waits, Wakes};
+use super::call::{self, FutexAction, FutexWaitOutcome, Scope};
+use super::sums::{FutexWaits, FutexWakes};
 use crate::lens::spaces::{SharedPlace, SpaceId, Spaces, shared_place};
-use crate::observed::{Sink, failed};
+use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_launch::error::Error;
-use unspin_trace::{CallChain, Event, Payload, Record, RunningThread, Session, StackId, Stacks, Tracefs};
+use unspin_trace::{CallChain, Event, Payload, Record, RunningThread, StackId, Stacks, Tracefs, Tracer};
 
 /// A futex: what threads wait at.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -21,7 +21,7 @@ pub enum Futex {
 
 /// A use of a futex, by the stack that made the call.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct Use {
+pub(super) struct FutexUse {
     pub futex: Futex,
     pub space: SpaceId,
     pub stack: StackId,
@@ -32,12 +32,12 @@ pub(super) struct Use {
 pub struct FutexLens {
     /// What each event is.
     events: Vec<Point>,
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, FutexThread>,
     pub(super) spaces: Spaces,
     /// The shared places that were looked up, by process and address.
     shared: HashMap<(SpaceId, u64), Option<SharedPlace>>,
-    pub(super) waits: HashMap<Use, Waits>,
-    pub(super) wakes: HashMap<Use, Wakes>,
+    pub(super) waits: HashMap<FutexUse, FutexWaits>,
+    pub(super) wakes: HashMap<FutexUse, FutexWakes>,
     /// Ends without a beginning, and beginnings without an end.
     pub(super) unpaired: u64,
 }
@@ -48,7 +48,7 @@ pub enum Point {
     /// futex(2): address and operation.
     Futex,
     /// A call that always does the same: address and flags.
-    Enter(Action),
+    Enter(FutexAction),
     Exit,
     /// restart_syscall(2): the kernel goes on with the call that a signal such as SIGCONT has interrupted.
     Restart,
@@ -58,48 +58,47 @@ pub enum Point {
 
 /// What a thread does.
 #[derive(Clone, Debug, Default)]
-struct Thread {
-    call: Option<Call>,
+struct FutexThread {
+    call: Option<FutexCall>,
     /// The wait that was woken last, and when it was: the thread has made no other futex call since.
-    woken: Option<(Use, u64)>,
+    woken: Option<(FutexUse, u64)>,
 }
 
 /// A call that has not returned.
 #[derive(Clone, Debug)]
-struct Call {
-    what: Use,
-    action: Action,
+struct FutexCall {
+    what: FutexUse,
+    action: FutexAction,
     since: u64,
-    /// Until when its wait was added up: the beginning, or the last time that the sums were drained.
+    /// The time up to which its wait is in the sums: its beginning, or the last time that the sums were taken.
     added_until: u64,
     /// When a signal interrupted it, if restart_syscall(2) may go on with it.
     interrupted: Option<u64>,
 }
 
-impl Call {
-    fn new(what: Use, action: Action, since: u64) -> Call {
-        Call { what, action, since, added_until: since, interrupted: None }
+impl FutexCall {
+    fn new(what: FutexUse, action: FutexAction, since: u64) -> FutexCall {
+        FutexCall { what, action, since, added_until: since, interrupted: None }
     }
 }
 
-/// A thread that waits again within this time has found nothing to do: it costs less than a wake-up, so nothing
-/// worth a wake-up was done.
+/// If a thread waits again within this time, it was woken in vain: it did less than a wake-up costs.
 const AT_ONCE_NS: u64 = 20_000;
 
 /// Each call's tracepoints, with its address and its operation or flags.
 const CALLS: [(&str, &[&str], [Point; 2]); 6] = [
     ("futex", &["uaddr", "op"], [Point::Futex, Point::Exit]),
-    ("futex_wait", &["uaddr", "flags"], [Point::Enter(Action::Wait), Point::Exit]),
-    ("futex_waitv", &["waiters", "flags"], [Point::Enter(Action::WaitForSeveral), Point::Exit]),
-    ("futex_wake", &["uaddr", "flags"], [Point::Enter(Action::Wake), Point::Exit]),
-    ("futex_requeue", &["waiters", "flags"], [Point::Enter(Action::WakeSeveral), Point::Exit]),
+    ("futex_wait", &["uaddr", "flags"], [Point::Enter(FutexAction::Wait), Point::Exit]),
+    ("futex_waitv", &["waiters", "flags"], [Point::Enter(FutexAction::WaitForSeveral), Point::Exit]),
+    ("futex_wake", &["uaddr", "flags"], [Point::Enter(FutexAction::Wake), Point::Exit]),
+    ("futex_requeue", &["waiters", "flags"], [Point::Enter(FutexAction::WakeSeveral), Point::Exit]),
     ("restart_syscall", &[], [Point::Restart, Point::RestartExit]),
 ];
 
 impl FutexLens {
     /// The lens with its events. Kernels before 6.7 have only futex(2), and since 5.16 futex_waitv(2).
     pub fn with_events() -> Result<(FutexLens, Vec<Event>), Error> {
-        let tracefs = Tracefs::find().map_err(failed)?;
+        let tracefs = Tracefs::find().map_err(trace_error)?;
         let (mut points, mut events) = (Vec::new(), Vec::new());
         for (name, fields, pair) in CALLS {
             let enter = tracefs.tracepoint(&format!("syscalls:sys_enter_{name}"), fields);
@@ -110,7 +109,7 @@ impl FutexLens {
                     events.push(Event::tracepoint(enter, CallChain::User));
                     events.push(Event::tracepoint(exit, CallChain::None));
                 }
-                (Err(e), _) | (_, Err(e)) if name == "futex" => return Err(failed(e)),
+                (Err(e), _) | (_, Err(e)) if name == "futex" => return Err(trace_error(e)),
                 _ => {}
             }
         }
@@ -122,16 +121,16 @@ impl FutexLens {
         FutexLens { events, ..FutexLens::default() }
     }
 
-    /// What was added up since the last call, as a lens of its own. The waits that go on are divided at this time.
+    /// Takes the sums since the last call, as a lens of its own. The waits that go on are divided at this time.
     pub fn drain(&mut self, now: u64) -> FutexLens {
         for thread in self.threads.values_mut() {
             if let Some(call) = &mut thread.call
-                && matches!(call.action, Action::Wait | Action::WaitForSeveral)
+                && matches!(call.action, FutexAction::Wait | FutexAction::WaitForSeveral)
             {
                 let until = call.interrupted.unwrap_or(now);
                 let part = until.saturating_sub(call.added_until);
                 call.added_until = until.max(call.added_until);
-                self.waits.entry(call.what.clone()).or_default().merge(&Waits::part(part));
+                self.waits.entry(call.what.clone()).or_default().merge(&FutexWaits::part(part));
             }
         }
         FutexLens {
@@ -152,25 +151,25 @@ impl FutexLens {
         }
     }
 
-    fn enter(&mut self, record: &Record, action: Action, address: u64, scope: Scope, stack: StackId) {
+    fn enter(&mut self, record: &Record, action: FutexAction, address: u64, scope: Scope, stack: StackId) {
         let space = self.spaces.of(record.pid);
         let futex = match action {
-            Action::WaitForSeveral | Action::WakeSeveral => Futex::Several(space, address),
+            FutexAction::WaitForSeveral | FutexAction::WakeSeveral => Futex::Several(space, address),
             _ => self.futex(record.pid, space, address, scope),
         };
-        let what = Use { futex, space, stack };
+        let what = FutexUse { futex, space, stack };
         let thread = self.threads.entry(record.tid).or_default();
         if let Some((before, at)) = thread.woken.take()
-            && action == Action::Wait
+            && action == FutexAction::Wait
             && before.futex == what.futex
             && record.time.saturating_sub(at) <= AT_ONCE_NS
         {
             self.waits.entry(before).or_default().waited_again += 1;
         }
-        match thread.call.replace(Call::new(what, action, record.time)) {
+        match thread.call.replace(FutexCall::new(what, action, record.time)) {
             // The program has handled the signal and goes on: the kernel did not restart the call.
-            Some(call @ Call { interrupted: Some(at), .. }) => {
-                self.add_wait(&call, Some(Outcome::Interrupted), at);
+            Some(call @ FutexCall { interrupted: Some(at), .. }) => {
+                self.add_wait(&call, Some(FutexWaitOutcome::Interrupted), at);
             }
             // Its end was lost.
             Some(_) => self.unpaired += 1,
@@ -178,28 +177,28 @@ impl FutexLens {
         }
     }
 
-    /// Counts a wait that is over at this time, and adds the part of it that was not added.
-    fn add_wait(&mut self, call: &Call, outcome: Option<Outcome>, end: u64) {
-        let whole = Waits::one(outcome, end.saturating_sub(call.since));
-        let one = Waits { wait_ns: end.saturating_sub(call.added_until), ..whole };
+    /// Counts a wait that ends at this time, and adds the part of it that the sums lack.
+    fn add_wait(&mut self, call: &FutexCall, outcome: Option<FutexWaitOutcome>, end: u64) {
+        let whole = FutexWaits::one(outcome, end.saturating_sub(call.since));
+        let one = FutexWaits { wait_ns: end.saturating_sub(call.added_until), ..whole };
         self.waits.entry(call.what.clone()).or_default().merge(&one);
     }
 
-    fn add_wake(&mut self, what: Use, wake: Wakes) {
+    fn add_wake(&mut self, what: FutexUse, wake: FutexWakes) {
         self.wakes.entry(what).or_default().merge(&wake);
     }
 
-    /// The kernel goes on with a call, at the stack of that call. If it is another one, such as nanosleep, the program has
-    /// handled the signal that interrupted the call that is known here.
+    /// The kernel restarts a call with the stack of that call. If it restarts another one, such as nanosleep, the
+    /// program has handled the signal that interrupted the known call.
     fn restart(&mut self, tid: u32, stack: StackId) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         match thread.call.take() {
-            Some(call @ Call { interrupted: Some(at), .. })
+            Some(call @ FutexCall { interrupted: Some(at), .. })
                 if ![stack, StackId::EMPTY].contains(&call.what.stack) =>
             {
-                self.add_wait(&call, Some(Outcome::Interrupted), at);
+                self.add_wait(&call, Some(FutexWaitOutcome::Interrupted), at);
             }
-            call => thread.call = call.map(|call| Call { interrupted: None, ..call }),
+            call => thread.call = call.map(|call| FutexCall { interrupted: None, ..call }),
         }
     }
 
@@ -215,15 +214,17 @@ impl FutexLens {
             return;
         }
         match call.action {
-            Action::Wait | Action::WaitForSeveral => {}
-            Action::Wake | Action::WakeSeveral => return self.add_wake(call.what, Wakes::one(returned)),
-            Action::Unlock => return self.add_wake(call.what, Wakes::unlock(returned)),
-            Action::Other => return,
+            FutexAction::Wait | FutexAction::WaitForSeveral => {}
+            FutexAction::Wake | FutexAction::WakeSeveral => {
+                return self.add_wake(call.what, FutexWakes::one(returned));
+            }
+            FutexAction::Unlock => return self.add_wake(call.what, FutexWakes::unlock(returned)),
+            FutexAction::Other => return,
         }
-        let outcome = Outcome::of(returned);
+        let outcome = FutexWaitOutcome::of(returned);
         self.add_wait(&call, Some(outcome), record.time);
         let thread = self.threads.entry(record.tid).or_default();
-        thread.woken = (outcome == Outcome::Woken).then_some((call.what, record.time));
+        thread.woken = (outcome == FutexWaitOutcome::Woken).then_some((call.what, record.time));
     }
 
     fn futex(&mut self, pid: u32, space: SpaceId, address: u64, scope: Scope) -> Futex {
@@ -238,24 +239,24 @@ impl FutexLens {
     }
 
     /// A wait that had begun before the observation counts from its beginning.
-    fn waits_already(&mut self, thread: &RunningThread, now: u64) {
+    fn note_earlier_wait(&mut self, thread: &RunningThread, now: u64) {
         let Some(call) = thread.call.filter(|call| call.number == FUTEX) else { return };
         let [address, operation, ..] = call.arguments;
-        if call::action(operation as u32) == Action::Wait {
+        if call::action(operation as u32) == FutexAction::Wait {
             let space = self.spaces.of(thread.pid);
             let futex = self.futex(thread.pid, space, address, Scope::of(operation as u32));
-            let what = Use { futex, space, stack: StackId::EMPTY };
-            let call = Call::new(what, Action::Wait, now);
-            self.threads.insert(thread.tid, Thread { call: Some(call), woken: None });
+            let what = FutexUse { futex, space, stack: StackId::EMPTY };
+            let call = FutexCall::new(what, FutexAction::Wait, now);
+            self.threads.insert(thread.tid, FutexThread { call: Some(call), woken: None });
         }
     }
 
     /// The thread has ended within a call.
     fn end_call(&mut self, tid: u32, now: u64) {
         let Some(call) = self.threads.remove(&tid).and_then(|thread| thread.call) else { return };
-        if matches!(call.action, Action::Wait | Action::WaitForSeveral) {
+        if matches!(call.action, FutexAction::Wait | FutexAction::WaitForSeveral) {
             // Of an interrupted wait it is not known whether it would have gone on.
-            let outcome = call.interrupted.map(|_| Outcome::Interrupted);
+            let outcome = call.interrupted.map(|_| FutexWaitOutcome::Interrupted);
             self.add_wait(&call, outcome, call.interrupted.unwrap_or(now));
         }
     }
@@ -298,9 +299,9 @@ impl Sink for FutexLens {
         }
     }
 
-    fn begin(&mut self, session: &Session, now: u64) {
-        for thread in session.running_threads() {
-            self.waits_already(&thread, now);
+    fn begin(&mut self, tracer: &Tracer, now: u64) {
+        for thread in tracer.running_threads() {
+            self.note_earlier_wait(&thread, now);
         }
     }
 
@@ -318,8 +319,8 @@ mod tests {
     /// FUTEX_UNLOCK_PI of a private futex.
     const UNLOCK_PI: u64 = 135;
 
-    fn sum(lens: &FutexLens) -> Waits {
-        let mut all = Waits::default();
+    fn sum(lens: &FutexLens) -> FutexWaits {
+        let mut all = FutexWaits::default();
         lens.waits.values().for_each(|waits| all.merge(waits));
         all
     }
@@ -354,7 +355,7 @@ mod tests {
         calls.call(2, WAKE, 0x10, [2, 3], 0);
         assert_eq!(
             calls.lens.wakes.values().next(),
-            Some(&Wakes { calls: 2, woken: 3, none: 1, unknown: 0 })
+            Some(&FutexWakes { calls: 2, woken: 3, none: 1, unknown: 0 })
         );
     }
 
@@ -366,7 +367,7 @@ mod tests {
         calls.call(2, UNLOCK_PI, 0x10, [2, 3], -1);
         assert_eq!(
             calls.lens.wakes.values().next(),
-            Some(&Wakes { calls: 2, woken: 0, none: 1, unknown: 1 })
+            Some(&FutexWakes { calls: 2, woken: 0, none: 1, unknown: 1 })
         );
     }
 
@@ -407,14 +408,17 @@ mod tests {
         assert_eq!((all.waits, all.interrupted, all.wait_ns, calls.lens.unpaired), (3, 3, 900, 0));
     }
 
-    /// Its addresses are in a list in the program's memory, which the event does not hold.
+    /// The addresses of the futexes are in a list in the program's memory, which the event does not hold.
     #[test]
     fn requeue_counts_the_threads_that_it_moves_at_its_list() {
         let mut calls = Calls::new();
         calls.sample(2, 2, 10, 0x40, 0, StackId::EMPTY);
         calls.sample(3, 2, 11, 5, 0, StackId::EMPTY);
         let (what, wakes) = calls.lens.wakes.iter().next().unwrap();
-        assert_eq!((wakes, calls.lens.unpaired), (&Wakes { calls: 1, woken: 5, ..Wakes::default() }, 0));
+        assert_eq!(
+            (wakes, calls.lens.unpaired),
+            (&FutexWakes { calls: 1, woken: 5, ..FutexWakes::default() }, 0)
+        );
         assert!(matches!(what.futex, Futex::Several(_, 0x40)), "{what:?}");
     }
 

@@ -1,4 +1,4 @@
-//! Waits in futex(2) and its variants, which all libraries and runtimes use that put threads to sleep in user space.
+//! Waits in futex(2) and its variants. All libraries and runtimes that put threads to sleep in user space use them.
 //!
 //! `call` decodes the system calls, `lens` joins their beginnings and ends, `sums` adds them up, `report` has the result as
 //! data, `table` as text.

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The code that waits at a futex, by the stack of the longest waits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum FutexOrigin {
     /// libc: a condition, a join, a lock of another kind than a mutex.
     Libc,
     /// A mutex of libc.
@@ -25,34 +25,34 @@ pub enum Origin {
     Other,
 }
 
-impl Origin {
+impl FutexOrigin {
     /// The code that made a call, by its stack.
-    pub fn of(frames: &[UserFrame]) -> Origin {
+    pub fn of(frames: &[UserFrame]) -> FutexOrigin {
         let own = |frame: &&UserFrame| frame.function != "syscall" && !frame.function.starts_with('[');
-        let Some(first) = frames.iter().find(own) else { return Origin::Other };
+        let Some(first) = frames.iter().find(own) else { return FutexOrigin::Other };
         let begins = |words: &[&str]| words.iter().any(|word| first.function.starts_with(word));
         if begins(&["runtime.", "runtime/", "internal/runtime"]) {
-            Origin::Go
+            FutexOrigin::Go
         } else if begins(&["parking_lot", "<parking_lot"]) {
-            Origin::ParkingLot
+            FutexOrigin::ParkingLot
         } else if begins(&["std::", "<std::", "core::"]) {
-            Origin::Rust
+            FutexOrigin::Rust
         } else if is_libc(first) {
-            Origin::of_libc(frames)
+            FutexOrigin::of_libc(frames)
         } else {
-            Origin::Other
+            FutexOrigin::Other
         }
     }
 
     /// What waits in libc, by the names of its functions: glibc's `__lll_lock_wait`, or `pthread_mutex_lock` of any libc.
-    fn of_libc(frames: &[UserFrame]) -> Origin {
+    fn of_libc(frames: &[UserFrame]) -> FutexOrigin {
         let in_libc = frames.iter().take_while(|frame| is_libc(frame));
         let functions: Vec<&str> = in_libc.map(|frame| frame.function.as_str()).collect();
         let has = |words: &[&str]| {
             functions.iter().any(|function| words.iter().any(|word| function.contains(word)))
         };
         if has(&["lll_lock_wait_private"]) {
-            Origin::WithinLibc
+            FutexOrigin::WithinLibc
         } else if has(&[
             "lll_lock_wait",
             "mutex_lock",
@@ -60,9 +60,9 @@ impl Origin {
             "mutex_clocklock",
             "mutex_cond_lock",
         ]) {
-            Origin::Mutex
+            FutexOrigin::Mutex
         } else {
-            Origin::Libc
+            FutexOrigin::Libc
         }
     }
 }
@@ -83,14 +83,20 @@ mod tests {
             module: module.into(),
         };
         let syscall = frame("syscall", "libc.so.6");
-        assert_eq!(Origin::of(&[syscall.clone(), frame("std::sys::futex", "prog")]), Origin::Rust);
-        assert_eq!(Origin::of(&[frame("pthread_cond_wait", "libc.so.6")]), Origin::Libc);
-        assert_eq!(Origin::of(&[frame("pthread_mutex_lock", "libc.so.6")]), Origin::Mutex);
-        assert_eq!(Origin::of(&[frame("__lll_lock_wait", "libc.so.6"), frame("f", "prog")]), Origin::Mutex);
-        assert_eq!(Origin::of(&[frame("__lll_lock_wait_private", "libc.so.6")]), Origin::WithinLibc);
+        assert_eq!(FutexOrigin::of(&[syscall.clone(), frame("std::sys::futex", "prog")]), FutexOrigin::Rust);
+        assert_eq!(FutexOrigin::of(&[frame("pthread_cond_wait", "libc.so.6")]), FutexOrigin::Libc);
+        assert_eq!(FutexOrigin::of(&[frame("pthread_mutex_lock", "libc.so.6")]), FutexOrigin::Mutex);
+        assert_eq!(
+            FutexOrigin::of(&[frame("__lll_lock_wait", "libc.so.6"), frame("f", "prog")]),
+            FutexOrigin::Mutex
+        );
+        assert_eq!(
+            FutexOrigin::of(&[frame("__lll_lock_wait_private", "libc.so.6")]),
+            FutexOrigin::WithinLibc
+        );
         let other = [frame("sem_wait", "libc.so.6"), frame("mutex_lock", "prog")];
-        assert_eq!(Origin::of(&other), Origin::Libc, "a function of the program");
-        assert_eq!(Origin::of(&[frame("runtime.futex", "prog")]), Origin::Go);
-        assert_eq!(Origin::of(&[syscall]), Origin::Other);
+        assert_eq!(FutexOrigin::of(&other), FutexOrigin::Libc, "a function of the program");
+        assert_eq!(FutexOrigin::of(&[frame("runtime.futex", "prog")]), FutexOrigin::Go);
+        assert_eq!(FutexOrigin::of(&[syscall]), FutexOrigin::Other);
     }
 }

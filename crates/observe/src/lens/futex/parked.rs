@@ -5,7 +5,7 @@
 
 use super::folded::{Folded, name};
 use super::lens::Futex;
-use super::origin::Origin;
+use super::origin::FutexOrigin;
 use crate::lens::callers::UserFrame;
 use crate::lens::spaces::SpaceId;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub fn by_call_site(futexes: BTreeMap<Futex, Folded>) -> BTreeMap<RowOf, Folded>
     for (futex, folded) in futexes {
         let longest = folded.longest().to_vec();
         let space = match futex {
-            Futex::Private(space, _) if Origin::of(&longest) == Origin::ParkingLot => space,
+            Futex::Private(space, _) if FutexOrigin::of(&longest) == FutexOrigin::ParkingLot => space,
             _ => {
                 rows.insert(RowOf::Futex(futex), folded);
                 continue;
@@ -47,7 +47,7 @@ pub fn by_call_site(futexes: BTreeMap<Futex, Folded>) -> BTreeMap<RowOf, Folded>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lens::futex::sums::{Waits, Wakes};
+    use crate::lens::futex::sums::{FutexWaits, FutexWakes};
 
     fn frames(functions: &[&str]) -> Vec<UserFrame> {
         let frame = |function: &&str| UserFrame {
@@ -58,8 +58,8 @@ mod tests {
         functions.iter().map(frame).collect()
     }
 
-    fn waits(wait_ns: u64) -> Waits {
-        Waits { waits: 1, woken: 1, wait_ns, ..Waits::default() }
+    fn waits(wait_ns: u64) -> FutexWaits {
+        FutexWaits { waits: 1, woken: 1, wait_ns, ..FutexWaits::default() }
     }
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
             let folded = futexes.entry(Futex::Private(space, 0x1000 * thread)).or_default();
             folded.waits.insert(park("work"), waits(100));
             folded.waits.insert(park("log"), waits(10));
-            folded.wakes.insert(frames(&["syscall", "release"]), Wakes::one(1));
+            folded.wakes.insert(frames(&["syscall", "release"]), FutexWakes::one(1));
         }
         let other = Futex::Private(space, 0x9000);
         futexes

@@ -3,9 +3,9 @@
 use super::advice;
 use super::folded::{Folded, name};
 use super::lens::{Futex, FutexLens};
-use super::origin::Origin;
+use super::origin::FutexOrigin;
 use super::parked::{self, RowOf};
-use super::sums::{Waits, Wakes};
+use super::sums::{FutexWaits, FutexWakes};
 use crate::lens::callers::{Callers, UserFrame};
 use crate::lens::conditions::Conditions;
 use crate::lens::next::Next;
@@ -26,14 +26,14 @@ pub struct FutexReport {
     pub lost_records: u64,
     /// Records that could not be parsed.
     pub unreadable_records: u64,
-    /// Calls of which the beginning or the end is unknown: a record was lost, or they began before the observation.
+    /// Calls without a known beginning or end: a record was lost, or they began before the observation.
     pub unpaired: u64,
     /// What the pthread lens explains of the waits; none if only one of the lenses ran.
     pub explained: Option<Explained>,
     /// All futexes together.
     pub total: FutexRow,
     /// All wakes together.
-    pub wakes: Wakes,
+    pub wakes: FutexWakes,
     /// Most time waited first.
     pub futexes: Vec<FutexEntry>,
 }
@@ -54,7 +54,7 @@ pub struct FutexRow {
     pub name: String,
     /// How many there were, by how they ended.
     #[serde(flatten)]
-    pub counts: Waits,
+    pub counts: FutexWaits,
     /// Time waited.
     pub waited: f64,
     /// Mean wait.
@@ -66,7 +66,7 @@ pub struct FutexRow {
 /// A futex.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FutexEntry {
-    /// Its waits.
+    /// The futex's waits.
     #[serde(flatten)]
     pub row: FutexRow,
     /// `private`, `shared`, `several` (futex_waitv, whose list is at the address), or `threads` (those that parking_lot
@@ -79,9 +79,9 @@ pub struct FutexEntry {
     /// The address as a hexadecimal number: in the process, or in the shared file. Empty for `threads`.
     pub address: String,
     /// The code that waits.
-    pub origin: Origin,
+    pub origin: FutexOrigin,
     /// The calls that woke threads here.
-    pub wakes: Wakes,
+    pub wakes: FutexWakes,
     /// Most time waited first.
     pub callers: Vec<FutexCaller>,
     /// Most calls first.
@@ -92,7 +92,7 @@ pub struct FutexEntry {
 }
 
 impl FutexEntry {
-    /// Its name, with the process if it has one.
+    /// The futex's name, with the process if it has one.
     pub fn label(&self) -> String {
         match (&self.process, self.pid) {
             (Some(process), Some(pid)) => format!("{} in {process} ({pid})", self.row.name),
@@ -104,7 +104,7 @@ impl FutexEntry {
 /// The waits of one caller.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FutexCaller {
-    /// Its waits; the name is function and offset.
+    /// The caller's waits; the name is function and offset.
     #[serde(flatten)]
     pub row: FutexRow,
     /// The stacks, most time waited first.
@@ -127,9 +127,9 @@ pub struct FutexStack {
 pub struct FutexWaker {
     /// Function and offset of the caller.
     pub name: String,
-    /// Its calls.
+    /// The caller's calls.
     #[serde(flatten)]
-    pub wakes: Wakes,
+    pub wakes: FutexWakes,
     /// Function and offset of each frame of its first stack, innermost first.
     pub frames: Vec<String>,
 }
@@ -139,7 +139,7 @@ impl FutexReport {
     pub fn new(lens: &FutexLens, stacks: &Stacks, symbols: &Symbols, conditions: &Conditions) -> FutexReport {
         let callers = Callers::new(&lens.spaces, symbols);
         let mut folded = BTreeMap::<Futex, Folded>::new();
-        let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
+        let (mut all, mut all_wakes) = (FutexWaits::default(), FutexWakes::default());
         for (one, waits) in &lens.waits {
             let frames = callers.frames(one.space, stacks.get(one.stack).user);
             folded.entry(one.futex.clone()).or_default().waits.entry(frames).or_default().merge(waits);
@@ -210,10 +210,10 @@ fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subjec
         RowOf::Futex(Futex::Shared(place)) => format!("{}+{address}", place.path),
         RowOf::ParkedAt(_, caller) => format!("parking_lot at {caller}"),
     };
-    let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
+    let (mut all, mut all_wakes) = (FutexWaits::default(), FutexWakes::default());
     folded.waits.values().for_each(|waits| all.merge(waits));
     folded.wakes.values().for_each(|wakes| all_wakes.merge(wakes));
-    let (origin, shown) = (Origin::of(folded.longest()), folded.shown());
+    let (origin, shown) = (FutexOrigin::of(folded.longest()), folded.shown());
     FutexEntry {
         row: row(name, &all),
         scope,
@@ -228,15 +228,15 @@ fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subjec
     }
 }
 
-fn waiting(stacks: BTreeMap<Vec<UserFrame>, Waits>) -> Vec<FutexCaller> {
-    let mut callers = BTreeMap::<String, (Waits, Vec<FutexStack>)>::new();
+fn waiting(stacks: BTreeMap<Vec<UserFrame>, FutexWaits>) -> Vec<FutexCaller> {
+    let mut callers = BTreeMap::<String, (FutexWaits, Vec<FutexStack>)>::new();
     for (frames, waits) in stacks {
         let caller = callers.entry(name(&frames)).or_default();
         caller.0.merge(&waits);
         let waited = seconds(waits.wait_ns);
         caller.1.push(FutexStack { frames: places(frames), waits: waits.waits, waited });
     }
-    let caller = |(name, (waits, mut stacks)): (String, (Waits, Vec<FutexStack>))| {
+    let caller = |(name, (waits, mut stacks)): (String, (FutexWaits, Vec<FutexStack>))| {
         stacks.sort_by(|a, b| b.waited.total_cmp(&a.waited));
         FutexCaller { row: row(name, &waits), stacks }
     };
@@ -245,10 +245,10 @@ fn waiting(stacks: BTreeMap<Vec<UserFrame>, Waits>) -> Vec<FutexCaller> {
     callers
 }
 
-fn waking(stacks: BTreeMap<Vec<UserFrame>, Wakes>) -> Vec<FutexWaker> {
-    let mut callers = BTreeMap::<String, (Wakes, Vec<String>)>::new();
+fn waking(stacks: BTreeMap<Vec<UserFrame>, FutexWakes>) -> Vec<FutexWaker> {
+    let mut callers = BTreeMap::<String, (FutexWakes, Vec<String>)>::new();
     for (frames, wakes) in stacks {
-        let caller = callers.entry(name(&frames)).or_insert_with(|| (Wakes::default(), places(frames)));
+        let caller = callers.entry(name(&frames)).or_insert_with(|| (FutexWakes::default(), places(frames)));
         caller.0.merge(&wakes);
     }
     let waker = |(name, (wakes, frames))| FutexWaker { name, wakes, frames };
@@ -265,7 +265,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
-fn row(name: String, waits: &Waits) -> FutexRow {
+fn row(name: String, waits: &FutexWaits) -> FutexRow {
     let waited = seconds(waits.wait_ns);
     FutexRow {
         name,

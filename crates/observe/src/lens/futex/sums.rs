@@ -1,11 +1,11 @@
 //! Sums of waits and of wakes.
 
-use super::call::Outcome;
+use super::call::FutexWaitOutcome;
 use serde::Serialize;
 
 /// Sums of waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Waits {
+pub struct FutexWaits {
     /// All waits.
     pub waits: u64,
     /// Of these, those whose thread was woken.
@@ -33,28 +33,29 @@ pub struct Waits {
     pub max_ns: u64,
 }
 
-impl Waits {
-    /// One wait that has ended, or none of which only the time until now is known.
-    pub fn one(outcome: Option<Outcome>, wait_ns: u64) -> Waits {
-        let mut one = Waits { waits: 1, wait_ns, whole_ns: wait_ns, max_ns: wait_ns, ..Waits::default() };
+impl FutexWaits {
+    /// The sums of one wait, which took `wait_ns`. Without an outcome the wait has not ended.
+    pub fn one(outcome: Option<FutexWaitOutcome>, wait_ns: u64) -> FutexWaits {
+        let mut one =
+            FutexWaits { waits: 1, wait_ns, whole_ns: wait_ns, max_ns: wait_ns, ..FutexWaits::default() };
         match outcome {
-            Some(Outcome::Woken) => one.woken = 1,
-            Some(Outcome::ValueChanged) => one.value_changed = 1,
-            Some(Outcome::Interrupted) => one.interrupted = 1,
-            Some(Outcome::TimedOut) => one.timed_out = 1,
-            Some(Outcome::Failed) => one.failed = 1,
+            Some(FutexWaitOutcome::Woken) => one.woken = 1,
+            Some(FutexWaitOutcome::ValueChanged) => one.value_changed = 1,
+            Some(FutexWaitOutcome::Interrupted) => one.interrupted = 1,
+            Some(FutexWaitOutcome::TimedOut) => one.timed_out = 1,
+            Some(FutexWaitOutcome::Failed) => one.failed = 1,
             None => one.unfinished = 1,
         }
         one
     }
 
     /// A part of a wait that goes on: the wait is counted when it ends.
-    pub fn part(wait_ns: u64) -> Waits {
-        Waits { wait_ns, ..Waits::default() }
+    pub fn part(wait_ns: u64) -> FutexWaits {
+        FutexWaits { wait_ns, ..FutexWaits::default() }
     }
 
     /// Adds other waits.
-    pub fn merge(&mut self, other: &Waits) {
+    pub fn merge(&mut self, other: &FutexWaits) {
         self.waits += other.waits;
         self.woken += other.woken;
         self.value_changed += other.value_changed;
@@ -71,7 +72,7 @@ impl Waits {
 
 /// Sums of calls that wake threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Wakes {
+pub struct FutexWakes {
     /// All calls.
     pub calls: u64,
     /// Threads that they woke, or moved to another futex.
@@ -82,23 +83,23 @@ pub struct Wakes {
     pub unknown: u64,
 }
 
-impl Wakes {
+impl FutexWakes {
     /// One call that returned the number of threads, or an error.
-    pub fn one(returned: i64) -> Wakes {
+    pub fn one(returned: i64) -> FutexWakes {
         let woken = returned.max(0) as u64;
-        Wakes { calls: 1, woken, none: u64::from(woken == 0), unknown: 0 }
+        FutexWakes { calls: 1, woken, none: u64::from(woken == 0), unknown: 0 }
     }
 
     /// One FUTEX_UNLOCK_PI, which returns 0, or an error.
-    pub fn unlock(returned: i64) -> Wakes {
+    pub fn unlock(returned: i64) -> FutexWakes {
         match returned {
-            0 => Wakes { calls: 1, unknown: 1, ..Wakes::default() },
-            _ => Wakes { calls: 1, none: 1, ..Wakes::default() },
+            0 => FutexWakes { calls: 1, unknown: 1, ..FutexWakes::default() },
+            _ => FutexWakes { calls: 1, none: 1, ..FutexWakes::default() },
         }
     }
 
     /// Adds other calls.
-    pub fn merge(&mut self, other: &Wakes) {
+    pub fn merge(&mut self, other: &FutexWakes) {
         self.calls += other.calls;
         self.woken += other.woken;
         self.none += other.none;

@@ -1,9 +1,9 @@
 //! The table of futex waits.
 
 use super::report::{FutexEntry, FutexReport, FutexRow};
-use super::sums::Wakes;
+use super::sums::FutexWakes;
 use crate::lens::next::Said;
-use crate::lens::text::{counted, cut, losses, of_whom};
+use crate::lens::text::{cut, format_count, losses, of_whom};
 use std::fmt::Write;
 use unspin_report::figures::{count, percent, spoken_percent, time};
 use unspin_report::{Layout, add_note};
@@ -72,11 +72,11 @@ impl FutexReport {
         if self.unpaired > 0 {
             notes.push(format!(
                 "{} not in the table: the beginning or the end was lost, or came before the observation.",
-                counted(self.unpaired, "call is", "calls are")
+                format_count(self.unpaired, "call is", "calls are")
             ));
         }
         if self.total.counts.unfinished > 0 {
-            let waits = counted(self.total.counts.unfinished, "wait", "waits");
+            let waits = format_count(self.total.counts.unfinished, "wait", "waits");
             notes.push(format!(
                 "{waits} had not ended: they count until the end of the observation or of the thread."
             ));
@@ -99,11 +99,11 @@ fn futex_lines(text: &mut String, futex: &FutexEntry, layout: &Layout) {
     }
 }
 
-impl Wakes {
+impl FutexWakes {
     /// What they did.
     pub fn text(&self) -> String {
-        let calls = counted(self.calls, "wake", "wakes");
-        let threads = counted(self.woken, "thread", "threads");
+        let calls = format_count(self.calls, "wake", "wakes");
+        let threads = format_count(self.woken, "thread", "threads");
         let unknown = match self.unknown {
             0 => String::new(),
             count => format!(", {count} (FUTEX_UNLOCK_PI) do not say whether they woke one"),
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn unlocks_of_priority_locks_are_not_called_needless() {
         let mut report = example();
-        report.futexes[0].wakers[0].wakes = Wakes { calls: 3, unknown: 3, ..Wakes::default() };
+        report.futexes[0].wakers[0].wakes = FutexWakes { calls: 3, unknown: 3, ..FutexWakes::default() };
         let text = report.text(&Layout { width: 200, ..Layout::default() });
         let line =
             "3 wakes: woke 0 threads, 0 woke none, 3 (FUTEX_UNLOCK_PI) do not say whether they woke one by ";

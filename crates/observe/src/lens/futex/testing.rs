@@ -1,6 +1,6 @@
 //! Calls for tests, and a report of some.
 
-use super::call::Action;
+use super::call::FutexAction;
 use super::lens::{FutexLens, Point};
 use super::report::FutexReport;
 use crate::lens::conditions::Conditions;
@@ -19,7 +19,7 @@ impl Calls {
     pub fn new() -> Calls {
         let pairs = [
             [Point::Futex, Point::Exit],
-            [Point::Enter(Action::WakeSeveral), Point::Exit],
+            [Point::Enter(FutexAction::WakeSeveral), Point::Exit],
             [Point::Restart, Point::RestartExit],
         ];
         let events = pairs.concat();

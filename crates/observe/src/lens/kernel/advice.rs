@@ -3,8 +3,8 @@
 use crate::lens::next::{Next, Step};
 use crate::lens::subject::Subject;
 
-/// What to do about locks of these names, and the next step. A name is a sort of lock (`naming`), a variable, or for a lock that
-/// is named by its caller the function; with `*` its beginning. The first that fits counts.
+/// What to do about locks of these names, and the next step. A name is a sort of lock (`naming`), a variable, or the
+/// function of a lock that is named after its caller. A name with `*` is a prefix. The first match counts.
 const ADVICE: [(&[&str], &str, Step); 17] = [
     (
         &["run-queue lock"],
@@ -156,7 +156,7 @@ const UNKNOWN: &str = "the functions above want the lock, and the functions that
 
 /// What to do next about a lock of this name.
 pub fn next(name: &str, subject: &Subject) -> Next {
-    // A name by its caller is the kind, and the function.
+    // The name of a lock that is named after its caller has the kind and the function.
     let name = name.split_once(" in ").map_or(name, |(_, function)| function);
     let fits = |pattern: &&str| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.ends_with(end),

@@ -1,4 +1,4 @@
-//! From the beginnings and ends of waits to waits.
+//! Pairs the beginnings and ends of waits.
 //!
 //! `lock:contention_begin` says that a thread begins to wait for a lock, `lock:contention_end` that it has the lock or has
 //! given up. Between them waits can nest: a thread that spins for a lock is interrupted, and the interrupt spins for
@@ -13,7 +13,7 @@ use unspin_trace::StackId;
 
 /// A thread. Some records have no number of their own for it; such threads are told apart by CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Waiter {
+pub enum WaiterId {
     /// By its number.
     Thread(u32),
     /// The idle thread of a CPU: all those have the number 0.
@@ -25,20 +25,20 @@ pub enum Waiter {
 /// The number of a thread that has given up its own (`perf_event_pid_type` in kernel/events/core.c).
 const NO_NUMBER: u32 = u32::MAX;
 
-impl Waiter {
+impl WaiterId {
     /// Of a record.
-    pub fn new(tid: u32, cpu: u32) -> Waiter {
+    pub fn new(tid: u32, cpu: u32) -> WaiterId {
         match tid {
-            0 => Waiter::Idle(cpu),
-            NO_NUMBER => Waiter::Exiting(cpu),
-            _ => Waiter::Thread(tid),
+            0 => WaiterId::Idle(cpu),
+            NO_NUMBER => WaiterId::Exiting(cpu),
+            _ => WaiterId::Thread(tid),
         }
     }
 }
 
 /// A wait that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wait {
+pub struct LockWait {
     /// The lock's address.
     pub lock: u64,
     /// The flags of its beginning.
@@ -54,12 +54,12 @@ pub struct Wait {
     /// Of the nanoseconds slept, those that earlier parts of the wait had.
     pub added_sleep_ns: u64,
     /// Whether it got the lock.
-    pub outcome: Outcome,
+    pub outcome: LockWaitOutcome,
 }
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum LockWaitOutcome {
     /// The thread has the lock.
     Acquired,
     /// It gave up: a signal, a timeout, a deadlock that was avoided.
@@ -80,14 +80,14 @@ pub struct Unpaired {
 /// Pairs beginnings and ends.
 #[derive(Debug, Default)]
 pub struct Contention {
-    waiting: HashMap<Waiter, Vec<Pending>>,
+    waiting: HashMap<WaiterId, Vec<Pending>>,
     unpaired: Unpaired,
 }
 
 /// A wait that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    wait: Wait,
+    wait: LockWait,
     /// The flags since the last beginning.
     phase: LockFlags,
     since: u64,
@@ -99,7 +99,7 @@ const DEPTH_MAX: usize = 8;
 
 impl Contention {
     /// A thread begins to wait, or goes on to wait in another way.
-    pub fn begin(&mut self, waiter: Waiter, lock: u64, flags: LockFlags, stack: StackId, now: u64) {
+    pub fn begin(&mut self, waiter: WaiterId, lock: u64, flags: LockFlags, stack: StackId, now: u64) {
         let pending = self.waiting.entry(waiter).or_default();
         if let Some(same) = pending.iter().rposition(|pending| pending.wait.lock == lock) {
             self.unpaired.beginnings += (pending.len() - same - 1) as u64;
@@ -123,12 +123,18 @@ impl Contention {
             pending.remove(0);
             self.unpaired.beginnings += 1;
         }
-        let wait = Wait::new(lock, flags, stack);
+        let wait = LockWait::new(lock, flags, stack);
         pending.push(Pending { wait, phase: flags, since: now });
     }
 
     /// A wait has ended.
-    pub fn end(&mut self, waiter: Waiter, lock: u64, outcome: Outcome, now: u64) -> Option<Wait> {
+    pub fn end(
+        &mut self,
+        waiter: WaiterId,
+        lock: u64,
+        outcome: LockWaitOutcome,
+        now: u64,
+    ) -> Option<LockWait> {
         let found = self.waiting.get_mut(&waiter).and_then(|pending| {
             let at = pending.iter().rposition(|pending| pending.wait.lock == lock)?;
             self.unpaired.beginnings += (pending.len() - at - 1) as u64;
@@ -140,11 +146,11 @@ impl Contention {
             return None;
         };
         pending.add(now);
-        Some(Wait { outcome, ..pending.wait })
+        Some(LockWait { outcome, ..pending.wait })
     }
 
     /// Divides the waits that go on at this time: returns them as they are now. Later they have the part until now as added.
-    pub fn cut(&mut self, now: u64) -> Vec<Wait> {
+    pub fn cut(&mut self, now: u64) -> Vec<LockWait> {
         let cut = |pending: &mut Pending| {
             pending.add(now);
             let wait = pending.wait;
@@ -156,8 +162,8 @@ impl Contention {
     }
 
     /// A thread has ended: it waits for nothing.
-    pub fn thread_ended(&mut self, tid: u32) {
-        if let Some(pending) = self.waiting.remove(&Waiter::Thread(tid)) {
+    pub fn note_thread_end(&mut self, tid: u32) {
+        if let Some(pending) = self.waiting.remove(&WaiterId::Thread(tid)) {
             self.unpaired.beginnings += pending.len() as u64;
         }
     }
@@ -170,8 +176,9 @@ impl Contention {
 }
 
 impl Pending {
-    /// Whether a beginning with these flags and this stack is of the same wait: a mutex's waiter that goes from spinning to
-    /// sleeping, or back. The first beginning is reported by another instruction than those, so the same stack is a new wait.
+    /// Whether a beginning with these flags and this stack continues this wait. The waiter for a mutex goes from
+    /// spinning to sleeping, or back, and each change is a beginning. The kernel reports the first beginning from
+    /// another instruction than the changes, so a beginning with the same stack is a new wait.
     fn continues_with(&self, flags: LockFlags, stack: StackId) -> bool {
         let other_stack = stack == StackId::EMPTY || stack != self.wait.stack;
         flags.is_mutex() && self.phase.is_mutex() && flags.spins() != self.phase.spins() && other_stack
@@ -188,10 +195,10 @@ impl Pending {
     }
 }
 
-impl Wait {
-    fn new(lock: u64, flags: LockFlags, stack: StackId) -> Wait {
-        let outcome = Outcome::Acquired;
-        Wait { lock, flags, stack, spin_ns: 0, sleep_ns: 0, added_spin_ns: 0, added_sleep_ns: 0, outcome }
+impl LockWait {
+    fn new(lock: u64, flags: LockFlags, stack: StackId) -> LockWait {
+        let outcome = LockWaitOutcome::Acquired;
+        LockWait { lock, flags, stack, spin_ns: 0, sleep_ns: 0, added_spin_ns: 0, added_sleep_ns: 0, outcome }
     }
 }
 
@@ -201,14 +208,14 @@ mod tests {
     use super::*;
     use unspin_trace::Stacks;
 
-    const THREAD: Waiter = Waiter::Thread(7);
+    const THREAD: WaiterId = WaiterId::Thread(7);
 
-    fn begin(contention: &mut Contention, waiter: Waiter, lock: u64, flags: u32, now: u64) {
+    fn begin(contention: &mut Contention, waiter: WaiterId, lock: u64, flags: u32, now: u64) {
         contention.begin(waiter, lock, LockFlags(flags), StackId::EMPTY, now);
     }
 
-    fn end(contention: &mut Contention, waiter: Waiter, lock: u64, now: u64) -> Option<(u64, u64)> {
-        let wait = contention.end(waiter, lock, Outcome::Acquired, now)?;
+    fn end(contention: &mut Contention, waiter: WaiterId, lock: u64, now: u64) -> Option<(u64, u64)> {
+        let wait = contention.end(waiter, lock, LockWaitOutcome::Acquired, now)?;
         Some((wait.spin_ns, wait.sleep_ns))
     }
 
@@ -235,16 +242,16 @@ mod tests {
     #[test]
     fn idle_threads_of_two_cpus_are_two_waiters() {
         let mut contention = Contention::default();
-        begin(&mut contention, Waiter::new(0, 0), 0x10, SPIN, 100);
-        begin(&mut contention, Waiter::new(0, 1), 0x10, SPIN, 110);
-        assert_eq!(end(&mut contention, Waiter::new(0, 0), 0x10, 120), Some((20, 0)));
-        assert_eq!(end(&mut contention, Waiter::new(0, 1), 0x10, 120), Some((10, 0)));
+        begin(&mut contention, WaiterId::new(0, 0), 0x10, SPIN, 100);
+        begin(&mut contention, WaiterId::new(0, 1), 0x10, SPIN, 110);
+        assert_eq!(end(&mut contention, WaiterId::new(0, 0), 0x10, 120), Some((20, 0)));
+        assert_eq!(end(&mut contention, WaiterId::new(0, 1), 0x10, 120), Some((10, 0)));
     }
 
     #[test]
     fn exiting_threads_of_two_cpus_are_two_waiters() {
         let mut contention = Contention::default();
-        let [first, second] = [0, 1].map(|cpu| Waiter::new(u32::MAX, cpu));
+        let [first, second] = [0, 1].map(|cpu| WaiterId::new(u32::MAX, cpu));
         begin(&mut contention, first, 0x10, SPIN, 100);
         begin(&mut contention, second, 0x10, SPIN, 110);
         assert_eq!(end(&mut contention, first, 0x10, 120), Some((20, 0)));
@@ -289,7 +296,7 @@ mod tests {
         begin(&mut contention, THREAD, 0x20, 0, 300);
         assert_eq!(contention.unpaired().beginnings, 1);
         assert_eq!(contention.unpaired().unfinished, 1);
-        contention.thread_ended(7);
+        contention.note_thread_end(7);
         assert_eq!(contention.unpaired(), Unpaired { ends: 1, beginnings: 2, unfinished: 0 });
         for lock in 1..=DEPTH_MAX as u64 + 3 {
             begin(&mut contention, THREAD, lock, SPIN, 400);

@@ -23,7 +23,7 @@ impl LockFlags {
         self.0 & SPIN != 0
     }
 
-    /// Whether the lock is a mutex, which is waited for in both ways.
+    /// Whether the lock is a mutex. Threads both spin and sleep for it.
     pub fn is_mutex(self) -> bool {
         self.0 & MUTEX != 0
     }

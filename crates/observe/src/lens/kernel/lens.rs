@@ -1,9 +1,9 @@
 //! Joins the events of the kernel's locks.
 
-use super::contention::{Contention, Outcome, Unpaired, Wait, Waiter};
+use super::contention::{Contention, LockWait, LockWaitOutcome, Unpaired, WaiterId};
 use super::flags::LockFlags;
 use super::sums::Sums;
-use crate::observed::{Sink, failed};
+use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_launch::error::Error;
 use unspin_trace::{CallChain, Event, Payload, Record, StackId, Stacks, Tracefs};
@@ -16,12 +16,12 @@ const END: usize = 1;
 #[derive(Debug, Default)]
 pub struct KernelLens {
     pub(super) contention: Contention,
-    pub(super) sums: HashMap<Use, Sums>,
+    pub(super) sums: HashMap<LockUse, Sums>,
 }
 
 /// A use of a lock: by its address, its kind, and the stack that waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct Use {
+pub(super) struct LockUse {
     pub lock: u64,
     pub flags: LockFlags,
     pub stack: StackId,
@@ -31,16 +31,17 @@ impl KernelLens {
     /// The tracepoints that it needs, in the order that [`note`](Sink::note) expects. The program's part of the stacks is
     /// left out: a kernel lock is known by the kernel's, and recording the stack takes a part of the wait.
     pub fn events() -> Result<Vec<Event>, Error> {
-        let tracefs = Tracefs::find().map_err(failed)?;
-        let begin = tracefs.tracepoint("lock:contention_begin", &["lock_addr", "flags"]).map_err(failed)?;
-        let end = tracefs.tracepoint("lock:contention_end", &["lock_addr", "ret"]).map_err(failed)?;
+        let tracefs = Tracefs::find().map_err(trace_error)?;
+        let begin =
+            tracefs.tracepoint("lock:contention_begin", &["lock_addr", "flags"]).map_err(trace_error)?;
+        let end = tracefs.tracepoint("lock:contention_end", &["lock_addr", "ret"]).map_err(trace_error)?;
         Ok(vec![
             Event::tracepoint(begin, CallChain::KernelInnermost),
             Event::tracepoint(end, CallChain::None),
         ])
     }
 
-    /// What was added up since the last call, as a lens of its own. The waits that go on are divided at this time.
+    /// Takes the sums since the last call, as a lens of its own. The waits that go on are divided at this time.
     pub fn drain(&mut self, now: u64) -> KernelLens {
         for wait in self.contention.cut(now) {
             self.add(&wait, &Sums::part(&wait));
@@ -55,8 +56,8 @@ impl KernelLens {
         }
     }
 
-    fn add(&mut self, &Wait { lock, flags, stack, .. }: &Wait, sums: &Sums) {
-        self.sums.entry(Use { lock, flags, stack }).or_default().merge(sums);
+    fn add(&mut self, &LockWait { lock, flags, stack, .. }: &LockWait, sums: &Sums) {
+        self.sums.entry(LockUse { lock, flags, stack }).or_default().merge(sums);
     }
 
     /// What could not be paired.
@@ -69,17 +70,17 @@ impl Sink for KernelLens {
     fn note(&mut self, record: &Record, _: &Stacks) {
         let sample = match &record.payload {
             Payload::Sample(sample) => sample,
-            Payload::Exit => return self.contention.thread_ended(record.tid),
+            Payload::Exit => return self.contention.note_thread_end(record.tid),
             _ => return,
         };
-        let waiter = Waiter::new(record.tid, sample.cpu);
+        let waiter = WaiterId::new(record.tid, sample.cpu);
         let [lock, second, ..] = sample.values;
         match sample.event {
             BEGIN => {
                 self.contention.begin(waiter, lock, LockFlags(second as u32), sample.stack, record.time);
             }
             END => {
-                let outcome = if second == 0 { Outcome::Acquired } else { Outcome::GaveUp };
+                let outcome = if second == 0 { LockWaitOutcome::Acquired } else { LockWaitOutcome::GaveUp };
                 if let Some(wait) = self.contention.end(waiter, lock, outcome, record.time) {
                     self.add(&wait, &Sums::of(&wait));
                 }

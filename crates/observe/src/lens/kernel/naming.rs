@@ -188,9 +188,9 @@ pub fn callers(frames: &[KernelFrame]) -> &[KernelFrame] {
     &frames[first.unwrap_or(frames.len().saturating_sub(1))..]
 }
 
-/// What a lock of this kind is, if one of these functions wanted it. The lesser of two is the more certain.
-pub fn class(lock_kind: &str, frames: &[KernelFrame]) -> Option<Class> {
-    // The functions that take it for the caller may say it, too.
+/// The sort of a lock of this kind for which one of these functions waits. The lesser of two sorts is more certain.
+pub fn class(lock_kind: &str, frames: &[KernelFrame]) -> Option<LockClass> {
+    // Functions that take the lock on behalf of the caller may tell the sort, too.
     let last = frames.len().min(frames.len() - callers(frames).len() + 1);
     let is_one = |pattern: &str, function: &str| match pattern.strip_suffix('*') {
         Some(start) => function.starts_with(start),
@@ -203,14 +203,14 @@ pub fn class(lock_kind: &str, frames: &[KernelFrame]) -> Option<Class> {
         None => frames[..last].iter().any(|frame| is_one(pattern, &frame.function)),
     };
     let fits = |(kind, _, patterns): &(&str, &str, &[&str])| *kind == lock_kind && patterns.iter().any(is_in);
-    TAKEN_IN.iter().position(fits).map(Class)
+    TAKEN_IN.iter().position(fits).map(LockClass)
 }
 
 /// A sort of lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Class(usize);
+pub struct LockClass(usize);
 
-impl Class {
+impl LockClass {
     /// What the lock is.
     pub fn name(self) -> &'static str {
         TAKEN_IN[self.0].1
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn classes_need_kind_and_function() {
-        let name = |kind: &str, frames: &[KernelFrame]| class(kind, frames).map(Class::name);
+        let name = |kind: &str, frames: &[KernelFrame]| class(kind, frames).map(LockClass::name);
         let frames = stack(&["_raw_spin_lock", "__schedule", "schedule"]);
         assert_eq!(name("spinlock", &frames), Some("run-queue lock"));
         assert_eq!(name("mutex", &frames), None);
@@ -271,7 +271,7 @@ mod tests {
     fn function_that_takes_two_sorts_of_lock_does_not_name_one_wrongly() {
         let name = |takes: &str, function: &str| {
             let frames = stack(&["rwsem_down_write_slowpath", takes, function, "copy_process"]);
-            class("rwsem", &frames).map(Class::name)
+            class("rwsem", &frames).map(LockClass::name)
         };
         assert_eq!(name("down_write_killable", "dup_mmap"), Some("mmap_lock"));
         assert_eq!(name("down_write", "dup_mmap"), Some("i_mmap lock"));

@@ -3,7 +3,7 @@
 use super::advice;
 use super::contention::Unpaired;
 use super::lens::KernelLens;
-use super::naming::{self, Class, KernelFrame};
+use super::naming::{self, KernelFrame, LockClass};
 use super::sums::Sums;
 use crate::lens::conditions::Conditions;
 use crate::lens::next::{Next, is_worth_it};
@@ -66,13 +66,13 @@ pub struct KernelRow {
 /// A lock, or all dynamic locks of one name.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KernelLock {
-    /// Its waits.
+    /// The lock's waits.
     #[serde(flatten)]
     pub row: KernelRow,
     /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `rt-mutex`, `pcpu-sem`, `semaphore`.
     pub kind: &'static str,
     /// Where the name comes from.
-    pub origin: Origin,
+    pub origin: LockOrigin,
     /// Number of locks (addresses) of this name.
     pub locks: usize,
     /// The address, if it is one lock; as a hexadecimal number.
@@ -87,12 +87,12 @@ pub struct KernelLock {
 /// Where the name of a lock comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum LockOrigin {
     /// The variable of the kernel in which it lies.
     Symbol,
     /// A function that waits for locks of one sort only.
     Function,
-    /// Its kind, and the function that waited the longest.
+    /// The lock's kind, and the function that waited the longest.
     Caller,
 }
 
@@ -101,7 +101,7 @@ pub enum Origin {
 pub struct KernelUse {
     /// The kind.
     pub kind: &'static str,
-    /// Its waits.
+    /// The lock's waits.
     #[serde(flatten)]
     pub row: KernelRow,
     /// By caller, most time lost first.
@@ -111,7 +111,7 @@ pub struct KernelUse {
 /// The waits of one caller.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KernelCaller {
-    /// Its waits; the name is function and offset.
+    /// The caller's waits; the name is function and offset.
     #[serde(flatten)]
     pub row: KernelRow,
     /// The stacks from the caller outwards, most time lost first.
@@ -133,12 +133,12 @@ pub struct KernelStack {
 #[derive(Default)]
 struct AtAddress {
     kind: &'static str,
-    class: Option<Class>,
+    class: Option<LockClass>,
     uses: BTreeMap<&'static str, BTreeMap<Vec<KernelFrame>, Sums>>,
 }
 
 /// Identifies a row: kind, name, and where the name comes from.
-type Identity = (&'static str, String, Origin);
+type Identity = (&'static str, String, LockOrigin);
 
 /// The waits of a row.
 #[derive(Default)]
@@ -229,12 +229,12 @@ fn by_address(
 }
 
 impl AtAddress {
-    fn name(&self, address: u64, symbols: &KernelSymbols) -> (String, Origin) {
+    fn name(&self, address: u64, symbols: &KernelSymbols) -> (String, LockOrigin) {
         if let Some(variable) = naming::variable(symbols, address) {
-            return (variable, Origin::Symbol);
+            return (variable, LockOrigin::Symbol);
         }
         if let Some(class) = self.class {
-            return (class.name().to_owned(), Origin::Function);
+            return (class.name().to_owned(), LockOrigin::Function);
         }
         let callers = self.uses.values().flatten();
         let longest = callers.max_by_key(|(_, sums)| sums.wait_ns()).and_then(|(frames, _)| frames.first());
@@ -242,7 +242,7 @@ impl AtAddress {
             Some(frame) if !frame.function.is_empty() => format!("{} in {}", self.kind, frame.function),
             _ => self.kind.to_owned(),
         };
-        (name, Origin::Caller)
+        (name, LockOrigin::Caller)
     }
 }
 
@@ -274,7 +274,7 @@ impl Scale {
         let mut all = Sums::default();
         folded.uses.values().flat_map(BTreeMap::values).for_each(|sums| all.merge(sums));
         let mut uses: Vec<KernelUse> =
-            folded.uses.into_iter().map(|(kind, callers)| self.used(kind, callers)).collect();
+            folded.uses.into_iter().map(|(kind, callers)| self.kernel_use(kind, callers)).collect();
         uses.sort_by(|a, b| b.row.lost.total_cmp(&a.row.lost));
         let only = folded.addresses.first().filter(|_| folded.addresses.len() == 1);
         KernelLock {
@@ -288,7 +288,7 @@ impl Scale {
         }
     }
 
-    fn used(&self, kind: &'static str, stacks: BTreeMap<Vec<KernelFrame>, Sums>) -> KernelUse {
+    fn kernel_use(&self, kind: &'static str, stacks: BTreeMap<Vec<KernelFrame>, Sums>) -> KernelUse {
         let mut all = Sums::default();
         let mut callers = BTreeMap::<String, (Sums, Vec<KernelStack>)>::new();
         for (frames, sums) in stacks {

@@ -1,6 +1,6 @@
 //! Sums of waits.
 
-use super::contention::{Outcome, Wait};
+use super::contention::{LockWait, LockWaitOutcome};
 
 /// Sums of waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,11 +23,11 @@ pub struct Sums {
 
 impl Sums {
     /// Of one wait.
-    pub fn of(wait: &Wait) -> Sums {
+    pub fn of(wait: &LockWait) -> Sums {
         Sums {
             waits: 1,
             slept: u64::from(wait.sleep_ns > 0),
-            gave_up: u64::from(wait.outcome == Outcome::GaveUp),
+            gave_up: u64::from(wait.outcome == LockWaitOutcome::GaveUp),
             whole_ns: wait.spin_ns + wait.sleep_ns,
             spin_ns: wait.spin_ns - wait.added_spin_ns,
             sleep_ns: wait.sleep_ns - wait.added_sleep_ns,
@@ -35,8 +35,8 @@ impl Sums {
         }
     }
 
-    /// The part of a wait that goes on which was not added. The wait is counted when it ends.
-    pub fn part(wait: &Wait) -> Sums {
+    /// The part of an unfinished wait that the sums lack. The wait is counted when it ends.
+    pub fn part(wait: &LockWait) -> Sums {
         let Sums { spin_ns, sleep_ns, .. } = Sums::of(wait);
         Sums { spin_ns, sleep_ns, ..Sums::default() }
     }

@@ -1,13 +1,13 @@
 //! The table of the kernel's locks, in the style of that of the pthread locks.
 
-use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, Origin};
+use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, LockOrigin};
 use crate::lens::next::Said;
-use crate::lens::text::{counted, losses, of_whom};
+use crate::lens::text::{format_count, losses, of_whom};
 use std::fmt::Write;
 use unspin_report::figures::{count, percent, time};
 use unspin_report::{Layout, add_note};
 
-/// The titles. HOLD, UTIL, CON and NOWAIT are those of the other lens, and unknown here.
+/// The titles. HOLD, UTIL, CON and NOWAIT are titles of the pthread lens; this lens does not know their values.
 const TITLES: &str = "                          HOLD         WAIT\n  LOST   UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)      WAITS \
                       NOWAIT  SPIN SLEPT RJECT  NAME\n";
 
@@ -63,11 +63,11 @@ impl KernelReport {
         if self.unpaired > 0 {
             notes.push(format!(
                 "{} not in the table: the other event of the wait was lost, or came before or after the observation.",
-                counted(self.unpaired, "event is", "events are")
+                format_count(self.unpaired, "event is", "events are")
             ));
         }
         if self.unfinished > 0 {
-            let waits = counted(self.unfinished, "wait", "waits");
+            let waits = format_count(self.unfinished, "wait", "waits");
             notes.push(format!("{waits} had not ended, which the table does not count."));
         }
         notes
@@ -78,7 +78,7 @@ fn lock_lines(text: &mut String, lock: &KernelLock, layout: &Layout) {
     let mut row = lock.row.clone();
     let many = if lock.locks > 1 { format!(" ({})", lock.locks) } else { String::new() };
     // A name by its caller begins with the kind.
-    let kind = if lock.origin == Origin::Caller { String::new() } else { format!(", {}", lock.kind) };
+    let kind = if lock.origin == LockOrigin::Caller { String::new() } else { format!(", {}", lock.kind) };
     row.name = format!("{}{many}{kind}", row.name);
     let _ = writeln!(text, "\n{}", line(&row, 0, layout));
     for one in &lock.uses {

@@ -1,8 +1,8 @@
 //! A report for tests.
 
-use super::contention::Waiter;
+use super::contention::WaiterId;
 use super::flags::{LockFlags, SPIN, WRITE};
-use super::lens::{KernelLens, Use};
+use super::lens::{KernelLens, LockUse};
 use super::report::KernelReport;
 use super::sums::Sums;
 use crate::lens::conditions::Conditions;
@@ -28,7 +28,7 @@ pub fn example() -> KernelReport {
     let (mut lens, mut stacks) = (KernelLens::default(), Stacks::default());
     let mut wait = |lock: u64, flags: u32, callers: &[u64], spin_ns: u64, sleep_ns: u64| {
         let chain: Vec<u64> = callers.iter().map(|offset| TEXT + offset).collect();
-        let one = Use { lock, flags: LockFlags(flags), stack: stacks.number(&chain) };
+        let one = LockUse { lock, flags: LockFlags(flags), stack: stacks.number(&chain) };
         let slept = u64::from(sleep_ns > 0);
         let max_ns = spin_ns + sleep_ns;
         let sums =
@@ -48,6 +48,6 @@ pub fn example() -> KernelReport {
         cpus: 2,
         losses: Losses { records: 3, ..Losses::default() },
     };
-    lens.contention.begin(Waiter::Thread(9), 0x50, LockFlags(SPIN), Default::default(), 0);
+    lens.contention.begin(WaiterId::Thread(9), 0x50, LockFlags(SPIN), Default::default(), 0);
     KernelReport::new(&lens, &stacks, &KernelSymbols::parse(SYMBOLS), &conditions)
 }

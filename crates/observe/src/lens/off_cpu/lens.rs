@@ -1,12 +1,12 @@
 //! Follows the states of all threads.
 
-use super::states::{Blocked, Interval, Sleep, State, States};
+use super::states::{Blocked, Interval, SchedState, Sleep, States};
 use crate::lens::spaces::{SpaceId, Spaces};
-use crate::observed::{Sink, failed};
+use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_launch::error::Error;
 use unspin_trace::{
-    CallChain, Event, Payload, Record, RunningThread, Session, Stacks, Switch, SystemCall, Tracefs,
+    CallChain, Event, Payload, Record, RunningThread, Stacks, Switch, SystemCall, Tracefs, Tracer,
 };
 
 /// Indices of the events.
@@ -16,7 +16,7 @@ pub const WAKEUP: usize = 2;
 /// Adds up how long threads were in each state.
 #[derive(Debug, Default)]
 pub struct OffCpuLens {
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, OffCpuThread>,
     pub(super) spaces: Spaces,
     pub(super) on_cpu_ns: u64,
     pub(super) runnable_ns: u64,
@@ -34,7 +34,7 @@ pub(super) struct Sum {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct OffCpuThread {
     pid: u32,
     states: States,
 }
@@ -43,9 +43,10 @@ impl OffCpuLens {
     /// The events that it needs, in the order that [`note`](Sink::note) expects. Threads get CPUs by the records of
     /// context switches, because `sched:sched_switch` belongs to the thread that leaves the CPU.
     pub fn events() -> Result<Vec<Event>, Error> {
-        let tracefs = Tracefs::find().map_err(failed)?;
-        let switch = tracefs.tracepoint("sched:sched_switch", &["prev_pid", "prev_state"]).map_err(failed)?;
-        let wakeup = tracefs.tracepoint("sched:sched_wakeup", &["pid"]).map_err(failed)?;
+        let tracefs = Tracefs::find().map_err(trace_error)?;
+        let switch =
+            tracefs.tracepoint("sched:sched_switch", &["prev_pid", "prev_state"]).map_err(trace_error)?;
+        let wakeup = tracefs.tracepoint("sched:sched_wakeup", &["pid"]).map_err(trace_error)?;
         Ok(vec![
             Event::context_switches(),
             Event::tracepoint(switch, CallChain::Both),
@@ -63,9 +64,9 @@ impl OffCpuLens {
     /// Adds the time only. Returns the sum, if the thread was blocked.
     fn add_time(&mut self, pid: u32, interval: Interval) -> Option<&mut Sum> {
         match interval.state {
-            State::OnCpu => self.on_cpu_ns += interval.ns,
-            State::Runnable => self.runnable_ns += interval.ns,
-            State::Blocked(blocked) => {
+            SchedState::OnCpu => self.on_cpu_ns += interval.ns,
+            SchedState::Runnable => self.runnable_ns += interval.ns,
+            SchedState::Blocked(blocked) => {
                 let space = self.spaces.of(pid);
                 let sum = self.blocked.entry((space, blocked)).or_default();
                 sum.ns += interval.ns;
@@ -76,9 +77,9 @@ impl OffCpuLens {
         None
     }
 
-    /// What was added up since the last call, as a lens of its own. The states that go on are divided at this time.
+    /// Takes the sums since the last call, as a lens of its own. The states that go on are divided at this time.
     pub fn drain(&mut self, now: u64) -> OffCpuLens {
-        let cut = |thread: &mut Thread| (thread.pid, thread.states.cut(now));
+        let cut = |thread: &mut OffCpuThread| (thread.pid, thread.states.cut(now));
         let parts: Vec<(u32, Interval)> = self.threads.values_mut().map(cut).collect();
         for (pid, part) in parts {
             self.add_time(pid, part);
@@ -102,42 +103,42 @@ impl OffCpuLens {
         }
     }
 
-    /// The state of a thread changes; `first` is its state before, if it was not known.
+    /// Changes the state of a thread. `first` is the state that an unknown thread had before.
     fn change(
         &mut self,
         pid: u32,
         tid: u32,
         now: u64,
-        first: State,
+        first: SchedState,
         to: impl FnOnce(&mut States) -> Interval,
     ) {
         let thread = self.threads.entry(tid).or_insert_with(|| {
             self.seen += 1;
-            Thread { pid, states: States::new(first, now) }
+            OffCpuThread { pid, states: States::new(first, now) }
         });
         let interval = to(&mut thread.states);
         self.add(pid, interval);
     }
 
-    fn begins(&mut self, pid: u32, tid: u32, states: States) {
+    fn note_begin(&mut self, pid: u32, tid: u32, states: States) {
         self.seen += 1;
-        self.threads.insert(tid, Thread { pid, states });
+        self.threads.insert(tid, OffCpuThread { pid, states });
     }
 
     /// A thread executes a program. All other threads of its process end. If it was not the first thread, it takes over the
     /// number of the first one, and no record says that its own number has ended.
-    fn executes(&mut self, pid: u32, tid: u32, now: u64) {
+    fn note_exec(&mut self, pid: u32, tid: u32, now: u64) {
         let others = self.threads.iter().filter(|&(&other, thread)| thread.pid == pid && other != tid);
         let others: Vec<u32> = others.map(|(&other, _)| other).collect();
         let has_new_number = !self.threads.contains_key(&tid) && !others.is_empty();
-        others.into_iter().for_each(|other| self.ends(other, now));
+        others.into_iter().for_each(|other| self.note_end(other, now));
         // It was counted under its own number.
         self.seen -= u64::from(has_new_number);
-        self.change(pid, tid, now, State::OnCpu, |states| states.on_cpu(now));
+        self.change(pid, tid, now, SchedState::OnCpu, |states| states.enter_cpu(now));
     }
 
-    fn ends(&mut self, tid: u32, now: u64) {
-        if let Some(Thread { pid, states }) = self.threads.remove(&tid) {
+    fn note_end(&mut self, tid: u32, now: u64) {
+        if let Some(OffCpuThread { pid, states }) = self.threads.remove(&tid) {
             self.add(pid, states.end(now));
         }
     }
@@ -154,29 +155,31 @@ impl Sink for OffCpuLens {
                 let woken = sample.values[0] as u32;
                 let Some(thread) = self.threads.get_mut(&woken) else { return };
                 let pid = thread.pid;
-                if let Some(interval) = thread.states.woken(time) {
+                if let Some(interval) = thread.states.wake(time) {
                     self.add(pid, interval);
                 }
             }
             _ if pid == IDLE => {}
             Payload::Sample(sample) if sample.event == SWITCH => {
                 let [_, state, ..] = sample.values;
-                let next = leaving(state)
-                    .map_or(State::Runnable, |sleep| State::Blocked(Blocked::At(sample.stack, sleep)));
-                self.change(pid, tid, time, State::OnCpu, |states| states.leaves_cpu(next, time));
+                let next = leaving(state).map_or(SchedState::Runnable, |sleep| {
+                    SchedState::Blocked(Blocked::At(sample.stack, sleep))
+                });
+                self.change(pid, tid, time, SchedState::OnCpu, |states| states.leave_cpu(next, time));
             }
             Payload::Switch(Switch::In) => {
-                self.change(pid, tid, time, State::Runnable, |states| states.on_cpu(time));
+                self.change(pid, tid, time, SchedState::Runnable, |states| states.enter_cpu(time));
             }
             payload => {
                 match payload {
-                    // A thread that is known was in `/proc` when the observation began.
+                    // A known thread was in `/proc` when the observation began.
                     Payload::Fork { .. } if !self.threads.contains_key(&tid) => {
-                        self.begins(pid, tid, States::new(State::Runnable, time));
+                        self.note_begin(pid, tid, States::new(SchedState::Runnable, time));
                     }
-                    // The first one of a command: events become active when it executes a program, in its thread.
-                    Payload::Comm { exec: true, .. } => self.executes(pid, tid, time),
-                    Payload::Exit => self.ends(tid, time),
+                    // This is also the first record of a command: its events become active when its thread executes a
+                    // program.
+                    Payload::Comm { exec: true, .. } => self.note_exec(pid, tid, time),
+                    Payload::Exit => self.note_end(tid, time),
                     _ => {}
                 }
                 self.spaces.note(record);
@@ -184,17 +187,17 @@ impl Sink for OffCpuLens {
         }
     }
 
-    fn begin(&mut self, session: &Session, now: u64) {
-        for thread in session.running_threads() {
+    fn begin(&mut self, tracer: &Tracer, now: u64) {
+        for thread in tracer.running_threads() {
             if let Some(state) = state_of(&thread) {
-                self.begins(thread.pid, thread.tid, States::read(state, now));
+                self.note_begin(thread.pid, thread.tid, States::read(state, now));
             }
         }
     }
 
     fn end(&mut self, now: u64) {
         let tids: Vec<u32> = self.threads.keys().copied().collect();
-        tids.into_iter().for_each(|tid| self.ends(tid, now));
+        tids.into_iter().for_each(|tid| self.note_end(tid, now));
     }
 }
 
@@ -210,16 +213,16 @@ fn leaving(state: u64) -> Option<Sleep> {
 }
 
 /// The state of a thread by `/proc`; none if it has ended.
-fn state_of(thread: &RunningThread) -> Option<State> {
+fn state_of(thread: &RunningThread) -> Option<SchedState> {
     let number = thread.call.map(|SystemCall { number, .. }| number);
     let sleep = match thread.state {
-        'R' => return Some(State::Runnable),
+        'R' => return Some(SchedState::Runnable),
         'X' | 'Z' => return None,
         'D' => Sleep::Uninterruptible,
         'T' | 't' => Sleep::Stopped,
         _ => Sleep::Interruptible,
     };
-    Some(State::Blocked(Blocked::Before(number, sleep)))
+    Some(SchedState::Blocked(Blocked::Before(number, sleep)))
 }
 
 #[cfg(test)]
@@ -283,10 +286,10 @@ mod tests {
     fn running_threads_begin_with_the_state_of_proc() {
         let call = Some(SystemCall { number: 202, arguments: [0; 6] });
         let thread = |state| RunningThread { pid: 1, tid: 1, state, call };
-        let blocked = |sleep| Some(State::Blocked(Blocked::Before(Some(202), sleep)));
+        let blocked = |sleep| Some(SchedState::Blocked(Blocked::Before(Some(202), sleep)));
         assert_eq!(state_of(&thread('S')), blocked(Sleep::Interruptible));
         assert_eq!(state_of(&thread('D')), blocked(Sleep::Uninterruptible));
-        assert_eq!(state_of(&thread('R')), Some(State::Runnable));
+        assert_eq!(state_of(&thread('R')), Some(SchedState::Runnable));
         assert_eq!(state_of(&thread('Z')), None);
     }
 }

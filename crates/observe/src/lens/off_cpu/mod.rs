@@ -13,5 +13,5 @@ mod table;
 pub mod testing;
 
 pub use lens::OffCpuLens;
-pub use reason::Reason;
+pub use reason::BlockReason;
 pub use report::{BlockedReason, OffCpuReport};

@@ -1,4 +1,4 @@
-//! For what a thread blocked, by the kernel's functions on its stack.
+//! The reason why a thread blocked, by the kernel's functions on its stack.
 
 use super::states::{Blocked, Sleep};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use unspin_trace::{KernelSymbols, Stacks};
 /// For what a thread blocked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub enum BlockReason {
     /// A futex: locks, conditions and joins of user space.
     Futex,
     /// A lock inside the kernel.
@@ -47,69 +47,70 @@ const LOCKS: [&str; 9] = [
     "__percpu_down",
 ];
 
-/// What functions of the kernel say; the first of them on the stack counts, from where the thread sleeps outwards.
-const FUNCTIONS: [(&str, Reason); 37] = [
-    ("futex_", Reason::Futex),
-    ("__futex", Reason::Futex),
-    ("io_schedule", Reason::Io),
-    ("folio_wait", Reason::Io),
-    ("blk_", Reason::Io),
-    ("jbd2_", Reason::Io),
-    ("ep_poll", Reason::Poll),
-    ("do_epoll_wait", Reason::Poll),
-    ("do_poll", Reason::Poll),
-    ("do_sys_poll", Reason::Poll),
-    ("do_select", Reason::Poll),
-    ("poll_schedule_timeout", Reason::Poll),
-    ("unix_", Reason::Socket),
-    ("sock_", Reason::Socket),
-    ("sk_wait", Reason::Socket),
-    ("tcp_", Reason::Socket),
-    ("inet_", Reason::Socket),
-    ("__skb_", Reason::Socket),
-    ("skb_", Reason::Socket),
-    ("netlink_", Reason::Socket),
-    ("__sys_accept", Reason::Socket),
-    ("__sys_connect", Reason::Socket),
-    ("pipe_", Reason::Pipe),
-    ("anon_pipe_", Reason::Pipe),
-    ("fifo_open", Reason::Pipe),
-    ("hrtimer_nanosleep", Reason::Sleep),
-    ("do_nanosleep", Reason::Sleep),
-    ("do_wait", Reason::Child),
-    ("kernel_wait", Reason::Child),
+/// The reasons that functions of the kernel stand for. The first such function on the stack counts, beginning with the
+/// innermost.
+const FUNCTIONS: [(&str, BlockReason); 37] = [
+    ("futex_", BlockReason::Futex),
+    ("__futex", BlockReason::Futex),
+    ("io_schedule", BlockReason::Io),
+    ("folio_wait", BlockReason::Io),
+    ("blk_", BlockReason::Io),
+    ("jbd2_", BlockReason::Io),
+    ("ep_poll", BlockReason::Poll),
+    ("do_epoll_wait", BlockReason::Poll),
+    ("do_poll", BlockReason::Poll),
+    ("do_sys_poll", BlockReason::Poll),
+    ("do_select", BlockReason::Poll),
+    ("poll_schedule_timeout", BlockReason::Poll),
+    ("unix_", BlockReason::Socket),
+    ("sock_", BlockReason::Socket),
+    ("sk_wait", BlockReason::Socket),
+    ("tcp_", BlockReason::Socket),
+    ("inet_", BlockReason::Socket),
+    ("__skb_", BlockReason::Socket),
+    ("skb_", BlockReason::Socket),
+    ("netlink_", BlockReason::Socket),
+    ("__sys_accept", BlockReason::Socket),
+    ("__sys_connect", BlockReason::Socket),
+    ("pipe_", BlockReason::Pipe),
+    ("anon_pipe_", BlockReason::Pipe),
+    ("fifo_open", BlockReason::Pipe),
+    ("hrtimer_nanosleep", BlockReason::Sleep),
+    ("do_nanosleep", BlockReason::Sleep),
+    ("do_wait", BlockReason::Child),
+    ("kernel_wait", BlockReason::Child),
     // Compilers inline `wait_for_vfork_done` into `kernel_clone`.
-    ("wait_for_vfork_done", Reason::Vfork),
-    ("kernel_clone", Reason::Vfork),
-    ("do_semtimedop", Reason::SystemV),
-    ("do_msg", Reason::SystemV),
-    ("do_sigtimedwait", Reason::Stopped),
-    ("sigsuspend", Reason::Stopped),
-    ("do_signal_stop", Reason::Stopped),
-    ("ptrace_stop", Reason::Stopped),
+    ("wait_for_vfork_done", BlockReason::Vfork),
+    ("kernel_clone", BlockReason::Vfork),
+    ("do_semtimedop", BlockReason::SystemV),
+    ("do_msg", BlockReason::SystemV),
+    ("do_sigtimedwait", BlockReason::Stopped),
+    ("sigsuspend", BlockReason::Stopped),
+    ("do_signal_stop", BlockReason::Stopped),
+    ("ptrace_stop", BlockReason::Stopped),
 ];
 
-impl Reason {
-    /// Its name in the table.
+impl BlockReason {
+    /// The reason's name in the table.
     pub fn name(self) -> &'static str {
         match self {
-            Reason::Futex => "futex",
-            Reason::KernelLock => "kernel lock",
-            Reason::Io => "I/O and other sleep in state D",
-            Reason::Poll => "poll, select, epoll",
-            Reason::Socket => "socket",
-            Reason::Pipe => "pipe",
-            Reason::Sleep => "nanosleep",
-            Reason::Child => "child process",
-            Reason::Vfork => "vfork child, until it executes or exits",
-            Reason::SystemV => "System V semaphore or message",
-            Reason::Stopped => "signal or stop",
-            Reason::Other => "other",
+            BlockReason::Futex => "futex",
+            BlockReason::KernelLock => "kernel lock",
+            BlockReason::Io => "I/O and other sleep in state D",
+            BlockReason::Poll => "poll, select, epoll",
+            BlockReason::Socket => "socket",
+            BlockReason::Pipe => "pipe",
+            BlockReason::Sleep => "nanosleep",
+            BlockReason::Child => "child process",
+            BlockReason::Vfork => "vfork child, until it executes or exits",
+            BlockReason::SystemV => "System V semaphore or message",
+            BlockReason::Stopped => "signal or stop",
+            BlockReason::Other => "other",
         }
     }
 
-    /// Of a thread that blocked, and the system call in which it did.
-    pub fn of(blocked: Blocked, stacks: &Stacks, symbols: &KernelSymbols) -> (Reason, Option<String>) {
+    /// The reason of a blocked thread, and the system call in which it blocked.
+    pub fn of(blocked: Blocked, stacks: &Stacks, symbols: &KernelSymbols) -> (BlockReason, Option<String>) {
         match blocked {
             Blocked::At(stack, sleep) => {
                 let kernel = stacks.get(stack).kernel;
@@ -128,15 +129,15 @@ impl Reason {
 impl Blocked {
     /// Whether the thread was at a futex already when the observation began.
     pub fn is_futex_before(self) -> bool {
-        matches!(self, Blocked::Before(number, sleep) if of_number(number, sleep).0 == Reason::Futex)
+        matches!(self, Blocked::Before(number, sleep) if of_number(number, sleep).0 == BlockReason::Futex)
     }
 }
 
-fn of_functions(functions: &[&str], sleep: Sleep) -> Reason {
+fn of_functions(functions: &[&str], sleep: Sleep) -> BlockReason {
     let is_lock = |function: &&str| LOCKS.iter().any(|lock| function.starts_with(lock));
     // A futex with priority inheritance sleeps in a lock of the kernel too, and is no lock inside the kernel.
     if functions.iter().any(is_lock) && !functions.iter().any(|function| function.starts_with("futex_")) {
-        return Reason::KernelLock;
+        return BlockReason::KernelLock;
     }
     // While it copies the process, `kernel_clone` does not wait for the child of vfork.
     let mut innermost = functions.iter().take_while(|function| !function.starts_with("copy_process"));
@@ -144,9 +145,9 @@ fn of_functions(functions: &[&str], sleep: Sleep) -> Reason {
         FUNCTIONS.iter().find(|(begin, _)| function.starts_with(begin)).map(|(_, reason)| *reason)
     });
     named.unwrap_or(match sleep {
-        Sleep::Uninterruptible => Reason::Io,
-        Sleep::Stopped => Reason::Stopped,
-        Sleep::Interruptible => Reason::Other,
+        Sleep::Uninterruptible => BlockReason::Io,
+        Sleep::Stopped => BlockReason::Stopped,
+        Sleep::Interruptible => BlockReason::Other,
     })
 }
 
@@ -158,26 +159,26 @@ fn system_call(functions: &[&str]) -> Option<String> {
     })
 }
 
-/// By the number of the system call in which a thread already was.
+/// The reason of a thread that was already in the system call with this number.
 #[cfg(target_arch = "x86_64")]
-fn of_number(number: Option<u64>, sleep: Sleep) -> (Reason, Option<String>) {
+fn of_number(number: Option<u64>, sleep: Sleep) -> (BlockReason, Option<String>) {
     let known = match number {
-        Some(202 | 449 | 455) => Some((Reason::Futex, "futex")),
-        Some(7 | 271) => Some((Reason::Poll, "poll")),
-        Some(23 | 270) => Some((Reason::Poll, "select")),
-        Some(232 | 281 | 441) => Some((Reason::Poll, "epoll_wait")),
-        Some(35 | 230) => Some((Reason::Sleep, "nanosleep")),
-        Some(61 | 247) => Some((Reason::Child, "wait4")),
+        Some(202 | 449 | 455) => Some((BlockReason::Futex, "futex")),
+        Some(7 | 271) => Some((BlockReason::Poll, "poll")),
+        Some(23 | 270) => Some((BlockReason::Poll, "select")),
+        Some(232 | 281 | 441) => Some((BlockReason::Poll, "epoll_wait")),
+        Some(35 | 230) => Some((BlockReason::Sleep, "nanosleep")),
+        Some(61 | 247) => Some((BlockReason::Child, "wait4")),
         // clone, vfork and clone3: without CLONE_VFORK they do not sleep for long.
-        Some(56) => Some((Reason::Vfork, "clone")),
-        Some(58) => Some((Reason::Vfork, "vfork")),
-        Some(435) => Some((Reason::Vfork, "clone3")),
-        Some(43 | 288) => Some((Reason::Socket, "accept")),
-        Some(45 | 47 | 299) => Some((Reason::Socket, "recv")),
-        Some(65 | 220) => Some((Reason::SystemV, "semop")),
-        Some(69 | 70) => Some((Reason::SystemV, "msgrcv")),
-        Some(34 | 128 | 130) => Some((Reason::Stopped, "sigsuspend")),
-        Some(0) => Some((Reason::Other, "read")),
+        Some(56) => Some((BlockReason::Vfork, "clone")),
+        Some(58) => Some((BlockReason::Vfork, "vfork")),
+        Some(435) => Some((BlockReason::Vfork, "clone3")),
+        Some(43 | 288) => Some((BlockReason::Socket, "accept")),
+        Some(45 | 47 | 299) => Some((BlockReason::Socket, "recv")),
+        Some(65 | 220) => Some((BlockReason::SystemV, "semop")),
+        Some(69 | 70) => Some((BlockReason::SystemV, "msgrcv")),
+        Some(34 | 128 | 130) => Some((BlockReason::Stopped, "sigsuspend")),
+        Some(0) => Some((BlockReason::Other, "read")),
         _ => None,
     };
     match known {
@@ -188,7 +189,7 @@ fn of_number(number: Option<u64>, sleep: Sleep) -> (Reason, Option<String>) {
 
 /// The numbers of the other architectures are not listed here.
 #[cfg(not(target_arch = "x86_64"))]
-fn of_number(_: Option<u64>, sleep: Sleep) -> (Reason, Option<String>) {
+fn of_number(_: Option<u64>, sleep: Sleep) -> (BlockReason, Option<String>) {
     (of_functions(&[], sleep), None)
 }
 
@@ -196,28 +197,31 @@ fn of_number(_: Option<u64>, sleep: Sleep) -> (Reason, Option<String>) {
 mod tests {
     use super::*;
 
-    fn reason(functions: &str) -> Reason {
+    fn reason(functions: &str) -> BlockReason {
         of_functions(&functions.split(' ').collect::<Vec<_>>(), Sleep::Interruptible)
     }
 
     #[test]
     fn reason_is_found_on_the_stack() {
         for (functions, expected) in [
-            ("__schedule schedule futex_do_wait __futex_wait futex_wait do_futex", Reason::Futex),
-            ("schedule __rt_mutex_slowlock rt_mutex_wait_proxy_lock futex_lock_pi", Reason::Futex),
-            ("schedule rwsem_down_write_slowpath down_write vm_mmap_pgoff", Reason::KernelLock),
-            ("schedule schedule_timeout unix_stream_read_generic sock_recvmsg", Reason::Socket),
-            ("schedule anon_pipe_read vfs_read", Reason::Pipe),
-            ("schedule do_nanosleep hrtimer_nanosleep", Reason::Sleep),
-            ("schedule schedule_timeout __wait_for_common wait_for_vfork_done kernel_clone", Reason::Vfork),
-            ("schedule schedule_timeout __wait_for_common kernel_clone __do_sys_vfork", Reason::Vfork),
-            ("schedule io_schedule folio_wait_bit dup_mmap copy_process kernel_clone", Reason::Io),
-            ("schedule down_write copy_process kernel_clone", Reason::Other),
-            ("schedule something_else", Reason::Other),
+            ("__schedule schedule futex_do_wait __futex_wait futex_wait do_futex", BlockReason::Futex),
+            ("schedule __rt_mutex_slowlock rt_mutex_wait_proxy_lock futex_lock_pi", BlockReason::Futex),
+            ("schedule rwsem_down_write_slowpath down_write vm_mmap_pgoff", BlockReason::KernelLock),
+            ("schedule schedule_timeout unix_stream_read_generic sock_recvmsg", BlockReason::Socket),
+            ("schedule anon_pipe_read vfs_read", BlockReason::Pipe),
+            ("schedule do_nanosleep hrtimer_nanosleep", BlockReason::Sleep),
+            (
+                "schedule schedule_timeout __wait_for_common wait_for_vfork_done kernel_clone",
+                BlockReason::Vfork,
+            ),
+            ("schedule schedule_timeout __wait_for_common kernel_clone __do_sys_vfork", BlockReason::Vfork),
+            ("schedule io_schedule folio_wait_bit dup_mmap copy_process kernel_clone", BlockReason::Io),
+            ("schedule down_write copy_process kernel_clone", BlockReason::Other),
+            ("schedule something_else", BlockReason::Other),
         ] {
             assert_eq!(reason(functions), expected, "{functions}");
         }
-        assert_eq!(of_functions(&["schedule"], Sleep::Uninterruptible), Reason::Io);
+        assert_eq!(of_functions(&["schedule"], Sleep::Uninterruptible), BlockReason::Io);
     }
 
     #[test]

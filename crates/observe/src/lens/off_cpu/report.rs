@@ -2,7 +2,7 @@
 
 use super::advice;
 use super::lens::{OffCpuLens, Sum};
-use super::reason::Reason;
+use super::reason::BlockReason;
 use super::states::Blocked;
 use crate::lens::callers::{Callers, from_caller};
 use crate::lens::conditions::Conditions;
@@ -53,8 +53,8 @@ pub struct OffCpuReport {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BlockedReason {
     /// The reason.
-    pub reason: Reason,
-    /// Its sums.
+    pub reason: BlockReason,
+    /// The reason's sums.
     #[serde(flatten)]
     pub row: BlockedRow,
     /// By caller, most time first.
@@ -82,7 +82,7 @@ pub struct BlockedCaller {
     pub name: String,
     /// The system call; none if the thread was in none, or if it is not known.
     pub system_call: Option<String>,
-    /// Its sums.
+    /// The caller's sums.
     #[serde(flatten)]
     pub row: BlockedRow,
     /// Function and offset of each frame of the program, innermost first, where most time was spent.
@@ -107,9 +107,9 @@ impl OffCpuReport {
         conditions: &Conditions,
     ) -> OffCpuReport {
         let names = Callers::new(&lens.spaces, names);
-        let mut reasons = BTreeMap::<Reason, Folded>::new();
+        let mut reasons = BTreeMap::<BlockReason, Folded>::new();
         for (&(space, blocked), sum) in &lens.blocked {
-            let (reason, call) = Reason::of(blocked, stacks, symbols);
+            let (reason, call) = BlockReason::of(blocked, stacks, symbols);
             let user = match blocked {
                 Blocked::At(stack, _) => stacks.get(stack).user,
                 Blocked::Before(..) => &[],
@@ -150,7 +150,7 @@ impl OffCpuReport {
             runnable_next: None,
         };
         report.advise(&conditions.subject);
-        let locks = report.blocked_for(Reason::Futex) + report.blocked_for(Reason::KernelLock);
+        let locks = report.blocked_for(BlockReason::Futex) + report.blocked_for(BlockReason::KernelLock);
         report.locks = (locks - report.idle).max(0.0);
         report
     }
@@ -167,7 +167,7 @@ impl OffCpuReport {
     }
 
     /// Seconds blocked for a reason.
-    pub fn blocked_for(&self, reason: Reason) -> f64 {
+    pub fn blocked_for(&self, reason: BlockReason) -> f64 {
         let found = self.reasons.iter().find(|one| one.reason == reason);
         found.map_or(0.0, |one| one.row.blocked)
     }
@@ -204,7 +204,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
-fn blocked_reason((reason, folded): (Reason, Folded)) -> BlockedReason {
+fn blocked_reason((reason, folded): (BlockReason, Folded)) -> BlockedReason {
     let mut all = Sum::default();
     folded.values().for_each(|(sum, ..)| all.merge(sum));
     let callers = folded.into_iter().map(|((name, system_call), (sum, frames, _))| BlockedCaller {
@@ -233,6 +233,6 @@ mod tests {
         assert!((callers - 0.003).abs() < 1e-12, "{report:?}");
         assert!((report.locks - 0.002).abs() < 1e-12, "{report:?}");
         assert_eq!(report.reasons[0].callers[0].system_call.as_deref(), Some("futex"));
-        assert!((report.blocked_for(Reason::Pipe) - 0.001).abs() < 1e-12);
+        assert!((report.blocked_for(BlockReason::Pipe) - 0.001).abs() < 1e-12);
     }
 }

@@ -4,7 +4,7 @@ use unspin_trace::StackId;
 
 /// What a thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum State {
+pub enum SchedState {
     /// It has a CPU.
     OnCpu,
     /// It could run, and has no CPU.
@@ -37,15 +37,15 @@ pub enum Sleep {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
     /// The state.
-    pub state: State,
-    /// Its length in nanoseconds.
+    pub state: SchedState,
+    /// The interval's length in nanoseconds.
     pub ns: u64,
 }
 
 /// The state of a thread since a time.
 #[derive(Clone, Copy, Debug)]
 pub struct States {
-    state: State,
+    state: SchedState,
     since: u64,
     /// Whether the state was read from `/proc`, so that it may have changed before.
     is_guess: bool,
@@ -53,32 +53,32 @@ pub struct States {
 
 impl States {
     /// A thread that begins in a state that is certain.
-    pub fn new(state: State, now: u64) -> States {
+    pub fn new(state: SchedState, now: u64) -> States {
         States { state, since: now, is_guess: false }
     }
 
     /// A thread whose state was read from `/proc`.
-    pub fn read(state: State, now: u64) -> States {
+    pub fn read(state: SchedState, now: u64) -> States {
         States { state, since: now, is_guess: true }
     }
 
     /// The thread gets a CPU.
-    pub fn on_cpu(&mut self, now: u64) -> Interval {
-        self.change(State::OnCpu, now)
+    pub fn enter_cpu(&mut self, now: u64) -> Interval {
+        self.change(SchedState::OnCpu, now)
     }
 
     /// The thread leaves its CPU.
-    pub fn leaves_cpu(&mut self, next: State, now: u64) -> Interval {
-        // What was read did not hold any more: only a thread that has a CPU can leave one.
+    pub fn leave_cpu(&mut self, next: SchedState, now: u64) -> Interval {
+        // The state that was read from `/proc` was out of date: only a thread that has a CPU can leave one.
         if self.is_guess {
-            self.state = State::OnCpu;
+            self.state = SchedState::OnCpu;
         }
         self.change(next, now)
     }
 
     /// The thread is woken; nothing changes if it is not blocked.
-    pub fn woken(&mut self, now: u64) -> Option<Interval> {
-        matches!(self.state, State::Blocked(_)).then(|| self.change(State::Runnable, now))
+    pub fn wake(&mut self, now: u64) -> Option<Interval> {
+        matches!(self.state, SchedState::Blocked(_)).then(|| self.change(SchedState::Runnable, now))
     }
 
     /// The time in the last state.
@@ -93,7 +93,7 @@ impl States {
         interval
     }
 
-    fn change(&mut self, next: State, now: u64) -> Interval {
+    fn change(&mut self, next: SchedState, now: u64) -> Interval {
         let interval = self.end(now);
         *self = States::new(next, now.max(self.since));
         interval
@@ -104,23 +104,23 @@ impl States {
 mod tests {
     use super::*;
 
-    const BLOCKED: State = State::Blocked(Blocked::Before(None, Sleep::Interruptible));
+    const BLOCKED: SchedState = SchedState::Blocked(Blocked::Before(None, Sleep::Interruptible));
 
     #[test]
     fn time_is_divided_among_the_states() {
-        let mut states = States::new(State::Runnable, 10);
-        assert_eq!(states.on_cpu(15), Interval { state: State::Runnable, ns: 5 });
-        assert_eq!(states.leaves_cpu(BLOCKED, 25), Interval { state: State::OnCpu, ns: 10 });
-        assert_eq!(states.woken(30), Some(Interval { state: BLOCKED, ns: 5 }));
-        assert_eq!(states.woken(31), None, "it is runnable already");
-        assert_eq!(states.on_cpu(40), Interval { state: State::Runnable, ns: 10 });
-        assert_eq!(states.end(41), Interval { state: State::OnCpu, ns: 1 });
+        let mut states = States::new(SchedState::Runnable, 10);
+        assert_eq!(states.enter_cpu(15), Interval { state: SchedState::Runnable, ns: 5 });
+        assert_eq!(states.leave_cpu(BLOCKED, 25), Interval { state: SchedState::OnCpu, ns: 10 });
+        assert_eq!(states.wake(30), Some(Interval { state: BLOCKED, ns: 5 }));
+        assert_eq!(states.wake(31), None, "it is runnable already");
+        assert_eq!(states.enter_cpu(40), Interval { state: SchedState::Runnable, ns: 10 });
+        assert_eq!(states.end(41), Interval { state: SchedState::OnCpu, ns: 1 });
     }
 
     #[test]
     fn state_that_was_read_yields_to_the_first_record() {
         let mut states = States::read(BLOCKED, 10);
-        assert_eq!(states.leaves_cpu(BLOCKED, 12), Interval { state: State::OnCpu, ns: 2 });
-        assert_eq!(states.on_cpu(15), Interval { state: BLOCKED, ns: 3 });
+        assert_eq!(states.leave_cpu(BLOCKED, 12), Interval { state: SchedState::OnCpu, ns: 2 });
+        assert_eq!(states.enter_cpu(15), Interval { state: BLOCKED, ns: 3 });
     }
 }

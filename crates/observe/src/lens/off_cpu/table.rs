@@ -1,6 +1,6 @@
 //! The table of where the threads' time went.
 
-use super::reason::Reason;
+use super::reason::BlockReason;
 use super::report::{BlockedCaller, BlockedReason, OffCpuReport};
 use crate::lens::next::Said;
 use crate::lens::text::{cut, losses, of_whom};
@@ -14,7 +14,7 @@ impl OffCpuReport {
     /// The table and what it lacks.
     pub fn text(&self, layout: &Layout) -> String {
         let whose = of_whom(self.target, "all processes");
-        let threads = crate::lens::text::counted(self.threads, "thread", "threads");
+        let threads = crate::lens::text::format_count(self.threads, "thread", "threads");
         let mut text = format!("Time of {threads} over {}: {whose}\n", time(self.seconds));
         if self.thread_seconds == 0.0 {
             text += "No thread was seen.\n";
@@ -55,7 +55,7 @@ impl OffCpuReport {
             time(self.thread_seconds),
             share(self.locks)
         );
-        if self.blocked_for(Reason::Futex) > self.idle {
+        if self.blocked_for(BlockReason::Futex) > self.idle {
             sentence += " These include any workers that wake now and then without work, by timed waits: --lens futex shows such \
                          waits as TMOUT.";
         }
@@ -76,7 +76,11 @@ impl OffCpuReport {
         let _ = writeln!(text, "{}", self.line(row.blocked, numbers, 2, reason.reason.name(), layout));
         for caller in reason.callers.iter().take(layout.callers) {
             let numbers = Some((caller.row.count, caller.row.max));
-            let _ = writeln!(text, "{}", self.line(caller.row.blocked, numbers, 4, &named(caller), layout));
+            let _ = writeln!(
+                text,
+                "{}",
+                self.line(caller.row.blocked, numbers, 4, &format_caller(caller), layout)
+            );
         }
         if let Some(rest @ [_, ..]) = reason.callers.get(layout.callers..) {
             let blocked: f64 = rest.iter().map(|caller| caller.row.blocked).sum();
@@ -101,7 +105,7 @@ impl OffCpuReport {
 }
 
 /// A caller with its system call.
-fn named(caller: &BlockedCaller) -> String {
+fn format_caller(caller: &BlockedCaller) -> String {
     match &caller.system_call {
         Some(call) => format!("{call}: {}", caller.name),
         None => caller.name.clone(),

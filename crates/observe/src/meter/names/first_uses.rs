@@ -22,7 +22,7 @@ const CALLS_MAX: usize = 48;
 
 /// One use of one mutex.
 #[derive(Debug)]
-pub struct Use {
+pub struct FirstUse {
     /// The mutex.
     pub object: Object,
     /// When it was first used there.
@@ -33,7 +33,7 @@ pub struct Use {
     pub inner: CallSite,
 }
 
-/// A call site, and the function after which a mutex is named that is first used there.
+/// A call site, and the function that gives its name to a mutex that is first used there.
 #[derive(Debug)]
 pub struct CallSite {
     /// `Queue::push`, or `Log::write ▸ with_lock` for a function with several callers.
@@ -66,9 +66,9 @@ pub struct FirstUses {
 
 impl FirstUses {
     /// Groups the mutexes of these uses. `others` has the call sites at which static mutexes are used.
-    pub fn new(uses: &[Use], others: &HashSet<Calls>) -> FirstUses {
+    pub fn new(uses: &[FirstUse], others: &HashSet<Calls>) -> FirstUses {
         let of_use = numbers(uses);
-        let mut members = BTreeMap::<usize, Vec<&Use>>::new();
+        let mut members = BTreeMap::<usize, Vec<&FirstUse>>::new();
         for (one, group) in uses.iter().zip(&of_use) {
             members.entry(*group).or_default().push(one);
         }
@@ -90,7 +90,7 @@ impl FirstUses {
 }
 
 /// The number of the group of each use. Groups are numbered from 0, without gaps.
-fn numbers(uses: &[Use]) -> Vec<usize> {
+fn numbers(uses: &[FirstUse]) -> Vec<usize> {
     let mut roots: Vec<usize> = (0..uses.len()).collect();
     let mut at_calls = HashMap::<&Calls, usize>::new();
     let mut of_object = HashMap::<Object, usize>::new();
@@ -122,8 +122,8 @@ fn root(roots: &mut [usize], mut index: usize) -> usize {
 }
 
 impl Group {
-    fn new<'u>(uses: &[&'u Use], is_own: &dyn Fn(&Calls) -> bool) -> Group {
-        let site = |one: &'u Use| if is_own(&one.inner.calls) { &one.inner } else { &one.full };
+    fn new<'u>(uses: &[&'u FirstUse], is_own: &dyn Fn(&Calls) -> bool) -> Group {
+        let site = |one: &'u FirstUse| if is_own(&one.inner.calls) { &one.inner } else { &one.full };
         let mut earliest = uses.to_vec();
         earliest.sort_by_key(|one| one.ticks);
         let sites: Vec<&CallSite> = earliest.into_iter().map(site).collect();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     /// A use of mutex `object` at a call with this address, in `function`, on behalf of another call.
-    fn one(object: u64, function: &str, inner: u64, outer: Option<(&str, u64)>) -> Use {
+    fn one(object: u64, function: &str, inner: u64, outer: Option<(&str, u64)>) -> FirstUse {
         let site = |function: String, calls: &[u64]| CallSite {
             function,
             place: Some(format!("q.c:{}", calls.last().unwrap())),
@@ -186,7 +186,12 @@ mod tests {
             Some((caller, outer)) => site(format!("{caller} ▸ {function}"), &[inner, outer]),
             None => site(function.to_owned(), &[inner]),
         };
-        Use { object: (1, 0, object), ticks: 100 - inner, full, inner: site(function.to_owned(), &[inner]) }
+        FirstUse {
+            object: (1, 0, object),
+            ticks: 100 - inner,
+            full,
+            inner: site(function.to_owned(), &[inner]),
+        }
     }
 
     fn sites(group: &Group) -> Vec<Vec<u64>> {

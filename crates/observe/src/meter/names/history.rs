@@ -51,7 +51,7 @@ impl<'a> History<'a> {
     }
 
     /// The initialisation of a row's object: the latest one before the row's first use.
-    pub fn initialised(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
+    pub fn initialisation(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let first_use = image.rows.get(key).map_or(u64::MAX, |record| record.first_use.ticks);
         self.with_ancestors(image).find_map(|(process, until)| {
             let known = process.inits.get(&key.address())?;
@@ -64,7 +64,7 @@ impl<'a> History<'a> {
     }
 
     /// The first use of the object.
-    pub fn first_used(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
+    pub fn first_use(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let uses = self.with_ancestors(image).filter_map(|(process, until)| {
             let (key, record) = process.uses.get(&key.address())?;
             (record.first_use.ticks <= until).then_some((process, *key, record))
@@ -260,14 +260,14 @@ mod tests {
         let snapshot = snapshot(vec![image(1, 0, 0, &[&rows[..], &[late]].concat())]);
         let history = History::new(&snapshot);
         let caller =
-            |key: Key| history.initialised(&snapshot.images[0], &key).map(|site| site.key.caller as usize);
+            |key: Key| history.initialisation(&snapshot.images[0], &key).map(|site| site.key.caller as usize);
         assert_eq!(caller(early.0), None, "it was used before anybody initialised it");
         assert_eq!(
             [caller(mutex(64, 2)), caller(mutex(64, 3)), caller(late.0)],
             [Some(10), Some(11), Some(10)]
         );
         assert_eq!(caller(mutex(72, 2)), None);
-        let first = history.first_used(&snapshot.images[0], &late.0).unwrap();
+        let first = history.first_use(&snapshot.images[0], &late.0).unwrap();
         assert_eq!(first.key, early.0);
     }
 
@@ -279,11 +279,11 @@ mod tests {
         stranger.modules[0] = b"5000-6000 r-xp 00000000 fe:00 7 /bin/x\n".to_vec();
         let snapshot = snapshot(vec![parent, child, stranger]);
         let history = History::new(&snapshot);
-        let site = |image: usize, key: Key| history.initialised(&snapshot.images[image], &key);
+        let site = |image: usize, key: Key| history.initialisation(&snapshot.images[image], &key);
         let found = site(1, mutex(64, 2)).unwrap();
         assert_eq!((found.image.pid, found.key), (1, init(64, 10)));
         assert!(site(1, mutex(72, 2)).is_none(), "the parent did that after the fork, in its own memory");
         assert!(site(2, mutex(64, 2)).is_none(), "after exec nothing is where it was");
-        assert_eq!(history.first_used(&snapshot.images[1], &mutex(64, 2)).unwrap().image.pid, 1);
+        assert_eq!(history.first_use(&snapshot.images[1], &mutex(64, 2)).unwrap().image.pid, 1);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
-use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
+use unspin_symbols::{AddressSpace, Frame, StackCopy, Symbols, Variable};
 use unspin_sys::printable;
 use unspin_wire::{Image, Key, Snapshot};
 
@@ -87,7 +87,7 @@ impl Lookup {
 
     /// A sentence about the files whose names were looked up in vain so far; none if there are none.
     pub fn note_on_replaced_files(&self) -> Option<String> {
-        let files = self.symbols.replaced();
+        let files = self.symbols.replaced_files();
         let more = files.len().saturating_sub(REPLACED_NAMED_MAX);
         let mut named: Vec<String> = files
             .iter()
@@ -162,7 +162,7 @@ impl Lookup {
         let caller = site.key.caller;
         let place = self.place_with(site.image, site.generation, caller);
         let addresses = site.stack.map(|stack| {
-            let stack = Stack { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
+            let stack = StackCopy { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
             self.symbols.unwind(&place.space, &stack)
         });
         let mut chain = Chain { frames: Vec::new(), beyond: 0, returns: Vec::new() };

@@ -103,7 +103,7 @@ mod tests {
         functions.iter().map(frame).collect()
     }
 
-    fn named(functions: &[&str], others: &[&[&str]]) -> String {
+    fn name_of(functions: &[&str], others: &[&[&str]]) -> String {
         let chains = others.iter().map(|other| chain(other)).chain([chain(functions)]);
         let shared =
             Shared::new(chains.map(|frames| Rc::new(Chain { frames, beyond: 1, returns: Vec::new() })));
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn plain_function_names_its_lock() {
-        assert_eq!(named(&["queue_init", "main", "libc.so.6!__libc_start_main"], &[]), "queue_init");
+        assert_eq!(name_of(&["queue_init", "main", "libc.so.6!__libc_start_main"], &[]), "queue_init");
         assert_eq!(
-            named(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]),
+            name_of(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]),
             "Queue::Queue"
         );
     }
@@ -123,20 +123,20 @@ mod tests {
     fn wrappers_are_skipped_by_name() {
         let through =
             ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
-        assert_eq!(named(&through, &[]), "DBImpl::DBImpl ▸ port::Mutex::Mutex");
-        assert_eq!(named(&["mutex_init"], &[]), "mutex_init", "nobody is known beyond it");
+        assert_eq!(name_of(&through, &[]), "DBImpl::DBImpl ▸ port::Mutex::Mutex");
+        assert_eq!(name_of(&["mutex_init"], &[]), "mutex_init", "nobody is known beyond it");
     }
 
     #[test]
     fn function_with_several_callers_is_a_wrapper() {
         let other: &[&str] = &["node_new", "tree_open", "main"];
-        assert_eq!(named(&["node_new", "list_open", "main"], &[]), "node_new");
-        assert_eq!(named(&["node_new", "list_open", "main"], &[other]), "list_open ▸ node_new");
+        assert_eq!(name_of(&["node_new", "list_open", "main"], &[]), "node_new");
+        assert_eq!(name_of(&["node_new", "list_open", "main"], &[other]), "list_open ▸ node_new");
     }
 
     #[test]
     fn lock_of_a_system_library_has_a_name() {
-        assert_eq!(named(&["libc.so.6!malloc_init"], &[]), "malloc_init");
+        assert_eq!(name_of(&["libc.so.6!malloc_init"], &[]), "malloc_init");
         assert!(of(&[], &Shared::default()).is_none());
     }
 

@@ -10,7 +10,7 @@ mod graph;
 
 use graph::{Graph, graph, text};
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
-use unspin_e2e::{Program, Run, Waits, World, assert_same, build, build_library};
+use unspin_e2e::{Program, Run, WaitMode, World, assert_same, build, build_library};
 
 /// Programs, unless `PROPTEST_CASES` says otherwise.
 const CASES: u32 = 30;
@@ -45,7 +45,7 @@ fn tokens_are_neither_lost_nor_doubled() {
     search(cases, 60, |graph| {
         let bare = run(&program, World::Bare, graph).output();
         assert!(bare.status.success(), "{} fails by itself:\n{bare}", text(graph));
-        for waits in Waits::ALL {
+        for waits in WaitMode::ALL {
             let other = run(&program, World::Kernel, graph).waits(waits).output();
             assert_same(&text(graph), waits, &bare, &other);
         }

@@ -1,4 +1,4 @@
-//! A place where several programs meet: a world, a directory, an arena.
+//! A workspace in which several programs meet: a world, a directory, an arena.
 
 use crate::{Run, User, World, find_tool, run, skip};
 use std::ffi::OsStr;
@@ -6,28 +6,28 @@ use std::path::Path;
 
 /// What the programs of one test share in one world.
 #[derive(Debug)]
-pub struct Place {
+pub struct Workspace {
     world: World,
     user: Option<User>,
     directory: tempfile::TempDir,
 }
 
-impl Place {
-    /// A new place, for the user that runs the tests.
-    pub fn new(world: World) -> Place {
-        Place { world, user: None, directory: run::scratch() }
+impl Workspace {
+    /// A new workspace, for the user that runs the tests.
+    pub fn new(world: World) -> Workspace {
+        Workspace { world, user: None, directory: run::scratch() }
     }
 
-    /// A new place whose programs do not run as root, if there is another user.
+    /// A new workspace whose programs do not run as root, if there is another user.
     ///
     /// # Panics
     /// If the directory cannot be given away.
-    pub fn without_root(world: World) -> Place {
-        let place = Place { user: User::instead_of_root(), ..Place::new(world) };
-        if let Some(user) = place.user {
-            user.owns(place.path()).expect("root gives away what it likes");
+    pub fn without_root(world: World) -> Workspace {
+        let workspace = Workspace { user: User::instead_of_root(), ..Workspace::new(world) };
+        if let Some(user) = workspace.user {
+            user.give_file(workspace.path()).expect("root gives away what it likes");
         }
-        place
+        workspace
     }
 
     /// What answers the System V calls here.

@@ -1,6 +1,6 @@
-//! Everything that is observed at a time.
+//! The open events with their rings, read in the order of time.
 
-use crate::config::{Config, Event, Source, Target};
+use crate::config::{Config, Event, EventSource, Target};
 use crate::cpus;
 use crate::error::Error;
 use crate::permissions::setting;
@@ -17,7 +17,7 @@ use unspin_sys::clock;
 const DELAY_NS: u64 = 2_000_000;
 
 /// The open events with their rings.
-pub struct Session {
+pub struct Tracer {
     events: Vec<Event>,
     target: Target,
     rings: Vec<Ring>,
@@ -59,9 +59,9 @@ impl Losses {
     }
 }
 
-impl Session {
+impl Tracer {
     /// Opens the events, which do not record yet.
-    pub fn open(config: &Config) -> Result<Session, Error> {
+    pub fn open(config: &Config) -> Result<Tracer, Error> {
         check_frequency(config)?;
         if let Target::Tree(pid) = config.target {
             Tree::of(pid).ok_or(Error::NoProcess(pid))?;
@@ -74,7 +74,7 @@ impl Session {
             }
         }
         let (rings, capacity) = opened?;
-        Ok(Session {
+        Ok(Tracer {
             events: config.events.clone(),
             target: config.target,
             rings,
@@ -126,7 +126,7 @@ impl Session {
     }
 
     /// The threads that run already: none for a command, whose processes begin after the events. Call it after
-    /// [`start`](Session::start). Threads that begin meanwhile may be in the list and in a record.
+    /// [`start`](Tracer::start). Threads that begin meanwhile may be in the list and in a record.
     pub fn running_threads(&self) -> Vec<RunningThread> {
         match (self.target, &self.tree) {
             (Target::Children | Target::Executing(_) | Target::Started, _) => Vec::new(),
@@ -148,7 +148,7 @@ impl Session {
     }
 
     fn fetch(&mut self) -> Fullness {
-        let Session { rings, events, stacks, pending, losses, capacity, .. } = self;
+        let Tracer { rings, events, stacks, pending, losses, capacity, .. } = self;
         let mut fullest = 0;
         for ring in rings {
             let event = &events[ring.event()];
@@ -172,7 +172,7 @@ impl Session {
         for record in self.pending.drain(..ready) {
             let is_of_all = || {
                 matches!(&record.payload, Payload::Sample(sample)
-                    if matches!(self.events[sample.event].source, Source::TracepointOfAll(_)))
+                    if matches!(self.events[sample.event].source, EventSource::TracepointOfAll(_)))
             };
             if self.tree.as_mut().is_none_or(|tree| tree.contains(&record)) || is_of_all() {
                 pass_on(&record, &self.stacks);
@@ -196,7 +196,7 @@ fn open_rings(config: &Config, bytes: usize) -> Result<Vec<Ring>, Error> {
 
 fn check_frequency(config: &Config) -> Result<(), Error> {
     for event in &config.events {
-        if let Source::CpuClock(frequency) = &event.source
+        if let EventSource::CpuClock(frequency) = &event.source
             && let Some(most) =
                 setting("kernel.perf_event_max_sample_rate").and_then(|most| most.try_into().ok())
             && frequency.0 > most
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn records_are_passed_on_in_order_of_time_and_the_latest_are_kept_back() {
         let record = |time| Record { time, pid: 1, tid: 1, payload: Payload::Exit };
-        let mut session = Session {
+        let mut tracer = Tracer {
             events: Vec::new(),
             target: Target::System,
             rings: Vec::new(),
@@ -240,10 +240,10 @@ mod tests {
             capacity: 4096,
         };
         let mut times = Vec::new();
-        session.pass_on(5, &mut |record, _| times.push(record.time));
+        tracer.pass_on(5, &mut |record, _| times.push(record.time));
         assert_eq!(times, [3, 4, 5]);
-        session.pending.extend([7, 8].map(record));
-        session.finish(&mut |record, _| times.push(record.time));
+        tracer.pending.extend([7, 8].map(record));
+        tracer.finish(&mut |record, _| times.push(record.time));
         assert_eq!(times, [3, 4, 5, 7, 8, 9]);
     }
 }
