@@ -277,8 +277,8 @@ fn unmetered(runner: &Runner<'_>, control: Configuration, reason: &str) -> Resul
     let judged = match runner.interrupt.came() {
         true => Vec::new(),
         false => {
-            let kinds = candidates::KINDS.map(candidates::everywhere);
-            configurations(kinds.into_iter().chain([candidates::poll_everywhere()]), runner)?
+            let kinds = LockKind::searched().into_iter().map(candidates::everywhere);
+            configurations(kinds.chain([candidates::poll_everywhere()]), runner)?
         }
     };
     Ok(SearchResult {
