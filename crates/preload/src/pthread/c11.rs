@@ -5,7 +5,7 @@ use super::cond;
 use super::mutex::{self, note_init};
 use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
-use crate::swap::mutex::Deadline;
+use crate::swap::deadline::Deadline;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, ENOMEM, ETIMEDOUT, timespec};
