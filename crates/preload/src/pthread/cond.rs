@@ -23,7 +23,6 @@ use super::signalled::WakeCall;
 use super::{mutex, signalled};
 use crate::bypass;
 use crate::glibc::condition::ConditionLayout;
-use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
 use crate::sandbox;
 use crate::swap::condition::{self as swapped, Outcome as Ended, Owner, Seen};
@@ -36,6 +35,13 @@ use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_
 use unspin_locks::Waited;
 use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::{clock, entry, process};
+
+crate::next::define_next_codes! {
+    /// pthread_cond_init(3).
+    fn cond_init = pthread_cond_init(condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t);
+    /// pthread_cond_destroy(3).
+    fn cond_destroy = pthread_cond_destroy(condition: *mut pthread_cond_t);
+}
 
 entry! {
     /// pthread_cond_init(3).

@@ -20,7 +20,6 @@ mod unrecorded;
 pub use any::{acquire, release, try_lock};
 
 use super::attempt::{Attempt, initialised};
-use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
 use crate::next::forward;
 use crate::swap::deadline::Deadline;
@@ -30,6 +29,13 @@ use core::convert::identity;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use unspin_sys::entry;
+
+crate::next::define_next_codes! {
+    /// pthread_mutex_init(3).
+    fn mutex_init = pthread_mutex_init(mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t);
+    /// pthread_mutex_destroy(3).
+    fn mutex_destroy = pthread_mutex_destroy(mutex: *mut pthread_mutex_t);
+}
 
 entry! {
     /// pthread_mutex_init(3).
