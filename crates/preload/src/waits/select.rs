@@ -119,7 +119,7 @@ impl Call for Select {
         found
     }
 
-    unsafe fn was_interrupted(&self) {
+    unsafe fn finish_interrupted(&self) {
         // SAFETY: the program's arguments.
         unsafe { self.spend() };
     }
