@@ -1,14 +1,6 @@
 //! Locks behind one contract, [`RawLock`]. Each algorithm has its own file.
 //!
-//! | lock | acquisition order | how a waiter waits | purpose |
-//! |---|---|---|---|
-//! | [`Fair`] | FIFO | sleeps | comparison: the cost of strict order |
-//! | [`Steal`] | any thread that finds the lock free; handed to a waiter that has waited long | sleeps | comparison |
-//! | [`Adaptive`] | as `Steal` | spins adaptively, then sleeps | production |
-//! | [`RtFair`] | by real-time priority, then FIFO; priority inheritance | sleeps | real-time programs |
-//! | [`RtSteal`], [`RtAdaptive`] | real-time as `RtFair`, others as `Steal` | as `Steal`, `Adaptive` | as above |
-//! | [`Ttas`] | none | spins | experimental |
-//! | [`Ticket`], [`Mcs`] | FIFO | spins | experimental |
+//! [`LockKind`] has them all; the table at the end of this file says what each one does.
 //!
 //! The experimental locks collapse when threads outnumber CPUs: the lock holder or the next waiter may not be on a CPU
 //! while the other waiters keep all CPUs busy.
@@ -54,7 +46,7 @@ pub use condition::{Condition, LeaveReason, LeaveResult, Node, WaitEnd};
 pub use condition_table::{ConditionTable, Waiters};
 pub use fair::Fair;
 pub use handover::HandOver;
-pub use kind::{LockKind, LockVisitor, UnknownLockKind};
+pub use kind::{AcquisitionOrder, LockKind, LockVisitor, Staircase, UnknownLockKind, WaitingMode};
 pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};
 pub use rt::{PriorityInheriting, RtAdaptive, RtFair, RtSteal};
@@ -69,4 +61,80 @@ pub use unspin_sys::futex::{Clock, Until};
 pub fn prepare() {
     host::prepare();
     host::generation();
+}
+
+/// The table of the kinds of lock: calls the macro `$then` with all rows, from which it makes what it needs.
+///
+/// | column | meaning |
+/// |---|---|
+/// | documentation, variant, name | those of [`LockKind`]. The position of the row is the number in the mutex, so a new row is the last; there are at most 16 |
+/// | `lock` | the module and the type of the algorithm; `(libc)` for a mutex of libc |
+/// | `order` | an [`AcquisitionOrder`] |
+/// | `waiters` | a [`WaitingMode`]. It selects the models of `models.rs` and `schedules.rs` |
+/// | `inherits_priority` | whether a waiter lends its priority to the owner |
+/// | `search_rank` | if `prove` tries the kind in a search: its position among those that it tries |
+/// | `staircase` | the [`Staircase`] of which the kind is a step; rows are in the order of the steps |
+/// | `note` | what the help adds in brackets |
+#[macro_export]
+macro_rules! for_each_lock_kind {
+    ($then:ident) => {
+        $then! {
+            /// libc's mutex, reached through the same interposition as all other kinds: the control.
+            System "system" {
+                lock: (libc), order: Barging, waiters: Sleep, inherits_priority: false,
+                search_rank: None, staircase: None, note: Some("libc's own, the control")
+            }
+            /// libc's mutex with PTHREAD_PRIO_INHERIT: the cost for a program that requests it.
+            Pi "pi" {
+                lock: (libc), order: HandOff, waiters: Sleep, inherits_priority: true,
+                search_rank: None, staircase: None, note: Some("libc's with priority inheritance")
+            }
+            /// Test-and-test-and-set. Experimental.
+            Ttas "ttas" {
+                lock: (ttas::Ttas), order: Barging, waiters: SpinOnLock, inherits_priority: false,
+                search_rank: None, staircase: None, note: None
+            }
+            /// Ticket lock: FIFO, spinning. Experimental.
+            Ticket "ticket" {
+                lock: (ticket::Ticket), order: HandOff, waiters: SpinOnLock, inherits_priority: false,
+                search_rank: None, staircase: None, note: None
+            }
+            /// The MCS queue lock (Mellor-Crummey and Scott): FIFO, each waiter spins on its own word. Experimental.
+            Mcs "mcs" {
+                lock: (mcs::Mcs), order: HandOff, waiters: SpinOnOwnWord, inherits_priority: false,
+                search_rank: None, staircase: None, note: None
+            }
+            /// Strict FIFO hand-off; waiters sleep. It has the "before" behaviour of Rostedt 2008.
+            Fair "fair" {
+                lock: (fair::Fair), order: HandOff, waiters: Sleep, inherits_priority: false,
+                search_rank: None, staircase: Some(Staircase::Ordinary), note: None
+            }
+            /// A thread that finds the lock free takes it, even if others wait; waiters sleep. A waiter that has waited
+            /// long gets the lock handed over.
+            Steal "steal" {
+                lock: (steal::Steal), order: Barging, waiters: Sleep, inherits_priority: false,
+                search_rank: Some(2), staircase: Some(Staircase::Ordinary), note: None
+            }
+            /// [`LockKind::Steal`] with adaptive spinning.
+            Adaptive "adaptive" {
+                lock: (steal::Adaptive), order: Barging, waiters: SpinThenSleep, inherits_priority: false,
+                search_rank: Some(1), staircase: Some(Staircase::Ordinary), note: None
+            }
+            /// Priority inheritance and strict order for all threads.
+            RtFair "rt-fair" {
+                lock: (rt::RtFair), order: HandOff, waiters: Sleep, inherits_priority: true,
+                search_rank: None, staircase: Some(Staircase::RealTime), note: None
+            }
+            /// Priority inheritance and strict order for real-time threads; the others may steal.
+            RtSteal "rt-steal" {
+                lock: (rt::RtSteal), order: Barging, waiters: Sleep, inherits_priority: true,
+                search_rank: None, staircase: Some(Staircase::RealTime), note: None
+            }
+            /// [`LockKind::RtSteal`] with adaptive spinning.
+            RtAdaptive "rt-adaptive" {
+                lock: (rt::RtAdaptive), order: Barging, waiters: SpinThenSleep, inherits_priority: true,
+                search_rank: None, staircase: Some(Staircase::RealTime), note: None
+            }
+        }
+    };
 }

@@ -2,13 +2,11 @@
 //! owner, no thread sleeps for ever, and a waiter that times out does not block others. Beside each property stands a
 //! planted bug.
 //!
-//! A new lock takes part by a line in [`every_lock`].
-
-mod planted;
+//! A lock of the table takes part by how its waiters wait: `model_kind` says how.
 
 use crate::host::model::STEP;
 use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
-use crate::{Fair, Mcs, RawLock, Steal, Stealing, Ticket, Ttas, Until};
+use crate::{RawLock, Steal, Stealing, Until};
 use core::ptr::NonNull;
 use core::time::Duration;
 use loom::cell::UnsafeCell;
@@ -145,66 +143,88 @@ const CLOCK_STOPPED: u64 = 0;
 /// Every thread that has slept has waited long.
 const ALL_STARVE: u64 = 1 << 24;
 
-macro_rules! every_lock {
-    ($($name:ident: $lock:ty, $step:expr;)*) => {$(
-        mod $name {
-            use super::*;
-
-            #[test]
-            fn two_threads_exclude_each_other_without_lost_wake_ups() {
-                explore::<$lock>(3, $step, &[hold_twice, hold], |world| assert_eq!(world.read(), 3));
-            }
-
-            #[test]
-            fn waiter_that_times_out_does_not_block_others() {
-                explore::<$lock>(2, $step, &[hold_in_time, hold_twice], |world| assert!(world.read() >= 2));
-                explore::<$lock>(3, $step, &[hold_in_time, hold_in_time], |_| {});
-            }
-
-            #[test]
-            fn try_lock_does_not_wait() {
-                explore::<$lock>(3, $step, &[try_to_hold, hold_twice], |world| assert!(world.read() >= 2));
-            }
+/// The models of two threads.
+macro_rules! with_two {
+    ($lock:ty, $step:expr) => {
+        #[test]
+        fn two_threads_exclude_each_other_without_lost_wake_ups() {
+            explore::<$lock>(3, $step, &[hold_twice, hold], |world| assert_eq!(world.read(), 3));
         }
-    )*};
-}
 
-every_lock! {
-    ttas: Ttas, CLOCK_STOPPED;
-    ticket: Ticket, CLOCK_STOPPED;
-    mcs: Mcs, CLOCK_STOPPED;
-    fair: Fair, CLOCK_STOPPED;
-    steal: Steal, CLOCK_STOPPED;
-    looking_twice: Stealing<LookTwice>, CLOCK_STOPPED;
-    starving: Steal, ALL_STARVE;
-    looking_twice_and_starving: Stealing<LookTwice>, ALL_STARVE;
-}
+        #[test]
+        fn waiter_that_times_out_does_not_block_others() {
+            explore::<$lock>(2, $step, &[hold_in_time, hold_twice], |world| assert!(world.read() >= 2));
+            explore::<$lock>(3, $step, &[hold_in_time, hold_in_time], |_| {});
+        }
 
-/// Locks whose waiters do not all spin on one word. With two such waiters loom would take the model for an endless one.
-macro_rules! with_three {
-    ($($name:ident: $lock:ty, $step:expr;)*) => {
-        mod with_three {
-            use super::*;
-            $(
-                #[test]
-                fn $name() {
-                    explore::<$lock>(2, $step, &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
-                    explore::<$lock>(2, $step, &[hold, hold_in_time, hold], |world| assert!(world.read() >= 2));
-                    explore::<$lock>(2, $step, &[hold, try_to_hold, hold], |world| assert!(world.read() >= 2));
-                }
-            )*
+        #[test]
+        fn try_lock_does_not_wait() {
+            explore::<$lock>(3, $step, &[try_to_hold, hold_twice], |world| assert!(world.read() >= 2));
         }
     };
 }
 
-with_three! {
-    mcs: Mcs, CLOCK_STOPPED;
-    fair: Fair, CLOCK_STOPPED;
-    steal: Steal, CLOCK_STOPPED;
-    looking_twice: Stealing<LookTwice>, CLOCK_STOPPED;
-    starving: Steal, ALL_STARVE;
-    looking_twice_and_starving: Stealing<LookTwice>, ALL_STARVE;
+/// The models of three threads, for locks whose waiters do not all spin on one word. With two such waiters loom would
+/// take the model for an endless one.
+macro_rules! with_three {
+    ($lock:ty, $step:expr) => {
+        #[test]
+        fn three_threads_exclude_each_other_without_lost_wake_ups() {
+            explore::<$lock>(2, $step, &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
+            explore::<$lock>(2, $step, &[hold, hold_in_time, hold], |world| assert!(world.read() >= 2));
+            explore::<$lock>(2, $step, &[hold, try_to_hold, hold], |world| assert!(world.read() >= 2));
+        }
+    };
 }
+
+/// A module of models for each lock: its name, the type, the step of the clock, the macros of the models.
+macro_rules! model_locks {
+    ($($name:ident: $lock:ty, $step:expr, [$($models:ident)+];)*) => {$(
+        mod $name {
+            use super::*;
+
+            $($models! { $lock, $step })+
+        }
+    )*};
+}
+
+/// The models of a kind. A lock that inherits priorities has models in `rt`. A waiter that spins for a time that depends on
+/// a clock is modelled with other policies, below.
+macro_rules! model_kind {
+    (SpinOnLock false ($module:ident::$lock:ident)) => {
+        model_locks! { $module: crate::$lock, CLOCK_STOPPED, [with_two]; }
+    };
+    (SpinOnOwnWord false ($module:ident::$lock:ident)) => {
+        model_locks! { $module: crate::$lock, CLOCK_STOPPED, [with_two with_three]; }
+    };
+    (Sleep false ($module:ident::$lock:ident)) => {
+        model_locks! { $module: crate::$lock, CLOCK_STOPPED, [with_two with_three]; }
+    };
+    ($waiters:ident $inherits:tt $lock:tt) => {};
+}
+
+macro_rules! model_kinds {
+    ($(
+        $(#[$doc:meta])+
+        $variant:ident $name:literal {
+            lock: $lock:tt, order: $order:ident, waiters: $waiters:ident, inherits_priority: $inherits:tt,
+            $($property:ident: $value:expr),+ $(,)?
+        }
+    )+) => {
+        $(model_kind! { $waiters $inherits $lock })+
+    };
+}
+
+crate::for_each_lock_kind!(model_kinds);
+
+model_locks! {
+    looking_twice: Stealing<LookTwice>, CLOCK_STOPPED, [with_two with_three];
+    starving: Steal, ALL_STARVE, [with_two with_three];
+    looking_twice_and_starving: Stealing<LookTwice>, ALL_STARVE, [with_two with_three];
+}
+
+// Behind the macros that it uses.
+mod planted;
 
 /// The owner finds one sleeper and one spinner; the spinner takes over the duty to wake the sleeper.
 #[test]

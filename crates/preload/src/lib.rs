@@ -21,7 +21,7 @@
 //! | `rlimit` | `setrlimit getrlimit prlimit` and their 64-bit names | the next definition; the recording does not count as address space |
 //! | `keys` | `pthread_key_create tss_create` | the next definition; if no key is left, this library gives up its own |
 //! | `dlclose` | `dlclose` | the next definition; `watch` and `swap` forget the code that they know |
-//! | `bypass` | `dlopen dlmopen dlsym dlvsym` | the next definition; `swap` leaves everything to libc once there is code whose calls bypass the hooks |
+//! | `dlopen` | `dlopen dlmopen dlsym dlvsym` | the next definition; `swap` leaves everything to libc once there is code whose calls bypass the hooks |
 //! | `signal` | `sigaction`, `signal` and similar calls | the next definition, with a trampoline as the handler |
 //!
 //! If `UNSPIN_SYSV` is unset or `kernel`, every call still goes through these hooks and ends in the kernel. That is the
@@ -39,6 +39,7 @@ mod claim;
 mod creds;
 mod departure;
 mod dlclose;
+mod dlopen;
 mod environment;
 mod errno;
 mod glibc;

@@ -141,6 +141,75 @@ macro_rules! forward {
 }
 pub(crate) use forward;
 
+/// Defines functions that call the next definition of a name, in a module `real`. If there is none they fail with `ENOSYS`
+/// in errno.
+macro_rules! define_next {
+    ($($(#[$doc:meta])* fn $ours:ident = $name:ident($($arg:ident: $type:ty),* $(,)?) -> $answer:ty;)*) => {
+        /// libc's own functions behind the hooks.
+        mod real {
+            use super::*;
+
+            $(
+                $(#[$doc])*
+                ///
+                /// # Safety
+                /// As for the function in libc.
+                #[inline(always)]
+                pub unsafe fn $ours($($arg: $type),*) -> $answer {
+                    $crate::next::next! { static NEXT = $crate::next::c_name(concat!(stringify!($name), "\0")); }
+                    let next = $crate::next::behind!(NEXT, unsafe extern "C-unwind" fn($($type),*) -> $answer);
+                    // SAFETY: the next definition requires what the caller promises.
+                    unsafe { next($($arg),*) }
+                }
+            )*
+        }
+    };
+}
+pub(crate) use define_next;
+
+/// Defines functions that call the next definition of a name, in a module `real`: those that return an error number. If
+/// there is no next definition they return `ENOSYS`.
+macro_rules! define_next_codes {
+    ($($(#[$doc:meta])* fn $ours:ident = $name:ident($($arg:ident: $type:ty),* $(,)?);)*) => {
+        /// libc's own functions behind the hooks.
+        mod real {
+            use super::*;
+
+            $(
+                $(#[$doc])*
+                ///
+                /// # Safety
+                /// As for the function in libc.
+                #[inline(always)]
+                pub unsafe fn $ours($($arg: $type),*) -> core::ffi::c_int {
+                    $crate::next::next! { static NEXT = $crate::next::c_name(concat!(stringify!($name), "\0")); }
+                    type Function = unsafe extern "C-unwind" fn($($type),*) -> core::ffi::c_int;
+
+                    #[cold]
+                    #[inline(never)]
+                    unsafe extern "C-unwind" fn first($($arg: $type),*) -> core::ffi::c_int {
+                        match NEXT.address() {
+                            0 => libc::ENOSYS,
+                            // SAFETY: as below.
+                            address => unsafe { core::mem::transmute::<usize, Function>(address)($($arg),*) },
+                        }
+                    }
+
+                    // SAFETY: 1. the next definition of the name has the type that libc's header gives it; 2. it
+                    // requires what the caller promises.
+                    unsafe {
+                        match NEXT.known() {
+                            0 => first($($arg),*),
+                            address => core::mem::transmute::<usize, Function>(address)($($arg),*),
+                        }
+                    }
+                }
+            )*
+        }
+    };
+}
+pub(crate) use define_next_codes;
+
 #[cfg(test)]
 mod tests {
     use super::*;

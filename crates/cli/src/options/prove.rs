@@ -2,6 +2,7 @@
 
 use super::list::split;
 use super::server::ServerOptions;
+use crate::plan::kind;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,6 +32,14 @@ Examples:
   unspin prove --server './server -p 7777' --ready 'nc -z localhost 7777' --load './client -p 7777'    # a server
   unspin prove --waits poll --cpu-limit 50 --metric 'TPS: ' --higher-is-better ./bench.sh";
 
+fn mutex_help() -> String {
+    format!(
+        "Kinds of mutex to judge, separated by commas: KIND replaces all mutexes, KIND@LOCK one, by the name that `unspin meter` \
+         prints. Kinds: {}",
+        kind::list(kind::offer_candidates(), kind::describe)
+    )
+}
+
 /// Measure a program with other locks and waits, and report which differences are proven
 ///
 /// The program runs many times, one run after another, in rounds of random order: with its own locks through the preload
@@ -44,9 +53,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = PROVE_HELP)]
 pub struct ProveOptions {
-    /// Kinds of mutex to judge, separated by commas: KIND replaces all mutexes, KIND@LOCK one, by the name that `unspin meter`
-    /// prints. Kinds: pi (libc's with priority inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive
-    #[arg(long, value_name = "KINDS")]
+    #[arg(long, value_name = "KINDS", help = mutex_help())]
     pub mutex: Vec<Choices>,
 
     /// Wait policies to judge, separated by commas: `poll` lets all waits poll before they sleep, `poll@SITE` those of one call

@@ -1,19 +1,25 @@
 //! The options that replace mutexes and wait policies.
 
 use super::list::split;
+use crate::plan::kind;
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
 use unspin_launch::run_queue::RunQueue;
 
+fn mutex_help() -> String {
+    format!(
+        "Replace every mutex by a lock of this kind, or with @LOCK only the one of this name, as `unspin meter` prints it: \
+         `adaptive`, `adaptive@cache_lock`, `steal@queue.c:57`. Kinds: {}. Can be given several times",
+        kind::list(kind::offer(), kind::describe)
+    )
+}
+
 /// Replacements of mutexes, and policies of waits.
 #[derive(Args, Debug, Default)]
 pub struct Replace {
-    /// Replace every mutex by a lock of this kind, or with @LOCK only the one of this name, as `unspin meter` prints it:
-    /// `adaptive`, `adaptive@cache_lock`, `steal@queue.c:57`. Kinds: system (libc's own, the control), pi (libc's with priority
-    /// inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive. Can be given several times
-    #[arg(long, value_name = "KIND[@LOCK]")]
+    #[arg(long, value_name = "KIND[@LOCK]", help = mutex_help())]
     pub mutex: Vec<Choice>,
 
     /// What a thread does before it sleeps in a wait: `poll` checks repeatedly for as long as a wake-up costs, where that has paid

@@ -1,11 +1,13 @@
 //! The options of `unspin scale`.
 
 use super::prove::Choices;
+use crate::plan::kind;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::engine::Engine;
+use unspin_locks::LockKind;
 
 const SCALE_HELP: &str = "\
 Exit code:
@@ -22,6 +24,14 @@ Examples:
   unspin scale --mutex adaptive --predict 8 ./bench.sh             # libc's mutexes and adaptive ones
   unspin scale --cpus 1 --predict 2 hackbench 5 --transport queue  # what one CPU tells about two";
 
+fn mutex_help() -> String {
+    format!(
+        "Kinds of mutex to compare with the control, separated by commas: KIND replaces all mutexes, KIND@LOCK one. Kinds: {} \
+         [default: those of a workload, else none]",
+        kind::list(kind::offer_candidates(), LockKind::name)
+    )
+}
+
 /// Predict what more CPUs would show, for a program as it is and with other locks
 ///
 /// The program runs on 1, 2, … of this machine's CPUs, with its own locks through the preload library (the control) and with
@@ -32,9 +42,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = SCALE_HELP)]
 pub struct ScaleOptions {
-    /// Kinds of mutex to compare with the control, separated by commas: KIND replaces all mutexes, KIND@LOCK one. Kinds: pi, fair,
-    /// steal, adaptive, rt-fair, rt-steal, rt-adaptive [default: those of a workload, else none]
-    #[arg(long, value_name = "KINDS")]
+    #[arg(long, value_name = "KINDS", help = mutex_help())]
     pub mutex: Vec<Choices>,
 
     /// A plan file to compare with the control, in the form that `unspin prove --plan` writes

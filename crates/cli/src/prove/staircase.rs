@@ -3,14 +3,8 @@
 use super::configuration::Configuration;
 use super::session::Session;
 use serde::Serialize;
-use unspin_locks::LockKind;
+use unspin_locks::{LockKind, Staircase as Stairs};
 use unspin_stats::{Analysis, Experiment, Ratio, Role, Summary};
-
-/// The known staircases, from strict order to stealing to spinning.
-const STAIRS: [[LockKind; 3]; 2] = [
-    [LockKind::RtFair, LockKind::RtSteal, LockKind::RtAdaptive],
-    [LockKind::Fair, LockKind::Steal, LockKind::Adaptive],
-];
 
 /// A measured staircase. Its steps do not count for the verdict.
 #[derive(Clone, Debug, Serialize)]
@@ -41,9 +35,9 @@ impl Staircase {
     pub fn of(configurations: &[Configuration], session: &Session) -> Option<Staircase> {
         let place =
             |kind: LockKind| configurations.iter().position(|c| c.is_judged() && c.name() == kind.name());
-        let present = |stairs: &[LockKind]| stairs.iter().filter_map(|&kind| place(kind)).collect::<Vec<_>>();
-        let steps =
-            STAIRS.iter().map(|stairs| present(stairs)).find(|steps| steps.len() == STAIRS[0].len())?;
+        // From strict order to stealing to spinning. A staircase with a missing step is none.
+        let measured = |stairs| LockKind::steps(stairs).into_iter().map(place).collect::<Option<Vec<_>>>();
+        let steps = Stairs::ALL.into_iter().find_map(measured)?;
         let level = |index: usize, before: Option<usize>| Level {
             name: configurations[index].name().to_owned(),
             summary: session.experiment.samples[index].summary(session.experiment.metric.direction),

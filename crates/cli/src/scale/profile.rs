@@ -5,7 +5,7 @@ use crate::prove::figure::Figure;
 use crate::prove::metering::Metering;
 use serde::Serialize;
 use unspin_launch::engine::Engine;
-use unspin_locks::LockKind;
+use unspin_locks::{AcquisitionOrder, LockKind, WaitingMode};
 use unspin_report::{Lock, MeterReport, TimeRange};
 use unspin_scaling::program::WaitStyle;
 use unspin_stats::Direction;
@@ -134,9 +134,11 @@ fn style(configuration: &Configuration) -> WaitStyle {
         .judged_plan()
         .and_then(|plan| plan.mutexes.first())
         .map_or(LockKind::System, |entry| entry.kind);
-    match kind {
-        LockKind::System | LockKind::Steal | LockKind::RtSteal => WaitStyle::Barging,
-        LockKind::Fair | LockKind::RtFair | LockKind::Pi => WaitStyle::HandOff,
-        _ => WaitStyle::Spin,
+    match (kind.waiting_mode(), kind.acquisition_order()) {
+        (WaitingMode::Sleep, AcquisitionOrder::Barging) => WaitStyle::Barging,
+        (WaitingMode::Sleep, AcquisitionOrder::HandOff) => WaitStyle::HandOff,
+        (WaitingMode::SpinOnLock | WaitingMode::SpinOnOwnWord | WaitingMode::SpinThenSleep, _) => {
+            WaitStyle::Spin
+        }
     }
 }

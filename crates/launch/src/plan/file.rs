@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn invalid_plan_is_refused_with_its_line() {
         let workshop = Workshop::new();
-        let kinds = "system, pi, fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive";
+        let kinds = kind::list(kind::offer(), unspin_locks::LockKind::name);
         let cases = [
             ("[[mutex]]\nlock = 'a'\n", "line 1: missing field `kind`"),
             ("\n[[mutex]\n", "line 2: "),

@@ -7,11 +7,32 @@ pub fn parse(name: &str) -> Result<LockKind, String> {
     name.parse().map_err(|_| {
         let meant = super::nearest::of(name, LockKind::ALL.map(LockKind::name))
             .map_or(String::new(), |near| format!(" (meant: {near}?)"));
-        // Like the help, the message does not offer the experimental kinds.
-        let offered = LockKind::ALL.into_iter().filter(|kind| !kind.is_experimental());
-        let offered: Vec<&str> = offered.map(LockKind::name).collect();
-        format!("there is no kind {name:?}{meant}: {}", offered.join(", "))
+        format!("there is no kind {name:?}{meant}: {}", list(offer(), LockKind::name))
     })
+}
+
+/// The kinds that the help and the messages offer: all but the experimental ones.
+pub fn offer() -> impl Iterator<Item = LockKind> {
+    LockKind::ALL.into_iter().filter(|kind| !kind.is_experimental())
+}
+
+/// The kinds that the help offers beside the control.
+pub fn offer_candidates() -> impl Iterator<Item = LockKind> {
+    offer().filter(|&kind| kind != LockKind::System)
+}
+
+/// These kinds in one line, each in the words of `describe`.
+pub fn list<T: AsRef<str>>(
+    kinds: impl Iterator<Item = LockKind>,
+    describe: impl Fn(LockKind) -> T,
+) -> String {
+    let words: Vec<T> = kinds.map(describe).collect();
+    words.iter().map(T::as_ref).collect::<Vec<_>>().join(", ")
+}
+
+/// The name, and in brackets what the help adds.
+pub fn describe(kind: LockKind) -> String {
+    kind.note().map_or(kind.name().to_owned(), |note| format!("{kind} ({note})"))
 }
 
 /// A warning for the user before a program runs with this kind, if there is one.

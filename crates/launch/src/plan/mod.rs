@@ -26,7 +26,7 @@ mod code;
 mod compiled;
 mod entry;
 mod file;
-mod kind;
+pub mod kind;
 mod located;
 mod lock_name;
 mod nearest;

@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
+use unspin_locks::LockKind;
 use unspin_sys::creds::Creds;
 use unspin_wire::{Tally, TallyCount, TallyRow};
 
@@ -327,16 +328,26 @@ impl NamesFrom<'_> {
                 format!("{report} has the names, each with the functions that use the mutex")
             }
             UnusedReason::OtherSites => format!("{report} has the call sites of waits"),
-            UnusedReason::StaysLibcs => {
-                "the kinds rt-fair, rt-steal and rt-adaptive also replace mutexes with \
-                PTHREAD_PRIO_INHERIT; the others cannot be replaced (docs/semantics.md)"
-                    .into()
-            }
+            UnusedReason::StaysLibcs => format!(
+                "the kinds {} also replace mutexes with PTHREAD_PRIO_INHERIT; the others cannot be replaced \
+                 (docs/semantics.md)",
+                inheriting_kinds()
+            ),
             UnusedReason::NamedByOthers => "leave it out".into(),
             UnusedReason::Filtered => {
                 "run it without the filter, outside of a container that installs one".into()
             }
         }
+    }
+}
+
+/// `rt-fair, rt-steal and rt-adaptive`: without libc's kind, as which such a mutex behaves already.
+fn inheriting_kinds() -> String {
+    let inherits = |kind: &LockKind| kind.inherits_priority() && *kind != LockKind::Pi;
+    let names: Vec<&str> = LockKind::ALL.into_iter().filter(inherits).map(LockKind::name).collect();
+    match names.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => names.concat(),
     }
 }
 

@@ -12,45 +12,61 @@ fn access_without_lock<L: RawLock>(world: &World<L>) {
     hold(world);
 }
 
-/// The model sees two owners, for every lock.
-macro_rules! a_stranger_releases {
-    ($($name:ident: $lock:ty;)*) => {$(
+/// The model sees two owners.
+macro_rules! release_by_another_thread {
+    ($lock:ty, $step:expr) => {
         #[test]
         #[should_panic(expected = "Causality violation")]
-        fn $name() {
-            explore::<$lock>(3, CLOCK_STOPPED, &[hold, access_without_lock], |_| {});
+        fn release_by_another_thread() {
+            explore::<$lock>(3, $step, &[hold, access_without_lock], |_| {});
         }
-    )*};
+    };
 }
 
-a_stranger_releases! {
-    a_stranger_releases_ttas: Ttas;
-    a_stranger_releases_ticket: Ticket;
-    a_stranger_releases_mcs: Mcs;
-    a_stranger_releases_fair: Fair;
-    a_stranger_releases_steal: Steal;
+fn hold_under_a_bad_kernel<L: RawLock>(world: &World<L>) {
+    // Relaxed: the threads of a model run one at a time.
+    FORGETS.store(true, Relaxed);
+    hold(world);
 }
 
 /// The kernel loses a wake-up.
-macro_rules! planted_lost_wake_up {
-    ($($name:ident: $lock:ty;)*) => {$(
+macro_rules! lost_wake_up {
+    ($lock:ty, $step:expr) => {
         #[test]
         #[should_panic(expected = "deadlock")]
-        fn $name() {
-            fn hold_under_a_bad_kernel<L: RawLock>(world: &World<L>) {
-                // Relaxed: the threads of a model run one at a time.
-                FORGETS.store(true, Relaxed);
-                hold(world);
-            }
-            explore::<$lock>(3, CLOCK_STOPPED, &[hold_under_a_bad_kernel, hold], |_| {});
+        fn lost_wake_up() {
+            explore::<$lock>(3, $step, &[hold_under_a_bad_kernel, hold], |_| {});
         }
-    )*};
+    };
 }
 
-planted_lost_wake_up! {
-    a_wake_up_is_lost_by_fair: Fair;
-    a_wake_up_is_lost_by_steal: Steal;
+/// The bugs of a kind: of those that `model_kind` models.
+macro_rules! plant_in_kind {
+    (SpinOnLock false ($module:ident::$lock:ident)) => {
+        model_locks! { $module: crate::$lock, CLOCK_STOPPED, [release_by_another_thread]; }
+    };
+    (SpinOnOwnWord false ($module:ident::$lock:ident)) => {
+        model_locks! { $module: crate::$lock, CLOCK_STOPPED, [release_by_another_thread]; }
+    };
+    (Sleep false ($module:ident::$lock:ident)) => {
+        model_locks! { $module: crate::$lock, CLOCK_STOPPED, [release_by_another_thread lost_wake_up]; }
+    };
+    ($waiters:ident $inherits:tt $lock:tt) => {};
 }
+
+macro_rules! plant_in_kinds {
+    ($(
+        $(#[$doc:meta])+
+        $variant:ident $name:literal {
+            lock: $lock:tt, order: $order:ident, waiters: $waiters:ident, inherits_priority: $inherits:tt,
+            $($property:ident: $value:expr),+ $(,)?
+        }
+    )+) => {
+        $(plant_in_kind! { $waiters $inherits $lock })+
+    };
+}
+
+crate::for_each_lock_kind!(plant_in_kinds);
 
 /// A lock that sleeps, with one selectable mistake.
 struct Wrong<const MISTAKE: u32> {

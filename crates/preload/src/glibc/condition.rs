@@ -1,10 +1,24 @@
 //! The words of a `pthread_cond_t`, and libc's operations on it.
 
-use super::functions as real;
 use super::mutex::MutexLayout;
 use core::ffi::c_int;
-use libc::{clockid_t, pthread_cond_t, timespec};
+use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+crate::next::define_next_codes! {
+    /// pthread_cond_wait(3).
+    fn cond_wait = pthread_cond_wait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t);
+    /// pthread_cond_timedwait(3).
+    fn cond_timedwait = pthread_cond_timedwait(
+        condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec);
+    /// pthread_cond_clockwait(3).
+    fn cond_clockwait = pthread_cond_clockwait(
+        condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec);
+    /// pthread_cond_signal(3).
+    fn cond_signal = pthread_cond_signal(condition: *mut pthread_cond_t);
+    /// pthread_cond_broadcast(3).
+    fn cond_broadcast = pthread_cond_broadcast(condition: *mut pthread_cond_t);
+}
 
 /// The words of a condition.
 #[repr(C, align(8))]

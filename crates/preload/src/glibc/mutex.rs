@@ -1,13 +1,26 @@
 //! The words of a `pthread_mutex_t`, and libc's operations on it. The offsets are part of glibc's binary interface,
 //! fixed by the static initialisers in programs.
 
-use super::functions as real;
 use crate::errno;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_mutex_t, timespec};
 use unspin_locks::RawLock;
 use unspin_sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use unspin_sys::{futex::pi, tid};
+
+crate::next::define_next_codes! {
+    /// pthread_mutex_lock(3).
+    fn mutex_lock = pthread_mutex_lock(mutex: *mut pthread_mutex_t);
+    /// pthread_mutex_trylock(3).
+    fn mutex_trylock = pthread_mutex_trylock(mutex: *mut pthread_mutex_t);
+    /// pthread_mutex_timedlock(3).
+    fn mutex_timedlock = pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec);
+    /// pthread_mutex_clocklock(3).
+    fn mutex_clocklock =
+        pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec);
+    /// pthread_mutex_unlock(3).
+    fn mutex_unlock = pthread_mutex_unlock(mutex: *mut pthread_mutex_t);
+}
 
 /// The words of a mutex.
 ///

@@ -1,9 +1,31 @@
 //! The words of a `pthread_rwlock_t`, and libc's operations on it.
 
-use super::functions as real;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_rwlock_t, timespec};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+crate::next::define_next_codes! {
+    /// pthread_rwlock_rdlock(3).
+    fn rwlock_rdlock = pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t);
+    /// pthread_rwlock_tryrdlock(3).
+    fn rwlock_tryrdlock = pthread_rwlock_tryrdlock(lock: *mut pthread_rwlock_t);
+    /// pthread_rwlock_timedrdlock(3).
+    fn rwlock_timedrdlock = pthread_rwlock_timedrdlock(lock: *mut pthread_rwlock_t, until: *const timespec);
+    /// pthread_rwlock_clockrdlock(3).
+    fn rwlock_clockrdlock =
+        pthread_rwlock_clockrdlock(lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec);
+    /// pthread_rwlock_wrlock(3).
+    fn rwlock_wrlock = pthread_rwlock_wrlock(lock: *mut pthread_rwlock_t);
+    /// pthread_rwlock_trywrlock(3).
+    fn rwlock_trywrlock = pthread_rwlock_trywrlock(lock: *mut pthread_rwlock_t);
+    /// pthread_rwlock_timedwrlock(3).
+    fn rwlock_timedwrlock = pthread_rwlock_timedwrlock(lock: *mut pthread_rwlock_t, until: *const timespec);
+    /// pthread_rwlock_clockwrlock(3).
+    fn rwlock_clockwrlock =
+        pthread_rwlock_clockwrlock(lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec);
+    /// pthread_rwlock_unlock(3).
+    fn rwlock_unlock = pthread_rwlock_unlock(lock: *mut pthread_rwlock_t);
+}
 
 /// The words of a read-write lock. This library reads two of them and writes none.
 #[repr(C, align(8))]

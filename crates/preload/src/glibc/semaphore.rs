@@ -1,10 +1,20 @@
 //! The first word of a `sem_t`, and libc's operations on it.
 
-use super::functions as real;
 use crate::errno;
 use core::ffi::c_int;
 use libc::{clockid_t, sem_t, timespec};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+crate::next::define_next_codes! {
+    /// sem_wait(3).
+    fn sem_wait = sem_wait(semaphore: *mut sem_t);
+    /// sem_trywait(3).
+    fn sem_trywait = sem_trywait(semaphore: *mut sem_t);
+    /// sem_timedwait(3).
+    fn sem_timedwait = sem_timedwait(semaphore: *mut sem_t, until: *const timespec);
+    /// sem_clockwait(3).
+    fn sem_clockwait = sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, until: *const timespec);
+}
 
 /// The words of a semaphore. This library reads the first and writes none.
 #[repr(C, align(8))]

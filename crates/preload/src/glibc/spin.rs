@@ -1,9 +1,17 @@
 //! The word of a `pthread_spinlock_t`, and libc's operations on it.
 
-use super::functions as real;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
 use unspin_sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+crate::next::define_next_codes! {
+    /// pthread_spin_lock(3).
+    fn spin_lock = pthread_spin_lock(lock: *mut pthread_spinlock_t);
+    /// pthread_spin_trylock(3).
+    fn spin_trylock = pthread_spin_trylock(lock: *mut pthread_spinlock_t);
+    /// pthread_spin_unlock(3).
+    fn spin_unlock = pthread_spin_unlock(lock: *mut pthread_spinlock_t);
+}
 
 /// The word of a spin lock. This library reads it and never writes it.
 #[repr(transparent)]

@@ -1,7 +1,6 @@
 //! Barriers. The last thread to arrive does not wait.
 
 use super::attempt::{Attempt, initialised};
-use crate::glibc::functions as real;
 use crate::next::forward;
 use crate::swap::plan;
 use crate::waits::{Ended, Look, Wait};
@@ -14,6 +13,16 @@ use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::entry;
 use unspin_waiting::CheckKind;
 use unspin_wire::{AttemptOutcome, RecordKind};
+
+crate::next::define_next_codes! {
+    /// pthread_barrier_init(3).
+    fn barrier_init = pthread_barrier_init(
+        barrier: *mut pthread_barrier_t, attributes: *const pthread_barrierattr_t, count: c_uint);
+    /// pthread_barrier_destroy(3).
+    fn barrier_destroy = pthread_barrier_destroy(barrier: *mut pthread_barrier_t);
+    /// pthread_barrier_wait(3).
+    fn barrier_wait = pthread_barrier_wait(barrier: *mut pthread_barrier_t);
+}
 
 entry! {
     /// pthread_barrier_init(3).

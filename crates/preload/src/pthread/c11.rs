@@ -3,13 +3,17 @@
 
 use super::cond;
 use super::mutex::{self, note_init};
-use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
-use crate::swap::mutex::Deadline;
+use crate::swap::deadline::Deadline;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, ENOMEM, ETIMEDOUT, timespec};
 use unspin_sys::entry;
+
+crate::next::define_next_codes! {
+    /// mtx_init(3).
+    fn mtx_init = mtx_init(mutex: *mut c_void, kind: c_int);
+}
 
 entry! {
     /// mtx_init(3).

@@ -23,11 +23,11 @@ use super::signalled::WakeCall;
 use super::{mutex, signalled};
 use crate::bypass;
 use crate::glibc::condition::ConditionLayout;
-use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
 use crate::sandbox;
 use crate::swap::condition::{self as swapped, Outcome as Ended, Owner, Seen};
-use crate::swap::mutex::{Mutex, clock_of, time};
+use crate::swap::deadline::{clock_of, time};
+use crate::swap::mutex::Mutex;
 use crate::swap::shared;
 use crate::watch::{Hook, Object, Thread, WokenFrom};
 use core::ffi::c_int;
@@ -35,6 +35,13 @@ use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_
 use unspin_locks::Waited;
 use unspin_sys::{clock, entry, process};
 use unspin_wire::{AttemptOutcome, RecordKind, RowRef};
+
+crate::next::define_next_codes! {
+    /// pthread_cond_init(3).
+    fn cond_init = pthread_cond_init(condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t);
+    /// pthread_cond_destroy(3).
+    fn cond_destroy = pthread_cond_destroy(condition: *mut pthread_cond_t);
+}
 
 entry! {
     /// pthread_cond_init(3).

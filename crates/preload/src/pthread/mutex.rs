@@ -1,19 +1,41 @@
 //! Mutexes. A call goes one way: from the hook to the meter, if the thread is recorded, and on to the implementation that
 //! serves the mutex.
+//!
+//! Lock and unlock have a path for each state of the calling thread ([`Known`]):
+//!
+//! | thread | lock, unlock | does |
+//! |---|---|---|
+//! | `Idle` | libc's function | nothing is recorded, nothing is replaced |
+//! | `Absent` | [`unrecorded`] | the call of the implementation, if it was decided before; else decides it |
+//! | `Counted` | [`libcs::lock_and_count`], libc's unlock | counts in a row that exists, then libc's function; else as `Planned` |
+//! | `Timed` | [`libcs::lock_and_time`], [`libcs::unlock_and_time`] | as `Counted`, and the hold |
+//! | `Planned`, `Unknown` | [`any`](self::any) | looks for row and implementation |
+//!
+//! All other calls take the last path.
 
-use super::attempt::{Attempt, HowWaited, Release, WaitLimit, initialised, is_success};
-use super::{inversion, property};
-use crate::glibc::functions as real;
+mod any;
+mod libcs;
+mod unrecorded;
+
+pub use any::{acquire, release, try_lock};
+
+use super::attempt::{Attempt, initialised};
 use crate::glibc::mutex::MutexLayout;
 use crate::next::forward;
-use crate::swap::mutex::{Acquisition, Deadline, Mutex, lock_fast, lock_known, unlock_fast, unlock_known};
+use crate::swap::deadline::Deadline;
 use crate::swap::mutex_impl;
 use crate::watch::{Hook, Known, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
-use libc::{EBUSY, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
-use unspin_locks::Waited;
+use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use unspin_sys::entry;
+
+crate::next::define_next_codes! {
+    /// pthread_mutex_init(3).
+    fn mutex_init = pthread_mutex_init(mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t);
+    /// pthread_mutex_destroy(3).
+    fn mutex_destroy = pthread_mutex_destroy(mutex: *mut pthread_mutex_t);
+}
 
 entry! {
     /// pthread_mutex_init(3).
@@ -104,149 +126,17 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usi
     let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
     match Thread::known() {
         Known::Idle => mutex.libc_lock(),
-        Known::Absent => match lock_fast(mutex) {
-            Some(code) => code,
-            None => lock_unrecorded(mutex, hook),
-        },
-        Known::Counted(thread) => lock_counted(mutex, hook, thread),
-        Known::Timed(thread) => lock_timed(mutex, hook, thread),
-        Known::Planned(_) | Known::Unknown => lock_slow(mutex, hook),
+        Known::Absent => unrecorded::lock(mutex, hook),
+        Known::Counted(thread) => libcs::lock_and_count(mutex, hook, thread),
+        Known::Timed(thread) => libcs::lock_and_time(mutex, hook, thread),
+        Known::Planned(_) | Known::Unknown => any::lock(mutex, hook),
     }
-}
-
-/// Locks a mutex, in a thread that is not recorded.
-#[inline(never)]
-fn lock_unrecorded(mutex: &MutexLayout, hook: Hook) -> c_int {
-    match lock_known(mutex) {
-        Some(code) => code,
-        None => lock_planned(mutex, hook),
-    }
-}
-
-#[inline(never)]
-fn lock_planned(mutex: &MutexLayout, hook: Hook) -> c_int {
-    Mutex::new(mutex, hook).lock().code
-}
-
-/// Locks any mutex, in any thread.
-#[inline(never)]
-fn lock_slow(mutex: &MutexLayout, hook: Hook) -> c_int {
-    acquire(mutex, hook, None)
-}
-
-/// Locks a mutex of libc, in a thread of which no times are recorded.
-#[inline(never)]
-fn lock_counted(mutex: &MutexLayout, hook: Hook, thread: &'static Thread) -> c_int {
-    if mutex.is_robust() || Attempt::direct(thread, object(mutex), hook).is_none() {
-        return lock_slow(mutex, hook);
-    }
-    match mutex.libc_trylock() {
-        0 => 0,
-        code => lock_failed(mutex, hook, thread, code),
-    }
-}
-
-/// Locks a mutex of libc, in a thread of which times are recorded.
-#[inline(never)]
-fn lock_timed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread) -> c_int {
-    if !mutex.is_simple() {
-        return lock_slow(mutex, hook);
-    }
-    let Some(attempt) = Attempt::direct(thread, object(mutex), hook) else { return lock_slow(mutex, hook) };
-    match mutex.libc_trylock() {
-        0 => {
-            attempt.begin_hold();
-            0
-        }
-        code => lock_failed(mutex, hook, thread, code),
-    }
-}
-
-/// Goes on after [`Attempt::direct`] and a trylock that failed.
-#[cold]
-#[inline(never)]
-fn lock_failed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread, code: c_int) -> c_int {
-    let mutex = Mutex::new(mutex, hook);
-    match Attempt::just_counted(thread, object(mutex.words()), hook) {
-        Some(attempt) if code == EBUSY => acquire_contended(attempt, mutex, None, hook),
-        Some(attempt) => end_attempt(attempt, mutex.words(), code),
-        // There is no memory for a row, or a handler has forked since, and this is the child.
-        None if code == EBUSY => mutex.lock().code,
-        None => code,
-    }
-}
-
-/// An attempt that may block.
-#[inline(always)]
-pub fn acquire(mutex: &MutexLayout, hook: Hook, deadline: Option<Deadline>) -> c_int {
-    match Thread::current() {
-        Some(thread) => acquire_recorded(thread, mutex, hook, deadline),
-        None => Mutex::new(mutex, hook).acquire(deadline).code,
-    }
-}
-
-/// An attempt that may block, by a thread that is recorded.
-fn acquire_recorded(
-    thread: &'static Thread,
-    mutex: &MutexLayout,
-    hook: Hook,
-    deadline: Option<Deadline>,
-) -> c_int {
-    let attempt = Attempt::new(thread, object(mutex), object(mutex).held(), hook);
-    let mutex = Mutex::new(mutex, hook);
-    let Some(attempt) = attempt else { return mutex.acquire(deadline).code };
-    match mutex.try_first(deadline) {
-        EBUSY => acquire_contended(attempt, mutex, deadline, hook),
-        code => end_attempt(attempt, mutex.words(), code),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn acquire_contended(attempt: Attempt, mutex: Mutex<'_>, deadline: Option<Deadline>, hook: Hook) -> c_int {
-    let (thread, owner) = (attempt.thread, mutex.words().owner());
-    let limit = if deadline.is_some() { WaitLimit::Deadline } else { WaitLimit::None };
-    let wait = attempt.begin_wait(limit);
-    let begin = wait.begin();
-    let Acquisition { code, waited } = mutex.acquire(deadline);
-    let how = match waited {
-        Some(Waited::Slept) => HowWaited::Asleep,
-        Some(Waited::Spun) => HowWaited::Spinning,
-        Some(Waited::No) => HowWaited::NotAtAll,
-        None if mutex.words().is_adaptive() => HowWaited::SpinningFirst,
-        None => HowWaited::Asleep,
-    };
-    let end = thread.now();
-    let code = wait.end(code, how);
-    inversion::note(thread, mutex.words(), owner, end.saturating_sub(begin), hook);
-    property::note(thread, mutex.words(), hook);
-    code
-}
-
-/// Ends an attempt that did not block with its return value.
-#[inline(always)]
-fn end_attempt(attempt: Attempt, mutex: &MutexLayout, code: c_int) -> c_int {
-    if attempt.thread.has_clock() && mutex.is_recursive() && is_success(code) && attempt.is_repeated() {
-        attempt.acquired_again();
-        return code;
-    }
-    attempt.ended(code)
 }
 
 unsafe extern "C-unwind" fn trylock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` passes the registers.
     let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
     try_lock(mutex, hook)
-}
-
-/// An attempt that does not block.
-pub fn try_lock(mutex: &MutexLayout, hook: Hook) -> c_int {
-    let attempt = Attempt::at_lock(object(mutex), hook);
-    let code = Mutex::new(mutex, hook).try_lock();
-    match attempt {
-        None => code,
-        Some(attempt) => end_attempt(attempt, mutex, code),
-    }
 }
 
 unsafe extern "C-unwind" fn timedlock(
@@ -290,38 +180,9 @@ unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: u
     let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
     match Thread::known() {
         Known::Idle => mutex.libc_unlock(),
-        Known::Absent if unlock_fast(mutex) => 0,
-        Known::Absent => unlock_unrecorded(mutex, hook),
+        Known::Absent => unrecorded::unlock(mutex, hook),
         Known::Counted(thread) if !thread.has_candidates() => mutex.libc_unlock(),
-        Known::Timed(thread) if !thread.has_candidates() => unlock_timed(mutex, thread),
+        Known::Timed(thread) if !thread.has_candidates() => libcs::unlock_and_time(mutex, thread),
         Known::Counted(_) | Known::Timed(_) | Known::Planned(_) | Known::Unknown => release(mutex, hook),
     }
-}
-
-/// Unlocks a mutex, in a thread that is not recorded.
-#[inline(never)]
-fn unlock_unrecorded(mutex: &MutexLayout, hook: Hook) -> c_int {
-    match unlock_known(mutex) {
-        Some(code) => code,
-        None => unlock_planned(mutex, hook),
-    }
-}
-
-#[inline(never)]
-fn unlock_planned(mutex: &MutexLayout, hook: Hook) -> c_int {
-    Mutex::new(mutex, hook).unlock()
-}
-
-/// Unlocks a mutex of libc, in a thread of which times are recorded.
-#[inline(never)]
-fn unlock_timed(mutex: &MutexLayout, thread: &'static Thread) -> c_int {
-    Release::of(thread, object(mutex)).end(mutex.libc_unlock())
-}
-
-/// Unlocks any mutex, in any thread.
-#[inline(never)]
-pub fn release(mutex: &MutexLayout, hook: Hook) -> c_int {
-    let release = Thread::current().and_then(|thread| Release::begin(thread, object(mutex), hook));
-    let code = Mutex::new(mutex, hook).unlock();
-    release.map_or(code, |release| release.end(code))
 }

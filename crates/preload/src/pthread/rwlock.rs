@@ -4,7 +4,6 @@ use super::attempt::{Attempt, WaitLimit, acquire, initialised, is_success, relea
 use super::busy;
 use super::mutex::is_supported;
 use super::semaphore::is_time;
-use crate::glibc::functions as real;
 use crate::glibc::rwlock::{Mode, Reading, RwLockLayout, Writing};
 use crate::next::forward;
 use crate::watch::{Hook, Object};
@@ -13,6 +12,11 @@ use core::ffi::c_int;
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use unspin_sys::entry;
 use unspin_wire::RecordKind;
+
+crate::next::define_next_codes! {
+    /// pthread_rwlock_init(3).
+    fn rwlock_init = pthread_rwlock_init(lock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t);
+}
 
 entry! {
     /// pthread_rwlock_init(3).

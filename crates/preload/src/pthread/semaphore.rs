@@ -8,7 +8,6 @@
 use super::attempt::{Attempt, WaitLimit, initialised, note_wait_start};
 use super::mutex::is_supported;
 use crate::errno;
-use crate::glibc::functions as real;
 use crate::glibc::semaphore::SemaphoreLayout;
 use crate::next::forward;
 use crate::swap::plan;
@@ -21,6 +20,13 @@ use libc::{clockid_t, sem_t, timespec};
 use unspin_sys::{Errno, clock, entry};
 use unspin_waiting::CheckKind;
 use unspin_wire::{AttemptOutcome, RecordKind, RowRef};
+
+crate::next::define_next_codes! {
+    /// sem_init(3).
+    fn sem_init = sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint);
+    /// sem_post(3).
+    fn sem_post = sem_post(semaphore: *mut sem_t);
+}
 
 entry! {
     /// sem_init(3).

@@ -1,7 +1,6 @@
 //! Spin locks. A waiting thread burns CPU time. The time during which it waits without a CPU is recorded separately.
 
 use super::attempt::{Attempt, initialised, release};
-use crate::glibc::functions as real;
 use crate::glibc::spin::SpinLockLayout;
 use crate::next::forward;
 use crate::watch::{Hook, Object};
@@ -11,6 +10,11 @@ use libc::pthread_spinlock_t;
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
 use unspin_wire::{AttemptOutcome, RecordKind};
+
+crate::next::define_next_codes! {
+    /// pthread_spin_init(3).
+    fn spin_init = pthread_spin_init(lock: *mut pthread_spinlock_t, shared: c_int);
+}
 
 entry! {
     /// pthread_spin_init(3).

@@ -1,9 +1,7 @@
 //! The locks of `unspin-locks` as a table of operations. Each takes the mutex that contains the lock.
 
 use crate::glibc::mutex::MutexLayout;
-use unspin_locks::{
-    Adaptive, Fair, LockKind, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas, Until, Waited,
-};
+use unspin_locks::{Adaptive, LockKind, RawLock, Until, Waited};
 
 /// The operations of one kind of lock.
 ///
@@ -56,20 +54,27 @@ unsafe fn unlock<L: RawLock>(mutex: &MutexLayout) {
 /// The lock of the fast path.
 pub type Fast = Adaptive;
 
-/// In the order of [`LockKind::ALL`].
-static BY_KIND: [Option<Algorithm>; LockKind::ALL.len()] = [
-    None,
-    None,
-    Algorithm::new::<Ttas>(),
-    Algorithm::new::<Ticket>(),
-    Algorithm::new::<Mcs>(),
-    Algorithm::new::<Fair>(),
-    Algorithm::new::<Steal>(),
-    Algorithm::new::<Fast>(),
-    Algorithm::new::<RtFair>(),
-    Algorithm::new::<RtSteal>(),
-    Algorithm::new::<RtAdaptive>(),
-];
+/// The operations of a lock of the table.
+macro_rules! operations {
+    ((libc)) => {
+        None
+    };
+    (($module:ident::$lock:ident)) => {
+        Algorithm::new::<unspin_locks::$lock>()
+    };
+}
+
+macro_rules! define_by_kind {
+    ($(
+        $(#[$doc:meta])+
+        $variant:ident $name:literal { lock: $lock:tt, $($property:ident: $value:expr),+ $(,)? }
+    )+) => {
+        /// In the order of [`LockKind::ALL`].
+        static BY_KIND: [Option<Algorithm>; LockKind::ALL.len()] = [$(operations!($lock),)+];
+    };
+}
+
+unspin_locks::for_each_lock_kind!(define_by_kind);
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,8 @@
 //! functions of LinuxThreads: glibc runs the handlers of that list whatever language unwinds. No frame in this module
 //! has anything to drop.
 
-use super::mutex::{Acquisition, Mutex, Released, Tried};
+use super::acquisition::{Acquisition, Released, Tried};
+use super::mutex::Mutex;
 use super::plan::{self, Conditions};
 use super::waiters;
 use crate::bypass;
@@ -114,7 +115,7 @@ impl Waiter<'_> {
                 if let Some(wake) = others {
                     wake();
                 }
-                Acquisition::done(Waited::No)
+                Acquisition::success(Waited::No)
             }
         };
         if self.is_user_of_libcs && matches!(acquisition.code, 0 | EOWNERDEAD) {

@@ -7,7 +7,8 @@
 //! | [`mutex_impl`], [`decision`], `modules` | which rule of the plan applies to a mutex: decided once in its life, at pthread_mutex_init(3) or its first use |
 //! | `tag` | the decision, stored in one of the words of a `pthread_mutex_t` |
 //! | `algorithm` | the locks of `unspin-locks` as a table |
-//! | [`mutex`] | the mutex operations of a program |
+//! | [`mutex`] | the mutex operations of a program: by libc (`libcs`), or by the lock in the mutex (`replaced`) |
+//! | [`fast_path`] | lock and unlock in one call |
 //! | [`condition`], [`waiters`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
 //!
 //! Owner, depth and users stay where glibc keeps them ([`MutexLayout`](crate::glibc::mutex::MutexLayout)). So `memset`,
@@ -21,13 +22,18 @@
 //! from then on, and what was replaced becomes libc's again. If another library wraps the lock functions behind this one, or
 //! a sanitizer is in the process, nothing is replaced either, and no wait polls: the wrapper must see each call.
 
+pub mod acquisition;
 mod algorithm;
 pub mod condition;
+pub mod deadline;
 pub mod decision;
+pub mod fast_path;
+mod libcs;
 mod modules;
 pub mod mutex;
 pub mod mutex_impl;
 pub mod plan;
+mod replaced;
 pub mod shared;
 mod tag;
 mod text;

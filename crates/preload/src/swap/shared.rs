@@ -4,8 +4,9 @@
 //! [`stand_in`] has the protocol, also for code that [bypasses](crate::bypass) the hooks. (A thread of another process
 //! signals without the stand-in. It cannot have held the program's mutex, which is private.)
 
+use super::acquisition::Released;
 use super::condition::{Outcome, wait_in_libc};
-use super::mutex::{Mutex, Released};
+use super::mutex::Mutex;
 use super::plan::{self, Conditions};
 use crate::bypass::HAND_OVER;
 use crate::cancel::{_pthread_cleanup_pop, _pthread_cleanup_push, Buffer};
@@ -18,21 +19,22 @@ use libc::{PTHREAD_MUTEX_INITIALIZER, pthread_mutex_t};
 use unspin_locks::handover::stand_in::{self, StandIn, WaitsWith, lock_to_wait};
 
 /// The stand-ins. All conditions with the same hash share one.
-static STAND_INS: [LibcMutex; 16] = [const { LibcMutex(UnsafeCell::new(PTHREAD_MUTEX_INITIALIZER)) }; 16];
+static STAND_INS: [StandInMutex; 16] =
+    [const { StandInMutex(UnsafeCell::new(PTHREAD_MUTEX_INITIALIZER)) }; 16];
 
-struct LibcMutex(UnsafeCell<pthread_mutex_t>);
+struct StandInMutex(UnsafeCell<pthread_mutex_t>);
 
 // SAFETY: only libc's functions use it, and after a fork the child's only thread writes it.
-unsafe impl Sync for LibcMutex {}
+unsafe impl Sync for StandInMutex {}
 
-impl LibcMutex {
+impl StandInMutex {
     fn words(&self) -> &MutexLayout {
         // SAFETY: a mutex of libc.
         unsafe { MutexLayout::of(self.0.get()) }
     }
 }
 
-impl StandIn for LibcMutex {
+impl StandIn for StandInMutex {
     fn lock(&self) {
         self.words().libc_lock();
     }
@@ -42,7 +44,7 @@ impl StandIn for LibcMutex {
     }
 }
 
-fn stand_in_for(condition: &ConditionLayout) -> &'static LibcMutex {
+fn stand_in_for(condition: &ConditionLayout) -> &'static StandInMutex {
     let hash = (&raw const *condition as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
     &STAND_INS[hash as usize]
 }
@@ -56,7 +58,7 @@ pub fn prepare() {
 }
 
 extern "C" fn renew() {
-    for LibcMutex(mutex) in &STAND_INS {
+    for StandInMutex(mutex) in &STAND_INS {
         // SAFETY: a child has one thread, this one, and it is not in a wait.
         unsafe { mutex.get().write(PTHREAD_MUTEX_INITIALIZER) };
     }
@@ -64,7 +66,7 @@ extern "C" fn renew() {
 
 /// The data of a waiting thread that its clean-up needs.
 struct Waiter<'wait> {
-    stand_in: &'static LibcMutex,
+    stand_in: &'static StandInMutex,
     mutex: Mutex<'wait>,
 }
 

@@ -3,12 +3,18 @@
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
 use super::poll::is_readable;
-use super::real;
 use crate::watch::Hook;
 use core::ffi::c_int;
 use libc::{sockaddr, socklen_t};
 use unspin_sys::entry;
 use unspin_wire::RecordKind;
+
+crate::next::define_next! {
+    /// accept(2).
+    fn accept = accept(fd: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int;
+    /// accept4(2).
+    fn accept4 = accept4(fd: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
+}
 
 entry! {
     /// accept(2).

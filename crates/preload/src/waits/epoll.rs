@@ -4,13 +4,23 @@
 
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
-use super::real;
 use crate::watch::Hook;
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{epoll_event, sigset_t, timespec};
 use unspin_sys::entry;
 use unspin_wire::RecordKind;
+
+crate::next::define_next! {
+    /// epoll_wait(2).
+    fn epoll_wait = epoll_wait(set: c_int, events: *mut epoll_event, room: c_int, timeout: c_int) -> c_int;
+    /// epoll_pwait(2).
+    fn epoll_pwait = epoll_pwait(
+        set: c_int, events: *mut epoll_event, room: c_int, timeout: c_int, mask: *const sigset_t) -> c_int;
+    /// epoll_pwait2(2).
+    fn epoll_pwait2 = epoll_pwait2(
+        set: c_int, events: *mut epoll_event, room: c_int, timeout: *const timespec, mask: *const sigset_t) -> c_int;
+}
 
 entry! {
     /// epoll_wait(2).

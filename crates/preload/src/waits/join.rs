@@ -2,7 +2,6 @@
 
 use super::wait::{Ended, Look, Wait};
 use crate::cancel::pthread_testcancel;
-use crate::glibc::functions as real;
 use crate::pthread::{mutex, semaphore};
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
@@ -10,6 +9,18 @@ use libc::{EBUSY, clockid_t, pthread_t, timespec};
 use unspin_sys::entry;
 use unspin_waiting::CheckKind;
 use unspin_wire::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind};
+
+crate::next::define_next_codes! {
+    /// pthread_join(3).
+    fn join = pthread_join(thread: pthread_t, value: *mut *mut c_void);
+    /// pthread_tryjoin_np(3).
+    fn tryjoin = pthread_tryjoin_np(thread: pthread_t, value: *mut *mut c_void);
+    /// pthread_timedjoin_np(3).
+    fn timedjoin = pthread_timedjoin_np(thread: pthread_t, value: *mut *mut c_void, until: *const timespec);
+    /// pthread_clockjoin_np(3).
+    fn clockjoin = pthread_clockjoin_np(
+        thread: pthread_t, value: *mut *mut c_void, clock: clockid_t, until: *const timespec);
+}
 
 entry! {
     /// pthread_join(3).

@@ -34,8 +34,7 @@
 //! # Adding a wait
 //! | file | change |
 //! |---|---|
-//! | `waits/NAME.rs` | the exported stub (`entry!`) and the hook. A wait for a descriptor implements `descriptor::Call`; any other wait uses [`Wait`] directly, as `join.rs` does |
-//! | `waits/real.rs`, or `glibc/functions.rs` for a pthread function | the next definition |
+//! | `waits/NAME.rs` | the next definition (`define_next!`), the exported stub (`entry!`) and the hook. A wait for a descriptor implements `descriptor::Call`; any other wait uses [`Wait`] directly, as `join.rs` does |
 //! | this file, `lib.rs` | the module, the tables of exports and of looks |
 //! | `crates/launch/src/plan/site.rs` | `WAITS`: the names that make a call a call site for `--waits poll@` |
 //! | `tests/e2e/c/waits/table.h` | a row of the table: `ends`, `interrupted`, `cancelled`, `jumps` and `limits` then run it |
@@ -52,7 +51,6 @@ pub mod futex;
 pub mod handlers;
 mod join;
 mod poll;
-mod real;
 mod receive;
 mod select;
 mod site;

@@ -2,7 +2,6 @@
 
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
-use super::real;
 use crate::errno;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_ulong};
@@ -10,6 +9,18 @@ use core::ptr::null;
 use libc::{pollfd, sigset_t, timespec};
 use unspin_sys::{Errno, entry};
 use unspin_wire::RecordKind;
+
+crate::next::define_next! {
+    /// poll(2).
+    fn poll = poll(fds: *mut pollfd, count: c_ulong, timeout: c_int) -> c_int;
+    /// poll(2), with the check of `_FORTIFY_SOURCE`.
+    fn poll_chk = __poll_chk(fds: *mut pollfd, count: c_ulong, timeout: c_int, bytes: usize) -> c_int;
+    /// ppoll(2).
+    fn ppoll = ppoll(fds: *mut pollfd, count: c_ulong, timeout: *const timespec, mask: *const sigset_t) -> c_int;
+    /// ppoll(2), with the check of `_FORTIFY_SOURCE`.
+    fn ppoll_chk = __ppoll_chk(
+        fds: *mut pollfd, count: c_ulong, timeout: *const timespec, mask: *const sigset_t, bytes: usize) -> c_int;
+}
 
 entry! {
     /// poll(2).

@@ -3,13 +3,30 @@
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
 use super::poll::is_readable;
-use super::real;
 use crate::errno;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use libc::{iovec, msghdr, sockaddr, socklen_t};
 use unspin_sys::entry;
 use unspin_wire::RecordKind;
+
+crate::next::define_next! {
+    /// read(2).
+    fn read = read(fd: c_int, buffer: *mut c_void, room: usize) -> isize;
+    /// read(2), with the check of `_FORTIFY_SOURCE`.
+    fn read_chk = __read_chk(fd: c_int, buffer: *mut c_void, room: usize, bytes: usize) -> isize;
+    /// readv(2).
+    fn readv = readv(fd: c_int, buffers: *const iovec, count: c_int) -> isize;
+    /// recv(2).
+    fn recv = recv(fd: c_int, buffer: *mut c_void, room: usize, flags: c_int) -> isize;
+    /// recv(2), with the check of `_FORTIFY_SOURCE`.
+    fn recv_chk = __recv_chk(fd: c_int, buffer: *mut c_void, room: usize, bytes: usize, flags: c_int) -> isize;
+    /// recvfrom(2).
+    fn recvfrom = recvfrom(
+        fd: c_int, buffer: *mut c_void, room: usize, flags: c_int, from: *mut sockaddr, length: *mut socklen_t) -> isize;
+    /// recvmsg(2).
+    fn recvmsg = recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize;
+}
 
 entry! {
     /// read(2).

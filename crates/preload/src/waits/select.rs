@@ -2,13 +2,22 @@
 
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
-use super::real;
 use crate::watch::Hook;
 use core::ffi::c_int;
 use core::ptr::null_mut;
 use libc::{fd_set, sigset_t, timespec, timeval};
 use unspin_sys::{clock, entry, mem};
 use unspin_wire::RecordKind;
+
+crate::next::define_next! {
+    /// select(2).
+    fn select = select(
+        count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int;
+    /// pselect(2).
+    fn pselect = pselect(
+        count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec,
+        mask: *const sigset_t) -> c_int;
+}
 
 entry! {
     /// select(2).
@@ -110,7 +119,7 @@ impl Call for Select {
         found
     }
 
-    unsafe fn was_interrupted(&self) {
+    unsafe fn finish_interrupted(&self) {
         // SAFETY: the program's arguments.
         unsafe { self.spend() };
     }

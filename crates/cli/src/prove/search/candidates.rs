@@ -7,9 +7,6 @@ use unspin_launch::plan::{Entry, Plan, WaitEntry, WaitPolicy, Which};
 use unspin_locks::LockKind;
 use unspin_stats::screening::ScreeningResult;
 
-/// The kinds that are tried: those without starvation. Experimental kinds are left out, and so are those with real-time
-/// priorities, which cost more.
-pub const KINDS: [LockKind; 2] = [LockKind::Adaptive, LockKind::Steal];
 /// How much better than the control a candidate must have been in short runs to be combined with others in one plan:
 /// smaller gains are more often noise, and plans should be short.
 const WORTH_JOINING: f64 = 1.05;
@@ -36,8 +33,10 @@ fn for_mutexes(picks: &[Pick]) -> Vec<Named> {
     if picks.is_empty() {
         return Vec::new();
     }
-    let mut plans: Vec<Named> = KINDS.map(everywhere).into();
-    for kind in KINDS {
+    // Without starvation. Experimental kinds are left out, and so are those with real-time priorities, which cost more.
+    let kinds = LockKind::searched();
+    let mut plans: Vec<Named> = kinds.iter().copied().map(everywhere).collect();
+    for kind in kinds {
         plans.extend(picks.iter().filter_map(|pick| only(kind, pick)));
     }
     if picks.iter().any(|pick| pick.starved) {
@@ -80,11 +79,15 @@ pub fn together(picks: &[Pick], polling: &Polling, standings: &[ScreeningResult]
     let waits = best_waits(polling, standings);
     let mut mutexes: Vec<Named> = picks
         .iter()
-        .filter_map(|pick| best(KINDS.into_iter().filter_map(|kind| only(kind, pick)), standings))
+        .filter_map(|pick| {
+            best(LockKind::searched().into_iter().filter_map(|kind| only(kind, pick)), standings)
+        })
         .map(|(_, named)| named)
         .collect();
     if mutexes.is_empty() && !picks.is_empty() && !waits.is_empty() {
-        mutexes.extend(best(KINDS.into_iter().map(everywhere), standings).map(|(_, named)| named));
+        mutexes.extend(
+            best(LockKind::searched().into_iter().map(everywhere), standings).map(|(_, named)| named),
+        );
     }
     let parts: Vec<Named> = mutexes.into_iter().chain(waits).collect();
     if parts.len() < 2 {

@@ -282,8 +282,8 @@ fn search_unmetered(
     let judged = match runner.interrupt.has_come() {
         true => Vec::new(),
         false => {
-            let kinds = candidates::KINDS.map(candidates::everywhere);
-            configurations(kinds.into_iter().chain([candidates::poll_everywhere()]), runner)?
+            let kinds = LockKind::searched().into_iter().map(candidates::everywhere);
+            configurations(kinds.chain([candidates::poll_everywhere()]), runner)?
         }
     };
     Ok(SearchResult {

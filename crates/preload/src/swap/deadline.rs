@@ -1,0 +1,52 @@
+//! The deadline of a call, as the program passes it.
+
+use core::time::Duration;
+use libc::{clockid_t, timespec};
+use unspin_locks::{Clock, Until};
+
+/// The deadline of a call.
+#[derive(Clone, Copy)]
+pub struct Deadline {
+    /// The clock, as the program names it.
+    pub clock: clockid_t,
+    /// The time, as the program passes it.
+    pub until: *const timespec,
+}
+
+impl Deadline {
+    /// A time of this clock.
+    ///
+    /// # Safety
+    /// `until` is live as long as the value is used with a mutex that is not free.
+    #[inline(always)]
+    pub unsafe fn new(clock: clockid_t, until: *const timespec) -> Deadline {
+        Deadline { clock, until }
+    }
+
+    /// The time, for our locks; `None` if it is malformed. To be called only if the mutex is not free.
+    pub fn read(self, clock: Clock) -> Option<Until> {
+        // SAFETY: `new`'s promise; the callers have found that the mutex is not free.
+        unsafe { time(clock, self.until) }
+    }
+}
+
+/// The clock for a wait; `None` if waits do not support it.
+pub fn clock_of(clock: clockid_t) -> Option<Clock> {
+    match clock {
+        libc::CLOCK_REALTIME => Some(Clock::Realtime),
+        libc::CLOCK_MONOTONIC => Some(Clock::Monotonic),
+        _ => None,
+    }
+}
+
+/// A point in time; `None` if it is malformed. A time before the clock's zero becomes zero: it has passed.
+///
+/// # Safety
+/// `until` points to a live time.
+pub unsafe fn time(clock: Clock, until: *const timespec) -> Option<Until> {
+    // SAFETY: the caller's promise.
+    let timespec { tv_sec, tv_nsec } = unsafe { *until };
+    let nanoseconds = u32::try_from(tv_nsec).ok().filter(|&n| n < 1_000_000_000)?;
+    let at = u64::try_from(tv_sec).map_or(Duration::ZERO, |seconds| Duration::new(seconds, nanoseconds));
+    Some(Until { clock, at })
+}

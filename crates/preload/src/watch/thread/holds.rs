@@ -1,0 +1,128 @@
+//! Holds: from the acquisition of a lock to its release.
+
+use super::Thread;
+use unspin_sys::clock;
+use unspin_wire::{AttemptOutcome, Event, HeldLock, RowRef};
+
+/// In how many threads' tables to look for a lock that is released by another thread than the one that acquired it.
+const TABLES_SEARCHED: usize = 1024;
+
+impl Thread {
+    /// Records that the thread has acquired a lock without a wait.
+    #[inline(always)]
+    pub fn acquired(&self, lock: u64, row: RowRef) {
+        if self.has_clock() {
+            self.begin_hold(lock, row);
+        }
+    }
+
+    /// [`acquired`](Self::acquired), in a thread of which times are recorded.
+    #[inline(always)]
+    pub fn begin_hold(&self, lock: u64, row: RowRef) {
+        // Never 0 in a thread that is recorded: a handler has forked since the hook began, and this is the child.
+        if self.countdown.get() == 0 {
+            return;
+        }
+        let since = self.start_of_hold(clock::ticks);
+        self.table().begin_hold(lock, row, since, None);
+    }
+
+    /// Records that the thread has acquired a lock at time `now`, after this many ticks of spinning and of sleep.
+    /// Whether the hold is timed does not depend on the wait; otherwise the holds of contended locks would stand for
+    /// all holds.
+    pub fn acquired_after(&self, lock: u64, row: RowRef, now: u64, spun: u64, slept: u64) {
+        if self.has_clock() {
+            let since = self.start_of_hold(|| now);
+            self.table().begin_hold(lock, row, since, Some((spun, slept)));
+        }
+    }
+
+    /// Records that the thread has acquired a lock that it holds already: an attempt, but no new hold.
+    pub fn acquired_again(&self, lock: u64, row: RowRef) {
+        if self.has_clock() {
+            if self.start_of_hold(clock::ticks) != 0 {
+                self.table().add_hold(row, 0);
+            }
+            self.table().begin_hold(lock, row, 0, None);
+        }
+    }
+
+    /// The start of a hold that begins now; 0 if this hold is not timed. At level `sampled` the next hold to be timed is
+    /// chosen at random.
+    #[inline(always)]
+    fn start_of_hold(&self, now: impl FnOnce() -> u64) -> u64 {
+        let left = self.countdown.get();
+        if left > 1 {
+            self.countdown.set(left - 1);
+            return 0;
+        }
+        let now = now();
+        let every = self.every.get();
+        if every > 1 {
+            self.countdown.set(self.random.draw(every));
+        }
+        now
+    }
+
+    /// The time at which the hold ends, in a thread of which times are recorded, for
+    /// [`after_unlock`](Thread::after_unlock). Only the thread that holds the lock can take it.
+    #[inline(always)]
+    pub fn before_unlock(&self, lock: u64) -> u64 {
+        if self.every.get() == 1 || self.table().is_timed(lock) { clock::ticks() } else { 0 }
+    }
+
+    /// Records that the thread has released a lock, at the time that [`before_unlock`](Thread::before_unlock) returned.
+    #[inline(always)]
+    pub fn after_unlock(&self, lock: u64, now: u64) {
+        // A handler has forked since the hook began, and this is the child.
+        if !self.has_clock() {
+            return;
+        }
+        match self.table().end_last_hold(lock) {
+            Some((_, 0)) => {}
+            Some((row, since)) => self.table().add_hold(row, now.saturating_sub(since)),
+            None => self.after_unlock_slow(lock, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn after_unlock_slow(&self, lock: u64, now: u64) {
+        match self.table().end_hold(lock) {
+            Some(held) => self.end_hold(&held, held.row_ref(), now),
+            None => self.foreign_unlock(lock, now),
+        }
+    }
+
+    /// Records the end of a hold in a row of this thread.
+    pub fn end_hold(&self, held: &HeldLock, row: RowRef, now: u64) {
+        if held.since != 0 {
+            self.table().add_hold(row, now.saturating_sub(held.since));
+        }
+        if let Some((spun, slept)) = held.wait {
+            self.table().add_wait(row, AttemptOutcome::Slept, spun, slept);
+        }
+    }
+
+    /// Records the release of a lock that another thread acquired, or that no thread was seen to acquire.
+    fn foreign_unlock(&self, lock: u64, now: u64) {
+        if self.waiting.get() == lock {
+            // A wait for a condition was cancelled. Its mutex was locked again, unseen by the meter.
+            return self.waiting.set(0);
+        }
+        let taken = self
+            .recording
+            .get()
+            .and_then(|recording| recording.take_over(self.table(), lock, TABLES_SEARCHED));
+        let Some(held) = taken else { return self.table().count_event(Event::Unmatched, 1) };
+        // The row belongs to the other thread, which alone writes to it. The hold is recorded in a row of this thread
+        // with the same key.
+        let own = self.table().key(held.row_ref()).and_then(|key| {
+            let table = self.table();
+            table.find(key).or_else(|| table.publish(key))
+        });
+        if let Some(row) = own {
+            self.end_hold(&held, row, now);
+        }
+    }
+}
