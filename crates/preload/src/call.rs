@@ -37,9 +37,31 @@ pub unsafe fn answer(
     match backend() {
         // SAFETY: the caller's promise.
         Ok(Backend::Kernel) => unsafe { through(number, arguments) as c_int },
-        Ok(Backend::Engine(engine)) => errno::answer(with_cancel_deferred(|| call(engine))),
-        Err(errno) => errno::refuse(errno),
+        Ok(Backend::Engine(engine)) => answer_of_engine(with_cancel_deferred(|| call(engine))),
+        Err(errno) => refuse(errno),
     }
+}
+
+/// What a call that an engine has answered returns to the program: the value, or -1 with `errno` set. A success does
+/// not change `errno`.
+#[inline(always)]
+pub fn answer_of_engine(result: Result<i32, Errno>) -> c_int {
+    match result {
+        Ok(value) => value,
+        Err(errno) => refuse(errno),
+    }
+}
+
+/// Sets `errno` and returns -1, for a call that the engine has refused. A refusal because of a damaged arena is
+/// explained once. Not inlined: a hook that ends with this call has nothing to drop, so the call becomes a jump.
+#[cold]
+#[inline(never)]
+pub extern "C-unwind" fn refuse(errno: Errno) -> c_int {
+    if errno == Errno::ENOSYS {
+        with_cancel_deferred(start::say_if_damaged);
+    }
+    errno::set(errno);
+    -1
 }
 
 /// Makes the call in the kernel by one system call, as libc's own function does. The thread's cancellation type stays

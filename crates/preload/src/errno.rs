@@ -1,6 +1,5 @@
-//! Conversion of results to what a C function returns.
+//! The calling thread's `errno`, and the conversion of results to what a C function returns.
 
-use crate::{cancel, start};
 use core::ffi::c_int;
 use unspin_sys::Errno;
 
@@ -9,20 +8,11 @@ use unspin_sys::Errno;
 pub fn answer(result: Result<i32, Errno>) -> c_int {
     match result {
         Ok(value) => value,
-        Err(errno) => refuse(errno),
+        Err(errno) => {
+            set(errno);
+            -1
+        }
     }
-}
-
-/// Sets `errno` and returns -1, for a call that the engine has refused. A refusal because of a damaged arena is
-/// explained once. Not inlined: a hook that ends with this call has nothing to drop, so the call becomes a jump.
-#[cold]
-#[inline(never)]
-pub extern "C-unwind" fn refuse(errno: Errno) -> c_int {
-    if errno == Errno::ENOSYS {
-        cancel::with_cancel_deferred(start::say_if_damaged);
-    }
-    set(errno);
-    -1
 }
 
 /// The calling thread's `errno`.

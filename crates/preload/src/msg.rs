@@ -6,7 +6,6 @@
 
 use crate::call::{self, Backend, backend};
 use crate::cancel::{pthread_testcancel, with_cancel_deferred};
-use crate::errno;
 use crate::next::{behind, next};
 use core::ffi::{c_int, c_long, c_void};
 use libc::{key_t, msqid_ds, size_t, ssize_t};
@@ -48,12 +47,14 @@ pub unsafe extern "C-unwind" fn msgsnd(
             // SAFETY: libc's function, and the caller's promise.
             return unsafe { next(id, message, size, flags) };
         }
-        Err(errno) => return errno::refuse(errno),
+        Err(errno) => return call::refuse(errno),
     };
     // Without this, a thread that never has to sleep would never be cancelled.
     pthread_testcancel();
     // SAFETY: the caller's address, as the engine expects it.
-    errno::answer(with_cancel_deferred(|| unsafe { engine.msgsnd(id, message as usize, size, flags) }))
+    call::answer_of_engine(with_cancel_deferred(|| unsafe {
+        engine.msgsnd(id, message as usize, size, flags)
+    }))
 }
 
 /// msgrcv(2).
@@ -75,14 +76,14 @@ pub unsafe extern "C-unwind" fn msgrcv(
             // SAFETY: as in `msgsnd`.
             return unsafe { next(id, message, size, kind, flags) };
         }
-        Err(errno) => return errno::refuse(errno) as ssize_t,
+        Err(errno) => return call::refuse(errno) as ssize_t,
     };
     // As in `msgsnd`.
     pthread_testcancel();
     // SAFETY: the caller's address, as the engine expects it.
     match with_cancel_deferred(|| unsafe { engine.msgrcv(id, message as usize, size, kind, flags) }) {
         Ok(bytes) => bytes as ssize_t,
-        Err(errno) => errno::refuse(errno) as ssize_t,
+        Err(errno) => call::refuse(errno) as ssize_t,
     }
 }
 

@@ -3,7 +3,7 @@
 //! All are `extern "C-unwind"` and have nothing to drop: glibc unwinds a thread that is cancelled asynchronously
 //! inside, and an `extern "C"` function would abort the program instead.
 
-use crate::{call, errno};
+use crate::call;
 use core::ffi::{c_int, c_void};
 use libc::{key_t, sembuf, size_t, timespec};
 use unspin_sysv::cancel::{self, CancelType};
@@ -46,7 +46,7 @@ unsafe extern "C-unwind" fn semop_one(id: c_int, op: *mut sembuf) -> c_int {
     // SAFETY: the caller's address, as the engine expects it.
     match unsafe { Engine::try_semop(id, op as usize) } {
         Some(Ok(value)) => value,
-        Some(Err(e)) => errno::refuse(e),
+        Some(Err(e)) => call::refuse(e),
         // SAFETY: the caller's promise.
         None => unsafe {
             match cancel::cancel_type() {
@@ -70,7 +70,7 @@ unsafe extern "C-unwind" fn semop_undo(id: c_int, op: *mut sembuf) -> c_int {
     // SAFETY: the caller's promise.
     match unsafe { Engine::try_semop_undo(id, op as usize) } {
         FastSemop::Done(Ok(value)) => value,
-        FastSemop::Done(Err(e)) => errno::refuse(e),
+        FastSemop::Done(Err(e)) => call::refuse(e),
         // SAFETY: the caller's promise.
         FastSemop::Refused(loaded) => unsafe { semop_loaded(id, op, loaded) },
     }

@@ -2,7 +2,6 @@
 
 use crate::call::{self, Backend, backend, through};
 use crate::cancel::with_cancel_deferred;
-use crate::errno;
 use core::ffi::{c_int, c_void};
 use libc::{key_t, shmid_ds, size_t};
 
@@ -34,7 +33,7 @@ pub unsafe extern "C-unwind" fn shmat(id: c_int, address: *const c_void, flags: 
     };
     match answer {
         Ok(address) => address as *mut c_void,
-        Err(errno) => errno::refuse(errno) as isize as *mut c_void,
+        Err(errno) => call::refuse(errno) as isize as *mut c_void,
     }
 }
 
