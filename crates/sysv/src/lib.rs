@@ -105,6 +105,7 @@ mod class;
 mod kind;
 mod participant;
 mod registry;
+mod rules;
 pub mod sem;
 mod store;
 mod sync;

@@ -2,6 +2,7 @@
 
 use crate::kind::Kind;
 use crate::participant::ParticipantRecord;
+use crate::rules::Rules;
 use crate::store::Arena;
 use unspin_meter::Recording;
 use unspin_rcu::{FenceMode, Rcu};
@@ -16,6 +17,7 @@ use unspin_sys::robust::RobustFutex;
 pub(crate) struct Inner {
     pub number: u64,
     pub kind: Kind,
+    pub rules: Rules,
     pub arena: Arena,
     pub recording: Option<&'static Recording>,
     pub fences: FenceMode,

@@ -18,10 +18,10 @@ use super::undo_record;
 use crate::engine::guard::{Guard, Held};
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::kind::Kind;
 use crate::participant::MAX_OPS;
 use crate::recovery::process::Process;
 use crate::registry::Access;
+use crate::rules::{Lookup, SingleOp};
 use crate::sem::section::{Performed, SetSection};
 use crate::sem::{Op, Set, UndoRecord};
 use crate::thread::Thread;
@@ -259,7 +259,7 @@ fn perform_loaded(
     let deadline = timeout.map(check_timeout).transpose()?;
     if let &[op] = ops
         && deadline.is_none()
-        && inner.kind == Kind::Rcu
+        && inner.rules.single_op == SingleOp::CompareAndSwap
         && let Some(answer) = fast_path_retry(inner, thread, id, op)
     {
         return answer;
@@ -344,7 +344,7 @@ impl LockedSemop<'_> {
         let exist = |sems: usize| self.ops.iter().all(|op| op.sem() < sems);
         let alters = self.ops.iter().any(|op| op.delta() != 0);
         let want = if alters { Access::Alter } else { Access::Read };
-        if self.inner.kind == Kind::Rcu {
+        if self.inner.rules.lookup == Lookup::Rcu {
             let _read = self.thread.read();
             let cached = self.inner.cached_set_for(self.thread, self.id, want);
             if let Some(cached) = cached.filter(|cached| exist(cached.sems().len())) {
