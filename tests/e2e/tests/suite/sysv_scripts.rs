@@ -7,8 +7,6 @@ use unspin_e2e::{
     Outcome, Place, Run, World, assert_same, build_library, find_tool, own_ipc_namespace, skip,
 };
 
-const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
-
 #[test]
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn perls_own_modules() {
@@ -67,7 +65,7 @@ impl Script {
         let alone = own_ipc_namespace();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file);
         let mut bare = None;
-        for place in WORLDS.map(Place::new) {
+        for place in World::ALL.map(Place::new) {
             let outcome = with(place.run(&interpreter).args([&file])).output();
             assert!(outcome.is_clean() && outcome.stderr.is_empty(), "{}: {outcome}", place.world());
             assert_same(self.file, place.world(), bare.get_or_insert(outcome.clone()), &outcome);
@@ -87,7 +85,7 @@ fn sysv_ipc_of_python() {
         Err(reason) => return skip("sysv_ipc_of_python", &reason),
     };
     let alone = own_ipc_namespace();
-    let places = WORLDS.map(Place::new);
+    let places = World::ALL.map(Place::new);
     // They mostly sleep, so all worlds run at once.
     let running = places.each_ref().map(|place| {
         let args = ["-m", "unittest", "--verbose"];
@@ -95,7 +93,7 @@ fn sysv_ipc_of_python() {
     });
     let [bare, others @ ..] = running.map(|running| without_time(running.output()));
     assert!(bare.status.success() && bare.stderr.contains("\nRan 137 tests"), "{bare}");
-    for (world, other) in WORLDS[1..].iter().zip(others) {
+    for (world, other) in World::PRELOADED.iter().zip(others) {
         assert_same("sysv_ipc", world, &bare, &other);
     }
     for place in places.iter().filter(|place| alone || World::ENGINES.contains(&place.world())) {

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use unspin_e2e::{Outcome, Place, World, assert_same, build_library, find_tool, own_ipc_namespace, skip};
 
-const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
-
 /// Objects of every class in every state, as `ipcs` and `lsipc` tell of them and `ipcrm` removes them.
 #[test]
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
@@ -21,7 +19,7 @@ fn ipcs_ipcrm_ipcmk_lsipc() {
     for line in ["0x51ee0003 ID root 666 1048576 6", "3 32767 0 1 PID", "0x00000000 ID root 600 1 3 dest"] {
         assert!(bare.stdout.lines().any(|found| found == line), "{line} is missing: {bare}");
     }
-    for world in &WORLDS[1..] {
+    for world in &World::PRELOADED {
         assert_same(test, world, &bare, &listed(&perl, *world, |run| run));
     }
 }
@@ -63,7 +61,7 @@ fn stress_ng() {
     let times: u32 = std::env::var("UNSPIN_STRESS").map_or(1, |times| times.parse().expect("it is a number"));
     let stressors =
         [("sem-sysv", 4000, &[][..]), ("msg", 20_000, &[]), ("shm-sysv", 20, &["--shm-sysv-bytes", "1m"])];
-    for place in WORLDS.map(Place::new) {
+    for place in World::ALL.map(Place::new) {
         for (stressor, operations, more) in stressors {
             let operations = (operations * times).to_string();
             let (workers, limit) = (format!("--{stressor}"), format!("--{stressor}-ops"));
@@ -94,7 +92,7 @@ fn buffer() {
     let Some(tool) = find_tool("buffer") else { return skip("buffer", "there is no buffer; install it") };
     let alone = own_ipc_namespace();
     let input: String = (0..300_000).map(|number| format!("{number:09}\n")).collect();
-    for place in WORLDS.map(Place::new) {
+    for place in World::ALL.map(Place::new) {
         let run = place.run(&tool).args(["-s", "4k", "-m", "64k"]).input(input.clone());
         let outcome = run.output();
         assert!(outcome.is_clean(), "{}: {}", place.world(), outcome.stderr);
@@ -114,7 +112,7 @@ fn bonnie() {
         return skip("bonnie", "there is no bonnie++; install it");
     };
     own_ipc_namespace();
-    for world in WORLDS {
+    for world in World::ALL {
         let place = Place::without_root(world);
         let made = place.run(&tool).args(["-p", "2"]).output();
         assert!(made.is_clean(), "{world}: {made}");
@@ -158,7 +156,7 @@ fn dmsetup() {
     let bare = run(World::Bare);
     assert!(bare.is_clean() && bare.stdout.contains("2 semaphores"), "{bare}");
     assert!(bare.stdout.ends_with("1 left\n"), "{bare}");
-    for world in &WORLDS[1..] {
+    for world in &World::PRELOADED {
         let outcome = run(*world);
         assert_same("dmsetup", world, &bare, &outcome);
     }
