@@ -288,7 +288,6 @@ pub fn moved(opening: Opening) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_sysv::Kind;
 
     #[test]
     fn without_a_wish_it_is_the_kernel() {
