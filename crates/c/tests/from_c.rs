@@ -77,6 +77,9 @@ fn header_numbers_the_engines_as_the_library_does() {
     let kinds = kinds.lines().filter_map(|line| line.trim().strip_prefix("UNSPIN_SYSV_")?.split_once(" = "));
     let kinds =
         kinds.map(|(name, rest)| (name.to_lowercase(), rest.split([',', ' ']).next().unwrap().to_owned()));
+    let (_, names) = header.split_once("#define UNSPIN_SYSV_NAMES { ").unwrap();
+    let names = names.split_once(" }").unwrap().0.split(", ").map(|name| name.trim_matches('"'));
+    assert!(names.eq(Kind::ALL.map(Kind::name)));
     let expected = Kind::ALL.iter().enumerate().map(|(n, kind)| (kind.name().to_owned(), n.to_string()));
     assert_eq!(kinds.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }
