@@ -103,7 +103,7 @@ fn by_a_program(
     wanted: &'static [Wanted],
     missing: Option<String>,
 ) -> Row {
-    let control = (World::Kernel.label(), Measurement::Inner(World::Kernel, task.clone()));
+    let control = (World::CONTROL.label(), Measurement::Inner(World::CONTROL, task.clone()));
     Row { others: vec![control], missing, ..in_all_worlds(name, unit, direction, task, wanted) }
 }
 

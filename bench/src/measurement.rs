@@ -3,6 +3,7 @@
 use crate::inner::Task;
 use crate::program::Program;
 use unspin_locks::LockKind;
+use unspin_sysv::Kind;
 use unspin_wire::Level;
 
 /// How a program is started.
@@ -10,12 +11,8 @@ use unspin_wire::Level;
 pub enum World {
     /// As it is.
     NoPreload,
-    /// Under `unspin run --sysv kernel`: the control, which passes through the same hooks.
-    Kernel,
-    /// Under `unspin run --sysv global`.
-    Global,
-    /// Under `unspin run --sysv rcu`.
-    Rcu,
+    /// Under `unspin run --sysv ENGINE`.
+    Engine(Kind),
     /// With the preload, and no recording: the control of the meter, which passes through the same hooks.
     Through,
     /// Metered at level `counts`.
@@ -43,8 +40,22 @@ pub enum World {
 }
 
 impl World {
+    /// The engine that passes calls through the same hooks to the kernel.
+    pub const CONTROL: World = World::Engine(Kind::Kernel);
+    /// The engine that the others are compared with.
+    pub const GLOBAL: World = World::Engine(Kind::Global);
+    /// The engine whose figures are wanted.
+    pub const RCU: World = World::Engine(Kind::Rcu);
     /// Those of the System V engines, as they stand in the table.
-    pub const ENGINES: [World; 4] = [World::NoPreload, World::Kernel, World::Global, World::Rcu];
+    pub const ENGINES: [World; 1 + Kind::ALL.len()] = {
+        let mut worlds = [World::NoPreload; 1 + Kind::ALL.len()];
+        let mut n = 0;
+        while n < Kind::ALL.len() {
+            worlds[1 + n] = World::Engine(Kind::ALL[n]);
+            n += 1;
+        }
+        worlds
+    };
     /// Those of the meter.
     pub const METER: [World; 6] =
         [World::NoPreload, World::Through, World::Counts, World::Sampled, World::Full, World::Mutrace];
@@ -53,9 +64,8 @@ impl World {
     pub fn label(self) -> &'static str {
         match self {
             World::NoPreload => "kernel",
-            World::Kernel => "control",
-            World::Global => "global",
-            World::Rcu => "rcu",
+            World::CONTROL => "control",
+            World::Engine(kind) => kind.name(),
             World::Through => "control",
             World::Counts => "counts",
             World::Sampled => "sampled",
@@ -73,9 +83,7 @@ impl World {
     /// The engine that `unspin run` is asked for, if it is to run at all.
     pub fn engine(self) -> Option<&'static str> {
         match self {
-            World::Kernel => Some("kernel"),
-            World::Global => Some("global"),
-            World::Rcu => Some("rcu"),
+            World::Engine(kind) => Some(kind.name()),
             _ => None,
         }
     }

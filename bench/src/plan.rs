@@ -88,9 +88,9 @@ pub fn in_all_worlds(
         name,
         unit,
         direction,
-        ours: inside(World::Rcu).1,
+        ours: inside(World::RCU).1,
         against: inside(World::NoPreload),
-        others: vec![inside(World::Kernel), inside(World::Global)],
+        others: vec![inside(World::CONTROL), inside(World::GLOBAL)],
         wanted,
         missing: None,
     }
@@ -106,7 +106,7 @@ fn own_sets(extent: &SessionSize) -> [Row; 2] {
         name,
         unit: "million semop/s",
         direction: Direction::HigherIsBetter,
-        ours: processes(World::Rcu, 2),
+        ours: processes(World::RCU, 2),
         against,
         others,
         wanted,
@@ -116,17 +116,17 @@ fn own_sets(extent: &SessionSize) -> [Row; 2] {
     [
         row(
             "two processes, own sets",
-            pair(World::Global),
-            vec![pair(World::NoPreload), pair(World::Kernel)],
+            pair(World::GLOBAL),
+            vec![pair(World::NoPreload), pair(World::CONTROL)],
             &[Wanted::AtLeast(10.0)],
         ),
         row(
             "two processes, own sets",
-            alone(World::Rcu, "one process"),
+            alone(World::RCU, "one process"),
             vec![
                 alone(World::NoPreload, "kernel"),
-                alone(World::Kernel, "control"),
-                alone(World::Global, "global"),
+                alone(World::CONTROL, "control"),
+                alone(World::GLOBAL, "global"),
             ],
             &[Wanted::AtLeast(1.9)],
         ),

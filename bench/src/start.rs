@@ -126,13 +126,9 @@ fn library(world: World, tools: &Tools) -> Result<Option<&Path>, String> {
         | World::WaitsReady => Ok(Some(&tools.preload)),
         World::Blind => Ok(Some(tools.kit()?.blind())),
         World::Mutrace => tools.mutrace.as_deref().map(Some).map_err(String::clone),
-        World::NoPreload
-        | World::Kernel
-        | World::Global
-        | World::Rcu
-        | World::Mutex(_)
-        | World::WaitsSystem
-        | World::WaitsPoll => Ok(None),
+        World::NoPreload | World::Engine(_) | World::Mutex(_) | World::WaitsSystem | World::WaitsPoll => {
+            Ok(None)
+        }
     }
 }
 

@@ -172,13 +172,13 @@ static void memory(void)
 
 int main(int argc, char **argv)
 {
-    const char *names[] = { "kernel", "global", "rcu" };
-    int kind = 0;
+    const char *names[] = UNSPIN_SYSV_NAMES;
+    int kind = 0, kinds = sizeof names / sizeof *names;
     if (argc != 3) {
-        fprintf(stderr, "usage: %s kernel|global|rcu ARENA\n", argv[0]);
+        fprintf(stderr, "usage: %s ENGINE ARENA\n", argv[0]);
         return 2;
     }
-    while (kind < 3 && strcmp(argv[1], names[kind]) != 0)
+    while (kind < kinds && strcmp(argv[1], names[kind]) != 0)
         kind++;
     setvbuf(stdout, NULL, _IONBF, 0);
     engine = unspin_sysv_open(kind, argv[2], NULL);

@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use unspin_e2e::{find_tool, profile_folder, skip, target_directory};
+use unspin_sysv::Kind;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -60,11 +61,27 @@ fn run(prefix: &Path, program: &Path, engine: &str) -> String {
 
 /// The kernel is the oracle: under the other engines the program must print the same.
 fn output_is_equal_under_every_engine(prefix: &Path, program: &Path) -> String {
-    let right = run(prefix, program, "kernel");
-    for engine in ["global", "rcu"] {
-        assert_eq!(run(prefix, program, engine), right, "{} under {engine}", program.display());
+    let right = run(prefix, program, Kind::Kernel.name());
+    for engine in Kind::IN_ARENAS {
+        assert_eq!(run(prefix, program, engine.name()), right, "{} under {engine}", program.display());
     }
     right
+}
+
+/// A program passes a constant of the header, and the library takes it for a position in `Kind::ALL`.
+#[test]
+fn header_numbers_the_engines_as_the_library_does() {
+    let header = std::fs::read_to_string(Path::new(HERE).join("include/unspin/sysv.h")).unwrap();
+    let (_, kinds) = header.split_once("enum unspin_sysv_kind {").unwrap();
+    let (kinds, _) = kinds.split_once("};").unwrap();
+    let kinds = kinds.lines().filter_map(|line| line.trim().strip_prefix("UNSPIN_SYSV_")?.split_once(" = "));
+    let kinds =
+        kinds.map(|(name, rest)| (name.to_lowercase(), rest.split([',', ' ']).next().unwrap().to_owned()));
+    let (_, names) = header.split_once("#define UNSPIN_SYSV_NAMES { ").unwrap();
+    let names = names.split_once(" }").unwrap().0.split(", ").map(|name| name.trim_matches('"'));
+    assert!(names.eq(Kind::ALL.map(Kind::name)));
+    let expected = Kind::ALL.iter().enumerate().map(|(n, kind)| (kind.name().to_owned(), n.to_string()));
+    assert_eq!(kinds.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }
 
 #[test]

@@ -212,11 +212,11 @@ static void messages(void)
 
 int main(int argc, char **argv)
 {
-    const char *names[] = { "kernel", "global", "rcu" };
+    const char *names[] = UNSPIN_SYSV_NAMES;
     unspin_sysv *second;
-    int kind = 0;
+    int kind = 0, kinds = sizeof names / sizeof *names;
     must(argc == 3, "usage: life ENGINE ARENA");
-    while (kind < 3 && strcmp(argv[1], names[kind]) != 0)
+    while (kind < kinds && strcmp(argv[1], names[kind]) != 0)
         kind++;
     setvbuf(stdout, NULL, _IONBF, 0);
     engine = unspin_sysv_open(kind, argv[2], NULL);

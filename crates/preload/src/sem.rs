@@ -6,8 +6,9 @@
 use crate::call;
 use core::ffi::{c_int, c_void};
 use libc::{key_t, sembuf, size_t, timespec};
+use unspin_sys::Errno;
 use unspin_sysv::cancel::{self, CancelType};
-use unspin_sysv::{Engine, FastSemop, LoadedOp};
+use unspin_sysv::{Engine, LoadedOp, OneOpCaller};
 
 /// semget(2).
 #[unsafe(no_mangle)]
@@ -34,45 +35,41 @@ pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t
     unsafe { semop_one(id, ops) }
 }
 
-/// semop of one operation: the fast path, which may refuse.
+/// semop of one operation: the engine's paths.
 ///
 /// # Safety
 /// As for `semop`.
 #[cfg_attr(landing_pads, inline(never))]
 #[cfg_attr(not(landing_pads), inline(always))]
 unsafe extern "C-unwind" fn semop_one(id: c_int, op: *mut sembuf) -> c_int {
-    // The fast path uses the engine that the thread has joined. The process has no other, and a thread without calls
+    // The fast paths use the engine that the thread has joined. The process has no other, and a thread without calls
     // has joined none.
     // SAFETY: the caller's address, as the engine expects it.
-    match unsafe { Engine::try_semop(id, op as usize) } {
-        Some(Ok(value)) => value,
-        Some(Err(e)) => call::refuse(e),
-        // SAFETY: the caller's promise.
-        None => unsafe {
-            match cancel::cancel_type() {
-                CancelType::Deferred if Engine::has_fast_path() => semop_undo(id, op),
-                // A thread with asynchronous cancellation has no fast path. Nor has a thread if the kernel is the
-                // engine: it may run a handler in which libc allows asynchronous cancellation, and then nothing tells
-                // the engine of that.
-                _ => semop_slow(id, op, 1, core::ptr::null()),
-            }
-        },
-    }
+    unsafe { Engine::semop_one(Hook, id, op as usize) }
 }
 
-/// semop of one operation that the simplest path has refused. Not inlined, for the same reason as `semop_slow`.
-///
-/// # Safety
-/// As for `semop`.
-#[cold]
-#[inline(never)]
-unsafe extern "C-unwind" fn semop_undo(id: c_int, op: *mut sembuf) -> c_int {
-    // SAFETY: the caller's promise.
-    match unsafe { Engine::try_semop_undo(id, op as usize) } {
-        FastSemop::Done(Ok(value)) => value,
-        FastSemop::Done(Err(e)) => call::refuse(e),
+/// The hook, as the engine's paths of one operation call it.
+#[derive(Clone, Copy)]
+struct Hook;
+
+impl OneOpCaller for Hook {
+    type Answer = c_int;
+
+    #[inline(always)]
+    fn answer(self, result: Result<i32, Errno>) -> c_int {
+        call::answer_of_engine(result)
+    }
+
+    #[inline(always)]
+    unsafe fn call(self, id: c_int, op: usize) -> c_int {
         // SAFETY: the caller's promise.
-        FastSemop::Refused(loaded) => unsafe { semop_loaded(id, op, loaded) },
+        unsafe { semop_slow(id, op as *mut sembuf, 1, core::ptr::null()) }
+    }
+
+    #[inline(always)]
+    unsafe fn call_loaded(self, id: c_int, op: usize, loaded: LoadedOp) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe { semop_loaded(id, op, loaded) }
     }
 }
 
@@ -82,8 +79,7 @@ unsafe extern "C-unwind" fn semop_undo(id: c_int, op: *mut sembuf) -> c_int {
 /// As for `semop`.
 #[cold]
 #[inline(never)]
-unsafe extern "C-unwind" fn semop_loaded(id: c_int, op: *mut sembuf, loaded: LoadedOp) -> c_int {
-    let op = op as usize;
+unsafe extern "C-unwind" fn semop_loaded(id: c_int, op: usize, loaded: LoadedOp) -> c_int {
     // SAFETY: the addresses are the caller's, as the engine and the kernel expect them.
     unsafe {
         call::answer(libc::SYS_semop, [id as usize, op, 1, 0], |engine| engine.semop_loaded(id, op, loaded))

@@ -21,7 +21,7 @@ use unspin_sys::namespace::{Ipc, Relation};
 use unspin_sys::process;
 use unspin_sys::signal::Mask;
 use unspin_sys::tls::{self, Word};
-use unspin_sysv::{ArenaError, Engine, Options};
+use unspin_sysv::{ArenaError, Engine, Kind, Options};
 
 /// The engine for one IPC namespace. Never freed: threads refer to it until they end.
 struct NamespaceEngine {
@@ -241,7 +241,7 @@ fn open(namespace: Ipc) -> NamespaceEngine {
             let opened = Engine::open(kind, &arena, &Options::default(), recording::wait());
             opened.map_err(|error| format!("{error}; {}", remedy(&error)))
         }
-        Err(name) => Err(format!("UNSPIN_SYSV names no engine: {name:?}; set it to kernel, global or rcu")),
+        Err(name) => Err(format!("UNSPIN_SYSV names no engine: {name:?}; set it to {}", Kind::choices())),
     };
     NamespaceEngine { namespace, arena, engine, older: AtomicPtr::default() }
 }
@@ -288,7 +288,6 @@ pub fn moved(opening: Opening) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_sysv::Kind;
 
     #[test]
     fn without_a_wish_it_is_the_kernel() {

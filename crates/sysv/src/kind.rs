@@ -1,31 +1,90 @@
-//! The engines and their names.
+//! The table of engines: one row for each.
 
+use crate::rules::{Lookup, ObjectLock, Rules, SingleOp};
 use core::fmt;
 use core::str::FromStr;
 
-/// An engine.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
+/// Generates [`Kind`] from the table. A row has the engine's name, and the [`Rules`] of an engine that keeps its objects
+/// in an arena. Its position is the engine's number in the arena's header and in the C header.
+macro_rules! engines {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $rules:expr;)*) => {
+        /// An engine.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// All engines.
+            pub const ALL: [Kind; [$($name),*].len()] = [$(Kind::$kind),*];
+
+            /// The name that commands and the environment use.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $name,)*
+                }
+            }
+
+            /// The rules of an engine that keeps its objects in an arena. `None` for the kernel.
+            pub(crate) const fn rules(self) -> Option<Rules> {
+                match self {
+                    $(Kind::$kind => $rules,)*
+                }
+            }
+        }
+    };
+}
+
+engines! {
     /// The running kernel's own System V IPC: the control.
-    Kernel,
+    Kernel = "kernel", None;
+
     /// One spin lock for all ids, held during every operation: the kernel before the patch of Morton 2002.
-    Global,
+    Global = "global", Some(Rules {
+        object_lock: ObjectLock::OneForAll,
+        lookup: Lookup::Locked,
+        single_op: SingleOp::Locked,
+    });
+
     /// One lock for each id; ids are looked up under RCU. That is the patched kernel. In addition, simple operations
     /// take no lock.
-    Rcu,
+    Rcu = "rcu", Some(Rules {
+        object_lock: ObjectLock::Own,
+        lookup: Lookup::Rcu,
+        single_op: SingleOp::CompareAndSwap,
+    });
 }
 
 impl Kind {
-    /// All engines.
-    pub const ALL: [Kind; 3] = [Kind::Kernel, Kind::Global, Kind::Rcu];
-
-    /// The name that commands and the environment use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Kernel => "kernel",
-            Kind::Global => "global",
-            Kind::Rcu => "rcu",
+    /// The engines that keep their objects in an arena: all but the kernel. `unspin prove` judges them.
+    pub const IN_ARENAS: [Kind; Kind::count_in_arenas()] = {
+        let mut kinds = [Kind::Kernel; Kind::count_in_arenas()];
+        let (mut n, mut found) = (0, 0);
+        while n < Kind::ALL.len() {
+            if let Some(rules) = Kind::ALL[n].rules() {
+                assert!(rules.agree(), "see `Rules::agree`");
+                kinds[found] = Kind::ALL[n];
+                found += 1;
+            }
+            n += 1;
         }
+        kinds
+    };
+
+    const fn count_in_arenas() -> usize {
+        let (mut n, mut found) = (0, 0);
+        while n < Kind::ALL.len() {
+            found += Kind::ALL[n].rules().is_some() as usize;
+            n += 1;
+        }
+        found
+    }
+
+    /// The names of all engines, as a message lists them.
+    pub fn choices() -> String {
+        let names = Kind::ALL.map(Kind::name);
+        let (last, others) = names.split_last().expect("there are engines");
+        format!("{} or {last}", others.join(", "))
     }
 
     pub(crate) fn number(self) -> u32 {
@@ -49,7 +108,7 @@ pub struct UnknownKind(pub String);
 
 impl fmt::Display for UnknownKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown engine '{}': choose kernel, global or rcu", self.0)
+        write!(f, "unknown engine '{}': choose {}", self.0, Kind::choices())
     }
 }
 
@@ -60,5 +119,21 @@ impl FromStr for Kind {
 
     fn from_str(name: &str) -> Result<Kind, UnknownKind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownKind(name.into()))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_are_known_by_name_and_number() {
+        for kind in Kind::ALL {
+            assert_eq!((kind.name().parse(), Kind::from_number(kind.number())), (Ok(kind), Some(kind)));
+        }
+        assert_eq!(
+            "rcv".parse::<Kind>().unwrap_err().to_string(),
+            "unknown engine 'rcv': choose kernel, global or rcu"
+        );
     }
 }

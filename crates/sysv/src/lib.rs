@@ -105,6 +105,7 @@ mod class;
 mod kind;
 mod participant;
 mod registry;
+mod rules;
 pub mod sem;
 mod store;
 mod sync;
@@ -142,7 +143,7 @@ pub use crate::{
     engine::lock_names::{describe, set_of},
     inspect::{Semaphore, arenas},
     recovery::damage,
-    sem::calls::semop::{FastSemop, LoadedOp},
+    sem::calls::one_op::{LoadedOp, OneOpCaller},
     shm::{Removed, remove_arena},
     thread::{cancel, signal},
 };

@@ -74,6 +74,9 @@ enum unspin_sysv_kind {
     UNSPIN_SYSV_RCU = 2     /* one lock for each object, and none for simple operations: what you want */
 };
 
+/* Their names, as `unspin run --sysv ENGINE` takes them: for an array whose indices are the numbers above. */
+#define UNSPIN_SYSV_NAMES { "kernel", "global", "rcu" }
+
 /* How to make an arena that is not there yet. Begin with UNSPIN_SYSV_OPTIONS_INIT; zero stands for what is usual. */
 struct unspin_sysv_options {
     size_t size;          /* sizeof(struct unspin_sysv_options) */

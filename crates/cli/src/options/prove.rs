@@ -2,13 +2,13 @@
 
 use super::list::split;
 use super::server::ServerOptions;
-use crate::plan::kind;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use unspin_launch::engine::Engine;
+use unspin_launch::plan::kind;
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
 use unspin_launch::run_queue::RunQueue;
 use unspin_locks::LockKind;

@@ -1,10 +1,10 @@
 //! The options that replace mutexes and wait policies.
 
 use super::list::split;
-use crate::plan::kind;
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
+use unspin_launch::plan::kind;
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
 use unspin_launch::run_queue::RunQueue;
 

@@ -1,12 +1,12 @@
 //! The options of `unspin scale`.
 
 use super::prove::Choices;
-use crate::plan::kind;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::engine::Engine;
+use unspin_launch::plan::kind;
 use unspin_locks::LockKind;
 
 const SCALE_HELP: &str = "\

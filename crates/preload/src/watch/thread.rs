@@ -21,9 +21,7 @@ use not_recorded::{NOT_RECORDED, NOTHING_TO_DO, NotRecorded};
 use unspin_sys::signal::{Mask, block, set_mask};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
-use unspin_wire::{
-    AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table, TallyCount,
-};
+use unspin_wire::{Level, Recording, Table};
 
 /// A thread that records. Valid when zeroed: not known yet.
 pub struct Thread {

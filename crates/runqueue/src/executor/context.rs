@@ -2,8 +2,7 @@
 
 use crate::executor::shared::Shared;
 use crate::executor::timed_wait::TimedWait;
-use crate::pool::Worker;
-use crate::schedule::TICK;
+use crate::schedule::{TICK, WorkerId};
 use core::cell::{Cell, RefCell};
 use core::ptr;
 use std::sync::Arc;
@@ -12,7 +11,8 @@ use unspin_sys::clock;
 /// What a worker keeps for the tasks that it runs.
 pub(crate) struct Context {
     pub shared: Arc<Shared>,
-    pub worker: Worker,
+    /// The worker that the thread is.
+    pub worker: WorkerId,
     /// The worker drives the reactor, and has no task.
     pub in_driver: Cell<bool>,
     /// The task that runs is in a `block_on`, so another executor may be the thread's for now.
@@ -33,7 +33,7 @@ thread_local! {
 }
 
 impl Context {
-    pub fn new(shared: Arc<Shared>, worker: Worker) -> Context {
+    pub fn new(shared: Arc<Shared>, worker: WorkerId) -> Context {
         Context {
             shared,
             worker,

@@ -4,12 +4,12 @@
 use crate::executor::context::Context;
 use crate::executor::timed_wait::TimedWait;
 use crate::ordered::{Load, decrement, increment};
-use crate::pool::{Parker, Sleeper, Slept, Worker};
+use crate::pool::{Parker, Sleeper, Slept};
 use crate::reactor::{Reactor, Wait};
 use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unspin_sys::clock;
-use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, PollParameters, WaitDecision, poll};
+use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, PollParameters, SiteHistory, WaitDecision, poll};
 
 /// See the module documentation.
 pub(crate) struct Idling {
@@ -79,7 +79,7 @@ impl Idling {
         if self.without_timeout.load_ordered() > 0 && !self.has_deputy.load(Ordering::Relaxed) {
             Context::with(|context| {
                 if let Some(context) = context {
-                    context.shared.pool.wake_idle(Some(context.worker.id()));
+                    context.shared.pool.wake_idle(Some(context.worker));
                 }
             });
         }
@@ -125,12 +125,11 @@ fn as_driver<R>(f: impl FnOnce() -> R) -> R {
 }
 
 impl Sleeper for Idling {
-    fn linger(&self, worker: &Worker, is_ready: &mut dyn FnMut() -> bool) {
-        let history = worker.history();
+    fn linger(&self, history: &SiteHistory, is_ready: &mut dyn FnMut() -> bool) {
         let wait = match history.decide(&self.parameters) {
             WaitDecision::Sleep => None,
             WaitDecision::TimedSleep => Some(TimedWait::Asleep(clock::ticks())),
-            WaitDecision::Poll(budget) => self.poll(worker, budget, is_ready),
+            WaitDecision::Poll(budget) => self.poll(history, budget, is_ready),
         };
         Context::with(|context| {
             if let Some(context) = context {
@@ -139,12 +138,12 @@ impl Sleeper for Idling {
         });
     }
 
-    fn sleep(&self, worker: &Worker, parker: &Parker) -> Slept {
+    fn sleep(&self, history: &SiteHistory, parker: &Parker) -> Slept {
         Context::with(|context| {
             let slept = self.sleep_somehow(parker);
             if let Some(context) = context {
                 context.skip_ticks();
-                self.report(worker, context.wait.take());
+                self.report(history, context.wait.take());
             }
             slept
         })
@@ -160,7 +159,12 @@ impl Sleeper for Idling {
 impl Idling {
     /// Polls for tasks, and for events of the reactor. Returns what the policy is to be told after the sleep that follows
     /// a poll in vain.
-    fn poll(&self, worker: &Worker, budget: u64, is_ready: &mut dyn FnMut() -> bool) -> Option<TimedWait> {
+    fn poll(
+        &self,
+        history: &SiteHistory,
+        budget: u64,
+        is_ready: &mut dyn FnMut() -> bool,
+    ) -> Option<TimedWait> {
         let began = clock::ticks();
         let reactor = Reactor::in_use();
         let kind = if reactor.is_some() { CheckKind::Call } else { CheckKind::Load };
@@ -172,7 +176,6 @@ impl Idling {
             }
             is_ready().then_some(())
         };
-        let history = worker.history();
         match poll(&self.parameters, &self.pressure, budget, kind, check) {
             PollOutcome::Found((), took) => {
                 history.report_poll(&self.parameters, took, clock::ticks(), None);
@@ -186,8 +189,8 @@ impl Idling {
         }
     }
 
-    fn report(&self, worker: &Worker, wait: Option<TimedWait>) {
-        let (history, parameters) = (worker.history(), &self.parameters);
+    fn report(&self, history: &SiteHistory, wait: Option<TimedWait>) {
+        let parameters = &self.parameters;
         match wait {
             None => {}
             Some(TimedWait::Asleep(began)) => {

@@ -59,10 +59,10 @@ impl Owner for TaskOwner {
         let shared = self.0;
         self.with_context(|context| match context {
             Some(context) if context.in_driver.get() => {
-                context.shared.pool.submit_from_driver(task, context.worker.id());
+                context.shared.pool.submit_from_driver(task, context.worker);
             }
             Some(context) => {
-                context.shared.pool.submit(task, Origin::Worker(context.worker.id()), Operation::Wake);
+                context.shared.pool.submit(task, Origin::Worker(context.worker), Operation::Wake);
             }
             None => {
                 // Once the task is in a queue it may be completed, and the executor may end.
@@ -83,7 +83,7 @@ impl Owner for TaskOwner {
             match context.take_ticks() {
                 0 => schedule,
                 ticks => {
-                    let epoch = context.shared.pool.queue().epoch(context.worker.id());
+                    let epoch = context.shared.pool.queue().epoch(context.worker);
                     schedule.recalculated_to(epoch).charged(ticks)
                 }
             }
@@ -91,7 +91,7 @@ impl Owner for TaskOwner {
     }
 
     fn list(&self, task: Listed) -> u64 {
-        let worker = self.with_context(|context| context.map_or(0, |context| context.worker.id().index()));
+        let worker = self.with_context(|context| context.map_or(0, |context| context.worker.index()));
         self.shared().suspended.insert(worker, task)
     }
 
@@ -100,7 +100,7 @@ impl Owner for TaskOwner {
         let shared = self.shared();
         let listed = (place != 0).then(|| shared.suspended.remove(place)).flatten();
         // The last access: from here on the executor may end.
-        self.with_context(|context| shared.counts.end(context.map(|context| context.worker.id().index())));
+        self.with_context(|context| shared.counts.end(context.map(|context| context.worker.index())));
         listed
     }
 }
@@ -125,7 +125,7 @@ impl Shared {
         F::Output: Send + 'static,
     {
         let owner = TaskOwner(NonNull::from(&**self));
-        let worker = owner.with_context(|context| context.map(|context| context.worker.id()));
+        let worker = owner.with_context(|context| context.map(|context| context.worker));
         self.counts.start(worker.map(|worker| worker.index()));
         let (runnable, handle) = task::new(future, Schedule::new(priority, nice), owner);
         let origin = worker.map_or(Origin::Outside, Origin::Worker);

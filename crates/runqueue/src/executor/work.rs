@@ -2,6 +2,7 @@
 
 use crate::executor::blocking_on::hand_over;
 use crate::executor::context::Context;
+use crate::executor::idling::Idling;
 use crate::executor::reactor_check::ReactorCheck;
 use crate::executor::shared::Shared;
 use crate::pool::Worker;
@@ -12,12 +13,13 @@ use std::sync::Arc;
 
 /// Runs tasks until the executor stops.
 pub(crate) fn work(shared: Arc<Shared>, id: WorkerId) {
-    let context = Context::new(shared, Worker::new(id));
+    let context = Context::new(shared, id);
     context.enter(|| {
         let pool = &context.shared.pool;
+        let mut worker = pool.worker(id);
         let mut check = ReactorCheck::new(pool.sleeper().check_interval());
-        while let Some(mut task) = pool.next(&context.worker) {
-            while let Some(again) = run(&context, task, &mut check) {
+        while let Some(mut task) = worker.next_task() {
+            while let Some(again) = run(&context, &mut worker, task, &mut check) {
                 task = again;
             }
         }
@@ -27,7 +29,12 @@ pub(crate) fn work(shared: Arc<Shared>, id: WorkerId) {
 
 /// Runs a task. Returns the one to run next if the task was put back into the queue.
 #[inline(always)]
-fn run(context: &Context, task: Runnable, check: &mut ReactorCheck) -> Option<Runnable> {
+fn run(
+    context: &Context,
+    worker: &mut Worker<'_, Runnable, Idling>,
+    task: Runnable,
+    check: &mut ReactorCheck,
+) -> Option<Runnable> {
     let ran = task.run();
     // Before the next task is chosen: a task that an event wakes may be better.
     check.after_run(context);
@@ -37,7 +44,7 @@ fn run(context: &Context, task: Runnable, check: &mut ReactorCheck) -> Option<Ru
         return None;
     };
     let how = if context.take_yielded() { Requeue::Yielded } else { Requeue::Woken };
-    let next = context.shared.pool.requeue(task, &context.worker, how);
+    let next = worker.requeue(task, how);
     if context.shared.pool.is_stopped() {
         // Dropping it cancels it, as all that are left.
         return None;

@@ -31,11 +31,10 @@ pub use worker::Worker;
 
 use crate::lock::Operation;
 use crate::ordered::{Load, Store};
-use crate::queue::{Origin, Padded, Requeue, RunQueue};
+use crate::queue::{Origin, Padded, RunQueue};
 use crate::schedule::{Schedulable, Schedule, WorkerId};
 use idle_set::IdleSet;
 use unspin_sync::atomic::AtomicBool;
-use unspin_sync::thread;
 
 /// See the module documentation.
 pub struct Pool<T, S = FutexSleeper> {
@@ -58,6 +57,14 @@ impl<T: Schedulable, S: Sleeper> Pool<T, S> {
             parkers: (0..workers).map(|_| Padded(Parker::new())).collect(),
             idle: IdleSet::new(workers),
         }
+    }
+
+    /// The worker with this number, for the thread that is to be the worker.
+    ///
+    /// # Panics
+    /// If another thread is this worker.
+    pub fn worker(&self, id: WorkerId) -> Worker<'_, T, S> {
+        Worker::new(self, id)
     }
 
     /// The run queue.
@@ -133,95 +140,6 @@ impl<T: Schedulable, S: Sleeper> Pool<T, S> {
         }
     }
 
-    /// Adds a task that the worker has just run, and takes the best one, which may be the same.
-    #[inline]
-    pub fn requeue(&self, task: T, worker: &Worker, how: Requeue) -> T {
-        self.queue.requeue(task, worker.id(), how)
-    }
-
-    /// The next task for a worker. Sleeps while there is none. None: the pool has been stopped.
-    #[inline]
-    pub fn next(&self, worker: &Worker) -> Option<T> {
-        if self.is_stopped() {
-            return self.stopped(worker);
-        }
-        match self.queue.pop(worker.id()) {
-            Some(task) if !worker.searches() => Some(task),
-            Some(task) => Some(self.found(worker, task)),
-            None => self.wait(worker),
-        }
-    }
-
-    /// Ends the worker's search with a task.
-    fn found(&self, worker: &Worker, task: T) -> T {
-        worker.set_searches(false);
-        if self.idle.end_search() && !self.queue.is_empty() {
-            self.notify();
-        }
-        task
-    }
-
-    #[cold]
-    fn wait(&self, worker: &Worker) -> Option<T> {
-        loop {
-            if self.is_stopped() {
-                return self.stopped(worker);
-            }
-            self.search(worker);
-            if let Some(task) = self.queue.pop(worker.id()) {
-                return Some(if worker.searches() { self.found(worker, task) } else { task });
-            }
-            self.idle(worker);
-            if let Some(task) = self.queue.pop(worker.id()) {
-                return Some(if worker.searches() { self.found(worker, task) } else { task });
-            }
-            if !self.queue.is_empty() {
-                // The locks of all queues with tasks are taken. Their holders may need this CPU.
-                thread::yield_now();
-            }
-        }
-    }
-
-    /// Lingers until there is a task, if no other worker does.
-    fn search(&self, worker: &Worker) {
-        if !worker.searches() {
-            if self.idle.is_any_searching() {
-                return;
-            }
-            self.idle.begin_search();
-            worker.set_searches(true);
-        }
-        self.sleeper.linger(worker, &mut || self.is_stopped() || !self.queue.is_empty());
-    }
-
-    /// Goes idle, and sleeps if there is still no task.
-    fn idle(&self, worker: &Worker) {
-        self.idle.enter(worker.id(), worker.now());
-        if worker.searches() {
-            worker.set_searches(false);
-            self.idle.end_search();
-        }
-        let parker = &self.parkers[worker.id().index()];
-        // The look that the protocol asks for: after the idle bit was set.
-        let slept = if self.queue.is_empty() && !self.is_stopped() {
-            self.sleeper.sleep(worker, parker)
-        } else {
-            Slept::Early
-        };
-        match slept {
-            // The thread that has claimed this worker has counted it as a searcher.
-            Slept::Unparked => worker.set_searches(true),
-            Slept::Early if self.idle.leave(worker.id()) => {
-                self.idle.begin_search();
-                worker.set_searches(true);
-            }
-            Slept::Early => {
-                parker.park();
-                worker.set_searches(true);
-            }
-        }
-    }
-
     /// Whether [`stop`](Pool::stop) was called.
     #[inline(always)]
     pub fn is_stopped(&self) -> bool {
@@ -229,15 +147,7 @@ impl<T: Schedulable, S: Sleeper> Pool<T, S> {
         self.stops.load_ordered()
     }
 
-    fn stopped(&self, worker: &Worker) -> Option<T> {
-        if worker.searches() {
-            worker.set_searches(false);
-            self.idle.end_search();
-        }
-        None
-    }
-
-    /// Lets all workers stop: [`next`](Pool::next) returns none, also if there are tasks.
+    /// Lets all workers stop: [`next_task`](Worker::next_task) returns none, also if there are tasks.
     pub fn stop(&self) {
         self.stops.store_ordered(true);
         while let Some(worker) = self.idle.claim(None) {

@@ -3,7 +3,7 @@
 
 mod planted;
 
-use super::{FutexSleeper, Pool, Worker};
+use super::{FutexSleeper, Pool};
 use crate::lock::Operation;
 use crate::ordered::{Load, Store};
 use crate::queue::summary::Summary;
@@ -43,8 +43,8 @@ impl World {
 
     /// Runs tokens until the pool stops; `run` is what a token does. The worker that runs the last one stops the pool.
     fn work(&self, id: WorkerId, run: fn(&World, WorkerId, usize)) {
-        let worker = Worker::new(id);
-        while let Some(token) = self.pool.next(&worker) {
+        let mut worker = self.pool.worker(id);
+        while let Some(token) = worker.next_task() {
             run(self, id, token.name);
             // Relaxed: counts of which each thread reads only the result of its own change.
             assert_eq!(self.runs[token.name].fetch_add(1, Ordering::Relaxed), 0, "a task ran twice");
@@ -151,9 +151,9 @@ fn stopped_workers_stop() {
 }
 
 /// A queue by itself: its owner, a thief, and a thread that pushes.
-struct Queue<L: RawLock>(PerCpu<L, Token>, AtomicUsize);
+struct Queue<L>(PerCpu<L, Token>, AtomicUsize);
 
-impl<L: RawLock> Queue<L> {
+impl<L: RawLock + 'static> Queue<L> {
     fn new() -> Queue<L> {
         let queue = Queue(PerCpu::new(2, None), AtomicUsize::new(0));
         for number in 0..2 {
@@ -162,8 +162,13 @@ impl<L: RawLock> Queue<L> {
         queue
     }
 
-    fn pop(&self, worker: WorkerId) {
-        if self.0.pop(worker).is_some() {
+    fn pop(&self, worker: WorkerId) -> Option<Token> {
+        let queue: &dyn RunQueue<Token> = &self.0;
+        queue.local(worker).pop()
+    }
+
+    fn count_pop(&self, worker: WorkerId) {
+        if self.pop(worker).is_some() {
             // Relaxed: read after all threads have been joined.
             self.1.fetch_add(1, Ordering::Relaxed);
         }
@@ -172,18 +177,18 @@ impl<L: RawLock> Queue<L> {
     fn finish(&self) {
         // Relaxed: all threads have been joined.
         let popped = self.1.load(Ordering::Relaxed);
-        let left = core::iter::from_fn(|| self.0.pop(FIRST)).count();
+        let left = core::iter::from_fn(|| self.pop(FIRST)).count();
         assert_eq!(popped + left, 3, "a task was lost, or ran twice");
         assert!(self.0.is_empty() && self.0.len() == 0);
     }
 }
 
-fn contend<L: RawLock>() {
+fn contend<L: RawLock + 'static>() {
     let push = |queue: &Queue<L>| {
         queue.0.push(Token::new(2), FIRST, Origin::Outside, Operation::Push);
     };
-    let owner: fn(&Queue<L>) = |queue| queue.pop(FIRST);
-    let thief: fn(&Queue<L>) = |queue| queue.pop(SECOND);
+    let owner: fn(&Queue<L>) = |queue| queue.count_pop(FIRST);
+    let thief: fn(&Queue<L>) = |queue| queue.count_pop(SECOND);
     explore::<Queue<L>>(
         2,
         Queue::new,

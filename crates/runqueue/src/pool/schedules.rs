@@ -30,16 +30,16 @@ struct World {
 
 impl World {
     fn work(&self, id: WorkerId) {
-        let worker = Worker::new(id);
-        while let Some(mut token) = self.pool.next(&worker) {
-            while let Some(next) = self.run(token, &worker) {
+        let mut worker = self.pool.worker(id);
+        while let Some(mut token) = worker.next_task() {
+            while let Some(next) = self.run(token, &mut worker) {
                 token = next;
             }
         }
     }
 
     /// Runs a token once. Returns the one that comes next if this one has yielded.
-    fn run(&self, token: Token, worker: &Worker) -> Option<Token> {
+    fn run(&self, token: Token, worker: &mut Worker<'_, Token, FutexSleeper>) -> Option<Token> {
         match token.name {
             Kind::Parent => {
                 let child = Token::new(Kind::Child { has_yielded: false });
@@ -47,7 +47,7 @@ impl World {
             }
             Kind::Child { has_yielded: false } => {
                 let again = Token { name: Kind::Child { has_yielded: true }, ..token };
-                return Some(self.pool.requeue(again, worker, Requeue::Yielded));
+                return Some(worker.requeue(again, Requeue::Yielded));
             }
             Kind::Child { has_yielded: true } => {}
         }

@@ -1,16 +1,17 @@
 //! What a worker does while it has no task.
 
-use crate::pool::{Parker, Worker};
+use crate::pool::Parker;
+use unspin_waiting::SiteHistory;
 
 /// How idle workers spend their time.
 pub trait Sleeper: Send + Sync {
     /// Waits without sleeping until `is_ready` returns true, for as long as that pays. Only one worker at a time does
-    /// so, most of the time.
-    fn linger(&self, worker: &Worker, is_ready: &mut dyn FnMut() -> bool);
+    /// so, most of the time. The history tells whether this has paid for the worker.
+    fn linger(&self, history: &SiteHistory, is_ready: &mut dyn FnMut() -> bool);
 
     /// Sleeps until the worker is unparked, and takes the notification: by [`Parker::park`], or by
     /// [`Parker::enter_driver`] and [`Parker::leave_driver`]. It may return before.
-    fn sleep(&self, worker: &Worker, parker: &Parker) -> Slept;
+    fn sleep(&self, history: &SiteHistory, parker: &Parker) -> Slept;
 
     /// Interrupts a worker that sleeps in a driver, or is about to.
     fn interrupt(&self);
@@ -30,9 +31,9 @@ pub enum Slept {
 pub struct FutexSleeper;
 
 impl Sleeper for FutexSleeper {
-    fn linger(&self, _: &Worker, _: &mut dyn FnMut() -> bool) {}
+    fn linger(&self, _: &SiteHistory, _: &mut dyn FnMut() -> bool) {}
 
-    fn sleep(&self, _: &Worker, parker: &Parker) -> Slept {
+    fn sleep(&self, _: &SiteHistory, parker: &Parker) -> Slept {
         parker.park();
         Slept::Unparked
     }

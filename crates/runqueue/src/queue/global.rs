@@ -2,7 +2,9 @@
 
 use crate::lock::{Operation, QueueLock, Recorder};
 use crate::queue::summary::Summary;
-use crate::queue::{LockTimes, Origin, Padded, Policy, QueueStatistics, Requeue, RunQueue};
+use crate::queue::{
+    Claims, LockTimes, Origin, Padded, Policy, QueueStatistics, Requeue, RunQueue, WorkerClaim,
+};
 use crate::ready::{Grouping, ReadyList};
 use crate::schedule::{Goodness, Schedulable, WorkerId};
 use unspin_locks::RawLock;
@@ -11,6 +13,7 @@ use unspin_locks::RawLock;
 #[derive(Debug)]
 pub struct Global<L, T> {
     workers: usize,
+    claims: Claims,
     lock: Padded<QueueLock<L, ReadyList<T>>>,
     summary: Summary,
 }
@@ -20,7 +23,8 @@ impl<L: RawLock, T: Schedulable> Global<L, T> {
     pub fn new(workers: usize, recorder: Option<Recorder>) -> Global<L, T> {
         assert!((1..=WorkerId::MAX).contains(&workers), "a run queue has 1 to 1024 workers");
         let list = ReadyList::new(Grouping::ByLastWorker(workers));
-        Global { workers, lock: Padded(QueueLock::new(0, list, recorder)), summary: Summary::new() }
+        let claims = Claims::new(workers);
+        Global { workers, claims, lock: Padded(QueueLock::new(0, list, recorder)), summary: Summary::new() }
     }
 
     #[inline(always)]
@@ -51,19 +55,23 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for Global<L, T> {
         to
     }
 
-    fn pop(&self, worker: WorkerId) -> Option<T> {
+    fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    fn pop(&self, worker: &mut WorkerClaim) -> Option<T> {
         if self.summary.best_word() == 0 {
             return None;
         }
-        self.with(Operation::Pop, |list| list.pop(worker))
+        self.with(Operation::Pop, |list| list.pop(worker.id()))
     }
 
-    fn requeue(&self, mut task: T, worker: WorkerId, how: Requeue) -> T {
+    fn requeue(&self, mut task: T, worker: &mut WorkerClaim, how: Requeue) -> T {
         self.with(Operation::Yield, |list| match how {
-            Requeue::Yielded => list.exchange(task, worker),
+            Requeue::Yielded => list.exchange(task, worker.id()),
             Requeue::Woken => {
                 catch_up(&mut task, list.epoch());
-                list.replace(task, worker)
+                list.replace(task, worker.id())
             }
         })
     }

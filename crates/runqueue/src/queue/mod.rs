@@ -2,6 +2,7 @@
 
 mod counters;
 mod global;
+mod local;
 mod options;
 mod padded;
 mod per_cpu;
@@ -13,6 +14,7 @@ pub(crate) mod summary;
 mod tests;
 
 pub use global::Global;
+pub use local::{Claims, Local, WorkerClaim};
 pub use options::{QueueOptions, UnsupportedLock};
 pub(crate) use padded::Padded;
 pub use per_cpu::PerCpu;
@@ -25,7 +27,7 @@ use crate::schedule::{Goodness, Schedulable, WorkerId};
 /// The thread that pushes a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// A worker of the queue.
+    /// A worker of the queue, to which the calling thread belongs.
     Worker(WorkerId),
     /// Any other thread.
     Outside,
@@ -43,7 +45,8 @@ pub enum Requeue {
 /// The tasks that wait for a worker. Every task that is pushed is popped once.
 ///
 /// A queue only orders tasks. Which worker gets a task that is woken, and when workers sleep, is up to
-/// [`Pool`](crate::pool::Pool).
+/// [`Pool`](crate::pool::Pool). A worker takes tasks through its [`Local`], which alone has the [`WorkerClaim`] that
+/// `pop` and `requeue` ask for.
 pub trait RunQueue<T: Schedulable>: Send + Sync {
     /// The policy.
     fn policy(&self) -> Policy;
@@ -57,13 +60,14 @@ pub trait RunQueue<T: Schedulable>: Send + Sync {
     /// the locks of all queues are taken.
     fn push(&self, task: T, to: WorkerId, origin: Origin, operation: Operation) -> WorkerId;
 
-    /// Takes the best task for a worker. None if there is none, or if other threads hold the locks of all queues that
-    /// have one. Only the worker itself calls this.
-    fn pop(&self, worker: WorkerId) -> Option<T>;
+    /// Which workers have a [`Local`].
+    fn claims(&self) -> &Claims;
 
-    /// Adds a task that the worker has just run, and takes the best one, which may be the same. Only the worker itself
-    /// calls this.
-    fn requeue(&self, task: T, worker: WorkerId, how: Requeue) -> T;
+    /// Answers [`Local::pop`].
+    fn pop(&self, worker: &mut WorkerClaim) -> Option<T>;
+
+    /// Answers [`Local::requeue`].
+    fn requeue(&self, task: T, worker: &mut WorkerClaim, how: Requeue) -> T;
 
     /// Takes any task, for a thread that ends all tasks. It waits for the locks of the queues.
     fn take_any(&self) -> Option<T>;

@@ -19,7 +19,9 @@ use crate::lock::{Operation, QueueLock, Recorder};
 use crate::queue::counters::Counters;
 use crate::queue::global::catch_up;
 use crate::queue::summary::{Elevation, Summary, encode};
-use crate::queue::{LockTimes, Origin, Padded, Policy, QueueStatistics, Requeue, RunQueue};
+use crate::queue::{
+    Claims, LockTimes, Origin, Padded, Policy, QueueStatistics, Requeue, RunQueue, WorkerClaim,
+};
 use crate::ready::{Grouping, ReadyList};
 use crate::schedule::{Goodness, Schedulable, WorkerId};
 use unspin_locks::RawLock;
@@ -29,6 +31,7 @@ use unspin_sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub struct PerCpu<L, T> {
     queues: Box<[WorkerQueue<L, T>]>,
+    claims: Claims,
     /// Number of queues whose best task is elevated: see [`Elevation`].
     elevated: Padded<AtomicUsize>,
 }
@@ -64,11 +67,21 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
                 counters: Padded(Counters::new()),
             }
         };
-        PerCpu { queues: (0..workers).map(queue).collect(), elevated: Padded(AtomicUsize::new(0)) }
+        PerCpu {
+            queues: (0..workers).map(queue).collect(),
+            claims: Claims::new(workers),
+            elevated: Padded(AtomicUsize::new(0)),
+        }
     }
 
     pub(crate) fn queues(&self) -> &[WorkerQueue<L, T>] {
         &self.queues
+    }
+
+    /// The worker's own queue, whose counters only the worker writes.
+    #[inline(always)]
+    pub(crate) fn own(&self, worker: &WorkerClaim) -> &WorkerQueue<L, T> {
+        &self.queues[worker.id().index()]
     }
 
     /// Waits for the lock of a queue, runs `f`, and publishes the summary.
@@ -140,11 +153,11 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
 
     /// Takes a task from a queue whose worker is stuck, if the one that this worker watches is.
     #[cold]
-    fn relieve(&self, worker: WorkerId) -> Option<T> {
-        let own = &self.queues[worker.index()].counters;
+    fn relieve(&self, worker: &mut WorkerClaim) -> Option<T> {
+        let own = &self.own(worker).counters;
         let victim = own.watched.get() as usize % self.queues.len();
         let (queue, pops) = (&self.queues[victim], self.queues[victim].counters.pops.get());
-        if victim == worker.index() || queue.summary.best_word() == 0 || pops != own.watched_pops.get() {
+        if victim == worker.id().index() || queue.summary.best_word() == 0 || pops != own.watched_pops.get() {
             // It is well. Next time: the next one.
             let next = (victim + 1) % self.queues.len();
             own.watched.set(next as u64);
@@ -156,7 +169,7 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
 
     /// Takes a better task than the worker's own best from another queue, if there is one.
     #[cold]
-    fn steal_better(&self, worker: WorkerId, best: Goodness) -> Option<T> {
+    fn steal_better(&self, worker: &mut WorkerClaim, best: Goodness) -> Option<T> {
         self.steal_one(worker, encode(Some(best.with_affinity())))
     }
 }
@@ -192,8 +205,12 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for PerCpu<L, T> {
         own
     }
 
-    fn pop(&self, worker: WorkerId) -> Option<T> {
-        let own = &self.queues[worker.index()];
+    fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    fn pop(&self, worker: &mut WorkerClaim) -> Option<T> {
+        let own = self.own(worker);
         own.counters.pops.add(1);
         if own.counters.pops.get().is_multiple_of(RELIEVE_EVERY)
             && let Some(task) = self.relieve(worker)
@@ -207,15 +224,15 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for PerCpu<L, T> {
                 return Some(better);
             }
             // Others may have taken all in the meantime.
-            if let Some(task) = self.with(worker.index(), Operation::Pop, |list| list.pop(worker)) {
+            if let Some(task) = self.with(worker.id().index(), Operation::Pop, |list| list.pop(worker.id())) {
                 return Some(task);
             }
         }
         self.steal_batch(worker)
     }
 
-    fn requeue(&self, mut task: T, worker: WorkerId, how: Requeue) -> T {
-        let own = &self.queues[worker.index()];
+    fn requeue(&self, mut task: T, worker: &mut WorkerClaim, how: Requeue) -> T {
+        let own = self.own(worker);
         own.counters.pops.add(1);
         let best = own.summary.best().unwrap_or(Goodness::SPENT).max(task.schedule().plain_goodness());
         let better = if own.counters.pops.get().is_multiple_of(RELIEVE_EVERY) {
@@ -227,14 +244,14 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for PerCpu<L, T> {
         };
         if let Some(better) = better {
             catch_up(&mut task, own.summary.epoch());
-            self.with(worker.index(), Operation::Yield, |list| list.push(task));
+            self.with(worker.id().index(), Operation::Yield, |list| list.push(task));
             return better;
         }
-        self.with(worker.index(), Operation::Yield, |list| match how {
-            Requeue::Yielded => list.exchange(task, worker),
+        self.with(worker.id().index(), Operation::Yield, |list| match how {
+            Requeue::Yielded => list.exchange(task, worker.id()),
             Requeue::Woken => {
                 catch_up(&mut task, list.epoch());
-                list.replace(task, worker)
+                list.replace(task, worker.id())
             }
         })
     }

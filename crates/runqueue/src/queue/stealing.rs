@@ -1,7 +1,7 @@
 //! How a worker takes tasks from the queues of others.
 
 use crate::lock::Operation;
-use crate::queue::PerCpu;
+use crate::queue::{PerCpu, WorkerClaim};
 use crate::ready::{Batch, ReadyList};
 use crate::schedule::{Schedulable, WorkerId};
 use unspin_locks::RawLock;
@@ -50,8 +50,9 @@ impl Tried {
 
 impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
     /// Takes one task whose summary is above a word, if there is one.
-    pub(super) fn steal_one(&self, worker: WorkerId, above: u32) -> Option<T> {
-        match self.look(worker, above, |_| (), |list, ()| list.take(worker)) {
+    pub(super) fn steal_one(&self, worker: &mut WorkerClaim, above: u32) -> Option<T> {
+        let me = worker.id();
+        match self.look(worker, above, |_| (), |list, ()| list.take(me)) {
             Look::Found(task) => {
                 self.count_steal(worker, 1);
                 Some(self.ran_on(task, worker))
@@ -61,8 +62,8 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
     }
 
     /// Takes the best task of one other queue, if its lock is free.
-    pub(super) fn steal_from(&self, worker: WorkerId, victim: usize) -> Option<T> {
-        match self.try_with(victim, Operation::Steal, (), |list, ()| list.take(worker)) {
+    pub(super) fn steal_from(&self, worker: &mut WorkerClaim, victim: usize) -> Option<T> {
+        match self.try_with(victim, Operation::Steal, (), |list, ()| list.take(worker.id())) {
             Ok(task) => {
                 let task = task?;
                 self.count_steal(worker, 1);
@@ -78,26 +79,27 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
     /// Takes the best task of all other queues, and moves some more from there to the worker's own queue, which is
     /// empty.
     #[cold]
-    pub(super) fn steal_batch(&self, worker: WorkerId) -> Option<T> {
+    pub(super) fn steal_batch(&self, worker: &mut WorkerClaim) -> Option<T> {
         self.space_out_steals(worker);
+        let me = worker.id();
         // Before the victim's lock is taken: an allocation can take longer than the steal.
         let room = |victim: usize| Batch::with_room_for(self.queues()[victim].summary.len() / 2);
         for _ in 0..LOOKS {
-            match self.look(worker, 0, room, |list, room| Some((list.take(worker)?, list.take_batch(room)))) {
+            match self.look(worker, 0, room, |list, room| Some((list.take(me)?, list.take_batch(room)))) {
                 Look::Found((best, batch)) => {
                     let tasks = 1 + batch.len() as u64;
                     self.count_steal(worker, tasks);
                     if batch.len() > 0 {
-                        self.with(worker.index(), Operation::Steal, |own| own.push_batch(batch));
+                        self.with(worker.id().index(), Operation::Steal, |own| own.push_batch(batch));
                     }
-                    let counters = &self.queues()[worker.index()].counters;
+                    let counters = &self.own(worker).counters;
                     counters.stole_at.set(ticks());
                     counters.stolen_last.set(tasks);
                     return Some(self.ran_on(best, worker));
                 }
                 Look::Nothing => return None,
                 Look::Missed => {
-                    self.queues()[worker.index()].counters.premature_idles.add(1);
+                    self.own(worker).counters.premature_idles.add(1);
                     (0..PAUSES).for_each(|_| hint::spin_loop());
                 }
             }
@@ -107,8 +109,8 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
 
     /// If the tasks of the worker's last steal were tiny: lets some time pass since then, unless its own queue gets a task.
     /// A worker that starts tiny tasks is slowed down by each steal, because the cache lines of its queue change the CPU.
-    fn space_out_steals(&self, worker: WorkerId) {
-        let own = &self.queues()[worker.index()];
+    fn space_out_steals(&self, worker: &mut WorkerClaim) {
+        let own = self.own(worker);
         let (last, tasks) = (own.counters.stole_at.get(), own.counters.stolen_last.get());
         // 0: it has not stolen yet, or the clock is a model's, which stands still.
         if last == 0 || ticks().wrapping_sub(last) >= tasks * TINY {
@@ -123,14 +125,14 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
     /// is free and which still has a task above the word. `prepare` makes what `take` needs, without the lock.
     fn look<A, R>(
         &self,
-        worker: WorkerId,
+        worker: &mut WorkerClaim,
         above: u32,
         prepare: impl Fn(usize) -> A,
         take: impl Fn(&mut ReadyList<T>, A) -> Option<R>,
     ) -> Look<R> {
         let mut tried = Tried([0; WorkerId::MAX / 64]);
         let mut missed = 0;
-        while let Some(victim) = self.best_of_others(worker, above, &tried) {
+        while let Some(victim) = self.best_of_others(worker.id(), above, &tried) {
             tried.insert(victim);
             let is_above = |list: &ReadyList<T>| crate::queue::summary::encode(list.best()) > above;
             let taken = self.try_with(victim, Operation::Steal, prepare(victim), |list, prepared| {
@@ -165,21 +167,21 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
     }
 
     /// The task as it begins to run on this worker.
-    fn ran_on(&self, mut task: T, worker: WorkerId) -> T {
-        let epoch = self.queues()[worker.index()].summary.epoch();
-        task.set_schedule(task.schedule().ran_on(worker, epoch));
+    fn ran_on(&self, mut task: T, worker: &WorkerClaim) -> T {
+        let epoch = self.own(worker).summary.epoch();
+        task.set_schedule(task.schedule().ran_on(worker.id(), epoch));
         task
     }
 
-    fn count_steal(&self, worker: WorkerId, tasks: u64) {
-        let counters = &self.queues()[worker.index()].counters;
+    fn count_steal(&self, worker: &mut WorkerClaim, tasks: u64) {
+        let counters = &self.own(worker).counters;
         counters.steals.add(1);
         counters.stolen.add(tasks);
     }
 
-    fn count_missed(&self, worker: WorkerId, missed: u64) {
+    fn count_missed(&self, worker: &mut WorkerClaim, missed: u64) {
         if missed > 0 {
-            self.queues()[worker.index()].counters.missed.add(missed);
+            self.own(worker).counters.missed.add(missed);
         }
     }
 }

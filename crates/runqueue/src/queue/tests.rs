@@ -19,14 +19,14 @@ fn push(queue: &dyn RunQueue<Token>, token: Token, to: WorkerId) {
 }
 
 fn names(queue: &dyn RunQueue<Token>, worker: WorkerId) -> Vec<u32> {
-    core::iter::from_fn(|| queue.pop(worker)).map(|token| token.name).collect()
+    core::iter::from_fn(|| queue.local(worker).pop()).map(|token| token.name).collect()
 }
 
 #[test]
 fn length_and_best_are_published() {
     for policy in Policy::ALL {
         let queue = queue(policy);
-        assert!(queue.is_empty() && queue.best(FIRST).is_none() && queue.pop(FIRST).is_none());
+        assert!(queue.is_empty() && queue.best(FIRST).is_none() && queue.local(FIRST).pop().is_none());
         push(&*queue, Token::with(1, Priority::Normal, 10), FIRST);
         push(&*queue, Token::with(2, Priority::Normal, -10), FIRST);
         assert_eq!((queue.len(), queue.is_empty(), queue.workers()), (2, false, 3));
@@ -41,7 +41,7 @@ fn worker_without_tasks_takes_a_batch_from_the_best_queue() {
     let queue = queue(Policy::PerCpu);
     (0..10).for_each(|name| push(&*queue, Token::with(name, Priority::Normal, 5), FIRST));
     (10..30).for_each(|name| push(&*queue, Token::new(name), SECOND));
-    assert_eq!(queue.pop(THIRD).unwrap().name, 10);
+    assert_eq!(queue.local(THIRD).pop().unwrap().name, 10);
     let statistics = queue.statistics();
     assert_eq!((statistics[2].steals, statistics[2].stolen), (1, 1 + 9));
     assert_eq!([statistics[0].len, statistics[1].len, statistics[2].len], [10, 10, 9]);
@@ -79,18 +79,18 @@ fn tasks_whose_worker_is_stuck_are_run_by_a_busy_one() {
     push(&*queue, Token::new(1), FIRST);
     push(&*queue, Token::new(2), FIRST);
     push(&*queue, Token::new(9), SECOND);
-    let mut running = queue.pop(FIRST).unwrap();
+    let mut running = queue.local(FIRST).pop().unwrap();
     let ran = (0..1_000).any(|_| {
-        running = queue.requeue(running, FIRST, Requeue::Yielded);
+        running = queue.local(FIRST).requeue(running, Requeue::Yielded);
         running.name == 9
     });
     assert!(ran, "the task of the second worker has waited for ever");
     // A queue whose worker pops is left alone.
     push(&*queue, Token::new(10), SECOND);
     for _ in 0..1_000 {
-        running = queue.requeue(running, FIRST, Requeue::Yielded);
+        running = queue.local(FIRST).requeue(running, Requeue::Yielded);
         assert_ne!(running.name, 10);
-        let theirs = queue.pop(SECOND).unwrap();
+        let theirs = queue.local(SECOND).pop().unwrap();
         push(&*queue, theirs, SECOND);
     }
 }
@@ -101,12 +101,12 @@ fn woken_task_goes_on_if_it_is_the_best_and_a_yielding_one_does_not() {
         let queue = queue(policy);
         push(&*queue, Token::with(1, Priority::Normal, 19), FIRST);
         push(&*queue, Token::with(2, Priority::Normal, -20), FIRST);
-        let best = queue.pop(FIRST).unwrap();
-        assert_eq!(queue.requeue(best, FIRST, Requeue::Woken).name, 2, "{policy}");
-        assert_eq!(queue.requeue(best, FIRST, Requeue::Yielded).name, 1, "{policy}");
+        let best = queue.local(FIRST).pop().unwrap();
+        assert_eq!(queue.local(FIRST).requeue(best, Requeue::Woken).name, 2, "{policy}");
+        assert_eq!(queue.local(FIRST).requeue(best, Requeue::Yielded).name, 1, "{policy}");
         assert_eq!(queue.len(), 1);
         assert_eq!(queue.take_any().map(|token| token.name), Some(2));
-        assert_eq!(queue.requeue(best, FIRST, Requeue::Yielded).name, 2, "{policy}: there is no other");
+        assert_eq!(queue.local(FIRST).requeue(best, Requeue::Yielded).name, 2, "{policy}: there is no other");
     }
 }
 
@@ -116,16 +116,16 @@ fn task_that_was_away_gets_the_slices_that_it_has_missed() {
         let queue = queue(policy);
         push(&*queue, Token::new(1), FIRST);
         push(&*queue, Token::new(2), FIRST);
-        let mut away = queue.pop(FIRST).unwrap();
+        let mut away = queue.local(FIRST).pop().unwrap();
         away.schedule = away.schedule.charged(5);
         // The other one spends its slice, until there is a recalculation.
-        let mut other = queue.pop(FIRST).unwrap();
+        let mut other = queue.local(FIRST).pop().unwrap();
         other.schedule = other.schedule.charged(6);
         queue.push(other, FIRST, Origin::Worker(FIRST), Operation::Wake);
-        let other = queue.pop(FIRST).unwrap();
+        let other = queue.local(FIRST).pop().unwrap();
         assert_eq!((other.schedule.slice(), queue.epoch(FIRST)), (6, 1), "{policy}");
         queue.push(away, FIRST, Origin::Worker(FIRST), Operation::Wake);
-        assert_eq!(queue.pop(FIRST).unwrap().schedule.slice(), 6, "{policy}: half of 1, and 6");
+        assert_eq!(queue.local(FIRST).pop().unwrap().schedule.slice(), 6, "{policy}: half of 1, and 6");
     }
 }
 
@@ -135,4 +135,16 @@ fn policies_are_known_by_name() {
         assert_eq!(policy.name().parse(), Ok(policy));
     }
     assert_eq!("mq".parse::<Policy>(), Err(UnknownPolicy));
+}
+
+#[test]
+fn worker_has_one_side_at_a_time() {
+    for policy in Policy::ALL {
+        let queue = queue(policy);
+        let first = queue.local(FIRST);
+        let second = std::panic::AssertUnwindSafe(|| drop(queue.local(FIRST)));
+        assert!(std::panic::catch_unwind(second).is_err(), "{policy}: there are two");
+        drop((queue.local(SECOND), first));
+        assert_eq!(queue.local(FIRST).id(), FIRST);
+    }
 }

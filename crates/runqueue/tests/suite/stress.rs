@@ -7,8 +7,8 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 use unspin_locks::LockKind;
 use unspin_runqueue::lock::Operation;
-use unspin_runqueue::pool::{FutexSleeper, Pool, Worker};
-use unspin_runqueue::queue::{Origin, Policy, QueueOptions, Requeue, RunQueue};
+use unspin_runqueue::pool::{FutexSleeper, Pool};
+use unspin_runqueue::queue::{Local, Origin, Policy, QueueOptions, Requeue, RunQueue};
 use unspin_runqueue::schedule::{Nice, Priority, Schedulable, Schedule, WorkerId};
 use unspin_runqueue::{Builder, Executor, JoinHandle, Shutdown, sleep, yield_now};
 
@@ -64,9 +64,9 @@ fn tokens_are_conserved_by_the_queues() {
         let queue: Box<dyn RunQueue<Token>> = options.build().unwrap();
         let (ended, runs) = (AtomicU64::new(0), AtomicU64::new(0));
         let began = Instant::now();
-        let run = |mut token: Token, worker: WorkerId, seen: &mut HashSet<u64>| {
+        let run = |mut token: Token, worker: &mut Local<'_, Token>, seen: &mut HashSet<u64>| {
             runs.fetch_add(1, SeqCst);
-            token.schedule = token.schedule.recalculated_to(queue.epoch(worker)).charged(1);
+            token.schedule = token.schedule.recalculated_to(queue.epoch(worker.id())).charged(1);
             if token.rounds == 0 {
                 assert!(seen.insert(token.number), "a token ended twice");
                 ended.fetch_add(1, SeqCst);
@@ -74,21 +74,21 @@ fn tokens_are_conserved_by_the_queues() {
             }
             token.rounds -= 1;
             if token.rounds.is_multiple_of(2) {
-                return Some(queue.requeue(token, worker, Requeue::Yielded));
+                return Some(worker.requeue(token, Requeue::Yielded));
             }
-            let to = WorkerId::new((token.number as usize + worker.index()) % WORKERS);
-            queue.push(token, to, Origin::Worker(worker), Operation::Wake);
+            let to = WorkerId::new((token.number as usize + worker.id().index()) % WORKERS);
+            queue.push(token, to, Origin::Worker(worker.id()), Operation::Wake);
             None
         };
         let work = |number: usize| {
-            let (worker, mut seen) = (WorkerId::new(number), HashSet::new());
+            let (mut worker, mut seen) = (queue.local(WorkerId::new(number)), HashSet::new());
             while ended.load(SeqCst) < PUSHERS * TOKENS {
-                let mut next = queue.pop(worker);
+                let mut next = worker.pop();
                 if next.is_none() {
                     thread::yield_now();
                 }
                 while let Some(token) = next {
-                    next = run(token, worker, &mut seen);
+                    next = run(token, &mut worker, &mut seen);
                 }
                 assert!(
                     began.elapsed() < PATIENCE,
@@ -129,8 +129,8 @@ fn no_wake_up_is_lost_between_bursts() {
         let pool: Pool<Token> = Pool::new(options.build().unwrap(), FutexSleeper);
         let ended = AtomicU64::new(0);
         let work = |number| {
-            let worker = Worker::new(WorkerId::new(number));
-            while let Some(mut token) = pool.next(&worker) {
+            let mut worker = pool.worker(WorkerId::new(number));
+            while let Some(mut token) = worker.next_task() {
                 if token.rounds > 0 {
                     token.rounds -= 1;
                     pool.submit(token, Origin::Worker(worker.id()), Operation::Wake);

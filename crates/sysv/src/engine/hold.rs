@@ -4,9 +4,9 @@ use super::Inner;
 use crate::engine::guard::{Guard, Held};
 use crate::engine::lock_names::{Call, LockName};
 use crate::engine::{Object, ObjectSection};
-use crate::kind::Kind;
 use crate::participant::{ParticipantRecord, status};
 use crate::registry;
+use crate::rules::ObjectLock;
 use crate::sync::futex::{self, Wake};
 use crate::sync::lock::{Discipline, Lock, Owner, Taken, WaitHooks, Waited};
 use crate::thread::Thread;
@@ -21,19 +21,19 @@ impl Inner {
     /// The lock that protects an object: its own, or in the `global` engine the lock of all objects.
     #[inline(always)]
     pub fn lock_of<'a, O: Object>(&'a self, object: &'a O) -> &'a Lock {
-        match self.kind {
-            Kind::Global => &self.arena.header().global.0,
-            _ => object.lock(),
+        match self.rules.object_lock {
+            ObjectLock::OneForAll => &self.arena.header().global.0,
+            ObjectLock::Own => object.lock(),
         }
     }
 
     /// The name of [`Inner::lock_of`].
     #[inline(always)]
     pub fn name_of<O: Object>(&self, object: &O) -> LockName {
-        match self.kind {
-            Kind::Global => LockName::Global,
+        match self.rules.object_lock {
+            ObjectLock::OneForAll => LockName::Global,
             // Relaxed: immutable once published.
-            _ => LockName::Id(O::CLASS, object.perm().id.load(Relaxed)),
+            ObjectLock::Own => LockName::Id(O::CLASS, object.perm().id.load(Relaxed)),
         }
     }
 
@@ -119,7 +119,7 @@ impl Inner {
         id: i32,
         check: impl FnOnce(&O) -> Result<(), Errno>,
     ) -> Result<(Held<'t>, (u64, &'static O)), Errno> {
-        if self.kind == Kind::Global {
+        if self.rules.object_lock == ObjectLock::OneForAll {
             let held = self.global(thread, call);
             // The global lock keeps the object from being removed, but not the table from being replaced.
             let _read = thread.read();
@@ -222,9 +222,9 @@ impl Inner {
     /// `global` engine all objects.
     #[cold]
     pub fn recover<O: Object>(&'static self, thread: &Thread, (at, object): (u64, &'static O)) {
-        match self.kind {
-            Kind::Global => self.recover_all(thread),
-            _ => self.repair(thread, at, object),
+        match self.rules.object_lock {
+            ObjectLock::OneForAll => self.recover_all(thread),
+            ObjectLock::Own => self.repair(thread, at, object),
         }
     }
 

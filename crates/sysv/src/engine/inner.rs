@@ -2,6 +2,7 @@
 
 use crate::kind::Kind;
 use crate::participant::ParticipantRecord;
+use crate::rules::Rules;
 use crate::store::Arena;
 use unspin_rcu::{FenceMode, Rcu};
 use unspin_sync::atomic::AtomicPtr;
@@ -16,6 +17,7 @@ use unspin_wire::Recording;
 pub(crate) struct Inner {
     pub number: u64,
     pub kind: Kind,
+    pub rules: Rules,
     pub arena: Arena,
     pub recording: Option<&'static Recording>,
     pub fences: FenceMode,

@@ -1,4 +1,4 @@
-//! The three engines behind one interface.
+//! The engines behind one interface.
 
 mod classes;
 mod find;
@@ -16,6 +16,7 @@ pub(crate) use object::{Object, ObjectSection};
 use crate::arena_file::{ArenaError, Options, default_path};
 use crate::kind::Kind;
 use crate::recovery::{damage, sweep};
+use crate::rules::Rules;
 use crate::store::Arena;
 use crate::thread::{self, Thread};
 use std::path::{Path, PathBuf};
@@ -36,8 +37,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens an engine. `global` and `rcu` join the arena at `arena`, or make it; `kernel` ignores it. The arena stays
-    /// mapped until the process ends.
+    /// Opens an engine. It joins the arena at `arena`, or makes it; `kernel` ignores it. The arena stays mapped until the
+    /// process ends.
     ///
     /// With a `recording` the engine's locks are metered into it.
     pub fn open(
@@ -46,21 +47,23 @@ impl Engine {
         options: &Options,
         recording: Option<&'static Recording>,
     ) -> Result<Engine, ArenaError> {
-        if kind == Kind::Kernel {
-            return Ok(Engine { inner: None });
+        match kind.rules() {
+            None => Ok(Engine { inner: None }),
+            Some(rules) => Ok(Engine::over(Arena::open(arena, kind, options)?, (kind, rules), recording)),
         }
-        Arena::open(arena, kind, options).map(|arena| Engine::over(arena, kind, recording))
     }
 
     /// Like [`Engine::open`], but only for an arena that exists already: `None` if it does not.
     pub fn join(kind: Kind, arena: &Path) -> Result<Option<Engine>, ArenaError> {
-        match kind {
-            Kind::Kernel => Ok(Some(Engine { inner: None })),
-            _ => Ok(Arena::find(arena, kind)?.map(|arena| Engine::over(arena, kind, None))),
+        match kind.rules() {
+            None => Ok(Some(Engine { inner: None })),
+            Some(rules) => {
+                Ok(Arena::find(arena, kind)?.map(|arena| Engine::over(arena, (kind, rules), None)))
+            }
         }
     }
 
-    fn over(arena: Arena, kind: Kind, recording: Option<&'static Recording>) -> Engine {
+    fn over(arena: Arena, (kind, rules): (Kind, Rules), recording: Option<&'static Recording>) -> Engine {
         let fences = match membarrier::register_global_expedited() {
             true => FenceMode::Expedited,
             false => FenceMode::Full,
@@ -70,6 +73,7 @@ impl Engine {
         let inner = Inner {
             number,
             kind,
+            rules,
             arena,
             recording,
             fences,
@@ -119,7 +123,7 @@ impl Engine {
         Ok((0..registry.slots_ever_used()).filter(|&index| registry.participant(index).is_some()).count())
     }
 
-    /// Which of the three engines this is.
+    /// Which of the engines this is.
     pub fn kind(&self) -> Kind {
         self.inner.map_or(Kind::Kernel, |inner| inner.kind)
     }

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn set_with_impossible_size_is_not_found() {
         let dir = tempfile::tempdir().unwrap();
-        for kind in [Kind::Global, Kind::Rcu] {
+        for kind in Kind::IN_ARENAS {
             let engine =
                 Engine::open(kind, &dir.path().join(kind.name()), &Options::default(), None).unwrap();
             let id = engine.semget(IPC_PRIVATE, 3, 0o600).unwrap();

@@ -8,8 +8,8 @@ use super::object::queue_at;
 use crate::class::Class;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::kind::Kind;
 use crate::registry::{self, Registry};
+use crate::rules::Lookup;
 use crate::store::heap;
 use crate::thread::Thread;
 use crate::time;
@@ -31,7 +31,7 @@ impl Engine {
 fn get(inner: &'static Inner, key: i32, flags: i32) -> Result<i32, Errno> {
     let thread = Thread::of(inner)?;
     let creates = key == IPC_PRIVATE || flags & IPC_CREAT != 0;
-    if !creates && inner.kind != Kind::Global {
+    if !creates && inner.rules.lookup == Lookup::Rcu {
         let _read = thread.read();
         let queue =
             registry::find_key(&inner.arena, Class::Msg, key).and_then(|at| queue_at(&inner.arena, at));

@@ -9,8 +9,8 @@ use super::{SegmentEntry, find_segment, refresh};
 use crate::class::Class;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::kind::Kind;
 use crate::registry::{self, Id, Perm, Registry};
+use crate::rules::Lookup;
 use crate::store::heap;
 use crate::thread::Thread;
 use crate::time;
@@ -24,8 +24,7 @@ impl Engine {
         let Some(inner) = self.inner else { return unspin_sys::ipc::shmget(key, size, flags) };
         let thread = Thread::of(inner)?;
         let ask = ShmgetCall { inner, thread, key, size, flags };
-        // The engine `global` does everything under a lock.
-        if key != IPC_PRIVATE && inner.kind == Kind::Rcu {
+        if key != IPC_PRIVATE && inner.rules.lookup == Lookup::Rcu {
             match ask.find()? {
                 Some((id, status)) => return ask.existing(id, &status),
                 None if flags & IPC_CREAT == 0 => return Err(Errno::ENOENT),

@@ -15,11 +15,11 @@ pub(crate) mod signal_policy;
 pub(crate) use sections::{Critical, OutermostSection, ReadSection};
 
 use crate::engine::Inner;
-use crate::kind::Kind;
 use crate::msg::{MsgQueue, MsgmaxCache};
 use crate::participant::ParticipantRecord;
 use crate::recovery::process::Process;
 use crate::registry::creds::Cached;
+use crate::rules::SingleOp;
 use crate::sync::lock::Owner;
 use crate::sync::lock_count::OwnLockCount;
 use crate::waiting::Waits;
@@ -170,7 +170,8 @@ impl Thread {
     /// Decides whether this thread uses the fast path.
     pub fn choose_path(&self) {
         let inner = self.inner();
-        let has_one = inner.kind == Kind::Rcu && inner.fences == FenceMode::Expedited;
+        let has_one =
+            inner.rules.single_op == SingleOp::CompareAndSwap && inner.fences == FenceMode::Expedited;
         self.has_fast_path.set(has_one && cancel_point::cancel_type() == CancelType::Deferred);
     }
 

@@ -49,8 +49,8 @@ impl Drop for World {
     }
 }
 
-fn worlds() -> [World; 2] {
-    [Kind::Global, Kind::Rcu].map(World::new)
+fn worlds() -> [World; Kind::IN_ARENAS.len()] {
+    Kind::IN_ARENAS.map(World::new)
 }
 
 fn is_there(id: i32) -> bool {
@@ -59,7 +59,7 @@ fn is_there(id: i32) -> bool {
 
 #[test]
 fn segment_keys_are_per_arena_and_ids_are_the_kernels() {
-    let [a, b] = worlds();
+    let [a, b] = [Kind::Global, Kind::Rcu].map(World::new);
     let (in_a, in_b) = (a.make(0x5EED), b.make(0x5EED));
     assert_ne!(in_a, in_b);
     assert_eq!(a.engine.shmget(0x5EED, 0, 0), Ok(in_a));

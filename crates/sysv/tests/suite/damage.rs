@@ -137,7 +137,7 @@ fn lengths(path: &Path) -> impl Iterator<Item = u64> {
 #[test]
 fn cut_short() {
     let _segments = Segments;
-    for kind in [Kind::Rcu, Kind::Global] {
+    for kind in Kind::IN_ARENAS {
         for round in 0..10 {
             let dir = tempfile::tempdir_in("/dev/shm").unwrap();
             let path = dir.path().join("arena");
@@ -194,7 +194,7 @@ fn overwritten() {
     let _segments = Segments;
     let mut noise = Noise(std::env::var("UNSPIN_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0x5EED));
     for round in 0..rounds() {
-        let kind = [Kind::Rcu, Kind::Global][round as usize % 2];
+        let kind = Kind::IN_ARENAS.into_iter().cycle().nth(round as usize).expect("a cycle has no end");
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("arena");
         open(kind, &path);
@@ -219,7 +219,7 @@ fn overwritten() {
 
 #[test]
 fn deleted() {
-    for kind in [Kind::Rcu, Kind::Global] {
+    for kind in Kind::IN_ARENAS {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("arena");
         let old = open(kind, &path);
@@ -324,7 +324,7 @@ fn use_up(engine: &Engine) {
 /// No page is written before it is allocated. So a full file system causes an error, not a fault.
 #[test]
 fn full_file_system() {
-    for kind in [Kind::Rcu, Kind::Global] {
+    for kind in Kind::IN_ARENAS {
         let possible = in_small_folder(1, |folder| {
             let refused = Engine::open(kind, &folder.join("arena"), &Options::default(), None).unwrap_err();
             assert!(refused.to_string().contains("No space left on device"), "{refused}");
@@ -362,7 +362,7 @@ fn full_file_system() {
 #[test]
 fn deleted_and_made_anew() {
     let _segments = Segments;
-    for kind in [Kind::Rcu, Kind::Global] {
+    for kind in Kind::IN_ARENAS {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("arena");
         open(kind, &path);

@@ -9,7 +9,7 @@ fn op(sem_num: u16, sem_op: i16, sem_flg: i32) -> Sembuf {
 }
 
 fn engines() -> Vec<(tempfile::TempDir, Engine)> {
-    [Kind::Global, Kind::Rcu]
+    Kind::IN_ARENAS
         .map(|kind| {
             let dir = tempfile::tempdir().unwrap();
             let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();

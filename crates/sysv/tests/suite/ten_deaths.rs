@@ -40,7 +40,7 @@ fn get(engine: &Engine, id: i32, sem: i32, command: i32) -> i32 {
 /// Each engine, with a set of two semaphores that have these values.
 fn engines(values: [u16; 2], test: impl Fn(&Engine, i32)) {
     let _one = ONE.lock().unwrap_or_else(|poison| poison.into_inner());
-    for kind in [Kind::Rcu, Kind::Global] {
+    for kind in Kind::IN_ARENAS {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let id = engine.semget(flag::IPC_PRIVATE, 2, 0o600).unwrap();

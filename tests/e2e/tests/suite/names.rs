@@ -36,7 +36,7 @@ fn own_functions_of_a_library_under_names_of_libc_are_not_called() {
     let recorder = Recorder::create(Level::Full);
     for (name, run) in [
         ("the control", run(World::Kernel)),
-        ("an engine", run(World::Rcu)),
+        ("an engine", run(World::RCU)),
         ("the meter", run(World::Kernel).record(&recorder)),
         ("waits that poll", run(World::Kernel).waits(WaitMode::Forced)),
         ("replaced mutexes", run(World::Kernel).mutexes("adaptive\tall")),

@@ -38,7 +38,7 @@ fn assert_one_line(outcome: &Outcome, parts: &[&str]) {
 
 #[test]
 fn an_unknown_engine_is_named() {
-    let Some(outcome) = calls(World::Rcu, |run| run.env("UNSPIN_SYSV", "rcv")) else { return };
+    let Some(outcome) = calls(World::RCU, |run| run.env("UNSPIN_SYSV", "rcv")) else { return };
     assert_all_refused(&outcome);
     assert_one_line(&outcome, &["\"rcv\"", "kernel, global or rcu", "ENOSYS"]);
 }
@@ -74,7 +74,7 @@ fn a_program_that_is_refused_finds_no_lists() {
         let named = format!("arena {}: was cut short or overwritten", path.display());
         assert_one_line(&outcome, &[&named, parts[0]]);
     }
-    let outcome = Run::new(program.path(), World::Rcu).env("UNSPIN_SYSV", "rcv").output();
+    let outcome = Run::new(program.path(), World::RCU).env("UNSPIN_SYSV", "rcv").output();
     assert_eq!(outcome.stdout, refused, "{outcome}");
     // Where nothing is refused they are there.
     for world in World::PRELOADED {
@@ -86,7 +86,7 @@ fn a_program_that_is_refused_finds_no_lists() {
 #[test]
 fn a_program_without_semaphores_hears_nothing() {
     let set = |run: Run| run.env("UNSPIN_ARENA", "/nonexistent/unspin/arena").args(["none"]);
-    let Some(outcome) = calls(World::Rcu, set) else { return };
+    let Some(outcome) = calls(World::RCU, set) else { return };
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("no semaphore was used: 0\n", ""));
     assert!(outcome.status.success());
 }
@@ -97,7 +97,7 @@ fn a_file_that_is_no_arena_is_left_alone() {
     let path = directory.path().join("precious");
     let contents = "precious ".repeat(4096);
     std::fs::write(&path, &contents).unwrap();
-    let Some(outcome) = calls(World::Rcu, |run| run.env("UNSPIN_ARENA", &path)) else { return };
+    let Some(outcome) = calls(World::RCU, |run| run.env("UNSPIN_ARENA", &path)) else { return };
     assert_all_refused(&outcome);
     assert_one_line(&outcome, &[path.to_str().unwrap(), "ENOSYS"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), contents);

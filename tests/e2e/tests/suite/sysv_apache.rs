@@ -7,8 +7,6 @@ use std::time::Duration;
 use unspin_e2e::apache::{Apache, fetch};
 use unspin_e2e::{Workspace, World, build_library, enter_ipc_namespace, eventually, skip};
 
-const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
-
 #[test]
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn apache() {
@@ -18,7 +16,7 @@ fn apache() {
     let alone = enter_ipc_namespace();
     // Apache replaces its dead but once a second, so all worlds run at once.
     std::thread::scope(|scope| {
-        for world in WORLDS {
+        for world in World::ALL {
             scope.spawn(move || serves_and_leaves_nothing(world));
         }
     });

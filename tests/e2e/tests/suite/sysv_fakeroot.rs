@@ -3,8 +3,6 @@
 
 use unspin_e2e::{Outcome, Workspace, World, assert_same, enter_ipc_namespace, eventually, find_tool, skip};
 
-const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
-
 /// The script that runs under fakeroot. It is passed as text, since the user that runs it may not be able to read this
 /// folder.
 const OWNERS: &str = include_str!("../../sh/owners.sh");
@@ -23,7 +21,7 @@ fn fakeroot() {
     let plain = ["sh", "-c", OWNERS];
     let turned = ["sh", "-c", TURNED, "sh", "sh", "-c", OWNERS];
     let mut bare = None;
-    for world in WORLDS {
+    for world in World::ALL {
         for (order, command) in [("behind fakeroot", &plain[..]), ("before fakeroot", &turned[..])] {
             eprintln!("in world {world}, {order}");
             let Some(outcome) = run(world, command, alone) else { return };

@@ -6,7 +6,7 @@ use unspin_e2e::{
 
 /// In each world in turn, since the server is many processes. `global` has nothing of its own here: PostgreSQL uses
 /// shared memory only, and that is the same code in both engines.
-const WORLDS: [World; 3] = [World::Bare, World::Kernel, World::Rcu];
+const WORLDS: [World; 3] = [World::Bare, World::Kernel, World::RCU];
 
 #[test]
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]

@@ -7,8 +7,6 @@ use unspin_e2e::{
     Outcome, Run, Workspace, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip,
 };
 
-const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
-
 #[test]
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn perls_own_modules() {
@@ -67,7 +65,7 @@ impl Script {
         let alone = enter_ipc_namespace();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file);
         let mut bare = None;
-        for workspace in WORLDS.map(Workspace::new) {
+        for workspace in World::ALL.map(Workspace::new) {
             let outcome = with(workspace.run(&interpreter).args([&file])).output();
             assert!(outcome.is_clean() && outcome.stderr.is_empty(), "{}: {outcome}", workspace.world());
             assert_same(self.file, workspace.world(), bare.get_or_insert(outcome.clone()), &outcome);
@@ -87,7 +85,7 @@ fn sysv_ipc_of_python() {
         Err(reason) => return skip("sysv_ipc_of_python", &reason),
     };
     let alone = enter_ipc_namespace();
-    let workspaces = WORLDS.map(Workspace::new);
+    let workspaces = World::ALL.map(Workspace::new);
     // They mostly sleep, so all worlds run at once.
     let running = workspaces.each_ref().map(|workspace| {
         let args = ["-m", "unittest", "--verbose"];
@@ -95,7 +93,7 @@ fn sysv_ipc_of_python() {
     });
     let [bare, others @ ..] = running.map(|running| without_time(running.output()));
     assert!(bare.status.success() && bare.stderr.contains("\nRan 137 tests"), "{bare}");
-    for (world, other) in WORLDS[1..].iter().zip(others) {
+    for (world, other) in World::PRELOADED.iter().zip(others) {
         assert_same("sysv_ipc", world, &bare, &other);
     }
     for workspace in

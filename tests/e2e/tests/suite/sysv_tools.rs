@@ -5,8 +5,6 @@ use unspin_e2e::{
     Outcome, Workspace, World, assert_same, build_library, enter_ipc_namespace, find_tool, skip,
 };
 
-const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
-
 /// Objects of every class in every state, as `ipcs` and `lsipc` tell of them and `ipcrm` removes them.
 #[test]
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
@@ -23,7 +21,7 @@ fn ipcs_ipcrm_ipcmk_lsipc() {
     for line in ["0x51ee0003 ID root 666 1048576 6", "3 32767 0 1 PID", "0x00000000 ID root 600 1 3 dest"] {
         assert!(bare.stdout.lines().any(|found| found == line), "{line} is missing: {bare}");
     }
-    for world in &WORLDS[1..] {
+    for world in &World::PRELOADED {
         assert_same(test, world, &bare, &listed(&perl, *world, |run| run));
     }
 }
@@ -65,7 +63,7 @@ fn stress_ng() {
     let times: u32 = std::env::var("UNSPIN_STRESS").map_or(1, |times| times.parse().expect("it is a number"));
     let stressors =
         [("sem-sysv", 4000, &[][..]), ("msg", 20_000, &[]), ("shm-sysv", 20, &["--shm-sysv-bytes", "1m"])];
-    for workspace in WORLDS.map(Workspace::new) {
+    for workspace in World::ALL.map(Workspace::new) {
         for (stressor, operations, more) in stressors {
             let operations = (operations * times).to_string();
             let (workers, limit) = (format!("--{stressor}"), format!("--{stressor}-ops"));
@@ -96,7 +94,7 @@ fn buffer() {
     let Some(tool) = find_tool("buffer") else { return skip("buffer", "there is no buffer; install it") };
     let alone = enter_ipc_namespace();
     let input: String = (0..300_000).map(|number| format!("{number:09}\n")).collect();
-    for workspace in WORLDS.map(Workspace::new) {
+    for workspace in World::ALL.map(Workspace::new) {
         let run = workspace.run(&tool).args(["-s", "4k", "-m", "64k"]).input(input.clone());
         let outcome = run.output();
         assert!(outcome.is_clean(), "{}: {}", workspace.world(), outcome.stderr);
@@ -116,7 +114,7 @@ fn bonnie() {
         return skip("bonnie", "there is no bonnie++; install it");
     };
     enter_ipc_namespace();
-    for world in WORLDS {
+    for world in World::ALL {
         let workspace = Workspace::without_root(world);
         let made = workspace.run(&tool).args(["-p", "2"]).output();
         assert!(made.is_clean(), "{world}: {made}");
@@ -160,7 +158,7 @@ fn dmsetup() {
     let bare = run(World::Bare);
     assert!(bare.is_clean() && bare.stdout.contains("2 semaphores"), "{bare}");
     assert!(bare.stdout.ends_with("1 left\n"), "{bare}");
-    for world in &WORLDS[1..] {
+    for world in &World::PRELOADED {
         let outcome = run(*world);
         assert_same("dmsetup", world, &bare, &outcome);
     }

@@ -1,7 +1,7 @@
 //! Planted bugs that the models must find.
 
 use super::*;
-use crate::queue::{Policy, QueueStatistics, Requeue};
+use crate::queue::{Claims, Policy, QueueStatistics, Requeue, WorkerClaim};
 use crate::schedule::Goodness;
 use unspin_locks::{Until, Waited};
 
@@ -42,15 +42,19 @@ impl<const MISTAKE: u32> RunQueue<Token> for Wrong<MISTAKE> {
         self.0.push(task, to, origin, operation)
     }
 
-    fn pop(&self, worker: WorkerId) -> Option<Token> {
+    fn claims(&self) -> &Claims {
+        self.0.claims()
+    }
+
+    fn pop(&self, worker: &mut WorkerClaim) -> Option<Token> {
         let token = self.0.pop(worker)?;
-        if MISTAKE == COPIES && worker == SECOND && token.name == 0 {
+        if MISTAKE == COPIES && worker.id() == SECOND && token.name == 0 {
             self.0.push(Token::new(0), FIRST, Origin::Outside, Operation::Push);
         }
         Some(token)
     }
 
-    fn requeue(&self, task: Token, worker: WorkerId, how: Requeue) -> Token {
+    fn requeue(&self, task: Token, worker: &mut WorkerClaim, how: Requeue) -> Token {
         self.0.requeue(task, worker, how)
     }
 

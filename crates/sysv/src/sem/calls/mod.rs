@@ -3,6 +3,7 @@
 mod cached;
 mod fast_path;
 pub(crate) mod object;
+pub(crate) mod one_op;
 mod semctl;
 mod semget;
 pub(crate) mod semop;

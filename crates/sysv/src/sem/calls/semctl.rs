@@ -8,9 +8,9 @@ use crate::class::Class;
 use crate::engine::guard::Guard;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::kind::Kind;
 use crate::participant::WaitList;
 use crate::registry::{self, Access, Id};
+use crate::rules::SingleOp;
 use crate::sem::{Set, SetSection, word::Word};
 use crate::thread::Thread;
 use crate::time;
@@ -33,7 +33,7 @@ impl Engine {
         if id < 0 {
             return Err(Errno::EINVAL);
         }
-        if inner.kind == Kind::Rcu
+        if inner.rules.single_op == SingleOp::CompareAndSwap
             && let Some(thread) = Thread::current(inner.number)
             && let Some(value) = fast_path(inner, thread, id, semnum, cmd, arg)
         {

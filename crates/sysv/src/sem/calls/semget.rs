@@ -8,8 +8,8 @@ use super::object::{find_set, space};
 use crate::class::Class;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::kind::Kind;
 use crate::registry::{self, Registry};
+use crate::rules::{Lookup, SingleOp};
 use crate::sem::{Set, set};
 use crate::store::heap;
 use crate::thread::Thread;
@@ -26,7 +26,7 @@ impl Engine {
         if (0..=SemLimits::DEFAULT.per_set as i32).contains(&nsems)
             && key != IPC_PRIVATE
             && flags & IPC_CREAT == 0
-            && inner.kind == Kind::Rcu
+            && inner.rules.lookup == Lookup::Rcu
             && let Some(thread) = Thread::current(inner.number)
             && let Some(id) = find_without_lock(inner, thread, key, nsems, flags)
         {
@@ -58,7 +58,7 @@ fn find_without_lock(
 fn slow(inner: &'static Inner, key: i32, nsems: i32, flags: i32) -> Result<i32, Errno> {
     let thread = Thread::of(inner)?;
     let creates = key == IPC_PRIVATE || flags & IPC_CREAT != 0;
-    if !creates && inner.kind != Kind::Global {
+    if !creates && inner.rules.lookup == Lookup::Rcu {
         let _read = thread.read();
         return match registry::find_key(&inner.arena, Class::Sem, key)
             .and_then(|at| find_set(&inner.arena, at))
@@ -126,7 +126,7 @@ fn create(
     let at = heap::allocate(&inner.arena, thread.record(), set::bytes(nsems))?;
     let set = inner.arena.get::<Set>(at).ok_or(Errno::ENOMEM)?;
     set.init(nsems, time::seconds());
-    if inner.kind == Kind::Global {
+    if inner.rules.single_op == SingleOp::Locked {
         space(inner, at, set).slow_for_good();
     }
     set.perm.init(id.0, key, flags as u32, &thread.creds.read());

@@ -1,8 +1,8 @@
 //! semop(2) and semtimedop(2).
 //!
-//! A call of one operation first takes the fast path: `fast_path`, and `undo_fast_path` for an operation with
-//! `SEM_UNDO`. What these refuse, and all other calls, go through [`semop_slow`], whose steps are in the order of Linux
-//! 6.18 (`ipc/sem.c`: `ksys_semtimedop`, `do_semtimedop`, `__do_semtimedop`):
+//! A call of one operation first takes the fast paths: see `one_op`. What these refuse, and all other calls, go through
+//! [`semop_slow`], whose steps are in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semtimedop`, `do_semtimedop`,
+//! `__do_semtimedop`):
 //!
 //! 1. timeout pointer (EFAULT), count (E2BIG, EINVAL);
 //! 2. the operations are loaded from the program's memory, once (EFAULT): what the program writes there later has no
@@ -12,16 +12,16 @@
 //! 5. under the set's lock: id (EINVAL), index (EFBIG), permission (EACCES), removal (EIDRM), then the operations;
 //! 6. the wait.
 
-use super::fast_path::{fast_path, fast_path_retry};
-use super::undo_fast_path::undo_fast_path;
+use super::fast_path::fast_path_retry;
+use super::one_op::LoadedOp;
 use super::undo_record;
 use crate::engine::guard::{Guard, Held};
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::kind::Kind;
 use crate::participant::MAX_OPS;
 use crate::recovery::process::Process;
 use crate::registry::Access;
+use crate::rules::{Lookup, SingleOp};
 use crate::sem::section::{Performed, SetSection};
 use crate::sem::{Op, Set, UndoRecord};
 use crate::thread::Thread;
@@ -37,64 +37,8 @@ use unspin_wire::Event;
 /// The default SEMOPM. For shorter vectors the current limit need not be read.
 const USUAL_SEMOPM: usize = 500;
 
-/// The result of [`Engine::try_semop_undo`].
-#[derive(Clone, Copy, Debug)]
-pub enum FastSemop {
-    /// The call is complete.
-    Done(Result<i32, Errno>),
-    /// Nothing has happened. The caller must call [`Engine::semop_loaded`].
-    Refused(LoadedOp),
-}
-
-/// An operation that was loaded from the program's memory and is not loaded again.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug)]
-pub struct LoadedOp(Op);
-
 impl Engine {
-    /// semop(2) of one operation, whose address a C program gives, if a few instructions suffice. If it returns `None`,
-    /// nothing has happened, and the caller must call [`Engine::try_semop_undo`] or [`Engine::semtimedop`]. These load
-    /// the operation themselves: to keep it for them would cost this path registers.
-    ///
-    /// It uses the engine that the calling thread joined last, so it is for processes with only one engine. It is meant
-    /// to be inlined into a hook: it calls nothing but the clock, so that few registers have to be saved.
-    ///
-    /// # Safety
-    /// As for [`Engine::semtimedop`].
-    #[inline(always)]
-    pub unsafe fn try_semop(id: i32, op: usize) -> Option<Result<i32, Errno>> {
-        let thread = Thread::fast_path_thread()?;
-        // The clock is read here because few values are in registers yet that the call would make the compiler save. It
-        // is not read after the exchange, because what follows the exchange must wait for it.
-        let now = time::seconds();
-        let answer = fast_path(thread, id, fault::load_plain_sembuf(op), now)?;
-        Some(answer.map(|()| 0))
-    }
-
-    /// Like [`Engine::try_semop`], for an operation that it has refused: loads it, and performs it if it has `SEM_UNDO`
-    /// and nothing waits. Only for a thread with a fast path ([`Engine::has_fast_path`]).
-    ///
-    /// # Safety
-    /// As for [`Engine::semtimedop`].
-    pub unsafe fn try_semop_undo(id: i32, op: usize) -> FastSemop {
-        let op = match fault::load_sembuf(op) {
-            Ok(op) => Op::new(op),
-            Err(errno) => return FastSemop::Done(Err(errno)),
-        };
-        let Some(thread) = Thread::fast_path_thread() else { return FastSemop::Refused(LoadedOp(op)) };
-        match undo_fast_path(thread, id, op) {
-            Some(answer) => FastSemop::Done(answer.map(|()| 0)),
-            None => FastSemop::Refused(LoadedOp(op)),
-        }
-    }
-
-    /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] returns `None`.
-    #[inline(always)]
-    pub fn has_fast_path() -> bool {
-        Thread::fast_path_thread().is_some()
-    }
-
-    /// semop(2) of the operation at the address `op`, which [`Engine::try_semop_undo`] has loaded and refused.
+    /// semop(2) of the operation at the address `op`, which [`Engine::semop_one`] has loaded. It takes no fast path.
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
@@ -111,19 +55,12 @@ impl Engine {
     /// # Safety
     /// As for [`Engine::semtimedop`].
     pub unsafe fn semop(&self, id: i32, ops: usize, nsops: usize) -> Result<i32, Errno> {
-        let ours = |thread: &&Thread| self.inner.is_some_and(|inner| thread.is_of(inner));
-        if nsops != 1 || Thread::fast_path_thread().filter(ours).is_none() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.semtimedop(id, ops, nsops, 0) };
-        }
-        // SAFETY: the caller's promise, for all three.
+        let ours = |thread: &Thread| self.inner.is_some_and(|inner| thread.is_of(inner));
+        // SAFETY: the caller's promise, for both.
         unsafe {
-            if let Some(answer) = Engine::try_semop(id, ops) {
-                return answer;
-            }
-            match Engine::try_semop_undo(id, ops) {
-                FastSemop::Done(answer) => answer,
-                FastSemop::Refused(loaded) => self.semop_loaded(id, ops, loaded),
+            match nsops {
+                1 if Thread::fast_path_thread().is_some_and(ours) => Engine::semop_one(self, id, ops),
+                _ => self.semtimedop(id, ops, nsops, 0),
             }
         }
     }
@@ -162,38 +99,25 @@ impl Engine {
     /// # }
     /// ```
     pub fn semop_ops(&self, id: i32, ops: &[Sembuf]) -> Result<(), Errno> {
-        match self.inner {
-            // SAFETY: `ops` is a live slice of structures in C's layout.
-            None => unsafe { ipc::semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop),
-            Some(inner) => {
-                let thread = Thread::fast_path_thread().filter(|thread| thread.is_of(inner));
-                match (thread, ops) {
-                    (Some(thread), &[op]) => fast_path(thread, id, op, time::seconds())
-                        .unwrap_or_else(|| semop_slow(inner, id, Vector::Loaded(Op::new(op)), 0)),
-                    _ => semop_slow(inner, id, Vector::Own(ops), 0),
-                }
-            }
-        }
+        // SAFETY: `ops` is a live slice of structures in C's layout, to which no thread writes.
+        unsafe { self.semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop)
     }
 }
 
 /// The operations of a call.
 #[derive(Clone, Copy)]
-enum Vector<'a> {
+enum Vector {
     /// One operation, which was loaded before.
     Loaded(Op),
-    /// Address and count that the program has given; the address may be invalid.
+    /// Address and count; the address may be invalid, if the program has given it.
     Foreign(usize, usize),
-    /// A Rust slice.
-    Own(&'a [Sembuf]),
 }
 
-impl Vector<'_> {
+impl Vector {
     fn len(self) -> usize {
         match self {
             Vector::Loaded(_) => 1,
             Vector::Foreign(_, n) => n,
-            Vector::Own(ops) => ops.len(),
         }
     }
 
@@ -202,13 +126,12 @@ impl Vector<'_> {
         match self {
             Vector::Loaded(op) => Ok(op),
             Vector::Foreign(at, _) => fault::load_sembuf(at + i * size_of::<Sembuf>()).map(Op::new),
-            Vector::Own(ops) => Ok(Op::new(ops[i])),
         }
     }
 }
 
 /// The complete call, for everything that the fast paths do not handle: see the module's text.
-fn semop_slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> Result<(), Errno> {
+fn semop_slow(inner: &'static Inner, id: i32, vector: Vector, timeout: usize) -> Result<(), Errno> {
     let timeout = read_timeout(timeout)?;
     check_count(vector.len())?;
     let thread = Thread::of(inner)?;
@@ -232,7 +155,7 @@ fn perform_vector(
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
-    vector: Vector<'_>,
+    vector: Vector,
     timeout: Option<Timespec>,
 ) -> Result<(), Errno> {
     let mut ops = [const { MaybeUninit::<Op>::uninit() }; MAX_OPS];
@@ -259,7 +182,7 @@ fn perform_loaded(
     let deadline = timeout.map(check_timeout).transpose()?;
     if let &[op] = ops
         && deadline.is_none()
-        && inner.kind == Kind::Rcu
+        && inner.rules.single_op == SingleOp::CompareAndSwap
         && let Some(answer) = fast_path_retry(inner, thread, id, op)
     {
         return answer;
@@ -344,7 +267,7 @@ impl LockedSemop<'_> {
         let exist = |sems: usize| self.ops.iter().all(|op| op.sem() < sems);
         let alters = self.ops.iter().any(|op| op.delta() != 0);
         let want = if alters { Access::Alter } else { Access::Read };
-        if self.inner.kind == Kind::Rcu {
+        if self.inner.rules.lookup == Lookup::Rcu {
             let _read = self.thread.read();
             let cached = self.inner.cached_set_for(self.thread, self.id, want);
             if let Some(cached) = cached.filter(|cached| exist(cached.sems().len())) {

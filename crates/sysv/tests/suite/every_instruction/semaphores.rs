@@ -122,7 +122,7 @@ fn sigkill_in_semget_keeps_registry_consistent() {
 fn sigkill_in_semctl_rmid_removes_set_or_not() {
     static WANTS: [Sembuf; 1] = [Sembuf { sem_num: 1, sem_op: -1, sem_flg: 0 }];
     let _one = ONE.lock().unwrap_or_else(|poison| poison.into_inner());
-    for kind in [Kind::Rcu, Kind::Global] {
+    for kind in Kind::IN_ARENAS {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let engine = &Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let id = set(engine);

@@ -147,7 +147,7 @@ pub fn engines(test: impl Fn(&Engine)) {
     // killed. SAFETY: takes no address; the thread is the test's own.
     unsafe { libc::unshare(libc::CLONE_NEWIPC) };
     unspin_sys::sched::stay_here();
-    for kind in [Kind::Rcu, Kind::Global] {
+    for kind in Kind::IN_ARENAS {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
         test(&engine);

@@ -29,7 +29,7 @@ fn calls_on_overwritten_arena_return_without_outside_damage() {
     let _one = one_at_a_time();
     let mut runner = runner();
     let mut stage = Stage::new();
-    for kind in [Kind::Rcu, Kind::Global] {
+    for kind in Kind::IN_ARENAS {
         for bytes in (0..PROGRAMS).map(|_| bytes(&mut runner)) {
             let program = program::decode(&bytes);
             if let Err(harm) = stage.perform(kind, &program, Flaw::None) {

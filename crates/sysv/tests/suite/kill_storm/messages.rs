@@ -180,11 +180,6 @@ fn check_memory(engine: &Engine, ids: [i32; QUEUES]) {
 }
 
 #[test]
-fn rcu_survives_a_kill_storm() {
-    storm(Kind::Rcu);
-}
-
-#[test]
-fn global_survives_a_kill_storm() {
-    storm(Kind::Global);
+fn engines_survive_a_kill_storm() {
+    Kind::IN_ARENAS.into_iter().for_each(storm);
 }

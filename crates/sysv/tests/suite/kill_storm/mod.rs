@@ -293,13 +293,8 @@ fn undo_storm(kind: Kind, work: fn(&Engine, i32, u64) -> !) {
 }
 
 #[test]
-fn rcu_undoes_what_a_storm_leaves() {
-    undo_storm(Kind::Rcu, borrow);
-}
-
-#[test]
-fn global_undoes_what_a_storm_leaves() {
-    undo_storm(Kind::Global, borrow);
+fn engines_undo_what_a_storm_leaves() {
+    Kind::IN_ARENAS.into_iter().for_each(|kind| undo_storm(kind, borrow));
 }
 
 /// Check of the storm itself: with a worker that sometimes omits the flag it must fail.
@@ -314,11 +309,6 @@ fn planted_operation_without_undo() {
 }
 
 #[test]
-fn rcu_survives_a_kill_storm() {
-    storm(Kind::Rcu);
-}
-
-#[test]
-fn global_survives_a_kill_storm() {
-    storm(Kind::Global);
+fn engines_survive_a_kill_storm() {
+    Kind::IN_ARENAS.into_iter().for_each(storm);
 }

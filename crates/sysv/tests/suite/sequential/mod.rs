@@ -63,7 +63,7 @@ fn kernel_keys() -> i32 {
 
 /// Both engines do what the model says.
 fn engines_follow<F: Family>(compare: Compare<F>, cases: u32) {
-    for kind in [Kind::Global, Kind::Rcu] {
+    for kind in Kind::IN_ARENAS {
         difference::<F>(compare, (kind, KEYS), cases, F::Flaw::default())
             .unwrap_or_else(|why| panic!("engine {kind}: {why}"));
     }
