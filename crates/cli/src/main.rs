@@ -5,12 +5,9 @@ mod arenas;
 mod dbt1;
 mod hackbench;
 mod options;
-mod prove;
 mod reproduce;
 mod run;
-mod scale;
 mod semopbench;
-mod server_line;
 mod top;
 mod volano;
 
@@ -19,6 +16,7 @@ use std::process::ExitCode;
 use unspin_launch::stderr;
 use unspin_observe::{meter, profile};
 use unspin_sys::{fault, stack};
+use unspin_trial::ProveSettings;
 
 /// Bytes of the stack that every command may use: the parser of the command line alone uses hundreds of KiB.
 const STACK_BYTES: usize = 4 << 20;
@@ -32,8 +30,11 @@ fn perform() -> ExitCode {
     // Without this handler, a recording or a tally that shrinks ends unspin. Everything else works.
     let _ = fault::survive_shrinking();
     let outcome = match CommandLine::read().command {
-        Command::Prove(options) => prove::run(&options),
-        Command::Scale(options) => scale::run(&options),
+        Command::Prove(options) => unspin_trial::prove(&ProveSettings {
+            preparation: dbt1::preparation(&options.command),
+            ..ProveSettings::from(&options)
+        }),
+        Command::Scale(options) => unspin_trial::scale(&(&options).into()),
         Command::Meter(options) => meter::run(&(&options).into()),
         Command::Report(options) => meter::replay(&(&options).into()),
         Command::Top(options) => top::run(&options),

@@ -1,6 +1,9 @@
 //! `unspin dbt1`: the workload, under its own options.
 
 mod progress;
+mod web_shop;
+
+pub use web_shop::preparation;
 
 use crate::options;
 use progress::Progress;

@@ -49,7 +49,7 @@ fn is_hung(halfway: &RunThreads, now: &RunThreads) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prove::process_tree::{ThreadActivity, ThreadState};
+    use crate::process_tree::{ThreadActivity, ThreadState};
 
     #[test]
     fn run_hangs_of_which_no_thread_runs_or_waits_for_a_time() {

@@ -3,8 +3,7 @@
 //! With SQLite the benchmark is the program, because the database is part of it. With PostgreSQL the program is the server, and the
 //! benchmark is its load.
 
-use super::service::Service;
-use crate::dbt1::{benchmark_error, translate};
+use super::{benchmark_error, translate};
 use crate::options::{Command, CommandLine, Dbt1Mix, Dbt1Options};
 use clap::Parser;
 use std::ffi::OsString;
@@ -16,26 +15,14 @@ use unspin_launch::program::{Account, Program};
 use unspin_launch::scratch::{DBT1, Scratch};
 use unspin_report::shell_line;
 use unspin_sys::creds::Creds;
-
-/// What is judged, on a populated database.
-pub struct WebShop {
-    /// The benchmark, or the server.
-    pub program: Program,
-    /// The benchmark as the load of the server; none with SQLite.
-    pub service: Option<Service>,
-    /// The command to which a plan can be applied later, when the database is gone: the user's server. None if the
-    /// benchmark is judged, because it makes its own database.
-    pub applied_to: Option<Vec<OsString>>,
-    /// Has the database, until this is dropped.
-    _scratch: Scratch,
-}
+use unspin_trial::{Preparation, PreparedProgram, Service};
 
 /// Time for the start and the stop of the server. The start may have to recover the files of a killed server.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Parses the command line of `dbt1` behind `prove`. None for another program; for the URL of a running server, because
 /// then the benchmark itself is judged; and for a wrong command line, which the benchmark reports.
-pub fn parse_command(command: &[OsString]) -> Option<Dbt1Options> {
+fn parse_command(command: &[OsString]) -> Option<Dbt1Options> {
     if command.first()? != "dbt1" {
         return None;
     }
@@ -46,42 +33,52 @@ pub fn parse_command(command: &[OsString]) -> Option<Dbt1Options> {
     }
 }
 
-impl WebShop {
-    /// Populates the database. None if `stop` was set meanwhile.
-    pub fn prepare(options: &Dbt1Options, stop: &AtomicBool) -> Result<Option<WebShop>, Error> {
-        let translated = translate(options)?;
-        let is_private = translated.database == DatabaseChoice::PrivatePostgres;
-        let scratch = Scratch::on_disk(DBT1, Creds::current().uid)?;
-        let prepared = match prepare(&translated, scratch.folder(), stop) {
-            Ok(prepared) => prepared,
-            Err(unspin_dbt1::Error::Interrupted) => return Ok(None),
-            Err(error) => return Err(benchmark_error(error)),
-        };
-        debug_assert_eq!(is_private, matches!(prepared, Prepared::Postgres(_)));
-        let (program, service, applied_to) = match prepared {
-            Prepared::Sqlite(file) => {
-                let database = [OsString::from("--database"), file.into()];
-                (Program::find(&run(options, database))?, None, None)
-            }
-            Prepared::Postgres(cluster) => {
-                let account = cluster.account().map(|(uid, gid)| Account { uid, gid });
-                let server = Program::find(&cluster.command_line(&translated))?;
-                let load = Program::find(&run(options, ["--db".into(), cluster.url().into()]))?;
-                let load = [load.path.into_os_string()].into_iter().chain(load.arguments).collect::<Vec<_>>();
-                let service = Service {
-                    ready: line(&cluster.ready()),
-                    load: line(&load),
-                    stop: None,
-                    ready_limit: LIMIT,
-                    stop_limit: LIMIT,
-                    withheld: withheld(),
-                };
-                let other = vec![server.name.clone(), "-D".into(), "DATA".into()];
-                (Program { account, withheld: withheld(), ..server }, Some(service), Some(other))
-            }
-        };
-        Ok(Some(WebShop { program, service, applied_to, _scratch: scratch }))
-    }
+/// The preparation of what a command line of `prove` judges; none for other programs.
+pub fn preparation(command: &[OsString]) -> Option<Preparation> {
+    let options = parse_command(command)?;
+    Some(Preparation {
+        phase: "populating the database, once for all runs",
+        prepare: Box::new(move |stop| prepare_shop(&options, stop)),
+    })
+}
+
+/// Populates the database. None if `stop` was set meanwhile.
+///
+/// With SQLite the benchmark is the program. With PostgreSQL the server is the program, and the benchmark is its load. A plan is
+/// applied to the benchmark, which makes a database, or to a server of the user.
+fn prepare_shop(options: &Dbt1Options, stop: &AtomicBool) -> Result<Option<PreparedProgram>, Error> {
+    let translated = translate(options)?;
+    let is_private = translated.database == DatabaseChoice::PrivatePostgres;
+    let scratch = Scratch::on_disk(DBT1, Creds::current().uid)?;
+    let prepared = match prepare(&translated, scratch.folder(), stop) {
+        Ok(prepared) => prepared,
+        Err(unspin_dbt1::Error::Interrupted) => return Ok(None),
+        Err(error) => return Err(benchmark_error(error)),
+    };
+    debug_assert_eq!(is_private, matches!(prepared, Prepared::Postgres(_)));
+    let (program, service, applied_to) = match prepared {
+        Prepared::Sqlite(file) => {
+            let database = [OsString::from("--database"), file.into()];
+            (Program::find(&run(options, database))?, None, None)
+        }
+        Prepared::Postgres(cluster) => {
+            let account = cluster.account().map(|(uid, gid)| Account { uid, gid });
+            let server = Program::find(&cluster.command_line(&translated))?;
+            let load = Program::find(&run(options, ["--db".into(), cluster.url().into()]))?;
+            let load = [load.path.into_os_string()].into_iter().chain(load.arguments).collect::<Vec<_>>();
+            let service = Service {
+                ready: line(&cluster.ready()),
+                load: line(&load),
+                stop: None,
+                ready_limit: LIMIT,
+                stop_limit: LIMIT,
+                withheld: withheld(),
+            };
+            let other = vec![server.name.clone(), "-D".into(), "DATA".into()];
+            (Program { account, withheld: withheld(), ..server }, Some(service), Some(other))
+        }
+    };
+    Ok(Some(PreparedProgram { program, service, workload: "dbt1", applied_to, scratch }))
 }
 
 /// The command line of one run on this database.
@@ -141,7 +138,7 @@ mod tests {
     fn plan_is_applied_to_no_database_of_the_session() {
         for (db, program) in [("sqlite", None), ("postgres", Some("postgres"))] {
             let options = requested_by(&format!("dbt1 --db {db} --items 1000 --scale 1")).unwrap();
-            let shop = match WebShop::prepare(&options, &AtomicBool::new(false)) {
+            let shop = match prepare_shop(&options, &AtomicBool::new(false)) {
                 Err(Error::NotFound(reason)) => {
                     let _ = writeln!(std::io::stderr(), "SKIPPED PostgreSQL: {reason}");
                     return;
