@@ -23,7 +23,7 @@ pub struct Tracer {
     rings: Vec<Ring>,
     tree: Option<Tree>,
     stacks: Stacks,
-    /// Read, but later ones of other CPUs may be earlier.
+    /// Records that were read, but that may be later than records of other CPUs that are still to come.
     pending: Vec<Record>,
     losses: Losses,
     /// Bytes of each ring.
