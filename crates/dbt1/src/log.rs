@@ -1,4 +1,4 @@
-//! What a server and initdb have said: a file that is opened once, by us, and handed on as a descriptor.
+//! The log of a server and of initdb: a file that the benchmark opens once, and hands on as a descriptor.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +32,8 @@ impl Log {
         self.last_line(&["PANIC: ", "FATAL: ", "ERROR: ", "error: "])
     }
 
-    /// The last line with one of these words. That the server is still starting is not wrong: we ask until it is ready.
+    /// The last line with one of these words. A server that is still starting is no error, because the benchmark asks
+    /// until it is ready.
     pub fn last_line(&self, words: &[&str]) -> Option<String> {
         let length = self.file.metadata().ok()?.len();
         let from = length.saturating_sub(BYTES_MAX);

@@ -21,7 +21,7 @@ pub struct Wire {
     socket: Box<dyn Socket>,
     /// Messages that have not been sent.
     pub out: BytesMut,
-    /// What has been read and not been decoded is at `at..end`; the rest is room.
+    /// The bytes that were read and are not decoded yet are at `at..end`; the rest is room.
     input: Vec<u8>,
     at: usize,
     end: usize,
@@ -131,7 +131,7 @@ impl Wire {
         loop {
             let answer = match self.answer() {
                 Ok(answer) => answer,
-                // What the server said before it closed the connection says more.
+                // The server's last message explains more than the closed connection.
                 Err(closed) => return Err(outcome.err().unwrap_or(closed)),
             };
             match answer {
