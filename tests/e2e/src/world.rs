@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What answers the System V calls of a program.
+/// The implementation that answers the System V calls of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum World {
     /// The kernel, without the preload.
