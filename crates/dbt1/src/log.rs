@@ -27,7 +27,7 @@ impl Log {
         self.file.try_clone().map(|file| Log { file })
     }
 
-    /// The last line that says that something is wrong.
+    /// The last line that reports an error.
     pub fn last_words(&self) -> Option<String> {
         self.last_line(&["PANIC: ", "FATAL: ", "ERROR: ", "error: "])
     }

@@ -121,7 +121,7 @@ impl<'s> PostgresSession<'s> {
         })?;
         let link = Link { runtime, stop };
         let (client, connection) = link.wait(config.connect(NoTls))?;
-        // Its error is that of the statement that waits for an answer. It ends with the runtime.
+        // The statement that waits for an answer returns the error of the connection. The task ends with the runtime.
         drop(link.runtime.spawn(connection));
         Ok(PostgresSession { link, client, statements: HashMap::new(), begins: None, collected: Vec::new() })
     }

@@ -119,13 +119,13 @@ impl Wire {
         }
     }
 
-    /// Reads up to the message that says that the server is ready. Returns the first failure.
+    /// Reads up to the message ReadyForQuery. Returns the first failure.
     pub fn finish(&mut self) -> Result<(), Failure> {
         self.each(&mut |_| Ok(())).map(drop)
     }
 
-    /// Reads up to the message that says that the server is ready, and passes on each row. Returns what the last statement was, or the
-    /// first failure.
+    /// Reads up to the message ReadyForQuery, and passes on each row. Returns what the last statement was, or the first
+    /// failure.
     pub fn each(&mut self, row: &mut dyn FnMut(&[u8]) -> Result<(), Failure>) -> Result<String, Failure> {
         let (mut outcome, mut last) = (Ok(()), String::new());
         loop {

@@ -83,7 +83,8 @@ impl AddressSpace {
             }
         }
         for (start, build) in maps.split(|&byte| byte == b'\n').filter_map(Build::parse) {
-            // Several files may have been mapped there, one after another: the last line that fits is that of the last one.
+            // Several files may have been mapped there, one after another: the last matching line belongs to the last
+            // of them.
             if let Some(module) = modules.iter_mut().find(|module| module.range.start == start) {
                 module.build = Some(build);
             }
