@@ -33,7 +33,8 @@ pub struct Pace {
     pub think_ns: u64,
 }
 
-/// Millions of acquisitions per second, and the share of the thread that got fewest, in shares of an even distribution.
+/// Millions of acquisitions per second, and the acquisitions of the thread with the fewest, as a share of an even
+/// distribution.
 pub fn run(lock: Contended, threads: usize, pace: Pace, time: Duration) -> (f64, f64) {
     match lock {
         Contended::Plain => {
@@ -130,7 +131,7 @@ fn crowd(threads: usize, pace: Pace, time: Duration, with: impl Fn(&dyn Fn()) + 
     })
 }
 
-/// Lets time pass, on the CPU. None: not even the time of a clock.
+/// Lets time pass, on the CPU. For no time it does not even read a clock.
 #[inline(always)]
 fn pass(ticks: u64) {
     if ticks > 0 {

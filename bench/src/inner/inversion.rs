@@ -23,7 +23,7 @@ pub fn run(protocol: i32) -> Result<f64, String> {
     let (held, is_held) = mpsc::channel();
     let (waited, waits) = mpsc::channel();
     std::thread::scope(|scope| {
-        // In here, so that the threads' channels end before they are waited for.
+        // Create the channels in this scope, so that they end before the threads are joined.
         let [own, hog, want] = [(); 3].map(|()| mpsc::channel::<()>());
         scope.spawn(move || {
             bind_to(cpu)?;
@@ -60,7 +60,8 @@ pub fn run(protocol: i32) -> Result<f64, String> {
         for _ in 0..ROUNDS {
             own.0.send(()).map_err(lost)?;
             is_held.recv().map_err(|e| e.to_string())?;
-            // In this order: the hog is to be there when the owner is wanted. The waiter, once awake, goes first.
+            // Wake them in this order: the hog must run before the waiter needs the owner. The waiter, once awake, goes
+            // first.
             hog.0.send(()).map_err(lost)?;
             want.0.send(()).map_err(lost)?;
             longest = longest.max(waits.recv().map_err(|e| e.to_string())?);

@@ -8,7 +8,7 @@ use unspin_sys::clock;
 
 /// From the fork to the common start: enough to make a set and to warm up.
 const RUN_UP: Duration = Duration::from_millis(40);
-/// On a busy machine a process may come too late for it, or never run; then everything is done again.
+/// On a busy machine a process may miss the common start, or never run. Then the whole measurement is repeated.
 const TRIES: u32 = 10;
 /// Pairs of calls between two looks at the clock: a look is 1 % of them at the most.
 const PAIRS: u64 = 200;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub enum Effort {
     /// Until this time is over.
     Time(Duration),
-    /// So many times, without a clock: for a counter of instructions.
+    /// This many calls, without a clock: for a counter of instructions.
     Times(u64),
 }
 
@@ -39,7 +39,7 @@ pub fn per_call(effort: &Effort, mut call: impl FnMut()) -> f64 {
     call();
     // Determining the length of a batch also warms up the measured code.
     let mut calls = 1u32;
-    // The shortest of some: one that lost the CPU says nothing, and a batch of one call would measure the clock.
+    // The shortest of several: a call that lost the CPU says nothing, and a batch of one call would measure the clock.
     while (0..5).map(|_| batch(calls, &mut call)).min() < Some(BATCH) {
         calls *= 2;
     }

@@ -32,7 +32,8 @@ pub trait Session: Send {
         self.query(statement, parameters).map(drop)
     }
 
-    /// Ends the transaction. After a failure it has not happened, unless the failure is [`Failure::Lost`]: then that is unknown.
+    /// Ends the transaction. After a failure the transaction has not happened; after [`Failure::Lost`] it is unknown
+    /// whether it has.
     fn commit(&mut self) -> Result<(), Failure>;
 
     /// Gives the transaction up.
@@ -108,8 +109,8 @@ const BACK_OFF: Duration = Duration::from_micros(500);
 /// Greatest time before any attempt: all together take less than a second.
 const BACK_OFF_MAX: Duration = Duration::from_millis(50);
 
-/// Counts a conflict, and waits before the next attempt. The time is random, so that transactions that were in conflict do not meet
-/// again; not from the browser's random numbers, which would then depend on conflicts.
+/// Counts a conflict, and waits before the next attempt. The time is random, so that conflicting transactions do not
+/// meet again. It does not come from the browser's random numbers, which would then depend on conflicts.
 fn back_off(attempt: u32, conflicts: &mut u64) {
     *conflicts += 1;
     thread::sleep(longest(attempt).mul_f64(fastrand::f64()));

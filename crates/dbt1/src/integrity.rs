@@ -28,7 +28,7 @@ struct Book {
     ordered: i64,
 }
 
-/// Rules of which no row may be an exception. Each statement counts the exceptions.
+/// Rules that hold for every row. Each statement counts the exceptions.
 const RULES: [(&str, &str); 14] = [
     (
         "orders have no lines",

@@ -1,4 +1,4 @@
-//! What a server and initdb have said: a file that is opened once, by us, and handed on as a descriptor.
+//! The log of a server and of initdb: a file that the benchmark opens once, and hands on as a descriptor.
 
 use std::fs::File;
 use std::io;
@@ -27,12 +27,13 @@ impl Log {
         self.file.try_clone().map(|file| Log { file })
     }
 
-    /// The last line that says that something is wrong.
+    /// The last line that reports an error.
     pub fn last_words(&self) -> Option<String> {
         self.last_line(&["PANIC: ", "FATAL: ", "ERROR: ", "error: "])
     }
 
-    /// The last line with one of these words. That the server is still starting is not wrong: we ask until it is ready.
+    /// The last line with one of these words. A server that is still starting is no error, because the benchmark asks
+    /// until it is ready.
     pub fn last_line(&self, words: &[&str]) -> Option<String> {
         let length = self.file.metadata().ok()?.len();
         let from = length.saturating_sub(BYTES_MAX);

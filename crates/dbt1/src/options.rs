@@ -10,9 +10,10 @@ use std::time::Duration;
 pub struct Options {
     /// `--db`: the database.
     pub database: DatabaseChoice,
-    /// `--items`: number of books; none for that of an existing database, or 10,000.
+    /// `--items`: number of books. None: the number in an existing database, else 10,000.
     pub items: Option<i64>,
-    /// `--scale`: emulated browsers for which the population is made; none for that of an existing database, or 10.
+    /// `--scale`: emulated browsers for which the population is made. None: the number in an existing database, else
+    /// 10.
     pub scale: Option<i64>,
     /// `--seed`: seed of the population and of the browsers.
     pub seed: u64,

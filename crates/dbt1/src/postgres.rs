@@ -53,7 +53,7 @@ impl<'s> Postgres<'s> {
 /// Raises the limit of open files as far as is permitted: a connection needs four.
 fn allow_descriptors() {
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // If that fails, the connection that has no descriptor says so.
+        // If this fails, the connection that gets no descriptor reports it.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
 }
@@ -79,7 +79,7 @@ struct PostgresSession<'s> {
     client: Client,
     /// Prepared statements by the address of their text, which lives as long as the program.
     statements: HashMap<usize, Statement>,
-    /// A transaction that has begun for the caller, and not for the server.
+    /// A transaction that the caller has begun. The server does not know it yet.
     begins: Option<Access>,
     /// Statements that have not been sent, with their parameters.
     collected: Vec<(Statement, Vec<Value>)>,
@@ -121,7 +121,7 @@ impl<'s> PostgresSession<'s> {
         })?;
         let link = Link { runtime, stop };
         let (client, connection) = link.wait(config.connect(NoTls))?;
-        // Its error is that of the statement that waits for an answer. It ends with the runtime.
+        // The statement that waits for an answer returns the error of the connection. The task ends with the runtime.
         drop(link.runtime.spawn(connection));
         Ok(PostgresSession { link, client, statements: HashMap::new(), begins: None, collected: Vec::new() })
     }
@@ -185,7 +185,8 @@ impl Session for PostgresSession<'_> {
         Ok(())
     }
 
-    // The server answers COMMIT with a roll-back, and no error, only after a statement has failed. The failure has then been returned.
+    // After a failed statement the server answers COMMIT with a roll-back and no error. The statement has returned its
+    // failure already.
     fn commit(&mut self) -> Result<(), Failure> {
         if self.begins.take().is_some() {
             return Ok(());

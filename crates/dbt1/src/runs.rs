@@ -61,7 +61,7 @@ pub fn run(
     Ok(figures)
 }
 
-/// The scale of the population that is there, or that is made now.
+/// Populates the database if it has no population. Returns the scale of the population.
 pub fn ensure_populated(
     options: &Options,
     database: &dyn Database,

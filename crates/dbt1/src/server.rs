@@ -59,8 +59,8 @@ pub fn check_server() -> Result<(), Error> {
     find_programs().and(account()).map(drop)
 }
 
-/// The variables of the environment that PostgreSQL's programs read, such as PGPORT. They are about a server of the user, and our
-/// server and what asks it do not get them.
+/// The variables of the environment that PostgreSQL's programs read, such as PGPORT. They describe a server of the
+/// user, so the benchmark's server and its clients do not get them.
 pub fn withheld() -> Vec<OsString> {
     let names = std::env::vars_os().map(|(name, _)| name);
     names.filter(|name| name.as_encoded_bytes().starts_with(b"PG")).collect()

@@ -21,7 +21,7 @@ pub struct Wire {
     socket: Box<dyn Socket>,
     /// Messages that have not been sent.
     pub out: BytesMut,
-    /// What has been read and not been decoded is at `at..end`; the rest is room.
+    /// The bytes that were read and are not decoded yet are at `at..end`; the rest is room.
     input: Vec<u8>,
     at: usize,
     end: usize,
@@ -119,19 +119,19 @@ impl Wire {
         }
     }
 
-    /// Reads up to the message that says that the server is ready. Returns the first failure.
+    /// Reads up to the message ReadyForQuery. Returns the first failure.
     pub fn finish(&mut self) -> Result<(), Failure> {
         self.each(&mut |_| Ok(())).map(drop)
     }
 
-    /// Reads up to the message that says that the server is ready, and passes on each row. Returns what the last statement was, or the
-    /// first failure.
+    /// Reads up to the message ReadyForQuery, and passes on each row. Returns what the last statement was, or the first
+    /// failure.
     pub fn each(&mut self, row: &mut dyn FnMut(&[u8]) -> Result<(), Failure>) -> Result<String, Failure> {
         let (mut outcome, mut last) = (Ok(()), String::new());
         loop {
             let answer = match self.answer() {
                 Ok(answer) => answer,
-                // What the server said before it closed the connection says more.
+                // The server's last message explains more than the closed connection.
                 Err(closed) => return Err(outcome.err().unwrap_or(closed)),
             };
             match answer {

@@ -36,7 +36,7 @@ pub struct ScalingFit {
     /// 95 % interval of the fitted cost in seconds, by resampling of the rounds; none with fewer than two rounds or
     /// where only one CPU was measured.
     pub cost_interval_s: Option<(f64, f64)>,
-    /// The universal scalability law through the same measurements; none if there is no other than that of one CPU.
+    /// The universal scalability law through the measurements; none if only one CPU was measured.
     pub law: Option<ScalabilityLaw>,
     /// Predictions of what was measured, from fewer CPUs.
     pub validations: Vec<Validation>,
@@ -68,9 +68,9 @@ pub struct Prediction {
     pub cpus: u32,
     /// Which of the two it is.
     pub source: FigureSource,
-    /// The measured mean, or what the model predicts, also where its interval does not bear a prediction.
+    /// The measured mean, or the prediction of the model, even where its interval is too wide for a prediction.
     pub throughput: f64,
-    /// 95 % interval; none if there is nothing from which to tell it.
+    /// 95 % interval; none if the measurements do not determine one.
     pub interval: Option<(f64, f64)>,
     /// The universal scalability law's value.
     pub by_law: Option<f64>,
@@ -103,7 +103,7 @@ pub const SPAN_MAX: f64 = 3.0;
 pub enum FitError {
     /// Nothing was measured on one CPU.
     NoSingleCpu,
-    /// A number of CPUs has no runs, other rounds than another has, or a throughput that is not positive.
+    /// A number of CPUs has no runs, or other rounds than another number, or a throughput that is not positive.
     Throughputs(u32),
 }
 

@@ -113,11 +113,11 @@ impl LockChain {
         state
     }
 
-    /// Waiters sleep, and there are other threads for their CPUs: a CPU that finds the lock taken pays for a sleep and
-    /// goes on with another thread. So only the threads on the other CPUs can hold the lock, a share (P − 1)/P of its
-    /// utilisation. A woken thread may find the lock taken again; with contention p it sleeps p/(1 − p) times for each
-    /// acquisition. The throughput is the fixed point of P/(think + hold + sleeps), which falls with contention and so with
-    /// itself: found by bisection. Approximate.
+    /// Waiters sleep, and other threads use their CPUs. A thread that finds the lock taken costs its CPU a sleep, and
+    /// the CPU goes on with another thread. So only the threads on the other CPUs can hold the lock, a share (P − 1)/P
+    /// of its utilisation. A woken thread may find the lock taken again; with contention p it sleeps p/(1 − p) times
+    /// for each acquisition. The throughput is the fixed point of P/(think + hold + sleeps), which falls with
+    /// contention and so with itself: found by bisection. Approximate.
     fn overtaken(&self, sleep_cpu_s: f64) -> LockState {
         let cpus = f64::from(self.cpus);
         let contention = |throughput: f64| throughput * self.hold_s * (cpus - 1.0) / cpus;
@@ -150,7 +150,7 @@ impl LockChain {
         // A spinning waiter keeps its CPU, so threads beyond the CPUs take no part.
         let spins = matches!(self.waiting, WaitingCost::Spin { .. });
         let threads = if spins { self.threads.min(self.cpus) } else { self.threads } as usize;
-        // A think of no time is one that takes next to none: all threads but one are always at the lock.
+        // Treat a think time of 0 as a very short one: all threads but one are always at the lock.
         let think_s = think_s.max(1e-6 * self.hold_s);
         let arrivals = |at_lock: usize, running: usize| {
             let thinking = threads - at_lock;

@@ -69,7 +69,7 @@ pub fn multi_server(demand_s: f64, servers: u32) -> (f64, f64) {
 }
 
 impl ClosedNetwork {
-    /// One step of the recursion: `customers` who find `found` customers at the stations.
+    /// One step of the recursion: `customers` customers that find `found` others at the stations.
     fn step(&self, customers: f64, found: &[f64]) -> NetworkState {
         let residence: Vec<f64> =
             self.demands_s.iter().zip(found).map(|(demand, found)| demand * (1.0 + found)).collect();

@@ -44,8 +44,8 @@ pub struct ProgramProfile {
     pub hold_s: f64,
     /// Sleeps of threads for each unit of the throughput (voluntary context switches).
     pub sleeps: f64,
-    /// The share of one CPU that the program uses, in 0..=1. In the rest of the time it waits for something else than locks and
-    /// CPUs, or other programs have the CPU; so that is no time between two acquisitions.
+    /// The share of one CPU that the program uses, in 0..=1. In the rest of the time it waits for something other than
+    /// locks and CPUs, or other programs have the CPU. That time does not count as time between two acquisitions.
     pub busy: f64,
 }
 

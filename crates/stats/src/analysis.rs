@@ -77,7 +77,7 @@ impl Analysis {
         Analysis::above_floor(experiment, settings, None)
     }
 
-    /// The same of a part of a session that has no A/A pair of its own: `floor` is the session's.
+    /// Analyses a part of a session that has no A/A pair of its own, with the session's noise floor, `floor`.
     ///
     /// # Panics
     /// If the experiment has no control at its head.
@@ -236,7 +236,7 @@ fn noise_floor(aa_control: &Comparison) -> Option<NoiseFloor> {
     Some(NoiseFloor { coefficients_of_variation: aa_control.spread.map(coefficients), ..floor })
 }
 
-/// Those of the control and, if it takes part, of its A/A configuration.
+/// The failed runs of the control and, if it takes part, of its A/A configuration.
 fn coefficients_of_variation(experiment: &Experiment) -> Vec<f64> {
     let same = experiment.samples.iter().filter(|samples| samples.candidate.role != Role::Candidate);
     same.filter_map(|samples| samples.summary(experiment.metric.direction)?.coefficient_of_variation)

@@ -34,8 +34,8 @@ pub fn ratio_of_means(
     resample(pairs, &ratio, confidence, resamples, random)
 }
 
-/// As [`ratio_of_means`], but with the median of the pairs' ratios: for figures of a short loop, where the load of a
-/// neighbour does not shift a round a little but makes it unusable.
+/// The median of the pairs' ratios, with its interval, computed like [`ratio_of_means`]. For figures of a short loop:
+/// there the load of a neighbour makes a round unusable, instead of shifting it a little.
 pub fn median_of_ratios(
     pairs: &[(f64, f64)],
     direction: Direction,

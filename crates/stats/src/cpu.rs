@@ -51,7 +51,7 @@ impl CpuCost {
     ) -> Option<CpuCost> {
         let per = CpuCostUnit::of(metric);
         let pairs = per.pairs(control, candidate);
-        // As for a metric of which more is better: then the quotient is the candidate's divided by the control's.
+        // Treat more as better: then the quotient is the candidate's CPU time divided by the control's.
         let times = ratio_of_means(
             &pairs,
             Direction::HigherIsBetter,

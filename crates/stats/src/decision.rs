@@ -93,7 +93,7 @@ impl<'a> VerdictRule<'a> {
     fn verdict_of_measurements(&self, comparison: &Comparison) -> Verdict {
         let floor = self.floor.map(|floor| floor.factor).or(comparison.minimum_detectable_effect);
         let doubtful = |doubt| {
-            // An interval that does not hold its confidence bounds nothing.
+            // The interval of fewer rounds misses its confidence, so it bounds nothing.
             let ratio = comparison.ratio.filter(|_| comparison.has_interval(1.0 - self.alpha));
             // The printed interval says the same. Only where the floor is the reason, it bounds as well.
             let could_hide = ratio.map(|ratio| match doubt {

@@ -26,8 +26,8 @@ impl Ratio {
         (self.end(self.lower, decimals), self.end(self.upper, decimals))
     }
 
-    /// Number of decimals that shows a digit of the interval's half width, and never rounds an end that excludes 1 to 1
-    /// if two decimals are enough for that, nor an end to 0. An end below 10 has two digits.
+    /// The number of decimals. It shows a digit of the interval's half width, and rounds no end to 0. If two decimals
+    /// are enough, it does not round an end that excludes 1 to 1. An end below 10 has two digits.
     pub fn decimals(&self) -> usize {
         const MOST: usize = 4;
         let half = 0.5 * (self.upper - self.lower);

@@ -1,4 +1,4 @@
-//! Count, mean and standard deviation: what a published table states of runs that it does not list.
+//! Count, mean and standard deviation of runs, as a published table states them without the single runs.
 
 use crate::sample::{mean, standard_deviation};
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@ use crate::run::{Run, RunOutcome};
 use crate::sample::SampleSet;
 use std::time::Duration;
 
-/// How many times as long as the control's slowest run each run of a candidate takes that is much slower.
+/// A candidate is much slower if each of its runs takes at least this many times as long as the control's slowest run.
 pub const TIMES: u32 = 3;
 
 /// No run of a candidate is stopped before this many times the duration of the control's slowest run so far: more than
@@ -29,7 +29,7 @@ pub const STOPPED_TIMES: u32 = 4;
 /// any factor.
 pub const STOPPED_AT_LEAST: Duration = Duration::from_secs(1);
 
-/// A candidate all of whose runs were much slower than all runs of the control.
+/// A candidate with all its runs much slower than all runs of the control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MuchSlower {
     /// Each of its runs took at least this many times as long as the control's slowest run.
@@ -41,7 +41,7 @@ pub struct MuchSlower {
 }
 
 impl MuchSlower {
-    /// None if any run of the candidate was not much slower, failed, or had a value that the control had as well; or if
+    /// None if a run of the candidate was not much slower, failed, or had the value of a run of the control, or if
     /// either has no run.
     pub fn of(experiment: &Experiment, candidate: &SampleSet) -> Option<MuchSlower> {
         let is_control = |samples: &&SampleSet| samples.candidate.role != Role::Candidate;
@@ -65,7 +65,8 @@ impl MuchSlower {
     }
 }
 
-/// Whether a run took so long that it was stopped and the time is the figure, or has a value that is worse than each of the control's.
+/// Whether a run is worse than all runs of the control: its value is worse than each of theirs, or the time is the
+/// figure and the run took so long that it was stopped.
 fn is_worse(run: &Run, control: &[&Run], metric: &Metric) -> bool {
     match run.outcome {
         // Of another figure nothing is known.

@@ -47,9 +47,9 @@ pub fn minimum_detectable_effect(log_ratios: &[f64], alpha: f64, power: f64) -> 
     Some(detectable(s, log_ratios.len() as u32, alpha, power))
 }
 
-/// The same before there are pairs: for `rounds` pairs of runs that scatter like these runs of one configuration. The
-/// estimate is on the safe side: the lower end of a one-sided 95 % interval for the standard deviation of so few runs.
-/// `None` below two runs or two rounds.
+/// The minimum detectable effect before there are pairs: for `rounds` pairs of runs that scatter like these runs of one
+/// configuration. The estimate is on the safe side: the lower end of a one-sided 95 % interval for the standard
+/// deviation of so few runs. `None` below two runs or two rounds.
 pub fn least_detectable_effect(values: &[f64], rounds: u32, alpha: f64, power: f64) -> Option<f64> {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let s = standard_deviation(&logs).filter(|_| rounds >= 2)?;

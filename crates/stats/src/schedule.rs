@@ -280,7 +280,7 @@ impl Schedule {
         self.runs_for_proof_of(candidate) * mean_s * self.overhead()
     }
 
-    /// Number of runs of a candidate that have not begun and that a proof needs.
+    /// Number of further runs of a candidate that a proof needs.
     fn runs_for_proof_of(&self, candidate: usize) -> f64 {
         let rounds = match self.phase {
             SessionPhase::WarmUp => 0,

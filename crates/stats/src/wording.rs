@@ -39,7 +39,7 @@ impl Wording<'_> {
             Verdict::NothingProven { could_hide, doubt } => {
                 let measured = comparison.ratio.map_or(String::new(), |ratio| {
                     let (_, phrase, shown) = self.phrase(ratio);
-                    // The bound behind is that of the interval, so this has as many digits.
+                    // The bound in the same sentence is an end of the interval, so this one has as many digits.
                     let figures = self.figures_with(shown, comparison, shown.decimals().max(2));
                     format!("{} {phrase} in these runs ({figures}), ", self.times(shown))
                 });
@@ -193,7 +193,7 @@ impl Wording<'_> {
 
     /// ", with 1.6 times the CPU time (1.5–1.7)".
     fn cost(&self, comparison: &Comparison) -> String {
-        // If CPU time is the metric, the sentence already is about it.
+        // If CPU time is the metric, the sentence already states it.
         let Some(CpuCost { times, per, .. }) = comparison.cpu.filter(|_| !self.metric.is_cpu_time()) else {
             return String::new();
         };
@@ -302,7 +302,7 @@ fn hidden(could_hide: Option<f64>, rounds: u32) -> String {
     }
 }
 
-/// That so many rounds leave any difference possible, and what to do.
+/// The clause that so many rounds leave any difference possible, with what to do about it.
 pub fn format_unbounded(rounds: u32) -> String {
     let rounds = match rounds {
         0 => "no complete round".to_owned(),

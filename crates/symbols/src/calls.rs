@@ -127,8 +127,8 @@ fn ends_in_call(bytes: &[u8]) -> bool {
         || ends_in_call_through_pointer(bytes)
 }
 
-/// Whether the bytes end in a call by `ff /2` whose operand is another than a slot, an address relative to the
-/// instruction's.
+/// Whether the bytes end in a call by `ff /2` through another operand than a slot, which is an address relative to the
+/// instruction.
 fn ends_in_call_through_pointer(bytes: &[u8]) -> bool {
     let from = |length: usize| bytes.len().checked_sub(length).map(|at| &bytes[at..]);
     // ModRM, SIB byte and displacement together are 1 to 6 bytes.

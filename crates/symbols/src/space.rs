@@ -26,7 +26,7 @@ pub struct Module {
     pub range: Range<u64>,
     /// Whether the file had been deleted when the text was read.
     pub deleted: bool,
-    /// What the file is called in place of the last part of its path.
+    /// The name of the file that replaces the last part of its path.
     pub(crate) called: Option<String>,
     pub(crate) identity: Identity,
     /// Which build of the file was mapped, if that was recorded.
@@ -40,7 +40,7 @@ pub struct Module {
 pub(crate) enum Build {
     /// The file's build id, in hexadecimal digits.
     Id(String),
-    /// For a file without one: its length, and when it was last written.
+    /// For a file without a build id: its length, and the time when it was last written.
     Stamp {
         /// In bytes.
         length: u64,
@@ -83,7 +83,8 @@ impl AddressSpace {
             }
         }
         for (start, build) in maps.split(|&byte| byte == b'\n').filter_map(Build::parse) {
-            // Several files may have been mapped there, one after another: the last line that fits is that of the last one.
+            // Several files may have been mapped there, one after another: the last matching line belongs to the last
+            // of them.
             if let Some(module) = modules.iter_mut().find(|module| module.range.start == start) {
                 module.build = Some(build);
             }
@@ -133,7 +134,7 @@ impl Build {
 }
 
 impl Module {
-    /// What it is called; else the last part of the path: `libfoo.so`, or `[vdso]`.
+    /// Its other name if it has one, else the last part of the path: `libfoo.so`, or `[vdso]`.
     pub fn file_name(&self) -> String {
         if let Some(called) = &self.called {
             return called.clone();

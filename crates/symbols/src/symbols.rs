@@ -26,7 +26,7 @@ pub struct Symbols {
     mapped: Option<SystemTime>,
     /// `None` for files that could not be opened.
     binaries: RefCell<HashMap<MappedFile, Option<Binary>>>,
-    /// Files with code that were asked for and are not used: they were replaced or removed.
+    /// Requested files with code that cannot be used, because they were replaced or removed.
     replaced: RefCell<BTreeSet<PathBuf>>,
 }
 

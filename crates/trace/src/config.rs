@@ -22,7 +22,7 @@ pub struct Config {
 pub enum RingSize {
     /// So many, or an error.
     Exactly(usize),
-    /// So many, or as many as the caller may lock in memory.
+    /// This many bytes, or as many as the caller may lock in memory.
     AtMost(usize),
 }
 
@@ -57,7 +57,7 @@ pub enum Target {
     /// The same processes as of [`Target::Children`], from when they are created, chosen from the events of all CPUs. For samples by a timer: the timer of
     /// [`Target::Children`] begins anew in each process, so it never samples those that run for less than its period.
     Started,
-    /// A running process with its threads, its descendants, and those that it will have.
+    /// A running process with its present and future threads and descendants.
     Tree(u32),
 }
 
@@ -84,7 +84,7 @@ pub struct Event {
 /// When a sample is taken.
 #[derive(Clone, Debug)]
 pub enum EventSource {
-    /// So often on each CPU, by a timer of the kernel.
+    /// At this frequency on each CPU, by a timer of the kernel.
     CpuClock(Frequency),
     /// Whenever the tracepoint is passed.
     Tracepoint(Tracepoint),

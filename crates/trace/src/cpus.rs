@@ -6,7 +6,7 @@ use std::fs;
 /// The CPUs that are in use.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// Has a line for each of them, too: for containers without `/sys`.
+/// A file with a line for each CPU, for containers without `/sys`.
 const STAT: &str = "/proc/stat";
 
 /// The numbers of the CPUs that are online.

@@ -82,7 +82,7 @@ impl KernelSymbols {
     pub fn find(&self, address: u64) -> Option<&Symbol> {
         let above = self.symbols.partition_point(|symbol| symbol.address <= address);
         let symbol = self.symbols[..above].last()?;
-        // After the last symbol of the kernel or of a module comes nothing, up to the next module.
+        // The space between the last symbol of the kernel, or of a module, and the next module is empty.
         (address - symbol.address < symbol.size && symbol.size <= LARGEST).then_some(symbol)
     }
 

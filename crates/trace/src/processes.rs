@@ -30,9 +30,9 @@ impl Processes {
                 }
             }
             Payload::Fork { parent } if record.pid == record.tid => {
-                // Once for all children: reading them takes the parent's mmap_lock.
+                // Read them once for all children, because each reading takes the parent's mmap_lock.
                 self.look_up(*parent);
-                // What was known under this number was of an earlier process.
+                // The known data of this number belonged to an earlier process.
                 match self.maps.get(parent).filter(|maps| !maps.is_empty()).cloned() {
                     Some(maps) => self.maps.insert(record.pid, maps),
                     None => self.maps.remove(&record.pid),

@@ -25,7 +25,8 @@ const SWITCH: u32 = 14;
 const SWITCH_OUT: u16 = 1 << 13;
 /// Bytes of `struct perf_event_header`.
 const HEADER: usize = 8;
-/// Bytes in a ring at which its reader is woken. More than fit: nothing waits for that, the rings are read by the clock.
+/// Number of bytes in a ring at which the kernel wakes its reader: more than fit, because no thread waits for that. The
+/// rings are read by the clock.
 const NO_WAKE_UP: usize = u32::MAX as usize >> 1;
 /// errno.h: the kernel does not know a flag.
 const EINVAL: i32 = 22;
@@ -44,7 +45,7 @@ pub struct Ring {
 pub enum RingRecord {
     /// A record to keep.
     Record(Record),
-    /// The kernel had no room for so many records.
+    /// The kernel dropped this many records, because the ring was full.
     Lost(u64),
     /// The kernel took fewer samples than asked for, because they took too much of its time.
     Throttled,

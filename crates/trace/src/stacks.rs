@@ -20,8 +20,8 @@ pub struct Stack<'a> {
     pub user: &'a [u64],
 }
 
-/// From here on a number in a call chain is no address but says whose frames follow (`enum perf_callchain_context` in
-/// perf_event.h: PERF_CONTEXT_MAX).
+/// A number from here on is no address in a call chain, but a mark: it tells whether frames of the kernel or of the
+/// program follow (`enum perf_callchain_context` in perf_event.h: PERF_CONTEXT_MAX).
 const CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
 /// PERF_CONTEXT_USER.
 const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();

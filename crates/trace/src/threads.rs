@@ -15,8 +15,8 @@ pub struct RunningThread {
     pub call: Option<SystemCall>,
 }
 
-/// A system call by its number, with its arguments. Of restart_syscall(2), which goes on with a call that a signal has
-/// interrupted, it is that call, if it is known.
+/// A system call by its number, with its arguments. In place of restart_syscall(2) this is the call that it goes on
+/// with after a signal, if that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SystemCall {
     /// The system call's number.

@@ -34,7 +34,7 @@ pub struct Tracepoint {
 }
 
 impl Tracefs {
-    /// Finds it where it is mounted. Where it is not, mounts one that no other process sees, if the caller may.
+    /// Finds the mounted tracefs. If none is mounted, mounts one that no other process sees, if the caller may do that.
     pub fn find() -> Result<Tracefs, Error> {
         match Tracefs::find_in(&MOUNTS.map(PathBuf::from)) {
             Err(Error::NoTracefs) => Tracefs::mount().map_err(|_| Error::NoTracefs),

@@ -11,9 +11,9 @@ use crate::threads::{self, RunningThread};
 use crate::tree::Tree;
 use unspin_sys::clock;
 
-/// A CPU may still be writing a record whose time is earlier than that of one that was read. An interrupt between the clock
-/// and the ring delays it, by less than this. If a hypervisor stops the CPU in between, it takes longer, and the record is
-/// passed on late.
+/// A CPU may still be writing a record with an earlier time than a record that was read. An interrupt between the clock
+/// and the ring delays it, by less than this. If a hypervisor stops the CPU in between, it takes longer, and the record
+/// is passed on late.
 const DELAY_NS: u64 = 2_000_000;
 
 /// The open events with their rings.
@@ -23,7 +23,7 @@ pub struct Tracer {
     rings: Vec<Ring>,
     tree: Option<Tree>,
     stacks: Stacks,
-    /// Read, but later ones of other CPUs may be earlier.
+    /// Records that were read. Other CPUs may still write earlier ones.
     pending: Vec<Record>,
     losses: Losses,
     /// Bytes of each ring.

@@ -4,17 +4,18 @@ use crate::record::{Payload, Record};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-/// A running process, its descendants, and those that it gets.
+/// A running process with its present and future descendants.
 #[derive(Debug)]
 pub struct Tree {
     processes: HashSet<u32>,
-    /// A process whose children belong to the tree, but not itself.
+    /// A process that is not in the tree, but its children are.
     starter: Option<u32>,
 }
 
 impl Tree {
-    /// The process and its present descendants; none if it does not exist. Call it when events are already recorded:
-    /// then what is created meanwhile is in a record, if it is not in `/proc`. The number of a thread means its process.
+    /// The process and its present descendants; none if it does not exist. Call it when events are already recorded: a
+    /// process that is created meanwhile is then in a record, if it is not in `/proc`. The number of a thread means its
+    /// process.
     pub fn of(root: u32) -> Option<Tree> {
         let root = process_of(root)?;
         let mut children = HashMap::<u32, Vec<u32>>::new();

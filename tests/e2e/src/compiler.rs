@@ -51,7 +51,7 @@ fn build_as(name: &str, output: &str, flags: &[&str]) -> Option<Program> {
     let plus_plus = sources.join(format!("{name}.cc"));
     let is_plus_plus = plus_plus.exists();
     let source = if is_plus_plus { plus_plus } else { sources.join(format!("{name}.c")) };
-    // The older programs give their compiler much to say; those of `pthread/` and `waits/` nothing.
+    // Compilers print many warnings about the older programs, and none about those of `pthread/` and `waits/`.
     let is_strict = ["pthread/", "waits/"].iter().any(|folder| name.starts_with(folder));
     let warnings: &[&str] = if is_strict { &["-Wall", "-Wextra", "-Werror"] } else { &["-w"] };
     let standard: &[&str] = if is_plus_plus { &["-std=c++20"] } else { &[] };
@@ -102,7 +102,7 @@ pub fn copy_program(from: &Path, to: &Path) {
     assert!(status.success(), "{} cannot be copied to {}", from.display(), to.display());
 }
 
-/// Whether an option names a file that another call finds changed, or not at all: what a test has just built.
+/// Whether an option names a file that a test has just built: another call may find it changed, or not at all.
 fn is_temporary(option: &OsStr) -> bool {
     [std::env::temp_dir(), "/dev/shm".into()].iter().any(|folder| {
         let folder = folder.as_os_str().as_bytes();

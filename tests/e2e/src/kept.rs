@@ -1,4 +1,5 @@
-//! What is made once and kept below the target folder, under the hash of all that decides on it.
+//! Files that are made once and kept below the target folder. The name of each contains the hash of everything that
+//! determines its contents.
 
 use crate::target::target_directory;
 use sha2::{Digest, Sha256};
@@ -6,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file in `target/FOLDER` for what these parts decide on.
+/// The path of the file in `target/FOLDER` whose contents these parts determine.
 pub fn place<P: AsRef<[u8]>>(folder: &str, parts: &[P]) -> PathBuf {
     let mut hash = Sha256::new();
     for part in parts.iter().map(AsRef::as_ref) {
@@ -18,7 +19,7 @@ pub fn place<P: AsRef<[u8]>>(folder: &str, parts: &[P]) -> PathBuf {
     target_directory().join(folder).join(name)
 }
 
-/// Creates the file by `write`, which is given another name: the file is there whole, or not at all. Tests that create the
+/// Creates the file. `write` gets a temporary name, so that the file exists whole or not at all. Tests that create the
 /// same one at the same time each write their own, and the last stays.
 pub fn keep(file: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let folder = file.parent().expect("it lies in the folder of all that is kept");

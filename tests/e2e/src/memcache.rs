@@ -1,4 +1,4 @@
-//! A client of memcached that verifies what it gets.
+//! A client of memcached that verifies the answers.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ impl Memcache {
         Ok(Memcache { stream: BufReader::new(stream) })
     }
 
-    /// Stores `value`, and answers what the server says to that.
+    /// Stores `value`, and returns the answer of the server.
     ///
     /// # Errors
     /// If the connection breaks.
@@ -47,7 +47,7 @@ impl Memcache {
         if end == "END" { Ok(Some(value)) } else { Err(io::Error::other(end)) }
     }
 
-    /// Sends a line, and answers the first line of what comes back.
+    /// Sends a line, and returns the first line of the answer.
     ///
     /// # Errors
     /// If the connection breaks.

@@ -1,5 +1,5 @@
-//! What the unchanged kernel and libc make of a program, kept in `target/outcomes`: the second run of the tests, with another
-//! library, compares with the outcomes of the first.
+//! The outcomes of programs on the unchanged kernel and libc, kept in `target/outcomes`. The second run of the tests,
+//! with another library, compares with the outcomes of the first.
 
 use crate::{Outcome, Run, World, kept};
 use std::fs;
@@ -63,7 +63,7 @@ fn place(run: &Run) -> PathBuf {
     kept::place("outcomes", &parts)
 }
 
-/// What all outcomes depend on: the kernel since its start, libc, the user.
+/// The parts that all outcomes depend on: the kernel since its start, libc, the user.
 fn machine() -> &'static [Vec<u8>] {
     static MACHINE: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     MACHINE.get_or_init(|| {

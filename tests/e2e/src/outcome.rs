@@ -44,8 +44,8 @@ pub fn assert_same(name: &str, world: impl fmt::Display, kernel: &Outcome, other
     );
 }
 
-/// The lines that one has and the other has not, by their longest common subsequence; a line that has another in
-/// its place stands beside it. At most [`SHOWN`], as everything behind the first may be a consequence.
+/// The lines that only one of the two has, by their longest common subsequence. A replaced line stands beside its
+/// replacement. At most [`SHOWN`] lines, because all behind the first may be consequences.
 fn differences(kernel: &str, other: &str) -> String {
     let (kernel, other): (Vec<_>, Vec<_>) = (kernel.lines().collect(), other.lines().collect());
     let common = common_tails(&kernel, &other);

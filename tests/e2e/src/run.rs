@@ -56,7 +56,7 @@ impl Run {
         self
     }
 
-    /// Loads another library too, whose definitions come before ours.
+    /// Loads another library too. Its definitions precede those of the preload library.
     pub fn preload_before(mut self, library: &Path) -> Run {
         self.before.push(library.into());
         self
@@ -80,7 +80,7 @@ impl Run {
         self.env("UNSPIN_RECORD", recorder.path())
     }
 
-    /// Replaces the program's mutexes by what a compiled plan says. It has the lines of the text, below its title.
+    /// Replaces the program's mutexes by a compiled plan with the lines of this text below its title.
     pub fn mutexes(self, lines: &str) -> Run {
         let path = self.directory.path().join("mutexes");
         std::fs::write(&path, format!("unspin plan 2\n{lines}\n"))
@@ -88,7 +88,7 @@ impl Run {
         self.env("UNSPIN_PLAN", path)
     }
 
-    /// Says what the program's threads do before they sleep.
+    /// Sets what the program's threads do before they sleep.
     pub fn waits(self, waits: WaitMode) -> Run {
         let path = self.directory.path().join("plan");
         std::fs::write(&path, waits.plan()).expect("the scratch directory takes a file");

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The cost of a wake-up that the library is told instead of measuring it, in nanoseconds: a virtual machine's.
+/// The cost of a wake-up, in nanoseconds, that the plan states so that the library does not measure it: that of a
+/// virtual machine.
 pub const WAKE_UP_NS: u64 = 50_000;
 
 /// How the threads of a program wait behind the preload.
@@ -12,7 +13,8 @@ pub enum WaitMode {
     System,
     /// They poll first, where the policy says that it pays.
     Poll,
-    /// They poll first in every wait, for the full time, whatever was learnt: so chance does not decide what is tested.
+    /// They poll first in every wait, for the full time, whatever the policy has learnt. So chance does not decide
+    /// which paths a test takes.
     Forced,
 }
 

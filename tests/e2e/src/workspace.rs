@@ -4,7 +4,7 @@ use crate::{Run, User, World, find_tool, run, skip};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What the programs of one test share in one world.
+/// The world, user and directory that the programs of one test share.
 #[derive(Debug)]
 pub struct Workspace {
     world: World,

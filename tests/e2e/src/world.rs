@@ -1,7 +1,7 @@
 use std::fmt;
 use unspin_sysv::Kind;
 
-/// What answers the System V calls of a program.
+/// The implementation that answers the System V calls of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum World {
     /// The kernel, without the preload.

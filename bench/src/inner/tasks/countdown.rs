@@ -1,4 +1,5 @@
-//! Counts tasks that have ended, without a word that all workers write: that would cost more than some executors.
+//! Counts tasks that have ended. The workers share no word for this, because writing it would cost more than some
+//! executors.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -20,7 +20,7 @@ pub struct Done {
     pub wall_s: f64,
 }
 
-/// Runs it to its end. What it prints goes to a file instead of a pipe, so that nothing here waits but for the end.
+/// Runs it to its end. Its output goes to a file instead of a pipe, so that this process waits for nothing but the end.
 pub fn run_with_output(command: &mut Command) -> Result<Done, String> {
     let mut said = tempfile::tempfile().map_err(|e| format!("no scratch file: {e}"))?;
     let clone = said.try_clone().map_err(|e| format!("a scratch file: {e}"))?;

@@ -39,7 +39,7 @@ fn about_all(snapshot: &Snapshot) -> Snapshot {
 
 fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_wire::Key, Record> {
     let changed = image.rows.iter().filter_map(|(key, now)| {
-        // Of a semaphore only the holds are timed that end in the thread that began them.
+        // Only those holds of a semaphore are timed that begin and end in one thread.
         let level =
             if key.kind().is_some_and(|kind| kind.class() != Class::Lock) { Level::Counts } else { level };
         let record = match before.and_then(|before| before.rows.get(key)) {

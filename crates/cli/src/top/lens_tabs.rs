@@ -1,7 +1,7 @@
 //! The tabs of the lenses that read the kernel's events.
 //!
-//! A lens begins to observe when its tab is opened for the first time, so that those that are not looked at cost nothing. From
-//! then on it goes on until the end.
+//! A lens begins to observe when its tab is opened for the first time, and goes on until the end. So lenses with
+//! unopened tabs cost nothing.
 
 use super::lens_rows::{LensLine, LensTable};
 use super::reading::Period;

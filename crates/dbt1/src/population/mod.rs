@@ -98,7 +98,7 @@ impl Scale {
 
     /// The A of NURand for customers (clause 2.3.2).
     pub fn customer_spread(&self) -> i64 {
-        // The table has 1023 up to 9999 customers, and four times as much for each four times as many customers.
+        // A is 1023 for up to 9999 customers. It is four times as large for each four times as many customers.
         let (mut greatest, mut a) = (10_000, 1023);
         while self.customers() >= greatest {
             greatest *= 4;

@@ -23,7 +23,7 @@ const LINE: &str = "INSERT INTO order_line VALUES ($1, $2, $3, $4, $5, $6)";
 const PAYMENT: &str = "\
     INSERT INTO cc_xacts VALUES ($1, $2, $3, $4, $5, $6, $7, $8, (SELECT addr_co_id FROM address WHERE addr_id = $9))";
 
-/// What the visitor enters, drawn before the transaction, so that it is the same if that is tried again.
+/// The visitor's input, drawn before the transaction, so that a second attempt has the same input.
 struct Entered {
     order: i64,
     customer: i64,

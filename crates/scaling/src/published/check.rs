@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A published figure, and what a model makes of other figures of the same report.
+/// A published figure, and the value that a model computes for it from other figures of the same report.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Check {
     /// The report.

@@ -256,7 +256,7 @@ mod tests {
         assert_eq!((second.on_cpu_ns, second.runnable_ns, blocked(&second)), (10, 5, (1, 90)));
     }
 
-    /// The exit of the first thread comes before the exec, under the number that the thread that executes gets then.
+    /// The exit of the first thread comes before the exec. The executing thread then gets the number of the first one.
     #[test]
     fn exec_by_another_than_the_first_thread_ends_that_thread() {
         let mut lens = OffCpuLens::default();

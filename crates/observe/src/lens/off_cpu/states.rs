@@ -52,7 +52,7 @@ pub struct States {
 }
 
 impl States {
-    /// A thread that begins in a state that is certain.
+    /// A thread that begins in a certain state.
     pub fn new(state: SchedState, now: u64) -> States {
         States { state, since: now, is_guess: false }
     }
