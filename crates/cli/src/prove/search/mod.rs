@@ -277,7 +277,7 @@ fn unmetered(runner: &Runner<'_>, control: Configuration, reason: &str) -> Resul
     let judged = match runner.interrupt.came() {
         true => Vec::new(),
         false => {
-            let kinds = LockKind::searched().into_iter().map(candidates::everywhere);
+            let kinds = LockKind::search_order().into_iter().map(candidates::everywhere);
             configurations(kinds.chain([candidates::poll_everywhere()]), runner)?
         }
     };
