@@ -12,7 +12,7 @@
 use crate::park;
 use unspin_sync::atomic::{AtomicU32, Ordering, fence};
 
-/// See the module documentation. The fields are those of glibc's `struct pthread_barrier`.
+/// libc's barrier, with a wait that the caller supplies. The fields are those of glibc's `struct pthread_barrier`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Barrier {

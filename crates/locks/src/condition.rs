@@ -55,7 +55,7 @@ use unspin_sync::hint;
 
 pub use node::Node;
 
-/// See the module documentation. All zeroes: no waiters.
+/// A condition variable that works with any lock. All zeroes: no waiters.
 #[repr(C)]
 #[derive(Default, Debug)]
 pub struct Condition {

@@ -9,7 +9,7 @@ use crate::{RawLock, Until, Waited};
 use core::ptr::{NonNull, null_mut};
 use unspin_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// See the module documentation.
+/// A lock that is handed from owner to waiter in order of arrival.
 #[derive(Debug)]
 pub struct Fair {
     state: AtomicU64,

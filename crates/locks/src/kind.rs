@@ -137,7 +137,7 @@ impl LockKind {
     }
 
     /// The kinds that a search for candidates tries, the most promising first.
-    pub fn searched() -> Vec<LockKind> {
+    pub fn search_order() -> Vec<LockKind> {
         let mut kinds: Vec<LockKind> =
             LockKind::ALL.into_iter().filter(|kind| kind.row().search_rank.is_some()).collect();
         kinds.sort_by_key(|kind| kind.row().search_rank);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn rows_are_in_the_order_of_the_search_and_of_the_staircases() {
-        assert_eq!(LockKind::searched(), [LockKind::Adaptive, LockKind::Steal]);
+        assert_eq!(LockKind::search_order(), [LockKind::Adaptive, LockKind::Steal]);
         let [real_time, ordinary] = Staircase::ALL.map(LockKind::steps);
         assert_eq!(real_time, [LockKind::RtFair, LockKind::RtSteal, LockKind::RtAdaptive]);
         assert_eq!(ordinary, [LockKind::Fair, LockKind::Steal, LockKind::Adaptive]);

@@ -12,7 +12,7 @@ use core::ptr;
 use unspin_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use unspin_sync::hint;
 
-/// See the module documentation.
+/// An MCS queue lock.
 #[derive(Debug)]
 pub struct Mcs {
     /// [`FREE`], [`HELD`] without a waiter, or a [`Link`] to the last waiter.

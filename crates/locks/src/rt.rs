@@ -67,7 +67,7 @@ pub type RtSteal = PriorityInheriting<QueueUrgent<Park>>;
 /// [`RtSteal`] with adaptive spinning: see the module documentation.
 pub type RtAdaptive = PriorityInheriting<QueueUrgent<SpinThenPark>>;
 
-/// See the module documentation.
+/// A lock with priority inheritance.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PriorityInheriting<O> {
@@ -144,7 +144,7 @@ unsafe impl<O: QueuePolicy> RawLock for PriorityInheriting<O> {
 
     #[inline(always)]
     unsafe fn unlock(&self) {
-        caller::released();
+        caller::note_released();
         // Release: partner of the Acquire in `exchange`. Relaxed on failure: `release` reads the word again.
         if self.word.compare_exchange(caller::tid(), 0, Ordering::Release, Ordering::Relaxed).is_err() {
             self.release();
@@ -190,7 +190,7 @@ impl<O: QueuePolicy> PriorityInheriting<O> {
     /// What a new owner records.
     #[inline(always)]
     fn record_owner(&self) {
-        caller::acquired();
+        caller::note_acquired();
         if O::STEALS {
             // Relaxed: only a hint.
             self.cpu.store(u8::try_from(host::cpu()).unwrap_or(0), Ordering::Relaxed);

@@ -27,7 +27,7 @@ pub type Steal = Stealing<Park>;
 /// Stealing; waiters spin adaptively, then sleep: see the module documentation.
 pub type Adaptive = Stealing<SpinThenPark>;
 
-/// See the module documentation.
+/// A lock that any thread takes if it finds it free.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Stealing<W> {

@@ -10,7 +10,7 @@ use crate::{RawLock, Until, Waited};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sync::hint;
 
-/// See the module documentation.
+/// A ticket lock.
 #[derive(Debug)]
 pub struct Ticket {
     word: AtomicU64,

@@ -5,7 +5,7 @@ use crate::raw::{free, poll};
 use crate::{RawLock, Until, Waited};
 use unspin_sync::atomic::{AtomicU32, Ordering};
 
-/// See the module documentation.
+/// A test-and-test-and-set lock.
 #[derive(Debug)]
 pub struct Ttas {
     /// 0 free, 1 held.

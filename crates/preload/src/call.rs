@@ -17,7 +17,7 @@ pub enum Backend {
 /// What answers the calling thread. An engine that is not open yet is opened.
 #[inline(always)]
 pub fn backend() -> Result<Backend, Errno> {
-    let engine = match start::opened() {
+    let engine = match start::find_open_engine() {
         Some(engine) => engine,
         None => cancel::with_cancel_always_deferred(start::engine)?,
     };

@@ -214,7 +214,7 @@ fn sleep(sleep: &mut dyn FnMut()) {
     let manner = core::ptr::without_provenance_mut(cancel::cancel_type() as usize);
     // SAFETY: the buffer is popped before this function returns.
     unsafe {
-        _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, manner);
+        _pthread_cleanup_push(buffer.as_mut_ptr(), restore_cancel_type, manner);
         let before = cancellation(ASYNCHRONOUS);
         sleep();
         if before == DEFERRED {
@@ -227,7 +227,7 @@ fn sleep(sleep: &mut dyn FnMut()) {
 /// Runs when a thread is cancelled in its sleep, before the program's clean-up handlers. glibc's longjmp(3) calls it
 /// too. Then no wait is in progress, as the trampoline of the handler that jumps has ended it, and the thread continues
 /// with the cancellation type that the program chose.
-unsafe extern "C-unwind" fn cancelled(manner: *mut c_void) {
+unsafe extern "C-unwind" fn restore_cancel_type(manner: *mut c_void) {
     cancellation(DEFERRED);
     cancel::leave();
     if manner.addr() == CancelType::Asynchronous as usize {

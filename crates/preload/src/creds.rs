@@ -6,14 +6,14 @@ use core::ffi::{c_char, c_int, c_void};
 use libc::{gid_t, size_t, uid_t};
 
 /// Returns `answer`; if it is 0 (success) the engine forgets the cached credentials.
-pub fn changed(answer: c_int) -> c_int {
+pub fn forget_if_changed(answer: c_int) -> c_int {
     if answer == 0 {
         unspin_sysv::creds::invalidate();
     }
     answer
 }
 
-forward! { changed =>
+forward! { forget_if_changed =>
     /// setuid(2).
     fn setuid(uid: uid_t) -> c_int;
     /// seteuid(2).

@@ -6,13 +6,13 @@ use crate::swap;
 use crate::watch::modules;
 use core::ffi::{c_int, c_void};
 
-fn forgotten(answer: c_int) -> c_int {
+fn forget_code(answer: c_int) -> c_int {
     modules::forget();
     swap::forget_modules();
     answer
 }
 
-forward! { forgotten =>
+forward! { forget_code =>
     /// dlclose(3).
     fn dlclose(handle: *mut c_void) -> c_int;
 }

@@ -24,7 +24,7 @@ pub fn value(name: &str) -> Option<&'static [u8]> {
     None
 }
 
-/// The same, as a C string.
+/// The value of a variable as a C string.
 pub fn value_as_c_string(name: &str) -> Option<&'static CStr> {
     // SAFETY: a value ends where its entry ends, and the entry is a C string.
     value(name).map(|value| unsafe { CStr::from_ptr(value.as_ptr().cast()) })

@@ -36,7 +36,7 @@ const THRD_ERROR: c_int = 2;
 creates_key! {
     /// pthread_key_create(3).
     pthread_key_create fails with EAGAIN;
-    /// The same, under the name that the C++ runtime uses.
+    /// pthread_key_create(3), under the name that the C++ runtime uses.
     __pthread_key_create fails with EAGAIN;
     /// tss_create(3).
     tss_create fails with THRD_ERROR;

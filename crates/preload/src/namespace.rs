@@ -23,11 +23,11 @@ pub fn moving(flags: c_int, call: impl FnOnce() -> c_long) -> c_long {
         // A new IPC namespace also gives the thread new adjustments (`ksys_unshare` in kernel/fork.c, `commit_nsset` in
         // kernel/nsproxy.c).
         if flags & (libc::CLONE_SYSVSEM | libc::CLONE_NEWIPC) != 0
-            && let Some(engine) = start::opened()
+            && let Some(engine) = start::find_open_engine()
         {
             engine.unshare_undo();
         }
-        moved(flags);
+        change(flags);
         errno::set(error);
     }
     set_mask(mask);
@@ -35,10 +35,10 @@ pub fn moving(flags: c_int, call: impl FnOnce() -> c_long) -> c_long {
 }
 
 /// Uses the engine of the new namespace. Signals are blocked.
-fn moved(flags: c_int) {
+fn change(flags: c_int) {
     // In another user namespace the thread has other ids.
-    creds::changed(0);
-    start::moved(match flags & libc::CLONE_NEWUSER {
+    creds::forget_if_changed(0);
+    start::change_namespace(match flags & libc::CLONE_NEWUSER {
         0 => Opening::AtOnce,
         _ => Opening::AtFirstCall,
     });
@@ -55,7 +55,7 @@ pub fn is_moved_child(flags: c_int) -> bool {
 pub fn child_begins(flags: c_int) {
     let mask = set_mask(Mask::ALL);
     let error = errno::get();
-    moved(flags);
+    change(flags);
     errno::set(error);
     set_mask(mask);
 }
@@ -125,7 +125,7 @@ macro_rules! clones {
 clones! {
     /// clone(2).
     clone;
-    /// The same, under its other name.
+    /// clone(2), under its other name.
     __clone;
 }
 

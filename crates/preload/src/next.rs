@@ -26,7 +26,7 @@ impl Next {
         if known != 0 { known } else { self.look_up() }
     }
 
-    /// The same, if it was looked up already; else 0.
+    /// The address of the next definition if it was looked up already; else 0.
     pub fn known(&self) -> usize {
         // Relaxed: only the address itself is published, and every lookup finds the same one.
         self.address.load(Ordering::Relaxed)

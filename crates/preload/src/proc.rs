@@ -41,7 +41,7 @@ unsafe fn class_of(path: *const c_char) -> Option<Class> {
 /// # Safety
 /// If `fd` is a descriptor, `path` is the C string that was opened.
 #[inline]
-pub unsafe fn opened(path: *const c_char, fd: c_int) -> c_int {
+pub unsafe fn answer_open(path: *const c_char, fd: c_int) -> c_int {
     if fd >= 0
         // SAFETY: the kernel has read the string.
         && let Some(class) = unsafe { class_of(path) }
@@ -58,7 +58,7 @@ pub unsafe fn opened(path: *const c_char, fd: c_int) -> c_int {
 ///
 /// # Safety
 /// If `stream` is not null, it was just opened, and `path` is null or the C string that was opened.
-unsafe fn streamed(path: *const c_char, stream: *mut FILE) -> *mut FILE {
+unsafe fn answer_stream(path: *const c_char, stream: *mut FILE) -> *mut FILE {
     if !stream.is_null()
         && !path.is_null()
         // SAFETY: the kernel has read the string.
@@ -100,7 +100,7 @@ fn list(class: Class, fd: c_int) -> Result<(), Errno> {
 
 forward! {
     // SAFETY: the caller's path, which the kernel has read if a file was opened.
-    |fd| unsafe { opened(path, fd) } =>
+    |fd| unsafe { answer_open(path, fd) } =>
     /// open(2).
     fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
     /// open(2).
@@ -121,7 +121,7 @@ forward! {
 
 forward! {
     // SAFETY: as above; the stream was just opened.
-    |stream| unsafe { streamed(path, stream) } =>
+    |stream| unsafe { answer_stream(path, stream) } =>
     /// fopen(3).
     fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE;
     /// fopen(3).

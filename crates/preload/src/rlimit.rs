@@ -10,7 +10,7 @@ use libc::{RLIM_INFINITY, RLIMIT_AS, pid_t, rlim_t, rlimit};
 use unspin_sys::process;
 
 /// Bytes of address space that the recording takes; 0 without a recording.
-fn taken() -> rlim_t {
+fn recording_bytes() -> rlim_t {
     recording::get().map_or(0, |recording| {
         let range = recording.range();
         range.end - range.start
@@ -27,13 +27,13 @@ fn map(limit: rlimit, each: impl Fn(rlim_t) -> rlim_t) -> rlimit {
 ///
 /// # Safety
 /// Both pointers are null or live.
-unsafe fn translated(
+unsafe fn translate(
     resource: c_uint,
     new: *const rlimit,
     old: *mut rlimit,
     call: impl FnOnce(*const rlimit, *mut rlimit) -> c_int,
 ) -> c_int {
-    let taken = if resource == RLIMIT_AS { taken() } else { 0 };
+    let taken = if resource == RLIMIT_AS { recording_bytes() } else { 0 };
     if taken == 0 {
         return call(new, old);
     }
@@ -52,13 +52,13 @@ unsafe fn translated(
 unsafe fn set(next: &Next, resource: c_uint, limit: *const rlimit) -> c_int {
     let next = behind!(next, unsafe extern "C-unwind" fn(c_uint, *const rlimit) -> c_int);
     // SAFETY: the program's arguments.
-    unsafe { translated(resource, limit, core::ptr::null_mut(), |new, _| next(resource, new)) }
+    unsafe { translate(resource, limit, core::ptr::null_mut(), |new, _| next(resource, new)) }
 }
 
 unsafe fn get(next: &Next, resource: c_uint, limit: *mut rlimit) -> c_int {
     let next = behind!(next, unsafe extern "C-unwind" fn(c_uint, *mut rlimit) -> c_int);
     // SAFETY: the program's arguments.
-    unsafe { translated(resource, core::ptr::null(), limit, |_, old| next(resource, old)) }
+    unsafe { translate(resource, core::ptr::null(), limit, |_, old| next(resource, old)) }
 }
 
 unsafe fn both(next: &Next, pid: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int {
@@ -66,7 +66,7 @@ unsafe fn both(next: &Next, pid: pid_t, resource: c_uint, new: *const rlimit, ol
     // SAFETY: the program's arguments.
     unsafe {
         if pid == 0 || pid as u32 == process::pid() {
-            translated(resource, new, old, |new, old| next(pid, resource, new, old))
+            translate(resource, new, old, |new, old| next(pid, resource, new, old))
         } else {
             next(pid, resource, new, old)
         }

@@ -33,7 +33,7 @@ use core::ffi::c_int;
 const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
 /// Whether the trampoline of a signal is always installed, whatever the program sets.
-fn owned(signal: c_int) -> bool {
+fn is_owned(signal: c_int) -> bool {
     match signal {
         libc::SIGSEGV => plan::handlers() == Handlers::Guarded,
         libc::SIGBUS => plan::handlers() == Handlers::Guarded || plan::maps_files(),
@@ -43,7 +43,7 @@ fn owned(signal: c_int) -> bool {
 
 /// Whether every handler of the program for this signal is installed as it is.
 fn is_direct(signal: c_int) -> bool {
-    plan::handlers() == Handlers::Direct && !owned(signal)
+    plan::handlers() == Handlers::Direct && !is_owned(signal)
 }
 
 /// Installs what the engine, mapped files and polling waits need. Called once, before an engine is opened.
@@ -54,7 +54,7 @@ pub fn activate() {
     }
     family::found();
     if handlers != Handlers::Guarded {
-        if owned(libc::SIGBUS) {
+        if is_owned(libc::SIGBUS) {
             exchange::own(libc::SIGBUS);
         }
         return;

@@ -74,7 +74,7 @@ extern "C" fn construct() {
 
 /// The engine, if it is open. Every System V call asks this first.
 #[inline(always)]
-pub fn opened() -> Option<&'static Engine> {
+pub fn find_open_engine() -> Option<&'static Engine> {
     namespace_engine()?.engine.as_ref().ok()
 }
 
@@ -94,7 +94,7 @@ fn namespace_engine() -> Option<&'static NamespaceEngine> {
 /// The engine; it is opened now if necessary. If it cannot be opened: ENOSYS, as from a kernel built without System V
 /// IPC, and the first time a line on standard error.
 pub fn engine() -> Result<&'static Engine, Errno> {
-    match opened() {
+    match find_open_engine() {
         Some(engine) => Ok(engine),
         None => first_call(),
     }
@@ -265,7 +265,7 @@ pub enum Opening {
 }
 
 /// To be called after the calling thread may have moved to another IPC namespace, with signals blocked.
-pub fn moved(opening: Opening) {
+pub fn change_namespace(opening: Opening) {
     let Some(left) = namespace_engine() else { return };
     if left.namespace.relation(&Ipc::current()) == Relation::Same {
         return;

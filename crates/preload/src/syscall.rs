@@ -68,11 +68,11 @@ unsafe extern "C-unwind" fn any(
             libc::SYS_shmctl => shm::shmctl(ints.0, ints.1, c as _).into(),
             libc::SYS_open => {
                 let fd = answer(raw::call(number, [a, b, c]));
-                proc::opened(a as _, fd as c_int).into()
+                proc::answer_open(a as _, fd as c_int).into()
             }
             libc::SYS_openat | libc::SYS_openat2 => {
                 let fd = answer(raw::call(number, [a, b, c, d]));
-                proc::opened(b as _, fd as c_int).into()
+                proc::answer_open(b as _, fd as c_int).into()
             }
             libc::SYS_unshare => namespace::moving(ints.0, || answer(raw::call(number, [a]))),
             libc::SYS_setns => namespace::moving(ints.1, || answer(raw::call(number, [a, b]))),
@@ -94,10 +94,10 @@ unsafe extern "C-unwind" fn any(
             | libc::SYS_setgroups
             | libc::SYS_capset => {
                 let result = answer(raw::call(number, [a, b, c]));
-                creds::changed(result as c_int).into()
+                creds::forget_if_changed(result as c_int).into()
             }
-            libc::SYS_seccomp => filtered(number, [a, b, c, d, e, f]),
-            libc::SYS_prctl if sandbox::is_filter(ints.0) => filtered(number, [a, b, c, d, e, f]),
+            libc::SYS_seccomp => install_filter(number, [a, b, c, d, e, f]),
+            libc::SYS_prctl if sandbox::is_filter(ints.0) => install_filter(number, [a, b, c, d, e, f]),
             _ => answer(raw::call(number, [a, b, c, d, e, f])),
         }
     }
@@ -126,7 +126,7 @@ unsafe fn clone3(arguments: usize, size: usize) -> c_long {
 /// # Safety
 /// As for the system call of this number.
 #[cold]
-unsafe fn filtered(number: c_long, arguments: [usize; 6]) -> c_long {
+unsafe fn install_filter(number: c_long, arguments: [usize; 6]) -> c_long {
     // SAFETY: the caller's promise.
     let call = || answer(unsafe { raw::call(number, arguments) });
     sandbox::closing(call, |&code| code < 0)

@@ -14,7 +14,7 @@ use crate::park;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sync::hint;
 
-/// See the module documentation.
+/// The lock inside a condition variable.
 #[derive(Default, Debug)]
 pub(super) struct Latch(AtomicU32);
 

@@ -52,14 +52,14 @@ impl Node {
         }
     }
 
-    /// The same for a thread that will acquire the mutex at this address again. Waiters of one condition should use one
+    /// The node of a thread that will acquire the mutex at this address again. Waiters of one condition should use one
     /// mutex. Waiters with different mutexes are woken at once instead of one after another, because they do not
     /// compete for a mutex.
     pub fn for_mutex<T>(self, mutex: *const T) -> Node {
         Node { mutex: mutex.addr(), ..self }
     }
 
-    /// The same for a thread that waits for one of the objects that a [`Condition`](super::Condition) serves.
+    /// The node of a thread that waits for one of the objects that a [`Condition`](super::Condition) serves.
     pub fn for_object(self, object: usize) -> Node {
         Node { object, ..self }
     }

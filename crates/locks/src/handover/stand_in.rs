@@ -32,7 +32,7 @@ pub trait StandIn {
 pub enum WaitsWith {
     /// The stand-in, which it has locked.
     StandIn,
-    /// Its own mutex, which it moves to libc first.
+    /// The thread's own mutex, which the thread moves to libc first.
     Itself,
 }
 

@@ -50,9 +50,9 @@ pub trait TwoLocks: Copy {
 pub enum OwnerCheck {
     /// All.
     None,
-    /// Its owner.
+    /// The owner.
     Owner,
-    /// Its owner, as long as the lock is locked.
+    /// The owner, as long as the lock is locked.
     LockedAndOwner,
 }
 

@@ -20,13 +20,13 @@ const LOCK: usize = 2;
 
 /// The calling thread has acquired a lock.
 #[inline(always)]
-pub(super) fn acquired() {
+pub(super) fn note_acquired() {
     set_status(status() + LOCK);
 }
 
 /// The calling thread has released a lock. It may not have held it.
 #[inline(always)]
-pub(super) fn released() {
+pub(super) fn note_released() {
     let status = status();
     if status >= LOCK {
         set_status(status - LOCK);

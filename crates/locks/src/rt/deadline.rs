@@ -3,7 +3,7 @@
 use crate::Until;
 use core::time::Duration;
 
-/// See the module documentation.
+/// How long a waiter sleeps.
 pub(super) struct Deadline {
     until: Option<Until>,
     nap: Duration,

@@ -215,7 +215,7 @@ fn planted_release_without_gate_advance() {
     fn releases_wrongly<O: QueuePolicy>(guarded: &Guarded<O>) {
         guarded.lock.lock(&mut ());
         guarded.add();
-        caller::released();
+        caller::note_released();
         let me = caller::tid();
         if !guarded.lock.try_release(me, 0) {
             assert!(guarded.lock.try_release(me | WAKE, 0));

@@ -3,7 +3,7 @@
 use crate::waiting::{Park, SpinPolicy};
 use core::marker::PhantomData;
 
-/// See the module documentation.
+/// Which threads wait in the kernel's queue.
 pub trait QueuePolicy: Send + Sync + 'static {
     /// Whether a thread that is neither real-time nor holds such a lock takes a free lock instead of waiting in the
     /// queue.

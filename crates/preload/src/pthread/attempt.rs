@@ -36,7 +36,7 @@ impl Attempt {
         Some(Attempt { thread, row, held })
     }
 
-    /// The same for a lock, if that takes a few instructions only; else `None`, and nothing is counted.
+    /// [`at_lock`](Self::at_lock) by this thread, if that takes a few instructions only; else `None`, and nothing is counted.
     #[inline(always)]
     pub fn direct(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
         let row = thread.attempt_direct(object, hook)?;
@@ -44,7 +44,7 @@ impl Attempt {
     }
 
     /// The attempt that [`direct`](Self::direct) has just counted.
-    pub fn just_counted(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
+    pub fn find_counted(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
         let row = thread.row(object, hook)?;
         Some(Attempt { thread, row, held: object.held() })
     }
@@ -56,34 +56,34 @@ impl Attempt {
 
     /// The thread has acquired the lock without a wait.
     #[inline(always)]
-    pub fn acquired(self) {
-        self.thread.acquired(self.held, self.row);
+    pub fn record_acquired(self) {
+        self.thread.record_acquired(self.held, self.row);
     }
 
-    /// The same in a thread of which times are recorded.
+    /// [`record_acquired`](Self::record_acquired), in a thread of which times are recorded.
     #[inline(always)]
     pub fn begin_hold(self) {
         self.thread.begin_hold(self.held, self.row);
     }
 
     /// The thread has acquired a lock that it holds already.
-    pub fn acquired_again(self) {
-        self.thread.acquired_again(self.held, self.row);
+    pub fn record_acquired_again(self) {
+        self.thread.record_acquired_again(self.held, self.row);
     }
 
     /// The thread did not get the object, and did not wait for it.
     #[cold]
-    pub fn rejected(self) {
+    pub fn record_rejected(self) {
         self.thread.table().reclassify_attempt(self.row, AttemptOutcome::NoWait, AttemptOutcome::Rejected);
     }
 
     /// Ends an attempt that did not block with its return value.
     #[inline(always)]
-    pub fn ended(self, code: c_int) -> c_int {
+    pub fn end(self, code: c_int) -> c_int {
         if is_success(code) {
-            self.acquired()
+            self.record_acquired()
         } else {
-            self.rejected()
+            self.record_rejected()
         }
         code
     }
@@ -152,7 +152,7 @@ impl LockWait {
         let wait = end.saturating_sub(self.begin);
         if is_success(code) && how == HowWaited::NotAtAll {
             table.reclassify_attempt(row, AttemptOutcome::Slept, AttemptOutcome::NoWait);
-            thread.acquired(held, row);
+            thread.record_acquired(held, row);
             return code;
         }
         let is_spin = match how {
@@ -162,7 +162,7 @@ impl LockWait {
         };
         let (spun, slept) = if is_spin { (wait, 0) } else { (0, wait) };
         if is_success(code) {
-            thread.acquired_after(held, row, end, spun, slept);
+            thread.record_acquired_after(held, row, end, spun, slept);
             if is_spin {
                 table.reclassify_attempt(row, AttemptOutcome::Slept, AttemptOutcome::Spun);
             }
@@ -192,7 +192,7 @@ pub fn acquire(
             let wait = attempt.begin_wait(limit);
             wait.end(blocked(), HowWaited::Asleep)
         }
-        code => attempt.ended(code),
+        code => attempt.end(code),
     }
 }
 
@@ -212,7 +212,7 @@ impl Release {
         thread.has_clock().then(|| Release::of(thread, object))
     }
 
-    /// The same in a thread of which times are recorded, and which has no candidates.
+    /// [`begin`](Self::begin), in a thread of which times are recorded, and which has no candidates.
     #[inline(always)]
     pub fn of(thread: &'static Thread, object: Object) -> Release {
         let held = object.held();
@@ -250,7 +250,7 @@ pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> 
 
 /// Records where an object was initialised.
 #[cold]
-pub fn initialised<T>(object: *const T, hook: Hook) {
+pub fn record_init<T>(object: *const T, hook: Hook) {
     if let Some(attempt) = Attempt::at(Object::new(RecordKind::Init, object), hook) {
         attempt.thread.table().record_init(attempt.row, attempt.thread.now());
     }

@@ -1,6 +1,6 @@
 //! Barriers. The last thread to arrive does not wait.
 
-use super::attempt::{Attempt, initialised};
+use super::attempt::{Attempt, record_init};
 use crate::next::forward;
 use crate::swap::plan;
 use crate::waits::{Ended, Look, Wait};
@@ -46,7 +46,7 @@ unsafe extern "C-unwind" fn init(
     // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::barrier_init(barrier, attributes, count), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(barrier, hook);
+        record_init(barrier, hook);
     }
     code
 }
@@ -57,7 +57,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
     // SAFETY: the program's barrier.
     let waited = || unsafe {
         match plan::is_polling() && has_known_words() {
-            true => polled(barrier, hook),
+            true => wait_polling(barrier, hook),
             false => real::barrier_wait(barrier),
         }
     };
@@ -112,7 +112,7 @@ pub fn prepare() {
 ///
 /// # Safety
 /// `barrier` is live, and its words are known.
-unsafe fn polled(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
+unsafe fn wait_polling(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
     // SAFETY: the caller's promise: these are the words of glibc's barrier, and threads change them by atomic
     // instructions.
     let barrier = unsafe { &*barrier.cast::<Barrier>() };
@@ -121,7 +121,7 @@ unsafe fn polled(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
         let look = || if word.has_changed() { Look::Found(()) } else { Look::Nothing };
         if wait.poll(CheckKind::Load, look, |_| None) == Ended::Asleep {
             word.sleep();
-            wait.slept();
+            wait.report_sleep();
         }
     });
     match turn {

@@ -17,7 +17,7 @@
 //! a thread that a signal has woken signals the same condition later, from another critical section of the mutex. The
 //! time in between is recorded as a hold in the row of the condition.
 
-use super::attempt::{Attempt, initialised, is_success};
+use super::attempt::{Attempt, is_success, record_init};
 use super::semaphore::is_time;
 use super::signalled::WakeCall;
 use super::{mutex, signalled};
@@ -67,7 +67,7 @@ unsafe extern "C-unwind" fn init(
     // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::cond_init(condition, attributes), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(condition, hook);
+        record_init(condition, hook);
     }
     code
 }
@@ -252,7 +252,7 @@ impl Wait {
         let now = clock::ticks();
         let (how, for_mutex) = self.back(&begun, now, seen);
         if is_success(code) {
-            self.woken(&begun, now);
+            self.record_woken(&begun, now);
         }
         if back {
             let wait = now.saturating_sub(begun.at).saturating_sub(for_mutex);
@@ -261,19 +261,19 @@ impl Wait {
         }
         let Some(again) = self.again.filter(|_| begun.held) else { return };
         if !back || how == Waited::No {
-            return self.thread.acquired(self.held, again);
+            return self.thread.record_acquired(self.held, again);
         }
         table.reclassify_attempt(again, AttemptOutcome::NoWait, AttemptOutcome::Slept);
         if how == Waited::Spun {
-            self.thread.acquired_after(self.held, again, now, for_mutex, 0);
+            self.thread.record_acquired_after(self.held, again, now, for_mutex, 0);
             table.reclassify_attempt(again, AttemptOutcome::Slept, AttemptOutcome::Spun);
         } else {
-            self.thread.acquired_after(self.held, again, now, 0, for_mutex);
+            self.thread.record_acquired_after(self.held, again, now, 0, for_mutex);
         }
     }
 
     /// Counts the thread as woken by the latest call that woke threads from this condition.
-    fn woken(&self, begun: &Begun, now: u64) {
+    fn record_woken(&self, begun: &Begun, now: u64) {
         let (at, call) = signalled::latest(self.condition);
         // One tick less: `signalled` drops the lowest bit of its times.
         if at < begun.at & !1 {
@@ -417,5 +417,5 @@ fn count_call(
         signalled::note(address, call, now);
     }
     thread.take_woken();
-    thread.gave_back(address, now);
+    thread.record_give_back(address, now);
 }

@@ -19,7 +19,7 @@ mod unrecorded;
 
 pub use any::{acquire, release, try_lock};
 
-use super::attempt::{Attempt, initialised};
+use super::attempt::{Attempt, record_init};
 use crate::glibc::mutex::MutexLayout;
 use crate::next::forward;
 use crate::swap::deadline::Deadline;
@@ -64,7 +64,7 @@ entry! {
 forward! { identity =>
     /// pthread_mutex_consistent(3).
     fn pthread_mutex_consistent(mutex: *mut pthread_mutex_t) -> c_int;
-    /// The same, under its older name.
+    /// pthread_mutex_consistent(3), under its older name.
     fn pthread_mutex_consistent_np(mutex: *mut pthread_mutex_t) -> c_int;
 }
 
@@ -92,8 +92,8 @@ unsafe extern "C-unwind" fn init(
 
 /// To be called after libc has initialised a mutex that no thread uses yet.
 pub fn note_init(mutex: &MutexLayout, hook: Hook) {
-    mutex_impl::initialised(mutex, hook);
-    initialised(mutex.as_ptr(), hook);
+    mutex_impl::decide_at_init(mutex, hook);
+    record_init(mutex.as_ptr(), hook);
 }
 
 /// pthread_mutex_destroy(3).
@@ -106,7 +106,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_
     let code = unsafe { real::mutex_destroy(mutex) };
     if code == 0 {
         // SAFETY: the memory still belongs to the caller.
-        mutex_impl::destroyed(unsafe { MutexLayout::of(mutex) });
+        mutex_impl::forget(unsafe { MutexLayout::of(mutex) });
     }
     code
 }
@@ -167,7 +167,7 @@ unsafe extern "C-unwind" fn clocklock(
     let attempt = Attempt::at_lock(object(mutex), hook);
     // SAFETY: the program's arguments. libc rejects an unsupported clock with EINVAL, even if the mutex is free.
     let code = unsafe { mutex.libc_clocklock(clock, until) };
-    attempt.map_or(code, |attempt| attempt.ended(code))
+    attempt.map_or(code, |attempt| attempt.end(code))
 }
 
 /// Whether libc supports this clock for waits.

@@ -1,6 +1,6 @@
 //! Read-write locks. Holds for reading and for writing have separate rows.
 
-use super::attempt::{Attempt, WaitLimit, acquire, initialised, is_success, release};
+use super::attempt::{Attempt, WaitLimit, acquire, is_success, record_init, release};
 use super::busy;
 use super::mutex::is_supported;
 use super::semaphore::is_time;
@@ -78,7 +78,7 @@ unsafe extern "C-unwind" fn init(
     // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::rwlock_init(lock, attributes), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(lock, hook);
+        record_init(lock, hook);
     }
     code
 }
@@ -111,7 +111,7 @@ unsafe extern "C-unwind" fn trylock<M: Mode>(lock: *mut pthread_rwlock_t, sp: us
     let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
     let attempt = Attempt::at_lock(object::<M>(lock), hook);
     let code = M::trylock(lock);
-    note_reader::<M>(lock, attempt.map_or(code, |attempt| attempt.ended(code)))
+    note_reader::<M>(lock, attempt.map_or(code, |attempt| attempt.end(code)))
 }
 
 /// Whether libc accepts this as a deadline. libc checks it even if the lock is free. With a null pointer libc waits for

@@ -5,7 +5,7 @@
 //! These functions report errors through `errno`. So an attempt that the program has not made itself must not change
 //! it.
 
-use super::attempt::{Attempt, WaitLimit, initialised, note_wait_start};
+use super::attempt::{Attempt, WaitLimit, note_wait_start, record_init};
 use super::mutex::is_supported;
 use crate::errno;
 use crate::glibc::semaphore::SemaphoreLayout;
@@ -60,7 +60,7 @@ unsafe extern "C-unwind" fn init(
     // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::sem_init(semaphore, shared, value), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(semaphore, hook);
+        record_init(semaphore, hook);
         // The token of an earlier semaphore at this address.
         let _ = give_back(semaphore.cast());
     }
@@ -195,7 +195,7 @@ fn wait_for(
         }
     }
     let code = blocked();
-    wait.slept();
+    wait.report_sleep();
     (code, false)
 }
 
@@ -206,7 +206,7 @@ unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize)
     let code = semaphore.trywait();
     match attempt {
         Some(Attempt { thread, row, .. }) if code == 0 => took(thread, semaphore, row),
-        Some(attempt) => attempt.rejected(),
+        Some(attempt) => attempt.record_rejected(),
         None => {}
     }
     code
@@ -251,7 +251,7 @@ pub unsafe extern "C-unwind" fn sem_post(semaphore: *mut sem_t) -> c_int {
     unsafe { real::sem_post(semaphore) }
 }
 
-/// The same where something may be recorded. The semaphore is not touched after libc has posted it: a thread that
+/// sem_post(3), where something may be recorded. The semaphore is not touched after libc has posted it: a thread that
 /// takes the token may free it.
 ///
 /// # Safety

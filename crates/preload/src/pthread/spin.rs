@@ -1,6 +1,6 @@
 //! Spin locks. A waiting thread burns CPU time. The time during which it waits without a CPU is recorded separately.
 
-use super::attempt::{Attempt, initialised, release};
+use super::attempt::{Attempt, record_init, release};
 use crate::glibc::spin::SpinLockLayout;
 use crate::next::forward;
 use crate::watch::{Hook, Object};
@@ -46,7 +46,7 @@ unsafe extern "C-unwind" fn init(
     // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::spin_init(lock, shared), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(lock, hook);
+        record_init(lock, hook);
     }
     code
 }
@@ -56,8 +56,8 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
     let (lock, hook) = unsafe { (SpinLockLayout::of(lock), Hook::new(sp, bp)) };
     match Attempt::at_lock(object(lock), hook) {
         None => lock.lock(),
-        Some(attempt) if lock.trylock() == 0 => attempt.ended(0),
-        Some(attempt) => contended(attempt, lock),
+        Some(attempt) if lock.trylock() == 0 => attempt.end(0),
+        Some(attempt) => acquire_contended(attempt, lock),
     }
 }
 
@@ -65,7 +65,7 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
 const ABSENCE: u64 = 25_000;
 
 #[cold]
-fn contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout) -> c_int {
+fn acquire_contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout) -> c_int {
     thread.table().reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Spun);
     if !thread.has_clock() {
         return lock.lock();
@@ -90,7 +90,7 @@ fn contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout) -> c_i
         absent += pause;
     }
     let spun = end.saturating_sub(begin).saturating_sub(absent);
-    thread.acquired_after(object(lock).held(), row, end, spun, absent);
+    thread.record_acquired_after(object(lock).held(), row, end, spun, absent);
     0
 }
 
@@ -99,7 +99,7 @@ unsafe extern "C-unwind" fn trylock(lock: *mut pthread_spinlock_t, sp: usize, bp
     let (lock, hook) = unsafe { (SpinLockLayout::of(lock), Hook::new(sp, bp)) };
     let attempt = Attempt::at_lock(object(lock), hook);
     let code = lock.trylock();
-    attempt.map_or(code, |attempt| attempt.ended(code))
+    attempt.map_or(code, |attempt| attempt.end(code))
 }
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {

@@ -3,7 +3,7 @@
 use super::action::{self, Install, KERNEL_MASK_SIZE, KernelAction};
 use super::disposition::{self, Disposition, SIGNALS};
 use super::trampoline::trampoline;
-use super::{family, is_direct, owned, restorer};
+use super::{family, is_direct, is_owned, restorer};
 use crate::errno;
 use crate::plan::{self, Handlers};
 use core::ffi::c_int;
@@ -103,7 +103,7 @@ fn wants_trampoline(signal: c_int, new: &Action) -> bool {
 /// Whether the trampoline replaces SIG_DFL and SIG_IGN too. Without an engine the kernel keeps SIG_IGN, for programs that
 /// are executed.
 fn is_always_ours(signal: c_int, handler: usize) -> bool {
-    owned(signal) && (handler != libc::SIG_IGN || plan::handlers() == Handlers::Guarded)
+    is_owned(signal) && (handler != libc::SIG_IGN || plan::handlers() == Handlers::Guarded)
 }
 
 /// Installs the trampoline for `new`. Returns the previous word, which belongs to the kernel's previous entry (`seen`).
@@ -128,7 +128,7 @@ fn in_kernel(signal: c_int, new: &Action) -> Action {
     let mut action = *new;
     action.sa_sigaction = trampoline as *const () as usize;
     action.sa_flags |= libc::SA_SIGINFO;
-    if owned(signal) && (new.sa_sigaction == libc::SIG_DFL || new.sa_sigaction == libc::SIG_IGN) {
+    if is_owned(signal) && (new.sa_sigaction == libc::SIG_DFL || new.sa_sigaction == libc::SIG_IGN) {
         action.sa_flags |= libc::SA_ONSTACK;
     }
     action

@@ -40,7 +40,7 @@ fn set(signal: c_int, handler: usize, flags: c_int, mask: u64) -> usize {
     }
 }
 
-fn refused() -> usize {
+fn refuse() -> usize {
     errno::set(Errno::EINVAL);
     libc::SIG_ERR
 }
@@ -54,7 +54,7 @@ pub extern "C-unwind" fn signal(signal: c_int, handler: usize) -> usize {
             let interrupting = INTERRUPTING.load(Ordering::Relaxed) & bit != 0;
             set(signal, handler, if interrupting { 0 } else { libc::SA_RESTART }, bit)
         }
-        _ => refused(),
+        _ => refuse(),
     }
 }
 
@@ -74,7 +74,7 @@ pub extern "C-unwind" fn ssignal(number: c_int, handler: usize) -> usize {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn sysv_signal(signal: c_int, handler: usize) -> usize {
     if handler == libc::SIG_ERR || bit(signal).is_none() {
-        return refused();
+        return refuse();
     }
     set(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER | SA_INTERRUPT, 0)
 }
@@ -89,7 +89,7 @@ pub extern "C-unwind" fn __sysv_signal(signal: c_int, handler: usize) -> usize {
 /// blocked.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn sigset(signal: c_int, handler: usize) -> usize {
-    let Some(bit) = bit(signal).filter(|_| handler != libc::SIG_ERR) else { return refused() };
+    let Some(bit) = bit(signal).filter(|_| handler != libc::SIG_ERR) else { return refuse() };
     let before = if handler == SIG_HOLD {
         change_mask(libc::SIG_BLOCK, bit).map(|mask| (mask, None))
     } else {

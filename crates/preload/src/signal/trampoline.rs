@@ -5,7 +5,7 @@
 
 use super::action::{self, by_number};
 use super::disposition::{self, Target};
-use super::owned;
+use super::is_owned;
 use crate::cancel;
 use crate::waits::handlers;
 use core::ffi::{c_int, c_void};
@@ -28,7 +28,7 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
         let faulted = is_fault(signal, (*info).si_code);
-        if faulted && owned(signal) && (mended(signal, info) || fixed_up(frame)) {
+        if faulted && is_owned(signal) && (handle_fault(signal, info) || fix_up(frame)) {
             return rearm(signal);
         }
         let interrupted = match faulted {
@@ -46,7 +46,7 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
         match disposition.target() {
             Target::Handler(address) => {
                 // The kernel has removed a one-shot handler from its entry; but the entry of an owned signal must stay.
-                if disposition.is_one_shot() && owned(signal) {
+                if disposition.is_one_shot() && is_owned(signal) {
                     disposition::spend(signal, disposition);
                     rearm(signal);
                 }
@@ -71,7 +71,7 @@ fn is_fault(signal: c_int, code: c_int) -> bool {
 ///
 /// # Safety
 /// `info` belongs to a fault.
-unsafe fn mended(signal: c_int, info: *const siginfo_t) -> bool {
+unsafe fn handle_fault(signal: c_int, info: *const siginfo_t) -> bool {
     // SAFETY: the caller's promise: a fault has an address.
     let address = || unsafe { (*info).si_addr() } as usize;
     let handlers = [unspin_sysv::damage::handle_sigbus, file_mapping::handle_sigbus];
@@ -79,7 +79,7 @@ unsafe fn mended(signal: c_int, info: *const siginfo_t) -> bool {
 }
 
 /// Whether one of our own loads from the program's memory faulted. If so, execution continues after it.
-fn fixed_up(frame: &mut ucontext_t) -> bool {
+fn fix_up(frame: &mut ucontext_t) -> bool {
     let ip = &mut frame.uc_mcontext.gregs[libc::REG_RIP as usize];
     match fault::fixup(*ip as usize) {
         Some(target) => {

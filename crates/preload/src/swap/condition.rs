@@ -168,7 +168,11 @@ pub fn wait(
             is_user_of_libcs,
             has_mutex,
         };
-        _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
+        _pthread_cleanup_push(
+            buffer.as_mut_ptr(),
+            leave_when_cancelled,
+            (&raw const waiter).cast_mut().cast(),
+        );
         let waited = sleep(&waiter, until);
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
         let is_timeout =
@@ -216,13 +220,13 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
             break;
         }
     }
-    wait.slept();
+    wait.report_sleep();
     waited
 }
 
 /// Runs when a thread is cancelled in its sleep, before the program's clean-up handlers. glibc's longjmp(3) calls it
 /// too, when a signal handler jumps out of the sleep.
-unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
+unsafe extern "C-unwind" fn leave_when_cancelled(waiter: *mut c_void) {
     // SAFETY: the frame of `wait` still exists, as the stack is unwound from the inside.
     unsafe {
         let waiter = &*waiter.cast::<Waiter<'_>>();

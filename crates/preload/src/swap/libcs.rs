@@ -50,7 +50,7 @@ impl LibcMutex<'_> {
             return acquisition;
         }
         let code = self.words.libc_lock();
-        wait.slept();
+        wait.report_sleep();
         Acquisition::by_libc(code)
     }
 

@@ -40,7 +40,7 @@ impl MutexImpl {
     /// The implementation of this mutex. It is decided now if it was not decided before.
     #[inline(always)]
     pub fn of(mutex: &MutexLayout, hook: Hook) -> &'static MutexImpl {
-        if plan::is_off() { &MutexImpl::Libc } else { MutexImpl::planned(mutex, hook) }
+        if plan::is_off() { &MutexImpl::Libc } else { MutexImpl::choose(mutex, hook) }
     }
 
     /// The implementation of this mutex, if it was decided before.
@@ -50,7 +50,7 @@ impl MutexImpl {
         tag.is_valid().then(|| &BY_TAG[tag.index()])
     }
 
-    fn planned(mutex: &MutexLayout, hook: Hook) -> &'static MutexImpl {
+    fn choose(mutex: &MutexLayout, hook: Hook) -> &'static MutexImpl {
         let mut tag = Tag::of(mutex);
         if !tag.is_valid() {
             tag = first_use(mutex, tag, hook);
@@ -83,11 +83,11 @@ fn first_use(mutex: &MutexLayout, seen: Tag, hook: Hook) -> Tag {
         return Tag::decide(mutex, seen, Tag::LIBC).unwrap_or_else(|tag| tag);
     }
     let decision = decision::decide(mutex.as_ptr(), Occasion::Use, hook);
-    decided(mutex, seen, decision)
+    store_decision(mutex, seen, decision)
 }
 
 /// Stores a decision in a mutex of ours, unless another thread has stored one. Returns the tag that holds.
-fn decided(mutex: &MutexLayout, seen: Tag, decision: Decision) -> Tag {
+fn store_decision(mutex: &MutexLayout, seen: Tag, decision: Decision) -> Tag {
     let kind = MutexKind::of(mutex);
     match Tag::decide(mutex, seen, kind.tag(decision.kind)) {
         Ok(tag) => {
@@ -103,12 +103,12 @@ fn effect(kind: MutexKind, decision: Decision) -> Effect {
 }
 
 /// To be called after libc has initialised a mutex that no other thread uses yet: decides on its implementation.
-pub fn initialised(mutex: &MutexLayout, hook: Hook) {
+pub fn decide_at_init(mutex: &MutexLayout, hook: Hook) {
     let Some(plan) = plan::get().filter(|_| !bypass::exists()) else { return };
     let kind = MutexKind::of(mutex);
     if kind != MutexKind::Other {
         let decision = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);
-        decided(mutex, Tag::of(mutex), decision);
+        store_decision(mutex, Tag::of(mutex), decision);
     } else if plan.is_counted() {
         // It stays libc's and gets no tag. The user learns which rule would have applied.
         let decision = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);
@@ -117,7 +117,7 @@ pub fn initialised(mutex: &MutexLayout, hook: Hook) {
 }
 
 /// To be called after a mutex was destroyed. If a thread uses it nevertheless, the call goes to libc, which refuses it.
-pub fn destroyed(mutex: &MutexLayout) {
+pub fn forget(mutex: &MutexLayout) {
     if Tag::of(mutex).is_valid() {
         Tag::forget(mutex);
     }

@@ -93,7 +93,7 @@ pub fn wait(
     }
     // SAFETY: the buffer is popped before this function returns, and `waiter` lives until then.
     unsafe {
-        _pthread_cleanup_push(buffer.as_mut_ptr(), woken, (&raw const waiter).cast_mut().cast());
+        _pthread_cleanup_push(buffer.as_mut_ptr(), lock_again, (&raw const waiter).cast_mut().cast());
         let code = waits(waiter.stand_in.words());
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 1);
         Outcome::by_libc(code)
@@ -101,7 +101,7 @@ pub fn wait(
 }
 
 /// Runs at the end of a wait, and if the thread is cancelled in it: locks the program's mutex again.
-unsafe extern "C-unwind" fn woken(waiter: *mut c_void) {
+unsafe extern "C-unwind" fn lock_again(waiter: *mut c_void) {
     // SAFETY: the frame of `wait` still exists, and the thread holds the stand-in again.
     let waiter = unsafe { &*waiter.cast::<Waiter<'_>>() };
     waiter.stand_in.unlock();

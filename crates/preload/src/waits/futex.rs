@@ -38,7 +38,7 @@ pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
     let recorded = thread.and_then(|thread| Some((thread, thread.attempt(object, 0, hook)?)));
     let began = clock::ticks();
     // SAFETY: the caller's promise.
-    let (answer, is_polled) = unsafe { waited(arguments, hook) };
+    let (answer, is_polled) = unsafe { poll_or_call(arguments, hook) };
     let Some((thread, place)) = recorded.filter(|(thread, _)| thread.has_clock()) else { return answer };
     let took = clock::ticks().saturating_sub(began);
     let slept = !is_polled && Waiter::has_slept_now();
@@ -57,7 +57,7 @@ pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
 ///
 /// # Safety
 /// As for the system call.
-unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, bool) {
+unsafe fn poll_or_call(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, bool) {
     let wait = Wait::begin(hook);
     if wait.polls() && may_poll(&arguments) {
         let handlers = Handlers::now();
@@ -80,7 +80,7 @@ unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, boo
     }
     // SAFETY: the caller's promise.
     let answer = unsafe { raw::call(libc::SYS_futex, arguments) };
-    wait.slept();
+    wait.report_sleep();
     (answer, false)
 }
 

@@ -98,11 +98,11 @@ unsafe fn wait(
     });
     // A thread that has already ended needs no wait.
     // SAFETY: the program's arguments.
-    let look = || unsafe { ended(thread, value) };
+    let look = || unsafe { look_at(thread, value) };
     let wait = Wait::begin(hook);
     let polled = match if wait.polls() { look() } else { Look::Nothing } {
         Look::Found(code) => {
-            wait.was_ready(1);
+            wait.report_ready(1);
             Ended::Found(code)
         }
         Look::Nothing | Look::Interrupted => {
@@ -117,7 +117,7 @@ unsafe fn wait(
         Ended::Found(code) => code,
         Ended::Interrupted | Ended::Asleep => {
             let code = sleeps();
-            wait.slept();
+            wait.report_sleep();
             code
         }
     };
@@ -138,7 +138,7 @@ unsafe fn wait(
 ///
 /// # Safety
 /// The program's arguments.
-unsafe fn ended(thread: pthread_t, value: *mut *mut c_void) -> Look<c_int> {
+unsafe fn look_at(thread: pthread_t, value: *mut *mut c_void) -> Look<c_int> {
     // SAFETY: the caller's promise.
     match unsafe { real::tryjoin(thread, value) } {
         EBUSY => Look::Nothing,

@@ -64,17 +64,17 @@ impl Wait {
     #[inline(never)]
     fn decide(hook: Hook) -> Wait {
         match cancel::cancel_type() {
-            CancelType::Deferred => Wait::decided(hook),
+            CancelType::Deferred => Wait::decide_now(hook),
             CancelType::Asynchronous => {
                 let before = cancellation(DEFERRED);
-                let wait = Wait::decided(hook);
+                let wait = Wait::decide_now(hook);
                 cancellation(before);
                 wait
             }
         }
     }
 
-    fn decided(hook: Hook) -> Wait {
+    fn decide_now(hook: Hook) -> Wait {
         let policy = policy();
         if policy.wake_up == 0 || sandbox::is_closed() {
             return Wait::SLEEP;
@@ -114,7 +114,7 @@ impl Wait {
         }
     }
 
-    /// The same in a thread with asynchronous cancellation: it is cancelled at the check, or after the poll has ended.
+    /// [`poll`](Self::poll) in a thread with asynchronous cancellation: it is cancelled at the check, or after the poll has ended.
     #[inline(never)]
     fn poll_with_cancel_deferred<T>(
         &self,
@@ -171,7 +171,7 @@ impl Wait {
     }
 
     /// Reports that a look before the poll found this many items.
-    pub fn was_ready(&self, items: u64) {
+    pub fn report_ready(&self, items: u64) {
         if let Some(site) = self.site {
             site.learnt.report_ready(items);
         }
@@ -179,7 +179,7 @@ impl Wait {
 
     /// Reports that the thread has slept.
     #[inline(always)]
-    pub fn slept(&self) {
+    pub fn report_sleep(&self) {
         if self.decision != WaitDecision::Sleep {
             self.report(None);
         }
@@ -187,7 +187,7 @@ impl Wait {
 
     /// Reports that a call has returned this many items; the thread may have slept in it.
     #[inline(always)]
-    pub fn called(&self, items: u64) {
+    pub fn report_call(&self, items: u64) {
         if self.decision != WaitDecision::Sleep {
             self.report(Some(items));
         }
@@ -196,16 +196,16 @@ impl Wait {
     #[inline(never)]
     fn report(&self, items: Option<u64>) {
         match cancel::cancel_type() {
-            CancelType::Deferred => self.reported(items),
+            CancelType::Deferred => self.report_now(items),
             CancelType::Asynchronous => {
                 let before = cancellation(DEFERRED);
-                self.reported(items);
+                self.report_now(items);
                 cancellation(before);
             }
         }
     }
 
-    fn reported(&self, items: Option<u64>) {
+    fn report_now(&self, items: Option<u64>) {
         let Some(site) = self.site else { return };
         let (policy, now) = (policy(), clock::ticks());
         let waited = now.saturating_sub(self.began);

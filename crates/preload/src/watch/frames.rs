@@ -17,11 +17,11 @@ use unspin_sys::mem;
 /// A function on the stack that has called another function.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// Its return address after that call.
+    /// The address to which the called function returns.
     pub address: usize,
     /// The position of that address on the stack.
     pub at: usize,
-    /// Its frame-base register; `None` if it cannot be determined.
+    /// The function's frame-base register; `None` if it cannot be determined.
     pub bp: Option<usize>,
 }
 

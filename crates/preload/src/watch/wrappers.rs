@@ -81,10 +81,11 @@ pub fn forget() {
 /// A function on the stack that has called another function.
 #[derive(Clone, Copy, Debug)]
 pub struct CallPosition {
-    /// Its return address after that call, and the position of this address on the stack.
+    /// The address to which the called function returns.
     pub address: usize,
+    /// The position of that address on the stack.
     pub at: usize,
-    /// Its frame-base register; 0 if the called functions do not allow to determine it.
+    /// The function's frame-base register; 0 if the called functions do not allow to determine it.
     pub bp: usize,
 }
 

@@ -34,7 +34,7 @@ fn for_mutexes(picks: &[Pick]) -> Vec<Named> {
         return Vec::new();
     }
     // Without starvation. Experimental kinds are left out, and so are those with real-time priorities, which cost more.
-    let kinds = LockKind::searched();
+    let kinds = LockKind::search_order();
     let mut plans: Vec<Named> = kinds.iter().copied().map(everywhere).collect();
     for kind in kinds {
         plans.extend(picks.iter().filter_map(|pick| only(kind, pick)));
@@ -80,13 +80,13 @@ pub fn together(picks: &[Pick], polling: &Polling, standings: &[ScreeningResult]
     let mut mutexes: Vec<Named> = picks
         .iter()
         .filter_map(|pick| {
-            best(LockKind::searched().into_iter().filter_map(|kind| only(kind, pick)), standings)
+            best(LockKind::search_order().into_iter().filter_map(|kind| only(kind, pick)), standings)
         })
         .map(|(_, named)| named)
         .collect();
     if mutexes.is_empty() && !picks.is_empty() && !waits.is_empty() {
         mutexes.extend(
-            best(LockKind::searched().into_iter().map(everywhere), standings).map(|(_, named)| named),
+            best(LockKind::search_order().into_iter().map(everywhere), standings).map(|(_, named)| named),
         );
     }
     let parts: Vec<Named> = mutexes.into_iter().chain(waits).collect();

@@ -282,7 +282,7 @@ fn search_unmetered(
     let judged = match runner.interrupt.has_come() {
         true => Vec::new(),
         false => {
-            let kinds = LockKind::searched().into_iter().map(candidates::everywhere);
+            let kinds = LockKind::search_order().into_iter().map(candidates::everywhere);
             configurations(kinds.chain([candidates::poll_everywhere()]), runner)?
         }
     };

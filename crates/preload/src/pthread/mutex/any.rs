@@ -74,10 +74,10 @@ pub fn acquire_contended(
 #[inline(always)]
 pub fn end_attempt(attempt: Attempt, mutex: &MutexLayout, code: c_int) -> c_int {
     if attempt.thread.has_clock() && mutex.is_recursive() && is_success(code) && attempt.is_repeated() {
-        attempt.acquired_again();
+        attempt.record_acquired_again();
         return code;
     }
-    attempt.ended(code)
+    attempt.end(code)
 }
 
 /// An attempt that does not block.

@@ -41,7 +41,7 @@ pub fn lock_and_time(mutex: &MutexLayout, hook: Hook, thread: &'static Thread) -
 #[inline(never)]
 fn finish_lock(mutex: &MutexLayout, hook: Hook, thread: &'static Thread, code: c_int) -> c_int {
     let mutex = Mutex::new(mutex, hook);
-    match Attempt::just_counted(thread, object(mutex.words()), hook) {
+    match Attempt::find_counted(thread, object(mutex.words()), hook) {
         Some(attempt) if code == EBUSY => any::acquire_contended(attempt, mutex, None, hook),
         Some(attempt) => any::end_attempt(attempt, mutex.words(), code),
         // There is no memory for a row, or a handler has forked since, and this is the child.

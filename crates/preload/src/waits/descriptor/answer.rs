@@ -43,7 +43,7 @@ pub unsafe fn obtain<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, AnsweredB
             return unsafe { poll_then_call(&wait, call) };
         }
         // `may_poll` costs a system call. A site where it always fails must stop asking, so each failure is reported.
-        wait.was_ready(0);
+        wait.report_ready(0);
     }
     // SAFETY: the caller's promise.
     unsafe { make_call(&wait, call) }
@@ -57,7 +57,7 @@ pub unsafe fn obtain<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, AnsweredB
 unsafe fn make_call<C: Call>(wait: &Wait, call: &C) -> (C::Answer, AnsweredBy) {
     // SAFETY: the caller's promise.
     let answer = unsafe { call.sleep() };
-    wait.called(C::items(answer));
+    wait.report_call(C::items(answer));
     (answer, AnsweredBy::Call)
 }
 
@@ -96,14 +96,14 @@ const SIGNAL_SET_BYTES: usize = 8;
 /// The program's arguments.
 unsafe fn poll_then_call_under_mask<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, AnsweredBy) {
     if mem::copy_in(call.mask().addr(), &mut [0; SIGNAL_SET_BYTES]).is_err() {
-        wait.was_ready(0);
+        wait.report_ready(0);
         // SAFETY: the caller's promise.
         return unsafe { make_call(wait, call) };
     }
     let errno_before = errno::get();
     // SAFETY: the caller's promise.
     if let Some(answer) = unsafe { call.look() } {
-        wait.was_ready(C::items(answer));
+        wait.report_ready(C::items(answer));
         return (answer, AnsweredBy::Poll);
     }
     errno::set(errno_before);

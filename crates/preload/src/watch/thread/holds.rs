@@ -10,13 +10,13 @@ const TABLES_SEARCHED: usize = 1024;
 impl Thread {
     /// Records that the thread has acquired a lock without a wait.
     #[inline(always)]
-    pub fn acquired(&self, lock: u64, row: RowRef) {
+    pub fn record_acquired(&self, lock: u64, row: RowRef) {
         if self.has_clock() {
             self.begin_hold(lock, row);
         }
     }
 
-    /// [`acquired`](Self::acquired), in a thread of which times are recorded.
+    /// [`record_acquired`](Self::record_acquired), in a thread of which times are recorded.
     #[inline(always)]
     pub fn begin_hold(&self, lock: u64, row: RowRef) {
         // Never 0 in a thread that is recorded: a handler has forked since the hook began, and this is the child.
@@ -30,7 +30,7 @@ impl Thread {
     /// Records that the thread has acquired a lock at time `now`, after this many ticks of spinning and of sleep.
     /// Whether the hold is timed does not depend on the wait; otherwise the holds of contended locks would stand for
     /// all holds.
-    pub fn acquired_after(&self, lock: u64, row: RowRef, now: u64, spun: u64, slept: u64) {
+    pub fn record_acquired_after(&self, lock: u64, row: RowRef, now: u64, spun: u64, slept: u64) {
         if self.has_clock() {
             let since = self.start_of_hold(|| now);
             self.table().begin_hold(lock, row, since, Some((spun, slept)));
@@ -38,7 +38,7 @@ impl Thread {
     }
 
     /// Records that the thread has acquired a lock that it holds already: an attempt, but no new hold.
-    pub fn acquired_again(&self, lock: u64, row: RowRef) {
+    pub fn record_acquired_again(&self, lock: u64, row: RowRef) {
         if self.has_clock() {
             if self.start_of_hold(clock::ticks) != 0 {
                 self.table().add_hold(row, 0);

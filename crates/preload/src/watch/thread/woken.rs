@@ -47,7 +47,7 @@ impl Thread {
 
     /// Records a hold of a lock that the program has built from a condition and a mutex, if this is its end: the thread
     /// was woken from the condition, has released the mutex since, has locked it again, and wakes the next thread.
-    pub fn gave_back(&self, condition: usize, now: u64) {
+    pub fn record_give_back(&self, condition: usize, now: u64) {
         let from = self.woken_from.get();
         if from.condition != condition {
             return;
