@@ -65,7 +65,7 @@ impl Requested {
         let (mut engines, mut choices) = (options.sysv.to_vec(), options.mutex.to_vec());
         if engines.is_empty() && choices.is_empty() && waits.is_empty() && options.use_plan.is_empty() {
             match program.workload() {
-                Some("semopbench") => engines = vec![Engine::Global, Engine::Rcu],
+                Some("semopbench") => engines = Engine::IN_ARENAS.to_vec(),
                 Some("hackbench") if uses_queues(program) => {
                     choices = HACKBENCH.map(|kind| Choice { kind, lock: None }).to_vec();
                 }
@@ -254,7 +254,10 @@ mod tests {
 
     #[test]
     fn workloads_have_default_candidates() {
-        assert_eq!(names(&parse(&["semopbench", "-g", "1"]).unwrap())[3..], ["global", "rcu"]);
+        assert_eq!(
+            names(&parse(&["semopbench", "-g", "1"]).unwrap())[3..],
+            Engine::IN_ARENAS.map(Engine::name)
+        );
         assert_eq!(parse(&["sh", "-c", "true"]), None);
     }
 

@@ -68,7 +68,7 @@ fn show_uses_the_engine_of_the_arena() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for engine in ["global", "rcu"] {
+    for engine in Kind::IN_ARENAS.map(Kind::name) {
         let path = folder.path().join(engine);
         assert_eq!(ipcmk(engine, &path, &["-S", "2"]), "Semaphore id: 0\n");
         let shown = print(&["arenas", "show", text(&path), "-s"]);
@@ -414,7 +414,7 @@ fn objects_in_an_arena_are_shown_like_the_kernels() {
     };
     let kernels = shown("ipcs", "");
     assert!(kernels.contains("\n0          7          1          0 PID"), "{kernels}");
-    for engine in ["global", "rcu"] {
+    for engine in Kind::IN_ARENAS.map(Kind::name) {
         let arena = folder.path().join(engine);
         let run = format!("{UNSPIN} run --sysv {engine} --arena {}", arena.display());
         let ours = shown(&format!("{UNSPIN} arenas show {}", arena.display()), &run);

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use unspin_sysv::Kind;
 
 #[test]
 fn exit_code_is_that_of_the_program() {
@@ -173,7 +174,7 @@ fn workload_name_runs_the_workload() {
 #[test]
 fn workload_runs_on_every_engine_in_its_own_arena() {
     let folder = tempfile::tempdir().unwrap();
-    for engine in ["global", "rcu"] {
+    for engine in Kind::IN_ARENAS.map(Kind::name) {
         let arena = folder.path().join(engine);
         let arena = arena.to_str().unwrap();
         let workload = ["semopbench", "-g", "2", "-s", "4", "-n", "50", "-d"];

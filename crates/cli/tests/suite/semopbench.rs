@@ -2,6 +2,7 @@
 
 use crate::common::{Background, gone, sets_exist, unspin, wait_until};
 use unspin_sys::child::{self, Signal};
+use unspin_sysv::Kind;
 
 #[test]
 fn semopbench_makes_every_hand_off() {
@@ -103,7 +104,7 @@ fn removed_set_ends_the_benchmark() {
 #[test]
 fn killed_process_ends_the_benchmark_on_every_engine() {
     let folder = tempfile::tempdir().unwrap();
-    for engine in ["global", "rcu"] {
+    for engine in Kind::IN_ARENAS.map(Kind::name) {
         let arena = folder.path().join(engine);
         let run = ["run", "--sysv", engine, "--arena", arena.to_str().unwrap()];
         let workload = ["semopbench", "-g", "4", "-s", "4", "-n", "1000000000", "-d"];

@@ -6,6 +6,7 @@ use crate::common::util_linux::{is_possible, namespace};
 use regex::{Captures, Regex};
 use std::fmt::Write;
 use std::path::Path;
+use unspin_sysv::Kind;
 
 /// Keys as util-linux reads them, decimal, octal and hexadecimal; and as it shows them, without leading zeroes.
 const KEYS: [(&str, &str); 6] = [
@@ -270,7 +271,7 @@ fn random_command_lines_of_util_linux_do_the_same_on_every_engine() {
         std::env::var("UNSPIN_STRESS").map_or(3, |times| 3 * times.parse::<u64>().expect("it is a number"));
     for seed in 1..=seeds {
         let kernels = transcript(seed, LINES, &keyed, "", TOOLS);
-        for engine in ["global", "rcu"] {
+        for engine in Kind::IN_ARENAS.map(Kind::name) {
             let arena = folder.path().join(format!("{engine}-{seed}"));
             let run =
                 format!("{} run --sysv {engine} --arena {}", env!("CARGO_BIN_EXE_unspin"), arena.display());

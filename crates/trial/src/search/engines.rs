@@ -26,7 +26,7 @@ pub fn find_used(
     let setup = Setup { engine: Engine::Rcu, ..Setup::default() };
     let trial = runner.run(Some(&setup), Limit::Timeout(time_limit), None, &mut NoMonitor)?;
     let reached = trial.is_some_and(|trial| trial.reached_engine);
-    Ok(if reached { vec![Engine::Global, Engine::Rcu] } else { Vec::new() })
+    Ok(if reached { Engine::IN_ARENAS.to_vec() } else { Vec::new() })
 }
 
 /// Whether any file that a recorded process has mapped operates on semaphores or message queues. Unrecorded processes
