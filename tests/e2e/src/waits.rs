@@ -1,6 +1,7 @@
 //! What a thread does before it sleeps.
 
 use std::fmt;
+use unspin_wire::plan::TITLE;
 
 /// The cost of a wake-up that the library is told instead of measuring it, in nanoseconds: a virtual machine's.
 pub const WAKE_UP_NS: u64 = 50_000;
@@ -27,7 +28,7 @@ impl Waits {
             Waits::Poll => "waits\tpoll\n",
             Waits::Forced => "waits\tpoll\nforce\tpolls\n",
         };
-        format!("unspin plan 2\nwakeup\t{WAKE_UP_NS}\n{lines}")
+        format!("{TITLE}\nwakeup\t{WAKE_UP_NS}\n{lines}")
     }
 }
 

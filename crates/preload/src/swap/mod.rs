@@ -30,7 +30,6 @@ pub mod mutex_impl;
 pub mod plan;
 pub mod shared;
 mod tag;
-mod text;
 pub mod waiters;
 
 use plan::Conditions;
