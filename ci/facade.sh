@@ -102,7 +102,7 @@ check() {
     may_depend scaling stats
     may_depend symbols
     may_depend trace
-    may_depend workloads runqueue
+    may_depend workloads runqueue wire
     may_depend dbt1 stats workloads
     may_depend sysv rcu wire waiting
     may_depend preload locks wire sysv waiting

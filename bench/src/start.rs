@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
+use unspin_wire::environment;
 
 /// The command that measures it. What is recorded goes to `recording`.
 pub fn command(
@@ -64,12 +65,12 @@ pub fn inside(
         command.env("LD_PRELOAD", library);
     }
     match world {
-        World::WaitsForced => drop(command.env("UNSPIN_PLAN", tools.kit()?.forced_plan())),
-        World::WaitsReady => drop(command.env("UNSPIN_PLAN", tools.kit()?.ready_plan())),
+        World::WaitsForced => drop(command.env(environment::PLAN, tools.kit()?.forced_plan())),
+        World::WaitsReady => drop(command.env(environment::PLAN, tools.kit()?.ready_plan())),
         _ => {}
     }
     if let Some(recording) = recording {
-        command.env("UNSPIN_RECORD", recording);
+        command.env(environment::RECORD, recording);
     }
     Ok(command)
 }
@@ -106,9 +107,7 @@ impl Unspin<'_> {
             }
         };
         command.args(&words[1..]);
-        for variable in
-            ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN", "UNSPIN_TALLY"]
-        {
+        for variable in environment::ALL.into_iter().chain(["LD_PRELOAD"]) {
             command.env_remove(variable);
         }
         command

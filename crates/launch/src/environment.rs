@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
+use unspin_wire::environment::{ALL, ARENA, PLAN, RECORD, SYSV, TALLY};
 
 /// The parameters of the preload library. The crate `unspin-preload` reads them.
 #[derive(Debug)]
@@ -29,13 +30,8 @@ impl Environment<'_> {
         clear(command);
         let others = std::env::var_os("LD_PRELOAD").and_then(|list| others(&list));
         command.env("LD_PRELOAD", preload(self.library, others));
-        command.env("UNSPIN_SYSV", self.engine.name());
-        let paths = [
-            ("UNSPIN_ARENA", self.arena),
-            ("UNSPIN_RECORD", self.recording),
-            ("UNSPIN_PLAN", self.plan),
-            ("UNSPIN_TALLY", self.tally),
-        ];
+        command.env(SYSV, self.engine.name());
+        let paths = [(ARENA, self.arena), (RECORD, self.recording), (PLAN, self.plan), (TALLY, self.tally)];
         for (name, value) in paths {
             if let Some(path) = value {
                 command.env(name, path);
@@ -47,7 +43,7 @@ impl Environment<'_> {
 /// Removes all of our variables from a command's environment, so that an `unspin` under another one does not inherit
 /// its settings.
 pub fn clear(command: &mut Command) {
-    for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN", "UNSPIN_TALLY"] {
+    for name in ALL {
         command.env_remove(name);
     }
     if let Some(list) = std::env::var_os("LD_PRELOAD") {

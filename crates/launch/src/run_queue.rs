@@ -6,8 +6,7 @@
 use std::ffi::OsString;
 use unspin_runqueue::queue::Policy;
 
-/// The variable that executors read.
-pub const VARIABLE: &str = "UNSPIN_RUNQUEUE";
+pub use unspin_wire::environment::RUN_QUEUE as VARIABLE;
 
 /// What to do about a program that has no run queue of unspin.
 pub const NEEDS_THE_CRATE: &str =

@@ -10,9 +10,7 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::sync::OnceLock;
 use unspin_waiting::wakeup::{ASSUMED_NS, MeasuredWakeUp};
-
-/// States the cost in nanoseconds, so that nothing is measured.
-const VARIABLE: &str = "UNSPIN_WAKEUP_NS";
+use unspin_wire::environment::WAKE_UP_NS;
 
 /// Costs that a machine can have.
 const NS: std::ops::RangeInclusive<u64> = 100..=1_000_000_000;
@@ -23,7 +21,7 @@ const KEPT: &str = "wakeup-";
 /// The cost. Call it only where it is needed, and before a program is started: a running program disturbs the measurement.
 pub fn cost() -> Result<MeasuredWakeUp, Error> {
     static COST: OnceLock<MeasuredWakeUp> = OnceLock::new();
-    if let Some(stated) = std::env::var_os(VARIABLE) {
+    if let Some(stated) = std::env::var_os(WAKE_UP_NS) {
         return stated_cost(&stated.to_string_lossy());
     }
     Ok(*COST.get_or_init(|| read_kept().unwrap_or_else(measure)))
@@ -35,7 +33,7 @@ fn stated_cost(text: &str) -> Result<MeasuredWakeUp, Error> {
         Ok(ASSUMED_NS) => Ok(ASSUMED_NS + 1),
         Ok(ns) if NS.contains(&ns) => Ok(ns),
         _ => Err(Error::Usage(format!(
-            "{VARIABLE}={text}: state the cost of a wake-up in nanoseconds, from {} to {}, or unset it",
+            "{WAKE_UP_NS}={text}: state the cost of a wake-up in nanoseconds, from {} to {}, or unset it",
             NS.start(),
             NS.end()
         ))),

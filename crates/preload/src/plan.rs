@@ -4,22 +4,23 @@ use crate::{environment, swap};
 use std::path::Path;
 use unspin_sync::atomic::{AtomicU8, Ordering};
 use unspin_sysv::Kind;
+use unspin_wire::environment::{ARENA, RECORD, SYSV, TALLY};
 
 /// The engine, or as an error the value of `UNSPIN_SYSV` that names no engine.
 pub fn engine() -> Result<Kind, &'static str> {
-    let Some(name) = environment::value("UNSPIN_SYSV") else { return Ok(Kind::Kernel) };
+    let Some(name) = environment::value(SYSV) else { return Ok(Kind::Kernel) };
     let name = core::str::from_utf8(name).unwrap_or("(not UTF-8)");
     name.parse().map_err(|_| name)
 }
 
 /// The path of the arena, if `UNSPIN_ARENA` names one.
 pub fn arena() -> Option<&'static Path> {
-    path("UNSPIN_ARENA")
+    path(ARENA)
 }
 
 /// The path of the recording, if `UNSPIN_RECORD` names one.
 pub fn recording() -> Option<&'static Path> {
-    path("UNSPIN_RECORD")
+    path(RECORD)
 }
 
 /// Whether this process maps a file that may shrink: a recording or a tally. Decided once, as for [`handlers`].
@@ -31,7 +32,7 @@ pub fn maps_files() -> bool {
     // Relaxed: as in `handlers`.
     match DECISION.load(Ordering::Relaxed) {
         UNKNOWN => {
-            let maps = recording().is_some() || environment::value("UNSPIN_TALLY").is_some();
+            let maps = recording().is_some() || environment::value(TALLY).is_some();
             // Relaxed: as in `handlers`.
             DECISION.store(if maps { YES } else { NO }, Ordering::Relaxed);
             maps

@@ -22,6 +22,7 @@ use unspin_sys::process;
 use unspin_sys::signal::Mask;
 use unspin_sys::tls::{self, Word};
 use unspin_sysv::{ArenaError, Engine, Kind, Options};
+use unspin_wire::environment::SYSV;
 
 /// The engine for one IPC namespace. Never freed: threads refer to it until they end.
 struct NamespaceEngine {
@@ -241,7 +242,7 @@ fn open(namespace: Ipc) -> NamespaceEngine {
             let opened = Engine::open(kind, &arena, &Options::default(), recording::wait());
             opened.map_err(|error| format!("{error}; {}", remedy(&error)))
         }
-        Err(name) => Err(format!("UNSPIN_SYSV names no engine: {name:?}; set it to {}", Kind::choices())),
+        Err(name) => Err(format!("{SYSV} names no engine: {name:?}; set it to {}", Kind::choices())),
     };
     NamespaceEngine { namespace, arena, engine, older: AtomicPtr::default() }
 }

@@ -1,4 +1,5 @@
-//! What two processes of unspin exchange: the recording, the tally, and the names by which they find each other.
+//! What two processes of unspin exchange: the recording, the compiled plan, the tally, and the environment
+//! variables that name them.
 //!
 //! A *recording* is a file in shared memory. It holds what happened to locks, per thread. A process that takes locks
 //! writes it, also inside a program of the user; the CLI reads it. This crate has the writer and the reader of each
@@ -55,6 +56,8 @@ mod checksum;
 #[cfg(not(loom))]
 mod disturbance;
 #[cfg(not(loom))]
+pub mod environment;
+#[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
 mod header;
@@ -62,6 +65,8 @@ mod header;
 mod invocation;
 #[cfg(not(loom))]
 mod owners;
+#[cfg(not(loom))]
+pub mod plan;
 #[cfg(not(loom))]
 mod recording;
 #[cfg(not(loom))]
@@ -80,7 +85,7 @@ pub use self::{
     invocation::Invocation,
     recording::{Config, MAX_PAGES, Recording, VERSION},
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
-    tally::{RULES, SITES, Tally, TallyCount, TallyRow},
+    tally::{Tally, TallyCount, TallyRow},
     wakeup::WakeUpCost,
     window::Window,
 };

@@ -5,6 +5,7 @@
 //! to a count when it decides on a mutex or a call site: once in the life of a mutex, never at its uses. Children
 //! inherit the mapping, and executed programs open the file again. So the counts are complete however the processes end.
 
+use crate::plan::{RULES, SITES};
 use core::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,11 +15,6 @@ use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::Errno;
 use unspin_sys::file_mapping::FileMapping;
 use unspin_sys::mem::Mapping;
-
-/// Maximum number of rules for mutexes in a plan.
-pub const RULES: usize = 256;
-/// Maximum number of rules for call sites of waits in a plan.
-pub const SITES: usize = 64;
 
 /// The first word: the format, and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"unsptly1");

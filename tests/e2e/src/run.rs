@@ -6,6 +6,8 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use unspin_wire::environment;
+use unspin_wire::plan::TITLE;
 
 /// A program about to run, with an arena of its own.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ impl Run {
         let mut command = Command::new(program);
         // What the program prints must not depend on the user that runs the tests.
         command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
-        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN", "UNSPIN_TALLY"] {
+        for name in environment::ALL {
             command.env_remove(name);
         }
         let (before, behind, input) = (vec![], vec![], vec![]);
@@ -77,22 +79,21 @@ impl Run {
 
     /// Lets the program record into `recorder`.
     pub fn record(self, recorder: &Recorder) -> Run {
-        self.env("UNSPIN_RECORD", recorder.path())
+        self.env(environment::RECORD, recorder.path())
     }
 
     /// Replaces the program's mutexes by a compiled plan with the lines of this text below its title.
     pub fn mutexes(self, lines: &str) -> Run {
         let path = self.directory.path().join("mutexes");
-        std::fs::write(&path, format!("unspin plan 2\n{lines}\n"))
-            .expect("the scratch directory takes a file");
-        self.env("UNSPIN_PLAN", path)
+        std::fs::write(&path, format!("{TITLE}\n{lines}\n")).expect("the scratch directory takes a file");
+        self.env(environment::PLAN, path)
     }
 
     /// Sets what the program's threads do before they sleep.
     pub fn waits(self, waits: WaitMode) -> Run {
         let path = self.directory.path().join("plan");
         std::fs::write(&path, waits.plan()).expect("the scratch directory takes a file");
-        self.env("UNSPIN_PLAN", path)
+        self.env(environment::PLAN, path)
     }
 
     /// What is to be executed.
@@ -154,7 +155,9 @@ impl Run {
         if let Some(engine) = self.world.engine() {
             preloads.push(self.library().into());
             let arena = self.directory.path().join("arena");
-            for (name, value) in [("UNSPIN_SYSV", engine.as_ref()), ("UNSPIN_ARENA", arena.as_os_str())] {
+            for (name, value) in
+                [(environment::SYSV, engine.as_ref()), (environment::ARENA, arena.as_os_str())]
+            {
                 if !self.command.get_envs().any(|(set, to)| set == name && to.is_some()) {
                     self.command.env(name, value);
                 }

@@ -1,6 +1,7 @@
 //! What a thread does before it sleeps.
 
 use std::fmt;
+use unspin_wire::plan::TITLE;
 
 /// The cost of a wake-up, in nanoseconds, that the plan states so that the library does not measure it: that of a
 /// virtual machine.
@@ -29,7 +30,7 @@ impl WaitMode {
             WaitMode::Poll => "waits\tpoll\n",
             WaitMode::Forced => "waits\tpoll\nforce\tpolls\n",
         };
-        format!("unspin plan 2\nwakeup\t{WAKE_UP_NS}\n{lines}")
+        format!("{TITLE}\nwakeup\t{WAKE_UP_NS}\n{lines}")
     }
 }
 

@@ -1,14 +1,14 @@
 //! The plan in the form that the preload library reads.
 
 use super::located::Located;
-use super::place::{By, Place};
+use super::place::{By, Place, Span};
 use super::policy::WaitPolicy;
 use super::resolve::{PlanTarget, Resolver};
 use crate::cache::{self, CachedFile};
 use crate::error::Error;
 use crate::program::Program;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -17,10 +17,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use unspin_locks::LockKind;
 use unspin_sys::regular;
-use unspin_wire::{RULES, SITES, TallyRow};
-
-/// The first line of a compiled plan, with the version of the format.
-const HEADER: &str = "unspin plan 2";
+use unspin_wire::TallyRow;
+use unspin_wire::plan::{self, Line, MODULES, PLACES, RULES, SITES, TEXT, TITLE};
 
 /// A plan with addresses instead of names: lines of words, separated by single tabs, shown here as spaces.
 ///
@@ -40,8 +38,8 @@ pub struct Compiled {
     /// What it wants to replace.
     reach: PlanTarget,
     lines: Vec<String>,
-    /// The place of each line, and the row of the tally that counts what it replaces.
-    rows: BTreeMap<String, TallyRow>,
+    /// The place of each line.
+    written: HashSet<Place>,
     /// Number of rows for mutexes, and for call sites.
     rules: usize,
     sites: usize,
@@ -85,7 +83,7 @@ impl Compiled {
         Compiled {
             reach,
             lines: Vec::new(),
-            rows: BTreeMap::new(),
+            written: HashSet::new(),
             rules: 0,
             sites: 0,
             placed: Vec::new(),
@@ -196,15 +194,14 @@ impl Compiled {
                 self.modules.insert(check_path(&span.module)?.to_owned());
             }
             // Of two lines for one place the first counts.
-            let written = place.to_string();
-            if self.rows.contains_key(&written) {
+            if self.written.contains(place) {
                 continue;
             }
             let of_sort = if is_site { &mut self.sites } else { &mut self.rules };
             let row = TallyRow::Rule(*of_sort);
             *of_sort += 1;
-            self.lines.push(format!("{kind}\t{written}"));
-            self.rows.insert(written, row);
+            self.lines.push(plan::rule(kind, place.by, place.spans.iter().map(Span::field)));
+            self.written.insert(place.clone());
             if !is_site {
                 self.placed.push((kind.to_owned(), place.clone()));
             }
@@ -222,11 +219,11 @@ impl Compiled {
             self.counted.push(Counted { label: format!("{kind}@{name}"), subject, rows });
         }
         let too_many =
-            [(self.rules, RULES), (self.sites, SITES), (self.spans, SPANS), (self.modules.len(), MODULES)];
+            [(self.rules, RULES), (self.sites, SITES), (self.spans, PLACES), (self.modules.len(), MODULES)];
         let too_long = self.lines.iter().map(String::len).sum::<usize>() > BYTES;
         if too_long || too_many.iter().any(|&(count, most)| count > most) {
             return Err(Error::Usage(format!(
-                "{name}: that makes {} places in all, and there is room for {SPANS}, in {RULES} lines: name fewer locks, or \
+                "{name}: that makes {} places in all, and there is room for {PLACES}, in {RULES} lines: name fewer locks, or \
                  one element of an array (pool[3].lock), or all that is in it (pool)",
                 self.spans
             )));
@@ -269,11 +266,8 @@ fn check_path(module: &Path) -> Result<&Path, Error> {
     Ok(module)
 }
 
-/// Limits of the preload library's module `swap::plan`, which allocates no memory. Some of its bytes are reserved for
-/// the lines for everything.
-const SPANS: usize = 1024;
-const MODULES: usize = 64;
-const BYTES: usize = 60 << 10;
+/// Bytes for the lines of particular mutexes and call sites. The rest is reserved for the lines for everything.
+const BYTES: usize = TEXT - (4 << 10);
 
 /// Prefix of the names of its files.
 const PREFIX: &str = "plan-";
@@ -284,18 +278,18 @@ const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 
 impl fmt::Display for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{HEADER}")?;
+        writeln!(f, "{TITLE}")?;
         if let Some(ns) = self.wake_up_ns {
-            writeln!(f, "wakeup\t{ns}")?;
+            writeln!(f, "{}", Line::<LockKind>::WakeUp(ns))?;
         }
         for line in &self.lines {
             writeln!(f, "{line}")?;
         }
         if let Some(kind) = self.for_all {
-            writeln!(f, "{kind}\tall")?;
+            writeln!(f, "{}", Line::All(kind))?;
         }
         if let Some(policy) = self.waits {
-            writeln!(f, "waits\t{policy}")?;
+            writeln!(f, "{}", Line::<LockKind>::Waits(policy))?;
         }
         Ok(())
     }
@@ -303,7 +297,6 @@ impl fmt::Display for Compiled {
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::{By, Span};
     use super::*;
     use std::path::Path;
 

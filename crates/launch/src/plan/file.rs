@@ -23,6 +23,7 @@ use super::located::Located;
 use super::lock_name::LockName;
 use super::nearest;
 use super::place::{By, Place};
+use super::policy;
 use super::site_name::SiteName;
 use crate::error::Error;
 use crate::machine::Build;
@@ -354,7 +355,7 @@ impl WaitTable {
     }
 
     fn entry(&self, document: &PlanDocument) -> Result<WaitEntry, String> {
-        let policy = self.policy.parse()?;
+        let policy = policy::parse(&self.policy)?;
         let Some(site) = &self.site else {
             return Err(format!(
                 "a [[wait]] of policy {policy} has no site: write `site = \"NAME\"`, or `site = \"{EVERY}\"` for every wait that \

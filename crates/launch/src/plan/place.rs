@@ -1,35 +1,11 @@
 //! The places by which the preload library identifies mutexes and waits.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use unspin_wire::plan::Field;
 
-/// How a mutex or a wait is identified.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum By {
-    /// By its address within a static variable.
-    Variable,
-    /// By the call that initialised it.
-    Init,
-    /// By its first use, if no initialisation was seen.
-    Use,
-    /// By its call site, for waits.
-    Site,
-}
-
-impl By {
-    const ALL: [By; 4] = [By::Variable, By::Init, By::Use, By::Site];
-
-    /// The place's name in compiled plans.
-    pub const fn word(self) -> &'static str {
-        match self {
-            By::Variable => "variable",
-            By::Init => "init",
-            By::Use => "use",
-            By::Site => "site",
-        }
-    }
-}
+pub use unspin_wire::plan::By;
 
 /// A range of addresses in a file.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -62,6 +38,12 @@ impl Span {
         Span { module: module.to_path_buf(), range }
     }
 
+    /// As in a compiled plan.
+    pub fn field(&self) -> Field<'_> {
+        let range = self.range.start as usize..self.range.end as usize;
+        Field { range, module: self.module.as_os_str().as_encoded_bytes() }
+    }
+
     /// `4040-4068@/usr/bin/x`
     pub fn parse(text: &str) -> Option<Span> {
         let (range, module) = text.split_once('@')?;
@@ -76,7 +58,7 @@ impl Place {
     /// Parses the words of a plan: how, then the spans.
     pub fn parse(words: &[String]) -> Option<Place> {
         let (by, spans) = words.split_first()?;
-        let by = By::ALL.into_iter().find(|known| known.word() == by)?;
+        let by = By::from_word(by.as_bytes())?;
         let spans: Vec<Span> = spans.iter().map(|text| Span::parse(text)).collect::<Option<_>>()?;
         (!spans.is_empty()).then_some(Place { by, spans })
     }
@@ -121,20 +103,7 @@ impl Place {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Range { start, end } = self.range;
-        write!(f, "{start:x}-{end:x}@{}", self.module.display())
-    }
-}
-
-/// Like in a compiled plan: `init`, then the spans, separated by tabs.
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.by.word())?;
-        for span in &self.spans {
-            f.write_char('\t')?;
-            span.fmt(f)?;
-        }
-        Ok(())
+        self.field().fmt(f)
     }
 }
 
@@ -146,7 +115,7 @@ mod tests {
     fn place_round_trips_through_words() {
         let span = |start, end| Span::new(Path::new("/usr/bin/a b"), start..end);
         let place = Place { by: By::Init, spans: vec![span(0x1135, 0x1136), span(0x2000, 0x2040)] };
-        assert_eq!(place.to_string(), "init\t1135-1136@/usr/bin/a b\t2000-2040@/usr/bin/a b");
+        assert_eq!(place.words(), ["init", "1135-1136@/usr/bin/a b", "2000-2040@/usr/bin/a b"]);
         assert_eq!(Place::parse(&place.words()), Some(place));
     }
 

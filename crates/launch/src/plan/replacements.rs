@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 use unspin_locks::LockKind;
 use unspin_sys::creds::Creds;
+use unspin_wire::environment::TALLY;
 use unspin_wire::{Tally, TallyCount, TallyRow};
 
 /// The tally of one run, and its file.
@@ -49,7 +50,7 @@ impl RunTally {
         self.tally.is_lost().then(|| {
             format!(
                 "{}: the tally was cut short while the program ran, and what was replaced is not known: find what truncates \
-                 the file that UNSPIN_TALLY names",
+                 the file that {TALLY} names",
                 shell::quote(&self.path)
             )
         })

@@ -1,7 +1,7 @@
 //! The value of `--waits`: a policy, for all waits or for those of one call site.
 
 use super::entry::{WaitEntry, Which};
-use super::policy::WaitPolicy;
+use super::policy::{self, WaitPolicy};
 use super::site_name::SiteName;
 use std::fmt;
 use std::str::FromStr;
@@ -20,9 +20,9 @@ impl FromStr for WaitChoice {
 
     fn from_str(text: &str) -> Result<WaitChoice, String> {
         let Some((policy, site)) = text.split_once('@') else {
-            return Ok(WaitChoice { policy: text.parse()?, site: None });
+            return Ok(WaitChoice { policy: policy::parse(text)?, site: None });
         };
-        let policy: WaitPolicy = policy.parse()?;
+        let policy = policy::parse(policy)?;
         let site = SiteName::new(site).ok_or_else(|| {
             format!("name a call site after the @, as `unspin meter` prints it: {policy}@worker_loop+0x2d")
         })?;

@@ -9,6 +9,7 @@ use std::path::Path;
 use unspin_launch::program::NEEDS_AN_END;
 use unspin_launch::{programs_run, shell};
 use unspin_sys::child::End;
+use unspin_wire::environment::RECORD;
 use unspin_wire::{Recording, Snapshot};
 
 /// How the program ended, if it did not exit by itself.
@@ -63,7 +64,7 @@ pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
     if recorded.recording.is_cut_short() {
         return Some(format!(
             "The recording {} was cut short while the program ran: what was recorded after that is missing. Find what \
-             truncates the file that {VARIABLE} names, and meter again.",
+             truncates the file that {RECORD} names, and meter again.",
             path_of(&recorded.path())
         ));
     }
@@ -87,9 +88,6 @@ pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// The variable that names a program's recording.
-const VARIABLE: &str = "UNSPIN_RECORD";
-
 fn path_of(file: &Path) -> String {
     shell::quote(file)
 }
@@ -104,7 +102,7 @@ pub fn explain_lost(recording: &Path, end: Option<End>) -> String {
     };
     format!(
         "{}: the recording was cut short while the program ran, and there is no report: find what truncates the file that \
-         {VARIABLE} names, and meter again{ended}",
+         {RECORD} names, and meter again{ended}",
         path_of(recording)
     )
 }

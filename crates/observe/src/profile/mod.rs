@@ -25,13 +25,10 @@ use unspin_trace::{
     CallChain, Config, Event, EventSource, Frequency, KernelSymbols, Losses, Record, RingSize, Stacks,
     Target, Tracer,
 };
+use unspin_wire::environment::PROFILE_RESET;
 
 /// Bytes of each CPU's ring: some 2000 samples with deep stacks, two seconds of them.
 const RING: usize = 512 << 10;
-
-/// The variable by which the program learns the path of a file. When the program appends to the file, the ticks are set
-/// to zero (semopbench's -r).
-const RESET: &str = "UNSPIN_PROFILE_RESET";
 
 /// Samples, prints the table, and returns the program's exit code.
 pub fn run(options: &ProfileSettings) -> Result<ExitCode, Error> {
@@ -239,7 +236,7 @@ impl ResetFile {
     }
 
     fn name_to(&self, command: &mut Command) {
-        command.env(RESET, self.scratch.file("reset"));
+        command.env(PROFILE_RESET, self.scratch.file("reset"));
     }
 
     /// Whether the file has grown since the last call.

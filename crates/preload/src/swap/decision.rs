@@ -2,7 +2,7 @@
 //! the thread that initialises the mutex or uses it first. Each decision is counted in the tally of the run.
 
 use super::modules;
-use super::plan::{self, Place, Plan, Subject, Waits};
+use super::plan::{self, By, Place, Plan, WaitPolicy};
 use crate::watch::Hook;
 use libc::pthread_mutex_t;
 use unspin_locks::LockKind;
@@ -61,12 +61,12 @@ pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> 
         modules::look(plan, mutex as usize, stack.innermost());
     }
     let mut rules = plan.rules().iter().enumerate();
-    let chosen = rules.find(|(_, rule)| match rule.subject {
-        Subject::Variable => rule.places(plan).iter().any(|place| holds(plan, place, mutex as usize)),
-        Subject::Initialised => {
-            occasion == Occasion::Initialisation && stack.matches(plan, rule.places(plan))
-        }
-        Subject::Used => occasion == Occasion::Use && stack.matches(plan, rule.places(plan)),
+    let chosen = rules.find(|(_, rule)| match rule.by {
+        By::Variable => rule.places(plan).iter().any(|place| holds(plan, place, mutex as usize)),
+        By::Init => occasion == Occasion::Initialisation && stack.matches(plan, rule.places(plan)),
+        By::Use => occasion == Occasion::Use && stack.matches(plan, rule.places(plan)),
+        // Call sites of waits have a list of their own.
+        By::Site => false,
     });
     match (chosen, plan.all) {
         (Some((index, rule)), _) => Decision { kind: rule.kind, rule: Some(TallyRow::Rule(index)) },
@@ -77,8 +77,8 @@ pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> 
 
 /// The policy of the waits of a call site.
 #[cold]
-pub fn waits(hook: Hook) -> Waits {
-    let Some(plan) = plan::get() else { return Waits::System };
+pub fn waits(hook: Hook) -> WaitPolicy {
+    let Some(plan) = plan::get() else { return WaitPolicy::System };
     let mut stack = Stack { hook, frames: [0; FRAMES], known: 0 };
     if !plan.sites().is_empty() {
         modules::look(plan, 0, stack.innermost());

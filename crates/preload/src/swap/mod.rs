@@ -36,7 +36,6 @@ pub mod plan;
 mod replaced;
 pub mod shared;
 mod tag;
-mod text;
 pub mod waiters;
 
 use plan::Conditions;

@@ -7,7 +7,6 @@
 //! calls and waits for no other thread.
 
 use super::modules;
-use super::text::{self, Fields, Line, Wrong};
 use crate::claim::{self, Claim, Claimed};
 use crate::{environment, errno, notice};
 use core::cell::UnsafeCell;
@@ -17,17 +16,11 @@ use unspin_locks::LockKind;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use unspin_sys::signal::{Mask, block, set_mask};
 use unspin_sys::{file, private};
+use unspin_wire::environment::{PLAN as PLAN_VARIABLE, TALLY};
+use unspin_wire::plan::{Fields, Line, PLACES, RULES, SITES, TEXT, Wrong, parse};
 use unspin_wire::{Tally, TallyCount};
 
-pub use super::text::{Subject, Waits};
-
-/// Maximum size of a plan, in bytes, and of its parts. One lock of a large program takes a few of each.
-const TEXT: usize = 64 << 10;
-const RULES: usize = unspin_wire::RULES;
-const SITES: usize = unspin_wire::SITES;
-const PLACES: usize = 1024;
-/// Maximum number of modules that a plan may name.
-pub const MODULES: usize = 64;
+pub use unspin_wire::plan::{By, MODULES, WaitPolicy};
 
 /// No thread has read the plan.
 const UNKNOWN: u32 = 0;
@@ -61,7 +54,7 @@ pub struct Plan {
     /// The cost of a wake-up, in nanoseconds.
     pub wake_up_ns: u64,
     /// The policy of the waits to which no site rule applies.
-    pub waits: Waits,
+    pub waits: WaitPolicy,
     /// Whether the plan names that policy.
     pub has_waits: bool,
     /// Whether every wait polls, whatever was learnt.
@@ -92,7 +85,7 @@ pub struct Rule {
     /// The kind that replaces these mutexes.
     pub kind: LockKind,
     /// How these mutexes are recognised.
-    pub subject: Subject,
+    pub by: By,
     first: u16,
     end: u16,
 }
@@ -108,7 +101,7 @@ impl Rule {
 #[derive(Clone, Copy)]
 pub struct Site {
     /// The policy.
-    pub waits: Waits,
+    pub waits: WaitPolicy,
     first: u16,
     end: u16,
 }
@@ -153,14 +146,14 @@ impl Plan {
     const NOTHING: Plan = Plan {
         all: None,
         wake_up_ns: 50_000,
-        waits: Waits::System,
+        waits: WaitPolicy::System,
         has_waits: false,
         is_forced: false,
         is_ready: false,
-        sites: Rows { rows: [Site { waits: Waits::System, first: 0, end: 0 }; SITES], count: 0 },
+        sites: Rows { rows: [Site { waits: WaitPolicy::System, first: 0, end: 0 }; SITES], count: 0 },
         conditions: Conditions::Libc,
         rules: Rows {
-            rows: [Rule { kind: LockKind::System, subject: Subject::Variable, first: 0, end: 0 }; RULES],
+            rows: [Rule { kind: LockKind::System, by: By::Variable, first: 0, end: 0 }; RULES],
             count: 0,
         },
         places: Rows { rows: [const { Place { range: 0..0, module: 0 } }; PLACES], count: 0 },
@@ -196,16 +189,16 @@ impl Plan {
     }
 
     /// Adds a line. Returns whether there was room.
-    fn add(&mut self, line: Line<'static>) -> bool {
+    fn add(&mut self, line: Line<'static, LockKind>) -> bool {
         match line {
             Line::WakeUp(ns) => self.wake_up_ns = ns,
             Line::Waits(waits) => (self.waits, self.has_waits) = (waits, true),
             Line::ForcePolls => self.is_forced = true,
             Line::ForceReady => self.is_ready = true,
             Line::All(kind) => self.all = self.all.or(Some(kind)),
-            Line::Some(kind, subject, fields) => {
+            Line::Mutexes(kind, by, fields) => {
                 let Some((first, end)) = self.add_places(fields) else { return false };
-                return self.rules.push(Rule { kind, subject, first, end });
+                return self.rules.push(Rule { kind, by, first, end });
             }
             Line::Site(waits, fields) => {
                 let Some((first, end)) = self.add_places(fields) else { return false };
@@ -236,7 +229,7 @@ impl Plan {
 
     /// Whether any wait polls.
     pub fn polls(&self) -> bool {
-        self.waits == Waits::Poll || self.sites().iter().any(|site| site.waits == Waits::Poll)
+        self.waits == WaitPolicy::Poll || self.sites().iter().any(|site| site.waits == WaitPolicy::Poll)
     }
 
     /// Index of a module; `None` if there is no room.
@@ -248,7 +241,7 @@ impl Plan {
     /// Replaces nothing, and lets no wait poll.
     fn pass_on(&mut self) {
         (self.all, self.rules.count) = (None, 0);
-        (self.waits, self.sites.count) = (Waits::System, 0);
+        (self.waits, self.sites.count) = (WaitPolicy::System, 0);
     }
 
     /// Conditions go with mutexes: the wait of libc's condition releases a mutex of libc. Where waits poll, conditions
@@ -354,8 +347,8 @@ fn read_once() -> Option<&'static Plan> {
 
 /// Reads the plan. Returns whether there is one.
 fn read() -> bool {
-    let tally = || environment::value_as_c_string("UNSPIN_TALLY").and_then(|path| Tally::open(path).ok());
-    let Some(path) = environment::value_as_c_string("UNSPIN_PLAN") else {
+    let tally = || environment::value_as_c_string(TALLY).and_then(|path| Tally::open(path).ok());
+    let Some(path) = environment::value_as_c_string(PLAN_VARIABLE) else {
         // Shows a launcher's observer that the library was loaded.
         if let Some(tally) = tally() {
             tally.add(TallyCount::Programs);
@@ -449,7 +442,7 @@ fn take_in(plan: &mut Plan, room: &'static mut [u8; TEXT], path: &CStr) -> Resul
         Err(_) if is_dropped(path) => return Err(Failure::Dropped),
         Err(error) => return Err(Failure::Unreadable(error)),
     };
-    text::parse(text, |line| plan.add(line)).map_err(Failure::Wrong)
+    parse(text, |line| plan.add(line)).map_err(Failure::Wrong)
 }
 
 /// Whether the plan's folder is gone. A process that outlives the plan's creator and starts another program should not
@@ -472,7 +465,7 @@ mod tests {
 
     fn plan(text: &'static str) -> Box<Plan> {
         let mut plan = Box::new(Plan::NOTHING);
-        text::parse(text.as_bytes(), |line| plan.add(line)).unwrap();
+        parse(text.as_bytes(), |line| plan.add(line)).unwrap();
         plan.choose_conditions();
         plan
     }
@@ -507,6 +500,6 @@ mod tests {
             (0..RULES as u32 + 1).map(|n| format!("fair\tvariable\t{n:x}-ffff@/x\n")).collect();
         let text: &'static str = format!("unspin plan 2\n{text}").leak();
         let mut plan = Box::new(Plan::NOTHING);
-        assert_eq!(text::parse(text.as_bytes(), |line| plan.add(line)), Err(Wrong::TooLong));
+        assert_eq!(parse(text.as_bytes(), |line| plan.add(line)), Err(Wrong::TooLong));
     }
 }

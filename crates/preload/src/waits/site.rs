@@ -1,7 +1,7 @@
 //! A call site of the calling thread, and what the thread has learnt there.
 
 use crate::swap::decision;
-use crate::swap::plan::{self, Waits};
+use crate::swap::plan::{self, WaitPolicy};
 use crate::watch::Hook;
 use core::cell::Cell;
 use unspin_waiting::SiteHistory;
@@ -70,9 +70,9 @@ impl Site {
     #[cold]
     fn begin(&self, caller: usize, hook: Hook) {
         self.rule.set(match decision::waits(hook) {
-            Waits::System => Rule::Sleep,
-            Waits::Poll if plan::is_forced() => Rule::Force,
-            Waits::Poll => Rule::Poll,
+            WaitPolicy::System => Rule::Sleep,
+            WaitPolicy::Poll if plan::is_forced() => Rule::Force,
+            WaitPolicy::Poll => Rule::Poll,
         });
         self.learnt.reset();
         self.caller.set(caller);

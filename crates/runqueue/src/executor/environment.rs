@@ -18,11 +18,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use unspin_sys::{fault, process};
+use unspin_wire::environment::{RECORD, RUN_QUEUE, TALLY};
 use unspin_wire::{Recording, Tally, TallyCount};
-
-const RUN_QUEUE: &str = "UNSPIN_RUNQUEUE";
-const RECORD: &str = "UNSPIN_RECORD";
-const TALLY: &str = "UNSPIN_TALLY";
 
 /// Error: `UNSPIN_RUNQUEUE` names no run queue.
 #[derive(Clone, PartialEq, Eq, Debug)]

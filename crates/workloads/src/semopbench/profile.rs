@@ -2,14 +2,12 @@
 
 use std::io::Write;
 use std::path::Path;
-
-/// The variable in which `unspin profile` names its file.
-const OF_UNSPIN: &str = "UNSPIN_PROFILE_RESET";
+use unspin_wire::environment::PROFILE_RESET;
 
 /// Resets the counters: those of `unspin profile`, if the benchmark runs under it; else the kernel's own. If that fails,
 /// prints the reason to standard error; the benchmark runs anyway.
 pub fn reset() {
-    if let Some(file) = std::env::var_os(OF_UNSPIN) {
+    if let Some(file) = std::env::var_os(PROFILE_RESET) {
         match append(file.as_ref()) {
             Ok(()) => eprintln!("semopbench: the ticks of unspin profile are reset"),
             Err(e) => eprintln!("semopbench: the ticks of unspin profile cannot be reset: {e}"),

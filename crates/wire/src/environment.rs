@@ -1,0 +1,24 @@
+//! The environment variables by which processes of unspin find each other. Children of a program inherit them.
+//!
+//! An empty variable counts as unset.
+
+/// The engine of System V IPC in a program under the preload library: `kernel`, `global`, `rcu`.
+pub const SYSV: &str = "UNSPIN_SYSV";
+/// Absolute path of the arena in which the engine keeps its objects.
+pub const ARENA: &str = "UNSPIN_ARENA";
+/// Absolute path of the [`Recording`](crate::Recording). The preload library and executors record into it.
+pub const RECORD: &str = "UNSPIN_RECORD";
+/// Absolute path of the [compiled plan](crate::plan).
+pub const PLAN: &str = "UNSPIN_PLAN";
+/// Absolute path of the [`Tally`](crate::Tally). The preload library and executors count in it.
+pub const TALLY: &str = "UNSPIN_TALLY";
+
+/// The variables that `unspin` sets for a program, and removes first if an outer `unspin` has set them.
+pub const ALL: [&str; 5] = [SYSV, ARENA, RECORD, PLAN, TALLY];
+
+/// The run queue of every executor of the process: `global`, `percpu`. The user sets it, or `unspin` does.
+pub const RUN_QUEUE: &str = "UNSPIN_RUNQUEUE";
+/// Path of a file of `unspin profile`. What a program appends to the file sets the ticks to zero.
+pub const PROFILE_RESET: &str = "UNSPIN_PROFILE_RESET";
+/// The cost of a wake-up in nanoseconds. The user states it, and `unspin` measures nothing then.
+pub const WAKE_UP_NS: &str = "UNSPIN_WAKEUP_NS";

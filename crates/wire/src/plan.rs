@@ -1,0 +1,301 @@
+//! A compiled plan: which locks replace which mutexes, and which waits poll, with addresses instead of names. `unspin` writes
+//! it, the preload library reads it. Errors in it are reported nevertheless, because a user can write one by hand.
+//!
+//! ```text
+//! unspin plan 2
+//! KIND<tab>all
+//! KIND<tab>variable<tab>START-END@MODULE
+//! KIND<tab>init<tab>START-END@MODULE<tab>START-END@MODULE…
+//! KIND<tab>use<tab>START-END@MODULE…
+//! wakeup<tab>NANOSECONDS
+//! waits<tab>poll
+//! waits<tab>system
+//! poll<tab>site<tab>START-END@MODULE<tab>START-END@MODULE…
+//! system<tab>site<tab>START-END@MODULE…
+//! force<tab>polls
+//! force<tab>ready
+//! ```
+//!
+//! `wakeup` is the cost of a wake-up on this machine. `force<tab>polls` makes every wait poll, whatever was
+//! learnt; tests use it. `force<tab>ready` makes every timed call count as one that found its answer ready, however long it
+//! took; counts of instructions use it, because calls take longer under the tool that counts.
+//!
+//! Addresses are link-time addresses of the module, in hexadecimal; the end is exclusive. A module is an absolute path.
+//!
+//! This crate knows no lock, so the kind of a lock is a parameter, `K`.
+//!
+//! ```
+//! use unspin_wire::plan::{self, By, Field, Line, TITLE};
+//!
+//! let place = Field { range: 0x4040..0x4068, module: b"/usr/bin/x" };
+//! let rule = plan::rule("fair", By::Variable, [place]);
+//! let text = format!("{TITLE}\n{rule}\n{}\n", Line::<String>::WakeUp(48_000));
+//! assert_eq!(text, "unspin plan 2\nfair\tvariable\t4040-4068@/usr/bin/x\nwakeup\t48000\n");
+//!
+//! let mut lines: Vec<Line<String>> = Vec::new();
+//! plan::parse(text.as_bytes(), |line| {
+//!     lines.push(line);
+//!     true
+//! })
+//! .unwrap();
+//! assert_eq!(lines[1], Line::WakeUp(48_000));
+//! ```
+
+use core::fmt;
+use core::ops::Range;
+use core::str::FromStr;
+
+/// The first line of a plan of this version.
+pub const TITLE: &str = "unspin plan 2";
+
+// The preload library allocates no memory, so it has room for this much. One lock of a large program takes a few places.
+/// Maximum size of a plan in bytes.
+pub const TEXT: usize = 64 << 10;
+/// Maximum number of lines for particular mutexes.
+pub const RULES: usize = 256;
+/// Maximum number of lines for particular call sites.
+pub const SITES: usize = 64;
+/// Maximum number of ranges of addresses, in all lines.
+pub const PLACES: usize = 1024;
+/// Maximum number of modules that a plan may name.
+pub const MODULES: usize = 64;
+
+/// The contents of one line. `K` is the kind of a lock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Line<'text, K> {
+    /// The kind for all mutexes to which no other line applies.
+    All(K),
+    /// The kind for the mutexes that the line describes. Never [`By::Site`].
+    Mutexes(K, By, Fields<'text>),
+    /// The cost of a wake-up, in nanoseconds.
+    WakeUp(u64),
+    /// The policy of the waits to which no other line applies.
+    Waits(WaitPolicy),
+    /// The policy of the waits of a call site.
+    Site(WaitPolicy, Fields<'text>),
+    /// Every wait polls, whatever was learnt.
+    ForcePolls,
+    /// Every timed call has found its answer ready, however long it took.
+    ForceReady,
+}
+
+/// What a thread does before it sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum WaitPolicy {
+    /// The thread checks repeatedly for as long as a wake-up costs, where that has paid lately.
+    Poll,
+    /// The thread sleeps at once, as without unspin: the control.
+    System,
+}
+
+impl WaitPolicy {
+    /// Every policy.
+    pub const ALL: [WaitPolicy; 2] = [WaitPolicy::Poll, WaitPolicy::System];
+
+    /// Its name on the command line, in plan files and in compiled plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaitPolicy::Poll => "poll",
+            WaitPolicy::System => "system",
+        }
+    }
+}
+
+impl fmt::Display for WaitPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Error: the name belongs to no policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownWaitPolicy;
+
+impl FromStr for WaitPolicy {
+    type Err = UnknownWaitPolicy;
+
+    fn from_str(name: &str) -> Result<WaitPolicy, UnknownWaitPolicy> {
+        WaitPolicy::ALL.into_iter().find(|policy| policy.name() == name).ok_or(UnknownWaitPolicy)
+    }
+}
+
+/// How a mutex or a wait is identified.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum By {
+    /// By its address within a static variable.
+    Variable,
+    /// By the call that initialised it.
+    Init,
+    /// By its first use, if no initialisation was seen.
+    Use,
+    /// By its call site, for waits.
+    Site,
+}
+
+impl By {
+    /// Every way to identify.
+    pub const ALL: [By; 4] = [By::Variable, By::Init, By::Use, By::Site];
+
+    /// Its name in compiled plans.
+    pub const fn word(self) -> &'static str {
+        match self {
+            By::Variable => "variable",
+            By::Init => "init",
+            By::Use => "use",
+            By::Site => "site",
+        }
+    }
+
+    /// The way with this name.
+    pub fn from_word(word: &[u8]) -> Option<By> {
+        By::ALL.into_iter().find(|by| by.word().as_bytes() == word)
+    }
+}
+
+/// A range of addresses in a module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Field<'text> {
+    /// Link-time addresses.
+    pub range: Range<usize>,
+    /// Path of the module's file.
+    pub module: &'text [u8],
+}
+
+/// The ranges of a line; a malformed one is `None`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fields<'text>(&'text [u8]);
+
+impl<'text> Iterator for Fields<'text> {
+    type Item = Option<Field<'text>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (field, rest) = split(self.0, b'\t').unwrap_or((self.0, b""));
+        self.0 = rest;
+        Some(range_in(field))
+    }
+}
+
+/// `4040-4068@/usr/bin/x`
+impl fmt::Display for Field<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.range;
+        write!(f, "{start:x}-{end:x}@{}", String::from_utf8_lossy(self.module))
+    }
+}
+
+/// The line, without the line break, for the mutexes or the call site at these places. The first word is a kind of lock,
+/// or a policy for a site.
+pub fn rule<'text>(
+    word: impl fmt::Display,
+    by: By,
+    fields: impl IntoIterator<Item = Field<'text>>,
+) -> String {
+    let mut line = format!("{word}\t{}", by.word());
+    for field in fields {
+        line.push('\t');
+        line.push_str(&field.to_string());
+    }
+    line
+}
+
+/// The line, without the line break.
+impl<K: fmt::Display> fmt::Display for Line<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Line::All(kind) => write!(f, "{kind}\tall"),
+            Line::Mutexes(kind, by, fields) => f.write_str(&rule(kind, *by, fields.clone().flatten())),
+            Line::WakeUp(ns) => write!(f, "wakeup\t{ns}"),
+            Line::Waits(policy) => write!(f, "waits\t{policy}"),
+            Line::Site(policy, fields) => f.write_str(&rule(policy, By::Site, fields.clone().flatten())),
+            Line::ForcePolls => f.write_str("force\tpolls"),
+            Line::ForceReady => f.write_str("force\tready"),
+        }
+    }
+}
+
+fn range_in(field: &[u8]) -> Option<Field<'_>> {
+    let (range, module) = split(field, b'@')?;
+    let (start, end) = split(range, b'-')?;
+    let (start, end) = (hex(start)?, hex(end)?);
+    (start < end && module.first() == Some(&b'/')).then_some(Field { range: start..end, module })
+}
+
+fn hex(digits: &[u8]) -> Option<usize> {
+    // The library's function would also accept a sign.
+    let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
+    usize::from_str_radix(core::str::from_utf8(digits).ok().filter(|_| is_hex)?, 16).ok()
+}
+
+/// The errors that a plan may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// The first line is not that of this version.
+    Title,
+    /// This line, counted from 1, is not valid.
+    Line(u32),
+    /// The plan has more rules, call sites, ranges or modules than there is room for.
+    TooLong,
+}
+
+/// Calls `each` with every line. `each` returns whether there was room.
+pub fn parse<'text, K: FromStr>(
+    text: &'text [u8],
+    mut each: impl FnMut(Line<'text, K>) -> bool,
+) -> Result<(), Wrong> {
+    let mut lines = text.split(|&byte| byte == b'\n');
+    if lines.next() != Some(TITLE.as_bytes()) {
+        return Err(Wrong::Title);
+    }
+    for (line, number) in lines.zip(2..).filter(|(line, _)| !line.is_empty()) {
+        if !each(line_in(line).ok_or(Wrong::Line(number))?) {
+            return Err(Wrong::TooLong);
+        }
+    }
+    Ok(())
+}
+
+fn line_in<K: FromStr>(line: &[u8]) -> Option<Line<'_, K>> {
+    let (kind, rest) = split(line, b'\t')?;
+    match (kind, rest) {
+        (b"force", b"polls") => return Some(Line::ForcePolls),
+        (b"force", b"ready") => return Some(Line::ForceReady),
+        (b"wakeup", number) => return decimal(number).map(Line::WakeUp),
+        (b"waits", policy) => return waits(policy).map(Line::Waits),
+        _ => {}
+    }
+    let word = core::str::from_utf8(kind).ok()?;
+    if rest == b"all" {
+        return word.parse().ok().map(Line::All);
+    }
+    let (by, fields) = split(rest, b'\t')?;
+    let fields = well_formed(Fields(fields))?;
+    match By::from_word(by)? {
+        By::Site => Some(Line::Site(word.parse().ok()?, fields)),
+        by => Some(Line::Mutexes(word.parse().ok()?, by, fields)),
+    }
+}
+
+fn well_formed(fields: Fields<'_>) -> Option<Fields<'_>> {
+    let is_well_formed = fields.clone().all(|field| field.is_some()) && fields.clone().next().is_some();
+    is_well_formed.then_some(fields)
+}
+
+fn waits(policy: &[u8]) -> Option<WaitPolicy> {
+    core::str::from_utf8(policy).ok()?.parse().ok()
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let is_decimal = digits.iter().all(u8::is_ascii_digit);
+    core::str::from_utf8(digits).ok().filter(|_| is_decimal)?.parse().ok()
+}
+
+fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let position = text.iter().position(|&byte| byte == at)?;
+    Some((&text[..position], &text[position + 1..]))
+}
+
+#[cfg(test)]
+mod tests;
