@@ -21,11 +21,11 @@ use unspin_sys::regular::{self, Links};
 pub struct CachedFile<'f> {
     /// What the file is, for messages.
     pub what: &'static str,
-    /// Its name. No file with other contents has the same name.
+    /// The name. No file with other contents has the same name.
     pub name: &'f str,
-    /// Its contents.
+    /// The contents.
     pub bytes: &'f [u8],
-    /// Its permissions.
+    /// The permissions.
     pub mode: u32,
 }
 
@@ -155,7 +155,7 @@ struct Folder {
 /// The users for which a folder is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Readers {
-    /// Its owner.
+    /// The owner of the folder.
     Owner,
     /// All users. No user except root may be able to replace the folder.
     All,

@@ -28,9 +28,9 @@ pub const NEEDS_AN_END: &str = "prove compares whole runs, so it needs a program
 pub struct Program {
     /// The file.
     pub path: PathBuf,
-    /// Its `argv[0]`.
+    /// The `argv[0]` of the process.
     pub name: OsString,
-    /// Its arguments.
+    /// The arguments after `argv[0]`.
     pub arguments: Vec<OsString>,
     /// The run queue of its executors; none if they choose it themselves.
     pub run_queue: Option<RunQueue>,
@@ -76,7 +76,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The same for a program that the preload library need not reach, if it reaches those that the program starts.
+    /// Finds a program that the preload library need not reach, if it reaches those that the program starts.
     pub fn find_launcher(command: &[OsString]) -> Result<Program, Error> {
         let program = Program::find_any(command)?;
         if !is_workload(&command[0]) {
@@ -85,7 +85,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The same for a program that is run without a measurement, which works without the preload library too.
+    /// Finds a program that is run without a measurement, which works without the preload library too.
     pub fn find_runnable(command: &[OsString]) -> Result<Program, Error> {
         let program = Program::find_any(command)?;
         if !is_workload(&command[0]) {

@@ -42,7 +42,7 @@ impl RunQueue {
         }
     }
 
-    /// Its name on command lines, and in `UNSPIN_RUNQUEUE`.
+    /// The name on command lines, and in `UNSPIN_RUNQUEUE`.
     pub fn name(self) -> &'static str {
         self.policy().name()
     }

@@ -85,7 +85,7 @@ impl Scratch {
         Ok(Scratch { _lock: lock, folder })
     }
 
-    /// Its path.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -10,7 +10,7 @@ use unspin_sys::child::{self, Ended, Signal};
 
 /// A process and its output.
 pub struct Attended {
-    /// Its pid, which is also the number of its process group. No other process gets it before [`Attended::ended`] is some.
+    /// The pid, which is also the number of its process group. No other process gets it before [`Attended::ended`] is some.
     pub pid: u32,
     /// When it was started.
     pub began: Instant,
@@ -22,7 +22,7 @@ pub struct Attended {
 
 /// Maximum time until ^C is checked again, if the signal did not interrupt the wait.
 pub const SLICE: Duration = Duration::from_millis(500);
-/// The same for a second ^C.
+/// Maximum time until a second ^C is checked.
 const BRIEF_SLICE: Duration = Duration::from_millis(50);
 
 impl Attended {

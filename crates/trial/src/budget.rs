@@ -52,12 +52,12 @@ impl TimeBudget {
         TimeBudget { began: Instant::now(), total, rounds, reserve: Duration::ZERO }
     }
 
-    /// The same, with a part at its end in which no round begins.
+    /// The budget, with a part at its end in which no round begins.
     pub fn with_reserve(self, reserve: Duration) -> TimeBudget {
         TimeBudget { reserve, ..self }
     }
 
-    /// The same, which begins now.
+    /// The budget, which begins now.
     pub fn restarted(self) -> TimeBudget {
         TimeBudget { began: Instant::now(), ..self }
     }

@@ -12,9 +12,9 @@ use unspin_observe::meter::names::{FileAddress, Names, Parts};
 /// A call site that waited, or that locked a mutex.
 #[derive(Clone, Debug)]
 pub struct CallSite {
-    /// Its name in the report: `worker_loop+0x2d`.
+    /// The name in the report: `worker_loop+0x2d`.
     pub name: String,
-    /// Its place in the report.
+    /// The place in the report.
     pub place: Option<String>,
     /// Whether it locks a mutex, which does not count as a wait.
     pub is_mutex: bool,

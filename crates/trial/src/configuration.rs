@@ -15,7 +15,7 @@ pub const OWN_RUN_QUEUE: &str = "default";
 /// One way to run the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// Its name in tables and sentences, and its role.
+    /// The name in tables and sentences, and the role.
     pub candidate: Candidate,
     /// Engine, plan and run queue; none for the program without the preload library.
     pub setup: Option<Setup>,
@@ -60,7 +60,7 @@ impl Configuration {
         Configuration { candidate: Candidate::new(name), setup: Some(setup) }
     }
 
-    /// Its name.
+    /// The name in tables and sentences.
     pub fn name(&self) -> &str {
         &self.candidate.name
     }

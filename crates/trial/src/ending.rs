@@ -11,7 +11,7 @@ use unspin_sys::child::End;
 pub enum RunEnd {
     /// The program exited.
     Exited {
-        /// Its exit code.
+        /// The exit code.
         code: i32,
     },
     /// A signal killed it.

@@ -13,7 +13,7 @@ use unspin_sys::printable;
 #[derive(Debug)]
 pub struct Figure {
     source: Source,
-    /// Its name, and which direction is better.
+    /// The name, and which direction is better.
     pub metric: Metric,
     /// What a figure in the output must be known to be; anything if the direction was demanded, or is that of a workload's own
     /// figure.

@@ -19,8 +19,8 @@ pub struct Leftovers {
 
 /// Time for processes to end by themselves after the program has exited.
 pub const AFTER_RETURN: Duration = Duration::from_millis(200);
-/// The same after the program was killed: a thousand children need some time to die, and other processes may have to
-/// clean up what they leave in the kernel.
+/// Time for processes to end after the program was killed. A thousand children need some time to die, and other processes
+/// may have to clean up what they leave in the kernel.
 pub const AFTER_DEATH: Duration = Duration::from_secs(5);
 /// Time for processes to end after SIGTERM.
 const TERMINATE_TIMEOUT: Duration = Duration::from_millis(500);

@@ -31,7 +31,7 @@ pub struct Metering {
     pub ended_early: Option<EndedEarly>,
     /// What was recorded.
     pub snapshot: Snapshot,
-    /// The same as a report.
+    /// The report of the snapshot.
     pub report: MeterReport,
     /// The names of its addresses.
     pub lookup: Lookup,
@@ -63,7 +63,7 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result
     }
 }
 
-/// The same. If ^C or the time limit ends the run, the result is what was recorded until then.
+/// Runs the program once with a setup and the meter. If ^C or the time limit ends the run, the result is what was recorded until then.
 pub fn meter_as_far_as_possible(
     runner: &Runner<'_>,
     setup: &Setup,

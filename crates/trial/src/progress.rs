@@ -56,7 +56,7 @@ impl Progress {
         Progress::of_part(PartOfCommand { command, part: String::new() }, budget, is_quiet)
     }
 
-    /// The same for a session that is a part of another command.
+    /// The progress of a session that is a part of another command.
     pub fn of_part(part: PartOfCommand, budget: TimeBudget, is_quiet: bool) -> Progress {
         let output = match (is_quiet, std::io::stderr().is_terminal()) {
             (true, _) => ProgressOutput::Quiet,

@@ -15,7 +15,7 @@ const QUIET_PERCENT: f64 = 5.0;
 const BUSY_PERCENT: f64 = 20.0;
 /// Time of one look: some 20 ticks of the kernel's clock on each CPU.
 const LOOK: Duration = Duration::from_millis(200);
-/// The same if quiet is waited for: a pause of another program is not taken for its end.
+/// Time of one look while unspin waits for quiet: a pause of another program is not taken for its end.
 const LONG_LOOK: Duration = Duration::from_secs(2);
 
 /// What others use of the CPUs.

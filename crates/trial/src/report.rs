@@ -148,7 +148,7 @@ impl Report {
         })
     }
 
-    /// The same runs, with the configuration named `before` as the control and `after` as the only candidate. None if there are
+    /// Compares the same runs, with the configuration named `before` as the control and `after` as the only candidate. None if there are
     /// no such configurations, or if `before` failed. `unit` is that of the figure, where the session does not know it.
     pub fn between(&self, before: &str, after: &str, unit: &str) -> Option<Comparison> {
         let index = |name: &str| self.configurations.iter().position(|c| c.name() == name);
@@ -197,13 +197,13 @@ impl Report {
     }
 }
 
-/// The same runs, with `global` as the control and `rcu` as the only candidate.
+/// Compares the same runs, with `global` as the control and `rcu` as the only candidate.
 fn against_global(configurations: &[Configuration], session: &Session) -> Option<Comparison> {
     let index = |engine| configurations.iter().position(|c| c.judged_engine() == Some(engine));
     between(session, index(Engine::Global)?, index(Engine::Rcu)?, "")
 }
 
-/// The same runs, with one configuration as the control and another as the only candidate.
+/// Compares the same runs, with one configuration as the control and another as the only candidate.
 fn between(session: &Session, before: usize, after: usize, unit: &str) -> Option<Comparison> {
     let [mut before, mut after] = [before, after].map(|index| session.experiment.samples[index].clone());
     if before.failures().0 > 0 || before.cut_off() > 0 {

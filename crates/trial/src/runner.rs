@@ -56,7 +56,7 @@ pub struct Runner<'a> {
 pub struct Trial {
     /// Wall-clock time in seconds, from before its start to its end; of a server, that of the load.
     pub elapsed_s: f64,
-    /// The same, with the start and the stop of a server.
+    /// Wall-clock time with the start and the stop of a server.
     #[serde(skip)]
     pub whole: Duration,
     /// CPU time in user mode, in seconds, including its children; of a server, in the time of the load.

@@ -8,7 +8,7 @@ use unspin_launch::error::Error;
 
 /// Characters that only a shell understands, outside single quotes.
 const EXPANDED: &str = "$`";
-/// The same outside all quotes: expansions and redirections.
+/// Characters that only a shell understands, outside all quotes: expansions and redirections.
 const EXPANDED_BARE: &str = "*?[{~<>#";
 /// Between commands, outside all quotes.
 const CONTROL: &str = ";&|()\n";

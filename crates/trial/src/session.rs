@@ -48,7 +48,7 @@ pub struct Session {
     pub rounds: u32,
     /// The time that a proof needs, if it did not fit in the time budget.
     pub shortfall: Option<Shortfall>,
-    /// Its duration.
+    /// The duration of the session.
     pub elapsed: Duration,
 }
 

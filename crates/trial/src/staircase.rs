@@ -26,9 +26,9 @@ pub struct Staircase {
 /// One step. Ratios above 1 are better.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
-    /// Its name.
+    /// The name of the configuration.
     pub name: String,
-    /// Its figures.
+    /// The figures of the runs.
     pub summary: Option<Summary>,
     /// Compared with the step before.
     pub to_before: Option<Ratio>,
@@ -64,7 +64,7 @@ impl Staircase {
     }
 }
 
-/// The same runs, with one configuration as the control and another as the only candidate. None if their runs failed.
+/// Compares the runs of two configurations, with one as the control and another as the only candidate. None if their runs failed.
 fn ratio(session: &Session, before: usize, after: usize) -> Option<Ratio> {
     let samples = [before, after].map(|index| session.experiment.samples[index].clone());
     if samples.iter().any(|s| s.failures().0 > 0 || s.cut_off() > 0) {

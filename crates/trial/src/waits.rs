@@ -11,7 +11,7 @@ use unspin_observe::disturbance::Disturbance;
 /// The judged waits of one call site in the metered runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedSite {
-    /// Its name in the plan, or in the report if all waits are judged.
+    /// The name in the plan, or in the report if all waits are judged.
     pub name: String,
     /// The runs in which it waited, the control's first.
     pub runs: Vec<SiteRun>,

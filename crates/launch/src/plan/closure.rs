@@ -28,7 +28,7 @@ impl Closure {
         Closure::of_file(&reach::interpreter(&program.path))
     }
 
-    /// The same for a program or library that is not a script.
+    /// The closure of a program or library that is not a script.
     pub fn of_file(path: &Path) -> Closure {
         let path = path.to_path_buf();
         let Some(file) = File::open(&path) else {

@@ -41,7 +41,7 @@ use unspin_sys::regular;
 /// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
 pub struct PlanFile {
-    /// Its name in error messages.
+    /// The file, for error messages.
     path: PathBuf,
     /// The comment lines above it.
     comment: String,
@@ -88,7 +88,7 @@ fn explained(message: &str) -> String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MutexTable {
-    /// Its name; [`EVERY`]: every mutex that no other table names. Without it the table is refused.
+    /// The name of the lock; [`EVERY`]: every mutex that no other table names. Without it the table is refused.
     lock: Option<String>,
     kind: String,
     /// The only file in which the name is looked up.
@@ -103,7 +103,7 @@ struct MutexTable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WaitTable {
-    /// Its name; [`EVERY`]: every wait that no other table names. Without it the table is refused.
+    /// The name of the call site; [`EVERY`]: every wait that no other table names. Without it the table is refused.
     site: Option<String>,
     policy: String,
     /// The only file in which the name is looked up.

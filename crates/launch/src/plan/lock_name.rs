@@ -31,7 +31,7 @@ pub enum Meaning<'n> {
     Named {
         /// The name.
         name: &'n str,
-        /// Its origin, if there are several of this name.
+        /// The origin, if there are several of this name.
         origin: Option<Origin<'n>>,
     },
     /// A line of source.

@@ -20,7 +20,7 @@ pub enum By {
 impl By {
     const ALL: [By; 4] = [By::Variable, By::Init, By::Use, By::Site];
 
-    /// Its name in compiled plans.
+    /// The word in compiled plans.
     pub const fn word(self) -> &'static str {
         match self {
             By::Variable => "variable",

@@ -15,7 +15,7 @@ pub enum WaitPolicy {
 impl WaitPolicy {
     const ALL: [WaitPolicy; 2] = [WaitPolicy::Poll, WaitPolicy::System];
 
-    /// Its name on the command line, in plan files and in compiled plans.
+    /// The name on the command line, in plan files and in compiled plans.
     pub const fn name(self) -> &'static str {
         match self {
             WaitPolicy::Poll => "poll",

@@ -87,7 +87,7 @@ impl RunTally {
         })
     }
 
-    /// The same for the user who wanted it to be used.
+    /// Why no executor used the run queue, as a warning with what to do about it.
     pub fn run_queue_warning(&self, run_queue: RunQueue) -> Option<String> {
         let why = self.without_run_queue(run_queue)?;
         let name = run_queue.name();

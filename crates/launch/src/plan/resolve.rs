@@ -265,7 +265,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The same for a call site.
+    /// Why no call site has this name, with what may be meant.
     fn no_site(&self, name: &SiteName) -> String {
         let ask = "`unspin meter` prints the call sites of a program's waits";
         match name.meaning() {

@@ -57,7 +57,7 @@ pub struct ProgramsRun {
 struct Seen {
     /// The program's process, once it is known.
     root: Option<u32>,
-    /// Its descendants, those that have ended included.
+    /// The descendants of the program's process, those that have ended included.
     descendants: HashSet<u32>,
     /// Those of them that have ended.
     ended: HashSet<u32>,
@@ -70,9 +70,9 @@ struct Seen {
 /// One execution of a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct ExecutedProgram {
-    /// Its name, cut off after 15 bytes.
+    /// The name of the process, cut off after 15 bytes.
     name: String,
-    /// Its file, as the process saw it, with the inode.
+    /// The executed file, as the process saw it, with the inode.
     file: Option<(PathBuf, u64)>,
     /// The second file: its dynamic linker, if it has one.
     linker: Option<PathBuf>,

@@ -11,7 +11,7 @@ use unspin_trace::{Losses, Target};
 pub struct Conditions {
     /// The processes that were observed.
     pub target: Target,
-    /// The same in the commands that the report suggests.
+    /// The observed processes, as the commands name them that the report suggests.
     pub subject: Subject,
     /// Seconds observed.
     pub seconds: f64,

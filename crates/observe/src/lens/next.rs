@@ -35,7 +35,7 @@ pub enum Step {
     ProfileAll,
     /// The pthread lens, which needs a program that unspin starts.
     Pthread,
-    /// The same lens with an allocator of libc that keeps its memory.
+    /// The kernel lens, with an allocator of libc that keeps its memory.
     KeepMemory,
     /// A comparison of the System V engines.
     ProveSysv,
@@ -94,7 +94,7 @@ pub fn is_worth_it(lost: f64, elapsed: f64) -> bool {
     elapsed > 0.0 && 1.0 + lost / elapsed >= WORTH_IT
 }
 
-/// The same of a part of the time of all threads.
+/// Whether the program would be faster by enough without this part of the time of all threads.
 pub fn is_worth_share(part: f64, all: f64) -> bool {
     part > 0.0 && (all - part) * WORTH_IT <= all
 }

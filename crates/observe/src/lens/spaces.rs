@@ -15,7 +15,7 @@ pub struct SpaceId(pub usize);
 pub struct Space {
     /// The process.
     pub pid: u32,
-    /// Its name.
+    /// The name of the process.
     pub name: String,
     maps: Arc<Vec<u8>>,
 }

@@ -54,7 +54,7 @@ pub enum Trace {
     },
     /// The return addresses of the calls that initialised it, innermost first, up to the frame after which it is named.
     Initialised(Vec<FileAddress>),
-    /// The same for each use that may be its first, and the number of mutexes that share these uses.
+    /// The return addresses of each use that may be the first, and the number of mutexes that share these uses.
     FirstUsed {
         /// Each of these uses identifies it.
         uses: Vec<Vec<FileAddress>>,

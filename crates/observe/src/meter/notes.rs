@@ -110,7 +110,7 @@ pub fn lost(recording: &Path, end: Option<End>) -> String {
     )
 }
 
-/// The same for a recording that was whole when it was opened.
+/// Why there is no report of a recording that was whole when it was opened.
 pub fn lost_while_read(recording: &Path) -> String {
     format!(
         "{}: the recording was cut short while it was read: copy it again, or record again",

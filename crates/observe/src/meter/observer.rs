@@ -15,7 +15,7 @@ use super::recorded_program::maps_contain;
 pub struct Observer {
     /// As the user named it.
     named: PathBuf,
-    /// The same without symbolic links.
+    /// The program's file, without symbolic links.
     program: PathBuf,
     found: Option<ObservedImage>,
     programs: ProgramsRun,

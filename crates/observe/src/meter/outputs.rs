@@ -35,7 +35,7 @@ impl Results {
         Results::with_progress(snapshot, lookup, view, &|| ())
     }
 
-    /// The same; `named` is called for each row that gets its name.
+    /// Makes the results of a snapshot; `named` is called for each row that gets its name.
     pub fn with_progress(
         snapshot: &Snapshot,
         lookup: &Lookup,

@@ -25,7 +25,7 @@ use unspin_sys::creds::Creds;
 pub struct RecordedProgram {
     /// The program.
     pub program: Program,
-    /// Its recording.
+    /// The recording of the program.
     pub recording: Recording,
     library: PathBuf,
     engine: Engine,
@@ -33,7 +33,7 @@ pub struct RecordedProgram {
     arena: Option<PathBuf>,
     /// The compiled plan, if mutexes or waits are replaced.
     plan: Option<PathBuf>,
-    /// The same plan, to be compared with the tally.
+    /// The plan, to be compared with the tally.
     compiled: Option<Compiled>,
     /// What the plan replaces, and the executors that use the run queue.
     tally: Option<RunTally>,

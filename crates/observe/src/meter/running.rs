@@ -15,7 +15,7 @@ use unspin_sys::child::{self, End, Ended};
 
 /// A program that was started, and what is observed of it meanwhile.
 pub struct Running<'s> {
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
     recorded: &'s RecordedProgram,
     /// Relays signals, if the program shall get them.

@@ -9,7 +9,7 @@ use unspin_trace::{KernelSymbols, Stacks};
 /// A function of the kernel or of a program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Function {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
     /// The program or library, or the module of the kernel; empty for the kernel itself.
     pub module: String,

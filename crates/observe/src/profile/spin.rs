@@ -15,7 +15,7 @@ const OF_THE_KERNEL: [&str; 7] = [
     ".text.lock.",
 ];
 
-/// The same of programs: the lock of the System V engines, and pthread's spin lock.
+/// Functions of programs that spin for a lock: the lock of the System V engines, and pthread's spin lock.
 const OF_PROGRAMS: [&str; 2] = ["unspin_sysv::sync::lock::Lock::acquire_slow", "pthread_spin_lock"];
 
 /// How many ticks were spent spinning.

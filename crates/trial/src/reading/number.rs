@@ -6,9 +6,9 @@
 /// A number at the beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number {
-    /// Its value; of a clock time, in seconds.
+    /// The value; of a clock time, in seconds.
     pub value: f64,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub length: usize,
     /// How it is written.
     pub form: Form,

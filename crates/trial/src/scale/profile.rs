@@ -13,7 +13,7 @@ use unspin_stats::Direction;
 /// The lock that is held most, and the threads.
 #[derive(Clone, Debug, Serialize)]
 pub struct MeteredLock {
-    /// Its name; none if the program holds no lock that the meter sees.
+    /// The name of the lock; none if the program holds no lock that the meter sees.
     pub name: Option<String>,
     /// Number of locks that share the name.
     pub locks: u32,

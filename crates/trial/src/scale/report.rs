@@ -26,7 +26,7 @@ pub struct ScaleReport {
     pub unspin: Build,
     /// The machine.
     pub machine: Machine,
-    /// Its costs, by the probe.
+    /// The costs of the machine, by the probe.
     pub machine_cost: MachineCost,
     /// The command that was measured.
     pub command: Vec<String>,
@@ -57,9 +57,9 @@ pub struct ScaleReport {
 /// One configuration.
 #[derive(Debug, Serialize)]
 pub struct ScaledConfiguration {
-    /// Its name.
+    /// The name of the configuration.
     pub name: String,
-    /// Its lock; none if the meter saw none.
+    /// The lock that is held most; none if the meter saw none.
     pub lock: Option<MeteredLock>,
     /// Voluntary context switches for each unit of work, by number of CPUs.
     pub sleeps: Vec<(u32, f64)>,

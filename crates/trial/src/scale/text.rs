@@ -19,7 +19,8 @@ const MISS: f64 = 0.15;
 const MORE_SLEEPS: f64 = 1.5;
 /// A program that keeps less than this of one CPU busy waits for something that the model does not have.
 const BUSY: f64 = 0.9;
-/// The same on several CPUs, of each. Other programs take some of them.
+/// A program that keeps less than this of each of several CPUs busy waits for something that the model does not have.
+/// Other programs take some of the CPUs.
 const BUSY_OF_SEVERAL: f64 = 0.75;
 /// Disturbance in percent from which on a warning is printed.
 const DISTURBED_PERCENT: f64 = 5.0;

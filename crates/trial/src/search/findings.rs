@@ -20,13 +20,13 @@ pub struct Findings {
     pub computed: f64,
     /// Time that threads waited for mutexes that can be replaced, summed over them.
     pub mutexes_s: f64,
-    /// The same for mutexes that stay libc's.
+    /// Time that threads waited for mutexes that stay libc's.
     pub kept_mutexes_s: f64,
-    /// The same for read-write locks, which stay libc's.
+    /// Time that threads waited for read-write locks, which stay libc's.
     pub rwlocks_s: f64,
-    /// The same for spin locks, which stay libc's.
+    /// Time that threads waited for spin locks, which stay libc's.
     pub spin_locks_s: f64,
-    /// The same for semaphores and conditions that are used as locks, which stay libc's.
+    /// Time that threads waited for semaphores and conditions that are used as locks, which stay libc's.
     pub semaphores_s: f64,
     /// Time in which threads waited for conditions, barriers and semaphores: by design, or because the signalling
     /// thread waits for a lock.
@@ -52,7 +52,7 @@ pub struct Findings {
 /// The mutex with the most lost time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worst {
-    /// Its name.
+    /// The name in the report.
     pub name: String,
     /// Time waited for it.
     pub lost_s: f64,

@@ -17,13 +17,13 @@ const STARVED_S: f64 = 0.03;
 /// A picked mutex, or several mutexes of one name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pick {
-    /// Its name.
+    /// The name of the mutex.
     pub name: String,
     /// The origin of its name.
     pub origin: Option<String>,
     /// Time waited for it, in seconds, summed over the threads.
     pub lost_s: f64,
-    /// The same as a share of wall time × CPUs.
+    /// The time waited for it, as a share of wall time × CPUs.
     pub lost: f64,
     /// The upper bound on the gain of removing it.
     pub ceiling: f64,

@@ -16,7 +16,7 @@ pub struct Screened {
     pub standings: Vec<ScreeningResult>,
     /// All runs, the control's first.
     pub samples: Vec<SampleSet>,
-    /// Its duration in seconds.
+    /// The duration of the screening in seconds.
     pub elapsed_s: f64,
 }
 

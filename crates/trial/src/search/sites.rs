@@ -20,9 +20,9 @@ const SITES: usize = 2;
 /// A picked call site.
 #[derive(Clone, Debug, Serialize)]
 pub struct SitePick {
-    /// Its name in the report.
+    /// The name in the report.
     pub name: String,
-    /// Its place in the report.
+    /// The place in the report.
     pub place: Option<String>,
     /// What it waits for; if several things, the one with the longest time.
     pub kind: RecordKind,

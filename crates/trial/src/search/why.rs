@@ -93,7 +93,7 @@ pub fn causes(findings: &Findings) -> Vec<String> {
     sentences(findings, |_| true)
 }
 
-/// The same without the mutexes that threads merely wait for: other kinds have been tried for them.
+/// The causes, without the mutexes that threads merely wait for: other kinds have been tried for them.
 fn untried_causes(findings: &Findings) -> Vec<String> {
     sentences(findings, |finding| {
         finding.command.is_none() || !matches!(finding.cause, Cause::Contended | Cause::Convoy)

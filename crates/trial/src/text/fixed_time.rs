@@ -11,7 +11,7 @@ use unspin_stats::{Metric, Verdict};
 
 /// The runs of all candidates differ by this share at most, if nothing else tells that their time is fixed.
 const SAME: f64 = 0.01;
-/// The same if a word of the command names that time.
+/// The share by which the runs differ at most, if a word of the command names their time.
 const SAME_AS_STATED: f64 = 0.03;
 /// Shorter runs are as long as each other because they are short.
 const SECONDS_MIN: f64 = 0.5;

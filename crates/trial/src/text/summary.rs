@@ -214,7 +214,7 @@ fn judged(report: &Report) -> impl Iterator<Item = &Comparison> {
     judged.filter_map(|configuration| report.comparison(configuration))
 }
 
-/// The same with a capital at the beginning.
+/// The sentence with a capital at the beginning.
 fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())

@@ -407,7 +407,7 @@ mod tests {
         assert_eq!((all.waits, all.interrupted, all.wait_ns, calls.lens.unpaired), (3, 3, 900, 0));
     }
 
-    /// Its addresses are in a list in the program's memory, which the event does not hold.
+    /// The addresses of futex_waitv(2) are in a list in the program's memory, which the event does not hold.
     #[test]
     fn requeue_counts_the_threads_that_it_moves_at_its_list() {
         let mut calls = Calls::new();

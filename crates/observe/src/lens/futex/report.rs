@@ -66,7 +66,7 @@ pub struct FutexRow {
 /// A futex.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FutexEntry {
-    /// Its waits.
+    /// The sums of the waits.
     #[serde(flatten)]
     pub row: FutexRow,
     /// `private`, `shared`, `several` (futex_waitv, whose list is at the address), or `threads` (those that parking_lot
@@ -92,7 +92,7 @@ pub struct FutexEntry {
 }
 
 impl FutexEntry {
-    /// Its name, with the process if it has one.
+    /// The name, with the process if the futex is in one.
     pub fn label(&self) -> String {
         match (&self.process, self.pid) {
             (Some(process), Some(pid)) => format!("{} in {process} ({pid})", self.row.name),
@@ -104,7 +104,7 @@ impl FutexEntry {
 /// The waits of one caller.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FutexCaller {
-    /// Its waits; the name is function and offset.
+    /// The sums of the waits; the name is function and offset.
     #[serde(flatten)]
     pub row: FutexRow,
     /// The stacks, most time waited first.
@@ -127,7 +127,7 @@ pub struct FutexStack {
 pub struct FutexWaker {
     /// Function and offset of the caller.
     pub name: String,
-    /// Its calls.
+    /// The sums of the calls.
     #[serde(flatten)]
     pub wakes: Wakes,
     /// Function and offset of each frame of its first stack, innermost first.

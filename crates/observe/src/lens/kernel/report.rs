@@ -66,7 +66,7 @@ pub struct KernelRow {
 /// A lock, or all dynamic locks of one name.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KernelLock {
-    /// Its waits.
+    /// The sums of the waits.
     #[serde(flatten)]
     pub row: KernelRow,
     /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `rt-mutex`, `pcpu-sem`, `semaphore`.
@@ -92,7 +92,7 @@ pub enum Origin {
     Symbol,
     /// A function that waits for locks of one sort only.
     Function,
-    /// Its kind, and the function that waited the longest.
+    /// The kind of the lock, and the function that waited the longest.
     Caller,
 }
 
@@ -101,7 +101,7 @@ pub enum Origin {
 pub struct KernelUse {
     /// The kind.
     pub kind: &'static str,
-    /// Its waits.
+    /// The sums of the waits.
     #[serde(flatten)]
     pub row: KernelRow,
     /// By caller, most time lost first.
@@ -111,7 +111,7 @@ pub struct KernelUse {
 /// The waits of one caller.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KernelCaller {
-    /// Its waits; the name is function and offset.
+    /// The sums of the waits; the name is function and offset.
     #[serde(flatten)]
     pub row: KernelRow,
     /// The stacks from the caller outwards, most time lost first.

@@ -90,7 +90,7 @@ const FUNCTIONS: [(&str, Reason); 37] = [
 ];
 
 impl Reason {
-    /// Its name in the table.
+    /// The name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Futex => "futex",

@@ -54,7 +54,7 @@ pub struct OffCpuReport {
 pub struct BlockedReason {
     /// The reason.
     pub reason: Reason,
-    /// Its sums.
+    /// The sums of the times.
     #[serde(flatten)]
     pub row: BlockedRow,
     /// By caller, most time first.
@@ -82,7 +82,7 @@ pub struct BlockedCaller {
     pub name: String,
     /// The system call; none if the thread was in none, or if it is not known.
     pub system_call: Option<String>,
-    /// Its sums.
+    /// The sums of the times.
     #[serde(flatten)]
     pub row: BlockedRow,
     /// Function and offset of each frame of the program, innermost first, where most time was spent.

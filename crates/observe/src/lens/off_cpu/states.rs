@@ -38,7 +38,7 @@ pub enum Sleep {
 pub struct Interval {
     /// The state.
     pub state: State,
-    /// Its length in nanoseconds.
+    /// The length in nanoseconds.
     pub ns: u64,
 }
 
