@@ -79,7 +79,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,meter,sync,symbols,trace,waiting,dbt1}/src/lib.rs crates/cli/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,meter,sync,symbols,trace,waiting,dbt1,volano}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '(\[|, *|^[^:]*:[0-9]+:\s*)allow\(' \
@@ -101,12 +101,13 @@ check() {
     may_depend scaling stats
     may_depend symbols
     may_depend trace
-    may_depend workloads runqueue
+    may_depend workloads
     may_depend dbt1 workloads
+    may_depend volano runqueue workloads
     may_depend sysv rcu meter waiting
     may_depend preload locks meter sysv waiting
     may_depend c sysv
-    may_depend cli waiting locks stats scaling meter symbols trace workloads sysv runqueue dbt1
+    may_depend cli waiting locks stats scaling meter symbols trace workloads sysv runqueue dbt1 volano
     forbid "each crate has a rule on what it is built on (may_depend)" . \
         < <(ls crates | grep -v -x -F -f <(printf '%s\n' "${ruled[@]}"))
     forbid "files of one crate use each other in no circle but those of ci/circles/list.txt" . < <("${circles[@]}" . 2>&1)

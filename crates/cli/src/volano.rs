@@ -6,7 +6,7 @@ use crate::run_queue::RunQueue;
 use crate::stdout;
 use std::process::ExitCode;
 use unspin_runqueue::environment_policy;
-use unspin_workloads::volano::{self, Model, Options, Pace};
+use unspin_volano::{Model, Options, Pace};
 
 /// Runs the benchmark. Prints its parameters, the figures of each run when it has ended, and the result.
 pub fn run(options: &options::VolanoOptions) -> Result<ExitCode, Error> {
@@ -14,7 +14,7 @@ pub fn run(options: &options::VolanoOptions) -> Result<ExitCode, Error> {
     options.check().map_err(reported)?;
     stdout::print(&options.header())?;
     let mut printed = Ok(());
-    let figures = volano::run(&options, |run| {
+    let figures = unspin_volano::run(&options, |run| {
         printed = stdout::print(&run.to_string());
     });
     let figures = figures.map_err(reported)?;
@@ -55,9 +55,9 @@ fn model(options: &options::VolanoOptions) -> Result<Model, Error> {
     }
 }
 
-fn reported(error: volano::Error) -> Error {
+fn reported(error: unspin_volano::Error) -> Error {
     match error {
-        volano::Error::Option(text) => Error::Usage(format!("volano: {text}")),
+        unspin_volano::Error::Option(text) => Error::Usage(format!("volano: {text}")),
         error => Error::Benchmark(format!("volano: {error}")),
     }
 }

@@ -1,13 +1,13 @@
 //! The server: rooms, and what their readers and writers do.
 
-use super::accounts::{Accounts, Count, Counter};
-use super::connection::{Reader, Writer};
-use super::end_report::{EndReport, ends, last};
-use super::entry::Entry;
-use super::options::Options;
-use super::queue::Queue;
-use super::room::{Outbox, Room, Shared};
-use super::runner::Runner;
+use crate::accounts::{Accounts, Count, Counter};
+use crate::connection::{Reader, Writer};
+use crate::end_report::{EndReport, ends, last};
+use crate::entry::Entry;
+use crate::options::Options;
+use crate::queue::Queue;
+use crate::room::{Outbox, Room, Shared};
+use crate::runner::Runner;
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ fn next_user(
 }
 
 fn cannot_serve(number: usize, connections: usize, error: &io::Error) -> String {
-    format!("the server cannot serve connection {number} of {connections} ({}): {error}", super::LIMITS)
+    format!("the server cannot serve connection {number} of {connections} ({}): {error}", crate::LIMITS)
 }
 
 /// Reads the messages of a user, and passes them on to the other users of its room.

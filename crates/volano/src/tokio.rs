@@ -1,6 +1,6 @@
 //! tokio's multi-thread scheduler as the runtime of tasks.
 
-use super::tasks::{Runtime, Sink, Source};
+use crate::tasks::{Runtime, Sink, Source};
 use std::future::Future;
 use std::io::Result;
 use std::net::TcpStream;

@@ -3,8 +3,8 @@
 //! Each connection has a reader and a writer on each side, so there are four. Here is what they do with a message; how
 //! they wait differs between `threads` and `tasks`.
 
-use super::queue::Queue;
-use super::room::Outbox;
+use crate::queue::Queue;
+use crate::room::Outbox;
 use std::io::Result;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Two threads for each connection: a reader and a writer, as VolanoMark has them on a JVM.
 
-use super::connection::{Reader, Writer};
-use super::end_report::EndReport;
-use super::frames::Frames;
+use crate::connection::{Reader, Writer};
+use crate::end_report::EndReport;
+use crate::frames::Frames;
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The figures of the runs.
 
-use super::options::Options;
+use crate::options::Options;
 use std::fmt;
 use std::time::Duration;
 

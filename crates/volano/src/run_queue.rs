@@ -1,6 +1,6 @@
 //! The executor of `unspin-runqueue` as the runtime of tasks.
 
-use super::tasks::{Runtime, Sink, Source};
+use crate::tasks::{Runtime, Sink, Source};
 use std::future::Future;
 use std::io::{ErrorKind, Result, Write};
 use std::net::{Shutdown, TcpStream};

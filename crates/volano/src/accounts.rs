@@ -2,7 +2,7 @@
 //!
 //! The counts are complete however a run ends: the master reads them when client or server has been killed.
 
-use super::options::Options;
+use crate::options::Options;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,6 +1,6 @@
 //! A process of the benchmark: server or client. It dies with the master.
 
-use super::Error;
+use crate::Error;
 use std::fmt;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::panic;

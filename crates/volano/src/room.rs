@@ -1,10 +1,10 @@
 //! A room of the server: passes each message on to the other users.
 
-use super::message;
-use super::queue::{FULL, Queue};
-use crate::libc_pthread::Monitor;
+use crate::message;
+use crate::queue::{FULL, Queue};
 use std::pin::Pin;
 use std::sync::Arc;
+use unspin_workloads::libc_pthread::Monitor;
 
 /// A message on its way to several users.
 pub type Shared = Arc<[u8]>;

@@ -1,9 +1,9 @@
 //! Runs of server and client in one process: correct ones, and ones over a network that makes mistakes.
 
-use super::accounts::{Accounts, Faults};
-use super::options::{Model, Options, Pace};
-use super::runner::Runner;
-use super::{client, server};
+use crate::accounts::{Accounts, Faults};
+use crate::options::{Model, Options, Pace};
+use crate::runner::Runner;
+use crate::{client, server};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -246,7 +246,7 @@ fn stranger_does_not_disturb_the_run() {
 /// A reader or writer that panics is reported, and nothing waits for it.
 #[test]
 fn panic_is_reported_as_a_failure() {
-    use super::end_report::{EndReport, ends, last};
+    use crate::end_report::{EndReport, ends, last};
     let (report, reports) = ends(2);
     EndReport::new(&report, "one".into()).send(Ok(()));
     drop(EndReport::new(&report, "the reader".into()));

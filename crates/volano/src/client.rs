@@ -1,15 +1,15 @@
 //! The client: the users, and what their readers and writers do.
 
-use super::accounts::{Accounts, Count, Counter};
-use super::connection::{Reader, Writer};
-use super::end_report::{EndReport, ends, last};
-use super::entry::Entry;
-use super::message::{self, Header};
-use super::options::Options;
-use super::receipts::{Receipt, Receipts};
-use super::room::Outbox;
-use super::runner::Runner;
-use super::turns::{Turn, TurnQueue, Turns};
+use crate::accounts::{Accounts, Count, Counter};
+use crate::connection::{Reader, Writer};
+use crate::end_report::{EndReport, ends, last};
+use crate::entry::Entry;
+use crate::message::{self, Header};
+use crate::options::Options;
+use crate::receipts::{Receipt, Receipts};
+use crate::room::Outbox;
+use crate::runner::Runner;
+use crate::turns::{Turn, TurnQueue, Turns};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub fn chat(
         let reader = ClientReader::new(room, user, options, turns, accounts);
         runner
             .start(stream, options.size, (reader, name("reader")), (writer, name("writer")))
-            .map_err(|e| format!("cannot start user {user} of room {room} ({}): {e}", super::LIMITS))?;
+            .map_err(|e| format!("cannot start user {user} of room {room} ({}): {e}", crate::LIMITS))?;
     }
     let began = Instant::now();
     starts.iter().for_each(|start| start.go());

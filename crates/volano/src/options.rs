@@ -1,14 +1,14 @@
 //! The options, and the check against the limits of the machine.
 
-use super::Error;
-use super::frames::READ;
-use super::message::HEADER;
-use super::queue::FULL;
-use crate::libc_limits;
-use crate::machine_limits::{self, MachineLimits};
+use crate::Error;
+use crate::frames::READ;
+use crate::message::HEADER;
+use crate::queue::FULL;
 use std::time::Duration;
 use unspin_runqueue::queue::Policy;
 use unspin_runqueue::schedule::WorkerId;
+use unspin_workloads::libc_limits;
+use unspin_workloads::machine_limits::{self, MachineLimits};
 
 /// The parameters of VolanoMark, and how the connections are served.
 #[derive(Clone, Debug)]

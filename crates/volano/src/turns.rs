@@ -3,8 +3,8 @@
 //! The rule of VolanoMark: a user sends when the number of messages that it has sent and received, divided by the
 //! number of users of its room, leaves the user's own number as remainder.
 
-use super::options::{Options, Pace};
-use super::queue::Queue;
+use crate::options::{Options, Pace};
+use crate::queue::Queue;
 use std::sync::Arc;
 
 /// The permission to send one message.

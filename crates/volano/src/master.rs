@@ -1,14 +1,14 @@
 //! The master: starts server and clients, watches their progress, and judges each run by the accounts.
 
-use super::accounts::{Accounts, Faults};
-use super::options::Options;
-use super::process::{Ended, Process};
-use super::runner::Runner;
-use super::{Error, Figures, RunFigures, client, server};
-use crate::libc_limits;
+use crate::accounts::{Accounts, Faults};
+use crate::options::Options;
+use crate::process::{Ended, Process};
+use crate::runner::Runner;
+use crate::{Error, Figures, RunFigures, client, server};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
+use unspin_workloads::libc_limits;
 
 /// How often the master checks whether messages move.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);

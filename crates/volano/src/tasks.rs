@@ -1,8 +1,8 @@
 //! Two tasks for each connection: a reader and a writer, on any runtime of tasks.
 
-use super::connection::{Reader, Writer};
-use super::end_report::EndReport;
-use super::frames::Frames;
+use crate::connection::{Reader, Writer};
+use crate::end_report::EndReport;
+use crate::frames::Frames;
 use std::future::Future;
 use std::io::{ErrorKind, Result};
 use std::net::TcpStream;

@@ -1,7 +1,7 @@
 //! What a user has received from the other users of its room, and whether it is what they sent.
 
-use super::message;
-use super::options::Pace;
+use crate::message;
+use crate::options::Pace;
 use std::ops::Range;
 
 /// What a received message is.

@@ -1,10 +1,10 @@
 //! A queue from which one reader or writer takes, as a thread or as a task.
 
-use crate::libc_pthread::{Monitor, MonitorGuard};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Poll, Waker};
+use unspin_workloads::libc_pthread::{Monitor, MonitorGuard};
 
 /// A queue that is this long, or longer, is full. A queue never refuses an item; a reader that has filled one waits with
 /// [`Queue::drained`] before it reads the next message. So a user that does not read makes those wait that send to it.

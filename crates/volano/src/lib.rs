@@ -17,6 +17,10 @@
 //! What they do is in `client`, `server` and the modules that these use; whether threads or tasks do it, in `threads` and
 //! `tasks`. All processes count in memory that they share (`accounts`). The master watches the counts, so it needs no
 //! thread beside it, and no timeout in the chat itself.
+//!
+//! Threads wait by the C library's locks, as all workloads do. Executors of tasks have locks and waits of their own.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod accounts;
 mod client;

@@ -1,12 +1,12 @@
 //! What runs the readers and writers of a process, as the model says.
 
-use super::connection::{Reader, Writer};
-use super::end_report::EndReport;
-use super::options::{Model, Options};
-use super::run_queue::RunQueue;
-use super::tasks::Tasks;
-use super::threads::Threads;
-use super::tokio::Tokio;
+use crate::connection::{Reader, Writer};
+use crate::end_report::EndReport;
+use crate::options::{Model, Options};
+use crate::run_queue::RunQueue;
+use crate::tasks::Tasks;
+use crate::threads::Threads;
+use crate::tokio::Tokio;
 use std::io::Result;
 use std::net::TcpStream;
 
