@@ -4,12 +4,12 @@
 mod arena;
 mod arenas;
 mod cache;
-mod dbt1;
 mod engine;
 mod environment;
 mod error;
 mod hackbench;
 mod ignored_signals;
+mod lab;
 mod lens;
 mod library;
 mod meter;
@@ -36,7 +36,6 @@ mod shell;
 mod stderr;
 mod stdout;
 mod top;
-mod volano;
 mod wait_notice;
 mod wakeup;
 
@@ -65,8 +64,8 @@ fn perform() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
         Command::Hackbench(options) => hackbench::run(&options),
-        Command::Volano(options) => volano::run(&options),
-        Command::Dbt1(options) => dbt1::run(&options),
+        Command::Volano(options) => lab::replace_process("volano", &options.arguments),
+        Command::Dbt1(options) => lab::replace_process("dbt1", &options.arguments),
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Arenas(options) => arenas::run(&options.action),
     };

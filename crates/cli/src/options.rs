@@ -1,8 +1,8 @@
 //! The command line.
 
 mod arenas;
-mod dbt1;
 mod hackbench;
+mod lab;
 mod list;
 mod meter;
 mod observe;
@@ -14,11 +14,10 @@ mod scale;
 mod server;
 mod size;
 mod top;
-mod volano;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
-pub use dbt1::{Dbt1Mix, Dbt1Options};
 pub use hackbench::{HackbenchOptions, Transport};
+pub use lab::LabOptions;
 use meter::percent;
 pub use meter::{Format, Lens, MeterOptions, RecordOptions, ReportOptions, ViewOptions};
 pub use observe::ObserveOptions;
@@ -29,7 +28,6 @@ pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use scale::ScaleOptions;
 pub use server::ServerOptions;
 pub use top::TopOptions;
-pub use volano::{VolanoModel, VolanoOptions};
 
 use crate::engine::{self, Engine};
 use crate::run_queue;
@@ -75,8 +73,10 @@ pub enum Command {
     Arenas(ArenasOptions),
     Semopbench(SemopbenchOptions),
     Hackbench(HackbenchOptions),
-    Volano(VolanoOptions),
-    Dbt1(Dbt1Options),
+    /// Let the users of chat rooms send messages to each other, and print the messages per second
+    Volano(LabOptions),
+    /// Let emulated browsers use a web shop on a database, and print the transactions per second
+    Dbt1(LabOptions),
     Reproduce(ReproduceOptions),
 }
 
@@ -106,6 +106,7 @@ impl CommandLine {
     /// Parses a command line. A list of run queues behind the workload volano, which itself has one run queue, belongs to
     /// `prove`: `unspin prove volano --runqueue global,percpu`.
     fn parse_words(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
+        let words = crate::lab::with_help_behind(words);
         let parsed = CommandLine::try_parse_from(&words)?;
         let Command::Prove(options) = &parsed.command else { return Ok(parsed) };
         let Some((list, command)) = run_queue::list_behind_workload(&options.command) else {
@@ -264,6 +265,10 @@ mod tests {
     /// The help of each command ends with examples, which are valid command lines.
     #[test]
     fn examples_in_help_are_valid_command_lines() {
+        // unspin-lab has its own test.
+        fn has_help(command: &clap::Command) -> bool {
+            command.get_name() != "help" && !crate::lab::COMMANDS.contains(&command.get_name())
+        }
         fn check(command: &mut clap::Command) -> usize {
             let help = command.render_long_help().to_string();
             let (_, examples) = help.rsplit_once("Examples:\n").expect("each help has examples");
@@ -275,8 +280,7 @@ mod tests {
                     CommandLine::try_parse_from(shell_words::split(line).expect("its quotes are closed"));
                 assert!(parsed.is_ok(), "{line}: {parsed:?}");
             }
-            examples.len()
-                + command.get_subcommands_mut().filter(|c| c.get_name() != "help").map(check).sum::<usize>()
+            examples.len() + command.get_subcommands_mut().filter(|c| has_help(c)).map(check).sum::<usize>()
         }
         assert!(check(&mut CommandLine::command()) > 20);
     }

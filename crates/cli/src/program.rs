@@ -2,6 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::lab;
 use crate::reach;
 use crate::run_queue::{self, RunQueue};
 use crate::shell;
@@ -97,12 +98,12 @@ impl Program {
     /// Finds the program, which the preload library need not reach.
     pub fn find_any(command: &[OsString]) -> Result<Program, Error> {
         let (name, arguments) = command.split_first().expect("clap wants a command");
-        if is_workload(name) {
-            let arguments = command.to_vec();
+        if let Some(workload) = workload_of(name) {
+            let path = file_of(workload)?;
             return Ok(Program {
-                path: ourselves(),
-                name: "unspin".into(),
-                arguments,
+                name: path.file_name().unwrap_or("unspin".as_ref()).to_owned(),
+                path,
+                arguments: command.to_vec(),
                 run_queue: None,
                 account: None,
                 withheld: Vec::new(),
@@ -170,7 +171,7 @@ impl Program {
     /// The workload, if it is one.
     pub fn workload(&self) -> Option<&'static str> {
         let first = self.arguments.first()?;
-        WORKLOADS.into_iter().find(|w| self.path == ourselves() && first == w)
+        workload_of(first).filter(|workload| file_of(workload).is_ok_and(|file| file == self.path))
     }
 }
 
@@ -180,8 +181,18 @@ pub fn inheriting(mut command: Command) -> Command {
     command
 }
 
+/// The workload of this name.
+fn workload_of(name: &OsStr) -> Option<&'static str> {
+    WORKLOADS.into_iter().find(|workload| name == *workload)
+}
+
 fn is_workload(name: &OsStr) -> bool {
-    WORKLOADS.iter().any(|w| name == *w)
+    workload_of(name).is_some()
+}
+
+/// The program that performs a workload.
+fn file_of(workload: &str) -> Result<PathBuf, Error> {
+    if lab::COMMANDS.contains(&workload) { lab::find(workload) } else { Ok(ourselves()) }
 }
 
 /// The file of unspin; through `/proc` if it has been replaced or removed since the start.

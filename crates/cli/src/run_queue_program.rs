@@ -1,10 +1,8 @@
 //! The program that a command line names together with `--runqueue`.
 
 use crate::error::Error;
-use crate::options::{Command, CommandLine, VolanoModel, VolanoOptions};
 use crate::program::Program;
 use crate::run_queue::{NEEDS_THE_CRATE, RunQueue};
-use clap::Parser;
 use std::ffi::OsString;
 
 /// Finds the program that a command line names, whose executors shall have this run queue, if one is given. It may be a
@@ -19,7 +17,6 @@ pub fn find(command: &[OsString], run_queue: Option<RunQueue>) -> Result<Program
 /// that have no run queue of unspin, and a volano for which another option determines it.
 fn completed(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     let usage = |text: &str| Err(Error::Usage(text.into()));
-    let words = [OsString::from("unspin")].into_iter().chain(command.iter().cloned());
     let name = command.first().and_then(|name| name.to_str());
     match name {
         Some("volano") => (),
@@ -28,25 +25,27 @@ fn completed(command: &[OsString]) -> Result<Vec<OsString>, Error> {
         }
         _ => return Ok(command.to_vec()),
     }
-    let mut whole = command.to_vec();
-    // What is wrong with a command line that cannot be parsed, the workload says itself.
-    let Ok(CommandLine { command: Command::Volano(options) }) = CommandLine::try_parse_from(words) else {
-        return Ok(whole);
-    };
-    match options {
-        VolanoOptions { runqueue: Some(own), .. } => usage(&format!(
-            "--runqueue is given to unspin and to volano: leave out `--runqueue {}` behind volano",
-            own.name()
-        )),
-        VolanoOptions { model: Some(VolanoModel::Tasks), .. } => Ok(whole),
-        VolanoOptions { model: Some(model), .. } => {
-            usage(&format!("volano --model {} has no run queue of unspin: use --model tasks", model.name()))
-        }
-        VolanoOptions { model: None, .. } => {
-            whole.extend(["--model", "tasks"].map(OsString::from));
-            Ok(whole)
-        }
+    if let Some(own) = value_of("--runqueue", command) {
+        return usage(&format!(
+            "--runqueue is given to unspin and to volano: leave out `--runqueue {own}` behind volano"
+        ));
     }
+    match value_of("--model", command).as_deref() {
+        Some(model @ ("threads" | "tokio")) => {
+            usage(&format!("volano --model {model} has no run queue of unspin: use --model tasks"))
+        }
+        // What is wrong with an unknown model, the workload says itself.
+        Some(_) => Ok(command.to_vec()),
+        None => Ok(command.iter().cloned().chain(["--model", "tasks"].map(OsString::from)).collect()),
+    }
+}
+
+/// The value of an option in a command line: `--model tasks` or `--model=tasks`.
+fn value_of(option: &str, command: &[OsString]) -> Option<String> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let joined = |word: &OsString| text(word).strip_prefix(option)?.strip_prefix('=').map(str::to_owned);
+    let behind = |at: usize| (command[at] == option).then(|| command.get(at + 1).map(text)).flatten();
+    (0..command.len()).find_map(|at| behind(at).or_else(|| joined(&command[at])))
 }
 
 #[cfg(test)]
@@ -64,7 +63,7 @@ mod tests {
         assert_eq!(line(&["volano", "--rooms", "2"]).unwrap(), "volano --rooms 2 --model tasks");
         assert_eq!(line(&["volano", "--model=tasks"]).unwrap(), "volano --model=tasks");
         assert_eq!(line(&["./volano", "x"]).unwrap(), "./volano x", "another program of the name");
-        assert_eq!(line(&["volano", "--no-such"]).unwrap(), "volano --no-such");
+        assert_eq!(line(&["volano", "--model", "fibers"]).unwrap(), "volano --model fibers");
     }
 
     #[test]

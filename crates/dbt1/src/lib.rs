@@ -39,7 +39,7 @@ mod value;
 
 pub use benchmark::{Prepared, benchmark, prepare};
 pub use database::{Access, Database, Failure, Session};
-pub use figures::{Figures, RateTable, RunFigures};
+pub use figures::{Figures, RunFigures};
 pub use interaction::Interaction;
 pub use mix::Mix;
 pub use options::{DatabaseChoice, Durability, Options};

@@ -70,7 +70,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use text::{Detail, Text, fixed_time};
 use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
-use web_shop::WebShop;
+use web_shop::{Preparation, WebShop};
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
@@ -136,10 +136,13 @@ fn measure_under(
 ) -> Result<Option<Report>, Error> {
     let shop = match web_shop::requested(&options.command) {
         None => None,
-        Some(shop) => {
+        Some(command) => {
             progress.phase("populating the database, once for all runs");
-            let Some(shop) = WebShop::prepare(&shop, interrupt.pending())? else { return Ok(None) };
-            Some(shop)
+            match WebShop::prepare(command, interrupt.pending())? {
+                Preparation::Done(shop) => Some(*shop),
+                Preparation::Refused => None,
+                Preparation::Interrupted => return Ok(None),
+            }
         }
     };
     let request = CheckedRequest::of(options, shop)?;

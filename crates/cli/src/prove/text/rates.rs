@@ -6,8 +6,8 @@ use super::super::format::paragraph;
 use super::super::report::Report;
 use super::super::session::Session;
 use std::fmt::{self, Formatter};
-use unspin_dbt1::RateTable;
 use unspin_stats::{Role, effect};
+use unspin_workloads::rate_table::RateTable;
 
 /// Runs of the report.
 const RUNS: usize = 5;

@@ -1,7 +1,7 @@
 //! `unspin volano`: all messages arrive, failures are one line with what was delivered, nothing stays behind.
 
 use crate::common::{
-    Background, as_nobody, children_of, compiled_with, finish, gone, nobody_can_run_unspin, unspin,
+    Background, as_nobody, children_of, compiled_with, finish, gone, nobody_can_run_unspin, program, unspin,
     wait_until,
 };
 use std::net::TcpListener;
@@ -208,7 +208,7 @@ fn client_may_read_after_the_server_has_ended() {
 
 /// The exit code and standard error under limits that a shell sets.
 fn limited(limit: &str, arguments: &str) -> (Option<i32>, String) {
-    let script = format!("{limit} && exec {} volano {arguments}", env!("CARGO_BIN_EXE_unspin"));
+    let script = format!("{limit} && exec {} volano {arguments}", program().display());
     let (_, err, code) = finish(Command::new("bash").args(["-c", &script]));
     (code, err)
 }
@@ -261,7 +261,8 @@ fn too_few_threads_are_reported_in_one_line() {
         return;
     }
     for model in ["threads", "tasks --workers 30", "tokio --workers 30"] {
-        let unspin = env!("CARGO_BIN_EXE_unspin");
+        let unspin = program();
+        let unspin = unspin.display();
         let script = format!("ulimit -u 20 && exec {unspin} volano --rooms 2 --model {model}");
         let (_, err, code) = finish(&mut as_nobody(&script));
         assert_eq!((code, err.lines().count()), (Some(1), 1), "{err}");

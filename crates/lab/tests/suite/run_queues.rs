@@ -1,6 +1,6 @@
 //! `--runqueue`: the run queue of programs that are built on unspin-runqueue, chosen, metered and judged.
 
-use crate::common::{finish, unspin};
+use crate::common::{finish, program, unspin};
 use serde_json::Value;
 
 /// A small load: 2 rooms of 3 users, 5 messages from each, on 3 workers.
@@ -78,7 +78,7 @@ fn one_run_queue_is_compared_with_the_programs_own() {
 fn candidate_that_no_executor_uses_fails() {
     let script = format!(
         "[ \"$UNSPIN_RUNQUEUE\" = percpu ] && unset UNSPIN_RUNQUEUE; exec {} {} --model tasks --runqueue global",
-        env!("CARGO_BIN_EXE_unspin"),
+        program().display(),
         SMALL.join(" ")
     );
     let mut command =

@@ -1,7 +1,6 @@
 //! The options of `unspin volano`.
 
 use super::duration;
-use crate::run_queue::RunQueue;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
@@ -56,7 +55,7 @@ pub struct VolanoOptions {
 
     /// The run queue of --model tasks: one for all workers, or one for each. UNSPIN_RUNQUEUE overrides it [default: percpu]
     #[arg(long, value_name = "KIND")]
-    pub runqueue: Option<RunQueue>,
+    pub runqueue: Option<VolanoRunQueue>,
 
     /// Threads in each of the two processes on which tasks run [default: one for each CPU]
     #[arg(long, value_name = "NUM")]
@@ -82,13 +81,11 @@ pub enum VolanoModel {
     Tokio,
 }
 
-impl VolanoModel {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            VolanoModel::Threads => "threads",
-            VolanoModel::Tasks => "tasks",
-            VolanoModel::Tokio => "tokio",
-        }
-    }
+/// A run queue of the crate `unspin-runqueue`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum VolanoRunQueue {
+    /// One queue and one lock for all workers
+    Global,
+    /// A queue and a lock for each worker
+    Percpu,
 }

@@ -1,6 +1,6 @@
 //! `unspin dbt1`: output, bad input, and ways out after which nothing stays behind.
 
-use crate::common::{Background, finish, gone, may_mount, skip, unspin, wait_until};
+use crate::common::{Background, finish, gone, may_mount, program, skip, unspin, wait_until};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -66,7 +66,7 @@ fn missing_server_is_one_line() {
     let script = format!(
         "[ ! -d /usr/lib/postgresql ] || mount -t tmpfs none /usr/lib/postgresql || exit 99; \
          PATH=/nonexistent exec {} dbt1 --db postgres",
-        env!("CARGO_BIN_EXE_unspin")
+        program().display()
     );
     let (out, err, code) = finish(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
     assert!(err.starts_with("unspin: dbt1: there is no PostgreSQL server in PATH"), "{err}");
@@ -81,7 +81,8 @@ fn full_disk_is_one_line() {
     }
     let folder = tempfile::tempdir().unwrap();
     allow_others(folder.path());
-    let unspin = env!("CARGO_BIN_EXE_unspin");
+    let unspin = program();
+    let unspin = unspin.display();
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();
     let disk = disk.display();

@@ -2,10 +2,10 @@
 
 use crate::error::Error;
 use crate::options;
-use crate::run_queue::RunQueue;
 use crate::stdout;
 use std::process::ExitCode;
 use unspin_runqueue::environment_policy;
+use unspin_runqueue::queue::Policy;
 use unspin_volano::{Model, Options, Pace};
 
 /// Runs the benchmark. Prints its parameters, the figures of each run when it has ended, and the result.
@@ -43,7 +43,7 @@ fn model(options: &options::VolanoOptions) -> Result<Model, Error> {
         Some(_) => options::VolanoModel::Tasks,
         None => options::VolanoModel::Threads,
     });
-    match (model, options.runqueue.map(RunQueue::policy)) {
+    match (model, options.runqueue.map(policy)) {
         (options::VolanoModel::Tasks, policy) => {
             // The executors would use it in any case. Here the header says so.
             let named = environment_policy().map_err(|error| Error::Usage(format!("volano: {error}")))?;
@@ -52,6 +52,13 @@ fn model(options: &options::VolanoOptions) -> Result<Model, Error> {
         (_, Some(_)) => Err(Error::Usage("volano: --runqueue requires --model tasks".into())),
         (options::VolanoModel::Threads, None) => Ok(Model::Threads),
         (options::VolanoModel::Tokio, None) => Ok(Model::Tokio),
+    }
+}
+
+fn policy(run_queue: options::VolanoRunQueue) -> Policy {
+    match run_queue {
+        options::VolanoRunQueue::Global => Policy::Global,
+        options::VolanoRunQueue::Percpu => Policy::PerCpu,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `unspin dbt1`: the workload, under its own options.
 
 mod progress;
+mod shop;
 
 use crate::error::Error;
 use crate::ignored_signals::without_ignored;
@@ -8,6 +9,7 @@ use crate::options;
 use crate::scratch::{DBT1, Scratch};
 use crate::{stderr, stdout};
 use progress::Progress;
+pub use shop::{find_server, prepare};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -57,7 +59,7 @@ pub fn run(options: &options::Dbt1Options) -> Result<ExitCode, Error> {
 }
 
 /// The options in the form of the benchmark.
-pub fn translated(options: &options::Dbt1Options) -> Result<Options, Error> {
+fn translated(options: &options::Dbt1Options) -> Result<Options, Error> {
     Ok(Options {
         database: database(options)?,
         items: options.items,
@@ -87,7 +89,7 @@ fn database(options: &options::Dbt1Options) -> Result<DatabaseChoice, Error> {
 }
 
 /// The database that `--db` names, for SQLite in a temporary folder.
-pub fn named(db: &str) -> Result<DatabaseChoice, Error> {
+fn named(db: &str) -> Result<DatabaseChoice, Error> {
     match db {
         "sqlite" => Ok(DatabaseChoice::Sqlite(None)),
         "postgres" => Ok(DatabaseChoice::PrivatePostgres),
@@ -101,7 +103,7 @@ pub fn named(db: &str) -> Result<DatabaseChoice, Error> {
 }
 
 /// An error of the benchmark in one line.
-pub fn reported(error: unspin_dbt1::Error) -> Error {
+fn reported(error: unspin_dbt1::Error) -> Error {
     match error {
         unspin_dbt1::Error::Option(text) => Error::Usage(format!("dbt1: {text}")),
         unspin_dbt1::Error::NoServer(text) => Error::NotFound(format!("dbt1: {text}")),
