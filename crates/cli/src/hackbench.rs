@@ -1,9 +1,9 @@
 //! `unspin hackbench`: the workload, with the original's options.
 
-use crate::error::Error;
 use crate::options;
-use crate::stdout;
 use std::process::ExitCode;
+use unspin_launch::error::Error;
+use unspin_launch::stdout;
 use unspin_workloads::hackbench::{self, CAPACITY, Master, Options, Transport, Workers};
 
 /// Prints the parameters, runs the benchmark, and prints its time.

@@ -1,46 +1,22 @@
 //! The `unspin` program: finds the lock your CPUs spin on, replaces it, and proves the difference.
 #![forbid(unsafe_code)]
 
-mod arena;
 mod arenas;
-mod cache;
-mod engine;
-mod environment;
-mod error;
 mod hackbench;
-mod ignored_signals;
 mod lab;
-mod lens;
-mod library;
-mod meter;
-mod observed;
 mod options;
-mod outfile;
-mod output_file;
-mod plan;
-mod profile;
-mod program;
-mod programs_run;
 mod prove;
-mod reach;
 mod reproduce;
 mod run;
-mod run_queue;
-mod run_queue_program;
-mod runtime;
 mod scale;
-mod scratch;
 mod semopbench;
 mod server_line;
-mod shell;
-mod stderr;
-mod stdout;
 mod top;
-mod wait_notice;
-mod wakeup;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
+use unspin_launch::stderr;
+use unspin_observe::{meter, profile};
 use unspin_sys::{fault, stack};
 
 /// Bytes of the stack that every command may use: the parser of the command line alone uses hundreds of KiB.
@@ -57,15 +33,15 @@ fn perform() -> ExitCode {
     let outcome = match CommandLine::read().command {
         Command::Prove(options) => prove::run(&options),
         Command::Scale(options) => scale::run(&options),
-        Command::Meter(options) => meter::run(&options),
-        Command::Report(options) => meter::replay(&options),
+        Command::Meter(options) => meter::run(&(&options).into()),
+        Command::Report(options) => meter::replay(&(&options).into()),
         Command::Top(options) => top::run(&options),
-        Command::Profile(options) => profile::run(&options),
+        Command::Profile(options) => profile::run(&(&options).into()),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
         Command::Hackbench(options) => hackbench::run(&options),
-        Command::Volano(options) => lab::replace_process("volano", &options.arguments),
-        Command::Dbt1(options) => lab::replace_process("dbt1", &options.arguments),
+        Command::Volano(options) => lab::run("volano", &options.arguments),
+        Command::Dbt1(options) => lab::run("dbt1", &options.arguments),
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Arenas(options) => arenas::run(&options.action),
     };

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arenas;
+mod engine;
 mod hackbench;
 mod lab;
 mod list;
@@ -10,6 +11,7 @@ mod profile;
 mod prove;
 mod replace;
 mod reproduce;
+mod run_queue;
 mod scale;
 mod server;
 mod size;
@@ -19,7 +21,7 @@ pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasSh
 pub use hackbench::{HackbenchOptions, Transport};
 pub use lab::LabOptions;
 use meter::percent;
-pub use meter::{Format, Lens, MeterOptions, RecordOptions, ReportOptions, ViewOptions};
+pub use meter::{MeterOptions, RecordOptions, ReportOptions};
 pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
 pub use prove::{Choices, JudgedWaits, ProveOptions};
@@ -29,17 +31,15 @@ pub use scale::ScaleOptions;
 pub use server::ServerOptions;
 pub use top::TopOptions;
 
-use crate::engine::{self, Engine};
-use crate::run_queue;
-use crate::stderr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Version of the package, and the commit from which the binary was built.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMMIT"), ")");
+use unspin_launch::engine::Engine;
+use unspin_launch::machine::Build;
+use unspin_launch::run_queue::list_behind_workload;
+use unspin_launch::stderr;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,7 +53,7 @@ Examples:
 ///
 /// Works with any dynamically linked Linux program, with no source change and no recompile.
 #[derive(Parser, Debug)]
-#[command(name = "unspin", version = VERSION, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "unspin", version = Build::VERSION, max_term_width = 100, after_help = EXAMPLES)]
 pub struct CommandLine {
     /// What to do
     #[command(subcommand)]
@@ -106,10 +106,10 @@ impl CommandLine {
     /// Parses a command line. A list of run queues behind the workload volano, which itself has one run queue, belongs to
     /// `prove`: `unspin prove volano --runqueue global,percpu`.
     fn parse_words(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
-        let words = crate::lab::with_help_behind(words);
+        let words = unspin_launch::lab::with_help_behind(words);
         let parsed = CommandLine::try_parse_from(&words)?;
         let Command::Prove(options) = &parsed.command else { return Ok(parsed) };
-        let Some((list, command)) = run_queue::list_behind_workload(&options.command) else {
+        let Some((list, command)) = list_behind_workload(&options.command) else {
             return Ok(parsed);
         };
         let Some(before) = words.strip_suffix(&options.command[..]) else { return Ok(parsed) };
@@ -256,6 +256,10 @@ pub struct SemopbenchOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unspin_launch::plan::Choice;
+    use unspin_locks::LockKind;
+    use unspin_observe::lens::next::Step;
+    use unspin_observe::lens::subject::Subject;
 
     #[test]
     fn definition_is_consistent() {
@@ -267,7 +271,7 @@ mod tests {
     fn examples_in_help_are_valid_command_lines() {
         // unspin-lab has its own test.
         fn has_help(command: &clap::Command) -> bool {
-            command.get_name() != "help" && !crate::lab::COMMANDS.contains(&command.get_name())
+            command.get_name() != "help" && !unspin_launch::lab::COMMANDS.contains(&command.get_name())
         }
         fn check(command: &mut clap::Command) -> usize {
             let help = command.render_long_help().to_string();
@@ -283,6 +287,53 @@ mod tests {
             examples.len() + command.get_subcommands_mut().filter(|c| has_help(c)).map(check).sum::<usize>()
         }
         assert!(check(&mut CommandLine::command()) > 20);
+    }
+
+    #[test]
+    fn message_and_help_offer_the_same_kinds() {
+        let mut command = CommandLine::command();
+        let run = command.find_subcommand_mut("run").expect("there is `unspin run`");
+        let help = run.render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let refused = "no such".parse::<Choice>().unwrap_err();
+        for kind in LockKind::ALL {
+            let offers = |text: &str| text.split([' ', ',', '.', '`']).any(|word| word == kind.name());
+            assert_eq!(offers(&refused), offers(&help), "{kind} {help}");
+        }
+    }
+
+    /// The parser knows all options, and which of them exclude each other.
+    #[test]
+    fn next_steps_of_lenses_can_be_typed() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let steps = [
+            Step::None,
+            Step::Futex,
+            Step::Kernel,
+            Step::OffCpu,
+            Step::Profile,
+            Step::ProfileUser,
+            Step::ProfileAll,
+            Step::Pthread,
+            Step::KeepMemory,
+            Step::ProveSysv,
+            Step::ProveRunQueue,
+        ];
+        let with_program = Subject::System(vec!["./server".into()]);
+        let volano = Subject::Program(words(&["volano", "--rooms", "2"]));
+        let subjects = [
+            Subject::Program(words(&["./server", "-t"])),
+            volano,
+            Subject::Process(7),
+            Subject::System(Vec::new()),
+            with_program,
+        ];
+        for command in
+            subjects.iter().flat_map(|subject| steps.iter().filter_map(|step| step.command(subject)))
+        {
+            let words = command.split(' ').skip_while(|word| *word != "unspin");
+            let parsed = CommandLine::try_parse_from(words.map(OsString::from));
+            assert!(parsed.is_ok(), "{command}: {}", parsed.err().unwrap());
+        }
     }
 
     #[test]

@@ -4,25 +4,25 @@
 //! the plan replaced is known when the program has ended. So before unspin becomes the program it starts an *observer*:
 //! a process of its own session that is no child of the program, waits for the program's end, and reports.
 
-use crate::arena;
-use crate::engine::Engine;
-use crate::environment::Environment;
-use crate::error::Error;
-use crate::library;
 use crate::options;
-use crate::plan::{Compiled, NamesFrom, RunTally};
-use crate::program::Program;
-use crate::programs_run::{self, ProgramsRun, Reach, Start};
-use crate::reach;
-use crate::run_queue_program;
-use crate::runtime::Runtime;
-use crate::scratch::{self, Scratch};
-use crate::stderr;
 use std::fs;
 use std::io::{PipeWriter, Read, pipe};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+use unspin_launch::arena;
+use unspin_launch::engine::Engine;
+use unspin_launch::environment::Environment;
+use unspin_launch::error::Error;
+use unspin_launch::library;
+use unspin_launch::plan::{Compiled, NamesFrom, RunTally};
+use unspin_launch::program::Program;
+use unspin_launch::programs_run::{self, ProgramsRun, Reach, Start};
+use unspin_launch::reach;
+use unspin_launch::replace::Replace;
+use unspin_launch::run_queue_program;
+use unspin_launch::runtime::Runtime;
+use unspin_launch::scratch::{self, Scratch};
+use unspin_launch::stderr;
 use unspin_sys::child::{self, End, Ended};
 use unspin_sys::creds::Creds;
 use unspin_sys::process;
@@ -32,14 +32,15 @@ use unspin_trace::Fullness;
 pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let inherited = inherited_descriptors();
     let arena = arena::of(options.sysv, options.arena.as_deref()).map_err(Error::Usage)?;
-    let program = match options.replace.runqueue {
+    let replace = Replace::from(&options.replace);
+    let program = match replace.run_queue {
         None => Program::find_runnable(&options.command)?,
         run_queue => run_queue_program::find(&options.command, run_queue)?,
     };
-    let plan = options.replace.compile(&program)?;
+    let plan = replace.compile(&program)?;
     let library = library::unpack()?;
     let engine = options.sysv.unwrap_or(Engine::Kernel);
-    try_arena(engine, arena.as_deref())?;
+    arena::try_open(engine, arena.as_deref())?;
     let kept = plan.as_ref().map(Compiled::keep).transpose()?;
     // Without an observer the program runs all the same. A program that adopts orphans has none: it would be the program's
     // child, and the program may wait for all of its children.
@@ -71,14 +72,6 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
 /// Whether the preload library can reach at most the programs that this one starts.
 fn is_launcher(program: &Program) -> bool {
     program.workload().is_none() && reach::check(&program.path, &Creds::current()).is_err()
-}
-
-/// Opens the arena like the program will, so that an arena that is full, damaged or another user's is reported before
-/// the program starts.
-pub fn try_arena(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
-    let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
-    let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
-    opened.map(drop).map_err(|error| Error::arena(&error))
 }
 
 /// A program whose replacements are counted. Dropping it removes the tally; becoming the program does not drop it.

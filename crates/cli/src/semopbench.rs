@@ -1,9 +1,9 @@
 //! `unspin semopbench`: the workload, under its own options.
 
-use crate::error::Error;
 use crate::options;
-use crate::stdout;
 use std::process::ExitCode;
+use unspin_launch::error::Error;
+use unspin_launch::stdout;
 use unspin_workloads::semopbench::{self, Debug, ProfileReset, Verbosity};
 
 /// Runs the benchmark and prints its report.

@@ -3,8 +3,8 @@
 //! The process that unspin starts must be the server itself: SIGTERM stops it, and its end is noticed. So no shell comes between the
 //! two where none is needed, and where one is needed it becomes the server by `exec`.
 
-use crate::error::Error;
 use std::ffi::OsString;
+use unspin_launch::error::Error;
 
 /// Characters that only a shell understands, outside single quotes.
 const EXPANDED: &str = "$`";

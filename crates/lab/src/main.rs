@@ -5,26 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod dbt1;
-#[path = "../../cli/src/error.rs"]
-#[expect(dead_code, reason = "unspin has more errors")]
-mod error;
-#[path = "../../cli/src/ignored_signals.rs"]
-mod ignored_signals;
 mod options;
-#[path = "../../cli/src/scratch.rs"]
-#[expect(dead_code, reason = "the folders of other commands")]
-mod scratch;
-#[path = "../../cli/src/shell.rs"]
-#[expect(dead_code, reason = "unspin quotes more")]
-mod shell;
-#[path = "../../cli/src/stderr.rs"]
-mod stderr;
-#[path = "../../cli/src/stdout.rs"]
-mod stdout;
 mod volano;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
+use unspin_launch::stderr;
 use unspin_sys::{fault, stack};
 
 /// Bytes of the stack that every command may use: the parser of the command line alone uses hundreds of KiB.

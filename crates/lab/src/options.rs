@@ -6,12 +6,12 @@ mod volano;
 pub use dbt1::{Dbt1Mix, Dbt1Options};
 pub use volano::{VolanoModel, VolanoOptions, VolanoRunQueue};
 
-use crate::stderr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::stderr;
 
 /// Workloads of historical reports. `unspin COMMAND` executes this program
 #[derive(Parser, Debug)]
@@ -97,6 +97,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::ValueEnum;
+    use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
 
     #[test]
     fn definition_is_consistent() {
@@ -130,6 +132,22 @@ mod tests {
         let line = said(&["unspin", "dbt1", "--think", "9s"]).unwrap();
         assert_eq!(line, "`unspin dbt1` has no --think: use --think-time");
         assert_eq!(said(&["unspin", "dbt1", "--nothing"]), None);
+    }
+
+    /// `--runqueue` reads the command line of volano, without the parser.
+    #[test]
+    fn options_of_volano_are_known_to_the_launcher() {
+        let command = CommandLine::command();
+        let volano = command.find_subcommand("volano").expect("there is `unspin volano`");
+        let options = |has_value: bool| {
+            let arguments =
+                volano.get_arguments().filter(move |arg| arg.get_action().takes_values() == has_value);
+            arguments.filter_map(clap::Arg::get_long).filter(|name| *name != "help").collect::<Vec<_>>()
+        };
+        assert_eq!(options(true), VOLANO_VALUES);
+        assert_eq!(options(false), VOLANO_FLAGS);
+        let models = VolanoModel::value_variants().iter().filter_map(VolanoModel::to_possible_value);
+        assert_eq!(models.map(|model| model.get_name().to_owned()).collect::<Vec<_>>(), VOLANO_MODELS);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! `unspin volano`: the workload, under its own options.
 
-use crate::error::Error;
 use crate::options;
-use crate::stdout;
 use std::process::ExitCode;
+use unspin_launch::error::Error;
+use unspin_launch::stdout;
 use unspin_runqueue::environment_policy;
 use unspin_runqueue::queue::Policy;
 use unspin_volano::{Model, Options, Pace};

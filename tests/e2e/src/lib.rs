@@ -30,6 +30,7 @@ mod tier;
 mod tools;
 mod user;
 mod waits;
+mod workshop;
 mod world;
 
 pub use compiler::{Program, build, build_library, compile, copy_program};
@@ -50,6 +51,7 @@ pub use tier::size;
 pub use tools::{find_tool, is_root, shared_library, skip};
 pub use user::User;
 pub use waits::{WAKE_UP_NS, Waits};
+pub use workshop::Workshop;
 pub use world::World;
 
 use unspin_locks::LockKind;

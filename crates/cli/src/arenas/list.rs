@@ -1,11 +1,11 @@
 //! `unspin arenas list`.
 
 use super::{size, user, users};
-use crate::error::Error;
 use crate::options::ArenasList;
-use crate::shell::on_one_line;
-use crate::stdout;
 use std::process::ExitCode;
+use unspin_launch::error::Error;
+use unspin_launch::shell::on_one_line;
+use unspin_launch::stdout;
 use unspin_sys::creds::Creds;
 use unspin_sysv::ArenaError;
 use unspin_sysv::arenas::{Contents, Found};

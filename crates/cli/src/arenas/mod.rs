@@ -9,12 +9,12 @@ mod show;
 mod size;
 mod user;
 
-use crate::arena;
-use crate::engine::Engine;
-use crate::error::Error;
 use crate::options::ArenasAction;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use unspin_launch::arena;
+use unspin_launch::engine::Engine;
+use unspin_launch::error::Error;
 use unspin_sysv::arenas::Found;
 
 /// Runs the action that the command line names.

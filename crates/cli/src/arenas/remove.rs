@@ -1,14 +1,14 @@
 //! `unspin arenas remove`.
 
 use super::{files, user, users};
-use crate::arena;
-use crate::error::Error;
 use crate::options::ArenasRemove;
-use crate::shell::on_one_line;
-use crate::stdout;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
+use unspin_launch::arena;
+use unspin_launch::error::Error;
+use unspin_launch::shell::on_one_line;
+use unspin_launch::stdout;
 use unspin_sysv::ArenaError;
 use unspin_sysv::arenas::Found;
 
@@ -20,7 +20,7 @@ pub fn remove(options: &ArenasRemove) -> Result<ExitCode, Error> {
             Ok(()) if options.verbose => stdout::print(&format!("removed arena {}\n", on_one_line(&path)))?,
             Ok(()) => {}
             Err(reason) => {
-                crate::stderr::say(format_args!("{reason}"));
+                unspin_launch::stderr::say(format_args!("{reason}"));
                 code = ExitCode::FAILURE;
             }
         }

@@ -1,16 +1,16 @@
 //! `unspin arenas show`.
 
 use super::files;
-use crate::arena;
-use crate::environment::Environment;
-use crate::error::Error;
-use crate::library;
 use crate::options::ArenasShow;
-use crate::program::Program;
-use crate::shell;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use unspin_launch::arena;
+use unspin_launch::environment::Environment;
+use unspin_launch::error::Error;
+use unspin_launch::library;
+use unspin_launch::program::Program;
+use unspin_launch::shell;
 use unspin_sys::namespace::Ipc;
 use unspin_sysv::arenas::Found;
 use unspin_sysv::{ArenaError, Engine};

@@ -2,13 +2,14 @@
 
 use super::size::bytes;
 use super::{ObserveOptions, Replace};
-use crate::engine::{self, Engine};
 use clap::{ArgGroup, Args, ValueEnum};
 use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::engine::Engine;
 use unspin_meter::{COLUMNS, Level};
+use unspin_observe::settings::{MeterSettings, RecordSettings, ReportSettings, ViewSettings};
 
 const METER_HELP: &str = "\
 Exit code: that of the program; 128 + n if signal n killed it; 0 with -p, or with -a and no program; or
@@ -56,16 +57,16 @@ pub struct MeterOptions {
     pub recorded: RecordOptions,
 }
 
-impl MeterOptions {
-    /// The lenses that are requested, or those that suit what is observed: the preload library cannot reach a program
-    /// that runs already.
-    pub fn lenses(&self) -> &[Lens] {
-        match &self.lens[..] {
-            [] if self.observe.pid.is_some() || self.observe.all_processes => {
-                &[Lens::Futex, Lens::Kernel, Lens::OffCpu]
-            }
-            [] => &[Lens::Pthread],
-            given => given,
+impl From<&MeterOptions> for MeterSettings {
+    fn from(options: &MeterOptions) -> MeterSettings {
+        let MeterOptions { lens, observe, output, record, view, recorded } = options;
+        MeterSettings {
+            lens: lens.iter().copied().map(unspin_observe::settings::Lens::from).collect(),
+            observe: observe.into(),
+            output: output.clone(),
+            record: record.clone(),
+            view: view.into(),
+            recorded: recorded.into(),
         }
     }
 }
@@ -105,6 +106,14 @@ pub struct ReportOptions {
     pub file: Option<PathBuf>,
 }
 
+impl From<&ReportOptions> for ReportSettings {
+    fn from(options: &ReportOptions) -> ReportSettings {
+        // Without a file the parser demands --leftovers.
+        let ReportOptions { view, leftovers: _, remove, file } = options;
+        ReportSettings { view: view.into(), remove: *remove, file: file.clone() }
+    }
+}
+
 /// What is observed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Lens {
@@ -118,14 +127,13 @@ pub enum Lens {
     OffCpu,
 }
 
-impl Lens {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Lens::Pthread => "pthread",
-            Lens::Kernel => "kernel",
-            Lens::Futex => "futex",
-            Lens::OffCpu => "off-cpu",
+impl From<Lens> for unspin_observe::settings::Lens {
+    fn from(lens: Lens) -> unspin_observe::settings::Lens {
+        match lens {
+            Lens::Pthread => unspin_observe::settings::Lens::Pthread,
+            Lens::Kernel => unspin_observe::settings::Lens::Kernel,
+            Lens::Futex => unspin_observe::settings::Lens::Futex,
+            Lens::OffCpu => unspin_observe::settings::Lens::OffCpu,
         }
     }
 }
@@ -143,7 +151,7 @@ pub struct RecordOptions {
     pub size: Option<u64>,
 
     /// Use this engine for System V IPC, and record also the engine's locks
-    #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = engine::parser())]
+    #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = super::engine::parser())]
     pub sysv: Engine,
 
     /// The arena: the file that holds the engine's objects [default: that of `unspin run`]
@@ -156,6 +164,20 @@ pub struct RecordOptions {
     /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+impl From<&RecordOptions> for RecordSettings {
+    fn from(options: &RecordOptions) -> RecordSettings {
+        let RecordOptions { level, size, sysv, arena, replace, command } = options;
+        RecordSettings {
+            level: *level,
+            size: *size,
+            sysv: *sysv,
+            arena: arena.clone(),
+            replace: replace.into(),
+            command: command.clone(),
+        }
+    }
 }
 
 /// What is printed of a recording, and in which form.
@@ -202,6 +224,25 @@ pub struct ViewOptions {
     pub unfold: bool,
 }
 
+impl From<&ViewOptions> for ViewSettings {
+    fn from(options: &ViewOptions) -> ViewSettings {
+        let ViewOptions { json, pprof, format, min_util, min_con, min_lost, lock, caller, all, unfold } =
+            options;
+        ViewSettings {
+            json: json.clone(),
+            pprof: pprof.clone(),
+            format: (*format).into(),
+            min_util: *min_util,
+            min_con: *min_con,
+            min_lost: *min_lost,
+            lock: lock.clone(),
+            caller: caller.clone(),
+            all: *all,
+            unfold: *unfold,
+        }
+    }
+}
+
 /// The layout of the printed report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
@@ -210,6 +251,15 @@ pub enum Format {
     Table,
     /// That of Lockmeter, 2001.
     Lockmeter,
+}
+
+impl From<Format> for unspin_observe::settings::Format {
+    fn from(format: Format) -> unspin_observe::settings::Format {
+        match format {
+            Format::Table => unspin_observe::settings::Format::Table,
+            Format::Lockmeter => unspin_observe::settings::Format::Lockmeter,
+        }
+    }
 }
 
 /// A regular expression. Of the error message only the last line is kept, without the marked pattern above it.

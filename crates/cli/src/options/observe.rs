@@ -4,6 +4,7 @@ use super::duration;
 use super::size::bytes;
 use clap::Args;
 use std::time::Duration;
+use unspin_observe::settings::ObserveSettings;
 
 /// Which processes, for how long, and with how much memory.
 #[derive(Args, Clone, Debug, Default)]
@@ -23,4 +24,11 @@ pub struct ObserveOptions {
     /// Size of the ring buffer of each event and CPU, such as 8M; events that do not fit are counted as lost
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub buffer: Option<u64>,
+}
+
+impl From<&ObserveOptions> for ObserveSettings {
+    fn from(options: &ObserveOptions) -> ObserveSettings {
+        let &ObserveOptions { all_processes, pid, seconds, buffer } = options;
+        ObserveSettings { all_processes, pid, seconds, buffer }
+    }
 }

@@ -4,6 +4,7 @@ use super::ObserveOptions;
 use clap::{ArgGroup, Args};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use unspin_observe::settings::ProfileSettings;
 
 const PROFILE_HELP: &str = "\
 Exit code: that of the program; 128 + n if signal n killed it; 0 with -p, or with -a and no program; or
@@ -76,4 +77,26 @@ pub struct ProfileOptions {
     /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano
     #[arg(trailing_var_arg = true, value_name = "COMMAND", conflicts_with_all = ["pid", "seconds"])]
     pub command: Vec<OsString>,
+}
+
+impl From<&ProfileOptions> for ProfileSettings {
+    fn from(options: &ProfileOptions) -> ProfileSettings {
+        // readprofile's --reset and --no-auto have no effect.
+        let ProfileOptions {
+            observe, frequency, user, counters, verbose, spin, reset: _, no_auto: _, ..
+        } = options;
+        let ProfileOptions { output, pprof, flamegraph, command, .. } = options;
+        ProfileSettings {
+            observe: observe.into(),
+            frequency: *frequency,
+            user: *user,
+            counters: *counters,
+            verbose: *verbose,
+            spin: *spin,
+            output: output.clone(),
+            pprof: pprof.clone(),
+            flamegraph: flamegraph.clone(),
+            command: command.clone(),
+        }
+    }
 }

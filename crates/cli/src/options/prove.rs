@@ -2,14 +2,14 @@
 
 use super::list::split;
 use super::server::ServerOptions;
-use crate::engine::{self, Engine};
-use crate::plan::{Choice, WaitChoice, WaitPolicy};
-use crate::run_queue::RunQueue;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use unspin_launch::engine::Engine;
+use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
+use unspin_launch::run_queue::RunQueue;
 use unspin_locks::LockKind;
 
 const PROVE_HELP: &str = "\
@@ -59,12 +59,12 @@ pub struct ProveOptions {
     pub use_plan: Vec<PathBuf>,
 
     /// System V engines to judge: `global`, `rcu`
-    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine::judged_parser())]
+    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = super::engine::judged_parser())]
     pub sysv: Vec<Engine>,
 
     /// Run queues to compare, `global,percpu`, of a program that is built on the crate unspin-runqueue; the first is the
     /// control. One alone is compared with the program's own
-    #[arg(long, value_name = "KINDS", value_delimiter = ',',
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = super::run_queue::parser(),
           conflicts_with_all = ["mutex", "waits", "use_plan", "sysv", "plan"])]
     pub runqueue: Vec<RunQueue>,
 

@@ -1,13 +1,11 @@
 //! The options that replace mutexes and wait policies.
 
 use super::list::split;
-use crate::error::Error;
-use crate::plan::{Choice, Compiled, Plan, PlanFile, WaitChoice, WaitPolicy};
-use crate::program::Program;
-use crate::run_queue::RunQueue;
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
+use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
+use unspin_launch::run_queue::RunQueue;
 
 /// Replacements of mutexes, and policies of waits.
 #[derive(Args, Debug, Default)]
@@ -25,7 +23,7 @@ pub struct Replace {
     pub waits: Vec<WaitChoices>,
 
     /// The run queue of a program that is built on the crate unspin-runqueue, whatever the program chooses
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = super::run_queue::parser())]
     pub runqueue: Option<RunQueue>,
 
     /// A plan file for mutexes and waits, as `unspin prove --plan` writes it. --mutex and --waits take precedence over it
@@ -33,22 +31,15 @@ pub struct Replace {
     pub use_plan: Option<PathBuf>,
 }
 
-impl Replace {
-    /// The plan for a program, compiled for the preload library; none if nothing is to be replaced. Prints warnings on standard
-    /// error.
-    pub fn compile(&self, program: &Program) -> Result<Option<Compiled>, Error> {
-        let waits: Vec<WaitChoice> = self.waits.iter().flat_map(|choices| choices.0.clone()).collect();
-        let mut plan = Plan::chosen(&self.mutex, &waits)?;
-        if let Some(file) = &self.use_plan {
-            plan = plan.before(PlanFile::read(file)?.plan_for(program)?);
+impl From<&Replace> for unspin_launch::replace::Replace {
+    fn from(options: &Replace) -> unspin_launch::replace::Replace {
+        let Replace { mutex, waits, runqueue, use_plan } = options;
+        unspin_launch::replace::Replace {
+            mutex: mutex.clone(),
+            waits: waits.iter().flat_map(|choices| choices.0.clone()).collect(),
+            run_queue: *runqueue,
+            use_plan: use_plan.clone(),
         }
-        if plan.is_empty() {
-            return Ok(None);
-        }
-        for warning in plan.warnings() {
-            crate::stderr::say(format_args!("{warning}"));
-        }
-        plan.compile(program).map(Some)
     }
 }
 

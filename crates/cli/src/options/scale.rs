@@ -1,11 +1,11 @@
 //! The options of `unspin scale`.
 
 use super::prove::Choices;
-use crate::engine::{self, Engine};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::engine::Engine;
 
 const SCALE_HELP: &str = "\
 Exit code:
@@ -42,7 +42,7 @@ pub struct ScaleOptions {
     pub use_plan: Vec<PathBuf>,
 
     /// System V engines to compare with the kernel's: `global`, `rcu`
-    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine::judged_parser())]
+    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = super::engine::judged_parser())]
     pub sysv: Vec<Engine>,
 
     /// Numbers of CPUs to measure on, with 1 among them [default: 1, 2, 4, … as far as this machine has them]

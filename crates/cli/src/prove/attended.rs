@@ -2,10 +2,10 @@
 
 use super::captured_output::CapturedOutput;
 use super::interrupt::Interrupt;
-use crate::error::Error;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_sys::child::{self, Ended, Signal};
 
 /// A process and its output.

@@ -1,12 +1,13 @@
 //! The call sites of a metered run: how many waits each had, and how they ended.
 
 use super::metering::Metering;
-use crate::meter::names::{FileAddress, Names, Parts};
-use crate::plan::{Located, Place, Span, call_of, similar_names};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unspin_launch::plan::{Located, Place, Span, similar_names};
 use unspin_meter::figures::time;
 use unspin_meter::{Class, Counts, Histogram, Record, RecordKind, Window};
+use unspin_observe::located::call_of;
+use unspin_observe::meter::names::{FileAddress, Names, Parts};
 
 /// A call site that waited, or that locked a mutex.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! The output of a run. Unnamed files instead of pipes, so that nothing has to read them during the run.
 
-use crate::error::Error;
-use crate::output_file::{self, Trimmer};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::Stdio;
+use unspin_launch::error::Error;
+use unspin_launch::output_file::{self, Trimmer};
 use unspin_sys::printable;
 
 /// Number of output lines that are shown for a failed run.

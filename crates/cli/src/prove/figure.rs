@@ -1,10 +1,10 @@
 //! The figure that each run yields: a time, or a number in the program's output.
 
 use super::reading::{DecimalSign, Dimension, Expression, Reading, Unit, rate_expression};
-use crate::error::Error;
-use crate::output_file;
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
+use unspin_launch::error::Error;
+use unspin_launch::output_file;
 use unspin_stats::{Direction, Metric};
 use unspin_sys::child::Usage;
 use unspin_sys::printable;

@@ -1,13 +1,13 @@
 //! SIGINT (^C), SIGTERM and SIGHUP during a measurement.
 
-use crate::error::Error;
-use crate::ignored_signals::without_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+use unspin_launch::error::Error;
+use unspin_launch::ignored_signals::without_ignored;
 
 /// Whether a signal has come. The first one ends the measurement, and the results are reported. A second one, which may
 /// be a repeated key, only kills the program without waiting.

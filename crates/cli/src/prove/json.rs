@@ -1,9 +1,7 @@
 //! The report as JSON, with a versioned schema.
 
 use super::budget::Shortfall;
-use super::conditions::Disturbance;
 use super::locks::Locks;
-use super::machine::{Build, Machine};
 use super::report::{CpuShares, Report};
 use super::run_queues::{self, JudgedRunQueue};
 use super::search::Search;
@@ -11,12 +9,14 @@ use super::service::Service;
 use super::session::SessionRun;
 use super::staircase::Staircase;
 use super::waits::JudgedSite;
-use crate::error::Error;
-use crate::outfile;
-use crate::run_queue::RunQueue;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::path::Path;
+use unspin_launch::error::Error;
+use unspin_launch::machine::{Build, Machine};
+use unspin_launch::outfile;
+use unspin_launch::run_queue::RunQueue;
+use unspin_observe::disturbance::Disturbance;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
 /// The number after the slash is increased when a field changes its meaning or is removed. New fields may be added

@@ -2,20 +2,20 @@
 
 use super::budget::TimeBudget;
 use super::call_sites::CallSites;
-use super::conditions::Disturbance;
 use super::configuration::Configuration;
 use super::metering::{EndedEarly, Metering, meter, meter_as_far_as_possible};
 use super::requested::Requested;
 use super::runner::Runner;
 use super::session::Session;
 use super::setup::Prepared;
-use crate::error::Error;
-use crate::plan::Located;
-use crate::run_queue;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use unspin_launch::error::Error;
+use unspin_launch::plan::Located;
+use unspin_launch::run_queue;
 use unspin_meter::{Lock, LockId, MeterReport, RecordKind, Row};
+use unspin_observe::disturbance::Disturbance;
 use unspin_runqueue::lock::LOCK_NAME;
 
 /// A metered run after the rounds ends at this many times the candidate's longest run, and not before
@@ -292,7 +292,7 @@ fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner
         return Err(Error::Unjudged(format!("{program}: {}{also}", idle.join("; "))));
     }
     for idle in idle {
-        crate::stderr::say(format_args!("{idle}"));
+        unspin_launch::stderr::say(format_args!("{idle}"));
     }
     Ok(())
 }

@@ -3,24 +3,25 @@
 //! The timed runs are not metered: reading clocks at every lock costs some nanoseconds, which matters more for locks
 //! with many short sections.
 
-use super::conditions::Disturbance;
 use super::monitor::RunMonitor;
 use super::runner::{Limit, RunEnd, Runner, Trial};
 use super::setup::Setup;
-use crate::meter::disturbance::SHORTEST;
-use crate::meter::names::Lookup;
-use crate::meter::notes;
-use crate::meter::observer::Observer;
-use crate::meter::outputs::Results;
-use crate::meter::threads::Threads;
-use crate::meter::wakeup;
-use crate::options::ViewOptions;
-use crate::plan::Located;
-use crate::runtime::Runtime;
 use serde::Serialize;
 use std::fs;
 use std::time::{Duration, Instant};
+use unspin_launch::plan::Located;
+use unspin_launch::runtime::Runtime;
 use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
+use unspin_observe::disturbance::Disturbance;
+use unspin_observe::located;
+use unspin_observe::meter::disturbance::SHORTEST;
+use unspin_observe::meter::names::Lookup;
+use unspin_observe::meter::notes;
+use unspin_observe::meter::observer::Observer;
+use unspin_observe::meter::outputs::Results;
+use unspin_observe::meter::threads::Threads;
+use unspin_observe::meter::wakeup;
+use unspin_observe::settings::ViewSettings;
 
 /// A metered run.
 pub struct Metering {
@@ -113,7 +114,7 @@ pub fn meter_as_far_as_possible(
         return Err(notes::lost(&path, None));
     }
     let lookup = Lookup::new();
-    let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
+    let report = Results::new(&snapshot, &lookup, &ViewSettings::default()).report;
     let silence = monitor.observer.explain(&snapshot);
     let has_missed = silence.is_some() && monitor.observer.has_missed();
     let unseen = [monitor.observer.unreached_programs(), Runtime::advice_on(&snapshot)];
@@ -125,12 +126,12 @@ pub fn meter_as_far_as_possible(
 impl Metering {
     /// The places by which the preload library identifies the locks of the report.
     pub fn located(&self) -> Vec<Located> {
-        Located::all(&self.snapshot, &self.lookup)
+        located::mutexes(&self.snapshot, &self.lookup)
     }
 
     /// The places by which the preload library identifies the call sites of the report's waits.
     pub fn call_sites(&self) -> Vec<Located> {
-        Located::sites(&self.snapshot, &self.lookup)
+        located::call_sites(&self.snapshot, &self.lookup)
     }
 
     /// Whether a mutex was used.

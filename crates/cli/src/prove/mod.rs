@@ -4,7 +4,6 @@ mod attended;
 pub mod budget;
 mod call_sites;
 mod captured_output;
-pub mod conditions;
 pub mod configuration;
 pub mod ending;
 pub mod figure;
@@ -15,7 +14,6 @@ pub mod interrupt;
 pub mod json;
 mod leftovers;
 mod locks;
-pub mod machine;
 pub mod metering;
 pub mod monitor;
 mod performance;
@@ -40,12 +38,7 @@ pub mod text;
 mod waits;
 mod web_shop;
 
-use crate::error::Error;
-use crate::library;
 use crate::options;
-use crate::outfile;
-use crate::program::{Account, Program};
-use crate::run_queue_program;
 use crate::server_line;
 use budget::TimeBudget;
 pub use budget::duration;
@@ -69,6 +62,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use text::{Detail, Text, fixed_time};
+use unspin_launch::error::Error;
+use unspin_launch::library;
+use unspin_launch::outfile;
+use unspin_launch::program::{Account, Program};
+use unspin_launch::run_queue_program;
 use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
 use web_shop::{Preparation, WebShop};
 
@@ -77,14 +75,14 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
-        crate::stderr::say(format_args!("{warning}"));
+        unspin_launch::stderr::say(format_args!("{warning}"));
     }
     let budget = TimeBudget::begin(options.time_budget(), options.runs);
     let progress = Progress::new("prove", budget, options.quiet);
     let report = measure_under(options, budget, &interrupt, &progress);
     progress.finish();
     let Some(mut report) = report? else {
-        crate::stderr::say(format_args!("interrupted before anything was measured"));
+        unspin_launch::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
     // Files first: the reader of the report may close the pipe.
@@ -100,7 +98,7 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
         &[options.json.as_deref(), options.plan.as_deref()],
     )?;
     if let (Err(error), Err(_)) = (&json, &plan) {
-        crate::stderr::say(format_args!("{error}"));
+        unspin_launch::stderr::say(format_args!("{error}"));
     }
     plan.and(json)?;
     Ok(report.exit_code())
@@ -294,7 +292,7 @@ fn judge_requested(
     options: &options::ProveOptions,
 ) -> Result<Report, Error> {
     for warning in requested.warnings() {
-        crate::stderr::say(format_args!("{warning}"));
+        unspin_launch::stderr::say(format_args!("{warning}"));
     }
     plan(options, &requested.configurations(), runner.figure, budget)?;
     let mut locks = Locks::default();
@@ -348,7 +346,7 @@ fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
     match &report.recommended {
         Some(recommended) => recommended.file.write(file),
         None => {
-            crate::stderr::say(format_args!(
+            unspin_launch::stderr::say(format_args!(
                 "--plan {}: no plan is written, because none won",
                 file.display()
             ));

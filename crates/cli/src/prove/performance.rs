@@ -8,9 +8,9 @@ use super::interrupt::Interrupt;
 use super::leftovers::{self, Leftovers};
 use super::monitor::RunMonitor;
 use super::progress::Progress;
-use crate::error::Error;
 use std::process::Command;
 use std::time::Duration;
+use unspin_launch::error::Error;
 use unspin_sys::child::Usage;
 
 /// What was measured in a run.

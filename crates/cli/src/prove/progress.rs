@@ -3,11 +3,11 @@
 //! The status line is redrawn twice a second: too seldom to disturb a measurement.
 
 use super::budget::{TimeBudget, duration};
-use crate::program::NEEDS_AN_END;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
+use unspin_launch::program::NEEDS_AN_END;
 use unspin_sys::printable;
 
 /// The progress of `prove`.

@@ -1,13 +1,13 @@
 //! The machine before anything is measured on it: what other programs use of it.
 
-use super::conditions::{CpuTime, Disturbance};
 use super::duration;
 use super::interrupt::Interrupt;
-use crate::error::Error;
 use std::fmt;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
+use unspin_observe::disturbance::{CpuTime, Disturbance};
 
 /// A machine on which others use less than this percent is quiet: more than the background of an idle system.
 const QUIET_PERCENT: f64 = 5.0;

@@ -1,11 +1,11 @@
 //! The plan that won.
 
 use super::report::Report;
-use crate::error::Error;
-use crate::plan::{Plan, PlanFile};
-use crate::program::Program;
-use crate::shell;
 use std::path::PathBuf;
+use unspin_launch::error::Error;
+use unspin_launch::plan::{Plan, PlanFile};
+use unspin_launch::program::Program;
+use unspin_launch::shell;
 use unspin_stats::Comparison;
 
 /// Share of the fastest plan's ratio from which on a plan counts as about as fast.

@@ -2,7 +2,6 @@
 
 use super::configuration::Configuration;
 use super::locks::Locks;
-use super::machine::{Build, Machine};
 use super::metering::EndedEarly;
 use super::recommendation::Recommended;
 use super::runner::{Runner, Trial};
@@ -11,11 +10,12 @@ use super::service::Service;
 use super::session::Session;
 use super::staircase::Staircase;
 use super::waits::{self, JudgedSite};
-use crate::engine::Engine;
-use crate::run_queue::RunQueue;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use unspin_launch::engine::Engine;
+use unspin_launch::machine::{Build, Machine};
+use unspin_launch::run_queue::RunQueue;
 use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, Verdict};
 
 /// The whole result of `unspin prove`.

@@ -2,13 +2,13 @@
 
 use super::configuration::Configuration;
 use super::setup::{Prepared, Setup};
-use crate::engine::Engine;
-use crate::error::Error;
 use crate::options::{self, Choices, JudgedWaits};
-use crate::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry};
-use crate::program::Program;
-use crate::run_queue::RunQueue;
 use std::path::PathBuf;
+use unspin_launch::engine::Engine;
+use unspin_launch::error::Error;
+use unspin_launch::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry};
+use unspin_launch::program::Program;
+use unspin_launch::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::Candidate;
 

@@ -1,7 +1,6 @@
 //! One run of the program: starts it, waits for it or ends it, and measures what it used.
 
 use super::captured_output::CapturedOutput;
-use super::conditions::{CpuTime, Disturbance, kernel_sets};
 pub use super::ending::{Limit, RunEnd};
 use super::figure::Figure;
 use super::full_disk;
@@ -12,12 +11,6 @@ use super::progress::Progress;
 use super::served;
 use super::service::Service;
 use super::setup::{Prepared, Setup};
-use crate::environment::{self, Environment};
-use crate::error::Error;
-use crate::plan::RunTally;
-use crate::program::{Account, Program};
-use crate::run_queue::{self, RunQueue};
-use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -25,6 +18,13 @@ use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use unspin_launch::environment::{self, Environment};
+use unspin_launch::error::Error;
+use unspin_launch::plan::RunTally;
+use unspin_launch::program::{Account, Program};
+use unspin_launch::run_queue::{self, RunQueue};
+use unspin_launch::scratch::{self, Scratch};
+use unspin_observe::disturbance::{CpuTime, Disturbance, kernel_sets};
 use unspin_stats::{RunLimit, RunOutcome};
 use unspin_sys::child;
 use unspin_sys::creds::Creds;

@@ -16,9 +16,9 @@ use super::monitor::RunMonitor;
 use super::performance::{Performance, Surroundings, clear};
 use super::process_tree::cpu_of_descendants;
 use super::service::{Service, remedy};
-use crate::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 
 /// Time between two questions whether the server is ready.

@@ -1,13 +1,13 @@
 //! The commands around a server: what waits for it, loads it and stops it.
 
 use super::captured_output::CapturedOutput;
-use crate::environment;
-use crate::error::Error;
 use crate::options::ServerOptions;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
+use unspin_launch::environment;
+use unspin_launch::error::Error;
 use unspin_sys::inherited;
 
 /// The commands around a server, and its limits.

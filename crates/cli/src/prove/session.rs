@@ -1,13 +1,13 @@
 //! The measurement: all runs, in the order that the statistics determine.
 
 use super::budget::{HasWarmedUp, Shortfall, TimeBudget};
-use super::conditions::{CpuTime, Disturbance};
 use super::configuration::Configuration;
 use super::monitor::NoMonitor;
 use super::runner::{Limit, Runner, Trial};
-use crate::error::Error;
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
+use unspin_observe::disturbance::{CpuTime, Disturbance};
 use unspin_stats::{
     Analysis, Comparison, Experiment, NextStep, Role, Run, Schedule, SessionPhase, SessionPlan, Settings,
 };

@@ -18,9 +18,9 @@ use super::configuration::Configuration;
 use super::format::{Scale, count, p_value, paragraph};
 use super::report::Report;
 use super::runner::{RunEnd, Trial};
-use crate::shell;
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
+use unspin_launch::shell;
 use unspin_stats::{
     Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
 };

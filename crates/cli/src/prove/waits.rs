@@ -1,12 +1,12 @@
 //! How the judged waits ended: whether threads slept or polled in them, under the control and under each candidate.
 
 use super::call_sites::{TRIAL, Waits};
-use super::conditions::Disturbance;
 use super::configuration::Configuration;
 use super::locks::Metered;
-use crate::plan::{Compiled, Located};
 use serde::Serialize;
 use std::fs;
+use unspin_launch::plan::{Compiled, Located};
+use unspin_observe::disturbance::Disturbance;
 
 /// The judged waits of one call site in the metered runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]

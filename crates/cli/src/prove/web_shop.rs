@@ -4,14 +4,14 @@
 //! benchmark is its load. `unspin-lab` populates the database, and says how the program is started.
 
 use super::service::Service;
-use crate::error::Error;
-use crate::lab;
-use crate::program::{Account, Program};
-use crate::scratch::{DBT1, Scratch};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use unspin_launch::error::Error;
+use unspin_launch::lab;
+use unspin_launch::program::{Account, Program};
+use unspin_launch::scratch::{DBT1, Scratch};
 use unspin_meter::shell_line;
 use unspin_sys::creds::Creds;
 

@@ -4,11 +4,11 @@ use super::experiment::{Experiment, Pair, Size, words};
 use super::figure::Figure;
 use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
-use crate::error::Error;
-use crate::lab;
 use crate::options::ReportChoice;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use unspin_launch::error::Error;
+use unspin_launch::lab;
 use unspin_stats::{Direction, Moments};
 
 /// The report.

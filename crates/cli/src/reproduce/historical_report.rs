@@ -5,9 +5,9 @@ use super::experiment::{Experiment, Size};
 use super::measured::Measured;
 use super::published::Published;
 use super::row::Row;
-use crate::error::Error;
 use crate::options::ReportChoice;
 use crate::prove::report::Report;
+use unspin_launch::error::Error;
 
 /// A historical report and its experiment.
 pub trait HistoricalReport {

@@ -4,12 +4,12 @@ use super::evidence::Evidence;
 use super::outcome::{Outcome, Shortcoming};
 use super::published::Published;
 use super::row::Row;
-use crate::error::Error;
-use crate::outfile;
 use crate::prove::json::{self, ProveDocument};
-use crate::prove::machine::{Build, Machine};
 use serde::Serialize;
 use std::path::Path;
+use unspin_launch::error::Error;
+use unspin_launch::machine::{Build, Machine};
+use unspin_launch::outfile;
 use unspin_stats::Comparison;
 
 /// The number after the slash is increased when a field changes its meaning or is removed. New fields may be added

@@ -3,13 +3,13 @@
 use super::experiment::{Experiment, Pair};
 use super::figure::{Figure, Improvement};
 use super::row::{self, Row};
-use crate::error::Error;
 use crate::options::{Command, CommandLine};
 use crate::prove::ending::RunEnd;
 use crate::prove::interrupt::Interrupt;
 use crate::prove::report::Report;
 use crate::prove::{self, PartOfCommand};
 use clap::Parser;
+use unspin_launch::error::Error;
 use unspin_stats::{Comparison, SpreadVerdict, Verdict};
 
 /// A session and its comparisons.

@@ -24,12 +24,9 @@ mod text;
 mod time_plan;
 mod volano;
 
-use crate::error::Error;
 use crate::options::{ReportChoice, ReproduceOptions};
 use crate::prove::interrupt::Interrupt;
-use crate::prove::machine::{Build, Machine};
 use crate::prove::{PartOfCommand, duration, format};
-use crate::{outfile, stdout};
 use experiment::Size;
 use historical_report::HistoricalReport;
 use measured::Measured;
@@ -38,6 +35,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use text::OutcomeText;
 use time_plan::TimePlan;
+use unspin_launch::error::Error;
+use unspin_launch::machine::{Build, Machine};
+use unspin_launch::{outfile, stdout};
 
 /// The reports, in the order in which `all` measures them.
 const ALL: [&dyn HistoricalReport; 5] =

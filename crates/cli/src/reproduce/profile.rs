@@ -4,10 +4,10 @@ use super::experiment::{Experiment, Pair, Size, words};
 use super::figure::Figure;
 use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
-use crate::error::Error;
 use crate::options::ReportChoice;
-use crate::profile;
 use std::time::Duration;
+use unspin_launch::error::Error;
+use unspin_observe::profile;
 use unspin_stats::Direction;
 
 /// The report.

@@ -5,9 +5,9 @@ use super::outcome::{Outcome, Shortcoming};
 use super::published::Published;
 use super::row::Row;
 use crate::prove::format::paragraph;
-use crate::prove::machine::Machine;
 use crate::prove::text::LockTables;
 use std::fmt::{self, Formatter};
+use unspin_launch::machine::Machine;
 use unspin_meter::shell_line;
 
 /// Width of the first column.

@@ -1,10 +1,10 @@
 //! The control and the candidates.
 
-use crate::error::Error;
 use crate::options::ScaleOptions;
-use crate::program::Program;
 use crate::prove::configuration::Configuration;
 use crate::prove::requested::{NamedCandidates, Requested};
+use unspin_launch::error::Error;
+use unspin_launch::program::Program;
 
 /// What the command line names, or the default candidates of a workload, or the control alone.
 pub fn requested(options: &ScaleOptions, program: &Program) -> Result<Requested, Error> {
@@ -17,7 +17,7 @@ pub fn requested(options: &ScaleOptions, program: &Program) -> Result<Requested,
     let requested = Requested::of(&named, program)?
         .unwrap_or_else(|| Requested { control: Configuration::as_it_is(), judged: Vec::new() });
     for warning in requested.warnings() {
-        crate::stderr::say(format_args!("{warning}"));
+        unspin_launch::stderr::say(format_args!("{warning}"));
     }
     Ok(requested)
 }

@@ -1,6 +1,6 @@
 //! The numbers of CPUs: those to measure on, and those to predict.
 
-use crate::error::Error;
+use unspin_launch::error::Error;
 use unspin_sys::sched;
 
 /// The numbers of CPUs of a session.

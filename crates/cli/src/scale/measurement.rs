@@ -2,7 +2,6 @@
 
 use super::cpu_sets::CpuSets;
 use super::profile::{MeteredLock, throughput, units};
-use crate::error::Error;
 use crate::options::ScaleOptions;
 use crate::prove::configuration::Configuration;
 use crate::prove::metering::{Metering, meter};
@@ -11,6 +10,7 @@ use crate::prove::requested::Requested;
 use crate::prove::runner::{Limit, Runner, Trial};
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_scaling::round_order::RoundOrder;
 use unspin_sys::sched;
 

@@ -8,11 +8,7 @@ mod profile;
 mod report;
 mod text;
 
-use crate::error::Error;
-use crate::library;
 use crate::options::ScaleOptions;
-use crate::outfile;
-use crate::program::Program;
 use crate::prove::budget::TimeBudget;
 use crate::prove::figure::Figure;
 use crate::prove::interrupt::Interrupt;
@@ -26,6 +22,10 @@ use report::ScaleReport;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use text::Text;
+use unspin_launch::error::Error;
+use unspin_launch::library;
+use unspin_launch::outfile;
+use unspin_launch::program::Program;
 use unspin_stats::Direction;
 
 /// Measures, fits, prints, and returns the exit code.
@@ -41,7 +41,7 @@ pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
     outfile::try_files(&[("--json", options.json.as_deref())])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
-        crate::stderr::say(format_args!("{warning}"));
+        unspin_launch::stderr::say(format_args!("{warning}"));
     }
     let progress =
         Progress::new("scale", TimeBudget::begin(Duration::MAX, Some(options.runs)), options.quiet);
@@ -51,7 +51,7 @@ pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
     let machine = if may_go_on { probe::measure(&cpu_sets, interrupt.pending())? } else { None };
     let Some(machine) = machine else {
         progress.finish();
-        crate::stderr::say(format_args!("interrupted before anything was measured"));
+        unspin_launch::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
@@ -78,7 +78,7 @@ const INTERRUPTED: u8 = 130;
 fn too_few(rounds: u32, interrupted: bool, failures: &[String]) -> Result<ExitCode, Error> {
     let rounds = format!("{rounds} complete of the {ROUNDS_MIN} rounds that a fit needs");
     if interrupted {
-        crate::stderr::say(format_args!("interrupted after {rounds}: nothing is predicted"));
+        unspin_launch::stderr::say(format_args!("interrupted after {rounds}: nothing is predicted"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let why = failures.last().map_or("", String::as_str);

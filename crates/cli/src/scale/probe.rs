@@ -10,10 +10,10 @@
 //! On a busy machine the two threads rarely run at the same time. So each part ends after [`TIME_MAX`] with what it has.
 
 use super::cpu_sets::CpuSets;
-use crate::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{Builder, ScopedJoinHandle, scope};
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_scaling::MachineCost;
 use unspin_sys::child::Usage;
 use unspin_sys::{futex, sched};

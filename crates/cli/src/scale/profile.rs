@@ -1,10 +1,10 @@
 //! What one metered run on one CPU tells about the contended lock.
 
-use crate::engine::Engine;
 use crate::prove::configuration::Configuration;
 use crate::prove::figure::Figure;
 use crate::prove::metering::Metering;
 use serde::Serialize;
+use unspin_launch::engine::Engine;
 use unspin_locks::LockKind;
 use unspin_meter::{Lock, MeterReport, RecordKind, TimeRange};
 use unspin_scaling::program::WaitStyle;

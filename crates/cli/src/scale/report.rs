@@ -3,13 +3,13 @@
 use super::cpu_sets::CpuSets;
 use super::measurement::{Measurement, ROUNDS_MIN, ScaleRun};
 use super::profile::MeteredLock;
-use crate::error::Error;
-use crate::outfile;
-use crate::prove::conditions::Disturbance;
-use crate::prove::machine::{Build, Machine};
 use crate::prove::runner::Runner;
 use serde::Serialize;
 use std::path::Path;
+use unspin_launch::error::Error;
+use unspin_launch::machine::{Build, Machine};
+use unspin_launch::outfile;
+use unspin_observe::disturbance::Disturbance;
 use unspin_scaling::fit::{FitError, Validation, validations};
 use unspin_scaling::program::{ProgramProfile, WaitStyle};
 use unspin_scaling::{CpuMeasurement, MachineCost, ScalingFit};

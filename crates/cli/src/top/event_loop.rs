@@ -7,11 +7,11 @@ use super::signals::Signals;
 use super::state::{Action, ProgramState, State};
 use super::terminal::{Input, Terminal};
 use super::termination::Termination;
-use crate::error::Error;
-use crate::meter::running::Running;
 use std::thread;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_meter::Snapshot;
+use unspin_observe::meter::running::Running;
 use unspin_sys::child::End;
 
 /// Maximum time between two checks of the program and of signals.

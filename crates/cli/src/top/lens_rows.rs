@@ -2,9 +2,9 @@
 
 use super::columns::{self, Column, Units};
 use super::reading::Period;
-use crate::lens::reports::Reports;
-use crate::lens::{FutexRow, KernelRow, OffCpuReport};
 use unspin_meter::figures::{percent, spoken_percent};
+use unspin_observe::lens::reports::Reports;
+use unspin_observe::lens::{FutexRow, KernelRow, OffCpuReport};
 
 /// Callers shown of each row.
 const CALLERS: usize = 3;
@@ -200,7 +200,7 @@ fn line(indent: usize, label: &str, name: &str) -> LensLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lens::testing;
+    use unspin_observe::lens::testing;
 
     fn lines(reports: &Reports, width: u16) -> Vec<String> {
         let (titles, lines) = LensTable::of(reports, Period::Lately).unwrap().lines(width);

@@ -5,10 +5,10 @@
 
 use super::lens_rows::{LensLine, LensTable};
 use super::reading::Period;
-use crate::lens::live::{LensReading, LiveLens};
-use crate::lens::reports::Reports;
-use crate::lens::subject::Subject;
-use crate::options::{Lens, ObserveOptions};
+use unspin_observe::lens::live::{LensReading, LiveLens};
+use unspin_observe::lens::reports::Reports;
+use unspin_observe::lens::subject::Subject;
+use unspin_observe::settings::{Lens, ObserveSettings};
 
 /// The lenses, in the order of their tabs.
 pub const LENSES: [Lens; 3] = [Lens::Futex, Lens::Kernel, Lens::OffCpu];
@@ -60,14 +60,14 @@ impl LensTab {
 
 /// The lenses that observe.
 pub struct LiveLenses {
-    observe: ObserveOptions,
+    observe: ObserveSettings,
     subject: Subject,
     open: Vec<(usize, LiveLens)>,
 }
 
 impl LiveLenses {
     /// None observes yet. The subject is for suggested commands.
-    pub fn new(observe: ObserveOptions, subject: Subject) -> LiveLenses {
+    pub fn new(observe: ObserveSettings, subject: Subject) -> LiveLenses {
         LiveLenses { observe, subject, open: Vec::new() }
     }
 

@@ -23,17 +23,7 @@ mod termination;
 #[cfg(test)]
 mod testing;
 
-use crate::engine::Engine;
-use crate::error::Error;
-use crate::lens::subject::Subject;
-use crate::meter::notes;
-use crate::meter::outputs::{self, Results};
-use crate::meter::recorded_program::RecordedProgram;
-use crate::meter::running::exit_code;
-use crate::observed::failed;
-use crate::options::{self, ObserveOptions, ViewOptions};
-use crate::runtime::Runtime;
-use crate::stderr::{print, say};
+use crate::options;
 use event_loop::{EventLoop, ExitReason};
 use lens_tabs::{LensTab, LiveLenses};
 use observe_loop::{Left, ObserveLoop};
@@ -44,7 +34,18 @@ use state::{ProgramState, State};
 use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
+use unspin_launch::engine::Engine;
+use unspin_launch::error::Error;
+use unspin_launch::runtime::Runtime;
+use unspin_launch::stderr::{print, say};
 use unspin_meter::Fold;
+use unspin_observe::lens::subject::Subject;
+use unspin_observe::meter::notes;
+use unspin_observe::meter::outputs::{self, Results};
+use unspin_observe::meter::recorded_program::RecordedProgram;
+use unspin_observe::meter::running::exit_code;
+use unspin_observe::observed::failed;
+use unspin_observe::settings::{ObserveSettings, RecordSettings, ViewSettings};
 use unspin_sys::child;
 use unspin_sys::printable;
 use unspin_sys::process::ThreadGroup;
@@ -62,7 +63,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     // Before there is a file or a folder, which a signal would leave behind.
     let signals = Signals::install()?;
     let output = ProgramOutput::new(options.output.as_deref())?;
-    let recorded = RecordedProgram::new(&options.recorded)?;
+    let recorded = RecordedProgram::new(&RecordSettings::from(&options.recorded))?;
     let fold = if options.unfold { Fold::Apart } else { Fold::ByName };
     let mut command = recorded.command();
     command.stdin(Stdio::null()).stdout(output.stdio()?).stderr(output.stdio()?);
@@ -76,9 +77,10 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     let mut state = State::new(shown(&options.recorded.command), running.pid, options.interval);
     state.lenses = LensTab::all();
     // The lenses attach to the program when their tabs are opened.
-    let subject = Subject::new(&options.observe, &options.recorded.command);
+    let observe = ObserveSettings::from(&options.observe);
+    let subject = Subject::new(&observe, &options.recorded.command);
     let pid = (!options.observe.all_processes).then_some(running.pid);
-    let lenses = LiveLenses::new(ObserveOptions { pid, ..options.observe.clone() }, subject);
+    let lenses = LiveLenses::new(ObserveSettings { pid, ..observe }, subject);
     let mut event_loop = EventLoop::new(running, Reader::new(fold), lenses, state, signals);
     let reason = event_loop.run(&mut terminal, &output);
     drop(terminal);
@@ -135,7 +137,7 @@ fn check(options: &options::TopOptions) -> Result<(), Error> {
 
 /// Shows the lenses of a running process, or of all, until the user leaves.
 fn observe(options: &options::TopOptions) -> Result<ExitCode, Error> {
-    let observe = &options.observe;
+    let observe = ObserveSettings::from(&options.observe);
     let process = match observe.pid {
         Some(pid) => Some(
             unspin_trace::process_of(pid)
@@ -152,7 +154,7 @@ fn observe(options: &options::TopOptions) -> Result<ExitCode, Error> {
     state.program = ProgramState::Observed;
     state.lenses = LensTab::all();
     state.open_tab(0);
-    let mut lenses = LiveLenses::new(observe.clone(), Subject::new(observe, &[]));
+    let mut lenses = LiveLenses::new(observe.clone(), Subject::new(&observe, &[]));
     lenses.open(0, &mut state.lenses[0]);
     let signals = Signals::install()?;
     let mut terminal = Terminal::enter()?;
@@ -173,7 +175,7 @@ fn print_lenses(lenses: &mut LiveLenses, options: &options::TopOptions) {
     if options.quiet {
         return;
     }
-    let view = ViewOptions::default();
+    let view = ViewSettings::default();
     let layout = outputs::layout(&view, outputs::width(std::io::stderr()));
     for report in reports {
         for section in report.sections(&view, &layout) {
@@ -195,14 +197,14 @@ fn print_results(
     reason: ExitReason,
 ) -> Result<(), Error> {
     if let Some(tail) = output.tail() {
-        let printed = crate::stdout::print(&tail);
+        let printed = unspin_launch::stdout::print(&tail);
         // If the terminal has hung up, an error cannot be shown.
         if !event_loop.hung_up {
             printed?;
         }
     }
     if !options.quiet && !event_loop.running.has_lost_recording() {
-        let view = ViewOptions { unfold: options.unfold, ..ViewOptions::default() };
+        let view = ViewSettings { unfold: options.unfold, ..ViewSettings::default() };
         let snapshot = event_loop.snapshot();
         let report = Results::new(&snapshot, event_loop.reader.lookup(), &view).report;
         let width = outputs::width(std::io::stderr());

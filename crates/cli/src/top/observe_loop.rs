@@ -4,8 +4,8 @@ use super::lens_tabs::LiveLenses;
 use super::signals::Signals;
 use super::state::{Action, ProgramState, State};
 use super::terminal::{Input, Terminal};
-use crate::error::Error;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_sys::process::{Liveness, ThreadGroup};
 
 /// Maximum time between two checks of the process and of signals.

@@ -1,12 +1,12 @@
 //! The output of the program, kept in a file so that it does not disturb the screen.
 
-use crate::error::Error;
-use crate::output_file::Trimmer;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::NamedTempFile;
+use unspin_launch::error::Error;
+use unspin_launch::output_file::Trimmer;
 use unspin_sys::printable;
 
 /// Number of lines that are shown at the end.

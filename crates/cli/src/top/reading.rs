@@ -1,9 +1,9 @@
 //! A reading: the report of one snapshot.
 
 use super::interval;
-use crate::meter::names::{Lookup, Names, Parts};
 use std::collections::HashMap;
 use unspin_meter::{Fold, Image, Key, LockInUse, MeterReport, Name, ReportOptions, Snapshot};
+use unspin_observe::meter::names::{Lookup, Names, Parts};
 
 /// A part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,9 +1,9 @@
 //! Signals that end unspin or stop it. They are only recorded, so that the terminal is restored first.
 
-use crate::error::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use unspin_launch::error::Error;
 
 /// Whether signals have come.
 pub struct Signals {

@@ -3,7 +3,6 @@
 use super::draw::{self, Palette};
 use super::signals;
 use super::state::State;
-use crate::error::Error;
 use ratatui::DefaultTerminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -14,6 +13,7 @@ use std::mem::ManuallyDrop;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::Builder;
 use std::time::Duration;
+use unspin_launch::error::Error;
 
 /// The terminal in raw mode. Dropping it restores the terminal, and so does a panic. Signals that would end or stop
 /// unspin are recorded instead (see `signals`). Only SIGKILL and SIGSTOP leave the terminal as it is.

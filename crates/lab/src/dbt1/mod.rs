@@ -3,11 +3,7 @@
 mod progress;
 mod shop;
 
-use crate::error::Error;
-use crate::ignored_signals::without_ignored;
 use crate::options;
-use crate::scratch::{DBT1, Scratch};
-use crate::{stderr, stdout};
 use progress::Progress;
 pub use shop::{find_server, prepare};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -15,6 +11,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use unspin_dbt1::{DatabaseChoice, Durability, Event, Mix, Options, benchmark};
+use unspin_launch::error::Error;
+use unspin_launch::ignored_signals::without_ignored;
+use unspin_launch::scratch::{DBT1, Scratch};
+use unspin_launch::{stderr, stdout};
 use unspin_sys::creds::Creds;
 
 /// Exit code after SIGINT, SIGTERM or SIGHUP, as that of `prove`.

@@ -13,9 +13,7 @@
 //! ```
 
 use super::{INTERRUPTED, reported, translated};
-use crate::error::Error;
 use crate::options::{Command, CommandLine, Dbt1Mix, Dbt1Options, PrepareShopOptions};
-use crate::stdout;
 use clap::Parser;
 use signal_hook::consts::SIGTERM;
 use std::ffi::OsString;
@@ -25,6 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use unspin_dbt1::{Cluster, Options, Prepared, installed_server, withheld};
+use unspin_launch::error::Error;
+use unspin_launch::stdout;
 
 /// The first word of an answer, with the version of its format.
 const ANSWER: &str = "unspin-lab.shop/1";

@@ -37,7 +37,7 @@
 //! | `waits/NAME.rs` | the exported stub (`entry!`) and the hook. A wait for a descriptor implements `descriptor::Call`; any other wait uses [`Wait`] directly, as `join.rs` does |
 //! | `waits/real.rs`, or `glibc/functions.rs` for a pthread function | the next definition |
 //! | this file, `lib.rs` | the module, the tables of exports and of looks |
-//! | `crates/cli/src/plan/site.rs` | `WAITS`: the names that make a call a call site for `--waits poll@` |
+//! | `crates/launch/src/plan/site.rs` | `WAITS`: the names that make a call a call site for `--waits poll@` |
 //! | `tests/e2e/c/waits/table.h` | a row of the table: `ends`, `interrupted`, `cancelled`, `jumps` and `limits` then run it |
 //! | `tests/e2e/c/waits/` (`arguments.c`, `masks.c`, `streams.c`, …) | the rules that only this call has |
 //! | `tests/e2e/tests/suite/names.rs` | the list in `exports_are_these_and_no_others` |

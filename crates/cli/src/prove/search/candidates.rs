@@ -3,7 +3,7 @@
 use super::findings::Findings;
 use super::picks::Pick;
 use super::sites::{Polling, SitePick};
-use crate::plan::{Entry, Plan, WaitEntry, WaitPolicy, Which};
+use unspin_launch::plan::{Entry, Plan, WaitEntry, WaitPolicy, Which};
 use unspin_locks::LockKind;
 use unspin_stats::screening::ScreeningResult;
 
@@ -119,7 +119,7 @@ fn best(candidates: impl Iterator<Item = Named>, standings: &[ScreeningResult]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Located;
+    use unspin_launch::plan::Located;
     use unspin_stats::screening::ScreeningEnd;
 
     /// Ten seconds on two CPUs.

@@ -4,14 +4,14 @@ use super::super::metering::Metering;
 use super::super::monitor::NoMonitor;
 use super::super::runner::{Limit, Runner};
 use super::super::setup::Setup;
-use crate::engine::Engine;
-use crate::error::Error;
 use object::{Object, ObjectSymbol, ReadCache};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::engine::Engine;
+use unspin_launch::error::Error;
 
 /// The engines to try: all, if calls reach an engine in an extra run. The extra run is left out if no loaded file can
 /// make such calls.

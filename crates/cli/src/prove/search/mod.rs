@@ -31,11 +31,11 @@ use super::monitor::NoMonitor;
 use super::requested::{Requested, engines_beside};
 use super::runner::{Limit, Runner, Trial};
 use super::setup::{Prepared, Setup};
-use crate::error::Error;
 use crate::options;
-use crate::plan::{Plan, WaitPolicy};
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
+use unspin_launch::plan::{Plan, WaitPolicy};
 use unspin_locks::LockKind;
 use unspin_stats::{CpuCost, rounds_for_proof};
 

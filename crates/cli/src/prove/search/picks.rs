@@ -2,8 +2,8 @@
 
 use super::super::metering::Metering;
 use super::findings::{WORTH, capacity, is_mutex, mutex_lost};
-use crate::plan::Located;
 use serde::Serialize;
+use unspin_launch::plan::Located;
 use unspin_meter::{Cause, Lock};
 use unspin_stats::Quantity;
 

@@ -3,9 +3,9 @@
 use super::super::configuration::Configuration;
 use super::super::monitor::NoMonitor;
 use super::super::runner::{Limit, Runner};
-use crate::error::Error;
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use unspin_launch::error::Error;
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 use unspin_stats::{Conclusion, Run, RunLimit, SampleSet, Screening, collapse};
 

@@ -1,9 +1,9 @@
 //! The call sites at which polling is tried.
 
 use super::super::metering::Metering;
-use crate::plan::Located;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unspin_launch::plan::Located;
 use unspin_meter::{RecordKind, WaitRow, Waiter};
 
 /// Minimum share of the wall-clock time that polling at a call site must be able to save. A wait that ends sooner

@@ -6,9 +6,9 @@ use super::super::locks::Metered;
 use super::super::metering::EndedEarly;
 use super::super::report::Report;
 use super::search;
-use crate::program::NEEDS_AN_END;
-use crate::shell;
 use std::fmt::{self, Formatter};
+use unspin_launch::program::NEEDS_AN_END;
+use unspin_launch::shell;
 use unspin_meter::Cause;
 
 /// Prints why nothing was compared, the findings, and what to do next.

@@ -5,8 +5,8 @@ use super::super::format::paragraph;
 use super::super::recommendation::Recommended;
 use super::super::report::Report;
 use super::super::search::{Judged, why};
-use crate::shell;
 use std::fmt::{self, Formatter};
+use unspin_launch::shell;
 use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
 
 /// Prints the paragraph.

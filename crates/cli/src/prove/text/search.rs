@@ -3,8 +3,8 @@
 use super::super::format::{paragraph, share_of};
 use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, causes};
-use crate::engine::Engine;
 use std::fmt::{self, Formatter};
+use unspin_launch::engine::Engine;
 use unspin_meter::figures::time;
 use unspin_meter::{RecordKind, WakeUpCost};
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};

@@ -4,9 +4,9 @@ use super::super::budget::duration;
 use super::super::configuration::{Configuration, OWN_RUN_QUEUE};
 use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
-use crate::engine::Engine;
-use crate::run_queue::RunQueue;
 use std::fmt::{self, Formatter};
+use unspin_launch::engine::Engine;
+use unspin_launch::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::{
     Comparison, CutOff, Direction, NoiseFloor, Quantity, Ratio, UNBOUNDED, Verdict, effect, rounds_for_proof,

@@ -1,14 +1,14 @@
 use super::super::testing::{key, reading, state};
 use super::*;
-use crate::lens::live::LensReading;
-use crate::lens::reports::Reports;
-use crate::lens::testing;
 use crate::top::lens_tabs::{Content, LensTab};
 use crate::top::state::Action;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::{Color, Modifier};
+use unspin_observe::lens::live::LensReading;
+use unspin_observe::lens::reports::Reports;
+use unspin_observe::lens::testing;
 
 /// The text of a window of this size, without spaces at the ends of lines.
 fn picture(state: &mut State, width: u16, height: u16) -> String {

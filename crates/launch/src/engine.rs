@@ -1,0 +1,3 @@
+//! The engines by name.
+
+pub use unspin_sysv::Kind as Engine;

@@ -1,0 +1,57 @@
+//! Which lock replaces which of a program's mutexes, and which of its waits poll before they sleep.
+//!
+//! ```text
+//! --mutex KIND[@LOCK] ───┐
+//! --waits POLICY[@SITE] ─┼─► Plan ─► names become places ─► Compiled ─► UNSPIN_PLAN, which the preload library reads
+//! --use-plan FILE ───────┘             │
+//!   (PlanFile)                         └─ the program's files (closure, resolve), or a recording of it (located)
+//! ```
+//!
+//! There are two ways from a name to places, which are link-time addresses of a file:
+//!
+//! - `resolve` uses the files alone. It is the inverse of the meter's naming: each name that an address has leads back
+//!   to the address (a test checks that). It cannot find plugins and stripped names.
+//! - `located` uses a recording, which has each lock's address, or the stack of its initialisation or first use. The
+//!   chain of calls is cut at the frame that names the lock. So every mutex that the meter names can be recognised
+//!   again, and `unspin prove` uses this way.
+//!
+//! The *tally* of a run (`replacements`) says what the plan replaced, and why an entry replaced nothing.
+//!
+//! `unspin run` becomes the program, and the processes that the program starts read the compiled plan again. So it lies
+//! in the cache folder, under the hash of its contents (`compiled`).
+
+mod choice;
+mod closure;
+mod code;
+mod compiled;
+mod entry;
+mod file;
+mod kind;
+mod located;
+mod lock_name;
+mod nearest;
+mod place;
+mod policy;
+mod replacements;
+mod resolve;
+mod site;
+mod site_name;
+#[cfg(test)]
+mod testing;
+mod variable;
+mod wait_choice;
+mod wakeup;
+
+pub use choice::Choice;
+pub use closure::Closure;
+pub use compiled::Compiled;
+pub use entry::{Entry, Plan, WaitEntry, Which};
+pub use file::PlanFile;
+pub use located::Located;
+pub use lock_name::LockName;
+pub use nearest::several as similar_names;
+pub use place::{Address, By, Place, Span};
+pub use policy::WaitPolicy;
+pub use replacements::{NamesFrom, RunTally};
+pub use resolve::Resolver;
+pub use wait_choice::WaitChoice;

@@ -1,0 +1,553 @@
+//! Finds the places of a lock by its name, from the program's files alone.
+
+use super::closure::Closure;
+use super::code;
+use super::lock_name::{LockName, Meaning};
+use super::nearest;
+use super::place::Place;
+use super::site;
+use super::site_name::{SiteMeaning, SiteName};
+use super::variable;
+use crate::error::Error;
+use crate::program::Program;
+use crate::reach;
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::path::Path;
+use unspin_symbols::File;
+
+/// Number of similar names that are suggested for an unknown one.
+const OFFERED: usize = 3;
+
+/// Looks names up in the files of one program, which are opened at the first lookup.
+pub struct Resolver<'p> {
+    program: &'p Program,
+    closure: OnceCell<Closure>,
+}
+
+/// What a plan wants to replace in a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Mutexes.
+    Mutexes,
+    /// Waits.
+    Waits,
+    /// Mutexes and waits: the program must have one of both.
+    Either,
+}
+
+/// The result of looking a name up.
+pub enum Found {
+    /// Each of these places identifies it.
+    Places(Vec<Place>),
+    /// The name is ambiguous: the full name of each match.
+    Several(Vec<String>),
+    /// There is a match, but of another sort; the reason.
+    Unfit(String),
+}
+
+/// The files in which to search, and their common name in messages.
+struct Scope<'f> {
+    files: &'f [File],
+    runtime: &'f [File],
+    /// The files as messages name them.
+    name: String,
+    /// The program or library of a name with a line.
+    program: String,
+}
+
+impl<'p> Resolver<'p> {
+    /// Before the first lookup.
+    pub fn new(program: &'p Program) -> Resolver<'p> {
+        Resolver { program, closure: OnceCell::new() }
+    }
+
+    fn closure(&self) -> &Closure {
+        self.closure.get_or_init(|| Closure::of(self.program))
+    }
+
+    /// Refuses a program in which there is nothing to replace: it calls no function of libc that locks a mutex, or
+    /// waits, and cannot load or start code that does.
+    pub fn check_reach(&self, reach: Reach) -> Result<(), Error> {
+        let Closure { files, is_complete, runtime, .. } = self.closure();
+        let calls = |function: &str| match reach {
+            Reach::Mutexes => is_of_mutexes(function),
+            Reach::Waits => site::is_wait(function),
+            Reach::Either => is_of_mutexes(function) || site::is_wait(function),
+        };
+        // A file that cannot be read may call anything.
+        if !is_complete || files.iter().chain(runtime).any(|file| may_call(file, &calls)) {
+            return Ok(());
+        }
+        let calls_rwlocks =
+            |file: &File| file.imports().iter().any(|symbol| symbol.starts_with("pthread_rwlock_"));
+        let why = match reach {
+            Reach::Mutexes if files.iter().any(calls_rwlocks) => {
+                "call a mutex function of libc; they call those of read-write locks (pthread_rwlock_t), and unspin replaces \
+                 only mutexes"
+            }
+            Reach::Mutexes => {
+                "call a mutex function of libc, so there is no mutex to replace (Go and Rust have locks of their own)"
+            }
+            Reach::Waits => "call a function of libc that waits, so there is no wait to replace",
+            Reach::Either => {
+                "call a function of libc that locks a mutex or waits, so there is nothing to replace"
+            }
+        };
+        let program = self.program.path.display();
+        Err(Error::CannotRun(format!("{program}: neither it nor its libraries {why}")))
+    }
+
+    /// The places of the lock with this name: in one file, or in the program and its libraries.
+    pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
+        let whole =
+            self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
+                Some(found) => Ok(found),
+                None => Err(scope.nothing(name)),
+            });
+        let alternatives = name.alternatives();
+        // The name of a file may contain " or " too, so the whole name comes first.
+        if whole.is_ok() || alternatives.is_empty() {
+            return whole;
+        }
+        let places = alternatives.iter().map(|one| self.places(one, module));
+        Ok(places.collect::<Result<Vec<_>, Error>>()?.concat())
+    }
+
+    /// The places of the waits of a call site: in one file, or in the program and its libraries.
+    pub fn sites(&self, name: &SiteName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
+        self.look_up(name, "call site", module, &|scope| match site::find(name, scope.files, scope.runtime) {
+            Some(found) => Ok(found),
+            None => Err(scope.no_site(name)),
+        })
+    }
+
+    /// `find` returns what a name means, or why it means nothing.
+    fn look_up(
+        &self,
+        name: &dyn Display,
+        noun: &str,
+        module: Option<&Path>,
+        find: &dyn Fn(&Scope<'_>) -> Result<Found, String>,
+    ) -> Result<Vec<Place>, Error> {
+        let found = match module {
+            Some(module) => self.find_in_module(name, module, find)?,
+            None => {
+                let Closure { program, files, runtime, .. } = self.closure();
+                let program = program.display().to_string();
+                find(&Scope { files, runtime, name: self.closure().describe(), program })
+            }
+        };
+        match found {
+            Ok(Found::Places(places)) => Ok(places),
+            Ok(Found::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
+            Ok(Found::Several(labels)) => Err(Error::Usage(several(name, noun, &labels))),
+            Err(nothing) if module.is_some() => Err(Error::Usage(nothing)),
+            Err(nothing) => Err(Error::Usage(self.in_no_file(name, noun, nothing))),
+        }
+    }
+
+    /// What a name means in a file; or else in the file and those that are loaded with it and with the program: one of a
+    /// chain of calls may be in another file than the lock.
+    fn find_in_module(
+        &self,
+        name: &dyn Display,
+        module: &Path,
+        find: &dyn Fn(&Scope<'_>) -> Result<Found, String>,
+    ) -> Result<Result<Found, String>, Error> {
+        let shown = module.display().to_string();
+        let Closure { mut files, mut runtime, .. } = Closure::of_file(module);
+        if files.is_empty() {
+            return Err(Error::Usage(format!(
+                "{shown}: is not a readable program or library, in which {name} could be found"
+            )));
+        }
+        let own = self.closure();
+        add_missing(&mut runtime, &own.runtime);
+        let find_in = |files: &[File]| {
+            find(&Scope { files, runtime: &runtime, name: shown.clone(), program: shown.clone() })
+        };
+        let alone = find_in(&files[..1]);
+        if !matches!(alone, Ok(Found::Unfit(_)) | Err(_)) {
+            return Ok(alone);
+        }
+        add_missing(&mut files, &own.files);
+        let around = find_in(&files);
+        Ok(if matches!(around, Ok(Found::Places(_))) { around } else { alone })
+    }
+
+    /// The message for a name that is in none of the files with which the program starts: it may be in a file that is
+    /// started or opened later.
+    fn in_no_file(&self, name: &dyn Display, noun: &str, nothing: String) -> String {
+        let closure = self.closure();
+        let of_file = format!("'{name} in /path/of/the/file'");
+        if reach::interpreter(&self.program.path) != self.program.path {
+            return format!(
+                "{name}: there is no such {noun} in {}, which runs the script {}; for a program that the script starts, add \
+                 its file to the name, {of_file}: `unspin meter` prints the whole option",
+                closure.describe(),
+                self.program.path.display()
+            );
+        }
+        let opens_others = |file: &File| file.imports().iter().any(|symbol| is_of_other_files(symbol));
+        match noun == "lock" && closure.files.iter().any(opens_others) {
+            true => format!(
+                "{nothing}; for a file that is started or opened later, add it to the name, {of_file}"
+            ),
+            false => nothing,
+        }
+    }
+}
+
+/// Opens the other files that are not among these.
+fn add_missing(files: &mut Vec<File>, others: &[File]) {
+    for other in others {
+        if !files.iter().any(|known| known.path() == other.path()) {
+            files.extend(File::open(other.path()));
+        }
+    }
+}
+
+fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
+    match name.meaning() {
+        Meaning::Line(line) => {
+            variable::declared_at(line, files).or_else(|| code::at_line(line, files, runtime))
+        }
+        Meaning::Named { name, origin } => variable::named(name, origin.as_ref(), files)
+            .or_else(|| code::named(name, origin.as_ref(), files, runtime)),
+    }
+}
+
+/// Whether a file calls one of these functions, or can load or start other code, which may.
+fn may_call(file: &File, is_meant: &dyn Fn(&str) -> bool) -> bool {
+    file.imports().iter().any(|symbol| is_meant(symbol) || is_of_other_files(symbol))
+}
+
+/// Whether a function of libc loads or starts other code.
+fn is_of_other_files(function: &str) -> bool {
+    const OTHERS: [&str; 9] =
+        ["dlopen", "dlmopen", "dlsym", "system", "popen", "fork", "vfork", "fexecve", "clone"];
+    ["exec", "posix_spawn"].iter().any(|start| function.starts_with(start)) || OTHERS.contains(&function)
+}
+
+fn is_of_mutexes(function: &str) -> bool {
+    ["pthread_mutex_", "mtx_"].iter().any(|start| function.starts_with(start))
+}
+
+fn several(name: &dyn Display, noun: &str, labels: &[String]) -> String {
+    let count = labels.len();
+    let labels: Vec<String> = labels.iter().map(|label| format!("'{label}'")).collect();
+    format!("{name} is the name of {count} {noun}s: choose one by its full name, {}", labels.join(" or "))
+}
+
+impl Scope<'_> {
+    /// The message for an unknown name, with suggestions.
+    fn nothing(&self, name: &LockName) -> String {
+        let ask = "`unspin meter` prints the names of a program's locks";
+        match name.meaning() {
+            Meaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
+                "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
+                self.program, line.file
+            ),
+            Meaning::Line(_) => {
+                format!("{name}: no code or variable of {} is from that line; {ask}", self.name)
+            }
+            Meaning::Named { name: written, .. } => {
+                let variables = self.files.iter().flat_map(|file| file.variable_names(variable::MUTEX));
+                // `job.m_` may mean a part of `jobs`.
+                let whole = written.split(['.', '[']).next().unwrap_or(written);
+                let is_near = |variable: &str| nearest::of(whole, [variable]).is_some();
+                let parts = self.files.iter().flat_map(|file| file.part_names(is_near));
+                let meant = meant(written, &self.functions().chain(variables).chain(parts).collect());
+                format!("{name}: there is no such variable or function in {}{meant}; {ask}", self.name)
+            }
+        }
+    }
+
+    /// The same for a call site.
+    fn no_site(&self, name: &SiteName) -> String {
+        let ask = "`unspin meter` prints the call sites of a program's waits";
+        match name.meaning() {
+            SiteMeaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
+                "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
+                self.program, line.file
+            ),
+            SiteMeaning::Line(_) => format!("{name}: no code of {} is from that line; {ask}", self.name),
+            SiteMeaning::Call { within, .. } if self.functions().any(|function| function == within) => {
+                format!("{name}: {within} is shorter; {ask}")
+            }
+            SiteMeaning::Function(written) | SiteMeaning::Call { within: written, .. } => {
+                let meant = meant(written, &self.functions().collect());
+                format!("{name}: there is no such function in {}{meant}; {ask}", self.name)
+            }
+        }
+    }
+
+    fn functions(&self) -> impl Iterator<Item = String> {
+        self.files.iter().flat_map(File::function_names)
+    }
+}
+
+/// ` (meant: cache_lock?)`, if there are names similar to the text, or to its last part.
+fn meant(written: &str, names: &HashSet<String>) -> String {
+    let near = |written: &str| nearest::several(written, names.iter().map(String::as_str), OFFERED);
+    let own = written.rsplit("::").next().unwrap_or(written);
+    let mut found = near(written);
+    if found.is_empty() && own != written {
+        found = near(own);
+    }
+    if found.is_empty() { String::new() } else { format!(" (meant: {}?)", found.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::By;
+    use super::super::testing;
+    use super::*;
+    use unspin_e2e::Workshop;
+
+    fn places(program: &Program, name: &str) -> Result<Vec<Place>, String> {
+        let resolver = Resolver::new(program);
+        resolver.places(&LockName::new(name).unwrap(), None).map_err(|e| e.to_string())
+    }
+
+    /// The program and its library.
+    fn two_files(workshop: &Workshop, flags: &[&str]) -> Option<(Program, std::path::PathBuf)> {
+        let library = [&["-shared", "-fPIC", "-DOTHER"], flags].concat();
+        let library = workshop.compile("same_names.c", &library, "libother.so")?;
+        let linked = ["-Wl,-rpath,$ORIGIN", library.to_str().unwrap()];
+        let path = workshop.compile("same_names.c", &[flags, &linked].concat(), "linked")?;
+        Some((Program::at(&path), library))
+    }
+
+    #[test]
+    fn ambiguous_name_is_refused() {
+        let workshop = Workshop::new();
+        let Some((program, library)) = two_files(&workshop, &["-O1"]) else { return };
+        let expected = "lock is the name of 2 locks: choose one by its full name, 'lock, static, libother.so' or 'lock, static, linked'";
+        assert_eq!(places(&program, "lock"), Err(expected.into()));
+        let one = places(&program, "lock, static, libother.so").unwrap();
+        assert_eq!(
+            one[0].spans.iter().map(|span| span.module.as_path()).collect::<Vec<_>>(),
+            [library.as_path()]
+        );
+    }
+
+    /// The dynamic linker merges variables that both define under one name.
+    #[test]
+    fn variable_exported_twice_is_one_lock() {
+        let workshop = Workshop::new();
+        let Some((program, library)) = two_files(&workshop, &["-g", "-rdynamic"]) else { return };
+        let found = places(&program, "shared_lock").unwrap();
+        let modules: Vec<_> = found[0].spans.iter().map(|span| span.module.as_path()).collect();
+        assert_eq!(modules, [program.path.as_path(), &library]);
+    }
+
+    #[test]
+    fn source_line_finds_variables_and_code() {
+        let workshop = Workshop::new();
+        let Some(program) = testing::compile(&workshop, "heap_locks.c", &["-g", "-O1"]) else { return };
+        let found = places(&program, "heap_locks.c:18").unwrap();
+        assert!(found.iter().any(|place| place.by == By::Init && place.spans.len() == 1), "{found:?}");
+        let nothing = places(&program, "heap_locks.c:3").unwrap_err();
+        assert!(nothing.starts_with("heap_locks.c:3: no code or variable of "), "{nothing}");
+        let Some(program) = testing::compile(&workshop, "static_locks.c", &["-g", "-O1"]) else { return };
+        let found = places(&program, "static_locks.c:4").unwrap();
+        assert_eq!(found, places(&program, "cache_lock").unwrap());
+        assert_eq!((found[0].by, found.len()), (By::Variable, 1));
+    }
+
+    #[test]
+    fn source_line_without_debug_information_is_refused() {
+        let workshop = Workshop::new();
+        let Some(program) = testing::compile(&workshop, "static_locks.c", &["-O1"]) else { return };
+        let error = places(&program, "static_locks.c:4").unwrap_err();
+        assert!(
+            error.contains("has no debug information, so that no line of static_locks.c is known"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn unknown_name_is_refused_with_suggestions() {
+        let workshop = Workshop::new();
+        let Some((program, _)) = two_files(&workshop, &["-g"]) else { return };
+        let path = program.path.display();
+        let ask = "`unspin meter` prints the names of a program's locks";
+        let error = places(&program, "shraed_lock").unwrap_err();
+        let expected =
+            format!("shraed_lock: there is no such variable or function in {path} and its library");
+        assert_eq!(error, format!("{expected} (meant: shared_lock?); {ask}"));
+    }
+
+    #[test]
+    fn misspelled_part_of_a_variable_is_refused_with_suggestions() {
+        let workshop = Workshop::new();
+        let source = workshop.file("jobs.cc");
+        let jobs = "#include <mutex>\nstruct Queue { int size_; std::mutex m_; } jobs;\n\
+                    int main() { jobs.m_.lock(); return jobs.size_; }";
+        std::fs::write(&source, jobs).unwrap();
+        let Some(program) = testing::compile(&workshop, source.to_str().unwrap(), &["-g"]) else { return };
+        assert!(places(&program, "jobs.m_").is_ok());
+        for wrong in ["jobs.m", "job.m_", "jobs.mm_"] {
+            let error = places(&program, wrong).unwrap_err();
+            assert!(error.contains(" (meant: jobs.m_"), "{error}");
+        }
+    }
+
+    #[test]
+    fn messages_name_the_program_as_the_user_did() {
+        let workshop = Workshop::new();
+        let Some(program) = testing::compile(&workshop, "static_locks.c", &["-g"]) else { return };
+        let link = workshop.file("link");
+        std::os::unix::fs::symlink(&program.path, &link).unwrap();
+        let error = places(&Program::at(&link), "nothing").unwrap_err();
+        assert!(error.contains(&format!(" in {};", link.display())), "{error}");
+    }
+
+    #[test]
+    fn variable_too_small_for_a_mutex_is_refused() {
+        let workshop = Workshop::new();
+        let Some(program) =
+            testing::compile(&workshop, "same_names.c", &["-g", "-shared", "-fPIC", "-DOTHER"])
+        else {
+            return;
+        };
+        let error = places(&program, "counter").unwrap_err();
+        assert!(error.starts_with("counter: the variable (counter, static, same_names.c:"), "{error}");
+        assert!(error.contains(" has 8 bytes, too few for a mutex; "), "{error}");
+    }
+
+    #[test]
+    fn wrapper_name_finds_the_call_chain() {
+        let workshop = Workshop::new();
+        let Some(program) = testing::compile(&workshop, "wrapped_locks.cc", &["-g", "-O1"]) else { return };
+        let found = places(&program, "Journal::Journal ▸ port::Mutex::Mutex").unwrap();
+        let own = |place: &&Place| place.spans.iter().all(|span| span.module == program.path);
+        let own: Vec<&Place> = found.iter().filter(own).collect();
+        assert_eq!((own.len(), own[0].by, own[0].spans.len()), (1, By::Init, 2), "{found:?}");
+        let error = places(&program, "Index::Index ▸ port::Mutex::Lock").unwrap_err();
+        let why = "it calls no function of libc that initialises a mutex: name the function that does, or for which it is done";
+        assert_eq!(error, format!("Index::Index ▸ port::Mutex::Lock: {why}"));
+        assert!(places(&program, "Index::Index").is_err(), "it calls what does");
+        assert!(places(&program, "port::Mutex::Mutex").is_ok());
+        assert!(places(&program, "Index::Index ▸ nobody").is_err());
+    }
+
+    /// The meter's name for code in a file without symbols is found again.
+    #[test]
+    fn call_in_stripped_file_is_found_by_offset() {
+        let workshop = Workshop::new();
+        let Some(whole) = testing::compile(&workshop, "heap_locks.c", &["-O1"]) else { return };
+        let call = File::open(&whole.path).unwrap().calls(|name| name == "pthread_mutex_init")[0];
+        let name = whole.path.file_name().unwrap().to_string_lossy().into_owned();
+        let named = format!("{name}+{:#x}, mutex initialised there", call + 1);
+        let Some(stripped) = testing::compile(&workshop, "heap_locks.c", &["-O1", "-s"]) else { return };
+        let found = places(&stripped, &named).unwrap();
+        assert!(found[0].by == By::Init && found[0].spans[0].range == (call..call + 1), "{found:?}");
+        let error = places(&stripped, &format!("{name}+{:#x}", call + 2)).unwrap_err();
+        assert!(error.contains("it calls no function of libc that initialises a mutex"), "{error}");
+        assert!(places(&stripped, "other+0x1135").unwrap_err().contains("there is no such variable"));
+    }
+
+    #[test]
+    fn file_name_that_contains_or_is_one_name() {
+        let workshop = Workshop::new();
+        let Some(program) = testing::compile(&workshop, "static_locks.c", &["-O1", "-s"]) else { return };
+        let file = workshop.file("this or that");
+        std::fs::rename(&program.path, &file).unwrap();
+        let call = File::open(&file).unwrap().calls(|name| name == "pthread_mutex_lock")[0];
+        let name = format!("mutex first used in this or that+{:#x}", call + 1);
+        assert!(places(&Program::at(&file), &name).is_ok_and(|places| !places.is_empty()));
+    }
+
+    #[test]
+    fn name_in_a_script_is_refused_with_a_hint() {
+        let workshop = Workshop::new();
+        let script = workshop.file("script");
+        std::fs::write(&script, "#!/bin/sh\nexec ./server\n").unwrap();
+        let error = places(&Program::at(&script), "cache_lock").unwrap_err();
+        assert!(error.starts_with("cache_lock: there is no such lock in /"), "{error}");
+        assert!(error.contains(&format!(", which runs the script {}; ", script.display())), "{error}");
+        assert!(error.contains("'cache_lock in /path/of/the/file'"), "{error}");
+    }
+
+    #[test]
+    fn lock_of_another_file_is_found_by_its_name_and_file() {
+        let workshop = Workshop::new();
+        let Some(wrapped) = workshop.compile("wrapped_locks.cc", &["-g", "-O1"], "wrapped") else { return };
+        let shell = Program::at(Path::new("/bin/sh"));
+        let name = "Journal::Journal ▸ port::Mutex::Mutex";
+        assert!(places(&shell, name).unwrap_err().contains(&format!("'{name} in /path/of/the/file'")));
+        let in_file = LockName::new(&format!("{name} in {}", wrapped.display())).unwrap();
+        let (name, file) = in_file.split_file();
+        assert_eq!(file.as_deref(), Some(&*wrapped));
+        let found = Resolver::new(&shell).places(&name, file.as_deref()).unwrap();
+        assert!(found.iter().any(|place| place.spans.iter().all(|span| span.module == wrapped)));
+    }
+
+    /// A library initialises its mutex for a function of the program that loads it.
+    #[test]
+    fn call_chain_through_two_files_is_found() {
+        let workshop = Workshop::new();
+        let (library, source) = (workshop.file("part.c"), workshop.file("whole.c"));
+        std::fs::write(
+            &library,
+            "#include <pthread.h>\nvoid part_new(pthread_mutex_t *m) { pthread_mutex_init(m, 0); m->__data.__lock = 0; }",
+        )
+        .unwrap();
+        let whole = "#include <pthread.h>\nvoid part_new(pthread_mutex_t *); static pthread_mutex_t m;\n\
+                     int main(void) { part_new(&m); return m.__data.__lock; }";
+        std::fs::write(&source, whole).unwrap();
+        let Some(library) = workshop.compile(library.to_str().unwrap(), &["-shared", "-fPIC"], "libpart.so")
+        else {
+            return;
+        };
+        let linked = [library.to_str().unwrap(), "-Wl,-rpath,$ORIGIN"];
+        let Some(program) = testing::compile(&workshop, source.to_str().unwrap(), &linked) else { return };
+        let name = LockName::new("main ▸ part_new").unwrap();
+        let found = Resolver::new(&program).places(&name, Some(&library)).unwrap();
+        let modules: Vec<_> = found[0].spans.iter().map(|span| &span.module).collect();
+        assert_eq!(modules, [&library, &program.path]);
+    }
+
+    /// Like the JDK's launcher: a link to a program that finds its library in its own folder.
+    #[test]
+    fn origin_libraries_are_found_through_a_link() {
+        let workshop = Workshop::new();
+        let (library, source) = (workshop.file("beside.c"), workshop.file("launcher.c"));
+        let locks = "#include <pthread.h>\nint beside(pthread_mutex_t *m) { return pthread_mutex_lock(m); }";
+        std::fs::write(&library, locks).unwrap();
+        std::fs::write(&source, "int beside(void *); int main(void) { return beside(0); }").unwrap();
+        let library = library.to_str().unwrap();
+        let Some(library) = workshop.compile(library, &["-shared", "-fPIC"], "libbeside.so") else { return };
+        let flags = [library.to_str().unwrap(), "-Wl,-rpath,$ORIGIN"];
+        let Some(launcher) = workshop.compile(source.to_str().unwrap(), &flags, "launcher") else { return };
+        let elsewhere = Workshop::new();
+        std::os::unix::fs::symlink(launcher, elsewhere.file("link")).unwrap();
+        let launcher = Program::at(&elsewhere.file("link"));
+        assert!(Resolver::new(&launcher).check_reach(Reach::Mutexes).is_ok(), "the library locks");
+        std::fs::remove_file(library).unwrap();
+        assert!(Resolver::new(&launcher).check_reach(Reach::Mutexes).is_ok(), "who knows what is missing?");
+    }
+
+    #[test]
+    fn program_without_mutexes_is_refused() {
+        let workshop = Workshop::new();
+        let source = workshop.file("plain.c");
+        std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let Some(plain) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
+        let error = Resolver::new(&plain).check_reach(Reach::Mutexes).unwrap_err();
+        assert!(matches!(error, Error::CannotRun(_)), "{error}");
+        assert!(error.to_string().contains("plain") || error.to_string().contains("program"), "{error}");
+        let locks = "#include <pthread.h>\npthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;\n\
+                     int main(void) { return pthread_rwlock_rdlock(&table_lock); }";
+        std::fs::write(&source, locks).unwrap();
+        let Some(rwlocks) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
+        let error = Resolver::new(&rwlocks).check_reach(Reach::Mutexes).unwrap_err().to_string();
+        assert!(error.contains("read-write locks (pthread_rwlock_t), and unspin replaces only"), "{error}");
+        let shell = Program::at(Path::new("/bin/sh"));
+        assert!(Resolver::new(&shell).check_reach(Reach::Mutexes).is_ok(), "a shell starts others");
+    }
+}

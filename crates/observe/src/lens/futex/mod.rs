@@ -1,0 +1,19 @@
+//! Waits in futex(2) and its variants, which all libraries and runtimes use that put threads to sleep in user space.
+//!
+//! `call` decodes the system calls, `lens` joins their beginnings and ends, `sums` adds them up, `report` has the result as
+//! data, `table` as text.
+
+mod advice;
+mod call;
+mod folded;
+mod lens;
+mod origin;
+mod parked;
+mod report;
+mod sums;
+mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use lens::FutexLens;
+pub use report::{FutexEntry, FutexReport, FutexRow};

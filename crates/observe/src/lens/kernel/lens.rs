@@ -1,0 +1,126 @@
+//! Joins the events of the kernel's locks.
+
+use super::contention::{Contention, Outcome, Unpaired, Wait, Waiter};
+use super::flags::LockFlags;
+use super::sums::Sums;
+use crate::observed::{Sink, failed};
+use std::collections::HashMap;
+use unspin_launch::error::Error;
+use unspin_trace::{CallChain, Event, Payload, Record, StackId, Stacks, Tracefs};
+
+/// Indices of the events.
+const BEGIN: usize = 0;
+const END: usize = 1;
+
+/// Joins the waits for the kernel's locks, and adds them up.
+#[derive(Debug, Default)]
+pub struct KernelLens {
+    pub(super) contention: Contention,
+    pub(super) sums: HashMap<Use, Sums>,
+}
+
+/// A use of a lock: by its address, its kind, and the stack that waits for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Use {
+    pub lock: u64,
+    pub flags: LockFlags,
+    pub stack: StackId,
+}
+
+impl KernelLens {
+    /// The tracepoints that it needs, in the order that [`note`](Sink::note) expects. The program's part of the stacks is
+    /// left out: a kernel lock is known by the kernel's, and recording the stack takes a part of the wait.
+    pub fn events() -> Result<Vec<Event>, Error> {
+        let tracefs = Tracefs::find().map_err(failed)?;
+        let begin = tracefs.tracepoint("lock:contention_begin", &["lock_addr", "flags"]).map_err(failed)?;
+        let end = tracefs.tracepoint("lock:contention_end", &["lock_addr", "ret"]).map_err(failed)?;
+        Ok(vec![
+            Event::tracepoint(begin, CallChain::KernelInnermost),
+            Event::tracepoint(end, CallChain::None),
+        ])
+    }
+
+    /// What was added up since the last call, as a lens of its own. The waits that go on are divided at this time.
+    pub fn drain(&mut self, now: u64) -> KernelLens {
+        for wait in self.contention.cut(now) {
+            self.add(&wait, &Sums::part(&wait));
+        }
+        KernelLens { sums: std::mem::take(&mut self.sums), contention: Contention::default() }
+    }
+
+    /// Adds what was drained earlier.
+    pub fn absorb(&mut self, earlier: &KernelLens) {
+        for (one, sums) in &earlier.sums {
+            self.sums.entry(*one).or_default().merge(sums);
+        }
+    }
+
+    fn add(&mut self, &Wait { lock, flags, stack, .. }: &Wait, sums: &Sums) {
+        self.sums.entry(Use { lock, flags, stack }).or_default().merge(sums);
+    }
+
+    /// What could not be paired.
+    pub(super) fn unpaired(&self) -> Unpaired {
+        self.contention.unpaired()
+    }
+}
+
+impl Sink for KernelLens {
+    fn note(&mut self, record: &Record, _: &Stacks) {
+        let sample = match &record.payload {
+            Payload::Sample(sample) => sample,
+            Payload::Exit => return self.contention.thread_ended(record.tid),
+            _ => return,
+        };
+        let waiter = Waiter::new(record.tid, sample.cpu);
+        let [lock, second, ..] = sample.values;
+        match sample.event {
+            BEGIN => {
+                self.contention.begin(waiter, lock, LockFlags(second as u32), sample.stack, record.time);
+            }
+            END => {
+                let outcome = if second == 0 { Outcome::Acquired } else { Outcome::GaveUp };
+                if let Some(wait) = self.contention.end(waiter, lock, outcome, record.time) {
+                    self.add(&wait, &Sums::of(&wait));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flags::MUTEX;
+    use super::*;
+    use unspin_trace::{Sample, VALUES};
+
+    fn note(lens: &mut KernelLens, event: usize, time: u64, second: u64) {
+        let mut values = [0; VALUES];
+        values[..2].copy_from_slice(&[0x10, second]);
+        let sample = Sample { event, cpu: 0, ip: 0, in_kernel: true, values, stack: StackId::EMPTY };
+        let record = Record { time, pid: 7, tid: 7, payload: Payload::Sample(sample) };
+        lens.note(&record, &Stacks::default());
+    }
+
+    fn sum(lens: &KernelLens) -> Sums {
+        let mut all = Sums::default();
+        lens.sums.values().for_each(|sums| all.merge(sums));
+        all
+    }
+
+    /// The time in an interval is at most the interval for each thread, and the parts add up to the whole.
+    #[test]
+    fn wait_across_intervals_is_divided_among_them() {
+        let mut lens = KernelLens::default();
+        note(&mut lens, BEGIN, 1000, MUTEX.into());
+        let parts = [1300, 1700].map(|now| lens.drain(now));
+        assert_eq!(parts.each_ref().map(|part| (sum(part).waits, sum(part).wait_ns())), [(0, 300), (0, 400)]);
+        note(&mut lens, END, 1900, 0);
+        let mut last = lens.drain(2000);
+        let end = sum(&last);
+        assert_eq!((end.waits, end.wait_ns(), end.max_ns, end.whole_ns), (1, 200, 900, 900));
+        parts.iter().for_each(|part| last.absorb(part));
+        assert_eq!((sum(&last).waits, sum(&last).wait_ns()), (1, 900));
+    }
+}

@@ -1,0 +1,292 @@
+//! Follows the states of all threads.
+
+use super::states::{Blocked, Interval, Sleep, State, States};
+use crate::lens::spaces::{SpaceId, Spaces};
+use crate::observed::{Sink, failed};
+use std::collections::HashMap;
+use unspin_launch::error::Error;
+use unspin_trace::{
+    CallChain, Event, Payload, Record, RunningThread, Session, Stacks, Switch, SystemCall, Tracefs,
+};
+
+/// Indices of the events.
+pub const SWITCH: usize = 1;
+pub const WAKEUP: usize = 2;
+
+/// Adds up how long threads were in each state.
+#[derive(Debug, Default)]
+pub struct OffCpuLens {
+    threads: HashMap<u32, Thread>,
+    pub(super) spaces: Spaces,
+    pub(super) on_cpu_ns: u64,
+    pub(super) runnable_ns: u64,
+    pub(super) blocked: HashMap<(SpaceId, Blocked), Sum>,
+    /// Threads that were seen.
+    pub(super) seen: u64,
+}
+
+/// The times that threads were blocked in one way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Sum {
+    pub count: u64,
+    pub ns: u64,
+    pub max_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    pid: u32,
+    states: States,
+}
+
+impl OffCpuLens {
+    /// The events that it needs, in the order that [`note`](Sink::note) expects. Threads get CPUs by the records of
+    /// context switches, because `sched:sched_switch` belongs to the thread that leaves the CPU.
+    pub fn events() -> Result<Vec<Event>, Error> {
+        let tracefs = Tracefs::find().map_err(failed)?;
+        let switch = tracefs.tracepoint("sched:sched_switch", &["prev_pid", "prev_state"]).map_err(failed)?;
+        let wakeup = tracefs.tracepoint("sched:sched_wakeup", &["pid"]).map_err(failed)?;
+        Ok(vec![
+            Event::context_switches(),
+            Event::tracepoint(switch, CallChain::Both),
+            Event::tracepoint_of_all(wakeup),
+        ])
+    }
+
+    /// Adds a state that has ended.
+    fn add(&mut self, pid: u32, interval: Interval) {
+        if let Some(sum) = self.add_time(pid, interval) {
+            sum.count += 1;
+        }
+    }
+
+    /// Adds the time only. Returns the sum, if the thread was blocked.
+    fn add_time(&mut self, pid: u32, interval: Interval) -> Option<&mut Sum> {
+        match interval.state {
+            State::OnCpu => self.on_cpu_ns += interval.ns,
+            State::Runnable => self.runnable_ns += interval.ns,
+            State::Blocked(blocked) => {
+                let space = self.spaces.of(pid);
+                let sum = self.blocked.entry((space, blocked)).or_default();
+                sum.ns += interval.ns;
+                sum.max_ns = sum.max_ns.max(interval.ns);
+                return Some(sum);
+            }
+        }
+        None
+    }
+
+    /// What was added up since the last call, as a lens of its own. The states that go on are divided at this time.
+    pub fn drain(&mut self, now: u64) -> OffCpuLens {
+        let cut = |thread: &mut Thread| (thread.pid, thread.states.cut(now));
+        let parts: Vec<(u32, Interval)> = self.threads.values_mut().map(cut).collect();
+        for (pid, part) in parts {
+            self.add_time(pid, part);
+        }
+        OffCpuLens {
+            threads: HashMap::new(),
+            spaces: self.spaces.clone(),
+            on_cpu_ns: std::mem::take(&mut self.on_cpu_ns),
+            runnable_ns: std::mem::take(&mut self.runnable_ns),
+            blocked: std::mem::take(&mut self.blocked),
+            seen: self.seen,
+        }
+    }
+
+    /// Adds what was drained earlier.
+    pub fn absorb(&mut self, earlier: &OffCpuLens) {
+        self.on_cpu_ns += earlier.on_cpu_ns;
+        self.runnable_ns += earlier.runnable_ns;
+        for (one, sum) in &earlier.blocked {
+            self.blocked.entry(*one).or_default().merge(sum);
+        }
+    }
+
+    /// The state of a thread changes; `first` is its state before, if it was not known.
+    fn change(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        now: u64,
+        first: State,
+        to: impl FnOnce(&mut States) -> Interval,
+    ) {
+        let thread = self.threads.entry(tid).or_insert_with(|| {
+            self.seen += 1;
+            Thread { pid, states: States::new(first, now) }
+        });
+        let interval = to(&mut thread.states);
+        self.add(pid, interval);
+    }
+
+    fn begins(&mut self, pid: u32, tid: u32, states: States) {
+        self.seen += 1;
+        self.threads.insert(tid, Thread { pid, states });
+    }
+
+    /// A thread executes a program. All other threads of its process end. If it was not the first thread, it takes over the
+    /// number of the first one, and no record says that its own number has ended.
+    fn executes(&mut self, pid: u32, tid: u32, now: u64) {
+        let others = self.threads.iter().filter(|&(&other, thread)| thread.pid == pid && other != tid);
+        let others: Vec<u32> = others.map(|(&other, _)| other).collect();
+        let has_new_number = !self.threads.contains_key(&tid) && !others.is_empty();
+        others.into_iter().for_each(|other| self.ends(other, now));
+        // It was counted under its own number.
+        self.seen -= u64::from(has_new_number);
+        self.change(pid, tid, now, State::OnCpu, |states| states.on_cpu(now));
+    }
+
+    fn ends(&mut self, tid: u32, now: u64) {
+        if let Some(Thread { pid, states }) = self.threads.remove(&tid) {
+            self.add(pid, states.end(now));
+        }
+    }
+}
+
+/// The idle threads of the CPUs.
+const IDLE: u32 = 0;
+
+impl Sink for OffCpuLens {
+    fn note(&mut self, record: &Record, _: &Stacks) {
+        let Record { time, pid, tid, .. } = *record;
+        match &record.payload {
+            Payload::Sample(sample) if sample.event == WAKEUP => {
+                let woken = sample.values[0] as u32;
+                let Some(thread) = self.threads.get_mut(&woken) else { return };
+                let pid = thread.pid;
+                if let Some(interval) = thread.states.woken(time) {
+                    self.add(pid, interval);
+                }
+            }
+            _ if pid == IDLE => {}
+            Payload::Sample(sample) if sample.event == SWITCH => {
+                let [_, state, ..] = sample.values;
+                let next = leaving(state)
+                    .map_or(State::Runnable, |sleep| State::Blocked(Blocked::At(sample.stack, sleep)));
+                self.change(pid, tid, time, State::OnCpu, |states| states.leaves_cpu(next, time));
+            }
+            Payload::Switch(Switch::In) => {
+                self.change(pid, tid, time, State::Runnable, |states| states.on_cpu(time));
+            }
+            payload => {
+                match payload {
+                    // A thread that is known was in `/proc` when the observation began.
+                    Payload::Fork { .. } if !self.threads.contains_key(&tid) => {
+                        self.begins(pid, tid, States::new(State::Runnable, time));
+                    }
+                    // The first one of a command: events become active when it executes a program, in its thread.
+                    Payload::Comm { exec: true, .. } => self.executes(pid, tid, time),
+                    Payload::Exit => self.ends(tid, time),
+                    _ => {}
+                }
+                self.spaces.note(record);
+            }
+        }
+    }
+
+    fn begin(&mut self, session: &Session, now: u64) {
+        for thread in session.running_threads() {
+            if let Some(state) = state_of(&thread) {
+                self.begins(thread.pid, thread.tid, States::read(state, now));
+            }
+        }
+    }
+
+    fn end(&mut self, now: u64) {
+        let tids: Vec<u32> = self.threads.keys().copied().collect();
+        tids.into_iter().for_each(|tid| self.ends(tid, now));
+    }
+}
+
+/// How a thread that leaves its CPU blocks; none if it could go on. The bits are those of `prev_state` in the format file:
+/// S, D, T, t, X, Z, P, I.
+fn leaving(state: u64) -> Option<Sleep> {
+    match state & 0xFF {
+        0 => None,
+        state if state & 0x0C != 0 => Some(Sleep::Stopped),
+        state if state & 0x01 != 0 => Some(Sleep::Interruptible),
+        _ => Some(Sleep::Uninterruptible),
+    }
+}
+
+/// The state of a thread by `/proc`; none if it has ended.
+fn state_of(thread: &RunningThread) -> Option<State> {
+    let number = thread.call.map(|SystemCall { number, .. }| number);
+    let sleep = match thread.state {
+        'R' => return Some(State::Runnable),
+        'X' | 'Z' => return None,
+        'D' => Sleep::Uninterruptible,
+        'T' | 't' => Sleep::Stopped,
+        _ => Sleep::Interruptible,
+    };
+    Some(State::Blocked(Blocked::Before(number, sleep)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{PID, blocked_at, note, sample};
+    use super::*;
+    use unspin_trace::StackId;
+
+    #[test]
+    fn states_add_up_to_the_life_of_the_thread() {
+        let lens = blocked_at(&[StackId::EMPTY]);
+        let blocked: u64 = lens.blocked.values().map(|sum| sum.ns).sum();
+        assert_eq!((lens.on_cpu_ns, lens.runnable_ns, blocked), (20_000, 20_000, 1_000_000));
+        assert_eq!(lens.seen, 1, "the waker is not observed");
+    }
+
+    #[test]
+    fn drained_parts_add_up_to_the_whole() {
+        let mut lens = OffCpuLens::default();
+        note(&mut lens, 0, 5, Payload::Comm { name: "a".into(), exec: true });
+        note(&mut lens, 10, 5, sample(SWITCH, &[5, 1], StackId::EMPTY));
+        let first = lens.drain(40);
+        note(&mut lens, 100, 7, sample(WAKEUP, &[5], StackId::EMPTY));
+        let blocked = |lens: &OffCpuLens| {
+            lens.blocked.values().fold((0, 0), |(n, ns), sum| (n + sum.count, ns + sum.ns))
+        };
+        assert_eq!((first.on_cpu_ns, blocked(&first)), (10, (0, 30)), "it has not ended");
+        let mut second = lens.drain(105);
+        assert_eq!((second.runnable_ns, blocked(&second)), (5, (1, 60)));
+        second.absorb(&first);
+        assert_eq!((second.on_cpu_ns, second.runnable_ns, blocked(&second)), (10, 5, (1, 90)));
+    }
+
+    /// The exit of the first thread comes before the exec, under the number that the thread that executes gets then.
+    #[test]
+    fn exec_by_another_than_the_first_thread_ends_that_thread() {
+        let mut lens = OffCpuLens::default();
+        note(&mut lens, 0, PID, Payload::Comm { name: "a".into(), exec: true });
+        note(&mut lens, 10, 5, Payload::Fork { parent: PID });
+        note(&mut lens, 20, PID, sample(SWITCH, &[PID.into(), 1], StackId::EMPTY));
+        note(&mut lens, 20, 5, Payload::Switch(Switch::In));
+        note(&mut lens, 30, PID, Payload::Exit);
+        note(&mut lens, 40, PID, Payload::Comm { name: "b".into(), exec: true });
+        note(&mut lens, 50, PID, sample(SWITCH, &[PID.into(), 1], StackId::EMPTY));
+        lens.end(1_000_000);
+        let blocked: u64 = lens.blocked.values().map(|sum| sum.ns).sum();
+        assert_eq!((lens.on_cpu_ns, lens.runnable_ns, blocked), (20 + 20 + 10, 10, 10 + 999_950));
+        assert_eq!(lens.seen, 2, "the thread that executes goes on under another number");
+    }
+
+    #[test]
+    fn thread_that_is_preempted_is_runnable() {
+        let mut lens = OffCpuLens::default();
+        note(&mut lens, 0, 5, Payload::Comm { name: "a".into(), exec: true });
+        note(&mut lens, 10, 5, sample(SWITCH, &[5, 0x100], StackId::EMPTY));
+        lens.end(25);
+        assert_eq!((lens.on_cpu_ns, lens.runnable_ns, lens.blocked.len()), (10, 15, 0));
+    }
+
+    #[test]
+    fn running_threads_begin_with_the_state_of_proc() {
+        let call = Some(SystemCall { number: 202, arguments: [0; 6] });
+        let thread = |state| RunningThread { pid: 1, tid: 1, state, call };
+        let blocked = |sleep| Some(State::Blocked(Blocked::Before(Some(202), sleep)));
+        assert_eq!(state_of(&thread('S')), blocked(Sleep::Interruptible));
+        assert_eq!(state_of(&thread('D')), blocked(Sleep::Uninterruptible));
+        assert_eq!(state_of(&thread('R')), Some(State::Runnable));
+        assert_eq!(state_of(&thread('Z')), None);
+    }
+}

@@ -1,0 +1,17 @@
+//! Where the threads' time goes: on a CPU, runnable without one, or blocked, and for what.
+//!
+//! `lens` follows the states of threads, `states` has the states of one, `reason` says for what a thread blocked, `report`
+//! has the result as data, `table` as text.
+
+mod advice;
+mod lens;
+mod reason;
+mod report;
+mod states;
+mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use lens::OffCpuLens;
+pub use reason::Reason;
+pub use report::{BlockedReason, OffCpuReport};

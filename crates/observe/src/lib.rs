@@ -1,0 +1,37 @@
+//! Runs a program under observation, or watches running processes, and reports on their locks and waits.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`settings`] | what is observed, and what is printed |
+//! | [`meter`] | runs a program under the preload library, which records its locks; names them; prints the report |
+//! | [`located`] | finds the locks of a recording in another run |
+//! | [`lens`] | reports waits that the kernel sees: futexes, the kernel's locks, time off the CPUs |
+//! | [`profile`] | samples the program counter, as readprofile(8) does |
+//! | [`observed`] | reads the kernel's events in a thread, while a program runs |
+//! | [`disturbance`] | what other programs and the hypervisor took of the CPUs |
+//!
+//! ```
+//! use unspin_observe::settings::{Lens, MeterSettings, ObserveSettings, RecordSettings, ViewSettings};
+//!
+//! let settings = MeterSettings {
+//!     lens: Vec::new(),
+//!     observe: ObserveSettings { pid: Some(4711), ..ObserveSettings::default() },
+//!     output: None,
+//!     record: None,
+//!     view: ViewSettings::default(),
+//!     recorded: RecordSettings::of(Vec::new()),
+//! };
+//! // A running process is observed through the kernel.
+//! assert_eq!(settings.lenses(), [Lens::Futex, Lens::Kernel, Lens::OffCpu]);
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod disturbance;
+pub mod lens;
+pub mod located;
+pub mod meter;
+pub mod observed;
+pub mod profile;
+pub mod settings;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,208 @@
+//! `unspin meter`: runs a program and prints the locks on which it lost time. `unspin report`: prints the report of a
+//! recording.
+
+pub mod disturbance;
+mod leftovers;
+mod lock_files;
+pub mod names;
+pub mod notes;
+pub mod observer;
+pub mod outputs;
+pub mod recorded_program;
+pub mod relay;
+mod report_guard;
+mod report_progress;
+pub mod running;
+pub mod threads;
+pub mod wakeup;
+
+use crate::lens;
+use crate::lens::beside::LensesBeside;
+use crate::lens::reports::Reports;
+use crate::settings::{self, ViewSettings};
+use names::Lookup;
+use outputs::Results;
+use recorded_program::RecordedProgram;
+use report_guard::ReportGuard;
+use report_progress::ReportProgress;
+use std::path::Path;
+use std::process::ExitCode;
+use unspin_launch::error::Error;
+use unspin_launch::program::inheriting;
+use unspin_launch::runtime::Runtime;
+use unspin_launch::{outfile, stderr};
+use unspin_meter::{Recording, Snapshot, add_note};
+use unspin_sys::child::End;
+
+/// How messages name the recording that is read, beside the options that name files.
+const RECORDING: &str = "the recording";
+
+/// Runs the program, reports on its locks, and returns its exit code.
+pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
+    lens::check(options)?;
+    if options.record.as_deref() == Some(Path::new("-")) {
+        return Err(Error::Usage("--record -: a recording needs a file: name one".into()));
+    }
+    let [json, pprof] = outputs::files(&options.view);
+    outfile::try_files(&[
+        ("--output", options.output.as_deref()),
+        ("--record", options.record.as_deref()),
+        json,
+        pprof,
+    ])?;
+    if !lens::has_pthread(options) {
+        return lens::run(options);
+    }
+    let recorded = RecordedProgram::new(&options.recorded)?;
+    let lenses = LensesBeside::start(options);
+    let mut running = recorded.start(inheriting(recorded.command()))?;
+    let ended = running.wait_until_end()?;
+    let lenses = lenses.stop(options);
+    let was_asked_to_end = running.was_asked_to_end();
+    let guard = running.guard_report();
+    // Before the report, which may take longer and can be made again.
+    let unsaved = options.record.as_deref().and_then(|file| save(&recorded, file, &guard).err());
+    let progress = ReportProgress::start("; ^C ends this and keeps the recording");
+    let snapshot = running.snapshot();
+    if recorded.recording.is_lost() {
+        drop(progress);
+        guard.complete();
+        return Err(without_recording(&recorded, &lenses, options, ended.end));
+    }
+    let lookup = Lookup::new();
+    let mut results = results(&snapshot, &lookup, &options.view, &progress);
+    results.lenses = lenses;
+    results.lenses.explain(&results.report);
+    let survivors = notes::survivors(&recorded);
+    let width = outputs::report_width(options.output.as_deref());
+    let (mut unseen, mut unreached, mut is_silent) = (None, None, false);
+    let mut text = match running.observer().explain(&snapshot) {
+        // They may still use locks.
+        Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
+        Some(why) => {
+            is_silent = results.lenses == Reports::default();
+            outputs::paragraph(&why, width)
+        }
+        None => {
+            unseen = Runtime::advice_on(&snapshot);
+            unreached = running.observer().unreached_programs();
+            outputs::text(&results.report, &options.view, width)
+        }
+    };
+    drop(progress);
+    let notes = [
+        unreached,
+        unseen,
+        lookup.note_on_replaced_files(),
+        notes::ending(ended.end),
+        survivors,
+        notes::room(&recorded, &snapshot),
+        notes::proof(was_asked_to_end, &text),
+    ];
+    for note in notes.into_iter().flatten().chain(recorded.warnings()) {
+        add_note(&note, width, &mut text);
+    }
+    if is_silent && !text.contains("--lens") {
+        notes::add_lens(&options.recorded.command, width, &mut text);
+    }
+    for section in results.lenses.sections(&options.view, &outputs::layout(&options.view, width)) {
+        text += "\n";
+        text += &section;
+    }
+    let mut failed = Vec::new();
+    let unwritten = outputs::print(&text, options.output.as_deref()).err();
+    failed.extend(results.write_files(&options.view));
+    guard.complete();
+    match (&options.record, unsaved, unwritten) {
+        // It stays in memory, where the user can copy it with cp(1).
+        (Some(file), Some(e), unwritten) => {
+            failed.extend(unwritten);
+            let path = recorded.keep();
+            let why = format!("the recording cannot be stored here, and is kept in {}", path.display());
+            failed.push(Error::at(file, &why, e));
+        }
+        (Some(_), None, unwritten) => failed.extend(unwritten),
+        // Standard error may be a closed pipe.
+        (None, _, Some(e)) => {
+            let kept = recorded.keep();
+            failed.push(Error::Environment(format!("{e}; the recording is kept in {}", kept.display())));
+        }
+        (None, _, None) => (),
+    }
+    match outputs::print_all_but_the_last(failed) {
+        Some(last) => Err(last),
+        None => Ok(ExitCode::from(running::exit_code(ended.end))),
+    }
+}
+
+/// Prints what does not need the recording, which is lost, and returns the error that says so.
+fn without_recording(
+    recorded: &RecordedProgram,
+    lenses: &Reports,
+    options: &settings::MeterSettings,
+    end: End,
+) -> Error {
+    let layout = outputs::layout(&options.view, outputs::report_width(options.output.as_deref()));
+    let text = lenses.sections(&options.view, &layout).join("\n");
+    if !text.is_empty()
+        && let Err(unwritten) = outputs::print(&text, options.output.as_deref())
+    {
+        stderr::say(format_args!("{unwritten}"));
+    }
+    for warning in recorded.warnings() {
+        stderr::say(format_args!("{warning}"));
+    }
+    Error::Environment(notes::lost(&recorded.path(), Some(end)))
+}
+
+/// Names and report of a snapshot.
+fn results(snapshot: &Snapshot, lookup: &Lookup, view: &ViewSettings, progress: &ReportProgress) -> Results {
+    progress.read(snapshot.images.iter().map(|image| image.rows.len()).sum());
+    Results::with_progress(snapshot, lookup, view, &|| progress.named())
+}
+
+fn save(recorded: &RecordedProgram, file: &Path, guard: &ReportGuard) -> std::io::Result<()> {
+    guard.saving(file);
+    recorded.recording.save(file)?;
+    guard.saved(file);
+    Ok(())
+}
+
+/// Prints the report of a recording, or lists or removes leftover recordings.
+pub fn replay(options: &settings::ReportSettings) -> Result<ExitCode, Error> {
+    let Some(file) = &options.file else {
+        let action = if options.remove { leftovers::Action::Remove } else { leftovers::Action::List };
+        return leftovers::run(action).map(|()| ExitCode::SUCCESS);
+    };
+    let within = Some(file.join(recorded_program::RECORDING)).filter(|within| within.exists());
+    if within.is_none() && file.is_dir() {
+        let text = format!("{}: there is no recording in this folder", file.display());
+        return Err(Error::Input(text));
+    }
+    let file = &within.unwrap_or_else(|| file.clone());
+    let files = outputs::files(&options.view);
+    outfile::try_files(&files)?;
+    outfile::refuse_same_file(&[[(RECORDING, Some(&**file))].as_slice(), &files].concat())?;
+    let progress = ReportProgress::start("");
+    let recording = Recording::load(file).map_err(|e| Error::Input(e.to_string()))?;
+    let snapshot = recording.snapshot();
+    if recording.is_lost() {
+        return Err(Error::Input(notes::lost_while_read(file)));
+    }
+    let lookup = Lookup::as_of(&snapshot);
+    let results = results(&snapshot, &lookup, &options.view, &progress);
+    let width = outputs::width(std::io::stdout());
+    let mut text = outputs::text(&results.report, &options.view, width);
+    drop(progress);
+    let notes =
+        [Runtime::advice_on(&snapshot), lookup.note_on_replaced_files(), notes::unfinished(&recording, file)];
+    for note in notes.into_iter().flatten() {
+        add_note(&note, width, &mut text);
+    }
+    let mut failed = results.write_files(&options.view);
+    failed.extend(outfile::print_report(&text, &files.map(|(_, file)| file)).err());
+    match outputs::print_all_but_the_last(failed) {
+        Some(last) => Err(last),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}

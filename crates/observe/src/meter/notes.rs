@@ -1,0 +1,141 @@
+//! Notes for the user beside the table.
+
+use super::observer::has_filter;
+use super::recorded_program::{RecordedProgram, processes_with};
+use crate::lens::next::{self, Next, Step};
+use crate::lens::subject::Subject;
+use std::ffi::OsString;
+use std::path::Path;
+use unspin_launch::program::NEEDS_AN_END;
+use unspin_launch::programs_run;
+use unspin_launch::shell;
+use unspin_meter::{Recording, Snapshot};
+use unspin_sys::child::End;
+
+/// How the program ended, if it did not exit by itself.
+pub fn ending(end: End) -> Option<String> {
+    let End::Killed(signal) = end else { return None };
+    let name = signal_hook::low_level::signal_name(signal).map_or(String::new(), |name| format!(" ({name})"));
+    Some(format!("Signal {signal}{name} killed the program; these are the records until then."))
+}
+
+/// The processes that outlive the program: they go on, and their records are lost.
+pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
+    let left: Vec<u32> = recorded.recorded_processes().into_iter().collect();
+    let them = if left.len() == 1 { "it" } else { "them" };
+    (!left.is_empty()).then(|| {
+        let left = programs_run::processes(&left);
+        format!("Still running, not recorded further: {left}; run {them} in the foreground to meter {them}.")
+    })
+}
+
+/// Whether a recording is complete: it is not while it is being made, or if unspin was killed.
+pub fn unfinished(recording: &Recording, file: &Path) -> Option<String> {
+    if recording.is_finished() {
+        return None;
+    }
+    Some(match processes_with(file).is_empty() {
+        true => "This recording was not closed, because unspin was killed: the time metered ends with its last check, and \
+                 nothing shows whether the file was changed since. Meter again for exact figures."
+            .into(),
+        false => "The program still runs: these are the records until now.".into(),
+    })
+}
+
+/// What `prove` needs, if the text advises it for a program that did not end by itself.
+pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
+    (was_asked_to_end && text.contains("unspin prove ")).then(|| format!("{NEEDS_AN_END}."))
+}
+
+/// What to do next about a program of which nothing was recorded: the lens that needs no lock function of libc.
+pub fn add_lens(command: &[OsString], width: usize, text: &mut String) {
+    let next = Next::new(
+        "What its threads wait for, whatever their locks:",
+        Step::OffCpu,
+        &Subject::Program(command.to_vec()),
+    );
+    text.push('\n');
+    next::write(&next, width, text);
+}
+
+/// What to do about a recording that was too small.
+pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
+    let missing = snapshot.unrecorded;
+    if recorded.recording.is_cut_short() {
+        return Some(format!(
+            "The recording {} was cut short while the program ran: what was recorded after that is missing. Find what \
+             truncates the file that {VARIABLE} names, and meter again.",
+            path_of(&recorded.path())
+        ));
+    }
+    // After a seccomp filter nothing new is recorded, however much room there is.
+    if missing.is_nothing() || has_filter(snapshot) {
+        return None;
+    }
+    let size = recorded.size();
+    // The last request that did not fit was for a piece of up to some megabytes.
+    let full = recorded.recording.bytes() >= size / 8 * 7;
+    Some(match full {
+        true => format!(
+            "The recording of {} MiB is full: enlarge it with --size, or record less with --level counts.",
+            size >> 20
+        ),
+        false => format!(
+            "There was no memory for more than {} MiB of the recording: free some in {}, or record less with --level counts.",
+            recorded.recording.bytes() >> 20,
+            recorded.path().parent().unwrap_or(&recorded.path()).display()
+        ),
+    })
+}
+
+/// The variable that names a program's recording.
+const VARIABLE: &str = "UNSPIN_RECORD";
+
+fn path_of(file: &Path) -> String {
+    shell::quoted(file)
+}
+
+/// Why there is no report: the recording was cut short while the program ran. Says also how the program ended, if its
+/// end is known, as the exit code does not.
+pub fn lost(recording: &Path, end: Option<End>) -> String {
+    let ended = match end {
+        Some(End::Exited(code)) => format!("; the program ended with exit code {code}"),
+        Some(End::Killed(signal)) => format!("; signal {signal} killed the program"),
+        None => String::new(),
+    };
+    format!(
+        "{}: the recording was cut short while the program ran, and there is no report: find what truncates the file that \
+         {VARIABLE} names, and meter again{ended}",
+        path_of(recording)
+    )
+}
+
+/// The same for a recording that was whole when it was opened.
+pub fn lost_while_read(recording: &Path) -> String {
+    format!(
+        "{}: the recording was cut short while it was read: copy it again, or record again",
+        path_of(recording)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lens_is_named_by_a_command_that_can_be_typed() {
+        let mut text = String::from("No lock was recorded.\n");
+        add_lens(&["./a b".into(), "-x".into()], 80, &mut text);
+        let next = "    -> What its threads wait for, whatever their locks:\n       unspin meter --lens off-cpu './a b' -x\n";
+        assert_eq!(text, format!("No lock was recorded.\n\n{next}"));
+    }
+
+    /// Issue 14: the meter advised `prove` for a server that only ^C ends.
+    #[test]
+    fn advice_to_prove_is_completed_for_a_program_that_was_asked_to_end() {
+        let advice = "Prove it: unspin prove --mutex adaptive@cache_lock -- ./server\n";
+        assert!(proof(true, advice).is_some_and(|note| note.contains("a program that ends by itself")));
+        assert_eq!(proof(false, advice), None);
+        assert_eq!(proof(true, "Waits over 3s\n"), None);
+    }
+}

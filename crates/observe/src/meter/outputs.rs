@@ -1,0 +1,185 @@
+//! The requested forms of a report.
+
+use super::lock_files::LockFiles;
+use super::names::{Lookup, Names, Parts};
+use super::threads;
+use crate::lens::reports::Reports;
+use crate::settings::{Format, ViewSettings};
+use regex::Regex;
+use serde::Serialize;
+use std::os::fd::AsFd;
+use std::path::Path;
+use unspin_launch::error::Error;
+use unspin_launch::{outfile, stderr};
+use unspin_meter::{Filter, Fold, Image, Key, Layout, MeterReport, Pattern, ReportOptions, Snapshot, pprof};
+use unspin_sys::printable;
+
+/// The requested files, each with its option.
+pub fn files(view: &ViewSettings) -> [(&'static str, Option<&Path>); 2] {
+    [("--json", view.json.as_deref()), ("--pprof", view.pprof.as_deref())]
+}
+
+/// Everything that is known of a snapshot, with names and without the filters.
+pub struct Results {
+    /// The report.
+    pub report: MeterReport,
+    /// The profile for `--pprof`, if it is requested.
+    profile: Option<Vec<u8>>,
+    /// What other lenses have seen.
+    pub lenses: Reports,
+}
+
+impl Results {
+    /// For a snapshot, with the names that the lookup finds.
+    pub fn new(snapshot: &Snapshot, lookup: &Lookup, view: &ViewSettings) -> Results {
+        Results::with_progress(snapshot, lookup, view, &|| ())
+    }
+
+    /// The same; `named` is called for each row that gets its name.
+    pub fn with_progress(
+        snapshot: &Snapshot,
+        lookup: &Lookup,
+        view: &ViewSettings,
+        named: &dyn Fn(),
+    ) -> Results {
+        let names = names(snapshot, lookup, view);
+        let profile = view.pprof.is_some().then(|| {
+            let name = |image: &Image, key: &Key| names.name(image, key);
+            let contentions = pprof::contentions(snapshot, &name, &|image, key| names.frames(image, key));
+            pprof::encode(&program(snapshot), &contentions, snapshot.started, snapshot.window.seconds)
+        });
+        Results { report: report(snapshot, &names, view, named), profile, lenses: Reports::default() }
+    }
+
+    /// Writes the requested files.
+    pub fn write_files(&self, view: &ViewSettings) -> Vec<Error> {
+        let json = view.json.as_deref().map(|file| json(&Document::of(self), file));
+        let profile = view.pprof.as_deref().zip(self.profile.as_ref());
+        let profile = profile.map(|(file, profile)| outfile::write(file, profile));
+        [json, profile].into_iter().flatten().filter_map(Result::err).collect()
+    }
+}
+
+fn report(snapshot: &Snapshot, names: &Names<'_>, view: &ViewSettings, named: &dyn Fn()) -> MeterReport {
+    let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
+    let options = ReportOptions { fold, threads: &threads::known(snapshot) };
+    let files = LockFiles::default();
+    let name = |image: &Image, key: &Key| {
+        named();
+        let name = names.name(image, key)?;
+        files.note(names, image, key, &name);
+        Some(name)
+    };
+    let mut report = MeterReport::with(snapshot, &name, options);
+    files.add_to(&mut report);
+    report
+}
+
+fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &ViewSettings) -> Names<'a> {
+    Names::new(snapshot, lookup, if view.unfold { Parts::Apart } else { Parts::Together })
+}
+
+/// The command line of the first process.
+fn program(snapshot: &Snapshot) -> String {
+    snapshot.images.first().map(|image| image.command.join(" ")).unwrap_or_default()
+}
+
+/// One paragraph in place of a report of this width.
+pub fn paragraph(sentence: &str, width: usize) -> String {
+    let mut text = String::new();
+    unspin_meter::add_note(sentence, width, &mut text);
+    text
+}
+
+/// The printed form of what passes the filters, in as many columns.
+pub fn text(report: &MeterReport, view: &ViewSettings, width: usize) -> String {
+    let mut report = report.clone();
+    let matches = |pattern: &Regex, text: &str| pattern.is_match(text);
+    let lock = view.lock.as_ref().map(|pattern| move |text: &str| matches(pattern, text));
+    let caller = view.caller.as_ref().map(|pattern| move |text: &str| matches(pattern, text));
+    report.filter(&Filter {
+        min_util: view.min_util.unwrap_or(0.0),
+        min_con: view.min_con.unwrap_or(0.0),
+        min_lost: view.min_lost.map_or(0.0, |time| time.as_secs_f64()),
+        lock: lock.as_ref().map(|matches| matches as Pattern<'_>),
+        caller: caller.as_ref().map(|matches| matches as Pattern<'_>),
+    });
+    let layout = layout(view, width);
+    match view.format {
+        Format::Table => report.text(&layout),
+        Format::Lockmeter => report.lockmeter(),
+    }
+}
+
+/// The size of the printed tables.
+pub fn layout(view: &ViewSettings, width: usize) -> Layout {
+    if view.all { Layout::all(width) } else { Layout { width, ..Layout::default() } }
+}
+
+/// Columns for the table: those of the terminal, if the output goes to one; else those that the variable `COLUMNS`
+/// names.
+pub fn width(of: impl AsFd) -> usize {
+    match terminal_size::terminal_size_of(of) {
+        Some((width, _)) => usize::from(width.0).max(WIDTH_MIN),
+        None => file_width(),
+    }
+}
+
+/// Columns for a table in a file or a pipe.
+pub fn file_width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
+    columns.filter(|&columns| columns > 0).map_or(FILE_WIDTH, |columns| columns.max(WIDTH_MIN))
+}
+
+/// Columns of a table in a file: the numbers, and C++ names with their callers.
+const FILE_WIDTH: usize = 200;
+/// In fewer columns not even one number and a short name fit.
+const WIDTH_MIN: usize = 40;
+
+/// The JSON document: the report of the pthread lens, and beside its fields those of the other lenses.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a MeterReport,
+    #[serde(flatten)]
+    lenses: &'a Reports,
+}
+
+impl<'a> Document<'a> {
+    fn of(results: &'a Results) -> Document<'a> {
+        Document { report: &results.report, lenses: &results.lenses }
+    }
+}
+
+/// Writes a document as JSON.
+pub fn json(document: &impl Serialize, file: &Path) -> Result<(), Error> {
+    let mut text = serde_json::to_string_pretty(document)
+        .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
+    text.push('\n');
+    outfile::write(file, text.as_bytes())
+}
+
+/// Columns of a table that is printed to this file, or to standard error.
+pub fn report_width(output: Option<&Path>) -> usize {
+    output.map_or_else(|| width(std::io::stderr()), |_| file_width())
+}
+
+/// Writes to the file. Without one, or if it cannot be written, writes to standard error. Closing that is the user's
+/// choice.
+pub fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
+    let text = &*printable::text(text);
+    let written = file.map(|file| outfile::write(file, text.as_bytes()));
+    if !matches!(written, Some(Ok(()))) {
+        stderr::print(text);
+    }
+    written.unwrap_or(Ok(()))
+}
+
+/// Prints all errors except the last, which main prints.
+pub fn print_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
+    let last = errors.pop()?;
+    for error in errors {
+        stderr::say(format_args!("{error}"));
+    }
+    Some(last)
+}

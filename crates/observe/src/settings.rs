@@ -1,0 +1,173 @@
+//! What is observed and how, and what is printed of it.
+
+use regex::Regex;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use unspin_launch::engine::Engine;
+use unspin_launch::replace::Replace;
+use unspin_meter::Level;
+
+/// The settings of `unspin meter`.
+#[derive(Debug)]
+pub struct MeterSettings {
+    /// The lenses that the user names; empty for the default.
+    pub lens: Vec<Lens>,
+    /// The processes in which the kernel's events are observed.
+    pub observe: ObserveSettings,
+    /// The file of the report; none for standard error.
+    pub output: Option<PathBuf>,
+    /// The file in which the recording is kept.
+    pub record: Option<PathBuf>,
+    /// The form of the report.
+    pub view: ViewSettings,
+    /// The program that is recorded.
+    pub recorded: RecordSettings,
+}
+
+impl MeterSettings {
+    /// The lenses that are requested, or those that work for what is observed.
+    pub fn lenses(&self) -> &[Lens] {
+        match &self.lens[..] {
+            [] if self.observe.pid.is_some() || self.observe.all_processes => {
+                &[Lens::Futex, Lens::Kernel, Lens::OffCpu]
+            }
+            [] => &[Lens::Pthread],
+            given => given,
+        }
+    }
+}
+
+/// The settings of `unspin report`.
+#[derive(Debug)]
+pub struct ReportSettings {
+    /// The form of the report.
+    pub view: ViewSettings,
+    /// Whether leftover recordings are removed, if no file is named.
+    pub remove: bool,
+    /// The recording; none for the list of leftover recordings.
+    pub file: Option<PathBuf>,
+}
+
+/// What is observed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lens {
+    /// Locks and waits of libc, by the preload library.
+    Pthread,
+    /// The kernel's own locks, by its tracepoints.
+    Kernel,
+    /// Waits in futex(2) by any code, by the system call's tracepoints.
+    Futex,
+    /// Where the threads' time goes when they are not on a CPU, by context switches.
+    OffCpu,
+}
+
+impl Lens {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lens::Pthread => "pthread",
+            Lens::Kernel => "kernel",
+            Lens::Futex => "futex",
+            Lens::OffCpu => "off-cpu",
+        }
+    }
+}
+
+/// Which program is recorded, and how.
+#[derive(Clone, Debug)]
+pub struct RecordSettings {
+    /// What is recorded of each lock.
+    pub level: Level,
+    /// Maximum size of the recording, in bytes; none for the default.
+    pub size: Option<u64>,
+    /// The engine for System V IPC.
+    pub sysv: Engine,
+    /// The arena as the user names it; none for the engine's default arena.
+    pub arena: Option<PathBuf>,
+    /// What is replaced of the program.
+    pub replace: Replace,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+impl RecordSettings {
+    /// The default settings for a program: everything is recorded, and nothing is replaced.
+    pub fn of(command: Vec<OsString>) -> RecordSettings {
+        let (level, sysv) = (Level::Full, Engine::Kernel);
+        RecordSettings { level, size: None, sysv, arena: None, replace: Replace::default(), command }
+    }
+}
+
+/// What is printed of a recording, and in which form.
+#[derive(Clone, Debug, Default)]
+pub struct ViewSettings {
+    /// The file of the whole report as JSON.
+    pub json: Option<PathBuf>,
+    /// The file of the profile for `go tool pprof`.
+    pub pprof: Option<PathBuf>,
+    /// The layout of the printed report.
+    pub format: Format,
+    /// The smallest share of the time that a printed lock was held.
+    pub min_util: Option<f64>,
+    /// The smallest share of the attempts that had to wait for a printed lock.
+    pub min_con: Option<f64>,
+    /// The least time that was lost on a printed lock.
+    pub min_lost: Option<Duration>,
+    /// What the names of printed locks match.
+    pub lock: Option<Regex>,
+    /// What the names or source lines of printed callers match.
+    pub caller: Option<Regex>,
+    /// Whether all locks and callers are printed.
+    pub all: bool,
+    /// Whether each element of an array, and each object of one origin, has a row of its own.
+    pub unfold: bool,
+}
+
+/// The layout of the printed report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Format {
+    /// The table of this program.
+    #[default]
+    Table,
+    /// The table of Lockmeter, 2001.
+    Lockmeter,
+}
+
+/// The processes in which the kernel's events are observed, for how long, and with how much memory.
+#[derive(Clone, Debug, Default)]
+pub struct ObserveSettings {
+    /// Whether all processes are observed.
+    pub all_processes: bool,
+    /// The process that is observed, with its children.
+    pub pid: Option<u32>,
+    /// The time after which the observation ends.
+    pub seconds: Option<Duration>,
+    /// The size of each ring of events in bytes; none for the default.
+    pub buffer: Option<u64>,
+}
+
+/// The settings of `unspin profile`.
+#[derive(Debug)]
+pub struct ProfileSettings {
+    /// The processes that are sampled.
+    pub observe: ObserveSettings,
+    /// Samples in a second on each CPU.
+    pub frequency: u64,
+    /// Whether programs are sampled too.
+    pub user: bool,
+    /// Whether the ticks of each address are printed.
+    pub counters: bool,
+    /// Whether the address of each function is printed.
+    pub verbose: bool,
+    /// Whether the share of the ticks in which CPUs spun is printed.
+    pub spin: bool,
+    /// The file of the table; none for standard error.
+    pub output: Option<PathBuf>,
+    /// The file of the samples as a profile for `go tool pprof`.
+    pub pprof: Option<PathBuf>,
+    /// The file of the flame graph.
+    pub flamegraph: Option<PathBuf>,
+    /// The program that is started, with its arguments; empty for running processes.
+    pub command: Vec<OsString>,
+}
