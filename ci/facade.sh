@@ -79,7 +79,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,meter,launch,observe,sync,symbols,trace,waiting,dbt1,volano}/src/lib.rs crates/{cli,lab}/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,meter,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano}/src/lib.rs crates/{cli,lab}/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '(\[|, *|^[^:]*:[0-9]+:\s*)allow\(' \
@@ -102,15 +102,16 @@ check() {
     may_depend symbols
     may_depend trace
     may_depend workloads
-    may_depend dbt1 workloads
+    may_depend dbt1 stats workloads
     may_depend volano runqueue workloads
     may_depend sysv rcu meter waiting
     may_depend preload locks meter sysv waiting
     may_depend c sysv
     may_depend launch locks meter runqueue symbols sysv trace waiting
     may_depend observe launch meter runqueue symbols sysv trace
+    may_depend trial launch observe locks meter runqueue scaling stats sysv
     may_depend lab dbt1 launch runqueue volano
-    may_depend cli launch observe waiting locks stats scaling meter symbols trace workloads sysv runqueue
+    may_depend cli launch observe trial locks stats scaling meter trace workloads sysv runqueue
     forbid "the product has no database and no asynchronous runtime: those are for unspin-lab" . \
         < <(cargo tree --quiet --locked --package unspin-cli --edges normal --prefix none --no-dedupe |
             grep -E '^(tokio|rusqlite|libsqlite3-sys|postgres[a-z-]*|tokio-[a-z-]+) ' | sort -u)

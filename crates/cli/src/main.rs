@@ -5,12 +5,9 @@ mod arenas;
 mod hackbench;
 mod lab;
 mod options;
-mod prove;
 mod reproduce;
 mod run;
-mod scale;
 mod semopbench;
-mod server_line;
 mod top;
 
 use options::{Command, CommandLine};
@@ -18,6 +15,7 @@ use std::process::ExitCode;
 use unspin_launch::stderr;
 use unspin_observe::{meter, profile};
 use unspin_sys::{fault, stack};
+use unspin_trial::ProveSettings;
 
 /// Bytes of the stack that every command may use: the parser of the command line alone uses hundreds of KiB.
 const STACK_BYTES: usize = 4 << 20;
@@ -31,8 +29,11 @@ fn perform() -> ExitCode {
     // Without it a recording or a tally that shrinks ends unspin; all else works.
     let _ = fault::survive_shrinking();
     let outcome = match CommandLine::read().command {
-        Command::Prove(options) => prove::run(&options),
-        Command::Scale(options) => scale::run(&options),
+        Command::Prove(options) => unspin_trial::prove(&ProveSettings {
+            preparation: unspin_trial::web_shop(&options.command),
+            ..ProveSettings::from(&options)
+        }),
+        Command::Scale(options) => unspin_trial::scale(&(&options).into()),
         Command::Meter(options) => meter::run(&(&options).into()),
         Command::Report(options) => meter::replay(&(&options).into()),
         Command::Top(options) => top::run(&options),

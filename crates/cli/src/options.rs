@@ -24,11 +24,10 @@ use meter::percent;
 pub use meter::{MeterOptions, RecordOptions, ReportOptions};
 pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
-pub use prove::{Choices, JudgedWaits, ProveOptions};
-pub use replace::Replace;
+pub use prove::ProveOptions;
+use replace::Replace;
 pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use scale::ScaleOptions;
-pub use server::ServerOptions;
 pub use top::TopOptions;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};

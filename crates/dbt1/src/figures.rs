@@ -4,7 +4,7 @@ use crate::histogram::Histogram;
 use crate::interaction::Interaction;
 use std::fmt;
 use std::time::Duration;
-use unspin_workloads::rate_table::RateTable;
+use unspin_stats::RateTable;
 
 /// A run after which all checks held.
 #[derive(Clone, Debug)]

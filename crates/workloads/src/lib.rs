@@ -14,5 +14,4 @@ pub mod libc_limits;
 pub mod libc_pthread;
 mod libc_sem;
 pub mod machine_limits;
-pub mod rate_table;
 pub mod semopbench;

@@ -11,6 +11,8 @@ use unspin_launch::engine::Engine;
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
 use unspin_launch::run_queue::RunQueue;
 use unspin_locks::LockKind;
+use unspin_stats::Direction;
+use unspin_trial::ProveSettings;
 
 const PROVE_HELP: &str = "\
 Exit code:
@@ -132,18 +134,41 @@ pub struct ProveOptions {
     pub server: ServerOptions,
 }
 
-impl ProveOptions {
-    /// The time budget. A run of volano consists of several, and a server has to be started and stopped; within a minute there is
-    /// no proof.
-    pub fn time_budget(&self) -> Duration {
-        let is_named = |workload: &str| self.command.first().is_some_and(|name| name == workload);
-        let seconds = match self.server.server.is_some() {
-            // A run takes 12 s.
-            _ if is_named("dbt1") => 600,
-            is_server if is_server || is_named("volano") => 300,
-            _ => 60,
-        };
-        self.time_budget.unwrap_or(Duration::from_secs(seconds))
+impl From<&ProveOptions> for ProveSettings {
+    fn from(options: &ProveOptions) -> ProveSettings {
+        let ProveOptions { mutex, waits, use_plan, sysv, runqueue, plan, runs, metric, .. } = options;
+        let ProveOptions { higher_is_better, lower_is_better, cpu_limit, time_budget, .. } = options;
+        let ProveOptions { wait_for_quiet, time_limit, json, verbose, quiet, command, server, .. } = options;
+        ProveSettings {
+            mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
+            waits: waits.iter().flat_map(|choices| choices.0.clone()).collect(),
+            use_plan: use_plan.clone(),
+            sysv: sysv.clone(),
+            run_queues: runqueue.clone(),
+            plan: plan.clone(),
+            runs: *runs,
+            metric: metric.clone(),
+            direction: direction(*higher_is_better, *lower_is_better),
+            cpu_limit: *cpu_limit,
+            time_budget: *time_budget,
+            wait_for_quiet: *wait_for_quiet,
+            time_limit: *time_limit,
+            json: json.clone(),
+            verbose: *verbose,
+            quiet: *quiet,
+            command: command.clone(),
+            server: server.into(),
+            preparation: None,
+        }
+    }
+}
+
+/// Which values of the figure are better, if an option says so.
+pub fn direction(higher_is_better: bool, lower_is_better: bool) -> Option<Direction> {
+    match (higher_is_better, lower_is_better) {
+        (true, _) => Some(Direction::HigherIsBetter),
+        (false, true) => Some(Direction::LowerIsBetter),
+        (false, false) => None,
     }
 }
 

@@ -1,11 +1,12 @@
 //! The options of `unspin scale`.
 
-use super::prove::Choices;
+use super::prove::{Choices, direction};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::engine::Engine;
+use unspin_trial::ScaleSettings;
 
 const SCALE_HELP: &str = "\
 Exit code:
@@ -95,4 +96,28 @@ pub struct ScaleOptions {
     /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+impl From<&ScaleOptions> for ScaleSettings {
+    fn from(options: &ScaleOptions) -> ScaleSettings {
+        let ScaleOptions { mutex, use_plan, sysv, cpus, predict, parallel, runs, time_budget, .. } = options;
+        let ScaleOptions { metric, higher_is_better, lower_is_better, .. } = options;
+        let ScaleOptions { time_limit, json, quiet, command, .. } = options;
+        ScaleSettings {
+            mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
+            use_plan: use_plan.clone(),
+            sysv: sysv.clone(),
+            cpus: cpus.clone(),
+            predict: predict.clone(),
+            parallel: *parallel,
+            runs: *runs,
+            time_budget: *time_budget,
+            metric: metric.clone(),
+            direction: direction(*higher_is_better, *lower_is_better),
+            time_limit: *time_limit,
+            json: json.clone(),
+            quiet: *quiet,
+            command: command.clone(),
+        }
+    }
 }

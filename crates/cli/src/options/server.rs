@@ -2,6 +2,7 @@
 
 use clap::Args;
 use std::time::Duration;
+use unspin_trial::ServerSettings;
 
 /// A server, and the commands that wait for it, load it and stop it.
 #[derive(Args, Default, Debug)]
@@ -35,4 +36,19 @@ pub struct ServerOptions {
     /// The user that the server runs as, for servers that refuse to run as root, such as postgres; only for root
     #[arg(long, value_name = "USER", requires = "server")]
     pub server_user: Option<String>,
+}
+
+impl From<&ServerOptions> for ServerSettings {
+    fn from(options: &ServerOptions) -> ServerSettings {
+        let ServerOptions { server, ready, load, stop, ready_limit, stop_limit, server_user } = options;
+        ServerSettings {
+            server: server.clone(),
+            ready: ready.clone(),
+            load: load.clone(),
+            stop: stop.clone(),
+            ready_limit: *ready_limit,
+            stop_limit: *stop_limit,
+            server_user: server_user.clone(),
+        }
+    }
 }

@@ -2,11 +2,11 @@
 
 use super::figure::Figure;
 use super::published::Published;
-use crate::prove::format::p_value;
 use serde::Serialize;
 use unspin_stats::random::{Purpose, stream};
 use unspin_stats::spread::{RUNS_MIN, brown_forsythe};
 use unspin_stats::{VarianceRatio, WelchTest, holm, three_digits, variance_ratio, welch};
+use unspin_trial::format::p_value;
 
 /// The level of significance; that of [`unspin_stats::Settings`].
 const ALPHA: f64 = 0.05;

@@ -6,8 +6,8 @@ use super::measured::Measured;
 use super::published::Published;
 use super::row::Row;
 use crate::options::ReportChoice;
-use crate::prove::report::Report;
 use unspin_launch::error::Error;
+use unspin_trial::Report;
 
 /// A historical report and its experiment.
 pub trait HistoricalReport {

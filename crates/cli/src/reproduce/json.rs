@@ -4,13 +4,13 @@ use super::evidence::Evidence;
 use super::outcome::{Outcome, Shortcoming};
 use super::published::Published;
 use super::row::Row;
-use crate::prove::json::{self, ProveDocument};
 use serde::Serialize;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::outfile;
 use unspin_stats::Comparison;
+use unspin_trial::{ProveDocument, document};
 
 /// The number after the slash is increased when a field changes its meaning or is removed. New fields may be added
 /// without that.
@@ -98,7 +98,7 @@ fn entry<'a>(outcome: &'a Outcome<'_>) -> ReportEntry<'a> {
                 comparison: &one.comparison,
             })
             .collect(),
-        prove: json::document(&measured.report),
+        prove: document(&measured.report),
     });
     ReportEntry {
         name: outcome.report.name(),

@@ -4,13 +4,13 @@ use super::experiment::{Experiment, Pair};
 use super::figure::{Figure, Improvement};
 use super::row::{self, Row};
 use crate::options::{Command, CommandLine};
-use crate::prove::ending::RunEnd;
-use crate::prove::interrupt::Interrupt;
-use crate::prove::report::Report;
-use crate::prove::{self, PartOfCommand};
 use clap::Parser;
 use unspin_launch::error::Error;
 use unspin_stats::{Comparison, SpreadVerdict, Verdict};
+use unspin_trial::Interrupt;
+use unspin_trial::Report;
+use unspin_trial::RunEnd;
+use unspin_trial::{PartOfCommand, ProveSettings};
 
 /// A session and its comparisons.
 #[derive(Debug)]
@@ -47,7 +47,11 @@ impl Measured {
             unreachable!("experiments are command lines of prove");
         };
         options.quiet = is_quiet;
-        let Some(report) = prove::measure(&options, interrupt, part)? else { return Ok(None) };
+        let preparation = unspin_trial::web_shop(&options.command);
+        let settings = ProveSettings { preparation, ..ProveSettings::from(&options) };
+        let Some(report) = unspin_trial::measure(&settings, interrupt, part)? else {
+            return Ok(None);
+        };
         let pairs = experiment
             .pairs
             .iter()

@@ -25,8 +25,6 @@ mod time_plan;
 mod volano;
 
 use crate::options::{ReportChoice, ReproduceOptions};
-use crate::prove::interrupt::Interrupt;
-use crate::prove::{PartOfCommand, duration, format};
 use experiment::Size;
 use historical_report::HistoricalReport;
 use measured::Measured;
@@ -38,6 +36,8 @@ use time_plan::TimePlan;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::{outfile, stdout};
+use unspin_trial::Interrupt;
+use unspin_trial::{PartOfCommand, duration, format};
 
 /// The reports, in the order in which `all` measures them.
 const ALL: [&dyn HistoricalReport; 5] =
@@ -198,7 +198,7 @@ mod tests {
                 let Command::Prove(longer) = longer.command else { panic!("{line:?}") };
                 assert_eq!(longer.time_budget, Some(Duration::from_secs(7200)));
                 assert_eq!(options.time_budget, Some(experiment.budget));
-                let names = crate::prove::names(&options).unwrap();
+                let names = unspin_trial::names(&(&options).into()).unwrap();
                 assert!(!experiment.pairs.is_empty());
                 for pair in &experiment.pairs {
                     for name in [pair.before, pair.after] {

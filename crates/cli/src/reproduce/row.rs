@@ -2,9 +2,9 @@
 
 use super::figure::{Figure, Improvement};
 use super::published::Published;
-use crate::prove::format::Scale;
 use serde::Serialize;
 use unspin_stats::{Direction, Moments, Summary, three_digits};
+use unspin_trial::format::Scale;
 
 /// A row. Its figures are in the unit that it names.
 #[derive(Clone, Debug, PartialEq, Serialize)]

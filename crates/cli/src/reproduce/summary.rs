@@ -2,8 +2,8 @@
 
 use super::outcome::{Outcome, Shortcoming};
 use super::row::Row;
-use crate::prove::format::paragraph;
 use std::fmt::{self, Formatter};
+use unspin_trial::format::paragraph;
 
 /// Prints two sentences on each report, a row for each report, one for each further experiment, and what is missing.
 pub struct Summary<'o, 'r>(pub &'o [Outcome<'r>]);

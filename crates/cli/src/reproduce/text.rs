@@ -4,11 +4,11 @@ use super::evidence::Evidence;
 use super::outcome::{Outcome, Shortcoming};
 use super::published::Published;
 use super::row::Row;
-use crate::prove::format::paragraph;
-use crate::prove::text::LockTables;
 use std::fmt::{self, Formatter};
 use unspin_launch::machine::Machine;
 use unspin_meter::shell_line;
+use unspin_trial::LockTables;
+use unspin_trial::format::paragraph;
 
 /// Width of the first column.
 const LABEL: usize = 42;

@@ -2,8 +2,8 @@
 
 use super::experiment::Size;
 use super::historical_report::HistoricalReport;
-use crate::prove::duration;
 use std::time::Duration;
+use unspin_trial::duration;
 
 /// The budgets of the reports that are to be measured, in their order.
 #[derive(Clone, Debug, PartialEq)]

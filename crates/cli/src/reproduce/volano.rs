@@ -7,11 +7,11 @@ use super::measured::Measured;
 use super::published::{Published, Side};
 use super::row::Row;
 use crate::options::ReportChoice;
-use crate::prove::format::significant;
-use crate::prove::report::Report;
-use crate::prove::run_queues::{self, JudgedRunQueue};
 use std::time::Duration;
 use unspin_stats::Direction;
+use unspin_trial::Report;
+use unspin_trial::format::significant;
+use unspin_trial::{JudgedRunQueue, judged_run_queues};
 
 /// The report.
 pub struct Volano;
@@ -86,7 +86,7 @@ impl HistoricalReport for Volano {
     }
 
     fn metered_rows(&self, report: &Report) -> Vec<Row> {
-        let judged = run_queues::judged(report);
+        let judged = judged_run_queues(report);
         let [before, after] = &judged[..] else { return Vec::new() };
         let row = |what: &str, unit, figures| {
             let label = format!("here, {} CPUs: {what}", report.machine.cpus);
@@ -124,7 +124,7 @@ impl HistoricalReport for Volano {
 
 /// What the CPUs that runqueue_lock took here are made of; none without both run queues.
 fn sums(report: &Report) -> Option<String> {
-    let judged = run_queues::judged(report);
+    let judged = judged_run_queues(report);
     let [before, after] = &judged[..] else { return None };
     let sum = |one: &JudgedRunQueue<'_>| {
         format!(

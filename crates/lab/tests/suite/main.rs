@@ -6,6 +6,7 @@ mod cmd;
 #[expect(dead_code, reason = "the tests of unspin use the rest")]
 mod common;
 mod dbt1;
+mod prepared;
 mod reproduce;
 mod run_queues;
 mod volano;

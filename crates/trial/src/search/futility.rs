@@ -5,7 +5,7 @@ use super::super::configuration::Configuration;
 use super::super::monitor::NoMonitor;
 use super::super::runner::{Limit, Runner};
 use super::{Pick, Polling, Search};
-use crate::options;
+use crate::settings::ProveSettings;
 use serde::Serialize;
 use std::time::Duration;
 use unspin_launch::error::Error;
@@ -45,7 +45,7 @@ impl Unprovable {
         search: &Search,
         run: Duration,
         budget: &TimeBudget,
-        options: &options::ProveOptions,
+        options: &ProveSettings,
     ) -> Result<Option<Unprovable>, Error> {
         let Some(bound) = search.bound() else { return Ok(None) };
         // The bound is one on the time; and the noise must not cost more than a part of the budget.

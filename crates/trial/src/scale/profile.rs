@@ -1,8 +1,8 @@
 //! What one metered run on one CPU tells about the contended lock.
 
-use crate::prove::configuration::Configuration;
-use crate::prove::figure::Figure;
-use crate::prove::metering::Metering;
+use crate::configuration::Configuration;
+use crate::figure::Figure;
+use crate::metering::Metering;
 use serde::Serialize;
 use unspin_launch::engine::Engine;
 use unspin_locks::LockKind;

@@ -3,7 +3,7 @@
 use super::cpu_sets::CpuSets;
 use super::measurement::{Measurement, ROUNDS_MIN, ScaleRun};
 use super::profile::MeteredLock;
-use crate::prove::runner::Runner;
+use crate::runner::Runner;
 use serde::Serialize;
 use std::path::Path;
 use unspin_launch::error::Error;

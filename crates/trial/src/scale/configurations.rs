@@ -1,13 +1,13 @@
 //! The control and the candidates.
 
-use crate::options::ScaleOptions;
-use crate::prove::configuration::Configuration;
-use crate::prove::requested::{NamedCandidates, Requested};
+use crate::configuration::Configuration;
+use crate::requested::{NamedCandidates, Requested};
+use crate::settings::ScaleSettings;
 use unspin_launch::error::Error;
 use unspin_launch::program::Program;
 
 /// What the command line names, or the default candidates of a workload, or the control alone.
-pub fn requested(options: &ScaleOptions, program: &Program) -> Result<Requested, Error> {
+pub fn requested(options: &ScaleSettings, program: &Program) -> Result<Requested, Error> {
     let named = NamedCandidates {
         mutex: &options.mutex,
         use_plan: &options.use_plan,

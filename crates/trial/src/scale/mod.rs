@@ -8,35 +8,31 @@ mod profile;
 mod report;
 mod text;
 
-use crate::options::ScaleOptions;
-use crate::prove::budget::TimeBudget;
-use crate::prove::figure::Figure;
-use crate::prove::interrupt::Interrupt;
-use crate::prove::progress::Progress;
-use crate::prove::reached;
-use crate::prove::runner::Runner;
-use crate::prove::standard_input;
+use crate::budget::TimeBudget;
+use crate::figure::Figure;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::reached;
+use crate::runner::Runner;
+use crate::seed::seed;
+use crate::settings::ScaleSettings;
+use crate::standard_input;
 use cpu_sets::CpuSets;
 use measurement::{Measurement, ROUNDS_MIN};
 use report::ScaleReport;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use text::Text;
 use unspin_launch::error::Error;
 use unspin_launch::library;
 use unspin_launch::outfile;
 use unspin_launch::program::Program;
-use unspin_stats::Direction;
 
 /// Measures, fits, prints, and returns the exit code.
-pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
+pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
     let cpu_sets = CpuSets::of(&options.cpus, &options.predict)?;
     let program = Program::find_launcher(&options.command)?;
-    let direction = match options.higher_is_better {
-        true => Some(Direction::HigherIsBetter),
-        false => options.lower_is_better.then_some(Direction::LowerIsBetter),
-    };
-    let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
+    let figure = Figure::new(options.metric.as_deref(), options.direction, program.workload())?;
     let requested = configurations::requested(options, &program)?;
     outfile::try_files(&[("--json", options.json.as_deref())])?;
     let interrupt = Interrupt::install()?;
@@ -54,7 +50,7 @@ pub fn run(options: &ScaleOptions) -> Result<ExitCode, Error> {
         unspin_launch::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
+    let seed = seed();
     let measured = Measurement::take(&runner, requested, &cpu_sets, options, seed);
     progress.finish();
     let measured = measured?;

@@ -31,7 +31,7 @@ use super::monitor::NoMonitor;
 use super::requested::{Requested, engines_beside};
 use super::runner::{Limit, Runner, Trial};
 use super::setup::{Prepared, Setup};
-use crate::options;
+use crate::settings::ProveSettings;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
@@ -89,7 +89,7 @@ pub struct SearchResult {
 pub fn search(
     runner: &Runner<'_>,
     budget: &TimeBudget,
-    options: &options::ProveOptions,
+    options: &ProveSettings,
 ) -> Result<SearchResult, Error> {
     let plans = [Plan::all(LockKind::System), Plan::all_waits(WaitPolicy::System)];
     let control = Configuration::system(&plans, runner.program)?;
@@ -109,7 +109,7 @@ fn search_in(
     metering: Metering,
     metered: Duration,
     budget: &TimeBudget,
-    options: &options::ProveOptions,
+    options: &ProveSettings,
 ) -> Result<SearchResult, Error> {
     let findings = Findings::of(&metering);
     let picks = picks::picks(&metering, runner.figure.metric.quantity);
@@ -159,7 +159,7 @@ fn run_of_control(
     runner: &Runner<'_>,
     control: &Configuration,
     budget: &TimeBudget,
-    options: &options::ProveOptions,
+    options: &ProveSettings,
 ) -> Result<Option<Duration>, Error> {
     if budget.left().is_zero() {
         return Ok(None);
@@ -177,7 +177,7 @@ fn entrants(
     metering: &Metering,
     search: &Search,
     budget: &TimeBudget,
-    options: &options::ProveOptions,
+    options: &ProveSettings,
 ) -> Result<Vec<Configuration>, Error> {
     let candidates = candidates::candidates(&search.picks, &search.polling, &search.findings);
     let mut entrants = configurations(candidates, runner)?;
@@ -196,7 +196,7 @@ fn try_out(
     mut entrants: Vec<Configuration>,
     RunTimes { mut run, metered }: RunTimes,
     budget: &TimeBudget,
-    options: &options::ProveOptions,
+    options: &ProveSettings,
 ) -> Result<Vec<Configuration>, Error> {
     if entrants.is_empty() || runner.interrupt.came() {
         return Ok(Vec::new());
@@ -302,11 +302,7 @@ fn affordable(time: Duration, run: Duration) -> usize {
 
 /// Number of candidates that can be judged in the time left, or in the given number of rounds: one at least, and one
 /// more than the finalists at most, which combines them.
-fn finalists(
-    budget: &TimeBudget,
-    options: &options::ProveOptions,
-    proof: &dyn Fn(usize) -> Duration,
-) -> usize {
+fn finalists(budget: &TimeBudget, options: &ProveSettings, proof: &dyn Fn(usize) -> Duration) -> usize {
     let fits = |&candidates: &usize| {
         let enough = options.runs.is_none_or(|runs| runs >= rounds_for_proof(candidates, 0.05));
         enough && proof(candidates) <= budget.left()
@@ -317,6 +313,7 @@ fn finalists(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::settings;
 
     #[test]
     fn single_candidate_is_judged_without_a_search() {
@@ -329,17 +326,11 @@ mod tests {
         let second = Duration::from_secs(1);
         assert_eq!(affordable(Duration::ZERO, second), 1);
         assert_eq!((affordable(7 * second, second), affordable(14 * second, second)), (2, 5));
-        use clap::Parser;
-        let parsed = |arguments: &[&str]| {
-            let command = options::CommandLine::parse_from([&["unspin", "prove"], arguments].concat());
-            let options::Command::Prove(options) = command.command else { panic!("not prove") };
-            options
-        };
         // Hours, of which the test itself takes none.
         let hour = Duration::from_hours(1);
         let proof = |candidates| budget::proof(candidates, hour, hour);
         let most = |hours: u32, arguments: &[&str]| {
-            let options = parsed(arguments);
+            let options = settings(arguments);
             finalists(&TimeBudget::begin(hours * hour, options.runs), &options, &proof)
         };
         assert_eq!((most(35, &["ls"]), most(45, &["ls"]), most(90, &["ls"])), (1, 2, 3));

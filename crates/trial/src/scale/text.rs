@@ -2,7 +2,7 @@
 
 use super::measurement::ROUNDS_MIN;
 use super::report::{ScaleReport, ScaledConfiguration};
-use crate::prove::format::{paragraph, share_of, significant};
+use crate::format::{paragraph, share_of, significant};
 use std::fmt::{self, Formatter};
 use unspin_meter::shell_line;
 use unspin_scaling::fit::{REACH, Source, Validation};

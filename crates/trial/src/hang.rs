@@ -48,7 +48,7 @@ fn is_hung(halfway: &Threads, now: &Threads) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prove::process_tree::{Thread, ThreadState};
+    use crate::process_tree::{Thread, ThreadState};
 
     #[test]
     fn run_hangs_of_which_no_thread_runs_or_waits_for_a_time() {

@@ -225,9 +225,7 @@ mod tests {
 
     #[test]
     fn program_of_a_second_fits_in_the_default_budget() {
-        use clap::Parser;
-        let command = crate::options::CommandLine::parse_from(["unspin", "prove", "ls"]).command;
-        let crate::options::Command::Prove(options) = command else { panic!("not prove") };
+        let options = crate::settings::ProveSettings::of(vec!["ls".into()]);
         // A metered run that takes twice as long, five runs that show the noise, the search, and the proof.
         let before = 2 * SECOND + 5 * SECOND + screening(5, SECOND);
         assert!(before + proof(1, SECOND, 2 * SECOND) <= options.time_budget());

@@ -2,7 +2,7 @@
 
 use super::configuration::Configuration;
 use super::setup::{Prepared, Setup};
-use crate::options::{self, Choices, JudgedWaits};
+use crate::settings::ProveSettings;
 use std::path::PathBuf;
 use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
@@ -25,22 +25,22 @@ pub struct Requested {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NamedCandidates<'o> {
     /// `--mutex`
-    pub mutex: &'o [Choices],
+    pub mutex: &'o [Choice],
     /// `--waits`
-    pub waits: &'o [JudgedWaits],
+    pub waits: &'o [WaitChoice],
     /// `--use-plan`
     pub use_plan: &'o [PathBuf],
     /// `--sysv`
     pub sysv: &'o [Engine],
     /// `--runqueue`
-    pub runqueue: &'o [RunQueue],
+    pub run_queues: &'o [RunQueue],
 }
 
 impl<'o> NamedCandidates<'o> {
     /// Those of `unspin prove`.
-    pub fn of(options: &'o options::ProveOptions) -> NamedCandidates<'o> {
-        let options::ProveOptions { mutex, waits, use_plan, sysv, runqueue, .. } = options;
-        NamedCandidates { mutex, waits, use_plan, sysv, runqueue }
+    pub fn of(options: &'o ProveSettings) -> NamedCandidates<'o> {
+        let ProveSettings { mutex, waits, use_plan, sysv, run_queues, .. } = options;
+        NamedCandidates { mutex, waits, use_plan, sysv, run_queues }
     }
 }
 
@@ -54,16 +54,15 @@ impl Requested {
     /// The candidates that the command line names, or the default ones of its workload; none if they must be searched
     /// for.
     pub fn of(options: &NamedCandidates<'_>, program: &Program) -> Result<Option<Requested>, Error> {
-        if let Some(ComparedRunQueues { control, judged }) = run_queues(options.runqueue)? {
+        if let Some(ComparedRunQueues { control, judged }) = run_queues(options.run_queues)? {
             let setup = Setup { run_queue: Some(judged), ..Setup::default() };
             return Ok(Some(Requested {
                 control: Configuration::of_run_queue(control),
                 judged: vec![Configuration::judged(judged.name(), setup)],
             }));
         }
-        let waits: Vec<WaitChoice> = options.waits.iter().flat_map(|choices| choices.0.clone()).collect();
-        let choices = options.mutex.iter().flat_map(|choices| choices.0.iter().cloned());
-        let (mut engines, mut choices) = (options.sysv.to_vec(), choices.collect::<Vec<Choice>>());
+        let waits = options.waits;
+        let (mut engines, mut choices) = (options.sysv.to_vec(), options.mutex.to_vec());
         if engines.is_empty() && choices.is_empty() && waits.is_empty() && options.use_plan.is_empty() {
             match program.workload() {
                 Some("semopbench") => engines = vec![Engine::Global, Engine::Rcu],
@@ -200,11 +199,10 @@ fn uses_queues(program: &Program) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::settings;
 
     fn parsed(command: &[&str]) -> Option<Requested> {
-        use clap::Parser;
-        let options = options::CommandLine::parse_from([&["unspin", "prove"], command].concat());
-        let options::Command::Prove(options) = options.command else { panic!("{options:?}") };
+        let options = settings(command);
         Requested::of(&NamedCandidates::of(&options), &Program::find(&options.command).unwrap()).unwrap()
     }
 

@@ -1,77 +1,39 @@
 //! `unspin prove`: measures a program with other locks and reports which differences are proven.
 
-mod attended;
-pub mod budget;
-mod call_sites;
-mod captured_output;
-pub mod configuration;
-pub mod ending;
-pub mod figure;
-pub mod format;
-mod full_disk;
-mod hang;
-pub mod interrupt;
-pub mod json;
-mod leftovers;
-mod locks;
-pub mod metering;
-pub mod monitor;
-mod performance;
-mod process_tree;
-pub mod progress;
-mod quiet;
-pub mod reached;
-mod reading;
-mod recommendation;
-pub mod report;
-pub mod requested;
-pub mod run_queues;
-pub mod runner;
-mod search;
-mod served;
-mod service;
-mod session;
-pub mod setup;
-mod staircase;
-pub mod standard_input;
-pub mod text;
-mod waits;
-mod web_shop;
-
-use crate::options;
+use crate::budget::{TimeBudget, duration};
+use crate::configuration::Configuration;
+use crate::figure::Figure;
+use crate::interrupt::Interrupt;
+use crate::locks::Locks;
+use crate::monitor::NoMonitor;
+use crate::preparation::PreparedProgram;
+use crate::progress::{PartOfCommand, Progress};
+use crate::quiet::{Others, WaitEnd, wait_for_quiet};
+use crate::recommendation::Recommended;
+use crate::report::Report;
+use crate::requested::{NamedCandidates, Requested, run_queues};
+use crate::runner::{Limit, Runner};
+use crate::search::{Search, SearchResult};
+use crate::seed::seed;
 use crate::server_line;
-use budget::TimeBudget;
-pub use budget::duration;
-use configuration::Configuration;
-use figure::Figure;
-use interrupt::Interrupt;
-use locks::Locks;
-use monitor::NoMonitor;
-pub use progress::PartOfCommand;
-use progress::Progress;
-use quiet::{Others, WaitEnd, wait_for_quiet};
-use recommendation::Recommended;
-use report::Report;
-use requested::{NamedCandidates, Requested, run_queues};
-use runner::{Limit, Runner};
-use search::{Search, SearchResult};
-use service::Service;
-use session::Session;
+use crate::service::Service;
+use crate::session::Session;
+use crate::settings::ProveSettings;
+use crate::text::{Detail, Text, fixed_time};
+use crate::{json, reached, search, standard_input};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use text::{Detail, Text, fixed_time};
+use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::library;
 use unspin_launch::outfile;
 use unspin_launch::program::{Account, Program};
 use unspin_launch::run_queue_program;
-use unspin_stats::{Candidate, Direction, SessionPlan, rounds_for_proof};
-use web_shop::{Preparation, WebShop};
+use unspin_stats::{Candidate, SessionPlan, rounds_for_proof};
 
 /// Measures, reports, and returns the exit code of the verdict.
-pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
+pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
@@ -114,7 +76,7 @@ const RESERVED: u32 = 6;
 /// Measures for another command, which has installed `interrupt` and prints the report. The lines of progress begin with the
 /// words of `part`. None if ^C came before anything was measured.
 pub fn measure(
-    options: &options::ProveOptions,
+    options: &ProveSettings,
     interrupt: &Interrupt,
     part: PartOfCommand,
 ) -> Result<Option<Report>, Error> {
@@ -127,23 +89,20 @@ pub fn measure(
 }
 
 fn measure_under(
-    options: &options::ProveOptions,
+    options: &ProveSettings,
     budget: TimeBudget,
     interrupt: &Interrupt,
     progress: &Progress,
 ) -> Result<Option<Report>, Error> {
-    let shop = match web_shop::requested(&options.command) {
+    let prepared = match &options.preparation {
         None => None,
-        Some(command) => {
-            progress.phase("populating the database, once for all runs");
-            match WebShop::prepare(command, interrupt.pending())? {
-                Preparation::Done(shop) => Some(*shop),
-                Preparation::Refused => None,
-                Preparation::Interrupted => return Ok(None),
-            }
+        Some(preparation) => {
+            progress.phase(preparation.phase);
+            let Some(program) = (preparation.prepare)(interrupt.pending())? else { return Ok(None) };
+            Some(program)
         }
     };
-    let request = CheckedRequest::of(options, shop)?;
+    let request = CheckedRequest::of(options, prepared)?;
     let Some(budget) = look_at_machine(options, budget, interrupt, progress)? else { return Ok(None) };
     request.measure(&budget, interrupt, progress)
 }
@@ -151,7 +110,7 @@ fn measure_under(
 /// Waits for a quiet machine if that is wanted, and else says what is wrong with a busy one, before anything is measured.
 /// Returns the budget, of which waiting takes nothing; none if ^C came.
 fn look_at_machine(
-    options: &options::ProveOptions,
+    options: &ProveSettings,
     budget: TimeBudget,
     interrupt: &Interrupt,
     progress: &Progress,
@@ -178,19 +137,22 @@ fn look_at_machine(
 
 /// What a command line asks for. It has been checked, and nothing has been run.
 struct CheckedRequest<'o> {
-    options: &'o options::ProveOptions,
+    options: &'o ProveSettings,
     program: Program,
     service: Option<Service>,
     figure: Figure,
     requested: Option<Requested>,
-    /// The database that the runs need.
-    shop: Option<WebShop>,
+    /// The program, if it was prepared. Holds what the runs need.
+    prepared: Option<PreparedProgram>,
 }
 
 impl<'o> CheckedRequest<'o> {
-    fn of(options: &'o options::ProveOptions, shop: Option<WebShop>) -> Result<CheckedRequest<'o>, Error> {
-        let (program, service, workload) = match &shop {
-            Some(shop) => (shop.program.clone(), shop.service.clone(), Some("dbt1")),
+    fn of(
+        options: &'o ProveSettings,
+        prepared: Option<PreparedProgram>,
+    ) -> Result<CheckedRequest<'o>, Error> {
+        let (program, service, workload) = match &prepared {
+            Some(prepared) => (prepared.program.clone(), prepared.service.clone(), Some(prepared.workload)),
             None => {
                 let service = Service::of(&options.server)?;
                 let program = program(options)?;
@@ -198,10 +160,10 @@ impl<'o> CheckedRequest<'o> {
                 (program, service, workload)
             }
         };
-        let figure = Figure::new(options.metric.as_deref(), direction(options), workload)?;
+        let figure = Figure::new(options.metric.as_deref(), options.direction, workload)?;
         let figure = if options.server.server.is_some() { figure.of_load() } else { figure };
         let requested = Requested::of(&NamedCandidates::of(options), &program)?;
-        Ok(CheckedRequest { options, program, service, figure, requested, shop })
+        Ok(CheckedRequest { options, program, service, figure, requested, prepared })
     }
 
     fn measure(
@@ -222,29 +184,20 @@ impl<'o> CheckedRequest<'o> {
             Some(mut requested) => judge_requested(&runner, &mut requested, budget, self.options),
             None => judge_found(&runner, budget, self.options),
         }?;
-        if let Some(shop) = &self.shop {
-            // The commands that were measured have a database that is gone when the report is read.
+        if let Some(prepared) = &self.prepared {
+            // The commands that were measured use files that are gone when the report is read.
             report.command.clone_from(&self.options.command);
-            report.applied_to = shop.applied_to.clone().unwrap_or_else(|| report.command.clone());
+            report.applied_to = prepared.applied_to.clone().unwrap_or_else(|| report.command.clone());
         }
         Ok(Some(report))
     }
 }
 
 /// The names of the configurations that a command line compares; none if they must be searched for.
-#[cfg(test)]
-pub fn names(options: &options::ProveOptions) -> Result<Vec<String>, Error> {
+pub fn names(options: &ProveSettings) -> Result<Vec<String>, Error> {
     let request = CheckedRequest::of(options, None)?;
     let configurations = request.requested.iter().flat_map(Requested::configurations);
     Ok(configurations.map(|configuration| configuration.name().to_owned()).collect())
-}
-
-/// Which values of the figure are better, if that was demanded.
-fn direction(options: &options::ProveOptions) -> Option<Direction> {
-    match options.higher_is_better {
-        true => Some(Direction::HigherIsBetter),
-        false => options.lower_is_better.then_some(Direction::LowerIsBetter),
-    }
 }
 
 /// Runs a server once without the preload library, so that what is wrong with its commands is said at once. Returns whether all is
@@ -267,7 +220,7 @@ fn try_service(runner: &Runner<'_>, time_limit: Duration) -> Result<bool, Error>
 }
 
 /// The program under the run queue of the control.
-fn program(options: &options::ProveOptions) -> Result<Program, Error> {
+fn program(options: &ProveSettings) -> Result<Program, Error> {
     if let Some(line) = &options.server.server {
         let account = options.server.server_user.as_deref().map(Account::of).transpose()?;
         let program = program_of(options, &server_line::words(line)?)?;
@@ -276,10 +229,10 @@ fn program(options: &options::ProveOptions) -> Result<Program, Error> {
     program_of(options, &options.command)
 }
 
-fn program_of(options: &options::ProveOptions, command: &[OsString]) -> Result<Program, Error> {
+fn program_of(options: &ProveSettings, command: &[OsString]) -> Result<Program, Error> {
     // What a program starts may be reached where the program itself cannot be.
     let found = Program::find_launcher(command)?;
-    let Some(compared) = run_queues(&options.runqueue)? else { return Ok(found) };
+    let Some(compared) = run_queues(&options.run_queues)? else { return Ok(found) };
     let program = run_queue_program::find(command, Some(compared.judged))?;
     Ok(Program { run_queue: compared.control, ..program })
 }
@@ -289,7 +242,7 @@ fn judge_requested(
     runner: &Runner<'_>,
     requested: &mut Requested,
     budget: &TimeBudget,
-    options: &options::ProveOptions,
+    options: &ProveSettings,
 ) -> Result<Report, Error> {
     for warning in requested.warnings() {
         unspin_launch::stderr::say(format_args!("{warning}"));
@@ -307,11 +260,7 @@ fn judge_requested(
 }
 
 /// Searches for candidates, and judges them.
-fn judge_found(
-    runner: &Runner<'_>,
-    budget: &TimeBudget,
-    options: &options::ProveOptions,
-) -> Result<Report, Error> {
+fn judge_found(runner: &Runner<'_>, budget: &TimeBudget, options: &ProveSettings) -> Result<Report, Error> {
     let SearchResult { search, requested, locks } = search::search(runner, budget, options)?;
     judge(runner, requested.configurations(), locks, search, budget, options)
 }
@@ -322,7 +271,7 @@ fn judge(
     mut locks: Locks,
     search: Option<Search>,
     budget: &TimeBudget,
-    options: &options::ProveOptions,
+    options: &ProveSettings,
 ) -> Result<Report, Error> {
     let plan = plan(options, &configurations, runner.figure, budget)?;
     let is_judged = configurations.iter().any(Configuration::is_judged);
@@ -356,7 +305,7 @@ fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
 }
 
 fn plan(
-    options: &options::ProveOptions,
+    options: &ProveSettings,
     configurations: &[Configuration],
     figure: &Figure,
     budget: &TimeBudget,
@@ -380,9 +329,4 @@ fn plan(
     }
     plan.check().map_err(|e| Error::Usage(e.to_string()))?;
     Ok(plan)
-}
-
-/// A different order for each session. The report contains the seed, so that the analysis can be repeated.
-fn seed() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64)
 }

@@ -1,6 +1,6 @@
 //! The machine before anything is measured on it: what other programs use of it.
 
-use super::duration;
+use super::budget::duration;
 use super::interrupt::Interrupt;
 use std::fmt;
 use std::fs;

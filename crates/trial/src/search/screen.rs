@@ -38,7 +38,7 @@ pub fn screen(
         KEPT,
         budget,
         &runner.figure.metric,
-        super::super::seed(),
+        crate::seed::seed(),
     );
     let began = Instant::now();
     while let Some(turn) = screening.next(began.elapsed()) {

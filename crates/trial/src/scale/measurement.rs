@@ -2,12 +2,12 @@
 
 use super::cpu_sets::CpuSets;
 use super::profile::{MeteredLock, throughput, units};
-use crate::options::ScaleOptions;
-use crate::prove::configuration::Configuration;
-use crate::prove::metering::{Metering, meter};
-use crate::prove::monitor::NoMonitor;
-use crate::prove::requested::Requested;
-use crate::prove::runner::{Limit, Runner, Trial};
+use crate::configuration::Configuration;
+use crate::metering::{Metering, meter};
+use crate::monitor::NoMonitor;
+use crate::requested::Requested;
+use crate::runner::{Limit, Runner, Trial};
+use crate::settings::ScaleSettings;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
@@ -61,7 +61,7 @@ impl Measurement {
         runner: &Runner<'_>,
         requested: Requested,
         cpu_sets: &CpuSets,
-        options: &ScaleOptions,
+        options: &ScaleSettings,
         seed: u64,
     ) -> Result<Measurement, Error> {
         let result = Measurement::on_sets(runner, requested, cpu_sets, options, seed);
@@ -74,7 +74,7 @@ impl Measurement {
         runner: &Runner<'_>,
         mut requested: Requested,
         cpu_sets: &CpuSets,
-        options: &ScaleOptions,
+        options: &ScaleSettings,
         seed: u64,
     ) -> Result<Measurement, Error> {
         let began = Instant::now();
@@ -118,7 +118,7 @@ impl Measurement {
         &mut self,
         runner: &Runner<'_>,
         cpu_sets: &CpuSets,
-        options: &ScaleOptions,
+        options: &ScaleSettings,
         seed: u64,
         session_began: Instant,
     ) -> Result<(), Error> {
@@ -218,7 +218,7 @@ impl Measurement {
 
 /// How many rounds follow, how long they take, and what makes them fewer. A round takes `one`; `spent` is the time of the session
 /// until now.
-fn announcement(options: &ScaleOptions, one: Duration, spent: Duration) -> String {
+fn announcement(options: &ScaleSettings, one: Duration, spent: Duration) -> String {
     let whole = |rounds: u32| (one * rounds).as_secs_f64();
     match options.time_budget {
         Some(budget) => {
@@ -268,22 +268,20 @@ fn bind(cpus: &[usize]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{Command, CommandLine};
-    use clap::Parser;
 
     #[test]
     fn announcement_says_what_bounds_the_time() {
-        let said = |words: &str| {
-            let line = CommandLine::parse_from(format!("unspin scale {words} ls").split(' '));
-            let Command::Scale(options) = line.command else { panic!("not scale") };
-            announcement(&options, Duration::from_secs(10), Duration::from_secs(14))
+        let said = |runs: u32, seconds: Option<u64>| {
+            let time_budget = seconds.map(Duration::from_secs);
+            let settings = ScaleSettings { runs, time_budget, ..ScaleSettings::of(vec!["ls".into()]) };
+            announcement(&settings, Duration::from_secs(10), Duration::from_secs(14))
         };
         assert_eq!(
-            said("--runs 5"),
+            said(5, None),
             "5 rounds, about 50 s (--time-budget bounds them; --runs 2, the fewest, take 20 s)"
         );
-        assert_eq!(said("--runs 2"), "2 rounds, about 20 s");
-        assert_eq!(said("--time-budget 35s"), "3 rounds for this time budget (2 at least), about 30 s");
-        assert_eq!(said("--time-budget 1s"), "2 rounds for this time budget (2 at least), about 20 s");
+        assert_eq!(said(2, None), "2 rounds, about 20 s");
+        assert_eq!(said(5, Some(35)), "3 rounds for this time budget (2 at least), about 30 s");
+        assert_eq!(said(5, Some(1)), "2 rounds for this time budget (2 at least), about 20 s");
     }
 }

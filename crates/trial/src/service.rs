@@ -1,7 +1,7 @@
 //! The commands around a server: what waits for it, loads it and stops it.
 
 use super::captured_output::CapturedOutput;
-use crate::options::ServerOptions;
+use crate::server_settings::ServerSettings;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::Command;
@@ -36,7 +36,7 @@ fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok
 
 impl Service {
     /// The service that the command line names; none without `--server`.
-    pub fn of(options: &ServerOptions) -> Result<Option<Service>, Error> {
+    pub fn of(options: &ServerSettings) -> Result<Option<Service>, Error> {
         let (Some(ready), Some(load)) = (&options.ready, &options.load) else { return Ok(None) };
         let lines = [("--ready", Some(ready)), ("--load", Some(load)), ("--stop", options.stop.as_ref())];
         for (option, line) in lines {

@@ -6,8 +6,7 @@ use super::super::format::paragraph;
 use super::super::report::Report;
 use super::super::session::Session;
 use std::fmt::{self, Formatter};
-use unspin_stats::{Role, effect};
-use unspin_workloads::rate_table::RateTable;
+use unspin_stats::{RateTable, Role, effect};
 
 /// Runs of the report.
 const RUNS: usize = 5;

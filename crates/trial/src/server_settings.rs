@@ -1,0 +1,22 @@
+//! What is judged of a server.
+
+use std::time::Duration;
+
+/// A server, and the commands that wait for it, load it and stop it.
+#[derive(Clone, Debug, Default)]
+pub struct ServerSettings {
+    /// The command line of the server; none for a program that ends by itself.
+    pub server: Option<String>,
+    /// The shell command that succeeds once the server answers.
+    pub ready: Option<String>,
+    /// The shell command that loads the server, and is timed.
+    pub load: Option<String>,
+    /// The shell command that stops the server; none for SIGTERM.
+    pub stop: Option<String>,
+    /// The time that the server has until it is ready.
+    pub ready_limit: Duration,
+    /// The time that the server has to end.
+    pub stop_limit: Duration,
+    /// The user that the server runs as.
+    pub server_user: Option<String>,
+}

@@ -1,0 +1,33 @@
+//! Settings for tests.
+
+use crate::settings::ProveSettings;
+use std::fmt::Debug;
+use std::str::FromStr;
+use unspin_launch::run_queue::RunQueue;
+
+/// The settings that a few options of `unspin prove`, each with a value, mean. The first other word begins the command.
+pub fn settings(words: &[&str]) -> ProveSettings {
+    let mut settings = ProveSettings::of(Vec::new());
+    let mut rest = words;
+    while let [option, value, others @ ..] = rest {
+        match *option {
+            "--mutex" => settings.mutex = list(value),
+            "--waits" => settings.waits = list(value),
+            "--sysv" => settings.sysv = list(value),
+            "--runs" => settings.runs = Some(value.parse().expect("it is a number")),
+            "--runqueue" => settings.run_queues = value.split(',').map(run_queue).collect(),
+            _ => break,
+        }
+        rest = others;
+    }
+    settings.command = rest.iter().map(Into::into).collect();
+    settings
+}
+
+fn list<T: FromStr<Err: Debug>>(value: &str) -> Vec<T> {
+    value.split(',').map(|word| word.parse().expect("it is a valid word")).collect()
+}
+
+fn run_queue(name: &str) -> RunQueue {
+    RunQueue::ALL.into_iter().find(|run_queue| run_queue.name() == name).expect("it is a run queue")
+}
