@@ -88,7 +88,7 @@ impl fmt::Display for RecordingError {
                 f,
                 "recording {path} has format version {found}, this unspin reads {}; read it with the unspin \
                  that made it or record again",
-                crate::recording::VERSION
+                crate::format::VERSION
             ),
             Reason::Truncated { expected, found } => write!(
                 f,
@@ -98,7 +98,7 @@ impl fmt::Display for RecordingError {
             Reason::Size { asked } => write!(
                 f,
                 "recording {path}: {asked} bytes asked for, at least 32768 and at most {} are possible",
-                crate::recording::MAX_PAGES * crate::pages::BYTES as u64
+                crate::format::MAX_PAGES * crate::pages::BYTES as u64
             ),
         }
     }
