@@ -56,7 +56,7 @@ impl RecordingError {
     pub fn permits_smaller(&self) -> bool {
         match &self.reason {
             Reason::Create(e) if e.raw_os_error().map(Errno) == Some(Errno::EFBIG) => {
-                limits::file_size() >= crate::recording::MIN_PAGES * crate::pages::BYTES as u64
+                limits::file_size() >= crate::format::MIN_PAGES * crate::pages::BYTES as u64
             }
             Reason::Map(Errno::ENOMEM) => true,
             _ => false,

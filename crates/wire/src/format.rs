@@ -5,3 +5,5 @@
 pub const VERSION: u64 = 4;
 /// The maximum number of pages of a recording: 64 GiB of address space, sparse.
 pub const MAX_PAGES: u64 = 1 << 24;
+/// Pages of the smallest recording.
+pub(crate) const MIN_PAGES: u64 = 8;

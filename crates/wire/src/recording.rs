@@ -4,7 +4,7 @@ use crate::checksum::Checksum;
 use crate::disturbance::Disturbance;
 use crate::error::{Reason, RecordingError};
 use crate::event::{Event, Key};
-use crate::format::MAX_PAGES;
+use crate::format::{MAX_PAGES, MIN_PAGES};
 use crate::header::{self, CHECKSUM, FREE, HeaderFields, IMAGES, REFUSED};
 use crate::held::HeldLock;
 use crate::image::{self, Image, Registers};
@@ -27,9 +27,6 @@ use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::file_mapping::FileMapping;
 use unspin_sys::process::Liveness;
 use unspin_sys::{Errno, clock, limits, mem::Mapping, process, sched};
-
-/// Pages of the smallest one.
-pub(crate) const MIN_PAGES: u64 = 8;
 
 /// Parameters of a new recording.
 #[derive(Clone, Copy, Debug)]
