@@ -11,7 +11,7 @@ use unspin_launch::run_queue::RunQueue;
 use unspin_stats::Direction;
 
 /// The time that a run may take if the user names none.
-const TIME_LIMIT: Duration = Duration::from_mins(10);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// The settings of `unspin prove`.
 pub struct ProveSettings {

@@ -13,10 +13,11 @@ use unspin_sys::child::{self, Signal};
 
 /// The file of the program. The tests of `unspin-lab` run the one beside that.
 pub fn program() -> PathBuf {
-    if let Some(file) = option_env!("CARGO_BIN_EXE_unspin") {
-        return file.into();
-    }
-    let lab = option_env!("CARGO_BIN_EXE_unspin-lab").expect("these are tests of unspin or of unspin-lab");
+    let lab = match (option_env!("CARGO_BIN_EXE_unspin"), option_env!("CARGO_BIN_EXE_unspin-lab")) {
+        (Some(file), _) => return file.into(),
+        (None, Some(lab)) => lab,
+        (None, None) => panic!("these are tests of unspin or of unspin-lab"),
+    };
     let file = Path::new(lab).with_file_name("unspin");
     assert!(file.exists(), "{}: not built: run `cargo test --workspace`", file.display());
     file
