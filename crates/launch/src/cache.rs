@@ -50,7 +50,7 @@ pub fn keep(file: &CachedFile<'_>) -> Result<PathBuf, Error> {
 const TEXT_MAX: u64 = 4096;
 
 /// A short text that [`remember`] has stored. None if there is none that only this user can have written.
-pub fn remembered(name: &str) -> Option<String> {
+pub fn recall(name: &str) -> Option<String> {
     let uid = Creds::current().uid;
     folders(uid).iter().find_map(|folder| {
         let path = usable(folder, uid).ok()?.join(name);

@@ -44,19 +44,19 @@ impl Error {
 
     /// `what` failed. Where a limit is the cause, the text says which, and how it is raised.
     pub fn failed(what: &str, error: &io::Error) -> Error {
-        Error::Environment(explained(what, error, exhausted::remedy))
+        Error::Environment(explain(what, error, exhausted::remedy))
     }
 
     /// A program could not be started. A limit that prevents it is none of the program.
     pub fn not_started(program: &Path, error: &io::Error) -> Error {
         let is_limit = error.raw_os_error().map(Errno).and_then(exhausted::process).is_some();
-        let text = explained(&program.display().to_string(), error, exhausted::process);
+        let text = explain(&program.display().to_string(), error, exhausted::process);
         if is_limit { Error::Environment(text) } else { Error::CannotRun(text) }
     }
 
     /// A thread that unspin needs could not be started.
     pub fn no_thread(error: &io::Error) -> Error {
-        Error::Environment(explained("no thread can be started", error, exhausted::process))
+        Error::Environment(explain("no thread can be started", error, exhausted::process))
     }
 
     /// An arena cannot be used. The text says why, and which options and commands of ours help.
@@ -104,7 +104,7 @@ impl Error {
     }
 }
 
-fn explained(what: &str, error: &io::Error, remedy: fn(Errno) -> Option<String>) -> String {
+fn explain(what: &str, error: &io::Error, remedy: fn(Errno) -> Option<String>) -> String {
     match error.raw_os_error().map(Errno).and_then(remedy) {
         Some(remedy) => format!("{what}: {error}; {remedy}"),
         None => format!("{what}: {error}"),

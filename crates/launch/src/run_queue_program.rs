@@ -22,13 +22,13 @@ const TASKS: &str = "tasks";
 /// launcher, which the preload library does not reach itself.
 pub fn find(command: &[OsString], run_queue: Option<RunQueue>) -> Result<Program, Error> {
     let Some(run_queue) = run_queue else { return Program::find_launcher(command) };
-    let program = Program::find_launcher(&completed(command)?)?;
+    let program = Program::find_launcher(&complete(command)?)?;
     Ok(Program { run_queue: Some(run_queue), ..program })
 }
 
 /// The command with the options that a run queue needs. The workload volano serves its connections by tasks then. Refuses workloads
 /// that have no run queue of unspin, and a volano for which another option determines it.
-fn completed(command: &[OsString]) -> Result<Vec<OsString>, Error> {
+fn complete(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     let usage = |text: &str| Err(Error::Usage(text.into()));
     let name = command.first().and_then(|name| name.to_str());
     match name {
@@ -99,7 +99,7 @@ mod tests {
 
     fn line(words: &[&str]) -> Result<String, String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let line = completed(&words).map_err(|error| error.to_string())?;
+        let line = complete(&words).map_err(|error| error.to_string())?;
         Ok(line.join(" ".as_ref()).into_string().unwrap())
     }
 

@@ -121,7 +121,7 @@ fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
 
 /// Whether it is a folder of unspin that is old enough. Its age is that of its creation, because files are created in
 /// it only at the start.
-fn outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
+fn is_outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
     about.is_dir() && about.uid() == uid && age(about) >= owner.kept
 }
 
@@ -152,7 +152,7 @@ fn abandoned_in(parent: &Path, owner: Owner, uid: u32) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let abandoned = entries.filter(|entry| {
         let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
-        named && entry.metadata().is_ok_and(|m| outdated(&m, owner, uid)) && dead(&entry.path())
+        named && entry.metadata().is_ok_and(|m| is_outdated(&m, owner, uid)) && dead(&entry.path())
     });
     abandoned.map(|entry| entry.path()).collect()
 }

@@ -26,7 +26,7 @@ pub fn cost() -> Result<MeasuredWakeUp, Error> {
     if let Some(stated) = std::env::var_os(VARIABLE) {
         return stated_cost(&stated.to_string_lossy());
     }
-    Ok(*COST.get_or_init(|| kept().unwrap_or_else(measured)))
+    Ok(*COST.get_or_init(|| kept().unwrap_or_else(measure)))
 }
 
 fn stated_cost(text: &str) -> Result<MeasuredWakeUp, Error> {
@@ -44,7 +44,7 @@ fn stated_cost(text: &str) -> Result<MeasuredWakeUp, Error> {
 }
 
 /// Measures now. Without another thread or descriptor (ulimit -u, ulimit -n) nothing can be measured, and a cost is assumed.
-fn measured() -> MeasuredWakeUp {
+fn measure() -> MeasuredWakeUp {
     let cost = MeasuredWakeUp::measure().unwrap_or(MeasuredWakeUp::ASSUMED);
     if cost.is_measured()
         && let Some(name) = name()
@@ -55,7 +55,7 @@ fn measured() -> MeasuredWakeUp {
 }
 
 fn kept() -> Option<MeasuredWakeUp> {
-    read(&cache::remembered(&name()?)?)
+    read(&cache::recall(&name()?)?)
 }
 
 fn written(cost: MeasuredWakeUp) -> String {

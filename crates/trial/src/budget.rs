@@ -58,7 +58,7 @@ impl TimeBudget {
     }
 
     /// The budget, which begins now.
-    pub fn restarted(self) -> TimeBudget {
+    pub fn restart(self) -> TimeBudget {
         TimeBudget { began: Instant::now(), ..self }
     }
 

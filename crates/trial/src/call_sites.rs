@@ -25,7 +25,7 @@ pub struct CallSite {
 
 /// How the waits of one call site ended in one metered run, or those of several call sites with one name in a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Waits {
+pub struct CallSiteWaits {
     /// Calls.
     pub calls: u64,
     /// Calls that waited.
@@ -97,7 +97,7 @@ impl CallSites {
     ///
     /// The first span of a place is the call. If that is in a runtime library of the language, the further spans are
     /// the callers of the library. The recording contains one of both.
-    pub fn waits_at(&self, located: &Located) -> Option<Waits> {
+    pub fn waits_at(&self, located: &Located) -> Option<CallSiteWaits> {
         let outer = |place: &Place| place.spans[usize::from(place.spans.len() > 1)..].to_vec();
         let outer: Vec<Span> = located.places.iter().flat_map(outer).collect();
         let calls: Vec<Span> = located.places.iter().map(|place| place.spans[0].clone()).collect();
@@ -106,7 +106,7 @@ impl CallSites {
     }
 
     /// How the waits of the call site with this name in the report ended.
-    pub fn waits_named(&self, name: &str, place: Option<&str>) -> Option<Waits> {
+    pub fn waits_named(&self, name: &str, place: Option<&str>) -> Option<CallSiteWaits> {
         let named = |site: &&CallSite| !site.is_mutex && site.name == name && site.place.as_deref() == place;
         sum(self.sites.iter().filter(named))
     }
@@ -179,10 +179,10 @@ impl Tally {
         self.waits.merge(&record.waits);
     }
 
-    fn waits(&self) -> Waits {
+    fn waits(&self) -> CallSiteWaits {
         let Tally { counts, waits, window } = self;
         let median = waits.median(counts.wait_max).unwrap_or(0.0) / window.ticks_per_second;
-        Waits {
+        CallSiteWaits {
             calls: counts.attempts(),
             waits: counts.waiters(),
             slept: counts.slept.saturating_add(counts.gave_up),
@@ -193,14 +193,14 @@ impl Tally {
     }
 }
 
-impl Waits {
+impl CallSiteWaits {
     /// The share of the waits in which the thread slept; none without waits.
     pub fn slept_share(&self) -> Option<f64> {
         (self.waits > 0).then(|| self.slept as f64 / self.waits as f64)
     }
 }
 
-fn sum<'s>(sites: impl Iterator<Item = &'s CallSite>) -> Option<Waits> {
+fn sum<'s>(sites: impl Iterator<Item = &'s CallSite>) -> Option<CallSiteWaits> {
     let merged = sites.map(|site| site.tally.clone()).reduce(|mut sum, other| {
         sum.counts.merge(&other.counts);
         sum.waits.merge(&other.waits);

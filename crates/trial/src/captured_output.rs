@@ -68,7 +68,7 @@ impl CapturedOutput {
         }
         let lines: Vec<&[u8]> = bytes.trim_ascii_end().split(|&byte| byte == b'\n').collect();
         let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
-        last.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("\n")
+        last.iter().map(|line| escape(line)).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -77,7 +77,7 @@ fn duplicate(file: &File) -> Result<Stdio, Error> {
 }
 
 /// A line with its control characters and its bytes that are not UTF-8 as escape sequences. A long line is cut off.
-fn escaped(line: &[u8]) -> String {
+fn escape(line: &[u8]) -> String {
     let text = printable::bytes(line.trim_ascii_end());
     match text.char_indices().nth(TAIL_COLUMNS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn control_characters_and_invalid_bytes_are_escaped() {
-        assert_eq!(escaped(b"a\tb\x1b[2J\x07 \xff\xfe \xc3\xa4\r"), "a\tb\\x1b[2J\\x07 \\xff\\xfe \u{e4}");
-        let long = escaped(&[b'x'; 5000]);
+        assert_eq!(escape(b"a\tb\x1b[2J\x07 \xff\xfe \xc3\xa4\r"), "a\tb\\x1b[2J\\x07 \\xff\\xfe \u{e4}");
+        let long = escape(&[b'x'; 5000]);
         assert_eq!(long.chars().count(), TAIL_COLUMNS + 1);
         assert!(long.ends_with('…'));
     }

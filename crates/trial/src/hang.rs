@@ -48,13 +48,13 @@ fn is_hung(halfway: &Threads, now: &Threads) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process_tree::{Thread, ThreadState};
+    use crate::process_tree::{ProcessThread, ThreadState};
 
     #[test]
     fn run_hangs_of_which_no_thread_runs_or_waits_for_a_time() {
         use ThreadState::{Active, Asleep, AsleepUntil};
         let threads = |of: &[(u32, u64, ThreadState)]| {
-            let thread = |&(tid, switches, state)| (tid, Thread { switches, state });
+            let thread = |&(tid, switches, state)| (tid, ProcessThread { switches, state });
             of.iter().map(thread).collect::<Threads>()
         };
         let hangs = |before: &[_], after: &[_]| is_hung(&threads(before), &threads(after));

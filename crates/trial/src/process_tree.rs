@@ -17,11 +17,11 @@ pub fn cpu_of_descendants() -> Usage {
 
 /// The threads of a run, by number.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Threads(BTreeMap<u32, Thread>);
+pub struct Threads(BTreeMap<u32, ProcessThread>);
 
 /// A thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Thread {
+pub struct ProcessThread {
     /// How often it has left a CPU so far.
     pub switches: u64,
     /// What it does.
@@ -51,8 +51,8 @@ impl Threads {
     }
 }
 
-impl FromIterator<(u32, Thread)> for Threads {
-    fn from_iter<I: IntoIterator<Item = (u32, Thread)>>(threads: I) -> Threads {
+impl FromIterator<(u32, ProcessThread)> for Threads {
+    fn from_iter<I: IntoIterator<Item = (u32, ProcessThread)>>(threads: I) -> Threads {
         Threads(threads.into_iter().collect())
     }
 }
@@ -63,7 +63,7 @@ pub fn threads_of_descendants() -> Threads {
     descendants(&processes, std::process::id()).flat_map(|(pid, _)| threads_of(*pid)).collect()
 }
 
-fn threads_of(pid: u32) -> impl Iterator<Item = (u32, Thread)> {
+fn threads_of(pid: u32) -> impl Iterator<Item = (u32, ProcessThread)> {
     let process = Path::new("/proc").join(pid.to_string());
     let folders = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
     let has_timer = has_timer(&process);
@@ -86,7 +86,7 @@ fn has_timer(process: &Path) -> bool {
 }
 
 /// A thread, from its folder in proc(5); none if it has ended meanwhile.
-fn thread(folder: &Path) -> Option<Thread> {
+fn thread(folder: &Path) -> Option<ProcessThread> {
     let status = fs::read_to_string(folder.join("status")).ok()?;
     let letter = field(&status, "State:")?.chars().next()?;
     let state = match letter {
@@ -96,7 +96,7 @@ fn thread(folder: &Path) -> Option<Thread> {
         _ => ThreadState::AsleepUntil,
     };
     let switches = |name| field(&status, name)?.parse::<u64>().ok();
-    Some(Thread {
+    Some(ProcessThread {
         switches: switches("voluntary_ctxt_switches:")? + switches("nonvoluntary_ctxt_switches:")?,
         state,
     })

@@ -121,7 +121,7 @@ fn look_at_machine(
             progress.notice(&format!("{others}: waiting for {at_most} at most until they have ended"));
         };
         return Ok(match wait_for_quiet(limit, interrupt, tell)? {
-            WaitEnd::Quiet => Some(budget.restarted()),
+            WaitEnd::Quiet => Some(budget.restart()),
             WaitEnd::Interrupted => None,
         });
     }

@@ -261,7 +261,7 @@ impl Text<'_> {
             Some(StopReason::NoneLeft) => return "Stopped, because no candidate was left.".into(),
             None => "Cut short.",
         };
-        advised(ended, analysis.advice.as_ref())
+        advise(ended, analysis.advice.as_ref())
     }
 
     fn cpus(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -365,7 +365,7 @@ fn constant(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 /// How many more rounds a proof takes, after the reason for the end.
-fn advised(ended: &str, advice: Option<&Advice>) -> String {
+fn advise(ended: &str, advice: Option<&Advice>) -> String {
     match advice {
         Some(advice) if advice.rounds_more > ROUNDS_PRACTICAL => format!(
             "{ended} No practical number of rounds makes the intervals as narrow as ±{:.1} % (the widest, {}'s, has \
@@ -440,7 +440,7 @@ mod tests {
             let (half_width, half_width_target) = (0.4, 0.025);
             let advice =
                 Advice { widest: "fair".into(), half_width, half_width_target, rounds_more, time_more_s };
-            advised("The time budget is spent.", Some(&advice))
+            advise("The time budget is spent.", Some(&advice))
         };
         assert!(
             said(90, 1200.0).ends_with("about 90 more rounds are needed, 20 min."),

@@ -1,6 +1,6 @@
 //! How the judged waits ended: whether threads slept or polled in them, under the control and under each candidate.
 
-use super::call_sites::{TRIAL, Waits};
+use super::call_sites::{CallSiteWaits, TRIAL};
 use super::configuration::Configuration;
 use super::locks::Metered;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct SiteRun {
     pub candidate: String,
     /// How the waits ended.
     #[serde(flatten)]
-    pub waits: Waits,
+    pub waits: CallSiteWaits,
     /// Why about as many of them slept as under the control; none if fewer did, or if that was intended.
     pub unpolled: Option<Unpolled>,
 }
@@ -66,7 +66,7 @@ pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize
     let Some((first, others)) = metered.split_first() else { return Vec::new() };
     let is_control = plans.iter().all(|(name, _)| *name != first.candidate);
     let filtered = is_filtered();
-    let runs = |polls: &dyn Fn(&Compiled) -> bool, find: &dyn Fn(&Metered) -> Option<Waits>| {
+    let runs = |polls: &dyn Fn(&Compiled) -> bool, find: &dyn Fn(&Metered) -> Option<CallSiteWaits>| {
         let control = is_control.then(|| find(first)).flatten();
         let mut runs = Vec::new();
         if let Some(waits) = &control {
@@ -119,7 +119,7 @@ fn used(metered: &Metered, cpus: usize) -> f64 {
 
 /// Why the waits under a candidate slept as often as under the control, if they did. `used` is the share of the CPU
 /// time that was used.
-fn unpolled(control: &Waits, waits: &Waits, used: f64, filtered: bool) -> Option<Unpolled> {
+fn unpolled(control: &CallSiteWaits, waits: &CallSiteWaits, used: f64, filtered: bool) -> Option<Unpolled> {
     let (before, after) = (control.slept_share()?, waits.slept_share()?);
     if after < before - FEWER {
         return None;
@@ -165,14 +165,14 @@ impl Unpolled {
 mod tests {
     use super::*;
 
-    fn waits(waits: u64, slept: u64) -> Waits {
-        Waits { calls: waits, waits, slept, median_s: 50e-6, waited_s: 1.0, polled_s: 0.0 }
+    fn waits(waits: u64, slept: u64) -> CallSiteWaits {
+        CallSiteWaits { calls: waits, waits, slept, median_s: 50e-6, waited_s: 1.0, polled_s: 0.0 }
     }
 
     #[test]
     fn unchanged_share_of_sleeps_has_a_reason() {
         let control = waits(1000, 990);
-        let reason = |waits: &Waits, used| unpolled(&control, waits, used, false);
+        let reason = |waits: &CallSiteWaits, used| unpolled(&control, waits, used, false);
         assert_eq!(reason(&waits(1000, 100), 0.5), None);
         assert_eq!(reason(&waits(1000, 990), 0.5), Some(Unpolled::DoesNotPay));
         assert_eq!(reason(&waits(1000, 990), 0.95), Some(Unpolled::Busy));

@@ -35,7 +35,7 @@ impl Closure {
             return Closure { program: path, files: Vec::new(), is_complete: false, runtime: Vec::new() };
         };
         // A program without a dynamic linker has no libraries, and is one, or may start any program.
-        let listed = file.interpreter().and_then(|linker| listed(&linker, file.path()));
+        let listed = file.interpreter().and_then(|linker| list_libraries(&linker, file.path()));
         let paths = listed.as_deref().unwrap_or_default();
         let libraries: Vec<File> = paths.iter().filter_map(|library| File::open(library)).collect();
         let is_complete = listed.is_some() && libraries.len() == paths.len();
@@ -62,7 +62,7 @@ fn is_libc(file: &File) -> bool {
 }
 
 /// None if one is missing. The program by its own path, because `$ORIGIN` is the folder of that, not of a link to it.
-fn listed(linker: &Path, program: &Path) -> Option<Vec<PathBuf>> {
+fn list_libraries(linker: &Path, program: &Path) -> Option<Vec<PathBuf>> {
     let mut command = Command::new(linker);
     environment::clear(&mut command);
     command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());

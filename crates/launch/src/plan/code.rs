@@ -49,7 +49,7 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
     };
     let mut code = Code::of_function(outer, files);
     if let Some(at) = origin.and_then(|origin| origin.at) {
-        code = code.narrowed(outer, at, files);
+        code = code.narrow(outer, at, files);
     }
     if code.paths().len() > 1 {
         return Some(Found::Several(code.labels(outer)));
@@ -266,7 +266,7 @@ impl Code {
     }
 
     /// Only the code in a line, at an offset in a function, or in a file.
-    fn narrowed(self, function: &str, at: At<'_>, files: &[File]) -> Code {
+    fn narrow(self, function: &str, at: At<'_>, files: &[File]) -> Code {
         let within: Vec<Span> = match at {
             At::Line(line) => Code::of_line(line, files).pieces.into_iter().map(|(_, span)| span).collect(),
             At::Offset(offset, module) => {

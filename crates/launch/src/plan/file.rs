@@ -72,7 +72,7 @@ fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
 }
 
 /// The parser's message. For an unknown key of the document it lists the known keys, among them `spin-waits`.
-fn explained(message: &str) -> String {
+fn explain(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").filter(|rest| rest.contains("`spin-waits`"));
     let Some((name, _)) = unknown.and_then(|rest| rest.split_once('`')) else { return message.to_owned() };
     match nearest::of(name, ["program", "modules", "mutex", "wait"]) {
@@ -165,7 +165,7 @@ impl PlanFile {
         let document = toml::from_str(&text).map_err(|e| {
             let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            wrong(format!("line {line}: {}", explained(e.message())))
+            wrong(format!("line {line}: {}", explain(e.message())))
         })?;
         Ok(PlanFile { path: path.to_path_buf(), comment: String::new(), document })
     }

@@ -6,10 +6,10 @@ use crate::wakeup;
 /// The cost in nanoseconds, rounded to two significant digits: compiled plans are cached by their contents, and not
 /// every run shall create another one.
 pub fn cost_ns() -> Result<u64, Error> {
-    wakeup::cost().map(|cost| rounded(cost.ns()))
+    wakeup::cost().map(|cost| round(cost.ns()))
 }
 
-fn rounded(ns: u64) -> u64 {
+fn round(ns: u64) -> u64 {
     let unit = 10_u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(1));
     (ns + unit / 2) / unit * unit
 }
@@ -31,7 +31,7 @@ mod tests {
             (996, 1000),
         ];
         for (ns, expected) in cases {
-            assert_eq!(rounded(ns), expected, "{ns}");
+            assert_eq!(round(ns), expected, "{ns}");
         }
     }
 }

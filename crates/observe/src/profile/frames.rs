@@ -1,6 +1,6 @@
 //! Names for the places of samples.
 
-use super::samples::{Place, Samples};
+use super::samples::{SampledPlace, Samples};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use unspin_symbols::{AddressSpace, SymbolKind, Symbols};
@@ -37,7 +37,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The function of a program counter.
-    pub fn function(&self, place: &Place) -> Function {
+    pub fn function(&self, place: &SampledPlace) -> Function {
         match place.in_kernel {
             true => self.of_kernel(place.ip),
             // Not a return address.
@@ -46,7 +46,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The stack of a place, innermost first, with the name of the program last.
-    pub fn stack(&self, place: &Place, stacks: &Stacks) -> Vec<Function> {
+    pub fn stack(&self, place: &SampledPlace, stacks: &Stacks) -> Vec<Function> {
         let stack = stacks.get(place.stack);
         let kernel = stack.kernel.iter().enumerate().map(|(n, &address)| match n {
             0 => self.of_kernel(address),

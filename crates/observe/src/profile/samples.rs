@@ -6,7 +6,7 @@ use unspin_trace::{Payload, Processes, Record, StackId};
 
 /// Where a sample was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct SampledPlace {
     /// The address space of the program: an index into [`Samples::spaces`]. That of the kernel if only the kernel is
     /// sampled.
     pub space: usize,
@@ -38,7 +38,7 @@ pub enum Spaces {
 
 /// All samples.
 pub struct Samples {
-    counts: HashMap<Place, u64>,
+    counts: HashMap<SampledPlace, u64>,
     spaces: Vec<Space>,
     /// The present space of each process.
     current: HashMap<u32, usize>,
@@ -70,7 +70,7 @@ impl Samples {
             Payload::Sample(sample) => {
                 let space = self.space(record);
                 let (in_kernel, ip, stack) = (sample.in_kernel, sample.ip, sample.stack);
-                *self.counts.entry(Place { space, in_kernel, ip, stack }).or_insert(0) += 1;
+                *self.counts.entry(SampledPlace { space, in_kernel, ip, stack }).or_insert(0) += 1;
             }
             payload => {
                 let is_process = record.pid == record.tid;
@@ -120,7 +120,7 @@ impl Samples {
     }
 
     /// How often each place was sampled.
-    pub fn counts(&self) -> impl Iterator<Item = (&Place, u64)> {
+    pub fn counts(&self) -> impl Iterator<Item = (&SampledPlace, u64)> {
         self.counts.iter().map(|(place, &count)| (place, count))
     }
 

@@ -15,7 +15,7 @@ static SEQUENCES: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The text without them. What moves the cursor parts the text before it from that behind it: to the right it is a space, to the left
 /// a backspace, and to another line the end of a line.
-pub fn removed(text: &str) -> Cow<'_, str> {
+pub fn remove(text: &str) -> Cow<'_, str> {
     match text.contains(['\x1b', '\u{9b}', '\u{9d}']) {
         true => SEQUENCES.replace_all(text, replacement),
         false => Cow::Borrowed(text),
@@ -65,7 +65,7 @@ mod tests {
             ("\x1b[?25l5\x1b[2K", "5"),
         ];
         for (text, expected) in cases {
-            assert_eq!(removed(text), expected, "{text:?}");
+            assert_eq!(remove(text), expected, "{text:?}");
         }
     }
 }

@@ -86,7 +86,7 @@ impl Expression {
     /// The last figure, because programs print progress first and results at the end; or the reason why it cannot be read,
     /// with its line. None if there is none.
     pub fn last(&self, output: &str) -> Option<Result<Reading, String>> {
-        let output = escape_sequences::removed(output);
+        let output = escape_sequences::remove(output);
         let (mut from, mut last) = (0, None);
         while let Some(found) = self.compiled.captures_at(&output, from) {
             let (begin, read) = self.read(&output, &found, false);

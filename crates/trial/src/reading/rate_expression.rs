@@ -14,7 +14,7 @@ pub const READ: u64 = (LINES * COLUMNS) as u64;
 /// An expression for the last rate in the output that is not 0, such as `transactions: +[0-9.]+ \(` of sysbench. It has
 /// been tried: it finds that figure.
 pub fn rate_expression(output: &str) -> Option<String> {
-    let text = escape_sequences::removed(output);
+    let text = escape_sequences::remove(output);
     let lines = text.lines().rev().take(LINES).filter(|line| line.len() <= COLUMNS && names_rate(line));
     lines.filter_map(|line| in_line(line.trim())).find(|expression| {
         let reading = Expression::compile(expression).ok().and_then(|compiled| compiled.last(output));

@@ -114,7 +114,7 @@ impl ScaleReport {
                 profile,
             });
         }
-        let configurations = fitted(inputs, &machine_cost, &cpu_sets.predicted, seed)?;
+        let configurations = fit(inputs, &machine_cost, &cpu_sets.predicted, seed)?;
         let mut disturbance = Disturbance::default();
         for run in &measured.runs {
             disturbance.total_s += run.trial.disturbance.total_s;
@@ -176,7 +176,7 @@ struct FitInput {
 }
 
 /// Fits all configurations. The checks of all of them tell how far the model may be off.
-fn fitted(
+fn fit(
     inputs: Vec<FitInput>,
     machine: &MachineCost,
     predicted: &[u32],

@@ -15,7 +15,11 @@ use unspin_launch::error::Error;
 
 /// The engines to try: all, if calls reach an engine in an extra run. The extra run is left out if no loaded file can
 /// make such calls.
-pub fn used(runner: &Runner<'_>, metering: &Metering, time_limit: Duration) -> Result<Vec<Engine>, Error> {
+pub fn find_used(
+    runner: &Runner<'_>,
+    metering: &Metering,
+    time_limit: Duration,
+) -> Result<Vec<Engine>, Error> {
     if !could_call(metering) {
         return Ok(Vec::new());
     }

@@ -182,7 +182,7 @@ fn entrants(
     let candidates = candidates::candidates(&search.picks, &search.polling, &search.findings);
     let mut entrants = configurations(candidates, runner)?;
     if !budget.left().is_zero() {
-        entrants.extend(engines_beside(control, &engines::used(runner, metering, options.time_limit)?));
+        entrants.extend(engines_beside(control, &engines::find_used(runner, metering, options.time_limit)?));
     }
     Ok(entrants)
 }

@@ -64,12 +64,18 @@ fn count(waits: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::call_sites::Waits;
+    use super::super::super::call_sites::CallSiteWaits;
     use super::*;
 
     fn run(candidate: &str, waits: u64, unpolled: Option<Unpolled>) -> SiteRun {
-        let waits =
-            Waits { calls: waits, waits, slept: waits, median_s: 50e-6, waited_s: 1.0, polled_s: 1.0 };
+        let waits = CallSiteWaits {
+            calls: waits,
+            waits,
+            slept: waits,
+            median_s: 50e-6,
+            waited_s: 1.0,
+            polled_s: 1.0,
+        };
         SiteRun { candidate: candidate.into(), waits, unpolled }
     }
 

@@ -1,7 +1,7 @@
 //! What to do next about a futex.
 
 use super::origin::Origin;
-use super::sums::{Waits, Wakes};
+use super::sums::{FutexWaits, Wakes};
 use crate::lens::next::{Next, Step};
 use crate::lens::subject::Subject;
 
@@ -19,7 +19,7 @@ pub enum Shown {
 }
 
 /// What to do next about a futex.
-pub fn next(waits: &Waits, wakes: &Wakes, origin: Origin, shown: Shown, subject: &Subject) -> Next {
+pub fn next(waits: &FutexWaits, wakes: &Wakes, origin: Origin, shown: Shown, subject: &Subject) -> Next {
     let (text, step) = if waits.waits == 0 && wakes.woken > 0 {
         (
             "the waits of these threads are not counted here: they have not ended, were not observed, were lost, or are in another \
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn threads_that_were_woken_did_wait() {
         let text = |wakes: Wakes| {
-            next(&Waits::default(), &wakes, Origin::Other, Shown::CallersAndWakers, &PROCESS).next
+            next(&FutexWaits::default(), &wakes, Origin::Other, Shown::CallersAndWakers, &PROCESS).next
         };
         assert!(text(Wakes::one(0)).contains("needless"));
         assert!(text(Wakes::one(2)).starts_with("the waits of these threads are not counted here"));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn idle_threads_of_go_are_not_the_programs_choice() {
-        let waits = Waits { waits: 10, woken: 10, waited_again: 9, ..Waits::default() };
+        let waits = FutexWaits { waits: 10, woken: 10, waited_again: 9, ..FutexWaits::default() };
         let text = |origin| next(&waits, &Wakes::default(), origin, Shown::Callers, &PROCESS).next;
         assert!(text(Origin::Go).contains("idle threads of its scheduler"));
         assert!(text(Origin::Other).contains("wake fewer threads"));
@@ -142,7 +142,7 @@ mod tests {
     /// A release of a mutex wakes one thread: no call wakes too many.
     #[test]
     fn woken_threads_that_find_a_mutex_taken_are_not_too_many() {
-        let waits = Waits { waits: 10, woken: 10, waited_again: 9, ..Waits::default() };
+        let waits = FutexWaits { waits: 10, woken: 10, waited_again: 9, ..FutexWaits::default() };
         let next = |origin, subject: &Subject| {
             next(&waits, &Wakes::one(1), origin, Shown::CallersAndWakers, subject)
         };
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn only_what_the_table_shows_is_pointed_at() {
-        let waits = Waits { waits: 4, woken: 4, ..Waits::default() };
+        let waits = FutexWaits { waits: 4, woken: 4, ..FutexWaits::default() };
         let next = |shown| next(&waits, &Wakes::default(), Origin::Other, shown, &PROCESS);
         assert_eq!(next(Shown::CallersAndWakers).next, "look at its callers and wakers above");
         assert_eq!(next(Shown::Callers).next, "look at its callers above");

@@ -55,7 +55,7 @@ pub fn action(operation: u32) -> Action {
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum CallEnd {
     /// A waker woke the thread, or the lock of FUTEX_LOCK_PI was acquired.
     Woken,
     /// The word had another value already: the thread did not sleep (EAGAIN).
@@ -68,18 +68,18 @@ pub enum Outcome {
     Failed,
 }
 
-impl Outcome {
+impl CallEnd {
     /// By what the call returned.
-    pub fn of(returned: i64) -> Outcome {
+    pub fn of(returned: i64) -> CallEnd {
         match -returned {
             // EAGAIN
-            11 => Outcome::ValueChanged,
+            11 => CallEnd::ValueChanged,
             // EINTR; and within the kernel ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK
-            4 | 512 | 513 | 514 | 516 => Outcome::Interrupted,
+            4 | 512 | 513 | 514 | 516 => CallEnd::Interrupted,
             // ETIMEDOUT
-            110 => Outcome::TimedOut,
-            error if error > 0 => Outcome::Failed,
-            _ => Outcome::Woken,
+            110 => CallEnd::TimedOut,
+            error if error > 0 => CallEnd::Failed,
+            _ => CallEnd::Woken,
         }
     }
 }
@@ -96,10 +96,10 @@ mod tests {
         assert_eq!((action(1), Scope::of(1)), (Action::Wake, Scope::Shared));
         assert_eq!(action(7 | 128), Action::Unlock);
         assert_eq!(action(8), Action::Other, "FUTEX_TRYLOCK_PI does not wait");
-        assert_eq!(Outcome::of(0), Outcome::Woken);
-        assert_eq!(Outcome::of(-11), Outcome::ValueChanged);
-        assert_eq!(Outcome::of(-516), Outcome::Interrupted);
-        assert_eq!(Outcome::of(-110), Outcome::TimedOut);
-        assert_eq!(Outcome::of(-14), Outcome::Failed);
+        assert_eq!(CallEnd::of(0), CallEnd::Woken);
+        assert_eq!(CallEnd::of(-11), CallEnd::ValueChanged);
+        assert_eq!(CallEnd::of(-516), CallEnd::Interrupted);
+        assert_eq!(CallEnd::of(-110), CallEnd::TimedOut);
+        assert_eq!(CallEnd::of(-14), CallEnd::Failed);
     }
 }

@@ -1,7 +1,7 @@
 //! Waits and wakes of one row, by stack.
 
 use super::advice::Shown;
-use super::sums::{Waits, Wakes};
+use super::sums::{FutexWaits, Wakes};
 use crate::lens::callers::{UserFrame, from_caller};
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct Folded {
     /// By the stack that waited, innermost frame first.
-    pub waits: BTreeMap<Vec<UserFrame>, Waits>,
+    pub waits: BTreeMap<Vec<UserFrame>, FutexWaits>,
     /// By the stack that made the call.
     pub wakes: BTreeMap<Vec<UserFrame>, Wakes>,
 }

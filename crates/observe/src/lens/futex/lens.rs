@@ -1,7 +1,7 @@
 //! Joins the beginnings and ends of futex calls.
 
-use super::call::{self, Action, Outcome, Scope};
-use super::sums::{Waits, Wakes};
+use super::call::{self, Action, CallEnd, Scope};
+use super::sums::{FutexWaits, Wakes};
 use crate::lens::spaces::{SharedPlace, SpaceId, Spaces, shared_place};
 use crate::observed::{Sink, failed};
 use std::collections::HashMap;
@@ -32,11 +32,11 @@ pub(super) struct Use {
 pub struct FutexLens {
     /// What each event is.
     events: Vec<Point>,
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, FutexThread>,
     pub(super) spaces: Spaces,
     /// The shared places that were looked up, by process and address.
     shared: HashMap<(SpaceId, u64), Option<SharedPlace>>,
-    pub(super) waits: HashMap<Use, Waits>,
+    pub(super) waits: HashMap<Use, FutexWaits>,
     pub(super) wakes: HashMap<Use, Wakes>,
     /// Ends without a beginning, and beginnings without an end.
     pub(super) unpaired: u64,
@@ -58,7 +58,7 @@ pub enum Point {
 
 /// What a thread does.
 #[derive(Clone, Debug, Default)]
-struct Thread {
+struct FutexThread {
     call: Option<Call>,
     /// The wait that was woken last, and when it was: the thread has made no other futex call since.
     woken: Option<(Use, u64)>,
@@ -131,7 +131,7 @@ impl FutexLens {
                 let until = call.interrupted.unwrap_or(now);
                 let part = until.saturating_sub(call.added_until);
                 call.added_until = until.max(call.added_until);
-                self.waits.entry(call.what.clone()).or_default().merge(&Waits::part(part));
+                self.waits.entry(call.what.clone()).or_default().merge(&FutexWaits::part(part));
             }
         }
         FutexLens {
@@ -170,7 +170,7 @@ impl FutexLens {
         match thread.call.replace(Call::new(what, action, record.time)) {
             // The program has handled the signal and goes on: the kernel did not restart the call.
             Some(call @ Call { interrupted: Some(at), .. }) => {
-                self.add_wait(&call, Some(Outcome::Interrupted), at);
+                self.add_wait(&call, Some(CallEnd::Interrupted), at);
             }
             // Its end was lost.
             Some(_) => self.unpaired += 1,
@@ -179,9 +179,9 @@ impl FutexLens {
     }
 
     /// Counts a wait that is over at this time, and adds the part of it that was not added.
-    fn add_wait(&mut self, call: &Call, outcome: Option<Outcome>, end: u64) {
-        let whole = Waits::one(outcome, end.saturating_sub(call.since));
-        let one = Waits { wait_ns: end.saturating_sub(call.added_until), ..whole };
+    fn add_wait(&mut self, call: &Call, outcome: Option<CallEnd>, end: u64) {
+        let whole = FutexWaits::one(outcome, end.saturating_sub(call.since));
+        let one = FutexWaits { wait_ns: end.saturating_sub(call.added_until), ..whole };
         self.waits.entry(call.what.clone()).or_default().merge(&one);
     }
 
@@ -197,7 +197,7 @@ impl FutexLens {
             Some(call @ Call { interrupted: Some(at), .. })
                 if ![stack, StackId::EMPTY].contains(&call.what.stack) =>
             {
-                self.add_wait(&call, Some(Outcome::Interrupted), at);
+                self.add_wait(&call, Some(CallEnd::Interrupted), at);
             }
             call => thread.call = call.map(|call| Call { interrupted: None, ..call }),
         }
@@ -220,10 +220,10 @@ impl FutexLens {
             Action::Unlock => return self.add_wake(call.what, Wakes::unlock(returned)),
             Action::Other => return,
         }
-        let outcome = Outcome::of(returned);
+        let outcome = CallEnd::of(returned);
         self.add_wait(&call, Some(outcome), record.time);
         let thread = self.threads.entry(record.tid).or_default();
-        thread.woken = (outcome == Outcome::Woken).then_some((call.what, record.time));
+        thread.woken = (outcome == CallEnd::Woken).then_some((call.what, record.time));
     }
 
     fn futex(&mut self, pid: u32, space: SpaceId, address: u64, scope: Scope) -> Futex {
@@ -246,7 +246,7 @@ impl FutexLens {
             let futex = self.futex(thread.pid, space, address, Scope::of(operation as u32));
             let what = Use { futex, space, stack: StackId::EMPTY };
             let call = Call::new(what, Action::Wait, now);
-            self.threads.insert(thread.tid, Thread { call: Some(call), woken: None });
+            self.threads.insert(thread.tid, FutexThread { call: Some(call), woken: None });
         }
     }
 
@@ -255,7 +255,7 @@ impl FutexLens {
         let Some(call) = self.threads.remove(&tid).and_then(|thread| thread.call) else { return };
         if matches!(call.action, Action::Wait | Action::WaitForSeveral) {
             // Of an interrupted wait it is not known whether it would have gone on.
-            let outcome = call.interrupted.map(|_| Outcome::Interrupted);
+            let outcome = call.interrupted.map(|_| CallEnd::Interrupted);
             self.add_wait(&call, outcome, call.interrupted.unwrap_or(now));
         }
     }
@@ -318,8 +318,8 @@ mod tests {
     /// FUTEX_UNLOCK_PI of a private futex.
     const UNLOCK_PI: u64 = 135;
 
-    fn sum(lens: &FutexLens) -> Waits {
-        let mut all = Waits::default();
+    fn sum(lens: &FutexLens) -> FutexWaits {
+        let mut all = FutexWaits::default();
         lens.waits.values().for_each(|waits| all.merge(waits));
         all
     }

@@ -47,7 +47,7 @@ pub fn by_call_site(futexes: BTreeMap<Futex, Folded>) -> BTreeMap<RowOf, Folded>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lens::futex::sums::{Waits, Wakes};
+    use crate::lens::futex::sums::{FutexWaits, Wakes};
 
     fn frames(functions: &[&str]) -> Vec<UserFrame> {
         let frame = |function: &&str| UserFrame {
@@ -58,8 +58,8 @@ mod tests {
         functions.iter().map(frame).collect()
     }
 
-    fn waits(wait_ns: u64) -> Waits {
-        Waits { waits: 1, woken: 1, wait_ns, ..Waits::default() }
+    fn waits(wait_ns: u64) -> FutexWaits {
+        FutexWaits { waits: 1, woken: 1, wait_ns, ..FutexWaits::default() }
     }
 
     #[test]

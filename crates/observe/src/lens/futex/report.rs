@@ -5,7 +5,7 @@ use super::folded::{Folded, name};
 use super::lens::{Futex, FutexLens};
 use super::origin::Origin;
 use super::parked::{self, RowOf};
-use super::sums::{Waits, Wakes};
+use super::sums::{FutexWaits, Wakes};
 use crate::lens::callers::{Callers, UserFrame};
 use crate::lens::conditions::Conditions;
 use crate::lens::next::Next;
@@ -54,7 +54,7 @@ pub struct FutexRow {
     pub name: String,
     /// How many there were, by how they ended.
     #[serde(flatten)]
-    pub counts: Waits,
+    pub counts: FutexWaits,
     /// Time waited.
     pub waited: f64,
     /// Mean wait.
@@ -139,7 +139,7 @@ impl FutexReport {
     pub fn new(lens: &FutexLens, stacks: &Stacks, symbols: &Symbols, conditions: &Conditions) -> FutexReport {
         let callers = Callers::new(&lens.spaces, symbols);
         let mut folded = BTreeMap::<Futex, Folded>::new();
-        let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
+        let (mut all, mut all_wakes) = (FutexWaits::default(), Wakes::default());
         for (one, waits) in &lens.waits {
             let frames = callers.frames(one.space, stacks.get(one.stack).user);
             folded.entry(one.futex.clone()).or_default().waits.entry(frames).or_default().merge(waits);
@@ -210,7 +210,7 @@ fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subjec
         RowOf::Futex(Futex::Shared(place)) => format!("{}+{address}", place.path),
         RowOf::ParkedAt(_, caller) => format!("parking_lot at {caller}"),
     };
-    let (mut all, mut all_wakes) = (Waits::default(), Wakes::default());
+    let (mut all, mut all_wakes) = (FutexWaits::default(), Wakes::default());
     folded.waits.values().for_each(|waits| all.merge(waits));
     folded.wakes.values().for_each(|wakes| all_wakes.merge(wakes));
     let (origin, shown) = (Origin::of(folded.longest()), folded.shown());
@@ -228,15 +228,15 @@ fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subjec
     }
 }
 
-fn waiting(stacks: BTreeMap<Vec<UserFrame>, Waits>) -> Vec<FutexCaller> {
-    let mut callers = BTreeMap::<String, (Waits, Vec<FutexStack>)>::new();
+fn waiting(stacks: BTreeMap<Vec<UserFrame>, FutexWaits>) -> Vec<FutexCaller> {
+    let mut callers = BTreeMap::<String, (FutexWaits, Vec<FutexStack>)>::new();
     for (frames, waits) in stacks {
         let caller = callers.entry(name(&frames)).or_default();
         caller.0.merge(&waits);
         let waited = seconds(waits.wait_ns);
         caller.1.push(FutexStack { frames: places(frames), waits: waits.waits, waited });
     }
-    let caller = |(name, (waits, mut stacks)): (String, (Waits, Vec<FutexStack>))| {
+    let caller = |(name, (waits, mut stacks)): (String, (FutexWaits, Vec<FutexStack>))| {
         stacks.sort_by(|a, b| b.waited.total_cmp(&a.waited));
         FutexCaller { row: row(name, &waits), stacks }
     };
@@ -265,7 +265,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
-fn row(name: String, waits: &Waits) -> FutexRow {
+fn row(name: String, waits: &FutexWaits) -> FutexRow {
     let waited = seconds(waits.wait_ns);
     FutexRow {
         name,

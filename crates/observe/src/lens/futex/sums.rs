@@ -1,11 +1,11 @@
 //! Sums of waits and of wakes.
 
-use super::call::Outcome;
+use super::call::CallEnd;
 use serde::Serialize;
 
 /// Sums of waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Waits {
+pub struct FutexWaits {
     /// All waits.
     pub waits: u64,
     /// Of these, those whose thread was woken.
@@ -33,28 +33,29 @@ pub struct Waits {
     pub max_ns: u64,
 }
 
-impl Waits {
+impl FutexWaits {
     /// One wait that has ended, or none of which only the time until now is known.
-    pub fn one(outcome: Option<Outcome>, wait_ns: u64) -> Waits {
-        let mut one = Waits { waits: 1, wait_ns, whole_ns: wait_ns, max_ns: wait_ns, ..Waits::default() };
+    pub fn one(outcome: Option<CallEnd>, wait_ns: u64) -> FutexWaits {
+        let mut one =
+            FutexWaits { waits: 1, wait_ns, whole_ns: wait_ns, max_ns: wait_ns, ..FutexWaits::default() };
         match outcome {
-            Some(Outcome::Woken) => one.woken = 1,
-            Some(Outcome::ValueChanged) => one.value_changed = 1,
-            Some(Outcome::Interrupted) => one.interrupted = 1,
-            Some(Outcome::TimedOut) => one.timed_out = 1,
-            Some(Outcome::Failed) => one.failed = 1,
+            Some(CallEnd::Woken) => one.woken = 1,
+            Some(CallEnd::ValueChanged) => one.value_changed = 1,
+            Some(CallEnd::Interrupted) => one.interrupted = 1,
+            Some(CallEnd::TimedOut) => one.timed_out = 1,
+            Some(CallEnd::Failed) => one.failed = 1,
             None => one.unfinished = 1,
         }
         one
     }
 
     /// A part of a wait that goes on: the wait is counted when it ends.
-    pub fn part(wait_ns: u64) -> Waits {
-        Waits { wait_ns, ..Waits::default() }
+    pub fn part(wait_ns: u64) -> FutexWaits {
+        FutexWaits { wait_ns, ..FutexWaits::default() }
     }
 
     /// Adds other waits.
-    pub fn merge(&mut self, other: &Waits) {
+    pub fn merge(&mut self, other: &FutexWaits) {
         self.waits += other.waits;
         self.woken += other.woken;
         self.value_changed += other.value_changed;

@@ -54,12 +54,12 @@ pub struct Wait {
     /// Of the nanoseconds slept, those that earlier parts of the wait had.
     pub added_sleep_ns: u64,
     /// Whether it got the lock.
-    pub outcome: Outcome,
+    pub outcome: ContentionEnd,
 }
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum ContentionEnd {
     /// The thread has the lock.
     Acquired,
     /// It gave up: a signal, a timeout, a deadlock that was avoided.
@@ -128,7 +128,7 @@ impl Contention {
     }
 
     /// A wait has ended.
-    pub fn end(&mut self, waiter: Waiter, lock: u64, outcome: Outcome, now: u64) -> Option<Wait> {
+    pub fn end(&mut self, waiter: Waiter, lock: u64, outcome: ContentionEnd, now: u64) -> Option<Wait> {
         let found = self.waiting.get_mut(&waiter).and_then(|pending| {
             let at = pending.iter().rposition(|pending| pending.wait.lock == lock)?;
             self.unpaired.beginnings += (pending.len() - at - 1) as u64;
@@ -190,7 +190,7 @@ impl Pending {
 
 impl Wait {
     fn new(lock: u64, flags: LockFlags, stack: StackId) -> Wait {
-        let outcome = Outcome::Acquired;
+        let outcome = ContentionEnd::Acquired;
         Wait { lock, flags, stack, spin_ns: 0, sleep_ns: 0, added_spin_ns: 0, added_sleep_ns: 0, outcome }
     }
 }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn end(contention: &mut Contention, waiter: Waiter, lock: u64, now: u64) -> Option<(u64, u64)> {
-        let wait = contention.end(waiter, lock, Outcome::Acquired, now)?;
+        let wait = contention.end(waiter, lock, ContentionEnd::Acquired, now)?;
         Some((wait.spin_ns, wait.sleep_ns))
     }
 

@@ -1,6 +1,6 @@
 //! Joins the events of the kernel's locks.
 
-use super::contention::{Contention, Outcome, Unpaired, Wait, Waiter};
+use super::contention::{Contention, ContentionEnd, Unpaired, Wait, Waiter};
 use super::flags::LockFlags;
 use super::sums::Sums;
 use crate::observed::{Sink, failed};
@@ -79,7 +79,7 @@ impl Sink for KernelLens {
                 self.contention.begin(waiter, lock, LockFlags(second as u32), sample.stack, record.time);
             }
             END => {
-                let outcome = if second == 0 { Outcome::Acquired } else { Outcome::GaveUp };
+                let outcome = if second == 0 { ContentionEnd::Acquired } else { ContentionEnd::GaveUp };
                 if let Some(wait) = self.contention.end(waiter, lock, outcome, record.time) {
                     self.add(&wait, &Sums::of(&wait));
                 }

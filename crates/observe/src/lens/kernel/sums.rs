@@ -1,6 +1,6 @@
 //! Sums of waits.
 
-use super::contention::{Outcome, Wait};
+use super::contention::{ContentionEnd, Wait};
 
 /// Sums of waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,7 +27,7 @@ impl Sums {
         Sums {
             waits: 1,
             slept: u64::from(wait.sleep_ns > 0),
-            gave_up: u64::from(wait.outcome == Outcome::GaveUp),
+            gave_up: u64::from(wait.outcome == ContentionEnd::GaveUp),
             whole_ns: wait.spin_ns + wait.sleep_ns,
             spin_ns: wait.spin_ns - wait.added_spin_ns,
             sleep_ns: wait.sleep_ns - wait.added_sleep_ns,

@@ -16,7 +16,7 @@ pub const WAKEUP: usize = 2;
 /// Adds up how long threads were in each state.
 #[derive(Debug, Default)]
 pub struct OffCpuLens {
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, ScheduledThread>,
     pub(super) spaces: Spaces,
     pub(super) on_cpu_ns: u64,
     pub(super) runnable_ns: u64,
@@ -34,7 +34,7 @@ pub(super) struct Sum {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct ScheduledThread {
     pid: u32,
     states: States,
 }
@@ -78,7 +78,7 @@ impl OffCpuLens {
 
     /// What was added up since the last call, as a lens of its own. The states that go on are divided at this time.
     pub fn drain(&mut self, now: u64) -> OffCpuLens {
-        let cut = |thread: &mut Thread| (thread.pid, thread.states.cut(now));
+        let cut = |thread: &mut ScheduledThread| (thread.pid, thread.states.cut(now));
         let parts: Vec<(u32, Interval)> = self.threads.values_mut().map(cut).collect();
         for (pid, part) in parts {
             self.add_time(pid, part);
@@ -113,7 +113,7 @@ impl OffCpuLens {
     ) {
         let thread = self.threads.entry(tid).or_insert_with(|| {
             self.seen += 1;
-            Thread { pid, states: States::new(first, now) }
+            ScheduledThread { pid, states: States::new(first, now) }
         });
         let interval = to(&mut thread.states);
         self.add(pid, interval);
@@ -121,7 +121,7 @@ impl OffCpuLens {
 
     fn begins(&mut self, pid: u32, tid: u32, states: States) {
         self.seen += 1;
-        self.threads.insert(tid, Thread { pid, states });
+        self.threads.insert(tid, ScheduledThread { pid, states });
     }
 
     /// A thread executes a program. All other threads of its process end. If it was not the first thread, it takes over the
@@ -137,7 +137,7 @@ impl OffCpuLens {
     }
 
     fn ends(&mut self, tid: u32, now: u64) {
-        if let Some(Thread { pid, states }) = self.threads.remove(&tid) {
+        if let Some(ScheduledThread { pid, states }) = self.threads.remove(&tid) {
             self.add(pid, states.end(now));
         }
     }
