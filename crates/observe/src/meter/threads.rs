@@ -41,8 +41,8 @@ struct CpuTimes {
 }
 
 impl Threads {
-    /// Before the first check.
-    pub fn new() -> Threads {
+    /// Starts the pause before the first check.
+    pub fn start() -> Threads {
         Threads { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
     }
 
