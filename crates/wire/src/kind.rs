@@ -54,7 +54,7 @@ pub enum RecordKind {
     /// thread that found nothing to do: it waited again at the same place, and in between it neither unlocked the mutex
     /// nor woke a thread.
     WokenBySignal = 0x33,
-    /// The same for waits that a broadcast ended.
+    /// Waits for a condition that a broadcast ended; otherwise as [`RecordKind::WokenBySignal`].
     WokenByBroadcast = 0x34,
     /// Long waits for a mutex whose owner had a lower priority than the waiting thread.
     Inverted = 0x35,
