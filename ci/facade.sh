@@ -61,7 +61,7 @@ circles=(cargo run --quiet --locked --manifest-path "$PWD/Cargo.toml" --package 
 sysv_raw='^crates/sysv/src/(store/memory|arena_file|shm|msg|typed)/|^crates/sysv/src/registry/(keys|table)\.rs:'
 sysv_raw+='|^crates/sysv/src/engine/inner\.rs:|^crates/sysv/src/thread/(mod|join|sections|cache)\.rs:'
 sysv_raw+='|^crates/sysv/src/recovery/process_table\.rs:|^crates/sysv/src/inspect/objects\.rs:'
-sysv_raw+='|^crates/sysv/src/sem/calls/(one_op|semop|one_op|semctl)\.rs:'
+sysv_raw+='|^crates/sysv/src/sem/calls/(one_op|semop|semctl)\.rs:'
 
 # Files of runqueue that reach tasks by pointer, or protect a value by a lock.
 runqueue_raw='^crates/runqueue/src/task/(header|join|listed|raw|runnable|waker)\.rs:|^crates/runqueue/src/lock/queue_lock\.rs:'

@@ -92,10 +92,40 @@ pub fn spoken_percent(share: f64) -> String {
     format!("{} %", number(share * 100.0).trim_end_matches(".00"))
 }
 
+/// A share in percent with two digits: `37 %`, `3.1 %`, `0.05 %`.
+pub fn rough_percent(share: f64) -> String {
+    match 100.0 * share {
+        percent if percent >= 9.95 => format!("{percent:.0} %"),
+        percent if percent >= 0.995 => format!("{percent:.1} %"),
+        percent => format!("{percent:.2} %"),
+    }
+}
+
+/// A number with four significant digits; all digits before the decimal point; an exponent if that takes too many.
+pub fn significant(x: f64) -> String {
+    if x == 0.0 {
+        return "0".into();
+    }
+    let exponent = x.abs().log10().floor();
+    if !(-4.0..9.0).contains(&exponent) {
+        return format!("{x:.3e}");
+    }
+    let decimals = (3.0 - exponent).clamp(0.0, 7.0) as usize;
+    format!("{x:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn numbers_have_four_digits_and_rough_shares_two() {
+        let numbers = [85.0, 123_456.7, 0.001_234_5, 1.5e-9, 0.0].map(significant);
+        assert_eq!(numbers, ["85.00", "123457", "0.001234", "1.500e-9", "0"]);
+        let shares = [0.374, 0.0312, 0.0005].map(rough_percent);
+        assert_eq!(shares, ["37 %", "3.1 %", "0.05 %"]);
+    }
 
     #[test]
     fn the_original_formats() {

@@ -23,15 +23,12 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
-mod advice;
 pub mod columns;
-mod command;
 mod comparison;
 mod deadlock;
 mod disturbance;
 pub mod figures;
 mod filter;
-mod finding;
 mod fold;
 #[cfg(test)]
 mod hartner_2001;
@@ -41,6 +38,7 @@ mod lock;
 mod lock_id;
 mod lockmeter;
 mod name;
+mod next;
 mod notes;
 mod paragraph;
 pub mod pprof;
@@ -49,7 +47,6 @@ mod report;
 mod row;
 pub mod serial;
 mod shell;
-mod stated_time;
 mod sum;
 pub mod table;
 mod text;
@@ -64,18 +61,17 @@ pub use self::{
     deadlock::{Deadlock, DeadlockedThread},
     disturbance::describe_disturbance,
     filter::{Filter, LeftOut, Pattern},
-    finding::{Cause, Finding, WORTH_IT},
     fold::Fold,
     layout::{COLUMNS, Layout},
     lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty},
     lock_id::LockId,
     name::{Name, Names},
-    paragraph::add_note,
+    next::{Cause, Finding, WORTH_IT, stated_time},
+    paragraph::{add_note, paragraph},
     process::{Blocked, LockInUse, Process, ThreadTimes},
     report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     shell::line as shell_line,
-    stated_time::stated_time,
     times::{TimeRange, Times},
     wait::{Wait, WaitRow, Waiter},
     wakes::{Waker, Wakes, WokenThreads},

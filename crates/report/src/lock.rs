@@ -111,7 +111,7 @@ pub struct LockUse {
     /// The kind.
     #[serde(with = "serial::RecordKind")]
     pub kind: RecordKind,
-    /// Its columns.
+    /// The columns.
     #[serde(flatten)]
     pub row: Row,
     /// Mean time from the arrival of the first reader to the departure of the last one, in seconds; 0 for all other
@@ -126,7 +126,7 @@ pub struct LockUse {
 /// A place in the program that takes the lock.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Caller {
-    /// Its columns. For a caller of a lock for reading the utilisation is not a share of any total, and is not
+    /// The columns. For a caller of a lock for reading the utilisation is not a share of any total, and is not
     /// printed.
     #[serde(flatten)]
     pub row: Row,
@@ -182,7 +182,7 @@ impl Lock {
         format!("{slept}; without {them} the program could be at most {}x as fast.", number(self.row.ceiling))
     }
 
-    /// The same where the bound on the speed-up is not known.
+    /// How long threads slept for the lock, in a sentence, where the bound on the speed-up is not known.
     pub(crate) fn sleepers_without_bound(&self) -> String {
         self.slept() + "; the run was disturbed, so what that cost is not known."
     }

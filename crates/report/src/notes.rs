@@ -1,13 +1,11 @@
 //! The notes below the tables: the worst lock in a sentence, held locks, event counts, and what is missing.
 
-use crate::advice;
-use crate::figures::{count, number, spoken_percent, time};
-use crate::finding::{Cause, Finding, WORTH_IT};
+use crate::figures::{count, spoken_percent, time};
+use crate::next;
 use crate::paragraph::wrap;
 use crate::process::LockInUse;
 use crate::report::MeterReport;
 use crate::shell;
-use crate::stated_time;
 use crate::wait::Wait;
 use std::fmt::Write;
 use unspin_wire::{Event, Level, RecordKind};
@@ -16,12 +14,7 @@ use unspin_wire::{Event, Level, RecordKind};
 const MOST: usize = 20;
 
 pub(crate) fn write(report: &MeterReport, width: usize, text: &mut String) {
-    advice_and_findings(report, width, text);
-    if text.contains("unspin prove ")
-        && let Some(note) = stated_time::note(report)
-    {
-        wrap(&note, width, text);
-    }
+    next::write(report, width, text);
     locks_among_waits(report, width, text);
     left_out(report, text);
     held(report, text);
@@ -35,35 +28,6 @@ pub(crate) fn write(report: &MeterReport, width: usize, text: &mut String) {
     }
     blocked(report, width, text);
     unrecorded(report, text);
-}
-
-/// What to do about waits, and about locks and conditions: first whichever costs more. A deadlock is all there is to
-/// say, and a storm of broadcasts is the cause of the waits for its condition.
-fn advice_and_findings(report: &MeterReport, width: usize, text: &mut String) {
-    let found = report.findings();
-    let (cause, storms) = (found.first().map(|finding| finding.cause), storms(&found));
-    let advice = |text: &mut String| advice::write(report, &storms, width, text);
-    match cause {
-        Some(Cause::Deadlock) => findings(report, &found, width, text),
-        Some(Cause::BroadcastStorm) => {
-            findings(report, &found, width, text);
-            advice(text);
-        }
-        _ if report.waits_cost_more() => {
-            advice(text);
-            findings(report, &found, width, text);
-        }
-        _ => {
-            findings(report, &found, width, text);
-            advice(text);
-        }
-    }
-}
-
-/// The conditions with a storm of broadcasts.
-fn storms(found: &[Finding]) -> Vec<&str> {
-    let storms = found.iter().filter(|finding| finding.cause == Cause::BroadcastStorm);
-    storms.map(|finding| finding.name.as_str()).collect()
 }
 
 /// Some runtimes build their locks from semaphores and conditions. Those that nearly always come back from the threads
@@ -82,41 +46,6 @@ fn locks_among_waits(report: &MeterReport, width: usize, text: &mut String) {
                         waits, not in LOST: they are recognised only if the threads that take them give them back.";
         wrap(sentence, width, text);
     }
-}
-
-/// The findings, each with what to do next; or that no lock matters.
-fn findings(report: &MeterReport, findings: &[Finding], width: usize, text: &mut String) {
-    for finding in findings {
-        text.push('\n');
-        wrap(&finding.text, width, text);
-        wrap(&format!("Next: {}", finding.next), width, text);
-        if let Some(command) = &finding.command {
-            let _ = writeln!(text, "Prove it: {command}");
-        }
-    }
-    if findings.is_empty() {
-        worst(report, width, text);
-    }
-}
-
-/// The lock for which most time was lost, if its time could not be explained; or that no lock matters.
-fn worst(report: &MeterReport, width: usize, text: &mut String) {
-    let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) else { return };
-    let best = report.locks.iter().map(|lock| lock.row.ceiling).fold(1.0, f64::max);
-    let sentence = if report.is_disturbed() && worst.row.spin == 0.0 {
-        worst.sleepers_without_bound()
-    } else if best < WORTH_IT && !report.is_disturbed() {
-        let best = number(best);
-        format!(
-            "No lock here is worth the time: without any one of them the program could be at most {best}x as fast."
-        )
-    } else if worst.row.spin > 0.0 {
-        worst.headline(report.cpus)
-    } else {
-        worst.sleepers()
-    };
-    text.push('\n');
-    wrap(&sentence, width, text);
 }
 
 fn left_out(report: &MeterReport, text: &mut String) {

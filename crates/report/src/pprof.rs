@@ -40,7 +40,7 @@ use unspin_wire::{Class, Image, Key, RecordKind, Snapshot};
 pub struct Frame {
     /// The function, demangled.
     pub function: String,
-    /// Its source file; empty if unknown.
+    /// The source file; empty if unknown.
     pub file: String,
     /// The line; 0 if unknown.
     pub line: u32,

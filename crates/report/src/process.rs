@@ -12,7 +12,7 @@ pub struct Process {
     pub pid: u32,
     /// Process id of its parent.
     pub parent: u32,
-    /// Its arguments, the first of which is its name.
+    /// The arguments, the first of which is the program's name.
     pub command: Vec<String>,
     /// Start of recording in it, in seconds since the recording began.
     pub since: f64,

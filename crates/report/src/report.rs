@@ -224,7 +224,7 @@ impl MeterReport {
         self.locks.iter().find(|lock| lock.row.name == name)
     }
 
-    /// The same lock as that of another report.
+    /// The lock of this report with the identity of another report's lock.
     pub fn same_lock(&self, id: &LockId) -> Option<&Lock> {
         self.locks.iter().find(|lock| lock.id() == *id)
     }

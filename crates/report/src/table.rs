@@ -32,7 +32,7 @@ pub struct Column<R: 'static> {
     pub field: &'static str,
     /// The two lines of its title in print. Empty above if the title has one line.
     pub(crate) printed: [&'static str; 2],
-    /// Its title on the screen: since the start, and for an interval, where sums are rates.
+    /// The titles on the screen: since the start, and for an interval, where sums are rates.
     pub(crate) on_screen: [&'static str; 2],
     /// Maximum width of its figures.
     pub(crate) width: usize,
@@ -42,7 +42,7 @@ pub struct Column<R: 'static> {
     pub(crate) dropped: [u8; 2],
     /// Whether it says how long a lock was held in all. Rows that add up other rows leave it blank.
     pub(crate) is_of_use: bool,
-    /// Its text for a row.
+    /// The text for a row.
     pub(crate) text: fn(&R, &Units) -> String,
 }
 
@@ -156,12 +156,12 @@ impl<R> Column<R> {
         }
     }
 
-    /// Its title on the screen: since the start.
+    /// The title on the screen of `top`, since the start.
     pub fn title(&self) -> &'static str {
         self.on_screen[0]
     }
 
-    /// Its title on the screen for an interval.
+    /// The title on the screen of `top`, for an interval.
     pub fn rate_title(&self) -> &'static str {
         self.on_screen[1]
     }

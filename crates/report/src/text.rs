@@ -6,6 +6,7 @@ use crate::fold::Fold;
 use crate::layout::Layout;
 use crate::line::{Line, Printed, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, LockUse};
+use crate::next::WORTH_POLLING;
 use crate::report::MeterReport;
 use crate::row::Row;
 use crate::table::Units;
@@ -16,9 +17,6 @@ use unspin_wire::{Level, RecordKind, WakeUpCost};
 
 /// Number of locks that are shown even if no thread waited for any lock.
 const SHOWN_MIN: usize = 3;
-
-/// Minimum saving by polling, as a share of the metered time, for which waits come first. It is that of `advice`.
-const SAVING_MIN: f64 = 0.02;
 
 /// The report in the default layout.
 impl fmt::Display for MeterReport {
@@ -76,7 +74,7 @@ impl MeterReport {
     pub(crate) fn waits_cost_more(&self) -> bool {
         let saving = self.waits.iter().map(|wait| wait.row.saving).fold(0.0, f64::max);
         let waited = self.waits.iter().any(|wait| wait.row.waits > 0 || wait.row.waited > 0.0);
-        let worth = saving > self.total.lost && saving >= SAVING_MIN * self.seconds;
+        let worth = saving > self.total.lost && saving >= WORTH_POLLING * self.seconds;
         waited && (worth || self.locks.is_empty())
     }
 

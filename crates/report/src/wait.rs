@@ -42,7 +42,7 @@ pub struct Wait {
 /// A place in the program that waits.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Waiter {
-    /// Its columns.
+    /// The columns.
     #[serde(flatten)]
     pub row: WaitRow,
     /// Where it is: `pool.c:88`.
@@ -54,7 +54,7 @@ pub struct Waiter {
 /// The columns of a wait. Times are seconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WaitRow {
-    /// Its name, or the caller's.
+    /// The name of the wait, or of the caller.
     pub name: String,
     /// All calls.
     pub calls: u64,

@@ -33,7 +33,7 @@ pub struct Waker {
     /// [`RecordKind::Signal`] or [`RecordKind::Broadcast`].
     #[serde(with = "serial::RecordKind")]
     pub kind: RecordKind,
-    /// Its name.
+    /// The name of the function.
     pub name: String,
     /// Where it is: `pool.c:88`.
     pub place: Option<String>,

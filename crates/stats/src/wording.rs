@@ -328,7 +328,7 @@ fn format_doubt(doubt: NotProvenReason, rounds: u32) -> String {
 /// "95 % interval 0.97–1.08".
 fn interval(ratio: Ratio, decimals: usize, confidence: f64) -> String {
     let (lower, upper) = ratio.ends(decimals);
-    let confidence = significant(100.0 * confidence);
+    let confidence = two_digits(100.0 * confidence);
     format!("{confidence} % interval {lower}–{upper}")
 }
 
@@ -339,23 +339,23 @@ fn inverse(ratio: Ratio) -> Ratio {
 
 /// A factor as an effect, with two digits: "8.3 %", "a factor of 2.3".
 pub fn effect(factor: f64) -> String {
-    if factor < UNBOUNDED { percent(factor - 1.0) } else { format!("a factor of {}", significant(factor)) }
+    if factor < UNBOUNDED { percent(factor - 1.0) } else { format!("a factor of {}", two_digits(factor)) }
 }
 
 fn percent(fraction: f64) -> String {
-    format!("{} %", significant(100.0 * fraction))
+    format!("{} %", two_digits(100.0 * fraction))
 }
 
 fn seconds(s: f64) -> String {
     let (factor, unit) = unit_of_time(s);
-    format!("{} {unit}", significant(s * factor))
+    format!("{} {unit}", two_digits(s * factor))
 }
 
 /// Two quantities of one unit, "97 → 340 ns": seconds in the unit that the larger one needs.
 fn quantities([before, after]: [f64; 2], unit: &str) -> String {
     let (factor, unit) = if unit == "s" { unit_of_time(before.max(after)) } else { (1.0, unit) };
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-    format!("{} → {}{unit}", significant(before * factor), significant(after * factor))
+    format!("{} → {}{unit}", two_digits(before * factor), two_digits(after * factor))
 }
 
 /// The unit in which so many seconds are shown, and how many of it a second has.
@@ -365,11 +365,11 @@ fn unit_of_time(seconds: f64) -> (f64, &'static str) {
 }
 
 fn p_value(p: f64) -> String {
-    if p < 0.0001 { "p < 0.0001".into() } else { format!("p = {}", significant(p)) }
+    if p < 0.0001 { "p < 0.0001".into() } else { format!("p = {}", two_digits(p)) }
 }
 
 /// Two significant digits; larger numbers keep all digits before the point.
-fn significant(x: f64) -> String {
+fn two_digits(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{x}");
     }
@@ -437,10 +437,10 @@ mod tests {
 
     #[test]
     fn numbers_have_few_digits() {
-        assert_eq!(significant(0.03125), "0.031");
-        assert_eq!(significant(0.05), "0.05");
-        assert_eq!(significant(123.4), "123");
-        assert_eq!(significant(7.5), "7.5");
+        assert_eq!(two_digits(0.03125), "0.031");
+        assert_eq!(two_digits(0.05), "0.05");
+        assert_eq!(two_digits(123.4), "123");
+        assert_eq!(two_digits(7.5), "7.5");
         assert_eq!(effect(1.083), "8.3 %");
         assert_eq!(effect(2.345), "a factor of 2.3");
         assert_eq!((effect(1.99), effect(1.996)), ("99 %".into(), "a factor of 2".into()), "never 100 %");

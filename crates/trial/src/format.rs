@@ -1,5 +1,7 @@
 //! Numbers and paragraphs as text.
 
+pub use unspin_report::figures::{rough_percent as share_of, significant};
+
 /// Maximum width of the output in columns.
 pub const WIDTH: usize = 100;
 
@@ -40,28 +42,6 @@ impl Scale {
     }
 }
 
-/// Four significant digits; all digits before the decimal point; an exponent if that takes too many.
-pub fn significant(x: f64) -> String {
-    if x == 0.0 {
-        return "0".into();
-    }
-    let exponent = x.abs().log10().floor();
-    if !(-4.0..9.0).contains(&exponent) {
-        return format!("{x:.3e}");
-    }
-    let decimals = (3.0 - exponent).clamp(0.0, 7.0) as usize;
-    format!("{x:.decimals$}")
-}
-
-/// A share in percent, with at least two digits.
-pub fn share_of(share: f64) -> String {
-    match 100.0 * share {
-        percent if percent >= 9.95 => format!("{percent:.0} %"),
-        percent if percent >= 0.995 => format!("{percent:.1} %"),
-        percent => format!("{percent:.2} %"),
-    }
-}
-
 /// A p value.
 pub fn p_value(p: f64) -> String {
     match p {
@@ -82,22 +62,7 @@ pub fn count(n: f64) -> String {
 
 /// A paragraph within [`WIDTH`]. Its lines are indented by `indent`, those after the first by two more.
 pub fn paragraph(text: &str, indent: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let margin = if lines.len() == 1 { indent } else { indent + 2 };
-        let line = lines.last_mut().expect("there is a line");
-        let fits = margin + line.chars().count() + 1 + word.chars().count() <= WIDTH;
-        match (line.is_empty(), fits) {
-            (true, _) => line.push_str(word),
-            (false, true) => *line = format!("{line} {word}"),
-            (false, false) => lines.push(word.to_owned()),
-        }
-    }
-    let indented = lines.iter().enumerate().map(|(i, line)| {
-        let margin = if i == 0 { indent } else { indent + 2 };
-        format!("{:margin$}{line}\n", "")
-    });
-    indented.collect()
+    unspin_report::paragraph(text, WIDTH, indent)
 }
 
 #[cfg(test)]
@@ -116,28 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_four_digits() {
-        assert_eq!(significant(85.0), "85.00");
-        assert_eq!(significant(123_456.7), "123457");
-        assert_eq!(significant(0.001_234_5), "0.001234");
-        assert_eq!(significant(1.5e-9), "1.500e-9");
-        assert_eq!(significant(0.0), "0");
+    fn p_values_and_counts_are_short() {
         assert_eq!(p_value(0.000_01), "<0.0001");
-        let shares = [share_of(0.374), share_of(0.0312), share_of(0.0005)];
-        assert_eq!(shares, ["37 %", "3.1 %", "0.05 %"]);
         assert_eq!(p_value(0.031_25), "0.031");
         assert_eq!(
             (count(9_999.0), count(64_123.0), count(2e7)),
             ("9999".into(), "64k".into(), "20M".into())
         );
-    }
-
-    #[test]
-    fn paragraphs_stay_within_the_width() {
-        let text = paragraph(&"word ".repeat(60), 2);
-        assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
-        assert!(text.lines().next().unwrap().starts_with("  word"));
-        assert!(text.lines().nth(1).unwrap().starts_with("    word"));
-        assert_eq!(text.split_whitespace().count(), 60);
     }
 }

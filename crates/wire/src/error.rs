@@ -38,7 +38,7 @@ pub enum Reason {
         /// Bytes that there are.
         found: u64,
     },
-    /// Its header holds values that no writer of this version makes.
+    /// The file's header holds values that no writer of this version makes.
     Damaged(&'static str),
     /// A size was asked for that no recording can have.
     Size {

@@ -105,7 +105,7 @@ impl Event {
         Event::SeccompFilter,
     ];
 
-    /// Its name in the reports.
+    /// The event's name in the reports.
     pub const fn name(self) -> &'static str {
         match self {
             Event::FastPath => "operations without a lock",

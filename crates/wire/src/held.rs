@@ -92,7 +92,7 @@ impl<'m> HeldLocks<'m> {
         held.row | if held.wait.is_some() { WAITED } else { 0 }
     }
 
-    /// The same if there is no room above the last entry.
+    /// Notes a hold in a hole of the list, if there is no room above the last entry.
     #[cold]
     #[inline(never)]
     fn push_to_full(self, lock: u64, row: u64, since: u64, spun: u64, slept: u64) -> bool {

@@ -92,7 +92,7 @@ impl WaitPolicy {
     /// Every policy.
     pub const ALL: [WaitPolicy; 2] = [WaitPolicy::Poll, WaitPolicy::System];
 
-    /// Its name on the command line, in plan files and in compiled plans.
+    /// The policy's name on the command line, in plan files and in compiled plans.
     pub const fn name(self) -> &'static str {
         match self {
             WaitPolicy::Poll => "poll",
@@ -136,7 +136,7 @@ impl By {
     /// Every way to identify.
     pub const ALL: [By; 4] = [By::Variable, By::Init, By::Use, By::Site];
 
-    /// Its name in compiled plans.
+    /// The word in compiled plans.
     pub const fn word(self) -> &'static str {
         match self {
             By::Variable => "variable",

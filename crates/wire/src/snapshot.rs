@@ -54,7 +54,7 @@ pub struct Image {
     /// For a process that ended before the recording did: the last time at which it is known to have been alive, in
     /// ticks since the recording began.
     pub ended: Option<u64>,
-    /// Its arguments, the first of which is its name.
+    /// The arguments, the first of which is the program's name.
     pub command: Vec<String>,
     /// What was mapped, by generation from 1 on: lines of `/proc/PID/maps`. A row whose
     /// [generation](FirstUse::generation) is n refers to `modules[n - 1]`.

@@ -42,7 +42,7 @@ pub enum TallyCount {
     OtherSites,
     /// Executors of the crate `unspin-runqueue` with one run queue for all workers. The executors count themselves.
     GlobalRunQueues,
-    /// The same with a run queue for each worker.
+    /// Executors with a run queue for each worker.
     PerCpuRunQueues,
     /// Seccomp filters, installed by programs or inherited. Under a filter no wait polls.
     Filters,

@@ -1,10 +1,11 @@
 //! The rows of a lens's tab: the total, and below it the rows with their callers, most time first.
 
-use super::columns::{self, Column, Units};
+use super::columns;
 use super::reading::Period;
 use unspin_observe::lens::reports::Reports;
 use unspin_observe::lens::{FutexRow, KernelRow, OffCpuReport};
 use unspin_report::figures::{percent, spoken_percent};
+use unspin_report::table::Column;
 
 /// Callers shown of each row.
 const CALLERS: usize = 3;
@@ -49,35 +50,35 @@ fn share(part: u64, of: u64) -> String {
 
 #[rustfmt::skip]
 const FUTEX: [Column<FutexRow>; 9] = [
-    Column::new(("WAITED", "WAIT/s"), 6, 0, |row, s| s.sum(row.waited)),
-    Column::new(("MEAN", "MEAN"), 6, 2, |row, s| s.time(row.wait_mean)),
-    Column::new(("MAX", "MAX"), 5, 3, |row, s| s.time(row.wait_max)),
-    Column::new(("WAITS", "WAITS/s"), 10, 1, |row, s| s.count(row.counts.waits)),
-    Column::new(("WOKEN", "WOKEN"), 6, 4, |row, _| share(row.counts.woken, row.counts.waits)),
-    Column::new(("AGAIN", "AGAIN"), 6, 5, |row, _| share(row.counts.waited_again, row.counts.woken)),
-    Column::new(("EAGAIN", "EAGAIN"), 6, 6, |row, _| share(row.counts.value_changed, row.counts.waits)),
-    Column::new(("EINTR", "EINTR"), 6, 8, |row, _| share(row.counts.interrupted, row.counts.waits)),
-    Column::new(("TMOUT", "TMOUT"), 6, 7, |row, _| share(row.counts.timed_out, row.counts.waits)),
+    Column::on_screen(["WAITED", "WAIT/s"], 6, 0, |row, s| s.sum(row.waited)),
+    Column::on_screen(["MEAN", "MEAN"], 6, 2, |row, s| s.time(row.wait_mean)),
+    Column::on_screen(["MAX", "MAX"], 5, 3, |row, s| s.time(row.wait_max)),
+    Column::on_screen(["WAITS", "WAITS/s"], 10, 1, |row, s| s.count(row.counts.waits)),
+    Column::on_screen(["WOKEN", "WOKEN"], 6, 4, |row, _| share(row.counts.woken, row.counts.waits)),
+    Column::on_screen(["AGAIN", "AGAIN"], 6, 5, |row, _| share(row.counts.waited_again, row.counts.woken)),
+    Column::on_screen(["EAGAIN", "EAGAIN"], 6, 6, |row, _| share(row.counts.value_changed, row.counts.waits)),
+    Column::on_screen(["EINTR", "EINTR"], 6, 8, |row, _| share(row.counts.interrupted, row.counts.waits)),
+    Column::on_screen(["TMOUT", "TMOUT"], 6, 7, |row, _| share(row.counts.timed_out, row.counts.waits)),
 ];
 
 #[rustfmt::skip]
 const KERNEL: [Column<KernelRow>; 8] = [
-    Column::new(("LOST", "LOST/s"), 6, 0, |row, s| s.sum(row.lost)),
-    Column::new(("WAIT", "WAIT"), 6, 2, |row, s| s.time(row.wait_mean)),
-    Column::new(("MAX", "MAX"), 5, 4, |row, s| s.time(row.wait_max)),
-    Column::new(("%CPU", "%CPU"), 5, 3, |row, _| percent(row.spin_cpu)),
-    Column::new(("WAITS", "WAITS/s"), 10, 1, |row, s| s.count(row.waits)),
-    Column::new(("SPIN", "SPIN"), 5, 5, |row, _| share(row.spun, row.waits)),
-    Column::new(("SLEPT", "SLEPT"), 5, 6, |row, _| share(row.slept, row.waits)),
-    Column::new(("RJECT", "RJECT"), 5, 7, |row, _| share(row.rejected, row.waits)),
+    Column::on_screen(["LOST", "LOST/s"], 6, 0, |row, s| s.sum(row.lost)),
+    Column::on_screen(["WAIT", "WAIT"], 6, 2, |row, s| s.time(row.wait_mean)),
+    Column::on_screen(["MAX", "MAX"], 5, 4, |row, s| s.time(row.wait_max)),
+    Column::on_screen(["%CPU", "%CPU"], 5, 3, |row, _| percent(row.spin_cpu)),
+    Column::on_screen(["WAITS", "WAITS/s"], 10, 1, |row, s| s.count(row.waits)),
+    Column::on_screen(["SPIN", "SPIN"], 5, 5, |row, _| share(row.spun, row.waits)),
+    Column::on_screen(["SLEPT", "SLEPT"], 5, 6, |row, _| share(row.slept, row.waits)),
+    Column::on_screen(["RJECT", "RJECT"], 5, 7, |row, _| share(row.rejected, row.waits)),
 ];
 
 #[rustfmt::skip]
 const OFF_CPU: [Column<OffCpuRow>; 4] = [
-    Column::new(("TIME", "TIME/s"), 6, 0, |row, s| s.sum(row.seconds)),
-    Column::new(("SHARE", "SHARE"), 8, 1, |row, _| spoken_percent(row.share)),
-    Column::new(("COUNT", "COUNT/s"), 10, 3, |row, s| row.count.map_or(String::new(), |count| s.count(count))),
-    Column::new(("MAX", "MAX"), 5, 2, |row, s| row.max.map_or(String::new(), |max| s.time(max))),
+    Column::on_screen(["TIME", "TIME/s"], 6, 0, |row, s| s.sum(row.seconds)),
+    Column::on_screen(["SHARE", "SHARE"], 8, 1, |row, _| spoken_percent(row.share)),
+    Column::on_screen(["COUNT", "COUNT/s"], 10, 3, |row, s| row.count.map_or(String::new(), |count| s.count(count))),
+    Column::on_screen(["MAX", "MAX"], 5, 2, |row, s| row.max.map_or(String::new(), |max| s.time(max))),
 ];
 
 impl LensTable {
@@ -182,10 +183,11 @@ impl LensTable {
         width: u16,
     ) -> (String, Vec<String>) {
         let columns = columns::that_fit(all, width);
-        let units = Units::timed(self.seconds, self.period);
+        let units = columns::units_of_known(self.seconds, self.period);
         let mut titles = String::new();
-        for column in &columns {
-            titles += &format!("{:>1$} ", column.title(self.period), column.width as usize);
+        for column in columns.columns() {
+            titles += &columns::title(column, self.period);
+            titles.push(' ');
         }
         titles += " NAME";
         let text = |(line, row): &(LensLine, R)| columns::line(&columns, row, &line.label, &units);

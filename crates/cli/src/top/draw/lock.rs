@@ -2,7 +2,7 @@
 
 use super::style::Palette;
 use super::table;
-use crate::top::columns::{self, Column, LOCKS, Units, WAITS};
+use crate::top::columns::{self, LOCKS, WAITS};
 use crate::top::order::{Id, Item};
 use crate::top::state::{Screen, State};
 use ratatui::Frame;
@@ -11,6 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unspin_report::Times;
 use unspin_report::figures::{count, percent, time};
+use unspin_report::table::{Table, Units};
 use unspin_wire::RecordKind;
 
 /// Maximum number of holders that are shown.
@@ -34,7 +35,7 @@ fn lines(state: &State, width: u16, palette: Palette) -> Vec<Line<'static>> {
         lines.push(Line::raw("It was not used in the last interval; t shows all since the start."));
         return lines;
     };
-    let scale = Units::new(report, state.period);
+    let scale = columns::units(report, state.period);
     match item {
         Item::Lock(lock) => {
             lines.extend(held_now(id, state, palette));
@@ -92,7 +93,7 @@ fn heading(id: &Id, palette: Palette) -> Line<'static> {
 }
 
 fn caller_line<R>(
-    columns: &[&Column<R>],
+    columns: &Table<R>,
     row: &R,
     name: &str,
     place: Option<&str>,

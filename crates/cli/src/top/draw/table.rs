@@ -1,7 +1,7 @@
 //! The table of locks or waits.
 
 use super::style::Palette;
-use crate::top::columns::{self, Column, LOCKS, Units, WAITS};
+use crate::top::columns::{self, LOCKS, WAITS};
 use crate::top::order::Item;
 use crate::top::reading::{Period, Section};
 use crate::top::state::{ProgramState, State};
@@ -9,6 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
+use unspin_report::table::Table;
 
 /// Draws the rows that fit.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palette) {
@@ -32,7 +33,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
 
 fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
     let Some(report) = state.report() else { return String::new() };
-    let scale = Units::new(report, state.period);
+    let scale = columns::units(report, state.period);
     match item {
         Item::Lock(lock) => {
             columns::line(&columns::that_fit(&LOCKS, width), &lock.row, &item.label(), &scale)
@@ -44,11 +45,11 @@ fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
 }
 
 /// The line of titles; the title of the sort column is marked.
-pub fn titles<R>(columns: &[&Column<R>], state: &State, palette: Palette) -> Line<'static> {
+pub fn titles<R>(table: &Table<R>, state: &State, palette: Palette) -> Line<'static> {
     let mut spans: Vec<Span<'_>> = Vec::new();
-    for column in columns {
-        let title = format!("{:>1$}", column.title(state.period), column.width as usize);
-        let sorted = column.sort == Some(state.sort.within(state.section));
+    for column in table.columns() {
+        let title = columns::title(column, state.period);
+        let sorted = columns::sort(column) == Some(state.sort.within(state.section));
         spans.push(Span::styled(title, if sorted { palette.sort_column() } else { palette.titles() }));
         spans.push(Span::styled(" ", palette.titles()));
     }

@@ -1,8 +1,9 @@
 //! Whether another kind of lock could help, and the command that tries it.
 
 use crate::lock::{Lock, MutexProperty};
+use crate::next::command;
 use crate::report::MeterReport;
-use crate::{command, shell};
+use crate::shell;
 use unspin_wire::RecordKind;
 
 /// Whether the lock is a mutex that can be replaced; otherwise the sentence that says why not.

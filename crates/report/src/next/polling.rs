@@ -1,7 +1,7 @@
 //! Sentences about waits: which of them polling could shorten, which waits slept although they polled, and what to do
 //! next.
 
-use crate::command;
+use super::command;
 use crate::figures::time;
 use crate::paragraph::wrap;
 use crate::report::MeterReport;
@@ -12,7 +12,7 @@ use unspin_wire::{Level, RecordKind, WakeUpCost};
 
 /// The minimum saving by polling, as a share of the metered time, that is worth a sentence. A smaller one is lost in
 /// the noise of a proof.
-const WORTH_IT: f64 = 0.02;
+pub(crate) const WORTH_POLLING: f64 = 0.02;
 /// The minimum saving in seconds. A shorter program has nothing to gain.
 const WORTH_IT_S: f64 = 1e-3;
 
@@ -61,7 +61,7 @@ pub(crate) fn write(report: &MeterReport, explained: &[&str], width: usize, text
 
 /// The waits that polling could shorten enough for a sentence, largest saving first.
 fn worth_polling(report: &MeterReport) -> Vec<&Wait> {
-    let worth = (WORTH_IT * report.seconds).max(WORTH_IT_S);
+    let worth = (WORTH_POLLING * report.seconds).max(WORTH_IT_S);
     let mut waits: Vec<&Wait> = report.waits.iter().filter(|wait| wait.row.saving >= worth).collect();
     waits.sort_by(|a, b| b.row.saving.total_cmp(&a.row.saving));
     waits

@@ -18,8 +18,8 @@ pub(crate) fn of(report: &MeterReport) -> String {
     }
 }
 
-/// The same for a program whose run queue another option chooses: without the option by which the workload volano chooses
-/// one itself.
+/// The program's command line for a command that chooses the run queue: without the option by which the workload volano
+/// chooses one itself.
 pub(crate) fn without_run_queue(report: &MeterReport) -> String {
     const OPTION: &str = "--runqueue";
     let given = &report.invocation.command;
