@@ -10,28 +10,13 @@ mod volano;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
-use unspin_launch::stderr;
-use unspin_sys::{fault, stack};
-
-/// Bytes of the stack that every command may use: the parser of the command line alone uses hundreds of KiB.
-const STACK_BYTES: usize = 4 << 20;
+use unspin_launch::main_thread;
 
 fn main() -> ExitCode {
-    stack::with_at_least(STACK_BYTES, perform)
-}
-
-/// Performs the command of the command line.
-fn perform() -> ExitCode {
-    // Without it a recording that shrinks ends an executor of volano; all else works.
-    let _ = fault::survive_shrinking();
-    let outcome = match CommandLine::read().command {
+    main_thread::perform(|| match CommandLine::read().command {
         Command::Volano(options) => volano::run(&options),
         Command::Dbt1(options) => dbt1::run(&options),
         Command::PrepareShop(options) => dbt1::prepare(&options),
         Command::FindServer => dbt1::find_server(),
-    };
-    outcome.unwrap_or_else(|error| {
-        stderr::say(format_args!("{error}"));
-        error.exit_code()
     })
 }

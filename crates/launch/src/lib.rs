@@ -36,6 +36,7 @@ pub mod ignored_signals;
 pub mod lab;
 pub mod library;
 pub mod machine;
+pub mod main_thread;
 pub mod outfile;
 pub mod output_file;
 pub mod plan;
