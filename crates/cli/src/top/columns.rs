@@ -46,12 +46,6 @@ impl Units {
         }
     }
 
-    /// For a report of a period with so many seconds, of which all times are known.
-    pub fn timed(seconds: f64, period: Period) -> Units {
-        let seconds = if period == Period::Lately && seconds > 0.0 { seconds } else { 1.0 };
-        Units { seconds, timed: true, judges_waits: true, bounds: true }
-    }
-
     /// A sum of seconds, as a rate for an interval.
     pub fn sum(&self, seconds: f64) -> String {
         self.time(seconds / self.seconds)
@@ -107,16 +101,6 @@ pub const WAITS: [Column<WaitRow>; 7] = [
 ];
 
 impl<R> Column<R> {
-    /// A column by which rows are not sorted; see the fields.
-    pub const fn new(
-        titles: (&'static str, &'static str),
-        width: u16,
-        goes: u8,
-        text: fn(&R, &Units) -> String,
-    ) -> Column<R> {
-        Column { titles, width, sort: None, goes, text }
-    }
-
     /// The column's title for a period.
     pub fn title(&self, period: Period) -> &'static str {
         match period {
