@@ -61,7 +61,7 @@ circles=(cargo run --quiet --locked --manifest-path "$PWD/Cargo.toml" --package 
 sysv_raw='^crates/sysv/src/(store/memory|arena_file|shm|msg|typed)/|^crates/sysv/src/registry/(keys|table)\.rs:'
 sysv_raw+='|^crates/sysv/src/engine/inner\.rs:|^crates/sysv/src/thread/(mod|join|sections|cache)\.rs:'
 sysv_raw+='|^crates/sysv/src/recovery/process_table\.rs:|^crates/sysv/src/inspect/objects\.rs:'
-sysv_raw+='|^crates/sysv/src/sem/calls/(semop|semctl)\.rs:'
+sysv_raw+='|^crates/sysv/src/sem/calls/(one_op|semop|semctl)\.rs:'
 
 # Files of runqueue that reach tasks by pointer, or protect a value by a lock.
 runqueue_raw='^crates/runqueue/src/task/(header|join|listed|raw|runnable|waker)\.rs:|^crates/runqueue/src/lock/queue_lock\.rs:'
@@ -79,7 +79,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,wire,report,launch,observe,trial,sync,symbols,trace,waiting,dbt1}/src/lib.rs crates/cli/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,wire,report,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano}/src/lib.rs crates/{cli,lab}/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '(\[|, *|^[^:]*:[0-9]+:\s*)allow\(' \
@@ -102,15 +102,20 @@ check() {
     may_depend scaling stats
     may_depend symbols
     may_depend trace
-    may_depend workloads runqueue wire
+    may_depend workloads wire
     may_depend dbt1 stats workloads
+    may_depend volano runqueue workloads
     may_depend sysv rcu wire waiting
     may_depend preload locks wire sysv waiting
     may_depend c sysv
     may_depend launch locks wire report runqueue symbols sysv trace waiting
     may_depend observe launch wire report runqueue symbols sysv trace
     may_depend trial launch observe locks wire report runqueue scaling stats sysv
-    may_depend cli launch observe trial locks stats scaling wire report trace workloads sysv runqueue dbt1
+    may_depend lab dbt1 launch runqueue volano
+    may_depend cli launch observe trial locks stats scaling wire report trace workloads sysv runqueue
+    forbid "the product has no database and no asynchronous runtime: those are for unspin-lab" . \
+        < <(cargo tree --quiet --locked --package unspin-cli --edges normal --prefix none --no-dedupe |
+            grep -E '^(tokio|rusqlite|libsqlite3-sys|postgres[a-z-]*|tokio-[a-z-]+) ' | sort -u)
     forbid "each crate has a rule on what it is built on (may_depend)" . \
         < <(ls crates | grep -v -x -F -f <(printf '%s\n' "${ruled[@]}"))
     forbid "files of one crate use each other in no circle but those of ci/circles/list.txt" . < <("${circles[@]}" . 2>&1)
@@ -155,6 +160,8 @@ selftest() {
     expect "takes the workspace's lints" crates/wire/Cargo.toml
     sed -i 's/^\[dependencies\]$/&\nunspin-stats = { workspace = true }/' crates/wire/Cargo.toml
     expect "dependencies point down" "unspin-wire -> unspin-stats"
+    sed -i 's/^\[dependencies\]$/&\ntokio = { version = "1", default-features = false }/' crates/trace/Cargo.toml
+    expect "no database and no asynchronous runtime" "tokio v1"
     sed -i '/^    may_depend stats$/d' ci/facade.sh
     expect "each crate has a rule" stats
     # Writes the changed Cargo.lock; downloads nothing that other platforms need.

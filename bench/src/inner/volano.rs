@@ -1,7 +1,7 @@
 //! volano: a chat whose readers and writers are tasks on an executor, or threads.
 
 use clap::ValueEnum;
-use unspin_workloads::volano::{self, Model, Options, Policy};
+use unspin_volano::{Model, Options, Policy};
 
 /// What serves the connections.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,6 @@ pub fn rate(model: VolanoModel, workers: usize, messages: usize) -> Result<f64, 
         VolanoModel::Tokio => (Model::Tokio, Some(workers)),
     };
     let options = Options { model, workers, messages, runs: RUNS, ..Options::default() };
-    let figures = volano::run(&options, |_| {}).map_err(|e| format!("volano: {e}"))?;
+    let figures = unspin_volano::run(&options, |_| {}).map_err(|e| format!("volano: {e}"))?;
     Ok(figures.messages_per_second())
 }

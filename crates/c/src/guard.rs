@@ -12,7 +12,10 @@ pub fn install() {
 }
 
 fn line(panic: &PanicHookInfo<'_>) -> String {
-    let reason = panic.payload_as_str().unwrap_or("for no reason given").replace('\n', " ");
+    let payload = panic.payload();
+    let text =
+        payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+    let reason = text.unwrap_or("for no reason given").replace('\n', " ");
     let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
     format!("unspin-sysv: a bug in unspin itself{place}, the program is aborted: {reason}")
 }

@@ -2,14 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod arenas;
-mod dbt1;
 mod hackbench;
+mod lab;
 mod options;
 mod reproduce;
 mod run;
 mod semopbench;
 mod top;
-mod volano;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
@@ -31,7 +30,7 @@ fn perform() -> ExitCode {
     let _ = fault::survive_shrinking();
     let outcome = match CommandLine::read().command {
         Command::Prove(options) => unspin_trial::prove(&ProveSettings {
-            preparation: dbt1::preparation(&options.command),
+            preparation: unspin_trial::web_shop(&options.command),
             ..ProveSettings::from(&options)
         }),
         Command::Scale(options) => unspin_trial::scale(&(&options).into()),
@@ -42,8 +41,8 @@ fn perform() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
         Command::Hackbench(options) => hackbench::run(&options),
-        Command::Volano(options) => volano::run(&options),
-        Command::Dbt1(options) => dbt1::run(&options),
+        Command::Volano(options) => lab::run("volano", &options.arguments),
+        Command::Dbt1(options) => lab::run("dbt1", &options.arguments),
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Arenas(options) => arenas::run(&options.action),
     };

@@ -1,9 +1,9 @@
 //! The command line.
 
 mod arenas;
-mod dbt1;
 mod engine;
 mod hackbench;
+mod lab;
 mod list;
 mod meter;
 mod observe;
@@ -16,11 +16,10 @@ mod scale;
 mod server;
 mod size;
 mod top;
-mod volano;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
-pub use dbt1::{Dbt1Mix, Dbt1Options};
 pub use hackbench::{HackbenchOptions, Transport};
+pub use lab::LabOptions;
 use meter::percent;
 pub use meter::{MeterOptions, RecordOptions, ReportOptions};
 pub use observe::ObserveOptions;
@@ -30,7 +29,6 @@ use replace::Replace;
 pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use scale::ScaleOptions;
 pub use top::TopOptions;
-pub use volano::{VolanoModel, VolanoOptions};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
@@ -74,8 +72,10 @@ pub enum Command {
     Arenas(ArenasOptions),
     Semopbench(SemopbenchOptions),
     Hackbench(HackbenchOptions),
-    Volano(VolanoOptions),
-    Dbt1(Dbt1Options),
+    /// Let the users of chat rooms send messages to each other, and print the messages per second
+    Volano(LabOptions),
+    /// Let emulated browsers use a web shop on a database, and print the transactions per second
+    Dbt1(LabOptions),
     Reproduce(ReproduceOptions),
 }
 
@@ -105,6 +105,7 @@ impl CommandLine {
     /// Parses a command line. A list of run queues behind the workload volano, which itself has one run queue, belongs to
     /// `prove`: `unspin prove volano --runqueue global,percpu`.
     fn parse_words(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
+        let words = unspin_launch::lab::with_help_behind(words);
         let parsed = CommandLine::try_parse_from(&words)?;
         let Command::Prove(options) = &parsed.command else { return Ok(parsed) };
         let Some((list, command)) = list_behind_workload(&options.command) else {
@@ -254,9 +255,7 @@ pub struct SemopbenchOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
     use unspin_launch::plan::Choice;
-    use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
     use unspin_locks::LockKind;
     use unspin_observe::lens::next::Step;
     use unspin_observe::lens::subject::Subject;
@@ -269,6 +268,10 @@ mod tests {
     /// The help of each command ends with examples, which are valid command lines.
     #[test]
     fn examples_in_help_are_valid_command_lines() {
+        // unspin-lab has its own test.
+        fn has_help(command: &clap::Command) -> bool {
+            command.get_name() != "help" && !unspin_launch::lab::COMMANDS.contains(&command.get_name())
+        }
         fn check(command: &mut clap::Command) -> usize {
             let help = command.render_long_help().to_string();
             let (_, examples) = help.rsplit_once("Examples:\n").expect("each help has examples");
@@ -280,8 +283,7 @@ mod tests {
                     CommandLine::try_parse_from(shell_words::split(line).expect("its quotes are closed"));
                 assert!(parsed.is_ok(), "{line}: {parsed:?}");
             }
-            examples.len()
-                + command.get_subcommands_mut().filter(|c| c.get_name() != "help").map(check).sum::<usize>()
+            examples.len() + command.get_subcommands_mut().filter(|c| has_help(c)).map(check).sum::<usize>()
         }
         assert!(check(&mut CommandLine::command()) > 20);
     }
@@ -296,22 +298,6 @@ mod tests {
             let offers = |text: &str| text.split([' ', ',', '.', '`']).any(|word| word == kind.name());
             assert_eq!(offers(&refused), offers(&help), "{kind} {help}");
         }
-    }
-
-    /// `--runqueue` reads the command line of volano, without the parser.
-    #[test]
-    fn options_of_volano_are_known_to_the_launcher() {
-        let command = CommandLine::command();
-        let volano = command.find_subcommand("volano").expect("there is `unspin volano`");
-        let options = |has_value: bool| {
-            let arguments =
-                volano.get_arguments().filter(move |arg| arg.get_action().takes_values() == has_value);
-            arguments.filter_map(clap::Arg::get_long).filter(|name| *name != "help").collect::<Vec<_>>()
-        };
-        assert_eq!(options(true), VOLANO_VALUES);
-        assert_eq!(options(false), VOLANO_FLAGS);
-        let models = VolanoModel::value_variants().iter().filter_map(VolanoModel::to_possible_value);
-        assert_eq!(models.map(|model| model.get_name().to_owned()).collect::<Vec<_>>(), VOLANO_MODELS);
     }
 
     /// The parser knows all options, and which of them exclude each other.

@@ -33,6 +33,7 @@ pub mod engine;
 pub mod environment;
 pub mod error;
 pub mod ignored_signals;
+pub mod lab;
 pub mod library;
 pub mod machine;
 pub mod outfile;

@@ -2,6 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::lab;
 use crate::reach;
 use crate::run_queue::{self, RunQueue};
 use crate::shell;
@@ -99,9 +100,10 @@ impl Program {
     pub fn find_any(command: &[OsString]) -> Result<Program, Error> {
         let (name, arguments) =
             command.split_first().expect("the parser of the command line wants a command");
-        if is_workload(name) {
-            let arguments = command.to_vec();
-            return Ok(Program { name: "unspin".into(), arguments, ..Program::at(&ourselves()) });
+        if let Some(workload) = workload_of(name) {
+            let path = file_of(workload)?;
+            let name = path.file_name().unwrap_or("unspin".as_ref()).to_owned();
+            return Ok(Program { name, arguments: command.to_vec(), ..Program::at(&path) });
         }
         let path = search(name, std::env::var_os("PATH"))?;
         if !reach::is_executable(&path) {
@@ -167,10 +169,16 @@ impl Program {
         Error::not_started(&self.path, &error)
     }
 
+    /// Becomes the program, without the preload library. Returns only if that fails.
+    pub fn execute(&self) -> Error {
+        let error = inheriting(self.command()).exec();
+        Error::not_started(&self.path, &error)
+    }
+
     /// The workload, if it is one.
     pub fn workload(&self) -> Option<&'static str> {
         let first = self.arguments.first()?;
-        WORKLOADS.into_iter().find(|w| self.path == ourselves() && first == w)
+        workload_of(first).filter(|workload| file_of(workload).is_ok_and(|file| file == self.path))
     }
 }
 
@@ -181,8 +189,18 @@ pub fn inheriting(mut command: Command) -> Command {
     command
 }
 
+/// The workload of this name.
+fn workload_of(name: &OsStr) -> Option<&'static str> {
+    WORKLOADS.into_iter().find(|workload| name == *workload)
+}
+
 fn is_workload(name: &OsStr) -> bool {
-    WORKLOADS.iter().any(|w| name == *w)
+    workload_of(name).is_some()
+}
+
+/// The program that performs a workload.
+fn file_of(workload: &str) -> Result<PathBuf, Error> {
+    if lab::COMMANDS.contains(&workload) { lab::find(workload) } else { Ok(ourselves()) }
 }
 
 /// The file of unspin; through `/proc` if it has been replaced or removed since the start.

@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
+use unspin_sys::file_lock;
 use unspin_sys::regular::{self, Links};
 
 const LOCK: &str = "lock";
@@ -80,7 +81,7 @@ impl Scratch {
         // Lock it before it gets the name by which other processes find it.
         let unnamed = folder.path().join("lock.new");
         let lock = regular::create(&unnamed, 0o600)?;
-        lock.lock()?;
+        file_lock::lock(&lock).map_err(|error| std::io::Error::from_raw_os_error(error.0))?;
         fs::rename(unnamed, folder.path().join(LOCK))?;
         Ok(Scratch { _lock: lock, folder })
     }
@@ -129,7 +130,7 @@ fn is_outdated(about: &fs::Metadata, owner: FolderOwner, uid: u32) -> bool {
 /// old one was killed.
 fn is_dead(folder: &Path) -> bool {
     match regular::open(&folder.join(LOCK), Links::Refused) {
-        Ok(lock) => lock.try_lock().is_ok(),
+        Ok(lock) => file_lock::try_lock(&lock).is_ok(),
         Err(_) => fs::metadata(folder).is_ok_and(|about| age(&about) > CREATION),
     }
 }

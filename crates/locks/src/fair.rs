@@ -113,7 +113,7 @@ impl Fair {
     #[cold]
     fn wait_in_queue(&self, node: &mut Node, until: Option<Until>) -> Option<Waited> {
         *node = Node::default();
-        let node = NonNull::from_ref(&*node);
+        let node = NonNull::from(&*node);
         let mut section = self.enter_section();
         if section.state & LOCKED == 0 {
             section.state |= LOCKED;

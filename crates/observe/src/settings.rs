@@ -27,7 +27,8 @@ pub struct MeterSettings {
 }
 
 impl MeterSettings {
-    /// The lenses that are requested, or those that work for what is observed.
+    /// The lenses that are requested, or those that suit what is observed: the preload library cannot reach a program
+    /// that runs already.
     pub fn lenses(&self) -> &[Lens] {
         match &self.lens[..] {
             [] if self.observe.pid.is_some() || self.observe.all_processes => Lens::OF_KERNEL,

@@ -2,10 +2,11 @@
 
 use crate::figures::number;
 use crate::layout::Layout;
-use crate::line::{Line, Shown, fitted};
+use crate::line::{Line, Printed, fitted};
 use crate::lock::Lock;
 use crate::lock_id::LockId;
 use crate::report::MeterReport;
+use crate::table::Units;
 use std::fmt;
 use unspin_wire::Level;
 
@@ -66,8 +67,8 @@ fn layout() -> Layout {
 impl fmt::Display for ReportComparison<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layout = layout();
-        let shown = |level| Shown { level, ceiling: true, layout: &layout };
-        f.write_str(&shown(Level::Full).titles())?;
+        let printed = |level| Printed::locks(Units::of_level(level), &layout);
+        f.write_str(&printed(Level::Full).titles())?;
         let ids = self.ids();
         for id in &ids {
             writeln!(f, "\n{}", fitted(&self.headline(id, &id.among(&ids)), WIDTH))?;
@@ -75,7 +76,7 @@ impl fmt::Display for ReportComparison<'_> {
                 match report.same_lock(id) {
                     Some(lock) => {
                         let line = Line::of_lock(&lock.row, labelled(label, lock));
-                        writeln!(f, "{}", line.print(&shown(report.level)))?;
+                        writeln!(f, "{}", line.print(&printed(report.level)))?;
                     }
                     None => writeln!(f, "{:>6}{:94}{label}", "-", "")?,
                 }

@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+pub mod columns;
 mod command;
 mod comparison;
 mod deadlock;
@@ -50,6 +51,7 @@ pub mod serial;
 mod shell;
 mod stated_time;
 mod sum;
+pub mod table;
 mod text;
 mod times;
 mod used_as_lock;

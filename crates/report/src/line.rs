@@ -1,88 +1,57 @@
-//! One line of the table of locks, and the columns that fit beside the name.
+//! One line of a printed table: the figures, and as much of the name as fits beside them.
 
-use crate::figures::{count, number, percent, time};
+use crate::columns::LOCKS;
 use crate::layout::Layout;
 use crate::lock::Caller;
 use crate::row::Row;
-use unspin_wire::{Level, RecordKind};
+use crate::table::{Column, GAP, Medium, Table, Units};
+use unspin_wire::RecordKind;
 
-/// Minimum width of the name. Columns are dropped until it has this width.
-const NAME_MIN: usize = 20;
-/// Characters between the columns and the name.
-const GAP: usize = 2;
 /// Minimum width of a name that is cut beside its place.
 const CUT_MIN: usize = 12;
 
-/// One or two columns of the table that are dropped together.
-struct Column {
-    /// The two lines of the title. Both have the width of the column.
-    titles: [&'static str; 2],
-    /// In a narrow table the column with the greatest number is dropped first.
-    dropped: u8,
-    text: fn(&Line<'_>, &Shown<'_>) -> String,
+/// A printed table: its columns, what is known of its rows, and its width.
+pub(crate) struct Printed<R: 'static> {
+    table: Table<R>,
+    units: Units,
+    width: usize,
+    /// Whether its titles take two lines, also if the upper one has become empty.
+    has_two_titles: bool,
 }
 
-/// What of a row is shown.
-pub(crate) struct Shown<'a> {
-    pub level: Level,
-    /// Whether CEIL is given.
-    pub ceiling: bool,
-    pub layout: &'a Layout,
+impl Printed<Row> {
+    /// The table of locks, with the columns that fit.
+    pub fn locks(units: Units, layout: &Layout) -> Printed<Row> {
+        Printed::new(&LOCKS, Table::that_fits(&LOCKS, Medium::Print, layout.width), units, layout)
+    }
 }
 
-#[rustfmt::skip]
-const COLUMNS: [Column; 13] = [
-    Column { titles: ["      ", "  LOST"], dropped: 0, text: |line, shown| format!("{:>6}", shown.clock(time(line.row.lost))) },
-    Column { titles: ["      ", "  CEIL"], dropped: 6, text: |line, shown| format!(" {:>5}", shown.ceiling(line.row)) },
-    Column { titles: ["      ", "  CPUS"], dropped: 7, text: |line, shown| format!(" {:>5}", line.used(shown, number(line.row.cpus))) },
-    Column { titles: ["      ", "  UTIL"], dropped: 2, text: |line, shown| format!(" {:>5}", line.used(shown, percent(line.row.util))) },
-    Column { titles: ["      ", "   CON"], dropped: 3, text: |line, _| format!(" {}", percent(line.row.con)) },
-    Column { titles: ["  HOLD", "  MEAN"], dropped: 4, text: |line, shown| format!(" {:>5}", line.held(shown, time(line.row.hold_mean))) },
-    Column { titles: ["       ", "(  MAX)"], dropped: 8, text: |line, shown| format!("({:>5})", line.held(shown, time(line.row.hold_max))) },
-    Column { titles: ["  WAIT", "  MEAN"], dropped: 4, text: |line, shown| format!(" {:>5}", shown.clock(time(line.row.wait_mean))) },
-    Column { titles: ["       ", "(  MAX)"], dropped: 8, text: |line, shown| format!("({:>5})", shown.clock(time(line.row.wait_max))) },
-    Column { titles: ["       ", "(% CPU)"], dropped: 5, text: |line, shown| format!("({:>5})", shown.clock(percent(line.row.spin_cpu))) },
-    Column { titles: ["           ", "     TOTAL"], dropped: 1, text: |line, _| format!(" {:>10}", count(line.row.attempts)) },
-    Column { titles: ["            ", " NOWAIT SPIN"], dropped: 10, text: |line, _| format!(" {} {}", line.share(line.row.nowait), line.share(line.row.spun)) },
-    Column { titles: ["            ", " SLEPT RJECT"], dropped: 9, text: |line, _| format!(" {} {}", line.share(line.row.slept), line.share(line.row.rejected)) },
-];
-
-impl Shown<'_> {
-    /// The columns that fit beside a name.
-    fn columns(&self) -> Vec<&'static Column> {
-        let room = self.layout.width.saturating_sub(GAP + NAME_MIN);
-        let mut columns: Vec<&Column> = COLUMNS.iter().collect();
-        while columns.iter().map(|column| column.width()).sum::<usize>() > room {
-            let Some(first) = columns.iter().map(|column| column.dropped).max() else { break };
-            columns.retain(|column| column.dropped != first);
-        }
-        columns
+impl<R> Printed<R> {
+    pub fn new(all: &[Column<R>], table: Table<R>, units: Units, layout: &Layout) -> Printed<R> {
+        let has_two_titles = all.iter().any(|column| !column.printed[0].is_empty());
+        Printed { table, units, width: layout.width, has_two_titles }
     }
 
     /// Width of the columns before the name.
     pub fn name_at(&self) -> usize {
-        self.columns().iter().map(|column| column.width()).sum::<usize>() + GAP
+        self.table.width() + GAP
     }
 
-    /// The two lines of titles.
+    /// Characters for a name that is indented by as many.
+    pub fn room(&self, indent: usize) -> usize {
+        self.width.saturating_sub(self.name_at() + indent)
+    }
+
+    /// The titles.
     pub fn titles(&self) -> String {
-        let line = |at: usize| self.columns().iter().map(|column| column.titles[at]).collect::<String>();
-        format!("{}\n{}  NAME\n", line(0).trim_end(), line(1))
+        let [above, titles] = self.table.printed_titles();
+        let above = if self.has_two_titles { above + "\n" } else { above };
+        format!("{above}{titles}  NAME\n")
     }
 
-    /// A time; a dash if no clock was read.
-    fn clock(&self, text: String) -> String {
-        if self.level == Level::Counts { "-".into() } else { text }
-    }
-
-    fn ceiling(&self, row: &Row) -> String {
-        if self.ceiling { self.clock(number(row.ceiling) + "x") } else { "-".into() }
-    }
-}
-
-impl Column {
-    fn width(&self) -> usize {
-        self.titles[1].len().max(self.titles[0].len())
+    /// The figures of a row, and the gap before the name.
+    pub fn figures(&self, row: &R) -> String {
+        format!("{}{:GAP$}", self.table.figures(row, &self.units), "")
     }
 }
 
@@ -110,32 +79,14 @@ impl<'a> Line<'a> {
         Line { place, indent, blank_util: kind == RecordKind::Read, ..Line::of_lock(&caller.row, name) }
     }
 
-    /// The numbers, and as much of the name as fits.
-    pub fn print(&self, shown: &Shown<'_>) -> String {
-        let room = self.room(shown);
-        let numbers: String = shown.columns().iter().map(|column| (column.text)(self, shown)).collect();
-        let name = with_place(&self.name, self.place, room);
-        format!("{numbers}{:indent$}{name}", "", indent = self.indent + GAP)
-    }
-
-    /// Characters for the name and the place.
-    pub fn room(&self, shown: &Shown<'_>) -> usize {
-        shown.layout.width.saturating_sub(shown.name_at() + self.indent)
-    }
-
-    fn share(&self, part: u64) -> String {
-        percent(self.row.share(part))
-    }
-
-    /// A hold time. At level `sampled` a rarely used lock may have no timed hold. Its hold times are then unknown.
-    fn held(&self, shown: &Shown<'_>, text: String) -> String {
-        let row = self.row;
-        let untimed = row.timed == 0 && row.hold == 0.0 && row.attempts > row.rejected;
-        if untimed { "-".into() } else { shown.clock(text) }
-    }
-
-    fn used(&self, shown: &Shown<'_>, text: String) -> String {
-        if self.blank_util { String::new() } else { self.held(shown, text) }
+    /// The figures, and as much of the name as fits.
+    pub fn print(&self, printed: &Printed<Row>) -> String {
+        let figures = match self.blank_util {
+            true => printed.table.figures_of_sum(self.row, &printed.units),
+            false => printed.table.figures(self.row, &printed.units),
+        };
+        let name = with_place(&self.name, self.place, printed.room(self.indent));
+        format!("{figures}{:indent$}{name}", "", indent = self.indent + GAP)
     }
 }
 
@@ -236,8 +187,7 @@ mod tests {
     fn narrow_table_drops_columns() {
         let titles = |width| {
             let layout = Layout { width, ..Layout::default() };
-            let shown = Shown { level: Level::Full, ceiling: true, layout: &layout };
-            let titles = shown.titles();
+            let titles = Printed::locks(Units::all_known(), &layout).titles();
             assert!(titles.lines().all(|line| line.len() <= width), "{titles}");
             titles.lines().nth(1).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
         };

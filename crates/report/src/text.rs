@@ -4,9 +4,11 @@ use crate::disturbance::describe_disturbance;
 use crate::figures::{percent, time};
 use crate::fold::Fold;
 use crate::layout::Layout;
-use crate::line::{Line, Shown, fitted, with_place};
+use crate::line::{Line, Printed, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, LockUse};
 use crate::report::MeterReport;
+use crate::row::Row;
+use crate::table::Units;
 use crate::wait_text;
 use crate::{notes, paragraph};
 use std::fmt::{self, Write};
@@ -122,11 +124,11 @@ impl MeterReport {
 
     /// The table of locks only.
     pub fn table(&self, layout: &Layout) -> String {
-        let shown = self.shown(layout);
-        let mut text = shown.titles();
+        let printed = self.printed(layout);
+        let mut text = printed.titles();
         if !self.locks.is_empty() {
             let total = Line { blank_util: true, ..Line::of_lock(&self.total, self.total.name.clone()) };
-            let _ = writeln!(text, "\n{}", total.print(&shown));
+            let _ = writeln!(text, "\n{}", total.print(&printed));
         }
         let (shown, idle) = self.locks.split_at(self.locks.len() - self.idle(layout));
         for lock in shown.iter().take(layout.rows) {
@@ -168,19 +170,20 @@ impl MeterReport {
     }
 
     fn lock_lines(&self, text: &mut String, lock: &Lock, layout: &Layout) {
-        let shown = self.shown(layout);
+        let printed = self.printed(layout);
         let name = self.lock_name(lock);
         let known = match &lock.origin {
             Some(origin) => format!("{name}, {origin}"),
             None => name.clone(),
         };
         // The full name, beside the numbers if it fits, otherwise above them.
-        let fits = known.chars().count() + shown.name_at() <= layout.width;
+        let fits = known.chars().count() + printed.name_at() <= layout.width;
         text.push('\n');
         if !fits {
             let _ = writeln!(text, "{}", fitted(&known, layout.width));
         }
-        let _ = writeln!(text, "{}", Line::of_lock(&lock.row, if fits { known } else { name }).print(&shown));
+        let _ =
+            writeln!(text, "{}", Line::of_lock(&lock.row, if fits { known } else { name }).print(&printed));
         for one in &lock.uses {
             self.use_lines(text, one, one.kind.mark().filter(|_| lock.uses.len() > 1), layout);
         }
@@ -190,8 +193,8 @@ impl MeterReport {
     /// an only caller are merged if there is room.
     fn use_lines(&self, text: &mut String, one: &LockUse, mark: Option<&str>, layout: &Layout) {
         let mut indent = 2;
-        let shown = self.shown(layout);
-        let name_at = shown.name_at();
+        let printed = self.printed(layout);
+        let name_at = printed.name_at();
         let fits = |caller: &Caller, mark: &str| {
             name_at + indent + mark.len() + 1 + caller.row.name.chars().count() <= layout.width
         };
@@ -204,7 +207,7 @@ impl MeterReport {
             }
             (Some(mark), _) => {
                 let line = Line { indent, ..Line::of_lock(&one.row, mark.into()) };
-                let _ = writeln!(text, "{}", line.print(&shown));
+                let _ = writeln!(text, "{}", line.print(&printed));
                 indent = 4;
             }
             (None, _) => (),
@@ -219,18 +222,18 @@ impl MeterReport {
 
     /// The row. The name is written above it if neither the name nor, for a template, the place fits beside the numbers.
     fn caller_line(&self, text: &mut String, line: Line<'_>, layout: &Layout) {
-        let (shown, indent) = (self.shown(layout), line.indent);
-        let beside = with_place(&line.name, line.place, line.room(&shown));
+        let (printed, indent) = (self.printed(layout), line.indent);
+        let beside = with_place(&line.name, line.place, printed.room(indent));
         let has_place = line.place.is_some_and(|place| beside.contains(place));
         if !beside.starts_with(&line.name) && !has_place {
             let width = layout.width.saturating_sub(indent);
             let _ = writeln!(text, "{:indent$}{}", "", with_place(&line.name, line.place, width));
         }
-        let _ = writeln!(text, "{}", line.print(&shown));
+        let _ = writeln!(text, "{}", line.print(&printed));
     }
 
-    fn shown<'l>(&self, layout: &'l Layout) -> Shown<'l> {
-        Shown { level: self.level, ceiling: !self.is_disturbed(), layout }
+    fn printed(&self, layout: &Layout) -> Printed<Row> {
+        Printed::locks(Units::of(self), layout)
     }
 
     /// Number and name. Adds the address if locks are not folded, and the kind of use if it is the only one and

@@ -1,17 +1,13 @@
 //! The table of waits.
 
-use crate::figures::{count, percent, time};
+use crate::columns::WAITS;
 use crate::layout::Layout;
-use crate::line::{fitted, with_place};
+use crate::line::{Printed, fitted, with_place};
 use crate::report::MeterReport;
+use crate::table::{Medium, Table, Units};
 use crate::wait::{Wait, WaitRow};
 use std::fmt::Write;
 use unspin_wire::Level;
-
-pub(crate) const TITLES: &str = "WAITED MEDIAN(  MAX)      CALLS      WAITS SHORT RJECT  NAME\n";
-
-/// Width of the columns before the name of a wait.
-const NAME_AT: usize = 56;
 
 /// The table of waits, and the sentences below it. Empty if there are no waits.
 pub(crate) fn section(report: &MeterReport, layout: &Layout) -> String {
@@ -28,11 +24,12 @@ fn listed(report: &MeterReport) -> Vec<&Wait> {
 }
 
 fn write(report: &MeterReport, layout: &Layout, text: &mut String) {
-    let _ = write!(text, "An idle thread loses nothing{}\n{TITLES}", explanation(report));
+    let printed = Printed::new(&WAITS, Table::all(&WAITS, Medium::Print), Units::of(report), layout);
+    let _ = write!(text, "An idle thread loses nothing{}\n{}", explanation(report), printed.titles());
     let waits = listed(report);
     let shown = waits.len() - idle(report, &waits, layout);
     for wait in waits[..shown].iter().take(layout.rows) {
-        lines(report, wait, layout, text);
+        lines(&printed, wait, layout, text);
     }
     if let Some(more @ 1..) = shown.checked_sub(layout.rows) {
         let _ = writeln!(text, "\nand {more} more: --all");
@@ -65,13 +62,13 @@ fn idle(report: &MeterReport, waits: &[&Wait], layout: &Layout) -> usize {
     waits.len() - last.map_or(0, |last| last + 1)
 }
 
-fn lines(report: &MeterReport, wait: &Wait, layout: &Layout, text: &mut String) {
+fn lines(printed: &Printed<WaitRow>, wait: &Wait, layout: &Layout, text: &mut String) {
     let label = wait.label();
     let known = match &wait.origin {
         Some(origin) => format!("{label}, {origin}"),
         None => label.clone(),
     };
-    let room = layout.width.saturating_sub(NAME_AT);
+    let room = printed.room(0);
     text.push('\n');
     // The full name, beside the numbers if it fits, otherwise above them.
     let fits = known.chars().count() <= room;
@@ -79,15 +76,14 @@ fn lines(report: &MeterReport, wait: &Wait, layout: &Layout, text: &mut String) 
         let _ = writeln!(text, "{}", beginning(&known, layout.width));
     }
     let name = if fits { known } else { fitted(&label, room) };
-    let _ = writeln!(text, "{}{name}", numbers(report, &wait.row));
+    let _ = writeln!(text, "{}{name}", printed.figures(&wait.row));
     if !only_caller_is_the_wait(wait) {
         for caller in wait.callers.iter().take(layout.callers) {
-            let room = layout.width.saturating_sub(NAME_AT + 2);
-            let name = with_place(&caller.row.name, caller.place.as_deref(), room);
-            let _ = writeln!(text, "{}  {name}", numbers(report, &caller.row));
+            let name = with_place(&caller.row.name, caller.place.as_deref(), printed.room(2));
+            let _ = writeln!(text, "{}  {name}", printed.figures(&caller.row));
         }
         if let Some(more @ 1..) = wait.callers.len().checked_sub(layout.callers) {
-            let _ = writeln!(text, "{:NAME_AT$}  and {more} more", "");
+            let _ = writeln!(text, "{:1$}  and {more} more", "", printed.name_at());
         }
     }
     for line in wait.wakes.iter().flat_map(|wakes| wakes.lines(layout.callers)) {
@@ -108,24 +104,4 @@ fn only_caller_is_the_wait(wait: &Wait) -> bool {
     let [caller] = &wait.callers[..] else { return false };
     let says_no_more = caller.place.is_none() || caller.place == wait.origin;
     caller.row.name == wait.row.name && says_no_more
-}
-
-/// The columns before the name.
-fn numbers(report: &MeterReport, row: &WaitRow) -> String {
-    let timed = report.level != Level::Counts;
-    let clock = |seconds| if timed { time(seconds) } else { "-".into() };
-    let short = match report.wake_up {
-        Some(_) if timed && row.waits > 0 => percent(row.short_share()),
-        _ => "-".into(),
-    };
-    let gave_up = if row.calls == 0 { 0.0 } else { row.gave_up as f64 / row.calls as f64 };
-    format!(
-        "{:>6} {:>6}({:>5}) {:>10} {:>10} {short:>5} {}  ",
-        clock(row.waited),
-        clock(row.median),
-        clock(row.max),
-        count(row.calls),
-        count(row.waits),
-        percent(gave_up),
-    )
 }

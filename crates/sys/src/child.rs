@@ -142,7 +142,7 @@ pub fn ended_within(pid: u32, patience: Duration) -> Result<bool, Errno> {
     }
 }
 
-/// The same where no descriptor is left: looks from time to time.
+/// Waits for the end of a process where no descriptor is left: looks from time to time.
 fn ended_without_descriptor(pid: u32, patience: Duration) -> Result<bool, Errno> {
     const PAUSE: Duration = Duration::from_millis(10);
     let until = Instant::now().checked_add(patience);
@@ -305,7 +305,7 @@ pub fn kill_on_parent_death(command: &mut Command) -> &mut Command {
     signal_on_parent_death(command, Signal::Kill)
 }
 
-/// The same with another signal, for a process that ends by itself when it gets it.
+/// Lets the kernel send this signal to the process when its parent dies: for a process that ends by itself then.
 pub fn signal_on_parent_death(command: &mut Command, signal: Signal) -> &mut Command {
     let parent = crate::process::pid();
     command.process_group(0);

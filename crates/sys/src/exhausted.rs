@@ -23,7 +23,7 @@ pub fn remedy(error: Errno) -> Option<String> {
     })
 }
 
-/// The same for the start of a process or a thread.
+/// Names the limit that kept a process or a thread from starting.
 pub fn process(error: Errno) -> Option<String> {
     match error.0 {
         libc::EAGAIN => Some(

@@ -62,7 +62,7 @@ impl Descriptor {
             .map(Descriptor)
     }
 
-    /// The same for a regular file; `EINVAL` for all others, of which none is waited for.
+    /// Opens a regular file; `EINVAL` for all others, of which none is waited for.
     pub(crate) fn open_regular(path: &CStr, access: i32) -> Result<Descriptor, Errno> {
         let file = Descriptor::open(path, access | libc::O_NONBLOCK | libc::O_NOCTTY)?;
         match stat_at(file.number(), c"", libc::AT_EMPTY_PATH)?.st_mode & libc::S_IFMT {

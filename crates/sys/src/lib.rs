@@ -40,6 +40,7 @@ pub mod event;
 pub mod exhausted;
 pub mod fault;
 pub mod file;
+pub mod file_lock;
 pub mod file_mapping;
 pub mod futex;
 pub mod generation;

@@ -65,6 +65,7 @@ mod standard_input;
 mod testing;
 mod text;
 mod waits;
+mod web_shop;
 
 pub use budget::duration;
 pub use configuration::Configuration;
@@ -82,3 +83,4 @@ pub use server_settings::ServerSettings;
 pub use service::Service;
 pub use settings::{ProveSettings, ScaleSettings};
 pub use text::LockTables;
+pub use web_shop::preparation as web_shop;

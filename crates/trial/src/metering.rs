@@ -84,7 +84,7 @@ pub fn meter_as_far_as_possible(
     wakeup::store(&recording, level);
     let mut monitor = MeteringMonitor {
         recording: &recording,
-        threads: ThreadClocks::new(),
+        threads: ThreadClocks::default(),
         observer: Observer::before_start(&runner.program.path),
         cpu: None,
         has_finished: false,

@@ -7,12 +7,15 @@ use unspin_launch::error::Error;
 use unspin_launch::program::Program;
 use unspin_launch::scratch::Scratch;
 
+/// Prepares a program. The result is none if the flag was set meanwhile.
+pub type Prepare = dyn Fn(&AtomicBool) -> Result<Option<PreparedProgram>, Error>;
+
 /// Prepares a program once for all runs, for example by populating its database.
 pub struct Preparation {
     /// What the lines of progress say meanwhile.
     pub phase: &'static str,
-    /// Prepares the program. Returns none if the flag was set meanwhile.
-    pub prepare: Box<dyn Fn(&AtomicBool) -> Result<Option<PreparedProgram>, Error>>,
+    /// Prepares the program.
+    pub prepare: Box<Prepare>,
 }
 
 /// A program that was prepared, or the server that it loads.

@@ -11,7 +11,7 @@ use unspin_launch::run_queue::RunQueue;
 use unspin_stats::Direction;
 
 /// The time that a run may take if the user names none.
-const TIME_LIMIT: Duration = Duration::from_mins(10);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// The settings of `unspin prove`.
 pub struct ProveSettings {
@@ -81,7 +81,8 @@ impl ProveSettings {
         }
     }
 
-    /// The time budget that the user names, or the default of the program.
+    /// The time budget that the user names, or the default of the program. A run of volano consists of several, and a
+    /// server has to be started and stopped; within a minute there is no proof.
     pub fn time_budget(&self) -> Duration {
         let is_named = |workload: &str| self.command.first().is_some_and(|name| name == workload);
         let seconds = match self.server.server.is_some() {

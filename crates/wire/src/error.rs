@@ -56,7 +56,7 @@ impl RecordingError {
     pub fn permits_smaller(&self) -> bool {
         match &self.reason {
             Reason::Create(e) if e.raw_os_error().map(Errno) == Some(Errno::EFBIG) => {
-                limits::file_size() >= crate::recording::MIN_PAGES * crate::pages::BYTES as u64
+                limits::file_size() >= crate::format::MIN_PAGES * crate::pages::BYTES as u64
             }
             Reason::Map(Errno::ENOMEM) => true,
             _ => false,
@@ -88,7 +88,7 @@ impl fmt::Display for RecordingError {
                 f,
                 "recording {path} has format version {found}, this unspin reads {}; read it with the unspin \
                  that made it or record again",
-                crate::recording::VERSION
+                crate::format::VERSION
             ),
             Reason::Truncated { expected, found } => write!(
                 f,
@@ -98,7 +98,7 @@ impl fmt::Display for RecordingError {
             Reason::Size { asked } => write!(
                 f,
                 "recording {path}: {asked} bytes asked for, at least 32768 and at most {} are possible",
-                crate::recording::MAX_PAGES * crate::pages::BYTES as u64
+                crate::format::MAX_PAGES * crate::pages::BYTES as u64
             ),
         }
     }

@@ -62,7 +62,7 @@ fn layout() -> [u64; 4] {
 pub(crate) fn write(words: &[AtomicU64], pages: u64, cpus: u32, level: Level) {
     // Relaxed: published by the magic number.
     let put = |index: usize, value: u64| words[index].store(value, Relaxed);
-    put(VERSION, crate::recording::VERSION);
+    put(VERSION, crate::format::VERSION);
     for (index, size) in layout().into_iter().enumerate() {
         put(LAYOUT + index, size);
     }
@@ -152,14 +152,14 @@ pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<HeaderFie
     if bytes < page {
         return Err(Reason::Truncated { expected: page, found: bytes });
     }
-    if word(VERSION) != crate::recording::VERSION {
+    if word(VERSION) != crate::format::VERSION {
         return Err(Reason::Version { found: word(VERSION) });
     }
     if !layout().into_iter().enumerate().all(|(index, size)| word(LAYOUT + index) == size) {
         return Err(Reason::Damaged("sizes of another layout"));
     }
     let pages = match word(PAGES) {
-        n @ 1..=crate::recording::MAX_PAGES => n,
+        n @ 1..=crate::format::MAX_PAGES => n,
         _ => return Err(Reason::Damaged("number of pages")),
     };
     let used = match word(FREE) {

@@ -1,71 +1,114 @@
-//! Kinds of rows: locks, waits, initialisations.
+//! Kinds of rows: locks, waits, initialisations. One table has them all.
 
-/// The kind of a lock or of another object that threads wait for. The discriminants are the top bytes of
-/// [`Key::lock`](crate::Key::lock) and part of the recording's format.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-pub enum RecordKind {
+/// From the table of kinds: the enum, the list of all, and the properties.
+macro_rules! define_kinds {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident = $byte:literal {
+            class: $class:ident, noun: $noun:expr, bytes: $bytes:literal, facts: $facts:expr, mark: $mark:expr
+        }
+    )+) => {
+        /// The kind of a lock or of another object that threads wait for. The discriminants are the top bytes of
+        /// [`Key::lock`](crate::Key::lock) and part of the recording's format.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum RecordKind {
+            $($(#[doc = $doc])+ $variant = $byte,)+
+        }
+
+        impl RecordKind {
+            /// Every kind.
+            pub const ALL: [RecordKind; [$($byte),+].len()] = [$(RecordKind::$variant,)+];
+
+            const fn row(self) -> &'static Row {
+                match self {
+                    $(RecordKind::$variant => &const {
+                        Row { class: Class::$class, noun: $noun, bytes: $bytes, facts: $facts, mark: $mark }
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+/// The properties of a kind; the methods of [`RecordKind`] say what they mean.
+struct Row {
+    class: Class,
+    noun: &'static str,
+    /// Size of the object, from the headers of glibc on x86-64; 1 if it has no size.
+    bytes: u64,
+    facts: u8,
+    mark: Option<&'static str>,
+}
+
+/// The noun of all kinds of use of a mutex.
+const MUTEX: &str = "mutex";
+const HAS_OBJECT: u8 = 1;
+const HAS_ONE_HOLDER: u8 = 2;
+const IS_BY_DESIGN: u8 = 4;
+
+define_kinds! {
     /// A lock of unspin's own System V engine.
-    Engine = 0x01,
+    Engine = 0x01 { class: Lock, noun: "lock", bytes: 1, facts: HAS_OBJECT, mark: None }
     /// `pthread_mutex_t`, `mtx_t`, `std::mutex`.
-    Mutex = 0x10,
+    Mutex = 0x10 { class: Lock, noun: MUTEX, bytes: 40, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: None }
     /// A mutex reacquired at the end of a wait for a condition.
-    Reacquired = 0x11,
+    Reacquired = 0x11 { class: Lock, noun: MUTEX, bytes: 40, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: Some("(after cond wait)") }
     /// `pthread_rwlock_t`, for reading.
-    Read = 0x12,
+    Read = 0x12 { class: Lock, noun: "rwlock", bytes: 56, facts: HAS_OBJECT, mark: Some("(reads)") }
     /// `pthread_rwlock_t`, for writing.
-    Write = 0x13,
+    Write = 0x13 { class: Lock, noun: "rwlock", bytes: 56, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: Some("(writes)") }
     /// `pthread_spinlock_t`.
-    Spin = 0x14,
+    Spin = 0x14 { class: Lock, noun: "spin lock", bytes: 4, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: None }
     /// A lock of a run queue of the crate `unspin-runqueue`. The address is a number of the queue in its process.
-    RunQueue = 0x15,
+    RunQueue = 0x15 { class: Lock, noun: "run-queue lock", bytes: 1, facts: HAS_OBJECT, mark: None }
     /// A wait for a condition, `pthread_cond_t`.
-    Condition = 0x20,
+    Condition = 0x20 { class: Wait, noun: "condition", bytes: 48, facts: HAS_OBJECT | IS_BY_DESIGN, mark: Some("(mutex and condition)") }
     /// A wait for the other threads of a `pthread_barrier_t`.
-    Barrier = 0x21,
+    Barrier = 0x21 { class: Wait, noun: "barrier", bytes: 32, facts: HAS_OBJECT | IS_BY_DESIGN, mark: None }
     /// `sem_t`: decremented by `sem_wait`; any thread may post it.
-    Semaphore = 0x22,
+    Semaphore = 0x22 { class: Wait, noun: "semaphore", bytes: 32, facts: HAS_OBJECT | IS_BY_DESIGN, mark: Some("(semaphore)") }
     /// A wait for the end of a thread: `pthread_join` and its variants.
-    Join = 0x23,
+    Join = 0x23 { class: Wait, noun: "join", bytes: 1, facts: 0, mark: None }
     /// A wait in `poll` or `ppoll`. Descriptors are not distinguished: the call site identifies the wait, and the
     /// address is [`ANY_DESCRIPTOR`].
-    Poll = 0x24,
+    Poll = 0x24 { class: Wait, noun: "poll", bytes: 1, facts: 0, mark: None }
     /// A wait in `select` or `pselect`; as [`RecordKind::Poll`].
-    Select = 0x25,
+    Select = 0x25 { class: Wait, noun: "select", bytes: 1, facts: 0, mark: None }
     /// A wait in `epoll_wait` or its variants; as [`RecordKind::Poll`].
-    Epoll = 0x26,
+    Epoll = 0x26 { class: Wait, noun: "epoll", bytes: 1, facts: 0, mark: None }
     /// A blocking `read`, `recv` or a similar call; as [`RecordKind::Poll`].
-    Receive = 0x27,
+    Receive = 0x27 { class: Wait, noun: "receive", bytes: 1, facts: 0, mark: None }
     /// A blocking `accept` or `accept4`; as [`RecordKind::Poll`].
-    Accept = 0x28,
+    Accept = 0x28 { class: Wait, noun: "accept", bytes: 1, facts: 0, mark: None }
     /// A wait in futex(2) through libc's `syscall()`. Rust's standard library and parking_lot sleep this way. The
     /// address is the futex word's.
-    Futex = 0x29,
+    Futex = 0x29 { class: Wait, noun: "futex", bytes: 4, facts: HAS_OBJECT, mark: None }
     /// A sleep of unspin's own System V engine.
-    EngineWait = 0x2a,
+    EngineWait = 0x2a { class: Wait, noun: "engine wait", bytes: 1, facts: HAS_OBJECT, mark: None }
     /// Not a use. The row records where and when the object at an address was initialised, from which the object is
     /// named.
-    Init = 0x30,
+    Init = 0x30 { class: Init, noun: "initialisation", bytes: 1, facts: HAS_OBJECT, mark: None }
     /// Calls of pthread_cond_signal(3). An attempt that slept stands for a call that found a waiting thread.
-    Signal = 0x31,
+    Signal = 0x31 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
     /// Calls of pthread_cond_broadcast(3); as [`RecordKind::Signal`].
-    Broadcast = 0x32,
+    Broadcast = 0x32 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
     /// Waits for a condition that a signal ended; the caller is that of the wait. A rejected attempt stands for a
     /// thread that found nothing to do: it waited again at the same place, and in between it neither unlocked the mutex
     /// nor woke a thread.
-    WokenBySignal = 0x33,
-    /// The same for waits that a broadcast ended.
-    WokenByBroadcast = 0x34,
+    WokenBySignal = 0x33 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+    /// Waits for a condition that a broadcast ended; as [`RecordKind::WokenBySignal`].
+    WokenByBroadcast = 0x34 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
     /// Long waits for a mutex whose owner had a lower priority than the waiting thread.
-    Inverted = 0x35,
+    Inverted = 0x35 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
     /// Waits for a mutex that is shared between processes.
-    Shared = 0x36,
+    Shared = 0x36 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
     /// Waits for a robust mutex.
-    Robust = 0x37,
+    Robust = 0x37 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
     /// Waits for a mutex with PTHREAD_PRIO_INHERIT.
-    Inheriting = 0x38,
+    Inheriting = 0x38 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
     /// Waits for a mutex with PTHREAD_PRIO_PROTECT.
-    Ceiling = 0x39,
+    Ceiling = 0x39 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
 }
 
 /// The address in the key of a wait for descriptors. The call site alone identifies the wait.
@@ -85,38 +128,6 @@ pub enum Class {
 }
 
 impl RecordKind {
-    /// Every kind.
-    pub const ALL: [RecordKind; 28] = [
-        RecordKind::Engine,
-        RecordKind::Mutex,
-        RecordKind::Reacquired,
-        RecordKind::Read,
-        RecordKind::Write,
-        RecordKind::Spin,
-        RecordKind::RunQueue,
-        RecordKind::Condition,
-        RecordKind::Barrier,
-        RecordKind::Semaphore,
-        RecordKind::Join,
-        RecordKind::Poll,
-        RecordKind::Select,
-        RecordKind::Epoll,
-        RecordKind::Receive,
-        RecordKind::Accept,
-        RecordKind::Futex,
-        RecordKind::EngineWait,
-        RecordKind::Init,
-        RecordKind::Signal,
-        RecordKind::Broadcast,
-        RecordKind::WokenBySignal,
-        RecordKind::WokenByBroadcast,
-        RecordKind::Inverted,
-        RecordKind::Shared,
-        RecordKind::Robust,
-        RecordKind::Inheriting,
-        RecordKind::Ceiling,
-    ];
-
     /// The kind with this discriminant.
     pub fn from_byte(byte: u8) -> Option<RecordKind> {
         RecordKind::ALL.into_iter().find(|&kind| kind as u8 == byte)
@@ -124,114 +135,43 @@ impl RecordKind {
 
     /// Whether it is a use of a mutex, or a fact about one.
     pub fn is_of_mutex(self) -> bool {
-        matches!(
-            self,
-            RecordKind::Mutex
-                | RecordKind::Reacquired
-                | RecordKind::Inverted
-                | RecordKind::Shared
-                | RecordKind::Robust
-                | RecordKind::Inheriting
-                | RecordKind::Ceiling
-        )
+        self.noun() == MUTEX
     }
 
     /// The part of the report that the kind belongs to.
     pub fn class(self) -> Class {
-        match self {
-            RecordKind::Engine
-            | RecordKind::Mutex
-            | RecordKind::Reacquired
-            | RecordKind::Read
-            | RecordKind::Write
-            | RecordKind::Spin
-            | RecordKind::RunQueue => Class::Lock,
-            RecordKind::Condition
-            | RecordKind::Barrier
-            | RecordKind::Semaphore
-            | RecordKind::Join
-            | RecordKind::Poll
-            | RecordKind::Select
-            | RecordKind::Epoll
-            | RecordKind::Receive
-            | RecordKind::Accept
-            | RecordKind::Futex
-            | RecordKind::EngineWait => Class::Wait,
-            RecordKind::Init => Class::Init,
-            RecordKind::Signal
-            | RecordKind::Broadcast
-            | RecordKind::WokenBySignal
-            | RecordKind::WokenByBroadcast
-            | RecordKind::Inverted
-            | RecordKind::Shared
-            | RecordKind::Robust
-            | RecordKind::Inheriting
-            | RecordKind::Ceiling => Class::Detail,
-        }
+        self.row().class
+    }
+
+    /// The kind in a word or two.
+    pub fn noun(self) -> &'static str {
+        self.row().noun
+    }
+
+    /// The table's mark for this kind of use beside the lock's name; none for the usual kinds.
+    pub fn mark(self) -> Option<&'static str> {
+        self.row().mark
+    }
+
+    /// Size of the object in bytes; 1 if it has no size.
+    pub fn bytes(self) -> u64 {
+        self.row().bytes
     }
 
     /// Whether the address in a key is that of an object. If not, the call site alone identifies the wait: no more is
     /// recorded of descriptors and of joined threads.
     pub fn has_object(self) -> bool {
-        !matches!(
-            self,
-            RecordKind::Join
-                | RecordKind::Poll
-                | RecordKind::Select
-                | RecordKind::Epoll
-                | RecordKind::Receive
-                | RecordKind::Accept
-        )
+        self.row().facts & HAS_OBJECT != 0
+    }
+
+    /// Whether one thread at a time holds the lock.
+    pub fn has_one_holder(self) -> bool {
+        self.row().facts & HAS_ONE_HOLDER != 0
     }
 
     /// Whether threads wait in it for each other, by design: conditions, barriers, semaphores. Some runtimes build
     /// their locks from these.
     pub fn is_by_design(self) -> bool {
-        matches!(self, RecordKind::Condition | RecordKind::Barrier | RecordKind::Semaphore)
-    }
-
-    /// The table's mark for this kind of use beside the lock's name; none for the usual kinds.
-    pub fn mark(self) -> Option<&'static str> {
-        match self {
-            RecordKind::Read => Some("(reads)"),
-            RecordKind::Write => Some("(writes)"),
-            RecordKind::Reacquired => Some("(after cond wait)"),
-            RecordKind::Semaphore => Some("(semaphore)"),
-            RecordKind::Condition => Some("(mutex and condition)"),
-            _ => None,
-        }
-    }
-
-    /// The kind in a word or two.
-    pub fn noun(self) -> &'static str {
-        match self {
-            RecordKind::Engine => "lock",
-            RecordKind::Mutex
-            | RecordKind::Reacquired
-            | RecordKind::Inverted
-            | RecordKind::Shared
-            | RecordKind::Robust
-            | RecordKind::Inheriting
-            | RecordKind::Ceiling => "mutex",
-            RecordKind::Read | RecordKind::Write => "rwlock",
-            RecordKind::Spin => "spin lock",
-            RecordKind::RunQueue => "run-queue lock",
-            RecordKind::Condition
-            | RecordKind::Signal
-            | RecordKind::Broadcast
-            | RecordKind::WokenBySignal
-            | RecordKind::WokenByBroadcast => "condition",
-            RecordKind::Barrier => "barrier",
-            RecordKind::Semaphore => "semaphore",
-            RecordKind::Join => "join",
-            RecordKind::Poll => "poll",
-            RecordKind::Select => "select",
-            RecordKind::Epoll => "epoll",
-            RecordKind::Receive => "receive",
-            RecordKind::Accept => "accept",
-            RecordKind::Futex => "futex",
-            RecordKind::EngineWait => "engine wait",
-            RecordKind::Init => "initialisation",
-        }
+        self.row().facts & IS_BY_DESIGN != 0
     }
 }

@@ -60,6 +60,8 @@ pub mod environment;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
+mod format;
+#[cfg(not(loom))]
 mod header;
 #[cfg(not(loom))]
 mod invocation;
@@ -82,8 +84,9 @@ mod window;
 pub use self::{
     disturbance::Disturbance,
     error::{Reason, RecordingError},
+    format::{MAX_PAGES, VERSION},
     invocation::Invocation,
-    recording::{Config, MAX_PAGES, Recording, VERSION},
+    recording::{Config, Recording},
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
     tally::{Tally, TallyCount, TallyRow},
     wakeup::WakeUpCost,

@@ -4,6 +4,7 @@ use crate::checksum::Checksum;
 use crate::disturbance::Disturbance;
 use crate::error::{Reason, RecordingError};
 use crate::event::{Event, Key};
+use crate::format::{MAX_PAGES, MIN_PAGES};
 use crate::header::{self, CHECKSUM, FREE, HeaderFields, IMAGES, REFUSED};
 use crate::held::HeldLock;
 use crate::image::{self, Image, Registers};
@@ -26,14 +27,6 @@ use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::file_mapping::FileMapping;
 use unspin_sys::process::Liveness;
 use unspin_sys::{Errno, clock, limits, mem::Mapping, process, sched};
-
-/// Version of the file format that this crate writes and reads. Version 3 adds rows for waits for descriptors, joins
-/// and futexes; a reader of version 2 would report these as locks.
-pub const VERSION: u64 = 4;
-/// The maximum number of pages of a recording: 64 GiB of address space, sparse.
-pub const MAX_PAGES: u64 = 1 << 24;
-/// Pages of the smallest one.
-pub(crate) const MIN_PAGES: u64 = 8;
 
 /// Parameters of a new recording.
 #[derive(Clone, Copy, Debug)]

@@ -416,12 +416,7 @@ fn waiting(key: Key, ticks: u64) -> Counts {
 /// Keeps only the latest of several recorded holders of an exclusive lock. A thread that was killed between the
 /// release and its recording no longer holds the lock. For untimed holds it is unknown which is the latest.
 fn leave_one_holder(image: &mut Image) {
-    let exclusive = |key: &Key| {
-        matches!(
-            key.kind(),
-            Some(RecordKind::Mutex | RecordKind::Write | RecordKind::Spin | RecordKind::Reacquired)
-        )
-    };
+    let exclusive = |key: &Key| key.kind().is_some_and(RecordKind::has_one_holder);
     let mut latest = BTreeMap::<u64, u64>::new();
     for (key, since) in
         image.threads.iter().flat_map(|thread| &thread.holds).filter(|(key, _)| exclusive(key))

@@ -5,9 +5,10 @@ use super::figure::Figure;
 use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use unspin_dbt1::check_server;
 use unspin_launch::error::Error;
+use unspin_launch::lab;
 use unspin_stats::{Direction, Moments};
 
 /// The report.
@@ -18,6 +19,17 @@ const RCU: Moments = Moments { count: 5, mean: 89.8, standard_deviation: 1.0 };
 /// The best four of the five runs.
 const STOCK_BEST: Moments = Moments { count: 4, mean: 88.15, standard_deviation: 2.8 };
 const RCU_BEST: Moments = Moments { count: 4, mean: 90.2, standard_deviation: 0.5 };
+
+/// Refuses a `--db` that dbt1 would refuse.
+pub fn check(database: &str) -> Result<(), Error> {
+    let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| database.starts_with(scheme));
+    match is_url || ["sqlite", "postgres"].contains(&database) {
+        true => Ok(()),
+        false => Err(Error::Usage(format!(
+            "dbt1: --db {database}: give sqlite, postgres, or the URL of a running server, postgres://USER@HOST/DATABASE"
+        ))),
+    }
+}
 
 impl HistoricalReport for Dbt1 {
     fn choice(&self) -> ReportChoice {
@@ -63,11 +75,8 @@ impl HistoricalReport for Dbt1 {
     }
 
     fn obstacle(&self, database: &str) -> Option<Error> {
-        let wants_server = database == "postgres";
-        wants_server
-            .then(check_server)
-            .and_then(Result::err)
-            .map(|error| Error::NotFound(format!("dbt1: {error}")))
+        let is_missing = || lab::ask("dbt1", &["find-server".into()], &AtomicBool::new(false)).err();
+        (database == "postgres").then(is_missing).flatten()
     }
 
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment> {

@@ -3,7 +3,6 @@
 use super::experiment::{Experiment, Pair};
 use super::figure::{Figure, Improvement};
 use super::row::{self, Row};
-use crate::dbt1;
 use crate::options::{Command, CommandLine};
 use clap::Parser;
 use unspin_launch::error::Error;
@@ -48,7 +47,7 @@ impl Measured {
             unreachable!("experiments are command lines of prove");
         };
         options.quiet = is_quiet;
-        let preparation = dbt1::preparation(&options.command);
+        let preparation = unspin_trial::web_shop(&options.command);
         let settings = ProveSettings { preparation, ..ProveSettings::from(&options) };
         let Some(report) = unspin_trial::measure(&settings, interrupt, part)? else {
             return Ok(None);

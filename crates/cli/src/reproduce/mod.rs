@@ -49,7 +49,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Measures the reports that the command line names, and prints them. With `all`, the table of all reports comes first.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
-    crate::dbt1::parse_database(&options.db)?;
+    dbt1::check(&options.db)?;
     if options.json.as_deref() == Some(std::path::Path::new("-")) {
         return Err(Error::Usage("--json -: the file is written after each report: name one".into()));
     }

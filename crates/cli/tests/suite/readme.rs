@@ -32,9 +32,7 @@ fn run_examples() {
     let cases = trycmd::TestCases::new();
     cases.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     let arenas = is_installed("examples of docs/arenas.md");
-    let documents = ["dbt1", "hackbench", "meter", "run", "semopbench", "volano"]
-        .into_iter()
-        .chain(arenas.then_some("arenas"));
+    let documents = ["hackbench", "meter", "run", "semopbench"].into_iter().chain(arenas.then_some("arenas"));
     for document in documents {
         cases.case(root().join(format!("docs/{document}.md")));
     }

@@ -6,7 +6,7 @@ use unspin_report::{Lock, Waiter};
 /// A lock, or the call site of waits, with its name and the places that identify it: a row of a report or of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// Its name in the report.
+    /// The name in the report.
     pub name: String,
     /// What the report prints after the name.
     pub origin: Option<String>,

@@ -4,16 +4,16 @@
 //! --mutex KIND[@LOCK] ───┐
 //! --waits POLICY[@SITE] ─┼─► Plan ─► names become places ─► Compiled ─► UNSPIN_PLAN, which the preload library reads
 //! --use-plan FILE ───────┘             │
-//!   (PlanFile)                         └─ the program's files (closure, resolve), or a recording of it (located)
+//!   (PlanFile)                         └─ the program's files (closure, resolve), or a recording of it (observe)
 //! ```
 //!
 //! There are two ways from a name to places, which are link-time addresses of a file:
 //!
 //! - `resolve` uses the files alone. It is the inverse of the meter's naming: each name that an address has leads back
 //!   to the address (a test checks that). It cannot find plugins and stripped names.
-//! - `located` uses a recording, which has each lock's address, or the stack of its initialisation or first use. The
-//!   chain of calls is cut at the frame that names the lock. So every mutex that the meter names can be recognised
-//!   again, and `unspin prove` uses this way.
+//! - `unspin_observe::located` uses a recording, which has each lock's address, or the stack of its initialisation or
+//!   first use. The chain of calls is cut at the frame that names the lock. So every mutex that the meter names can be
+//!   recognised again, and `unspin prove` uses this way.
 //!
 //! The *tally* of a run (`replacements`) says what the plan replaced, and why an entry replaced nothing.
 //!

@@ -6,7 +6,7 @@
 //! reports each execve(2) and the code that is mapped then, the library's among it.
 //!
 //! **Cost.** The events are those of all CPUs where that is permitted: then a context switch costs nothing. Otherwise the
-//! processes inherit them, one for each CPU, and the kernel switches them with the threads. Therefore [`INHERITED_MAX`].
+//! processes inherit them, one for each CPU, and the kernel switches them with the threads. Therefore they are used on a machine with few CPUs only (`INHERITED_MAX`).
 
 mod text;
 

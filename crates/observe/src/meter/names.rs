@@ -379,36 +379,6 @@ fn generation(image: &Image, key: &Key) -> u8 {
     image.rows.get(key).map_or(1, |record| record.first_use.generation)
 }
 
-/// Size of an object of a kind in bytes, from the headers of glibc on x86-64.
-fn size_of(kind: RecordKind) -> u64 {
-    match kind {
-        RecordKind::Mutex
-        | RecordKind::Reacquired
-        | RecordKind::Inverted
-        | RecordKind::Shared
-        | RecordKind::Robust
-        | RecordKind::Inheriting
-        | RecordKind::Ceiling => 40,
-        RecordKind::Read | RecordKind::Write => 56,
-        RecordKind::Spin => 4,
-        RecordKind::Condition
-        | RecordKind::Signal
-        | RecordKind::Broadcast
-        | RecordKind::WokenBySignal
-        | RecordKind::WokenByBroadcast => 48,
-        RecordKind::Barrier | RecordKind::Semaphore => 32,
-        RecordKind::Futex => 4,
-        RecordKind::Engine | RecordKind::RunQueue | RecordKind::Init => 1,
-        RecordKind::Join
-        | RecordKind::Poll
-        | RecordKind::Select
-        | RecordKind::Epoll
-        | RecordKind::Receive
-        | RecordKind::Accept
-        | RecordKind::EngineWait => 1,
-    }
-}
-
 /// `pool[3].lock`, or `pool+0x78`.
 fn unfolded_name(variable: &Variable) -> String {
     match (variable.member.is_empty(), variable.offset) {
@@ -421,7 +391,7 @@ fn unfolded_name(variable: &Variable) -> String {
 /// `pool.lock` for each element of the pool. Without debug information about the parts, a variable that could be an
 /// array of such objects counts as one.
 fn folded_name(variable: &Variable, kind: RecordKind) -> String {
-    let size = size_of(kind);
+    let size = kind.bytes();
     if variable.member.is_empty() {
         let array = variable.size.is_multiple_of(size) && variable.offset.is_multiple_of(size);
         return if array { variable.name.clone() } else { unfolded_name(variable) };

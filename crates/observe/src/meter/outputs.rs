@@ -36,7 +36,7 @@ impl Results {
         Results::with_progress(snapshot, lookup, view, &|| ())
     }
 
-    /// Makes the report like [`Outputs::new`], and calls `named` for each row that gets its name.
+    /// Makes the report like [`Results::new`], and calls `named` for each row that gets its name.
     pub fn with_progress(
         snapshot: &Snapshot,
         lookup: &Lookup,

@@ -35,7 +35,7 @@ impl<'s> Running<'s> {
         let disturbance = DisturbanceMonitor::start();
         let observer = Observer::before_start(&recorded.program.path);
         let started = command.spawn().map_err(|e| Error::not_started(&recorded.program.path, &e))?;
-        let threads = ThreadClocks::new();
+        let threads = ThreadClocks::default();
         Ok(Running { pid: started.id(), recorded, relay, threads, observer, disturbance })
     }
 

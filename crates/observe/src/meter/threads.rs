@@ -41,12 +41,14 @@ struct CpuTimes {
     runnable: u64,
 }
 
-impl ThreadClocks {
-    /// Before the first check.
-    pub fn new() -> ThreadClocks {
+impl Default for ThreadClocks {
+    /// The times before the first check.
+    fn default() -> ThreadClocks {
         ThreadClocks { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
     }
+}
 
+impl ThreadClocks {
     /// Time until the next check.
     pub fn wait(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())

@@ -16,7 +16,7 @@ const THREADS_MAX: usize = 512;
 /// A thread that has had nothing to do for so long ends.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// See the module documentation.
+/// The threads that run blocking closures.
 pub(crate) struct BlockingPool {
     state: Mutex<State>,
     changed: Condvar,

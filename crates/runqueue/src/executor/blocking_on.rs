@@ -50,7 +50,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     wait_for(future, sleep_alone)
 }
 
-/// The same in a thread whose executor has workers that drive the reactor.
+/// Runs a future as [`block_on`] does, in a thread whose executor has workers that drive the reactor.
 pub(crate) fn block_beside_workers<F: Future>(shared: &Shared, future: F) -> F::Output {
     wait_for(future, |thread| sleep_beside(shared, &thread.0))
 }

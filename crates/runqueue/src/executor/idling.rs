@@ -11,7 +11,7 @@ use unspin_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unspin_sys::clock;
 use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, PollParameters, SiteHistory, WaitDecision, poll};
 
-/// See the module documentation.
+/// How the idle workers of an executor spend their time.
 pub(crate) struct Idling {
     parameters: PollParameters,
     pressure: CpuPressure,

@@ -8,7 +8,7 @@ use unspin_sys::clock;
 /// Runs of tasks after which a worker looks, however short they are.
 const RUNS_MAX: u32 = 61;
 
-/// See the module documentation. A worker looks for events after [`RUNS_MAX`] runs, or after the first run that ends an
+/// Decides when a worker looks for events between two tasks. A worker looks for events after [`RUNS_MAX`] runs, or after the first run that ends an
 /// interval since the last look.
 pub(crate) struct ReactorCheck {
     /// Runs since the last look.

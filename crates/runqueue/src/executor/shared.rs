@@ -19,7 +19,7 @@ use unspin_sys::sched;
 /// Time between two looks for tasks that other threads are about to end.
 const INTERVAL: Duration = Duration::from_micros(50);
 
-/// See the module documentation.
+/// The state of an executor.
 pub(crate) struct Shared {
     pub pool: Pool<Runnable, Idling>,
     pub suspended: SuspendedTasks,

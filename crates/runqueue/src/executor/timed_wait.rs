@@ -1,6 +1,6 @@
 //! A wait whose time the policy wants to know.
 
-/// See the module documentation.
+/// A wait whose time the policy asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TimedWait {
     /// It began at this time, in ticks.

@@ -4,7 +4,7 @@ use crate::lock::cell::UnsafeCell;
 use crate::lock::{Operation, Recorder};
 use unspin_locks::RawLock;
 
-/// See the module documentation.
+/// A lock and the value that it protects.
 #[derive(Debug)]
 pub(crate) struct QueueLock<L, T> {
     lock: L,

@@ -5,7 +5,7 @@ use crate::queue::Padded;
 use crate::schedule::WorkerId;
 use unspin_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// See the module documentation.
+/// The idle workers of a pool.
 #[derive(Debug)]
 pub(crate) struct IdleSet {
     /// A bit for each worker. Set by the worker when it goes idle. Cleared by the thread that wakes it (which so

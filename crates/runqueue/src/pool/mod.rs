@@ -36,7 +36,7 @@ use crate::schedule::{Schedulable, Schedule, WorkerId};
 use idle_set::IdleSet;
 use unspin_sync::atomic::AtomicBool;
 
-/// See the module documentation.
+/// A run queue, and the workers that sleep while it is empty.
 pub struct Pool<T, S = FutexSleeper> {
     queue: Box<dyn RunQueue<T>>,
     sleeper: S,

@@ -22,7 +22,7 @@ impl<'p, T: Schedulable, S: Sleeper> Worker<'p, T, S> {
         Worker { pool, queue: pool.queue.local(id), searches: false, history: SiteHistory::default() }
     }
 
-    /// Its number.
+    /// The number of the worker.
     #[inline(always)]
     pub fn id(&self) -> WorkerId {
         self.queue.id()

@@ -2,7 +2,7 @@
 
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// See the module documentation.
+/// The counters of one worker.
 #[derive(Debug)]
 pub(crate) struct Counters {
     /// Times that the worker took tasks from another one's queue.

@@ -6,7 +6,7 @@ use crate::schedule::Schedulable;
 use core::fmt;
 use unspin_locks::{LockKind, LockVisitor, RawLock};
 
-/// See the module documentation.
+/// Policy, size, locks and recording of a run queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueOptions {
     /// The policy.

@@ -1,19 +1,21 @@
-//! A queue and a lock for each worker: the rules of the multi-queue (MQ) patch for Linux 2.4.
+//! A queue and a lock for each worker, after the multi-queue (MQ) patch for Linux 2.4.
 //!
-//! | rule of MQ | here |
-//! |---|---|
-//! | each queue publishes its best task that may be stolen; others read it without the lock | [`Summary`] |
-//! | a worker compares its own best with the summaries, in descending order | only while a queue has a task that can be better than an ordinary one on its own worker; else every [`LOOK_EVERY`]th time that its own are below ordinary |
-//! | it takes a remote lock by trylock only, and verifies | the same |
-//! | it steals one task | one for a better task; a batch for a worker that has none |
-//! | a worker about to idle after a missed trylock looks again | the same |
-//! | – | a worker whose stolen tasks were tiny lets some time pass before its next steal |
-//! | – | a worker that always has tasks takes some from a queue whose own worker has popped none for a while: see [`RELIEVE_EVERY`] |
-//! | a recalculation when all CPUs' tasks have spent their slices | each queue recalculates by itself when its own tasks have |
+//! Taken over from MQ: each queue publishes its best task in a [`Summary`], which other workers read without the lock.
+//! A worker takes the lock of another queue by trylock only, and looks there again before it takes a task. A worker
+//! that is about to idle, and has missed a trylock, looks at the summaries once more.
 //!
-//! The differences make the operations of a worker on its own queue independent of the number of workers. With MQ a
-//! program with one runnable thread was 27 % slower than with the one queue, because each call of `schedule` compared
-//! all summaries.
+//! What differs:
+//!
+//! | | MQ | here |
+//! |---|---|---|
+//! | when a worker with tasks compares its best with the summaries | in each `schedule` | if a queue has a task that beats every ordinary one; else in every [`LOOK_EVERY`]th pop, and only if its own best is below [`ORDINARY`] |
+//! | how many tasks it steals | one | one if it has tasks; a batch if it has none |
+//! | when the tasks that it stole were tiny | it steals again at once | it waits some microseconds before the next steal |
+//! | tasks of a worker that runs one task for long | stay until a worker is idle | every worker checks one other queue in every [`RELIEVE_EVERY`]th pop, and takes a task of one that stands still |
+//! | when spent slices are recalculated | when the tasks of all CPUs have spent theirs | in each queue when its own tasks have |
+//!
+//! So what a worker does on its own queue costs the same with any number of workers. MQ compared all summaries in each
+//! call of `schedule`, which made a program with one runnable thread 27 % slower than the one queue of 2.4.
 
 use crate::lock::{Operation, QueueLock, Recorder};
 use crate::queue::counters::Counters;
@@ -27,7 +29,7 @@ use crate::schedule::{Goodness, Schedulable, WorkerId};
 use unspin_locks::RawLock;
 use unspin_sync::atomic::{AtomicUsize, Ordering};
 
-/// See the module documentation.
+/// The run queue with a queue for each worker.
 #[derive(Debug)]
 pub struct PerCpu<L, T> {
     queues: Box<[WorkerQueue<L, T>]>,
@@ -100,7 +102,7 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
         })
     }
 
-    /// The same if the lock is free; else the argument comes back.
+    /// Runs `f` under the lock of a queue and publishes the summary, if the lock is free. Else returns the argument.
     #[inline(always)]
     pub(crate) fn try_with<A, R>(
         &self,

@@ -10,7 +10,7 @@ use unspin_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// has to compare its tasks with those of others.
 const ELEVATED: u32 = encode(Some(Goodness::from_value(37)));
 
-/// See the module documentation.
+/// The published state of one queue: its best task, its length, its epoch.
 #[derive(Debug)]
 pub(crate) struct Summary {
     /// One more than the goodness of the best task, without the affinity bonus; 0: the queue is empty. On a line of its

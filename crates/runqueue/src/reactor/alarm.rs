@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::time::Instant;
 use unspin_sys::timer::TimerFd;
 
-/// See the module documentation.
+/// A timerfd that ends the wait of the driver.
 #[derive(Debug)]
 pub(super) struct Alarm {
     descriptor: TimerFd,

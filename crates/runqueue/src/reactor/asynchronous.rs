@@ -75,7 +75,7 @@ impl<T: AsFd> Async<T> {
         .await
     }
 
-    /// The same for a call that writes.
+    /// Makes a call that writes, and waits while the socket takes nothing.
     pub async fn write_with<R>(&self, mut call: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         let mut waiter = Waiter::new(&self.source.writes);
         poll_fn(move |context| self.poll_write(context, &mut waiter.id, &mut call)).await

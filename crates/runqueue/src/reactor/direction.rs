@@ -6,7 +6,7 @@ use unspin_locks::Adaptive;
 use unspin_locks::api::{Mutex, MutexGuard};
 use unspin_sync::atomic::{AtomicUsize, Ordering};
 
-/// See the module documentation.
+/// The readiness of a descriptor for reading, or for writing.
 #[derive(Debug)]
 pub(super) struct Direction {
     /// The bits below, and above them the number of events so far.

@@ -36,7 +36,7 @@ use std::time::Instant;
 use timers::{Position, Timers};
 use unspin_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// See the module documentation.
+/// The reactor of the process.
 pub(crate) struct Reactor {
     registry: Registry,
     /// Ends the driver's wait.

@@ -9,7 +9,7 @@ use unspin_locks::api::{Mutex, MutexGuard};
 /// Identifies a timer that waits: its time, and a number that no other timer has.
 pub(crate) type TimerKey = (Instant, u64);
 
-/// See the module documentation.
+/// The timers of the process.
 #[derive(Debug, Default)]
 pub(super) struct Timers(Mutex<Adaptive, Waiting>);
 

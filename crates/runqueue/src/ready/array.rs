@@ -6,7 +6,7 @@ use crate::ready::levels::{LEVELS, Levels, Presence};
 /// Groups in one word of a set of groups.
 const WORD: usize = u64::BITS as usize;
 
-/// See the module documentation.
+/// The normal tasks of a ready list.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     groups: Box<[Levels<T>]>,

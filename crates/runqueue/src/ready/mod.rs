@@ -39,7 +39,7 @@ pub enum Grouping {
     OwnedBy(WorkerId),
 }
 
-/// See the module documentation.
+/// A ready list.
 #[derive(Debug)]
 pub struct ReadyList<T> {
     grouping: Grouping,

@@ -19,7 +19,7 @@ impl WorkerId {
         WorkerId(number as u16)
     }
 
-    /// Its number.
+    /// The number of the worker, from 0.
     #[inline(always)]
     pub const fn index(self) -> usize {
         self.0 as usize

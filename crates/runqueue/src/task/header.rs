@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use core::task::{Poll, Waker};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 
-/// See the module documentation.
+/// The part of a task that does not depend on its future.
 pub(super) struct Header {
     pub state: State,
     /// Immutable.

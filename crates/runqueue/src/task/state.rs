@@ -12,7 +12,7 @@
 
 use unspin_sync::atomic::{AtomicUsize, Ordering};
 
-/// See the module documentation. Above the bits is the number of references.
+/// The state word of a task. Above the bits is the number of references.
 #[derive(Debug)]
 pub(crate) struct State(AtomicUsize);
 

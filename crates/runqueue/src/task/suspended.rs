@@ -6,7 +6,7 @@ use crate::task::Listed;
 use unspin_locks::Adaptive;
 use unspin_locks::api::{Mutex, MutexGuard};
 
-/// See the module documentation. A task stays in the list from its first suspension to its end.
+/// The suspended tasks of an executor. A task stays in the list from its first suspension to its end.
 pub(crate) struct SuspendedTasks {
     shards: Box<[Padded<Mutex<Adaptive, Shard>>]>,
 }

@@ -17,7 +17,7 @@ use unspin_sync::atomic::Ordering::{Relaxed, Release};
 use unspin_sys::creds::Creds;
 use unspin_sys::mem::Mapping;
 use unspin_sys::namespace::{Ipc, Relation};
-use unspin_sys::{Errno, file};
+use unspin_sys::{Errno, file, file_lock};
 
 /// How to create an arena that does not exist yet.
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ fn open_in(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<Opt
 /// Removes a file, unless another process has removed it and there may be a new one under the name. A process must hold
 /// the lock of the very file that it removes, so only one removes it.
 fn clear(path: &Path, file: &File) -> Result<(), Error> {
-    file.lock()?;
+    file_lock::lock(file).map_err(into_io)?;
     match file::is_named(file, path) {
         Ok(true) => file::remove(path).map_err(into_io),
         Err(e) if e != Errno::ENOENT => Err(into_io(e)),

@@ -178,7 +178,7 @@ impl Chain {
     /// Sorts the cells by serial number: a merge sort on the links, which needs no memory.
     pub fn sort(&self, arena: &Arena) {
         let count = self.iter(arena).count();
-        let (head, _) = sorted(arena, self.head.load(Relaxed), count);
+        let (head, _) = sort(arena, self.head.load(Relaxed), count);
         self.clear();
         let mut next = head;
         for _ in 0..count {
@@ -191,18 +191,18 @@ impl Chain {
 
 /// Sorts the `count` cells that begin at `head`. Returns the first of them in the new order, and the cell that followed
 /// the last of them before.
-fn sorted(arena: &Arena, head: u64, count: usize) -> (u64, u64) {
+fn sort(arena: &Arena, head: u64, count: usize) -> (u64, u64) {
     let Some(cell) = arena.get::<MessageCell>(head).filter(|_| count > 0) else { return (0, head) };
     if count == 1 {
         return (head, cell.next.swap(0, Relaxed));
     }
-    let (left, rest) = sorted(arena, head, count / 2);
-    let (right, rest) = sorted(arena, rest, count - count / 2);
-    (merged(arena, left, right, count), rest)
+    let (left, rest) = sort(arena, head, count / 2);
+    let (right, rest) = sort(arena, rest, count - count / 2);
+    (merge(arena, left, right, count), rest)
 }
 
 /// Merges two sorted lists, of `count` cells together. They have more cells only if an overwritten list is circular.
-fn merged(arena: &Arena, mut left: u64, mut right: u64, count: usize) -> u64 {
+fn merge(arena: &Arena, mut left: u64, mut right: u64, count: usize) -> u64 {
     let root = AtomicU64::new(0);
     let mut last = &root;
     for _ in 0..count {

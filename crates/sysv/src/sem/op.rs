@@ -33,7 +33,7 @@ impl Op {
         Sembuf { sem_num: self.0 as u16, sem_op: (self.0 >> 16) as i16, sem_flg: flags as i16 }
     }
 
-    /// The same operation, with the pid that it displaces.
+    /// Adds the pid that the operation displaces.
     #[inline(always)]
     pub fn displacing(self, pid: u32) -> Op {
         Op(self.0 & ((1 << PID_AT) - 1) | u64::from(pid) << PID_AT)

@@ -56,7 +56,7 @@ impl<'a> SetSection<'a> {
         SetSection { space, me, wakes: WakeList::default(), liveness: None }
     }
 
-    /// The same section with a register, so that it can ask which participants are dead.
+    /// Gives the section a register, so that it can ask which participants are dead.
     pub fn with_liveness(self, liveness: &'a dyn Liveness) -> Self {
         SetSection { liveness: Some(liveness), ..self }
     }

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 use unspin_e2e::{Outcome, Run, World, build, scratch};
+use unspin_sysv::Kind;
 
 fn calls(world: World, set: impl FnOnce(Run) -> Run) -> Option<Outcome> {
     let program = build("calls")?;
@@ -40,7 +41,7 @@ fn assert_one_line(outcome: &Outcome, parts: &[&str]) {
 fn an_unknown_engine_is_named() {
     let Some(outcome) = calls(World::RCU, |run| run.env("UNSPIN_SYSV", "rcv")) else { return };
     assert_all_refused(&outcome);
-    assert_one_line(&outcome, &["\"rcv\"", "kernel, global or rcu", "ENOSYS"]);
+    assert_one_line(&outcome, &["\"rcv\"", &Kind::choices(), "ENOSYS"]);
 }
 
 #[test]

@@ -11,9 +11,21 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 use unspin_sys::child::{self, Signal};
 
+/// The file of the program. The tests of `unspin-lab` run the one beside that.
+pub fn program() -> PathBuf {
+    let lab = match (option_env!("CARGO_BIN_EXE_unspin"), option_env!("CARGO_BIN_EXE_unspin-lab")) {
+        (Some(file), _) => return file.into(),
+        (None, Some(lab)) => lab,
+        (None, None) => panic!("these are tests of unspin or of unspin-lab"),
+    };
+    let file = Path::new(lab).with_file_name("unspin");
+    assert!(file.exists(), "{}: not built: run `cargo test --workspace`", file.display());
+    file
+}
+
 /// The program, with a cache folder for the tests.
 pub fn unspin(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_unspin"));
+    let mut command = Command::new(program());
     command.args(arguments).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     for name in [
         "LD_PRELOAD",
@@ -297,7 +309,7 @@ pub fn as_nobody(script: &str) -> Command {
 
 /// Whether [`as_nobody`] can run the program; prints a line if not.
 pub fn nobody_can_run_unspin(test: &str) -> bool {
-    let can = succeeds(&mut as_nobody(&format!("exec {} --version", env!("CARGO_BIN_EXE_unspin"))));
+    let can = succeeds(&mut as_nobody(&format!("exec {} --version", program().display())));
     if !can {
         skip(test, "it needs root, setpriv (install util-linux), and a build that others may read");
     }

@@ -1,0 +1,161 @@
+//! The command line.
+
+mod dbt1;
+mod volano;
+
+pub use dbt1::{Dbt1Mix, Dbt1Options};
+pub use volano::{VolanoModel, VolanoOptions, VolanoRunQueue};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use unspin_launch::stderr;
+
+/// Workloads of historical reports. `unspin COMMAND` executes this program
+#[derive(Parser, Debug)]
+#[command(name = "unspin-lab", bin_name = "unspin", version, max_term_width = 100)]
+pub struct CommandLine {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One variant for each command.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Volano(VolanoOptions),
+    Dbt1(Dbt1Options),
+    #[command(hide = true)]
+    PrepareShop(PrepareShopOptions),
+    /// Fail if there is no PostgreSQL server; `unspin reproduce` asks for it
+    #[command(hide = true)]
+    FindServer,
+}
+
+/// Populate the database of a `dbt1` command line, and print how a run on it is started; `unspin prove` asks for it
+#[derive(Args, Debug)]
+pub struct PrepareShopOptions {
+    /// An empty folder for the database
+    pub folder: PathBuf,
+
+    /// The command line of dbt1
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+impl CommandLine {
+    /// Reads the command line. Prints help or an error and ends the process if there is nothing to run.
+    pub fn read() -> CommandLine {
+        CommandLine::try_parse_from(std::env::args_os()).unwrap_or_else(|mut error| {
+            // A closed output is not an error here: no other output could report it.
+            match abbreviated(&error, std::env::args().nth(1).as_deref()) {
+                Some(line) => stderr::say(format_args!("{line}")),
+                None if error.use_stderr() => {
+                    // Clap's tip, "to pass it as a value, use `--`", is wrong: no command has such values.
+                    if error.kind() == ErrorKind::UnknownArgument {
+                        error.remove(ContextKind::Suggested);
+                    }
+                    let text = error.render().to_string();
+                    stderr::print(&text.replacen("error: ", "unspin: ", 1));
+                }
+                None => _ = error.print(),
+            }
+            std::process::exit(error.exit_code())
+        })
+    }
+}
+
+/// The message for an unknown option that is a whole word of one option of the command: `time` of `think-time`.
+fn abbreviated(error: &clap::Error, command: Option<&str>) -> Option<String> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option)), Some(command)) =
+        (error.kind(), error.get(ContextKind::InvalidArg), command)
+    else {
+        return None;
+    };
+    let name = option.strip_prefix("--")?;
+    let all = CommandLine::command();
+    let options = all.find_subcommand(command)?.get_arguments().filter_map(clap::Arg::get_long);
+    let mut with = options.filter(|option| option.split('-').any(|word| word == name));
+    let meant = with.next()?;
+    with.next().is_none().then(|| format!("`unspin {command}` has no {option}: use --{meant}"))
+}
+
+/// A time with a unit; a number without unit is in seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
+    // A clock has no moment that is much later.
+    const AT_MOST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+    parsed
+        .filter(|d| !d.is_zero())
+        .map(|d| d.min(AT_MOST))
+        .ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+    use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
+
+    #[test]
+    fn definition_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    /// The help of each command ends with examples. Those of the command itself are valid command lines.
+    #[test]
+    fn examples_in_help_are_valid_command_lines() {
+        for mut command in CommandLine::command().get_subcommands().filter(|c| !c.is_hide_set()).cloned() {
+            let help = command.render_long_help().to_string();
+            let (_, examples) = help.rsplit_once("Examples:\n").expect("each help has examples");
+            let own = format!("  unspin {} ", command.get_name());
+            let mut parsed = 0;
+            for example in examples.lines().filter(|line| line.starts_with(&own)) {
+                let line = example.split(" # ").next().unwrap_or_default();
+                let words = shell_words::split(line).expect("its quotes are closed");
+                assert!(CommandLine::try_parse_from(words).is_ok(), "{line}");
+                parsed += 1;
+            }
+            assert!(parsed >= 2, "{help}");
+        }
+    }
+
+    #[test]
+    fn word_of_an_option_finds_the_option() {
+        let said = |words: &[&str]| {
+            let error = CommandLine::try_parse_from(words).unwrap_err();
+            abbreviated(&error, words.get(1).copied())
+        };
+        let line = said(&["unspin", "dbt1", "--think", "9s"]).unwrap();
+        assert_eq!(line, "`unspin dbt1` has no --think: use --think-time");
+        assert_eq!(said(&["unspin", "dbt1", "--nothing"]), None);
+    }
+
+    /// `--runqueue` reads the command line of volano, without the parser.
+    #[test]
+    fn options_of_volano_are_known_to_the_launcher() {
+        let command = CommandLine::command();
+        let volano = command.find_subcommand("volano").expect("there is `unspin volano`");
+        let options = |has_value: bool| {
+            let arguments =
+                volano.get_arguments().filter(move |arg| arg.get_action().takes_values() == has_value);
+            arguments.filter_map(clap::Arg::get_long).filter(|name| *name != "help").collect::<Vec<_>>()
+        };
+        assert_eq!(options(true), VOLANO_VALUES);
+        assert_eq!(options(false), VOLANO_FLAGS);
+        let models = VolanoModel::value_variants().iter().filter_map(VolanoModel::to_possible_value);
+        assert_eq!(models.map(|model| model.get_name().to_owned()).collect::<Vec<_>>(), VOLANO_MODELS);
+    }
+
+    #[test]
+    fn times_are_parsed_with_units() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for bad in ["", "0", "-1", "soon", "1e300"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

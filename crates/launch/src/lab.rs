@@ -1,0 +1,139 @@
+//! The program `unspin-lab`: the workloads that need a database or an asynchronous runtime. unspin finds it as git and cargo find
+//! their subcommands: beside itself, else in `PATH`.
+
+use crate::error::Error;
+use crate::reach;
+use std::env;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use unspin_sys::child::{self, Signal};
+use unspin_sys::inherited;
+
+/// The name of the program's file.
+const FILE: &str = "unspin-lab";
+
+/// The commands of unspin that it performs.
+pub const COMMANDS: [&str; 2] = ["volano", "dbt1"];
+
+/// Time between two looks at whether the program has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Exit code of an interrupted program.
+const INTERRUPTED: i32 = 130;
+
+/// The file of the program, which performs `command`.
+pub fn find(command: &str) -> Result<PathBuf, Error> {
+    let beside = env::current_exe().ok().and_then(|file| Some(folder_of(&file)?.join(FILE)));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let in_path =
+        env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(FILE));
+    let mut files = beside.into_iter().chain(in_path);
+    files.find(|file| file.is_file() && reach::is_executable(file)).ok_or_else(|| {
+        Error::NotFound(format!(
+            "{command} needs the program {FILE}, which is not installed: cargo install --path crates/lab"
+        ))
+    })
+}
+
+/// The folder in which programs lie that were built or installed together. Cargo puts tests into a folder `deps` in it.
+fn folder_of(file: &Path) -> Option<&Path> {
+    let folder = file.parent()?;
+    if folder.ends_with("deps") { folder.parent() } else { Some(folder) }
+}
+
+/// `unspin help COMMAND` in the form that such a command understands; all other command lines as they are.
+pub fn with_help_behind(words: Vec<OsString>) -> Vec<OsString> {
+    match words.get(1..) {
+        Some([help, command]) if help == "help" && COMMANDS.iter().any(|known| command == known) => {
+            vec![words[0].clone(), command.clone(), "--help".into()]
+        }
+        _ => words,
+    }
+}
+
+/// Asks the program for something that `command` needs, and returns its standard output. None if `stop` was set before it had
+/// answered. Its error is ours.
+pub fn ask(command: &str, question: &[OsString], stop: &AtomicBool) -> Result<Option<Vec<u8>>, Error> {
+    let file = find(command)?;
+    let mut asked = Command::new(&file);
+    asked.args(question).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    inherited::hand_on_signals(&mut asked);
+    child::signal_on_parent_death(&mut asked, Signal::Terminate);
+    let mut process = asked.spawn().map_err(|error| Error::not_started(&file, &error))?;
+    let failed = |error| Error::failed(FILE, &error);
+    // Either is shorter than a pipe, so the program ends without a reader.
+    let status = wait(&mut process, stop).map_err(failed)?;
+    let (mut answer, mut said) = (Vec::new(), Vec::new());
+    process.stdout.take().map_or(Ok(0), |mut out| out.read_to_end(&mut answer)).map_err(failed)?;
+    process.stderr.take().map_or(Ok(0), |mut err| err.read_to_end(&mut said)).map_err(failed)?;
+    match status.code() {
+        Some(0) => Ok(Some(answer)),
+        // Relaxed: the flag guards no other data.
+        Some(INTERRUPTED) if stop.load(Ordering::Relaxed) => Ok(None),
+        _ => Err(error_of(command, status, &String::from_utf8_lossy(&said))),
+    }
+}
+
+/// Waits for the end of the program, to which it is told when `stop` is set.
+fn wait(process: &mut Child, stop: &AtomicBool) -> std::io::Result<ExitStatus> {
+    let mut is_told = false;
+    loop {
+        if let Some(status) = process.try_wait()? {
+            return Ok(status);
+        }
+        // Relaxed: the flag guards no other data.
+        if stop.load(Ordering::Relaxed) && !is_told {
+            is_told = true;
+            // It cannot be gone: it has not been waited for.
+            let _ = child::signal(process.id(), Signal::Terminate);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// The error that the program has printed, with the exit code that it had.
+fn error_of(command: &str, status: ExitStatus, said: &str) -> Error {
+    let line = said.trim_end().lines().next_back().unwrap_or_default();
+    let text = match line.strip_prefix("unspin: ") {
+        Some(text) => text.to_owned(),
+        None => format!("{command}: {FILE} ended with {status}"),
+    };
+    match status.code() {
+        Some(2) => Error::Usage(text),
+        Some(125) => Error::Environment(text),
+        Some(126) => Error::CannotRun(text),
+        Some(127) => Error::NotFound(text),
+        _ => Error::Benchmark(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn help_of_other_commands_is_unspins_own() {
+        let rewritten = |line: &str| {
+            let words = with_help_behind(line.split(' ').map(OsString::from).collect());
+            words.join(" ".as_ref()).into_string().unwrap()
+        };
+        assert_eq!(rewritten("unspin help dbt1"), "unspin dbt1 --help");
+        for line in ["unspin help", "unspin help run", "unspin dbt1 help", "unspin help dbt1 more"] {
+            assert_eq!(rewritten(line), line);
+        }
+    }
+
+    #[test]
+    fn errors_keep_their_text_and_their_code() {
+        let error = error_of("dbt1", ExitStatus::from_raw(127 << 8), "unspin: dbt1: no server\n");
+        assert!(matches!(&error, Error::NotFound(text) if text == "dbt1: no server"), "{error:?}");
+        let killed = error_of("dbt1", ExitStatus::from_raw(9), "");
+        assert!(matches!(&killed, Error::Benchmark(text) if text.contains("signal: 9")), "{killed:?}");
+    }
+}
