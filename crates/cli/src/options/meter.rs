@@ -148,8 +148,7 @@ pub struct RecordOptions {
     #[command(flatten)]
     pub replace: Replace,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::workload::command_help(), trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
