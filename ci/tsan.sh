@@ -59,10 +59,10 @@ fresh
 # One selection of packages for both commands: other packages would mean other features of what they are built on.
 # What takes longer to optimise than its tests run is not optimised.
 tests=(cargo +nightly test --locked --release --target "$host" --config profile.release.opt-level=1)
-for crate in '"*"' unspin-wire unspin-runqueue unspin-workloads; do
+for crate in '"*"' unspin-wire unspin-runqueue unspin-workloads unspin-volano; do
     tests+=(--config "profile.release.package.$crate.opt-level=0")
 done
-for crate in wire rcu sysv locks workloads runqueue; do tests+=(--package "unspin-$crate"); done
+for crate in wire rcu sysv locks workloads volano runqueue; do tests+=(--package "unspin-$crate"); done
 export RUSTFLAGS=$flags
 suites=(--test suite --test processes --test attached)
 "${tests[@]}" --no-run --lib "${suites[@]}"

@@ -2,13 +2,12 @@
 #![forbid(unsafe_code)]
 
 mod arenas;
-mod hackbench;
 mod lab;
 mod options;
 mod reproduce;
 mod run;
-mod semopbench;
 mod top;
+mod workload;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
@@ -28,8 +27,7 @@ fn main() -> ExitCode {
         Command::Top(options) => top::run(&options),
         Command::Profile(options) => profile::run(&(&options).into()),
         Command::Run(options) => run::run(&options),
-        Command::Semopbench(options) => semopbench::run(&options),
-        Command::Hackbench(options) => hackbench::run(&options),
+        Command::Workload(workload) => workload::run(&workload),
         Command::Volano(options) => lab::run("volano", &options.arguments),
         Command::Dbt1(options) => lab::run("dbt1", &options.arguments),
         Command::Reproduce(options) => reproduce::run(&options),

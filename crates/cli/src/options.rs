@@ -2,7 +2,6 @@
 
 mod arenas;
 mod engine;
-mod hackbench;
 mod lab;
 mod list;
 mod meter;
@@ -18,7 +17,6 @@ mod size;
 mod top;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
-pub use hackbench::{HackbenchOptions, Transport};
 pub use lab::LabOptions;
 use meter::percent;
 pub use meter::{MeterOptions, RecordOptions, ReportOptions};
@@ -39,6 +37,7 @@ use unspin_launch::engine::Engine;
 use unspin_launch::machine::Build;
 use unspin_launch::run_queue::list_behind_workload;
 use unspin_launch::stderr;
+use unspin_workloads::Workload;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,8 +69,8 @@ pub enum Command {
     Profile(ProfileOptions),
     Run(RunOptions),
     Arenas(ArenasOptions),
-    Semopbench(SemopbenchOptions),
-    Hackbench(HackbenchOptions),
+    #[command(flatten)]
+    Workload(Workload),
     /// Let the users of chat rooms send messages to each other, and print the messages per second
     Volano(LabOptions),
     /// Let emulated browsers use a web shop on a database, and print the transactions per second
@@ -203,53 +202,8 @@ pub struct RunOptions {
     #[arg(long, short)]
     pub verbose: bool,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-const SEMOPBENCH_HELP: &str = "\
-Exit code:
-    0  every token was passed round as often as requested
-    1  a process ended early, a token was lost, or the system refused an operation
-    2  the command line is wrong, or requests more than the kernel allows
-
-Examples:
-  unspin semopbench -g 4 -s 8                   # on the kernel's semaphores
-  unspin run --sysv rcu semopbench -g 4 -s 8    # on those of another engine
-  unspin prove semopbench                       # compares the engines";
-
-/// Pass tokens round rings of processes, each asleep on its own System V semaphore
-///
-/// The benchmark forks one process for each semaphore, which sleeps on it. The master posts the first semaphore of each
-/// group. The process that wakes up resets its semaphore, posts the next one of its group, and waits again. It is an ordinary
-/// program that calls semop(2). It uses another engine only under `unspin run`, `prove`, `meter` or `top`.
-#[derive(Args, Debug)]
-#[command(after_help = SEMOPBENCH_HELP)]
-pub struct SemopbenchOptions {
-    /// Number of groups: each is a semaphore set with its own token
-    #[arg(short, value_name = "GROUPS", default_value_t = 8)]
-    pub groups: usize,
-
-    /// Semaphores in each group, and processes; with 1, a process posts to itself and never sleeps
-    #[arg(short, value_name = "SEMAPHORES", default_value_t = 16)]
-    pub semaphores: usize,
-
-    /// How many times the token goes round each group
-    #[arg(short = 'n', value_name = "REPETITIONS", default_value_t = 500)]
-    pub repetitions: u32,
-
-    /// Reset the kernel's profile counters before the test starts, as `readprofile -r` does
-    #[arg(short)]
-    pub reset: bool,
-
-    /// Print progress on standard error
-    #[arg(short)]
-    pub debug: bool,
-
-    /// Report the time of each process
-    #[arg(short)]
-    pub verbose: bool,
 }
 
 #[cfg(test)]
@@ -270,7 +224,7 @@ mod tests {
     fn examples_in_help_are_valid_command_lines() {
         // unspin-lab has its own test.
         fn has_help(command: &clap::Command) -> bool {
-            command.get_name() != "help" && !unspin_launch::lab::COMMANDS.contains(&command.get_name())
+            command.get_name() != "help" && !unspin_launch::workload::Workload::is_of_lab(command.get_name())
         }
         fn check(command: &mut clap::Command) -> usize {
             let help = command.render_long_help().to_string();

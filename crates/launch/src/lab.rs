@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::reach;
+use crate::workload::Workload;
 use std::env;
 use std::ffi::OsString;
 use std::io::Read;
@@ -16,9 +17,6 @@ use unspin_sys::inherited;
 
 /// The name of the program's file.
 const FILE: &str = "unspin-lab";
-
-/// The commands of unspin that it performs.
-pub const COMMANDS: [&str; 2] = ["volano", "dbt1"];
 
 /// Time between two looks at whether the program has ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -49,7 +47,7 @@ fn folder_of(file: &Path) -> Option<&Path> {
 /// `unspin help COMMAND` in the form that such a command understands; all other command lines as they are.
 pub fn with_help_behind(words: Vec<OsString>) -> Vec<OsString> {
     match words.get(1..) {
-        Some([help, command]) if help == "help" && COMMANDS.iter().any(|known| command == known) => {
+        Some([help, command]) if help == "help" && Workload::is_of_lab(command) => {
             vec![words[0].clone(), command.clone(), "--help".into()]
         }
         _ => words,
@@ -74,7 +72,8 @@ pub fn ask(command: &str, question: &[OsString], stop: &AtomicBool) -> Result<Op
     match status.code() {
         Some(0) => Ok(Some(answer)),
         // Relaxed: the flag guards no other data.
-        Some(INTERRUPTED) if stop.load(Ordering::Relaxed) => Ok(None),
+        // Without an exit code: the signal came before it had a handler.
+        Some(INTERRUPTED) | None if stop.load(Ordering::Relaxed) => Ok(None),
         _ => Err(error_of(command, status, &String::from_utf8_lossy(&said))),
     }
 }

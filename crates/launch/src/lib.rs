@@ -54,3 +54,4 @@ pub mod stdout;
 pub mod system_code;
 pub mod wait_notice;
 pub mod wakeup;
+pub mod workload;

@@ -6,6 +6,7 @@ use crate::lab;
 use crate::reach;
 use crate::run_queue::{self, RunQueue};
 use crate::shell;
+use crate::workload::{Workload, WorkloadProgram};
 use nix::unistd::User;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -16,9 +17,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use unspin_sys::creds::Creds;
 use unspin_sys::{child, inherited};
-
-/// unspin's own workloads, by the names of their commands.
-pub const WORKLOADS: [&str; 4] = ["semopbench", "hackbench", "volano", "dbt1"];
 
 /// What `prove` needs, for programs that run until they are stopped.
 pub const NEEDS_AN_END: &str = "prove compares whole runs, so it needs a program that ends by itself; for a server give \
@@ -100,7 +98,7 @@ impl Program {
     pub fn find_any(command: &[OsString]) -> Result<Program, Error> {
         let (name, arguments) =
             command.split_first().expect("the parser of the command line wants a command");
-        if let Some(workload) = workload_of(name) {
+        if let Some(workload) = Workload::named(name) {
             let path = file_of(workload)?;
             let name = path.file_name().unwrap_or("unspin".as_ref()).to_owned();
             return Ok(Program { name, arguments: command.to_vec(), ..Program::at(&path) });
@@ -178,7 +176,9 @@ impl Program {
     /// The workload, if it is one.
     pub fn workload(&self) -> Option<&'static str> {
         let first = self.arguments.first()?;
-        workload_of(first).filter(|workload| file_of(workload).is_ok_and(|file| file == self.path))
+        Workload::named(first)
+            .filter(|workload| file_of(workload).is_ok_and(|file| file == self.path))
+            .map(|workload| workload.name)
     }
 }
 
@@ -189,18 +189,16 @@ pub fn inheriting(mut command: Command) -> Command {
     command
 }
 
-/// The workload of this name.
-fn workload_of(name: &OsStr) -> Option<&'static str> {
-    WORKLOADS.into_iter().find(|workload| name == *workload)
-}
-
 fn is_workload(name: &OsStr) -> bool {
-    workload_of(name).is_some()
+    Workload::named(name).is_some()
 }
 
 /// The program that performs a workload.
-fn file_of(workload: &str) -> Result<PathBuf, Error> {
-    if lab::COMMANDS.contains(&workload) { lab::find(workload) } else { Ok(ourselves()) }
+fn file_of(workload: &Workload) -> Result<PathBuf, Error> {
+    match workload.program {
+        WorkloadProgram::Unspin => Ok(ourselves()),
+        WorkloadProgram::Lab => lab::find(workload.name),
+    }
 }
 
 /// The file of unspin; through `/proc` if it has been replaced or removed since the start.

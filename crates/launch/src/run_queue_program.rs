@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::program::Program;
 use crate::run_queue::{NEEDS_THE_CRATE, RunQueue};
+use crate::workload::{HasRunQueue, Workload};
 use std::ffi::OsString;
 
 /// Options of the workload volano that have a value.
@@ -31,12 +32,13 @@ pub fn find(command: &[OsString], run_queue: Option<RunQueue>) -> Result<Program
 fn complete(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     let usage = |text: &str| Err(Error::Usage(text.into()));
     let name = command.first().and_then(|name| name.to_str());
-    match name {
-        Some("volano") => (),
-        Some(name @ ("semopbench" | "hackbench")) => {
-            return usage(&format!("{name} has no run queue of unspin: {NEEDS_THE_CRATE}"));
+    let Some(workload) = name.and_then(Workload::named) else { return Ok(command.to_vec()) };
+    match workload.run_queue {
+        HasRunQueue::Yes => (),
+        HasRunQueue::No => {
+            return usage(&format!("{} has no run queue of unspin: {NEEDS_THE_CRATE}", workload.name));
         }
-        _ => return Ok(command.to_vec()),
+        HasRunQueue::Unchecked => return Ok(command.to_vec()),
     }
     let mut whole = command.to_vec();
     // If the command line cannot be parsed, the workload reports the error.

@@ -1,5 +1,6 @@
 //! What is observed and how, and what is printed of it.
 
+use crate::lens::for_each_lens;
 use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,9 +31,7 @@ impl MeterSettings {
     /// that runs already.
     pub fn lenses(&self) -> &[Lens] {
         match &self.lens[..] {
-            [] if self.observe.pid.is_some() || self.observe.all_processes => {
-                &[Lens::Futex, Lens::Kernel, Lens::OffCpu]
-            }
+            [] if self.observe.pid.is_some() || self.observe.all_processes => Lens::OF_KERNEL,
             [] => &[Lens::Pthread],
             given => given,
         }
@@ -50,28 +49,58 @@ pub struct ReportSettings {
     pub file: Option<PathBuf>,
 }
 
-/// What is observed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lens {
-    /// Locks and waits of libc, by the preload library.
-    Pthread,
-    /// The kernel's own locks, by its tracepoints.
-    Kernel,
-    /// Waits in futex(2) by any code, by the system call's tracepoints.
-    Futex,
-    /// Where the threads' time goes when they are not on a CPU, by context switches.
-    OffCpu,
+macro_rules! define_lens {
+    ($($(#[doc = $doc:literal])+ $lens:ident $name:literal {
+        field: $field:ident, collector: $collector:ty, report: $report:ty, listed: $listed:literal
+    })+) => {
+        /// What is observed.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Lens {
+            /// Locks and waits of libc, by the preload library.
+            Pthread,
+            $($(#[doc = $doc])+ $lens,)+
+        }
+
+        impl Lens {
+            /// The lenses that read the kernel's events, in the order of their reports.
+            pub const OF_KERNEL: &[Lens] = &[$(Lens::$lens),+];
+
+            /// The name on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Lens::Pthread => "pthread",
+                    $(Lens::$lens => $name,)+
+                }
+            }
+
+            /// What it observes, for the help.
+            pub fn help(self) -> &'static str {
+                let text = match self {
+                    Lens::Pthread => "Locks and waits of libc, by the preload library",
+                    $(Lens::$lens => concat!($($doc),+),)+
+                };
+                text.trim().trim_end_matches('.')
+            }
+
+            /// Its position in the help.
+            fn listed(self) -> u8 {
+                match self {
+                    Lens::Pthread => 0,
+                    $(Lens::$lens => $listed,)+
+                }
+            }
+        }
+    };
 }
+for_each_lens!(define_lens);
 
 impl Lens {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Lens::Pthread => "pthread",
-            Lens::Kernel => "kernel",
-            Lens::Futex => "futex",
-            Lens::OffCpu => "off-cpu",
-        }
+    /// All lenses, in the order of the help.
+    pub fn all() -> Vec<Lens> {
+        let mut all = vec![Lens::Pthread];
+        all.extend(Lens::OF_KERNEL);
+        all.sort_by_key(|lens| lens.listed());
+        all
     }
 }
 

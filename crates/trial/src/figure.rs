@@ -5,6 +5,7 @@ use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::output_file;
+use unspin_launch::workload::{Workload, WorkloadFigure};
 use unspin_stats::{Direction, Metric};
 use unspin_sys::child::Usage;
 use unspin_sys::printable;
@@ -43,18 +44,6 @@ enum Source {
 const WALL_TIME: &str = "wall-time";
 const CPU_TIME: &str = "cpu-time";
 
-/// The figure of dbt1.
-pub const BOGOTRANSACTIONS: &str = "bogotransactions per second";
-
-/// The figures that the workloads print: name of the workload, expression, unit. A time is better if it is lower, a rate
-/// if it is higher.
-const WORKLOAD_FIGURES: [(&str, &str, &str); 4] = [
-    ("semopbench", "seconds per repetition", "s"),
-    ("hackbench", "Time", "s"),
-    ("volano", "messages per second", ""),
-    ("dbt1", BOGOTRANSACTIONS, ""),
-];
-
 impl Figure {
     /// The figure that `--metric` names. By default a workload's own figure, and wall-clock time for other programs. Without a
     /// direction lower is better, and figures in the output that are no times are refused.
@@ -65,7 +54,7 @@ impl Figure {
     ) -> Result<Figure, Error> {
         let expected = (direction.is_none() && wanted.is_some()).then_some(Dimension::Time);
         let direction = direction.unwrap_or(Direction::LowerIsBetter);
-        let own = WORKLOAD_FIGURES.into_iter().find(|(name, ..)| workload == Some(*name));
+        let own = workload.and_then(Workload::named).map(|workload| workload.figure);
         let (source, metric) = match (wanted, own) {
             (Some(CPU_TIME), _) => (Source::CpuTime, Metric::cpu_time()),
             (Some(WALL_TIME), _) | (None, None) => (Source::WallTime, Metric::wall_time()),
@@ -82,13 +71,13 @@ impl Figure {
                 let name = if is_plain(name) { name.to_owned() } else { format!("'{name}'") };
                 (in_output(expression)?, Metric::custom(name, "", direction))
             }
-            (None, Some((_, expression, unit))) => {
-                let metric = match unit {
-                    // For a time, sentences may say "as fast as".
-                    "s" => Metric { name: expression.into(), unit: unit.into(), ..Metric::wall_time() },
-                    _ => Metric::custom(expression, unit, Direction::HigherIsBetter),
-                };
+            // For a time, sentences may say "as fast as".
+            (None, Some(WorkloadFigure::Time(expression))) => {
+                let metric = Metric { name: expression.into(), unit: "s".into(), ..Metric::wall_time() };
                 (in_output(expression)?, metric)
+            }
+            (None, Some(WorkloadFigure::Rate(expression))) => {
+                (in_output(expression)?, Metric::custom(expression, "", Direction::HigherIsBetter))
             }
         };
         if direction == Direction::HigherIsBetter && !matches!(source, Source::Output { .. }) {

@@ -9,7 +9,7 @@ use unspin_launch::error::Error;
 use unspin_launch::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry};
 use unspin_launch::program::Program;
 use unspin_launch::run_queue::RunQueue;
-use unspin_locks::LockKind;
+use unspin_launch::workload::{DefaultCandidates, Workload};
 use unspin_stats::Candidate;
 
 /// The candidates, and the control with which they are compared.
@@ -47,9 +47,6 @@ impl<'o> NamedCandidates<'o> {
 /// The name of the program without the preload library.
 pub const NO_PRELOAD: &str = "no preload";
 
-/// The kinds of Rostedt 2008, and the kind with which to compare them.
-const HACKBENCH: [LockKind; 4] = [LockKind::Pi, LockKind::RtFair, LockKind::RtSteal, LockKind::RtAdaptive];
-
 impl Requested {
     /// The candidates that the command line names, or the default ones of its workload; none if they must be searched
     /// for.
@@ -64,12 +61,13 @@ impl Requested {
         let waits = options.waits;
         let (mut engines, mut choices) = (options.sysv.to_vec(), options.mutex.to_vec());
         if engines.is_empty() && choices.is_empty() && waits.is_empty() && options.use_plan.is_empty() {
-            match program.workload() {
-                Some("semopbench") => engines = Engine::IN_ARENAS.to_vec(),
-                Some("hackbench") if uses_queues(program) => {
-                    choices = HACKBENCH.map(|kind| Choice { kind, lock: None }).to_vec();
+            let workload = program.workload().and_then(Workload::named);
+            match workload.map_or(DefaultCandidates::Search, |workload| workload.candidates) {
+                DefaultCandidates::Engines(defaults) => engines = defaults.to_vec(),
+                DefaultCandidates::MutexesWith(word, kinds) if ends_with(program, word) => {
+                    choices = kinds.iter().map(|&kind| Choice { kind, lock: None }).collect();
                 }
-                _ => return Ok(None),
+                DefaultCandidates::Search | DefaultCandidates::MutexesWith(..) => return Ok(None),
             }
         }
         let mut plans: Vec<(String, Plan)> =
@@ -191,9 +189,9 @@ fn plan_of_wait(choice: &WaitChoice) -> Plan {
     Plan { mutexes: Vec::new(), waits: vec![WaitEntry::from(choice)] }
 }
 
-/// Whether the workload passes its messages through queues, which are guarded by mutexes.
-fn uses_queues(program: &Program) -> bool {
-    program.arguments.iter().any(|argument| argument.as_encoded_bytes().ends_with(b"queue"))
+/// Whether an argument ends with this word, as in `--transport=queue`.
+fn ends_with(program: &Program, word: &str) -> bool {
+    program.arguments.iter().any(|argument| argument.as_encoded_bytes().ends_with(word.as_bytes()))
 }
 
 #[cfg(test)]

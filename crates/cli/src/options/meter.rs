@@ -2,13 +2,14 @@
 
 use super::size::bytes;
 use super::{ObserveOptions, Replace};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueEnum};
 use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::engine::Engine;
-use unspin_observe::settings::{MeterSettings, RecordSettings, ReportSettings, ViewSettings};
+use unspin_observe::settings::{Lens, MeterSettings, RecordSettings, ReportSettings, ViewSettings};
 use unspin_report::COLUMNS;
 use unspin_wire::Level;
 
@@ -37,7 +38,7 @@ pub struct MeterOptions {
     /// What is observed: `pthread`, the locks and waits of libc, by the preload library; `futex`, the waits of any code in futex(2);
     /// `kernel`, the kernel's own locks; `off-cpu`, where the threads' time goes. Several are separated by commas
     /// [default: pthread; with -a or -p: futex,kernel,off-cpu]
-    #[arg(long, value_name = "LENS", value_delimiter = ',')]
+    #[arg(long, value_name = "LENS", value_delimiter = ',', value_parser = lens_parser())]
     lens: Vec<Lens>,
 
     #[command(flatten)]
@@ -62,7 +63,7 @@ impl From<&MeterOptions> for MeterSettings {
     fn from(options: &MeterOptions) -> MeterSettings {
         let MeterOptions { lens, observe, output, record, view, recorded } = options;
         MeterSettings {
-            lens: lens.iter().copied().map(unspin_observe::settings::Lens::from).collect(),
+            lens: lens.clone(),
             observe: observe.into(),
             output: output.clone(),
             record: record.clone(),
@@ -115,28 +116,13 @@ impl From<&ReportOptions> for ReportSettings {
     }
 }
 
-/// What is observed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Lens {
-    /// Locks and waits of libc, by the preload library.
-    Pthread,
-    /// The kernel's own locks, by its tracepoints.
-    Kernel,
-    /// Waits in futex(2) by any code, by the system call's tracepoints.
-    Futex,
-    /// Where the threads' time goes when they are not on a CPU, by context switches.
-    OffCpu,
-}
-
-impl From<Lens> for unspin_observe::settings::Lens {
-    fn from(lens: Lens) -> unspin_observe::settings::Lens {
-        match lens {
-            Lens::Pthread => unspin_observe::settings::Lens::Pthread,
-            Lens::Kernel => unspin_observe::settings::Lens::Kernel,
-            Lens::Futex => unspin_observe::settings::Lens::Futex,
-            Lens::OffCpu => unspin_observe::settings::Lens::OffCpu,
-        }
-    }
+/// Parses the name of a lens. Clap lists the names with their meanings in the help.
+fn lens_parser() -> impl TypedValueParser<Value = Lens> {
+    let lenses = Lens::all();
+    let values = lenses.iter().map(|lens| PossibleValue::new(lens.name()).help(lens.help()));
+    PossibleValuesParser::new(values).map(move |name| {
+        *lenses.iter().find(|lens| lens.name() == name).expect("clap lets no other name through")
+    })
 }
 
 /// Which program is recorded, and how.
@@ -162,8 +148,7 @@ pub struct RecordOptions {
     #[command(flatten)]
     pub replace: Replace,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::workload::command_help(), trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

@@ -74,8 +74,7 @@ pub struct ProfileOptions {
     #[arg(long, value_name = "FILE")]
     pub flamegraph: Option<PathBuf>,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano
-    #[arg(trailing_var_arg = true, value_name = "COMMAND", conflicts_with_all = ["pid", "seconds"])]
+    #[arg(help = unspin_launch::workload::command_help_without("dbt1"), trailing_var_arg = true, value_name = "COMMAND", conflicts_with_all = ["pid", "seconds"])]
     pub command: Vec<OsString>,
 }
 

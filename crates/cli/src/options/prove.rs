@@ -132,8 +132,7 @@ pub struct ProveOptions {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
-    #[arg(required_unless_present = "server", trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::workload::command_help(), required_unless_present = "server", trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 
     /// A server instead of a program.

@@ -101,8 +101,7 @@ pub struct ScaleOptions {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// The program and its arguments, after all options of unspin; or the name of a workload: semopbench, hackbench, volano, dbt1
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

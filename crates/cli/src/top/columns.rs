@@ -9,18 +9,10 @@ pub use unspin_report::columns::{LOCKS, WAITS};
 
 /// How figures of a report of a period are converted to text: over an interval sums are rates.
 pub fn units(report: &MeterReport, period: Period) -> Units {
-    of_period(Units::of(report), report.seconds, period)
-}
-
-/// The units for a report of which all times are known, over as many seconds of a period.
-pub fn units_of_known(seconds: f64, period: Period) -> Units {
-    of_period(Units::all_known(), seconds, period)
-}
-
-fn of_period(units: Units, seconds: f64, period: Period) -> Units {
+    let units = Units::of(report);
     match period {
         Period::SinceStart => units,
-        Period::Lately => units.per_second_of(seconds),
+        Period::Lately => units.per_second_of(report.seconds),
     }
 }
 

@@ -6,7 +6,6 @@ mod lock;
 mod style;
 mod table;
 
-use super::lens_rows::LensTable;
 use super::reading::{Period, Section};
 use super::state::{ProgramState, Screen, State};
 use ratatui::Frame;
@@ -14,6 +13,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 pub use style::Palette;
+use unspin_observe::lens::rows::LensTable;
 use unspin_report::figures::{count, time};
 use unspin_report::{MeterReport, describe_disturbance};
 use unspin_sys::child::End;
@@ -144,7 +144,7 @@ fn tab_line(state: &State, palette: Palette) -> Line<'static> {
     };
     spans.push(Span::raw(format!("  {period}, every {interval}{order}")));
     spans.push(Span::raw(if state.lens.is_some() {
-        let lines = plural(table.map_or(0, |table| table.len()) as u64, "line");
+        let lines = plural(table.map_or(0, |table| table.size()) as u64, "line");
         let with = if state.filter.is_empty() { "" } else { " with " };
         format!(", {lines}{with}{}", state.filter)
     } else if state.filter.is_empty() {

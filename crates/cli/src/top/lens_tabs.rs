@@ -3,15 +3,12 @@
 //! A lens begins to observe when its tab is opened for the first time, and goes on until the end. So lenses with
 //! unopened tabs cost nothing.
 
-use super::lens_rows::{LensLine, LensTable};
 use super::reading::Period;
 use unspin_observe::lens::live::{LensReading, LiveLens};
 use unspin_observe::lens::reports::Reports;
+use unspin_observe::lens::rows::{Figures, LensLine, LensTable};
 use unspin_observe::lens::subject::Subject;
 use unspin_observe::settings::{Lens, ObserveSettings};
-
-/// The lenses, in the order of their tabs.
-pub const LENSES: [Lens; 3] = [Lens::Futex, Lens::Kernel, Lens::OffCpu];
 
 /// What a tab shows.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,7 +33,7 @@ pub struct LensTab {
 impl LensTab {
     /// A tab for each lens.
     pub fn all() -> Vec<LensTab> {
-        LENSES.into_iter().map(|lens| LensTab { lens, content: Content::Nothing }).collect()
+        Lens::OF_KERNEL.iter().map(|&lens| LensTab { lens, content: Content::Nothing }).collect()
     }
 
     /// The reports of a period; none before the first reading.
@@ -50,7 +47,11 @@ impl LensTab {
 
     /// The table of a period, with the rows that have a lower-case text in their names.
     pub fn table(&self, period: Period, filter: &str) -> Option<LensTable> {
-        let mut table = LensTable::of(self.reports(period)?, period)?;
+        let figures = match period {
+            Period::Lately => Figures::Rates,
+            Period::SinceStart => Figures::Sums,
+        };
+        let mut table = self.reports(period)?.table(figures)?;
         if !filter.is_empty() {
             table.retain(|line: &LensLine| line.name.to_lowercase().contains(filter));
         }

@@ -1,95 +1,39 @@
-//! One row of a lens for `unspin top`: its callers, the longest stack of each, and the callers that woke its threads.
+//! What `unspin top` shows of one row of a lens: its callers, the longest stack of each, and the callers that woke its threads.
 
-use super::futex::FutexEntry;
-use super::kernel::KernelLock;
 use super::next::{self, Next};
-use super::off_cpu::{BlockedReason, OffCpuReport};
-use super::reports::Reports;
 use super::text::format_count;
 use std::fmt::Write;
 use unspin_report::figures::time;
 
-impl Reports {
-    /// The lines about the row with this name, of the lens that has a report; none if the report has no such row.
-    pub fn detail(&self, name: &str, width: usize) -> Option<Vec<String>> {
-        let mut detail = Detail { text: format!("{name}\n"), width };
-        if let Some(report) = &self.futex {
-            detail.futex(report.futexes.iter().find(|futex| futex.label() == name)?);
-        } else if let Some(report) = &self.kernel {
-            detail.lock(report.locks.iter().find(|lock| lock.row.name == name)?);
-        } else {
-            let report = self.off_cpu.as_ref()?;
-            match report.reasons.iter().find(|reason| reason.reason.name() == name) {
-                Some(reason) => detail.reason(reason),
-                None => detail.next(state_hint(report, name)?),
-            }
-        }
-        Some(detail.text.lines().map(str::to_owned).collect())
-    }
-}
-
-/// What to do next about a state of the threads.
-fn state_hint<'r>(report: &'r OffCpuReport, name: &str) -> Option<&'r Next> {
-    let states =
-        [(OffCpuReport::ON_CPU, &report.on_cpu_next), (OffCpuReport::RUNNABLE, &report.runnable_next)];
-    states.into_iter().find(|(state, _)| *state == name)?.1.as_ref()
-}
-
 /// The text as far as it is written.
-struct Detail {
+pub struct Detail {
     text: String,
     width: usize,
 }
 
 impl Detail {
-    fn futex(&mut self, futex: &FutexEntry) {
-        let row = &futex.row;
-        self.sums(row.waited, row.counts.waits, row.wait_max);
-        self.title("Stacks that waited");
-        for stack in futex.callers.iter().flat_map(|caller| &caller.stacks) {
-            self.stack(&waits(stack.waited, stack.waits), &stack.frames);
-        }
-        self.title("Stacks that woke threads");
-        for waker in &futex.wakers {
-            self.stack(&waker.wakes.text(), &waker.frames);
-        }
-        self.next(&futex.next);
+    /// About the row with this name.
+    pub fn new(name: &str, width: usize) -> Detail {
+        Detail { text: format!("{name}\n"), width }
     }
 
-    fn lock(&mut self, lock: &KernelLock) {
-        self.sums(lock.row.lost, lock.row.waits, lock.row.wait_max);
-        self.title("Stacks that waited");
-        for one in &lock.uses {
-            for stack in one.callers.iter().flat_map(|caller| &caller.stacks) {
-                self.stack(&format!("{}, {}", waits(stack.lost, stack.waits), one.kind), &stack.frames);
-            }
-        }
-        if let Some(next) = &lock.next {
-            self.next(next);
-        }
+    /// The lines that were written.
+    pub fn lines(&self) -> Vec<String> {
+        self.text.lines().map(str::to_owned).collect()
     }
 
-    fn reason(&mut self, reason: &BlockedReason) {
-        self.sums(reason.row.blocked, reason.row.count, reason.row.max);
-        self.title("Stacks that were blocked");
-        for caller in &reason.callers {
-            let call = caller.system_call.as_ref().map_or(String::new(), |call| format!(", {call}"));
-            self.stack(&format!("{}{call}", waits(caller.row.blocked, caller.row.count)), &caller.frames);
-        }
-        if let Some(next) = &reason.next {
-            self.next(next);
-        }
-    }
-
-    fn sums(&mut self, waited: f64, count: u64, longest: f64) {
+    /// Writes how long and how often threads waited.
+    pub fn sums(&mut self, waited: f64, count: u64, longest: f64) {
         let _ = writeln!(self.text, "{}, the longest {}", waits(waited, count), time(longest));
     }
 
-    fn title(&mut self, title: &str) {
+    /// Writes the title of the stacks that follow.
+    pub fn title(&mut self, title: &str) {
         let _ = writeln!(self.text, "\n{title}");
     }
 
-    fn stack(&mut self, sums: &str, frames: &[String]) {
+    /// Writes a stack behind its sums.
+    pub fn stack(&mut self, sums: &str, frames: &[String]) {
         let _ = writeln!(self.text, "  {sums}");
         if frames.is_empty() {
             self.text += "      (no stack, or it waited already)\n";
@@ -99,20 +43,22 @@ impl Detail {
         }
     }
 
-    fn next(&mut self, next: &Next) {
+    /// Writes what to do next.
+    pub fn next(&mut self, next: &Next) {
         self.text += "\n";
         next::write(next, self.width, &mut self.text);
     }
 }
 
-fn waits(seconds: f64, count: u64) -> String {
+/// So much time in so many waits.
+pub fn waits(seconds: f64, count: u64) -> String {
     format!("{} in {}", time(seconds), format_count(count, "wait", "waits"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing;
-    use super::*;
+    use crate::lens::reports::Reports;
+    use crate::lens::testing;
 
     fn detail(reports: &Reports, name: &str) -> String {
         reports.detail(name, 80).unwrap_or_default().join("\n")

@@ -1,9 +1,8 @@
 //! The requested lenses, in one tracer.
 
+use super::collector::Collector;
 use super::conditions::Conditions;
-use super::futex::{FutexLens, FutexReport};
-use super::kernel::{KernelLens, KernelReport};
-use super::off_cpu::{OffCpuLens, OffCpuReport};
+use super::naming::Naming;
 use super::reports::Reports;
 use crate::observed::{self, Sink, trace_error};
 use crate::settings::{Lens, MeterSettings, ObserveSettings};
@@ -18,13 +17,63 @@ const RING: usize = 4 << 20;
 /// Bytes of a ring that is opened as a test, one page.
 const TEST_RING: usize = 4096;
 
-/// The lenses that read the kernel's events.
-#[derive(Default)]
-pub struct Lenses {
-    kernel: Option<Placed<KernelLens>>,
-    futex: Option<Placed<FutexLens>>,
-    off_cpu: Option<Placed<OffCpuLens>>,
+macro_rules! define_lenses {
+    ($($(#[doc = $doc:literal])+ $lens:ident $name:literal {
+        field: $field:ident, collector: $collector:ty, report: $report:ty, listed: $listed:literal
+    })+) => {
+        /// The lenses that read the kernel's events.
+        #[derive(Default)]
+        pub struct Lenses {
+            $($field: Option<Placed<$collector>>,)+
+        }
+
+        impl Lenses {
+            /// Adds a lens with its events, if they can be opened. The pthread lens has none.
+            fn add(&mut self, lens: Lens, config: &mut Config) -> Result<(), Error> {
+                match lens {
+                    Lens::Pthread => {}
+                    $(Lens::$lens => self.$field = Some(Placed::add(config)?),)+
+                }
+                Ok(())
+            }
+
+            /// What was added up since the last call. Times are in nanoseconds of CLOCK_MONOTONIC.
+            pub fn drain(&mut self, now: u64) -> Lenses {
+                Lenses { $($field: self.$field.as_mut().map(|placed| placed.drain(now)),)+ }
+            }
+
+            /// Adds what was drained earlier.
+            pub fn absorb(&mut self, earlier: &Lenses) {
+                $(if let (Some(placed), Some(earlier)) = (&mut self.$field, &earlier.$field) {
+                    placed.lens.absorb(&earlier.lens);
+                })+
+            }
+
+            /// Whether a report has names of the kernel's functions or locks.
+            pub fn has_kernel_names(&self) -> bool {
+                false $(|| self.$field.is_some() && <$collector>::HAS_KERNEL_NAMES)+
+            }
+
+            /// The reports, with these names.
+            pub fn reports_with(&self, stacks: &Stacks, naming: &Naming, conditions: &Conditions) -> Reports {
+                let mut reports = Reports {
+                    $($field: self.$field.as_ref().map(|placed| {
+                        <$report>::new(&placed.lens, stacks, naming, conditions)
+                    }),)+
+                    thread_time: None,
+                };
+                reports.add_thread_time(None);
+                reports
+            }
+
+            /// The lenses, each as what takes in records.
+            fn sinks(&mut self) -> impl Iterator<Item = &mut dyn Sink> {
+                [$(self.$field.as_mut().map(|placed| placed as &mut dyn Sink)),+].into_iter().flatten()
+            }
+        }
+    };
 }
+for_each_lens!(define_lenses);
 
 /// A lens, and which events of the tracer are its own.
 struct Placed<L> {
@@ -32,19 +81,20 @@ struct Placed<L> {
     lens: L,
 }
 
-impl<L> Placed<L> {
-    /// Another lens with the same events, made of this one.
-    fn with(&mut self, make: impl FnOnce(&mut L) -> L) -> Placed<L> {
-        Placed { events: self.events.clone(), lens: make(&mut self.lens) }
+impl<L: Collector> Placed<L> {
+    /// A lens after those that the configuration has, if its events can be opened.
+    fn add(config: &mut Config) -> Result<Placed<L>, Error> {
+        let (lens, events) = L::with_events()?;
+        let events = check_permitted(config, events)?;
+        let first = config.events.len();
+        config.events.extend(events);
+        Ok(Placed { events: first..config.events.len(), lens })
     }
-}
 
-/// Where names come from. Keeps what was read, for the next report.
-pub struct Naming {
-    /// The kernel's.
-    pub kernel: KernelSymbols,
-    /// Those of programs and libraries.
-    pub programs: Symbols,
+    /// What was added up since the last call, with the same events.
+    fn drain(&mut self, now: u64) -> Placed<L> {
+        Placed { events: self.events.clone(), lens: self.lens.drain(now) }
+    }
 }
 
 /// A lens that does not work here.
@@ -118,24 +168,6 @@ fn check_permitted(config: &Config, events: Vec<Event>) -> Result<Vec<Event>, Er
 }
 
 impl Lenses {
-    /// Adds a lens with its events, if they can be opened. The pthread lens has none.
-    fn add(&mut self, lens: Lens, config: &mut Config) -> Result<(), Error> {
-        match lens {
-            Lens::Pthread => {}
-            Lens::Kernel => {
-                self.kernel = Some(add_lens(KernelLens::default(), KernelLens::events()?, config)?)
-            }
-            Lens::Futex => {
-                let (lens, events) = FutexLens::with_events()?;
-                self.futex = Some(add_lens(lens, events, config)?);
-            }
-            Lens::OffCpu => {
-                self.off_cpu = Some(add_lens(OffCpuLens::default(), OffCpuLens::events()?, config)?)
-            }
-        }
-        Ok(())
-    }
-
     /// One lens, with the configuration of a tracer of its own.
     pub fn of(lens: Lens, observe: &ObserveSettings) -> Result<(Lenses, Config), Error> {
         let (mut lenses, mut config) = (Lenses::default(), no_events(observe));
@@ -143,69 +175,11 @@ impl Lenses {
         Ok((lenses, config))
     }
 
-    /// What was added up since the last call. Times are in nanoseconds of CLOCK_MONOTONIC.
-    pub fn drain(&mut self, now: u64) -> Lenses {
-        Lenses {
-            kernel: self.kernel.as_mut().map(|placed| placed.with(|lens| lens.drain(now))),
-            futex: self.futex.as_mut().map(|placed| placed.with(|lens| lens.drain(now))),
-            off_cpu: self.off_cpu.as_mut().map(|placed| placed.with(|lens| lens.drain(now))),
-        }
-    }
-
-    /// Adds what was drained earlier.
-    pub fn absorb(&mut self, earlier: &Lenses) {
-        if let (Some(lens), Some(earlier)) = (&mut self.kernel, &earlier.kernel) {
-            lens.lens.absorb(&earlier.lens);
-        }
-        if let (Some(lens), Some(earlier)) = (&mut self.futex, &earlier.futex) {
-            lens.lens.absorb(&earlier.lens);
-        }
-        if let (Some(lens), Some(earlier)) = (&mut self.off_cpu, &earlier.off_cpu) {
-            lens.lens.absorb(&earlier.lens);
-        }
-    }
-
     /// The reports, with names. If the kernel's symbols are hidden, says so.
     pub fn reports(&self, stacks: &Stacks, conditions: &Conditions) -> Reports {
-        let needs_symbols = self.kernel.is_some() || self.off_cpu.is_some();
-        let symbols = if needs_symbols { kernel_symbols() } else { KernelSymbols::none() };
-        self.reports_with(stacks, &Naming { kernel: symbols, programs: Symbols::new() }, conditions)
+        let kernel = if self.has_kernel_names() { kernel_symbols() } else { KernelSymbols::none() };
+        self.reports_with(stacks, &Naming { kernel, programs: Symbols::new() }, conditions)
     }
-
-    /// The reports, with these names.
-    pub fn reports_with(&self, stacks: &Stacks, naming: &Naming, conditions: &Conditions) -> Reports {
-        let Naming { kernel: symbols, programs } = naming;
-        let kernel =
-            |placed: &Placed<KernelLens>| KernelReport::new(&placed.lens, stacks, symbols, conditions);
-        let futex = |placed: &Placed<FutexLens>| FutexReport::new(&placed.lens, stacks, programs, conditions);
-        let off_cpu = |placed: &Placed<OffCpuLens>| {
-            OffCpuReport::new(&placed.lens, stacks, symbols, programs, conditions)
-        };
-        let mut reports = Reports {
-            futex: self.futex.as_ref().map(futex),
-            kernel: self.kernel.as_ref().map(kernel),
-            off_cpu: self.off_cpu.as_ref().map(off_cpu),
-            thread_time: None,
-        };
-        reports.add_thread_time(None);
-        reports
-    }
-
-    /// The lenses, each as what takes in records.
-    fn sinks(&mut self) -> impl Iterator<Item = &mut dyn Sink> {
-        let kernel = self.kernel.as_mut().map(|placed| placed as &mut dyn Sink);
-        let futex = self.futex.as_mut().map(|placed| placed as &mut dyn Sink);
-        let off_cpu = self.off_cpu.as_mut().map(|placed| placed as &mut dyn Sink);
-        [kernel, futex, off_cpu].into_iter().flatten()
-    }
-}
-
-/// A lens after those that the configuration has, if its events can be opened.
-fn add_lens<L>(lens: L, events: Vec<Event>, config: &mut Config) -> Result<Placed<L>, Error> {
-    let events = check_permitted(config, events)?;
-    let first = config.events.len();
-    config.events.extend(events);
-    Ok(Placed { events: first..config.events.len(), lens })
 }
 
 impl Sink for Lenses {

@@ -4,7 +4,8 @@
 //! caller makes the reports.
 
 use super::conditions::Conditions;
-use super::lenses::{Lenses, Naming};
+use super::lenses::Lenses;
+use super::naming::Naming;
 use super::reports::Reports;
 use super::subject::Subject;
 use super::text;
@@ -72,6 +73,7 @@ impl LiveLens {
     /// Starts to observe. The subject is for suggested commands.
     pub fn start(lens: Lens, observe: &ObserveSettings, subject: &Subject) -> Result<LiveLens, Error> {
         let (lenses, config) = Lenses::of(lens, observe)?;
+        let has_kernel_names = lenses.has_kernel_names();
         let (ask, asked) = mpsc::channel();
         let (hand_over, drained) = mpsc::channel();
         let reader = RingReader::start(&config, LiveSink { lenses, began: 0, asked, hand_over })?;
@@ -87,7 +89,7 @@ impl LiveLens {
             target: observed::target(observe),
             subject: subject.clone(),
             naming: Naming { kernel, programs: Symbols::new() },
-            nameless: nameless.filter(|_| lens != Lens::Futex),
+            nameless: nameless.filter(|_| has_kernel_names),
             all: None,
             before: None,
         })

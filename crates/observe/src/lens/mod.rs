@@ -1,155 +1,66 @@
 //! Lenses: the waits that the kernel reports, beside those that the preload library sees.
 //!
 //! `unspin meter --lens pthread,futex,kernel,off-cpu` runs the program with the preload library and reads the kernel's events meanwhile
-//! (`beside`). Without the pthread lens the program is not changed at all, and [`run`] is all there is. `lenses` has the
-//! requested lenses in one session: a new one is a `Sink` with its events, and a report in `reports`.
+//! (`beside`). Without the pthread lens the program is not changed at all, and `run` is all there is.
+//!
+//! A lens is a folder and a row of `for_each_lens`. The folder has a `Collector`, which adds up the kernel's
+//! events, and a `LensReport` with columns and advice. `lenses` and `reports` have all lenses of a session.
+
+/// The table of the lenses that read the kernel's events: calls the macro `$then` with all rows. They are in the order in
+/// which reports and tabs show them. Types are named as in the modules beside this one, which expand the table.
+///
+/// | column | meaning |
+/// |---|---|
+/// | documentation, variant, name | those of `Lens`. The help shows the documentation |
+/// | `field` | the lens in JSON |
+/// | `collector` | the type that adds up the kernel's events |
+/// | `report` | the type of the report. Its function `new` makes it of the collector, the stacks, the names and the conditions |
+/// | `listed` | the position in the help, where the pthread lens is 0 |
+macro_rules! for_each_lens {
+    ($then:ident) => {
+        $then! {
+            /// Waits in futex(2) by any code, by the system call's tracepoints.
+            Futex "futex" {
+                field: futex, collector: super::futex::FutexLens, report: super::futex::FutexReport,
+                listed: 2
+            }
+            /// The kernel's own locks, by its tracepoints.
+            Kernel "kernel" {
+                field: kernel, collector: super::kernel::KernelLens, report: super::kernel::KernelReport,
+                listed: 1
+            }
+            /// Where the threads' time goes when they are not on a CPU, by context switches.
+            OffCpu "off-cpu" {
+                field: off_cpu, collector: super::off_cpu::OffCpuLens, report: super::off_cpu::OffCpuReport,
+                listed: 3
+            }
+        }
+    };
+}
+pub(crate) use for_each_lens;
+
+mod futex;
+mod kernel;
+mod off_cpu;
 
 pub mod beside;
 mod callers;
+mod collector;
+mod column;
 mod conditions;
 mod detail;
-mod futex;
-mod kernel;
+mod filters;
+mod lens_report;
 mod lenses;
 pub mod live;
+mod naming;
 pub mod next;
-mod off_cpu;
 pub mod reports;
+pub mod rows;
+pub mod run;
 mod spaces;
 pub mod subject;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod text;
 mod thread_time;
-
-pub use futex::FutexRow;
-pub use kernel::KernelRow;
-pub use off_cpu::OffCpuReport;
-
-use crate::meter::outputs::{self, json};
-use crate::meter::running;
-use crate::observed::{self, Observation};
-use crate::settings::{Format, Lens, MeterSettings};
-use conditions::Conditions;
-use lenses::{Chosen, LeftOutLens};
-use reports::Reports;
-use serde::Serialize;
-use std::process::ExitCode;
-use std::time::UNIX_EPOCH;
-use unspin_launch::engine::Engine;
-use unspin_launch::error::Error;
-use unspin_launch::program::{Program, inheriting};
-use unspin_launch::stderr;
-use unspin_report::{SCHEMA, SCHEMA_VERSION};
-
-/// Whether the preload library is to record.
-pub fn has_pthread(options: &MeterSettings) -> bool {
-    options.lenses().contains(&Lens::Pthread) && options.observe.pid.is_none() && has_program(options)
-}
-
-fn has_program(options: &MeterSettings) -> bool {
-    !options.recorded.command.is_empty()
-}
-
-/// Refuses options of which one would be without effect. If the pthread lens is left out, says why.
-pub fn check(options: &MeterSettings) -> Result<(), Error> {
-    let refuse = |text: &str| Err(Error::Usage(text.into()));
-    let observe = &options.observe;
-    if options.lenses().iter().all(|&lens| lens == Lens::Pthread) {
-        return match (observe.pid, observe.all_processes) {
-            (Some(_), _) => refuse(
-                "-p does not go with the pthread lens alone, which needs the preload library from a program's start: leave \
-                 --lens out, or add futex, kernel or off-cpu",
-            ),
-            (_, true) => refuse(
-                "-a does not go with the pthread lens alone, which sees one program: leave --lens out, or add futex, kernel or off-cpu",
-            ),
-            _ if observe.seconds.is_some() => {
-                refuse("--seconds requires --lens futex, off-cpu or kernel, and -a or -p")
-            }
-            _ if observe.buffer.is_some() => refuse("--buffer requires --lens futex, off-cpu or kernel"),
-            _ => Ok(()),
-        };
-    }
-    if observe.pid.is_some() && has_program(options) {
-        return refuse("-p observes a running process: leave out the program, or -p");
-    }
-    if observe.seconds.is_some() && has_program(options) {
-        return refuse("--seconds requires -a or -p, without a program");
-    }
-    if has_pthread(options) {
-        return Ok(());
-    }
-    let recorded = &options.recorded;
-    let replace = &recorded.replace;
-    let unused = [
-        ("--record", options.record.is_some()),
-        ("--pprof", options.view.pprof.is_some()),
-        ("--format", options.view.format != Format::Table),
-        ("--sysv", recorded.sysv != Engine::Kernel),
-        ("--mutex", !replace.mutex.is_empty()),
-        ("--waits", !replace.waits.is_empty()),
-        ("--use-plan", replace.use_plan.is_some()),
-        ("--runqueue", replace.run_queue.is_some()),
-    ];
-    if let Some((option, _)) = unused.into_iter().find(|(_, given)| *given) {
-        return Err(Error::Usage(format!(
-            "{option} requires the pthread lens, as in --lens pthread,kernel, and a program"
-        )));
-    }
-    if options.lenses().contains(&Lens::Pthread) {
-        stderr::say(format_args!(
-            "the pthread lens is left out: it needs the preload library, which must be there when a program starts"
-        ));
-    }
-    Ok(())
-}
-
-/// Observes with the lenses that need no preload library, prints the report, and returns the program's exit code.
-pub fn run(options: &MeterSettings) -> Result<ExitCode, Error> {
-    let program = match has_program(options) {
-        true => Some(Program::find_any(&options.recorded.command)?),
-        false => None,
-    };
-    let Chosen { lenses, mut left_out } = Chosen::of(options);
-    let Some((lenses, config)) = lenses else {
-        let last = left_out.pop().expect("at least one lens is requested, and it does not work");
-        // The error that ends unspin states its own reason.
-        left_out.retain(|other| other.error.to_string() != last.error.to_string());
-        LeftOutLens::say(&left_out);
-        return Err(last.error);
-    };
-    LeftOutLens::say(&left_out);
-    let command = program.as_ref().map(|program| (program, inheriting(program.command())));
-    let observation = observed::observe(&config, command, options.observe.seconds, lenses)?;
-    let Observation { sink, started, seconds, end, losses, stacks } = observation;
-    let conditions = Conditions::new(&options.observe, &options.recorded.command, seconds, losses);
-    let reports = sink.reports(&stacks, &conditions);
-    let layout = outputs::layout(&options.view, outputs::report_width(options.output.as_deref()));
-    let text = reports.sections(&options.view, &layout).join("\n");
-    let mut failed = Vec::new();
-    failed.extend(outputs::print(&text, options.output.as_deref()).err());
-    if let Some(file) = &options.view.json {
-        let started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let Conditions { seconds, cpus, .. } = conditions;
-        let document =
-            Document { schema: SCHEMA, version: SCHEMA_VERSION, started, seconds, cpus, reports: &reports };
-        failed.extend(json(&document, file).err());
-    }
-    match outputs::print_all_but_the_last(failed) {
-        Some(last) => Err(last),
-        None => Ok(end.map_or(ExitCode::SUCCESS, |end| ExitCode::from(running::exit_code(end)))),
-    }
-}
-
-/// The JSON document without the pthread lens.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    version: u32,
-    started: u64,
-    seconds: f64,
-    cpus: usize,
-    #[serde(flatten)]
-    reports: &'a Reports,
-}

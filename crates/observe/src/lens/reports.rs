@@ -1,91 +1,74 @@
 //! The reports of the lenses that read the kernel's events.
 
-use super::futex::FutexReport;
-use super::kernel::KernelReport;
-use super::off_cpu::OffCpuReport;
-use super::thread_time::{KernelWaits, LensMeasurements, LibcWaits, ThreadTime};
+use super::detail::Detail;
+use super::filters::Filters;
+use super::lens_report::LensReport;
+use super::rows::{Figures, LensTable};
+use super::thread_time::{LensMeasurements, LibcWaits, ThreadTime};
 use crate::settings::ViewSettings;
-use regex::Regex;
 use serde::Serialize;
 use unspin_report::{Layout, MeterReport};
 
-/// One report of each lens. In the JSON document each is a field of its own.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Reports {
-    /// Waits in futex(2).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub futex: Option<FutexReport>,
-    /// The kernel's own locks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<KernelReport>,
-    /// Where the threads' time went.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub off_cpu: Option<OffCpuReport>,
-    /// The total of all lenses, if there are several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread_time: Option<ThreadTime>,
+macro_rules! define_reports {
+    ($($(#[doc = $doc:literal])+ $lens:ident $name:literal {
+        field: $field:ident, collector: $collector:ty, report: $report:ty, listed: $listed:literal
+    })+) => {
+        /// One report of each lens. In the JSON document each is a field of its own.
+        #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+        pub struct Reports {
+            $($(#[doc = $doc])+
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub $field: Option<$report>,)+
+            /// The total of all lenses, if there are several.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub thread_time: Option<ThreadTime>,
+        }
+
+        impl Reports {
+            /// The reports that there are.
+            fn all(&self) -> impl Iterator<Item = &dyn LensReport> {
+                [$(self.$field.as_ref().map(|report| report as &dyn LensReport)),+].into_iter().flatten()
+            }
+
+            fn all_mut(&mut self) -> impl Iterator<Item = &mut dyn LensReport> {
+                [$(self.$field.as_mut().map(|report| report as &mut dyn LensReport)),+].into_iter().flatten()
+            }
+        }
+    };
 }
+for_each_lens!(define_reports);
 
 impl Reports {
     /// Compares with what the pthread lens has seen of the same program.
     pub fn explain(&mut self, report: &MeterReport) {
         let libc = LibcWaits::of(report);
-        if let Some(futex) = &mut self.futex {
-            futex.explain(libc.sleep());
-        }
+        self.all_mut().for_each(|report| report.explain(libc));
         self.add_thread_time(Some(libc));
     }
 
     /// Adds the total, if there are several lenses.
     pub fn add_thread_time(&mut self, libc: Option<LibcWaits>) {
-        let kernel = self.kernel.as_ref();
-        self.thread_time = ThreadTime::of(LensMeasurements {
-            libc,
-            futex: self.futex.as_ref().map(|futex| futex.total.waited),
-            kernel: kernel.map(|kernel| KernelWaits { waited: kernel.total.lost, spun: kernel.total.spin }),
-            off_cpu: self.off_cpu.as_ref(),
-        });
+        let mut measurements = LensMeasurements { libc, ..LensMeasurements::default() };
+        self.all().for_each(|report| report.measure(&mut measurements));
+        self.thread_time = ThreadTime::of(measurements);
     }
 
     /// The printed form of what passes the filters, a section for each lens.
     pub fn sections(&self, view: &ViewSettings, layout: &Layout) -> Vec<String> {
         let filters = Filters::new(view);
-        let mut sections = Vec::new();
-        if let Some(mut report) = self.futex.clone() {
-            report.keep(filters.min_lost, &|lock| filters.lock(lock), &|caller| filters.caller(caller));
-            sections.push(report.text(layout));
-        }
-        if let Some(mut report) = self.kernel.clone() {
-            report.keep(filters.min_lost, &|lock| filters.lock(lock), &|caller| filters.caller(caller));
-            sections.push(report.text(layout));
-        }
-        if let Some(mut report) = self.off_cpu.clone() {
-            report.keep(filters.min_lost, &|caller| filters.caller(caller));
-            sections.push(report.text(layout));
-        }
-        sections.extend(self.thread_time.as_ref().map(|total| total.text(layout)));
-        sections
-    }
-}
-
-/// The filters for rows.
-struct Filters<'a> {
-    min_lost: f64,
-    lock: &'a Option<Regex>,
-    caller: &'a Option<Regex>,
-}
-
-impl Filters<'_> {
-    fn new(view: &ViewSettings) -> Filters<'_> {
-        let min_lost = view.min_lost.map_or(0.0, |time| time.as_secs_f64());
-        Filters { min_lost, lock: &view.lock, caller: &view.caller }
+        let sections = self.all().map(|report| report.section(&filters, layout));
+        sections.chain(self.thread_time.as_ref().map(|total| total.text(layout))).collect()
     }
 
-    fn lock(&self, text: &str) -> bool {
-        self.lock.as_ref().is_none_or(|pattern| pattern.is_match(text))
+    /// The table of the one lens that has a report.
+    pub fn table(&self, figures: Figures) -> Option<LensTable> {
+        Some(self.all().next()?.table(figures))
     }
 
-    fn caller(&self, text: &str) -> bool {
-        self.caller.as_ref().is_none_or(|pattern| pattern.is_match(text))
+    /// The lines about the row with this name, of the lens that has a report; none if the report has no such row.
+    pub fn detail(&self, name: &str, width: usize) -> Option<Vec<String>> {
+        let mut detail = Detail::new(name, width);
+        self.all().next()?.describe(name, &mut detail)?;
+        Some(detail.lines())
     }
 }

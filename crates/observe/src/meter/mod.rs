@@ -40,7 +40,7 @@ const RECORDING: &str = "the recording";
 
 /// Runs the program, reports on its locks, and returns its exit code.
 pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
-    lens::check(options)?;
+    lens::run::check(options)?;
     if options.record.as_deref() == Some(Path::new("-")) {
         return Err(Error::Usage("--record -: a recording needs a file: name one".into()));
     }
@@ -51,8 +51,8 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
         json,
         pprof,
     ])?;
-    if !lens::has_pthread(options) {
-        return lens::run(options);
+    if !lens::run::has_pthread(options) {
+        return lens::run::run(options);
     }
     let recorded = RecordedProgram::new(&options.recorded)?;
     let lenses = LensesBeside::start(options);

@@ -1,11 +1,11 @@
 //! The figures of dbt1 as the report of 2002 prints them, beside the verdict.
 
 use super::super::configuration::Configuration;
-use super::super::figure::BOGOTRANSACTIONS;
 use super::super::format::paragraph;
 use super::super::report::Report;
 use super::super::session::Session;
 use std::fmt::{self, Formatter};
+use unspin_launch::workload::BOGOTRANSACTIONS;
 use unspin_stats::{RateTable, Role, effect};
 
 /// Runs of the report.

@@ -14,6 +14,7 @@
 //! The benchmark never leaves a process behind: the workers die with the master.
 
 mod channel;
+mod command;
 mod gate;
 mod message;
 mod options;
@@ -23,6 +24,7 @@ mod threads;
 mod worker;
 mod worker_set;
 
+pub use command::{Carrier, HackbenchOptions};
 pub use options::{CAPACITY, Master, Options, Transport, Workers};
 
 use channel::Channels;

@@ -11,12 +11,14 @@
 //!
 //! The benchmark never leaves a semaphore set or a process behind: see `keeper`.
 
+mod command;
 mod keeper;
 mod options;
 mod profile;
 mod report;
 mod ring;
 
+pub use command::SemopbenchOptions;
 pub use options::{Debug, Options, ProfileReset, Verbosity};
 pub use report::Report;
 

@@ -1,10 +1,10 @@
 //! The tabs: which one is open, and what the keys change.
 
 use super::{Action, Dialog, ProgramState, Screen, State, position_after};
-use crate::top::lens_rows::{LensLine, LensTable};
 use crate::top::lens_tabs::Content;
 use crate::top::reading::Section;
 use ratatui::crossterm::event::KeyCode;
+use unspin_observe::lens::rows::{LensLine, LensTable};
 
 /// The cursor in the table of a lens.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -33,10 +33,10 @@ impl State {
         let before = self.lens_cursor.at;
         // Two rows may look the same: the nearest one is meant.
         let same = |&at: &usize| chosen.is_some_and(|chosen| table.line(at) == Some(chosen));
-        let place = (0..table.len()).filter(same).min_by_key(|at| at.abs_diff(before));
-        let at = place.unwrap_or(before).min(table.len().saturating_sub(1));
+        let place = (0..table.size()).filter(same).min_by_key(|at| at.abs_diff(before));
+        let at = place.unwrap_or(before).min(table.size().saturating_sub(1));
         self.lens_cursor.at = at;
-        self.fit(page, at, table.len());
+        self.fit(page, at, table.size());
     }
 
     /// The lines about the row of the lens that is open in detail; none if it is not there in the period.
@@ -60,7 +60,7 @@ impl State {
             }
             _ => {
                 let Some(table) = table else { return };
-                if let Some(at) = position_after(key, self.lens_cursor.at, self.page, table.len()) {
+                if let Some(at) = position_after(key, self.lens_cursor.at, self.page, table.size()) {
                     let line = if at == 0 { None } else { table.line(at).cloned() };
                     self.lens_cursor = LensCursor { at, line };
                 }

@@ -2,6 +2,7 @@
 
 use super::call::{self, FutexAction, FutexWaitOutcome, Scope};
 use super::sums::{FutexWaits, FutexWakes};
+use crate::lens::collector::Collector;
 use crate::lens::spaces::{SharedPlace, SpaceId, Spaces, shared_place};
 use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
@@ -95,9 +96,11 @@ const CALLS: [(&str, &[&str], [Point; 2]); 6] = [
     ("restart_syscall", &[], [Point::Restart, Point::RestartExit]),
 ];
 
-impl FutexLens {
-    /// The lens with its events. Kernels before 6.7 have only futex(2), and since 5.16 futex_waitv(2).
-    pub fn with_events() -> Result<(FutexLens, Vec<Event>), Error> {
+impl Collector for FutexLens {
+    const HAS_KERNEL_NAMES: bool = false;
+
+    /// Kernels before 6.7 have only futex(2), and since 5.16 futex_waitv(2).
+    fn with_events() -> Result<(FutexLens, Vec<Event>), Error> {
         let tracefs = Tracefs::find().map_err(trace_error)?;
         let (mut points, mut events) = (Vec::new(), Vec::new());
         for (name, fields, pair) in CALLS {
@@ -116,13 +119,7 @@ impl FutexLens {
         Ok((FutexLens::of(points), events))
     }
 
-    /// The lens for events that mean these points.
-    pub fn of(events: Vec<Point>) -> FutexLens {
-        FutexLens { events, ..FutexLens::default() }
-    }
-
-    /// Takes the sums since the last call, as a lens of its own. The waits that go on are divided at this time.
-    pub fn drain(&mut self, now: u64) -> FutexLens {
+    fn drain(&mut self, now: u64) -> FutexLens {
         for thread in self.threads.values_mut() {
             if let Some(call) = &mut thread.call
                 && matches!(call.action, FutexAction::Wait | FutexAction::WaitForSeveral)
@@ -141,14 +138,20 @@ impl FutexLens {
         }
     }
 
-    /// Adds what was drained earlier.
-    pub fn absorb(&mut self, earlier: &FutexLens) {
+    fn absorb(&mut self, earlier: &FutexLens) {
         for (one, waits) in &earlier.waits {
             self.waits.entry(one.clone()).or_default().merge(waits);
         }
         for (one, wakes) in &earlier.wakes {
             self.wakes.entry(one.clone()).or_default().merge(wakes);
         }
+    }
+}
+
+impl FutexLens {
+    /// The lens for events that mean these points.
+    pub fn of(events: Vec<Point>) -> FutexLens {
+        FutexLens { events, ..FutexLens::default() }
     }
 
     fn enter(&mut self, record: &Record, action: FutexAction, address: u64, scope: Scope, stack: StackId) {

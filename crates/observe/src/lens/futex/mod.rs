@@ -16,4 +16,4 @@ mod table;
 pub mod testing;
 
 pub use lens::FutexLens;
-pub use report::{FutexEntry, FutexReport, FutexRow};
+pub use report::FutexReport;

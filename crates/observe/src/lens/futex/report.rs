@@ -8,11 +8,11 @@ use super::parked::{self, RowOf};
 use super::sums::{FutexWaits, FutexWakes};
 use crate::lens::callers::{Callers, UserFrame};
 use crate::lens::conditions::Conditions;
+use crate::lens::naming::Naming;
 use crate::lens::next::Next;
 use crate::lens::subject::Subject;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use unspin_symbols::Symbols;
 use unspin_trace::Stacks;
 
 /// The futexes at which threads waited or that threads woke.
@@ -136,8 +136,8 @@ pub struct FutexWaker {
 
 impl FutexReport {
     /// Of what the lens has seen, with names.
-    pub fn new(lens: &FutexLens, stacks: &Stacks, symbols: &Symbols, conditions: &Conditions) -> FutexReport {
-        let callers = Callers::new(&lens.spaces, symbols);
+    pub fn new(lens: &FutexLens, stacks: &Stacks, naming: &Naming, conditions: &Conditions) -> FutexReport {
+        let callers = Callers::new(&lens.spaces, &naming.programs);
         let mut folded = BTreeMap::<Futex, Folded>::new();
         let (mut all, mut all_wakes) = (FutexWaits::default(), FutexWakes::default());
         for (one, waits) in &lens.waits {
@@ -170,7 +170,7 @@ impl FutexReport {
     }
 
     /// Compares with the seconds that the pthread lens has seen threads sleep in waits that use futexes.
-    pub fn explain(&mut self, pthread_sleep: f64) {
+    pub fn compare(&mut self, pthread_sleep: f64) {
         let unexplained = (self.total.waited - pthread_sleep).max(0.0);
         self.explained = Some(Explained { pthread_sleep, unexplained });
     }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn pthread_lens_explains_at_most_all() {
         let mut report = example();
-        report.explain(1.0);
+        report.compare(1.0);
         assert_eq!(report.explained, Some(Explained { pthread_sleep: 1.0, unexplained: 0.0 }));
     }
 }

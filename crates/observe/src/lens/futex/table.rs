@@ -2,19 +2,79 @@
 
 use super::report::{FutexEntry, FutexReport, FutexRow};
 use super::sums::FutexWakes;
+use crate::lens::column::{LensColumn, Printed, name_at, printed_line, printed_titles, share};
+use crate::lens::detail::{Detail, waits};
+use crate::lens::filters::Filters;
+use crate::lens::lens_report::LensReport;
 use crate::lens::next::Said;
-use crate::lens::text::{cut, format_count, losses, of_whom};
+use crate::lens::rows::{CALLERS, Figures, LensLine, LensTable, TOTAL};
+use crate::lens::text::{format_count, losses, of_whom};
+use crate::lens::thread_time::{LensMeasurements, LibcWaits};
 use std::fmt::Write;
-use unspin_report::figures::{count, percent, spoken_percent, time};
+use unspin_report::figures::{spoken_percent, time};
 use unspin_report::{Layout, add_note};
 
-const TITLES: &str =
-    "          WAIT\nWAITED    MEAN(  MAX)      WAITS  WOKEN  AGAIN EAGAIN  EINTR  TMOUT  NAME\n";
+/// The columns before the names.
+#[rustfmt::skip]
+const COLUMNS: [LensColumn<FutexRow>; 9] = [
+    LensColumn::new(Printed::spaced("", "WAITED", 6), ["WAITED", "WAIT/s"], 6, 0, |row, units| units.sum(row.waited)),
+    LensColumn::new(Printed::spaced("  ", "MEAN", 6).below("WAIT"), ["MEAN"; 2], 6, 2, |row, _| time(row.wait_mean)),
+    LensColumn::new(Printed::in_parentheses("MAX", 5), ["MAX"; 2], 5, 3, |row, _| time(row.wait_max)),
+    LensColumn::new(Printed::spaced(" ", "WAITS", 10), ["WAITS", "WAITS/s"], 10, 1, |row, units| units.count(row.counts.waits)),
+    LensColumn::new(Printed::spaced(" ", "WOKEN", 6), ["WOKEN"; 2], 6, 4, |row, _| share(row.counts.woken, row.counts.waits)),
+    LensColumn::new(Printed::spaced(" ", "AGAIN", 6), ["AGAIN"; 2], 6, 5, |row, _| share(row.counts.waited_again, row.counts.woken)),
+    LensColumn::new(Printed::spaced(" ", "EAGAIN", 6), ["EAGAIN"; 2], 6, 6, |row, _| share(row.counts.value_changed, row.counts.waits)),
+    LensColumn::new(Printed::spaced(" ", "EINTR", 6), ["EINTR"; 2], 6, 8, |row, _| share(row.counts.interrupted, row.counts.waits)),
+    LensColumn::new(Printed::spaced(" ", "TMOUT", 6), ["TMOUT"; 2], 6, 7, |row, _| share(row.counts.timed_out, row.counts.waits)),
+];
 
 /// What the columns mean.
 const MEANING: &str = "WOKEN, EAGAIN (the value had changed, so the thread did not sleep), EINTR and TMOUT (timeouts) are shares of \
                        the WAITS; AGAIN is the share of the woken that waited at the same futex again at once. Callers are \
                        found by frame pointers: of code without them (-fomit-frame-pointer) some are missing.";
+
+impl LensReport for FutexReport {
+    fn section(&self, filters: &Filters<'_>, layout: &Layout) -> String {
+        let mut report = self.clone();
+        report.keep(filters.min_lost, &|lock| filters.lock(lock), &|caller| filters.caller(caller));
+        report.text(layout)
+    }
+
+    fn table(&self, figures: Figures) -> LensTable {
+        let mut rows = vec![(LensLine::new(0, TOTAL, TOTAL), self.total.clone())];
+        for futex in &self.futexes {
+            let name = futex.label();
+            rows.push((LensLine::new(0, &name, &name), futex.row.clone()));
+            let callers = futex.callers.iter().take(CALLERS);
+            rows.extend(callers.map(|one| (LensLine::new(2, &one.row.name, &name), one.row.clone())));
+        }
+        LensTable::new(&COLUMNS, rows, self.seconds, figures)
+    }
+
+    fn describe(&self, name: &str, detail: &mut Detail) -> Option<()> {
+        let futex = self.futexes.iter().find(|futex| futex.label() == name)?;
+        let row = &futex.row;
+        detail.sums(row.waited, row.counts.waits, row.wait_max);
+        detail.title("Stacks that waited");
+        for stack in futex.callers.iter().flat_map(|caller| &caller.stacks) {
+            detail.stack(&waits(stack.waited, stack.waits), &stack.frames);
+        }
+        detail.title("Stacks that woke threads");
+        for waker in &futex.wakers {
+            detail.stack(&waker.wakes.text(), &waker.frames);
+        }
+        detail.next(&futex.next);
+        Some(())
+    }
+
+    fn measure<'r>(&'r self, measurements: &mut LensMeasurements<'r>) {
+        measurements.futex = Some(self.total.waited);
+    }
+
+    fn explain(&mut self, libc: LibcWaits) {
+        self.compare(libc.sleep());
+    }
+}
 
 impl FutexReport {
     /// The table and what it lacks.
@@ -31,7 +91,7 @@ impl FutexReport {
                 "No futex is left.\n"
             };
         } else {
-            text += TITLES;
+            text += &printed_titles(&COLUMNS, "NAME");
             let _ = writeln!(text, "\n{}", line(&self.total, 0, layout));
             let _ = writeln!(text, "{:WAKES_AT$}{}", "", self.wakes.text());
             let mut said = Said::default();
@@ -92,7 +152,7 @@ fn futex_lines(text: &mut String, futex: &FutexEntry, layout: &Layout) {
         let _ = writeln!(text, "{}", line(&caller.row, 2, layout));
     }
     if let Some(rest @ [_, ..]) = futex.callers.get(layout.callers..) {
-        let _ = writeln!(text, "{:NAME_AT$}  and {} more", "", rest.len());
+        let _ = writeln!(text, "{:1$}  and {2} more", "", name_at(&COLUMNS), rest.len());
     }
     for waker in futex.wakers.iter().take(layout.callers) {
         let _ = writeln!(text, "{:WAKES_AT$}{} by {}", "", waker.wakes.text(), waker.name);
@@ -113,29 +173,11 @@ impl FutexWakes {
 }
 
 /// Columns before wakes. They have no figures, and their names are never cut: a terminal of 80 columns has no room behind
-/// [`NAME_AT`].
+/// [`COLUMNS`].
 const WAKES_AT: usize = 4;
-/// Width of the numbers.
-const NAME_AT: usize = 69;
-/// Minimum width of the name, even if the line becomes longer than the terminal.
-const NAME_MIN: usize = 20;
 
 fn line(row: &FutexRow, indent: usize, layout: &Layout) -> String {
-    let share = |part: u64, of: u64| if of == 0 { 0.0 } else { part as f64 / of as f64 };
-    let numbers = format!(
-        "{:>6}  {:>6}({:>5}) {:>10} {:>6} {:>6} {:>6} {:>6} {:>6}",
-        time(row.waited),
-        time(row.wait_mean),
-        time(row.wait_max),
-        count(row.counts.waits),
-        percent(share(row.counts.woken, row.counts.waits)),
-        percent(share(row.counts.waited_again, row.counts.woken)),
-        percent(share(row.counts.value_changed, row.counts.waits)),
-        percent(share(row.counts.interrupted, row.counts.waits)),
-        percent(share(row.counts.timed_out, row.counts.waits)),
-    );
-    let room = layout.width.saturating_sub(NAME_AT + indent).max(NAME_MIN);
-    format!("{numbers:<NAME_AT$}{:indent$}{}", "", cut(&row.name, room))
+    printed_line(&COLUMNS, row, indent, &row.name, layout)
 }
 
 #[cfg(test)]
@@ -146,7 +188,7 @@ mod tests {
     #[test]
     fn futexes_end_with_what_to_do_next() {
         let mut report = example();
-        report.explain(0.001_505);
+        report.compare(0.001_505);
         let text = report.text(&Layout { width: 200, ..Layout::default() });
         for expected in [
             "Futex waits over 5.0ms: waits of the process, and its children",
@@ -157,7 +199,10 @@ mod tests {
         ] {
             assert!(text.replace('\n', " ").contains(expected), "{expected}: {text}");
         }
-        assert_eq!(TITLES.lines().nth(1).unwrap().find("NAME"), Some(NAME_AT));
+        let titles =
+            "          WAIT\nWAITED    MEAN(  MAX)      WAITS  WOKEN  AGAIN EAGAIN  EINTR  TMOUT  NAME\n";
+        assert!(text.contains(titles), "{text}");
+        assert_eq!(titles.lines().nth(1).unwrap().find("NAME"), Some(name_at(&COLUMNS)));
     }
 
     #[test]

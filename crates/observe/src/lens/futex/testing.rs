@@ -4,10 +4,11 @@ use super::call::FutexAction;
 use super::lens::{FutexLens, Point};
 use super::report::FutexReport;
 use crate::lens::conditions::Conditions;
+use crate::lens::naming::Naming;
 use crate::lens::subject::Subject;
 use crate::observed::Sink;
 use unspin_symbols::Symbols;
-use unspin_trace::{Losses, Payload, Record, Sample, StackId, Stacks, Target, VALUES};
+use unspin_trace::{KernelSymbols, Losses, Payload, Record, Sample, StackId, Stacks, Target, VALUES};
 
 /// Passes calls to a lens.
 pub struct Calls {
@@ -63,5 +64,6 @@ pub fn example() -> FutexReport {
         cpus: 2,
         losses: Losses { records: 2, ..Losses::default() },
     };
-    FutexReport::new(&calls.lens, &calls.stacks, &Symbols::new(), &conditions)
+    let naming = Naming { kernel: KernelSymbols::none(), programs: Symbols::new() };
+    FutexReport::new(&calls.lens, &calls.stacks, &naming, &conditions)
 }

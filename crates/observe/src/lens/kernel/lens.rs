@@ -3,6 +3,7 @@
 use super::contention::{Contention, LockWait, LockWaitOutcome, Unpaired, WaiterId};
 use super::flags::LockFlags;
 use super::sums::Sums;
+use crate::lens::collector::Collector;
 use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_launch::error::Error;
@@ -27,35 +28,38 @@ pub(super) struct LockUse {
     pub stack: StackId,
 }
 
-impl KernelLens {
+impl Collector for KernelLens {
+    const HAS_KERNEL_NAMES: bool = true;
+
     /// The tracepoints that it needs, in the order that [`note`](Sink::note) expects. The program's part of the stacks is
     /// left out: a kernel lock is known by the kernel's, and recording the stack takes a part of the wait.
-    pub fn events() -> Result<Vec<Event>, Error> {
+    fn with_events() -> Result<(KernelLens, Vec<Event>), Error> {
         let tracefs = Tracefs::find().map_err(trace_error)?;
         let begin =
             tracefs.tracepoint("lock:contention_begin", &["lock_addr", "flags"]).map_err(trace_error)?;
         let end = tracefs.tracepoint("lock:contention_end", &["lock_addr", "ret"]).map_err(trace_error)?;
-        Ok(vec![
+        let events = vec![
             Event::tracepoint(begin, CallChain::KernelInnermost),
             Event::tracepoint(end, CallChain::None),
-        ])
+        ];
+        Ok((KernelLens::default(), events))
     }
 
-    /// Takes the sums since the last call, as a lens of its own. The waits that go on are divided at this time.
-    pub fn drain(&mut self, now: u64) -> KernelLens {
+    fn drain(&mut self, now: u64) -> KernelLens {
         for wait in self.contention.cut(now) {
             self.add(&wait, &Sums::part(&wait));
         }
         KernelLens { sums: std::mem::take(&mut self.sums), contention: Contention::default() }
     }
 
-    /// Adds what was drained earlier.
-    pub fn absorb(&mut self, earlier: &KernelLens) {
+    fn absorb(&mut self, earlier: &KernelLens) {
         for (one, sums) in &earlier.sums {
             self.sums.entry(*one).or_default().merge(sums);
         }
     }
+}
 
+impl KernelLens {
     fn add(&mut self, &LockWait { lock, flags, stack, .. }: &LockWait, sums: &Sums) {
         self.sums.entry(LockUse { lock, flags, stack }).or_default().merge(sums);
     }

@@ -15,4 +15,4 @@ mod table;
 pub mod testing;
 
 pub use lens::KernelLens;
-pub use report::{KernelLock, KernelReport, KernelRow};
+pub use report::KernelReport;

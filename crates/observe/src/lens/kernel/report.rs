@@ -6,6 +6,7 @@ use super::lens::KernelLens;
 use super::naming::{self, KernelFrame, LockClass};
 use super::sums::Sums;
 use crate::lens::conditions::Conditions;
+use crate::lens::naming::Naming;
 use crate::lens::next::{Next, is_worth_it};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,12 +150,8 @@ struct Folded {
 
 impl KernelReport {
     /// Of what the lens has seen, with names.
-    pub fn new(
-        lens: &KernelLens,
-        stacks: &Stacks,
-        symbols: &KernelSymbols,
-        conditions: &Conditions,
-    ) -> KernelReport {
+    pub fn new(lens: &KernelLens, stacks: &Stacks, naming: &Naming, conditions: &Conditions) -> KernelReport {
+        let symbols = &naming.kernel;
         let mut rows = BTreeMap::<Identity, Folded>::new();
         for ((address, kind), lock) in by_address(lens, stacks, symbols) {
             let (name, origin) = lock.name(address, symbols);

@@ -1,20 +1,79 @@
 //! The table of the kernel's locks, in the style of that of the pthread locks.
 
 use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, LockOrigin};
+use crate::lens::column::{LensColumn, Printed, name_at, printed_line, printed_titles, share};
+use crate::lens::detail::{Detail, waits};
+use crate::lens::filters::Filters;
+use crate::lens::lens_report::LensReport;
 use crate::lens::next::Said;
+use crate::lens::rows::{CALLERS, Figures, LensLine, LensTable, TOTAL};
 use crate::lens::text::{format_count, losses, of_whom};
+use crate::lens::thread_time::{KernelWaits, LensMeasurements};
 use std::fmt::Write;
-use unspin_report::figures::{count, percent, time};
+use unspin_report::figures::{percent, time};
 use unspin_report::{Layout, add_note};
 
-/// The titles. HOLD, UTIL, CON and NOWAIT are titles of the pthread lens; this lens does not know their values.
-const TITLES: &str = "                          HOLD         WAIT\n  LOST   UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)      WAITS \
-                      NOWAIT  SPIN SLEPT RJECT  NAME\n";
+/// The columns before the names. HOLD, UTIL, CON and NOWAIT are columns of the pthread lens.
+#[rustfmt::skip]
+const COLUMNS: [LensColumn<KernelRow>; 13] = [
+    LensColumn::new(Printed::spaced("", "LOST", 6), ["LOST", "LOST/s"], 6, 0, |row, units| units.sum(row.lost)),
+    LensColumn::unknown(Printed::spaced("  ", "UTIL", 5)),
+    LensColumn::unknown(Printed::spaced(" ", "CON", 5)),
+    LensColumn::unknown(Printed::spaced(" ", "MEAN", 5)),
+    LensColumn::unknown(Printed::in_parentheses("MAX", 5).below("HOLD ")),
+    LensColumn::new(Printed::spaced(" ", "MEAN", 5), ["WAIT"; 2], 6, 2, |row, _| time(row.wait_mean)),
+    LensColumn::new(Printed::in_parentheses("MAX", 5).below("WAIT "), ["MAX"; 2], 5, 4, |row, _| time(row.wait_max)),
+    LensColumn::new(Printed::in_parentheses("% CPU", 5), ["%CPU"; 2], 5, 3, |row, _| percent(row.spin_cpu)),
+    LensColumn::new(Printed::spaced(" ", "WAITS", 10), ["WAITS", "WAITS/s"], 10, 1, |row, units| units.count(row.waits)),
+    LensColumn::unknown(Printed::spaced(" ", "NOWAIT", 6)),
+    LensColumn::new(Printed::spaced(" ", "SPIN", 5), ["SPIN"; 2], 5, 5, |row, _| share(row.spun, row.waits)),
+    LensColumn::new(Printed::spaced(" ", "SLEPT", 5), ["SLEPT"; 2], 5, 6, |row, _| share(row.slept, row.waits)),
+    LensColumn::new(Printed::spaced(" ", "RJECT", 5), ["RJECT"; 2], 5, 7, |row, _| share(row.rejected, row.waits)),
+];
 
 /// Why columns have dashes.
 const UNKNOWN: &str = "The kernel reports a lock only when a thread waits for it: HOLD, UTIL, CON and NOWAIT (holds, and \
                        attempts that got the lock at once) are unknown, not zero. SPIN, SLEPT and RJECT are shares of \
                        the WAITS. An rwsem that is acquired while its waiter still spins is not reported.";
+
+impl LensReport for KernelReport {
+    fn section(&self, filters: &Filters<'_>, layout: &Layout) -> String {
+        let mut report = self.clone();
+        report.keep(filters.min_lost, &|lock| filters.lock(lock), &|caller| filters.caller(caller));
+        report.text(layout)
+    }
+
+    fn table(&self, figures: Figures) -> LensTable {
+        let mut rows = vec![(LensLine::new(0, TOTAL, TOTAL), self.total.clone())];
+        for lock in &self.locks {
+            let name = &lock.row.name;
+            let label = format!("{name}{}, {}", many(lock), lock.kind);
+            rows.push((LensLine::new(0, &label, name), lock.row.clone()));
+            let callers = lock.uses.iter().flat_map(|one| &one.callers).take(CALLERS);
+            rows.extend(callers.map(|one| (LensLine::new(2, &one.row.name, name), one.row.clone())));
+        }
+        LensTable::new(&COLUMNS, rows, self.seconds, figures)
+    }
+
+    fn describe(&self, name: &str, detail: &mut Detail) -> Option<()> {
+        let lock = self.locks.iter().find(|lock| lock.row.name == name)?;
+        detail.sums(lock.row.lost, lock.row.waits, lock.row.wait_max);
+        detail.title("Stacks that waited");
+        for one in &lock.uses {
+            for stack in one.callers.iter().flat_map(|caller| &caller.stacks) {
+                detail.stack(&format!("{}, {}", waits(stack.lost, stack.waits), one.kind), &stack.frames);
+            }
+        }
+        if let Some(next) = &lock.next {
+            detail.next(next);
+        }
+        Some(())
+    }
+
+    fn measure<'r>(&'r self, measurements: &mut LensMeasurements<'r>) {
+        measurements.kernel = Some(KernelWaits { waited: self.total.lost, spun: self.total.spin });
+    }
+}
 
 impl KernelReport {
     /// The table and what it lacks.
@@ -29,7 +88,7 @@ impl KernelReport {
                 _ => "No lock is left.\n",
             };
         } else {
-            text += TITLES;
+            text += &printed_titles(&COLUMNS, "NAME");
             let _ = writeln!(text, "\n{}", line(&self.total, 0, layout));
             let mut said = Said::default();
             for lock in self.locks.iter().take(layout.rows) {
@@ -74,12 +133,16 @@ impl KernelReport {
     }
 }
 
+/// The number of locks behind a name that several have.
+fn many(lock: &KernelLock) -> String {
+    if lock.locks > 1 { format!(" ({})", lock.locks) } else { String::new() }
+}
+
 fn lock_lines(text: &mut String, lock: &KernelLock, layout: &Layout) {
     let mut row = lock.row.clone();
-    let many = if lock.locks > 1 { format!(" ({})", lock.locks) } else { String::new() };
     // A name by its caller begins with the kind.
     let kind = if lock.origin == LockOrigin::Caller { String::new() } else { format!(", {}", lock.kind) };
-    row.name = format!("{}{many}{kind}", row.name);
+    row.name = format!("{}{}{kind}", row.name, many(lock));
     let _ = writeln!(text, "\n{}", line(&row, 0, layout));
     for one in &lock.uses {
         let mut indent = 2;
@@ -93,7 +156,14 @@ fn lock_lines(text: &mut String, lock: &KernelLock, layout: &Layout) {
             let _ = writeln!(text, "{}", line(&row, indent, layout));
         }
         if let Some(rest @ [_, ..]) = one.callers.get(layout.callers..) {
-            let _ = writeln!(text, "{:name_at$}{:indent$}and {} more", "", "", rest.len(), name_at = NAME_AT);
+            let _ = writeln!(
+                text,
+                "{:name_at$}{:indent$}and {} more",
+                "",
+                "",
+                rest.len(),
+                name_at = name_at(&COLUMNS)
+            );
         }
     }
 }
@@ -104,38 +174,9 @@ fn with_outer(caller: &KernelCaller) -> String {
     outer.map_or(caller.row.name.clone(), |outer| format!("{}  from {outer}", caller.row.name))
 }
 
-/// Width of the numbers.
-const NAME_AT: usize = 90;
-
 fn line(row: &KernelRow, indent: usize, layout: &Layout) -> String {
-    let share = |part: u64| if row.waits == 0 { 0.0 } else { part as f64 / row.waits as f64 };
-    let numbers = format!(
-        "{:>6}  {:>5} {:>5} {:>5}({:>5}) {:>5}({:>5})({:>5}) {:>10} {:>6} {} {} {}",
-        time(row.lost),
-        "-",
-        "-",
-        "-",
-        "-",
-        time(row.wait_mean),
-        time(row.wait_max),
-        percent(row.spin_cpu),
-        count(row.waits),
-        "-",
-        percent(share(row.spun)),
-        percent(share(row.slept)),
-        percent(share(row.rejected)),
-    );
-    let room = layout.width.saturating_sub(NAME_AT + indent).max(NAME_MIN);
-    let mut name: String = row.name.chars().take(room).collect();
-    if name.len() < row.name.len() {
-        name.pop();
-        name.push('…');
-    }
-    format!("{numbers:<NAME_AT$}{:indent$}{name}", "")
+    printed_line(&COLUMNS, row, indent, &row.name, layout)
 }
-
-/// Minimum width of the name, even if the line becomes longer than the terminal.
-const NAME_MIN: usize = 20;
 
 #[cfg(test)]
 mod tests {
@@ -159,8 +200,10 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
-        let titles = TITLES.lines().nth(1).unwrap();
-        assert_eq!(titles.find("NAME"), Some(NAME_AT));
+        let titles = "                          HOLD         WAIT\n  LOST   UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)      WAITS \
+                      NOWAIT  SPIN SLEPT RJECT  NAME\n";
+        assert!(text.contains(titles), "{text}");
+        assert_eq!(titles.lines().nth(1).unwrap().find("NAME"), Some(name_at(&COLUMNS)));
         assert!(text.contains("are unknown, not zero"), "{text}");
     }
 

@@ -6,7 +6,9 @@ use super::lens::{KernelLens, LockUse};
 use super::report::KernelReport;
 use super::sums::Sums;
 use crate::lens::conditions::Conditions;
+use crate::lens::naming::Naming;
 use crate::lens::subject::Subject;
+use unspin_symbols::Symbols;
 use unspin_trace::{KernelSymbols, Losses, Stacks, Target};
 
 const SYMBOLS: &[u8] = b"\
@@ -49,5 +51,6 @@ pub fn example() -> KernelReport {
         losses: Losses { records: 3, ..Losses::default() },
     };
     lens.contention.begin(WaiterId::Thread(9), 0x50, LockFlags(SPIN), Default::default(), 0);
-    KernelReport::new(&lens, &stacks, &KernelSymbols::parse(SYMBOLS), &conditions)
+    let naming = Naming { kernel: KernelSymbols::parse(SYMBOLS), programs: Symbols::new() };
+    KernelReport::new(&lens, &stacks, &naming, &conditions)
 }

@@ -1,6 +1,7 @@
 //! Follows the states of all threads.
 
 use super::states::{Blocked, Interval, SchedState, Sleep, States};
+use crate::lens::collector::Collector;
 use crate::lens::spaces::{SpaceId, Spaces};
 use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
@@ -39,21 +40,50 @@ struct OffCpuThread {
     states: States,
 }
 
-impl OffCpuLens {
+impl Collector for OffCpuLens {
+    const HAS_KERNEL_NAMES: bool = true;
+
     /// The events that it needs, in the order that [`note`](Sink::note) expects. Threads get CPUs by the records of
     /// context switches, because `sched:sched_switch` belongs to the thread that leaves the CPU.
-    pub fn events() -> Result<Vec<Event>, Error> {
+    fn with_events() -> Result<(OffCpuLens, Vec<Event>), Error> {
         let tracefs = Tracefs::find().map_err(trace_error)?;
         let switch =
             tracefs.tracepoint("sched:sched_switch", &["prev_pid", "prev_state"]).map_err(trace_error)?;
         let wakeup = tracefs.tracepoint("sched:sched_wakeup", &["pid"]).map_err(trace_error)?;
-        Ok(vec![
+        let events = vec![
             Event::context_switches(),
             Event::tracepoint(switch, CallChain::Both),
             Event::tracepoint_of_all(wakeup),
-        ])
+        ];
+        Ok((OffCpuLens::default(), events))
     }
 
+    fn drain(&mut self, now: u64) -> OffCpuLens {
+        let cut = |thread: &mut OffCpuThread| (thread.pid, thread.states.cut(now));
+        let parts: Vec<(u32, Interval)> = self.threads.values_mut().map(cut).collect();
+        for (pid, part) in parts {
+            self.add_time(pid, part);
+        }
+        OffCpuLens {
+            threads: HashMap::new(),
+            spaces: self.spaces.clone(),
+            on_cpu_ns: std::mem::take(&mut self.on_cpu_ns),
+            runnable_ns: std::mem::take(&mut self.runnable_ns),
+            blocked: std::mem::take(&mut self.blocked),
+            seen: self.seen,
+        }
+    }
+
+    fn absorb(&mut self, earlier: &OffCpuLens) {
+        self.on_cpu_ns += earlier.on_cpu_ns;
+        self.runnable_ns += earlier.runnable_ns;
+        for (one, sum) in &earlier.blocked {
+            self.blocked.entry(*one).or_default().merge(sum);
+        }
+    }
+}
+
+impl OffCpuLens {
     /// Adds a state that has ended.
     fn add(&mut self, pid: u32, interval: Interval) {
         if let Some(sum) = self.add_time(pid, interval) {
@@ -75,32 +105,6 @@ impl OffCpuLens {
             }
         }
         None
-    }
-
-    /// Takes the sums since the last call, as a lens of its own. The states that go on are divided at this time.
-    pub fn drain(&mut self, now: u64) -> OffCpuLens {
-        let cut = |thread: &mut OffCpuThread| (thread.pid, thread.states.cut(now));
-        let parts: Vec<(u32, Interval)> = self.threads.values_mut().map(cut).collect();
-        for (pid, part) in parts {
-            self.add_time(pid, part);
-        }
-        OffCpuLens {
-            threads: HashMap::new(),
-            spaces: self.spaces.clone(),
-            on_cpu_ns: std::mem::take(&mut self.on_cpu_ns),
-            runnable_ns: std::mem::take(&mut self.runnable_ns),
-            blocked: std::mem::take(&mut self.blocked),
-            seen: self.seen,
-        }
-    }
-
-    /// Adds what was drained earlier.
-    pub fn absorb(&mut self, earlier: &OffCpuLens) {
-        self.on_cpu_ns += earlier.on_cpu_ns;
-        self.runnable_ns += earlier.runnable_ns;
-        for (one, sum) in &earlier.blocked {
-            self.blocked.entry(*one).or_default().merge(sum);
-        }
     }
 
     /// Changes the state of a thread. `first` is the state that an unknown thread had before.

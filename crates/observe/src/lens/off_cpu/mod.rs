@@ -14,4 +14,4 @@ pub mod testing;
 
 pub use lens::OffCpuLens;
 pub use reason::BlockReason;
-pub use report::{BlockedReason, OffCpuReport};
+pub use report::OffCpuReport;

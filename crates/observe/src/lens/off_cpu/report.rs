@@ -6,12 +6,12 @@ use super::reason::BlockReason;
 use super::states::Blocked;
 use crate::lens::callers::{Callers, from_caller};
 use crate::lens::conditions::Conditions;
+use crate::lens::naming::Naming;
 use crate::lens::next::{Next, is_worth_share};
 use crate::lens::subject::Subject;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use unspin_symbols::Symbols;
-use unspin_trace::{KernelSymbols, Stacks};
+use unspin_trace::Stacks;
 
 /// The time of all threads, by what they did. Times are in seconds, summed over the threads.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -99,14 +99,8 @@ impl OffCpuReport {
     pub const RUNNABLE: &str = "runnable, without a CPU";
 
     /// Of what the lens has seen, with names.
-    pub fn new(
-        lens: &OffCpuLens,
-        stacks: &Stacks,
-        symbols: &KernelSymbols,
-        names: &Symbols,
-        conditions: &Conditions,
-    ) -> OffCpuReport {
-        let names = Callers::new(&lens.spaces, names);
+    pub fn new(lens: &OffCpuLens, stacks: &Stacks, naming: &Naming, conditions: &Conditions) -> OffCpuReport {
+        let (symbols, names) = (&naming.kernel, Callers::new(&lens.spaces, &naming.programs));
         let mut reasons = BTreeMap::<BlockReason, Folded>::new();
         for (&(space, blocked), sum) in &lens.blocked {
             let (reason, call) = BlockReason::of(blocked, stacks, symbols);

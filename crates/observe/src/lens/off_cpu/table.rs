@@ -1,34 +1,95 @@
 //! The table of where the threads' time went.
 
 use super::reason::BlockReason;
-use super::report::{BlockedCaller, BlockedReason, OffCpuReport};
-use crate::lens::next::Said;
-use crate::lens::text::{cut, losses, of_whom};
+use super::report::{BlockedCaller, BlockedReason, BlockedRow, OffCpuReport};
+use crate::lens::column::{LensColumn, Printed, printed_line, printed_titles};
+use crate::lens::detail::{Detail, waits};
+use crate::lens::filters::Filters;
+use crate::lens::lens_report::LensReport;
+use crate::lens::next::{Next, Said};
+use crate::lens::rows::{CALLERS, Figures, LensLine, LensTable, TOTAL};
+use crate::lens::text::{format_count, losses, of_whom};
+use crate::lens::thread_time::LensMeasurements;
 use std::fmt::Write;
-use unspin_report::figures::{count, spoken_percent, time};
+use unspin_report::figures::{spoken_percent, time};
 use unspin_report::{Layout, add_note};
 
-const TITLES: &str = "  TIME    SHARE      COUNT    MAX  STATE AND REASON\n";
+/// A state of the threads, a reason, or a caller.
+struct OffCpuRow {
+    seconds: f64,
+    /// Of the time of all threads.
+    share: f64,
+    /// How often, and the longest time; none for the states.
+    sums: Option<(u64, f64)>,
+}
+
+/// The columns before the names.
+#[rustfmt::skip]
+const COLUMNS: [LensColumn<OffCpuRow>; 4] = [
+    LensColumn::new(Printed::spaced("", "TIME", 6), ["TIME", "TIME/s"], 6, 0, |row, units| units.sum(row.seconds)),
+    LensColumn::new(Printed::spaced(" ", "SHARE", 8), ["SHARE"; 2], 8, 1, |row, _| spoken_percent(row.share)),
+    LensColumn::new(Printed::spaced(" ", "COUNT", 10), ["COUNT", "COUNT/s"], 10, 3, |row, units| row.sums.map_or(String::new(), |(count, _)| units.count(count))),
+    LensColumn::new(Printed::spaced(" ", "MAX", 6), ["MAX"; 2], 5, 2, |row, _| row.sums.map_or(String::new(), |(_, max)| time(max))),
+];
+
+impl LensReport for OffCpuReport {
+    fn section(&self, filters: &Filters<'_>, layout: &Layout) -> String {
+        let mut report = self.clone();
+        report.keep(filters.min_lost, &|caller| filters.caller(caller));
+        report.text(layout)
+    }
+
+    fn table(&self, figures: Figures) -> LensTable {
+        let sums = |row: &BlockedRow| self.row(row.blocked, Some((row.count, row.max)));
+        let state = |(seconds, name, _)| (LensLine::new(0, name, name), self.row(seconds, None));
+        let mut rows: Vec<_> = self.states().map(state).into();
+        for reason in &self.reasons {
+            let name = reason.reason.name();
+            rows.push((LensLine::new(2, name, name), sums(&reason.row)));
+            let callers = reason.callers.iter().take(CALLERS);
+            rows.extend(
+                callers.map(|caller| (LensLine::new(4, &format_caller(caller), name), sums(&caller.row))),
+            );
+        }
+        LensTable::new(&COLUMNS, rows, self.seconds, figures)
+    }
+
+    fn describe(&self, name: &str, detail: &mut Detail) -> Option<()> {
+        let Some(reason) = self.reasons.iter().find(|reason| reason.reason.name() == name) else {
+            let (_, _, next) = self.states().into_iter().find(|(_, state, _)| *state == name)?;
+            detail.next(next?);
+            return Some(());
+        };
+        detail.sums(reason.row.blocked, reason.row.count, reason.row.max);
+        detail.title("Stacks that were blocked");
+        for caller in &reason.callers {
+            let call = caller.system_call.as_ref().map_or(String::new(), |call| format!(", {call}"));
+            detail.stack(&format!("{}{call}", waits(caller.row.blocked, caller.row.count)), &caller.frames);
+        }
+        if let Some(next) = &reason.next {
+            detail.next(next);
+        }
+        Some(())
+    }
+
+    fn measure<'r>(&'r self, measurements: &mut LensMeasurements<'r>) {
+        measurements.off_cpu = Some(self);
+    }
+}
 
 impl OffCpuReport {
     /// The table and what it lacks.
     pub fn text(&self, layout: &Layout) -> String {
         let whose = of_whom(self.target, "all processes");
-        let threads = crate::lens::text::format_count(self.threads, "thread", "threads");
+        let threads = format_count(self.threads, "thread", "threads");
         let mut text = format!("Time of {threads} over {}: {whose}\n", time(self.seconds));
         if self.thread_seconds == 0.0 {
             text += "No thread was seen.\n";
             return text;
         }
-        text += TITLES;
-        let states = [
-            (self.thread_seconds, "*TOTAL*", &None),
-            (self.on_cpu, OffCpuReport::ON_CPU, &self.on_cpu_next),
-            (self.runnable, OffCpuReport::RUNNABLE, &self.runnable_next),
-            (self.blocked, "blocked", &None),
-        ];
+        text += &printed_titles(&COLUMNS, "STATE AND REASON");
         let mut said = Said::default();
-        for (seconds, name, next) in states {
+        for (seconds, name, next) in self.states() {
             let _ = writeln!(text, "\n{}", self.line(seconds, None, 0, name, layout));
             if let Some(next) = next {
                 said.write(next, name, layout.width, &mut text);
@@ -45,6 +106,21 @@ impl OffCpuReport {
             add_note(&note, layout.width, &mut text);
         }
         text
+    }
+
+    /// The states of the threads, with what to do next.
+    fn states(&self) -> [(f64, &'static str, Option<&Next>); 4] {
+        [
+            (self.thread_seconds, TOTAL, None),
+            (self.on_cpu, OffCpuReport::ON_CPU, self.on_cpu_next.as_ref()),
+            (self.runnable, OffCpuReport::RUNNABLE, self.runnable_next.as_ref()),
+            (self.blocked, "blocked", None),
+        ]
+    }
+
+    fn row(&self, seconds: f64, sums: Option<(u64, f64)>) -> OffCpuRow {
+        let all = self.thread_seconds;
+        OffCpuRow { seconds, share: if all > 0.0 { seconds / all } else { 0.0 }, sums }
     }
 
     /// What share of the threads' time was locks.
@@ -92,15 +168,12 @@ impl OffCpuReport {
     fn line(
         &self,
         seconds: f64,
-        numbers: Option<(u64, f64)>,
+        sums: Option<(u64, f64)>,
         indent: usize,
         name: &str,
         layout: &Layout,
     ) -> String {
-        let share = spoken_percent(seconds / self.thread_seconds);
-        let (times, max) = numbers.map_or_else(Default::default, |(times, max)| (count(times), time(max)));
-        let room = layout.width.saturating_sub(NAME_AT + indent).max(NAME_MIN);
-        format!("{:>6} {share:>8} {times:>10} {max:>6}  {:indent$}{}", time(seconds), "", cut(name, room))
+        printed_line(&COLUMNS, &self.row(seconds, sums), indent, name, layout)
     }
 }
 
@@ -112,15 +185,11 @@ fn format_caller(caller: &BlockedCaller) -> String {
     }
 }
 
-/// Width of the numbers.
-const NAME_AT: usize = 35;
-/// Minimum width of the name, even if the line becomes longer than the terminal.
-const NAME_MIN: usize = 20;
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::example;
     use super::*;
+    use crate::lens::column::name_at;
 
     #[test]
     fn table_has_all_states_and_the_share_of_locks() {
@@ -137,7 +206,9 @@ mod tests {
         ] {
             assert!(text.replace('\n', " ").contains(expected), "{expected}: {text}");
         }
-        assert_eq!(TITLES.find("STATE"), Some(NAME_AT));
+        let titles = "  TIME    SHARE      COUNT    MAX  STATE AND REASON\n";
+        assert!(text.contains(titles), "{text}");
+        assert_eq!(titles.find("STATE"), Some(name_at(&COLUMNS)));
     }
 
     #[test]

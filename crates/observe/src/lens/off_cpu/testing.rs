@@ -3,6 +3,7 @@
 use super::lens::{OffCpuLens, SWITCH, WAKEUP};
 use super::report::OffCpuReport;
 use crate::lens::conditions::Conditions;
+use crate::lens::naming::Naming;
 use crate::lens::subject::Subject;
 use crate::observed::Sink;
 use unspin_symbols::Symbols;
@@ -61,5 +62,6 @@ pub fn example() -> OffCpuReport {
         cpus: 2,
         losses,
     };
-    OffCpuReport::new(&lens, &stacks, &KernelSymbols::parse(SYMBOLS), &Symbols::new(), &conditions)
+    let naming = Naming { kernel: KernelSymbols::parse(SYMBOLS), programs: Symbols::new() };
+    OffCpuReport::new(&lens, &stacks, &naming, &conditions)
 }

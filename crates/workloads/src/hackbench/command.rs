@@ -1,5 +1,7 @@
-//! The options of `unspin hackbench`.
+//! `unspin hackbench`: the workload, with the original's options.
 
+use super::{CAPACITY, Error, Master, Options, Transport, Workers};
+use crate::Failure;
 use clap::{Args, ValueEnum};
 
 const HACKBENCH_HELP: &str = "\
@@ -52,7 +54,7 @@ pub struct HackbenchOptions {
 
     /// What carries the messages; `queue` implies -T
     #[arg(long, value_name = "TRANSPORT", default_value = "socket")]
-    pub transport: Transport,
+    pub transport: Carrier,
 
     /// Messages that fit into the queue of each receiver [default: 64]
     #[arg(long, value_name = "MESSAGES")]
@@ -73,7 +75,7 @@ pub struct HackbenchOptions {
 
 /// What carries the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Transport {
+pub enum Carrier {
     /// Unix stream sockets.
     Socket,
     /// Pipes.
@@ -82,4 +84,55 @@ pub enum Transport {
     Inet,
     /// Bounded queues: one pthread mutex for each group, two conditions for each queue.
     Queue,
+}
+
+impl HackbenchOptions {
+    /// Prints the parameters, runs the benchmark, and prints its time.
+    pub fn run<E>(&self, print: impl Fn(&str) -> Result<(), E>) -> Result<(), Failure<E>> {
+        let options = self.translate()?;
+        options.check().map_err(failure)?;
+        print(&options.header()).map_err(Failure::Print)?;
+        let time = super::run(&options).map_err(failure)?;
+        print(&format!("Time: {:.3}\n", time.as_secs_f64())).map_err(Failure::Print)
+    }
+
+    fn translate<E>(&self) -> Result<Options, Failure<E>> {
+        let defaults = Options::default();
+        let transport = self.transport()?;
+        let queues = matches!(transport, Transport::Queue { .. });
+        let threads = self.threads || queues && !self.process;
+        Ok(Options {
+            groups: self.groups.or(self.group_count).unwrap_or(defaults.groups),
+            fds: self.fds,
+            loops: self.loops,
+            datasize: self.datasize,
+            transport,
+            workers: if threads { Workers::Threads } else { Workers::Processes },
+            master: if self.fifo { Master::Fifo } else { Master::Unchanged },
+        })
+    }
+
+    fn transport<E>(&self) -> Result<Transport, Failure<E>> {
+        let transport = match self.transport {
+            _ if self.pipe => Transport::Pipe,
+            _ if self.inet => Transport::Inet,
+            Carrier::Socket => Transport::Socket,
+            Carrier::Pipe => Transport::Pipe,
+            Carrier::Inet => Transport::Inet,
+            Carrier::Queue => {
+                return Ok(Transport::Queue { capacity: self.capacity.unwrap_or(CAPACITY) });
+            }
+        };
+        match self.capacity {
+            None => Ok(transport),
+            Some(_) => Err(Failure::Option("hackbench: --capacity requires --transport queue".into())),
+        }
+    }
+}
+
+fn failure<E>(error: Error) -> Failure<E> {
+    match error {
+        Error::Option(text) => Failure::Option(format!("hackbench: {text}")),
+        error => Failure::Benchmark(format!("hackbench: {error}")),
+    }
 }

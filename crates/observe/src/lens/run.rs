@@ -1,0 +1,129 @@
+//! Lenses that need no preload library: checks the options, observes, prints.
+
+use super::conditions::Conditions;
+use super::lenses::{Chosen, LeftOutLens};
+use super::reports::Reports;
+use crate::meter::outputs::{self, json};
+use crate::meter::running;
+use crate::observed::{self, Observation};
+use crate::settings::{Format, Lens, MeterSettings};
+use serde::Serialize;
+use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
+use unspin_launch::engine::Engine;
+use unspin_launch::error::Error;
+use unspin_launch::program::{Program, inheriting};
+use unspin_launch::stderr;
+use unspin_report::{SCHEMA, SCHEMA_VERSION};
+
+/// Whether the preload library is to record.
+pub fn has_pthread(options: &MeterSettings) -> bool {
+    options.lenses().contains(&Lens::Pthread) && options.observe.pid.is_none() && has_program(options)
+}
+
+fn has_program(options: &MeterSettings) -> bool {
+    !options.recorded.command.is_empty()
+}
+
+/// Refuses options of which one would be without effect. If the pthread lens is left out, says why.
+pub fn check(options: &MeterSettings) -> Result<(), Error> {
+    let refuse = |text: &str| Err(Error::Usage(text.into()));
+    let observe = &options.observe;
+    if options.lenses().iter().all(|&lens| lens == Lens::Pthread) {
+        return match (observe.pid, observe.all_processes) {
+            (Some(_), _) => refuse(
+                "-p does not go with the pthread lens alone, which needs the preload library from a program's start: leave \
+                 --lens out, or add futex, kernel or off-cpu",
+            ),
+            (_, true) => refuse(
+                "-a does not go with the pthread lens alone, which sees one program: leave --lens out, or add futex, kernel or off-cpu",
+            ),
+            _ if observe.seconds.is_some() => {
+                refuse("--seconds requires --lens futex, off-cpu or kernel, and -a or -p")
+            }
+            _ if observe.buffer.is_some() => refuse("--buffer requires --lens futex, off-cpu or kernel"),
+            _ => Ok(()),
+        };
+    }
+    if observe.pid.is_some() && has_program(options) {
+        return refuse("-p observes a running process: leave out the program, or -p");
+    }
+    if observe.seconds.is_some() && has_program(options) {
+        return refuse("--seconds requires -a or -p, without a program");
+    }
+    if has_pthread(options) {
+        return Ok(());
+    }
+    let recorded = &options.recorded;
+    let replace = &recorded.replace;
+    let unused = [
+        ("--record", options.record.is_some()),
+        ("--pprof", options.view.pprof.is_some()),
+        ("--format", options.view.format != Format::Table),
+        ("--sysv", recorded.sysv != Engine::Kernel),
+        ("--mutex", !replace.mutex.is_empty()),
+        ("--waits", !replace.waits.is_empty()),
+        ("--use-plan", replace.use_plan.is_some()),
+        ("--runqueue", replace.run_queue.is_some()),
+    ];
+    if let Some((option, _)) = unused.into_iter().find(|(_, given)| *given) {
+        return Err(Error::Usage(format!(
+            "{option} requires the pthread lens, as in --lens pthread,kernel, and a program"
+        )));
+    }
+    if options.lenses().contains(&Lens::Pthread) {
+        stderr::say(format_args!(
+            "the pthread lens is left out: it needs the preload library, which must be there when a program starts"
+        ));
+    }
+    Ok(())
+}
+
+/// Observes with the lenses that need no preload library, prints the report, and returns the program's exit code.
+pub fn run(options: &MeterSettings) -> Result<ExitCode, Error> {
+    let program = match has_program(options) {
+        true => Some(Program::find_any(&options.recorded.command)?),
+        false => None,
+    };
+    let Chosen { lenses, mut left_out } = Chosen::of(options);
+    let Some((lenses, config)) = lenses else {
+        let last = left_out.pop().expect("at least one lens is requested, and it does not work");
+        // The error that ends unspin states its own reason.
+        left_out.retain(|other| other.error.to_string() != last.error.to_string());
+        LeftOutLens::say(&left_out);
+        return Err(last.error);
+    };
+    LeftOutLens::say(&left_out);
+    let command = program.as_ref().map(|program| (program, inheriting(program.command())));
+    let observation = observed::observe(&config, command, options.observe.seconds, lenses)?;
+    let Observation { sink, started, seconds, end, losses, stacks } = observation;
+    let conditions = Conditions::new(&options.observe, &options.recorded.command, seconds, losses);
+    let reports = sink.reports(&stacks, &conditions);
+    let layout = outputs::layout(&options.view, outputs::report_width(options.output.as_deref()));
+    let text = reports.sections(&options.view, &layout).join("\n");
+    let mut failed = Vec::new();
+    failed.extend(outputs::print(&text, options.output.as_deref()).err());
+    if let Some(file) = &options.view.json {
+        let started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let Conditions { seconds, cpus, .. } = conditions;
+        let document =
+            Document { schema: SCHEMA, version: SCHEMA_VERSION, started, seconds, cpus, reports: &reports };
+        failed.extend(json(&document, file).err());
+    }
+    match outputs::print_all_but_the_last(failed) {
+        Some(last) => Err(last),
+        None => Ok(end.map_or(ExitCode::SUCCESS, |end| ExitCode::from(running::exit_code(end)))),
+    }
+}
+
+/// The JSON document without the pthread lens.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    version: u32,
+    started: u64,
+    seconds: f64,
+    cpus: usize,
+    #[serde(flatten)]
+    reports: &'a Reports,
+}
