@@ -136,26 +136,6 @@ pub(crate) fn known(is_known: bool, text: impl FnOnce() -> String) -> String {
 }
 
 impl<R> Column<R> {
-    /// A column of a table that is shown on the screen only: its titles since the start and for an interval, its width, its
-    /// number in the order in which columns are dropped, greatest first.
-    pub const fn on_screen(
-        titles: [&'static str; 2],
-        width: usize,
-        dropped: u8,
-        text: fn(&R, &Units) -> String,
-    ) -> Column<R> {
-        Column {
-            field: "",
-            printed: [""; 2],
-            on_screen: titles,
-            width,
-            frame: Frame::Space,
-            dropped: [dropped; 2],
-            is_of_use: false,
-            text,
-        }
-    }
-
     /// The title on the screen of `top`, since the start.
     pub fn title(&self) -> &'static str {
         self.on_screen[0]
