@@ -6,6 +6,7 @@ mod every_instruction;
 mod hostile;
 mod kill_storm;
 mod namespaces;
+mod rust_memory;
 mod sequential;
 mod smoke;
 mod ten_deaths;

@@ -12,7 +12,7 @@
 //! 5. under the set's lock: id (EINVAL), index (EFBIG), permission (EACCES), removal (EIDRM), then the operations;
 //! 6. the wait.
 
-use super::fast_path::fast_path_retry;
+use super::fast_path::{fast_path, fast_path_retry};
 use super::one_op::LoadedOp;
 use super::undo_record;
 use crate::engine::guard::{Guard, Held};
@@ -38,7 +38,8 @@ use unspin_wire::Event;
 const USUAL_SEMOPM: usize = 500;
 
 impl Engine {
-    /// semop(2) of the operation at the address `op`, which [`Engine::semop_one`] has loaded. It takes no fast path.
+    /// semop(2) of the operation at the address `op`, which [`Engine::semop_one`] has loaded, and whose fast paths
+    /// have refused it.
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
@@ -99,25 +100,38 @@ impl Engine {
     /// # }
     /// ```
     pub fn semop_ops(&self, id: i32, ops: &[Sembuf]) -> Result<(), Errno> {
-        // SAFETY: `ops` is a live slice of structures in C's layout, to which no thread writes.
-        unsafe { self.semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop)
+        let Some(inner) = self.inner else {
+            // SAFETY: `ops` is a live slice of structures in C's layout.
+            return unsafe { ipc::semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop);
+        };
+        // The slice is read directly. An address, as a C program gives it, would be read by a system call in a process
+        // without a handler for SIGSEGV (`unspin_sys::fault`).
+        let thread = Thread::fast_path_thread().filter(|thread| thread.is_of(inner));
+        match (thread, ops) {
+            (Some(thread), &[op]) => fast_path(thread, id, op, time::seconds())
+                .unwrap_or_else(|| semop_slow(inner, id, Vector::Loaded(Op::new(op)), 0)),
+            _ => semop_slow(inner, id, Vector::Own(ops), 0),
+        }
     }
 }
 
 /// The operations of a call.
 #[derive(Clone, Copy)]
-enum Vector {
+enum Vector<'a> {
     /// One operation, which was loaded before.
     Loaded(Op),
-    /// Address and count; the address may be invalid, if the program has given it.
+    /// Address and count that the program has given; the address may be invalid.
     Foreign(usize, usize),
+    /// A Rust slice.
+    Own(&'a [Sembuf]),
 }
 
-impl Vector {
+impl Vector<'_> {
     fn len(self) -> usize {
         match self {
             Vector::Loaded(_) => 1,
             Vector::Foreign(_, n) => n,
+            Vector::Own(ops) => ops.len(),
         }
     }
 
@@ -126,12 +140,13 @@ impl Vector {
         match self {
             Vector::Loaded(op) => Ok(op),
             Vector::Foreign(at, _) => fault::load_sembuf(at + i * size_of::<Sembuf>()).map(Op::new),
+            Vector::Own(ops) => Ok(Op::new(ops[i])),
         }
     }
 }
 
 /// The complete call, for everything that the fast paths do not handle: see the module's text.
-fn semop_slow(inner: &'static Inner, id: i32, vector: Vector, timeout: usize) -> Result<(), Errno> {
+fn semop_slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> Result<(), Errno> {
     let timeout = read_timeout(timeout)?;
     check_count(vector.len())?;
     let thread = Thread::of(inner)?;
@@ -155,7 +170,7 @@ fn perform_vector(
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
-    vector: Vector,
+    vector: Vector<'_>,
     timeout: Option<Timespec>,
 ) -> Result<(), Errno> {
     let mut ops = [const { MaybeUninit::<Op>::uninit() }; MAX_OPS];
