@@ -55,7 +55,7 @@ fn flaw() -> Flaw {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&first, rest)) = bytes.split_first() else { return };
-    let kind = Kind::IN_ARENAS.into_iter().cycle().nth(first.into()).expect("a cycle has no end");
+    let kind = Kind::IN_ARENAS.into_iter().rev().cycle().nth(first.into()).expect("a cycle has no end");
     TURN.fetch_add(1, SeqCst);
     let result = STAGE.lock().expect("no panic before").perform(kind, &program::decode(rest), *FLAW);
     TURN.fetch_add(1, SeqCst);

@@ -194,7 +194,7 @@ fn overwritten() {
     let _segments = Segments;
     let mut noise = Noise(std::env::var("UNSPIN_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0x5EED));
     for round in 0..rounds() {
-        let kind = Kind::IN_ARENAS.into_iter().cycle().nth(round as usize).expect("a cycle has no end");
+        let kind = Kind::IN_ARENAS.into_iter().rev().cycle().nth(round as usize).expect("a cycle has no end");
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("arena");
         open(kind, &path);
