@@ -1,4 +1,4 @@
-//! libc's own dlsym(3) and the like, which the program does not see. Under these names this library has hooks (`bypass`), and
+//! libc's own dlsym(3) and the like, which the program does not see. Under these names this library has hooks (`dlopen`), and
 //! the program or another library may have functions of its own.
 
 use core::ffi::{CStr, c_char, c_int, c_void};

@@ -12,7 +12,7 @@
 
 unspin_sys::private_names! {
     libc {
-        abort close dl_iterate_phdr fclose fcntl fileno flock fstat64 ftruncate64 getauxval getcwd getenv gettid linkat
+        abort close dl_iterate_phdr fclose fcntl fileno fstat64 ftruncate64 getauxval getcwd getenv gettid linkat
         lseek64 lstat64 mmap64 munmap pread64 pthread_getspecific pthread_key_delete pthread_self pthread_setcancelstate
         pthread_setspecific pthread_testcancel raise readlink realpath sigprocmask stat64 statx time write writev
     }

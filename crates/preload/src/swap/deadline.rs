@@ -7,10 +7,8 @@ use unspin_locks::{Clock, Until};
 /// The deadline of a call.
 #[derive(Clone, Copy)]
 pub struct Deadline {
-    /// The clock, as the program names it.
-    pub clock: clockid_t,
-    /// The time, as the program passes it.
-    pub until: *const timespec,
+    clock: clockid_t,
+    until: *const timespec,
 }
 
 impl Deadline {
@@ -21,6 +19,18 @@ impl Deadline {
     #[inline(always)]
     pub unsafe fn new(clock: clockid_t, until: *const timespec) -> Deadline {
         Deadline { clock, until }
+    }
+
+    /// The clock, as the program names it.
+    #[inline(always)]
+    pub fn clock(self) -> clockid_t {
+        self.clock
+    }
+
+    /// The address of the time, as the program passes it.
+    #[inline(always)]
+    pub fn until(self) -> *const timespec {
+        self.until
     }
 
     /// The time, for our locks; `None` if it is malformed. To be called only if the mutex is not free.

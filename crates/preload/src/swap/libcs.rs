@@ -83,7 +83,8 @@ impl LibcMutex<'_> {
 
     /// pthread_mutex_clocklock(3). For the kernel's PI futexes a time before the clock's zero is malformed. For all other
     /// mutexes it is a deadline that has passed. So zero replaces it if the program has not requested priority inheritance.
-    pub fn lock_until(self, Deadline { clock, until }: Deadline) -> c_int {
+    pub fn lock_until(self, deadline: Deadline) -> c_int {
+        let (clock, until) = (deadline.clock(), deadline.until());
         if self.inherits.is_none() {
             // SAFETY: `Deadline::new`'s promise.
             return unsafe { self.words.libc_clocklock(clock, until) };

@@ -3,7 +3,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `plan`, `text` | what replaces which mutex: the file that `UNSPIN_PLAN` names |
+//! | `plan` | what replaces which mutex: the file that `UNSPIN_PLAN` names, as `unspin_wire::plan` parses it |
 //! | [`mutex_impl`], [`decision`], `modules` | which rule of the plan applies to a mutex: decided once in its life, at pthread_mutex_init(3) or its first use |
 //! | `tag` | the decision, stored in one of the words of a `pthread_mutex_t` |
 //! | `algorithm` | the locks of `unspin-locks` as a table |

@@ -56,12 +56,13 @@ impl ReplacedMutex<'_> {
 
     /// pthread_mutex_clocklock(3).
     pub fn lock_until(self, deadline: Deadline) -> Acquisition {
-        let Some(clock) = clock_of(deadline.clock) else { return Acquisition::with_code(EINVAL) };
+        let Some(clock) = clock_of(deadline.clock()) else { return Acquisition::with_code(EINVAL) };
         if let Some(acquisition) = self.answer_owner() {
             return acquisition;
         }
         // SAFETY: `Deadline::new`'s promise.
-        let in_libc = |words: &MutexLayout| unsafe { words.libc_clocklock(deadline.clock, deadline.until) };
+        let in_libc =
+            |words: &MutexLayout| unsafe { words.libc_clocklock(deadline.clock(), deadline.until()) };
         if (self.algorithm.try_lock)(self.words) {
             return self.finish_lock(Waited::No, in_libc);
         }

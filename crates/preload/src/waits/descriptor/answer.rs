@@ -84,7 +84,7 @@ const SIGNAL_SET_BYTES: usize = 8;
 /// everything:
 ///
 /// 1. The kernel reads the mask first. If it cannot, the call fails with EFAULT.
-/// 2. The kernel checks the descriptors once before it sets the mask. If it finds something, no handler runs.
+/// 2. The kernel checks the descriptors once before it looks for signals. If it finds something, no handler runs.
 /// 3. The kernel sets the mask while it waits. A signal that the mask unblocks ends the wait; a signal that the mask blocks
 ///    stays pending.
 ///
