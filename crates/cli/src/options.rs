@@ -36,6 +36,7 @@ use std::time::Duration;
 use unspin_launch::engine::Engine;
 use unspin_launch::machine::Build;
 use unspin_launch::run_queue::list_behind_workload;
+use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_VALUES};
 use unspin_launch::stderr;
 use unspin_workloads::Workload;
 
@@ -133,8 +134,10 @@ fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<Strin
         return Some(format!("`unspin {}` has no {option}: use --{meant}", command.unwrap_or_default()));
     }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
-    let with: Vec<String> =
-        all.get_subcommands().filter(has).map(|command| format!("`unspin {}`", command.get_name())).collect();
+    let of_volano =
+        || VOLANO_VALUES.iter().chain(&VOLANO_FLAGS).any(|&option| option == name).then_some("volano");
+    let with = all.get_subcommands().filter(has).map(clap::Command::get_name).chain(of_volano());
+    let with: Vec<String> = with.map(|command| format!("`unspin {command}`")).collect();
     let command = all.find_subcommand(command?)?.get_name();
     (!with.is_empty())
         .then(|| format!("`unspin {command}` has no {option}: it is an option of {}", with.join(", ")))

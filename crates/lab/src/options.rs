@@ -50,7 +50,7 @@ impl CommandLine {
     pub fn read() -> CommandLine {
         CommandLine::try_parse_from(std::env::args_os()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
-            match abbreviated(&error, std::env::args().nth(1).as_deref()) {
+            match explain_unknown(&error, std::env::args().nth(1).as_deref()) {
                 Some(line) => stderr::say(format_args!("{line}")),
                 None if error.use_stderr() => {
                     // Clap's tip, "to pass it as a value, use `--`", is wrong: no command has such values.
@@ -67,8 +67,9 @@ impl CommandLine {
     }
 }
 
-/// The message for an unknown option that is a whole word of one option of the command: `time` of `think-time`.
-fn abbreviated(error: &clap::Error, command: Option<&str>) -> Option<String> {
+/// The message for an unknown option: the option that it abbreviates, if it is a whole word of one option of the command
+/// (`time` of `think-time`); else where options of unspin stand.
+fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String> {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(option)), Some(command)) =
         (error.kind(), error.get(ContextKind::InvalidArg), command)
     else {
@@ -78,8 +79,15 @@ fn abbreviated(error: &clap::Error, command: Option<&str>) -> Option<String> {
     let all = CommandLine::command();
     let options = all.find_subcommand(command)?.get_arguments().filter_map(clap::Arg::get_long);
     let mut with = options.filter(|option| option.split('-').any(|word| word == name));
-    let meant = with.next()?;
-    with.next().is_none().then(|| format!("`unspin {command}` has no {option}: use --{meant}"))
+    Some(match (with.next(), with.next()) {
+        (Some(meant), None) => format!("`unspin {command}` has no {option}: use --{meant}"),
+        // Clap names a similar option itself.
+        _ if error.get(ContextKind::SuggestedArg).is_some() => return None,
+        _ => format!(
+            "`unspin {command}` has no {option}: options of unspin stand before the workload, as in `unspin run --waits poll \
+             {command}`; `unspin {command} --help` lists its own"
+        ),
+    })
 }
 
 /// A time with a unit; a number without unit is in seconds.
@@ -99,6 +107,7 @@ mod tests {
     use super::*;
     use clap::ValueEnum;
     use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
+    use unspin_runqueue::queue::Policy;
 
     #[test]
     fn definition_is_consistent() {
@@ -127,11 +136,13 @@ mod tests {
     fn word_of_an_option_finds_the_option() {
         let said = |words: &[&str]| {
             let error = CommandLine::try_parse_from(words).unwrap_err();
-            abbreviated(&error, words.get(1).copied())
+            explain_unknown(&error, words.get(1).copied())
         };
         let line = said(&["unspin", "dbt1", "--think", "9s"]).unwrap();
         assert_eq!(line, "`unspin dbt1` has no --think: use --think-time");
-        assert_eq!(said(&["unspin", "dbt1", "--nothing"]), None);
+        assert_eq!(said(&["unspin", "dbt1", "--browser", "9"]), None, "clap's own tip");
+        let line = said(&["unspin", "volano", "--waits", "poll"]).unwrap();
+        assert!(line.starts_with("`unspin volano` has no --waits: options of unspin stand before"), "{line}");
     }
 
     /// `--runqueue` reads the command line of volano, without the parser.
@@ -148,6 +159,9 @@ mod tests {
         assert_eq!(options(false), VOLANO_FLAGS);
         let models = VolanoModel::value_variants().iter().filter_map(VolanoModel::to_possible_value);
         assert_eq!(models.map(|model| model.get_name().to_owned()).collect::<Vec<_>>(), VOLANO_MODELS);
+        let queues = VolanoRunQueue::value_variants().iter().filter_map(VolanoRunQueue::to_possible_value);
+        let policies = Policy::ALL.map(Policy::name);
+        assert_eq!(queues.map(|queue| queue.get_name().to_owned()).collect::<Vec<_>>(), policies);
     }
 
     #[test]

@@ -26,11 +26,12 @@ const INTERRUPTED: i32 = 130;
 
 /// The file of the program, which performs `command`.
 pub fn find(command: &str) -> Result<PathBuf, Error> {
-    let beside = env::current_exe().ok().and_then(|file| Some(folder_of(&file)?.join(FILE)));
+    let own = env::current_exe().ok();
+    let beside = own.iter().flat_map(|file| folders_of(file)).map(|folder| folder.join(FILE));
     let path = env::var_os("PATH").unwrap_or_default();
     let in_path =
         env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(FILE));
-    let mut files = beside.into_iter().chain(in_path);
+    let mut files = beside.chain(in_path);
     files.find(|file| file.is_file() && reach::is_executable(file)).ok_or_else(|| {
         Error::NotFound(format!(
             "{command} needs the program {FILE}, which is not installed: cargo install --path crates/lab"
@@ -38,10 +39,12 @@ pub fn find(command: &str) -> Result<PathBuf, Error> {
     })
 }
 
-/// The folder in which programs lie that were built or installed together. Cargo puts tests into a folder `deps` in it.
-fn folder_of(file: &Path) -> Option<&Path> {
-    let folder = file.parent()?;
-    if folder.ends_with("deps") { folder.parent() } else { Some(folder) }
+/// The folders in which programs lie that were built or installed together with this one: its own, and if that is called
+/// `deps`, in which cargo puts tests, the one above.
+fn folders_of(file: &Path) -> impl Iterator<Item = &Path> {
+    let own = file.parent();
+    let above = own.filter(|folder| folder.ends_with("deps")).and_then(Path::parent);
+    own.into_iter().chain(above)
 }
 
 /// `unspin help COMMAND` in the form that such a command understands; all other command lines as they are.

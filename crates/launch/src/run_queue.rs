@@ -80,6 +80,11 @@ mod tests {
     }
 
     #[test]
+    fn run_queues_are_those_of_the_library() {
+        assert_eq!(RunQueue::ALL.map(RunQueue::policy), Policy::ALL);
+    }
+
+    #[test]
     fn list_behind_volano_is_found() {
         let found = |line: &str| hoist(line).map(|(list, command)| format!("{list} | {command}"));
         let expected = Some("global,percpu | volano --workers 8".to_owned());

@@ -75,8 +75,11 @@ impl HistoricalReport for Dbt1 {
     }
 
     fn obstacle(&self, database: &str) -> Option<Error> {
-        let is_missing = || lab::ask("dbt1", &["find-server".into()], &AtomicBool::new(false)).err();
-        (database == "postgres").then(is_missing).flatten()
+        let has_no_server = || lab::ask("dbt1", &["find-server".into()], &AtomicBool::new(false)).err();
+        match database {
+            "postgres" => has_no_server(),
+            _ => lab::find("dbt1").err(),
+        }
     }
 
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment> {
