@@ -5,7 +5,8 @@
 # With the toolchain of that version, the product is built by it. In any case:
 #   - cargo itself, to which the compiler is shown as one of that version, accepts each package of the build, the embedded
 #     library's included. A package that states no version passes.
-#   - clippy finds no use of a newer standard library in the product's own crates (incompatible_msrv).
+#   - clippy finds no use of a newer standard library in the product's own crates: the workspace denies incompatible_msrv, and
+#     `ci/clippy.sh` checks all crates. Here only a planted use is found.
 # Neither finds newer syntax; a real build does.
 source "$(dirname "$0")/lib.sh"
 
@@ -45,18 +46,15 @@ trap 'rm -rf "$compiler" "$scratch"' EXIT
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$scratch"
 sed -i 's/^rust-version\.workspace = true/rust-version = "1.95"/' "$scratch/crates/trace/Cargo.toml"
 must_find "unspin-trace" accepts "$scratch" "${product[@]}"
-lint() { # FOLDER PACKAGE...
-    (cd "$1" && CARGO_TARGET_DIR=$target/msrv cargo clippy --locked "${@:2}" -- -D clippy::incompatible_msrv)
-}
-printf '%s\n' 'fn planted(panic: &std::panic::PanicHookInfo<'"'"'_>) -> bool { panic.payload_as_str().is_some() }' \
-    >>"$scratch/crates/stats/src/lib.rs"
-must_find "stable since" lint "$scratch" --package unspin-stats
-CARGO_TARGET_DIR=$target/msrv lint . "${product[@]}" "${library[@]}" || fail "the product needs a newer standard library than $stated"
+printf '%s\n' '/// Planted.' 'pub fn planted(panic: &std::panic::PanicHookInfo<'"'"'_>) -> bool { panic.payload_as_str().is_some() }' \
+    >>"$scratch/crates/sync/src/lib.rs"
+lint() { (cd "$scratch" && CARGO_TARGET_DIR=$target/msrv cargo clippy --locked --package unspin-sync); }
+must_find "stable since" lint
 
 name=$(rustup toolchain list 2>/dev/null | sed 's/ .*//' | grep -E "^$stated(\.[0-9]+)?-" | head -n 1) || true
 if [ -n "$name" ]; then
     CARGO_TARGET_DIR="$target/msrv" cargo "+$name" check --locked "${product[@]}"
     pass "Rust $stated builds the product"
 else
-    pass "no package and no function of the product needs a newer Rust than $stated, which is not installed here"
+    pass "no package of the product needs a newer Rust than $stated, which is not installed here; clippy.sh checks the functions"
 fi

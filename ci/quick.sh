@@ -76,6 +76,8 @@ while read -r file; do
         continue
         ;;
     crates/cli/tests/cmd/*) tests+=("unspin-cli suite cmd::") ;;
+    crates/lab/tests/cmd/*) tests+=("unspin-lab suite cmd::") ;;
+    docs/dbt1.md | docs/volano.md) tests+=("unspin-lab suite cmd::" "unspin-cli suite readme::") ;;
     *.md) tests+=("unspin-cli suite readme::") ;;
     esac
     folder=$(dirname "$file")
@@ -100,6 +102,8 @@ if [ ${#packages[@]} -gt 0 ]; then
     say "lints (${packages[*]})"
     cargo clippy --locked --quiet --all-targets "${packages[@]}" -- -D warnings
     say "unit tests"
+    # Tests of each of the two programs run the other one, which cargo does not build for them.
+    cargo build --locked --quiet --package unspin-cli --package unspin-lab --bins
     [ ${#libs[@]} -eq 0 ] || cargo test --locked --quiet --lib "${libs[@]}"
     [ ${#bins[@]} -eq 0 ] || cargo test --locked --quiet --bins "${bins[@]}"
 fi
