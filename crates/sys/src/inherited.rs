@@ -7,7 +7,8 @@
 //! handler, so that the writer gets EFBIG, and says so. exec gives a handled signal its default action, which a program gets where
 //! its launcher got it.
 //!
-//! The constructor records all of it before the runtime starts. So the feature `inherited` is for programs, and not for libraries.
+//! The constructor records all of it before the runtime starts. So the feature `inherited` is for programs and for the
+//! libraries that make them up, and not for libraries that other programs load.
 //! What else the runtime sets up, an alternate stack and handlers for faults, does not outlive execve(2).
 
 use crate::raw;

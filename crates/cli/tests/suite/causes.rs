@@ -50,7 +50,7 @@ fn first_finding(report: &str) -> String {
 }
 
 #[test]
-#[ignore = "nightly: the cause must show in measured times; crates/meter/tests/suite/causes.rs has a recording of it"]
+#[ignore = "nightly: the cause must show in measured times; crates/report/tests/suite/causes.rs has a recording of it"]
 fn long_hold_is_named() {
     check(
         "cause_long_hold.c",
@@ -61,7 +61,7 @@ fn long_hold_is_named() {
 }
 
 #[test]
-#[ignore = "nightly: the cause must show in measured times; crates/meter/tests/suite/causes.rs has a recording of it"]
+#[ignore = "nightly: the cause must show in measured times; crates/report/tests/suite/causes.rs has a recording of it"]
 fn one_lock_over_several_data_is_named() {
     check(
         "cause_split.c",
@@ -72,7 +72,7 @@ fn one_lock_over_several_data_is_named() {
 }
 
 #[test]
-#[ignore = "nightly: the cause must show in measured times; crates/meter/tests/suite/causes.rs has a recording of it"]
+#[ignore = "nightly: the cause must show in measured times; crates/report/tests/suite/causes.rs has a recording of it"]
 fn broadcast_storm_is_named() {
     check(
         "cause_storm.c",
@@ -83,7 +83,7 @@ fn broadcast_storm_is_named() {
 }
 
 #[test]
-#[ignore = "nightly: the cause must show in measured times; crates/meter/tests/suite/causes.rs has a recording of it"]
+#[ignore = "nightly: the cause must show in measured times; crates/report/tests/suite/causes.rs has a recording of it"]
 fn convoy_is_named() {
     check(
         "cause_convoy.c",
@@ -94,7 +94,7 @@ fn convoy_is_named() {
 }
 
 #[test]
-#[ignore = "nightly: the cause must show in measured times; crates/meter/tests/suite/causes.rs has a recording of it"]
+#[ignore = "nightly: the cause must show in measured times; crates/report/tests/suite/causes.rs has a recording of it"]
 fn starved_writer_is_named() {
     check(
         "cause_starved_writer.c",
@@ -106,7 +106,7 @@ fn starved_writer_is_named() {
 }
 
 #[test]
-#[ignore = "nightly: the cause must show in measured times; crates/meter/tests/suite/causes.rs has a recording of it"]
+#[ignore = "nightly: the cause must show in measured times; crates/report/tests/suite/causes.rs has a recording of it"]
 fn priority_inversion_is_named() {
     check(
         "cause_inversion.c",

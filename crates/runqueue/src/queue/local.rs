@@ -6,7 +6,7 @@ use core::fmt;
 use unspin_sync::machine::{AtomicBool, Ordering};
 
 /// A worker's side of a run queue. There is at most one at a time for each worker of a queue, so a counter that the
-/// worker alone writes has one writer. Dropping it lets another thread become the worker.
+/// worker alone writes has one writer. (`Origin::Worker` of a push is a promise of the caller.) Dropping it lets another thread become the worker.
 ///
 /// ```
 /// use unspin_runqueue::queue::{Local, RunQueue};
