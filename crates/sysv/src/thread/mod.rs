@@ -30,6 +30,7 @@ use core::mem::MaybeUninit;
 use unspin_rcu::{Domain, FenceMode, Slot};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire};
 use unspin_sys::process::Identity;
+use unspin_sys::robust::RobustFutex;
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{Errno, page};
 use unspin_waiting::SiteHistory;
@@ -59,6 +60,10 @@ pub(crate) struct Thread {
     pub robust_word: Cell<Option<&'static AtomicU32>>,
     /// Whether this thread has no robust list, so that the kernel cannot announce its end.
     pub has_no_robust_list: Cell<bool>,
+    /// Through it the thread holds the robust word of its participant: see [`crate::recovery`].
+    pub robust_futex: RobustFutex,
+    /// Whether the thread is to take that word before it waits.
+    pub lacks_word: Cell<bool>,
     pub creds: Cached,
     /// Whether the thread is freeing large blocks.
     pub frees: Cell<bool>,

@@ -53,6 +53,7 @@ fn outcome(end: u32) -> WaitResult {
 /// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` is in
 /// nanoseconds of the monotonic clock.
 pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> WaitResult {
+    inner.hold_participant_word(thread);
     let site = &thread.site;
     let decision = site.decide(&PARAMETERS);
     let began = if decision == WaitDecision::Sleep { 0 } else { clock::ticks() };

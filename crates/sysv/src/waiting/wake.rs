@@ -12,7 +12,6 @@ use crate::sem::{PendingWake, WakeList};
 use crate::thread::Thread;
 use unspin_rcu::registry::SweepScope;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
-use unspin_sys::process::Liveness;
 
 /// What is known about the receivers of grants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,12 +78,9 @@ fn confirm(inner: &Inner, index: u32, participant: &ParticipantRecord) -> GrantC
     if !status::is_granted(end) && end != status::RETRY {
         return GrantCheck::AllAlive;
     }
-    let registry = inner.rcu().registry();
-    match registry.participant(index as usize).map(|who| registry.liveness(who)) {
-        Some(Liveness::Alive) => {
-            participant.waiter.confirm(end);
-            GrantCheck::AllAlive
-        }
-        _ => GrantCheck::SomeDead,
+    if inner.is_dead(index) {
+        return GrantCheck::SomeDead;
     }
+    participant.waiter.confirm(end);
+    GrantCheck::AllAlive
 }
