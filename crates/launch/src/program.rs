@@ -100,7 +100,7 @@ impl Program {
             command.split_first().expect("the parser of the command line wants a command");
         if let Some(workload) = Workload::named(name) {
             let path = file_of(workload)?;
-            let name = path.file_name().unwrap_or("unspin".as_ref()).to_owned();
+            let name = workload.program.name().into();
             return Ok(Program { name, arguments: command.to_vec(), ..Program::at(&path) });
         }
         let path = search(name, std::env::var_os("PATH"))?;

@@ -28,6 +28,16 @@ pub enum WorkloadProgram {
     Lab,
 }
 
+impl WorkloadProgram {
+    /// The program's name, whatever its file is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkloadProgram::Unspin => "unspin",
+            WorkloadProgram::Lab => "unspin-lab",
+        }
+    }
+}
+
 /// The figure that a workload prints, in the words before its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WorkloadFigure {
