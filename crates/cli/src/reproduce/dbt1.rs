@@ -6,10 +6,11 @@ use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::lab;
+use unspin_locks::LockKind;
 use unspin_stats::{Direction, Moments};
+use unspin_trial::{Candidates, ProveCommand};
 
 /// The report.
 pub struct Dbt1;
@@ -83,17 +84,21 @@ impl HistoricalReport for Dbt1 {
     }
 
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment> {
-        let (load, seconds) = match size {
+        let (load, time_budget_s) = match size {
             Size::Quick => ("--items 1000 --scale 1 --browsers 16 --warm-up 100ms --duration 300ms", 34),
             Size::Full => ("--warm-up 2s --duration 10s", 1200),
         };
-        let mut arguments = words(&format!("--mutex adaptive dbt1 --runs 1 {load} --db"));
-        arguments.push(database.to_owned());
+        let mut command = words(&format!("dbt1 --runs 1 {load} --db"));
+        command.push(database.to_owned());
         vec![Experiment {
             what: "the shop's mutexes: libc's, and adaptive ones",
             in_brief: "the shop",
-            budget: Duration::from_secs(seconds),
-            arguments,
+            command: ProveCommand {
+                time_budget_s,
+                candidates: Candidates::Mutexes(&[LockKind::Adaptive]),
+                metric: None,
+                command,
+            },
             unit: "BT/s",
             pairs: vec![Pair {
                 what: "libc's mutexes (the control) → adaptive",

@@ -115,7 +115,7 @@ impl ReportRunner<'_> {
         let mut spent = Duration::ZERO;
         for experiment in report.experiments(self.size, &self.options.db) {
             let part = self.part(index, report.name(), spent);
-            spent += experiment.budget;
+            spent += experiment.command.time_budget();
             match Measured::run(experiment, &self.interrupt, part, self.options.quiet) {
                 Ok(None) => {}
                 Ok(Some(measured)) => {
@@ -192,17 +192,10 @@ mod tests {
 
     /// The names of the pairs are names of configurations. With other names no row would be measured.
     #[test]
-    fn experiments_are_command_lines_that_measure_their_pairs() {
+    fn experiments_measure_their_pairs() {
         for size in [Size::Quick, Size::Full] {
             for experiment in ALL.iter().flat_map(|report| report.experiments(size, "sqlite")) {
-                let line = experiment.command_line();
-                let parsed = CommandLine::try_parse_from(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"));
-                let Command::Prove(options) = parsed.command else { panic!("{line:?}") };
-                let longer = CommandLine::try_parse_from(experiment.command_line_within("2h")).unwrap();
-                let Command::Prove(longer) = longer.command else { panic!("{line:?}") };
-                assert_eq!(longer.time_budget, Some(Duration::from_secs(7200)));
-                assert_eq!(options.time_budget, Some(experiment.budget));
-                let names = unspin_trial::names(&(&options).into()).unwrap();
+                let names = unspin_trial::names(&experiment.command.settings()).unwrap();
                 assert!(!experiment.pairs.is_empty());
                 for pair in &experiment.pairs {
                     for name in [pair.before, pair.after] {
