@@ -19,6 +19,5 @@ fn main() -> ExitCode {
         Command::Dbt1(options) => dbt1::run(&options),
         Command::Reproduce(options) => reproduce::run(&options),
         Command::PrepareShop(options) => dbt1::prepare(&options),
-        Command::FindServer => dbt1::find_server(),
     })
 }

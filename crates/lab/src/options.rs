@@ -33,9 +33,6 @@ pub enum Command {
     Reproduce(ReproduceOptions),
     #[command(hide = true)]
     PrepareShop(PrepareShopOptions),
-    /// Fail if there is no PostgreSQL server; `unspin reproduce` asks for it
-    #[command(hide = true)]
-    FindServer,
 }
 
 /// Populate the database of a `dbt1` command line, and print how a run on it is started; `unspin prove` asks for it
@@ -148,6 +145,11 @@ mod tests {
         assert_eq!(said(&["unspin", "dbt1", "--browser", "9"]), None, "clap's own tip");
         let line = said(&["unspin", "volano", "--waits", "poll"]).unwrap();
         assert!(line.starts_with("`unspin volano` has no --waits: options of unspin stand before"), "{line}");
+        assert_eq!(
+            said(&["unspin", "reproduce", "--waits", "poll"]),
+            None,
+            "nothing stands before reproduce"
+        );
     }
 
     /// `unspin` says that an option of another command is one of `reproduce`.

@@ -4,10 +4,9 @@ use super::experiment::{Experiment, Pair, Size, words};
 use super::figure::Figure;
 use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
+use crate::dbt1;
 use crate::options::ReportChoice;
-use std::sync::atomic::AtomicBool;
 use unspin_launch::error::Error;
-use unspin_launch::lab;
 use unspin_locks::LockKind;
 use unspin_stats::{Direction, Moments};
 use unspin_trial::{Candidates, ProveCommand};
@@ -20,17 +19,6 @@ const RCU: Moments = Moments { count: 5, mean: 89.8, standard_deviation: 1.0 };
 /// The best four of the five runs.
 const STOCK_BEST: Moments = Moments { count: 4, mean: 88.15, standard_deviation: 2.8 };
 const RCU_BEST: Moments = Moments { count: 4, mean: 90.2, standard_deviation: 0.5 };
-
-/// Refuses a `--db` that dbt1 would refuse.
-pub fn check(database: &str) -> Result<(), Error> {
-    let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| database.starts_with(scheme));
-    match is_url || ["sqlite", "postgres"].contains(&database) {
-        true => Ok(()),
-        false => Err(Error::Usage(format!(
-            "dbt1: --db {database}: give sqlite, postgres, or the URL of a running server, postgres://USER@HOST/DATABASE"
-        ))),
-    }
-}
 
 impl HistoricalReport for Dbt1 {
     fn choice(&self) -> ReportChoice {
@@ -76,10 +64,9 @@ impl HistoricalReport for Dbt1 {
     }
 
     fn obstacle(&self, database: &str) -> Option<Error> {
-        let has_no_server = || lab::ask("dbt1", &["find-server".into()], &AtomicBool::new(false)).err();
         match database {
-            "postgres" => has_no_server(),
-            _ => lab::find("dbt1").err(),
+            "postgres" => dbt1::find_server().err(),
+            _ => None,
         }
     }
 

@@ -5,10 +5,7 @@ use super::figure::{Figure, Improvement};
 use super::row::{self, Row};
 use unspin_launch::error::Error;
 use unspin_stats::{Comparison, SpreadVerdict, Verdict};
-use unspin_trial::Interrupt;
-use unspin_trial::Report;
-use unspin_trial::RunEnd;
-use unspin_trial::{PartOfCommand, ProveSettings};
+use unspin_trial::{Interrupt, PartOfCommand, ProveSettings, Report, RunEnd};
 
 /// A session and its comparisons.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! `unspin reproduce`: the five historical reports on this machine.
 //!
-//! Each report is one file that states its published figures, its experiments as command lines of `unspin prove`, and what is
-//! not the same ([`historical_report`]). [`evidence`] tests the published figures, [`measured`] runs the experiments.
+//! Each report is one file that states its published figures, its experiments as sessions of `unspin prove`, and what is not the
+//! same ([`historical_report`]). [`evidence`] tests the published figures, [`measured`] runs the experiments.
 
 mod dbt1;
 mod evidence;
@@ -35,9 +35,8 @@ use text::OutcomeText;
 use time_plan::TimePlan;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::{outfile, stdout};
-use unspin_trial::Interrupt;
-use unspin_trial::{PartOfCommand, duration, format};
+use unspin_launch::{lab, outfile, stdout};
+use unspin_trial::{Interrupt, PartOfCommand, duration, format};
 
 /// The reports, in the order in which `all` measures them.
 const ALL: [&dyn HistoricalReport; 5] =
@@ -49,11 +48,12 @@ const INTERRUPTED: u8 = 130;
 
 /// Measures the reports that the command line names, and prints them. With `all`, the table of all reports comes first.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
-    dbt1::check(&options.db)?;
+    crate::dbt1::parse_database(&options.db)?;
     if options.json.as_deref() == Some(std::path::Path::new("-")) {
         return Err(Error::Usage("--json -: the file is written after each report: name one".into()));
     }
     outfile::try_files(&[("--json", options.json.as_deref())])?;
+    lab::find_unspin()?;
     let is_wanted = |report: &&dyn HistoricalReport| {
         options.report == ReportChoice::All || report.choice() == options.report
     };

@@ -7,6 +7,7 @@ use super::published::{Published, Side};
 use crate::options::ReportChoice;
 use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
+use unspin_launch::lab;
 use unspin_observe::profile;
 use unspin_stats::Direction;
 use unspin_trial::{Candidates, ProveCommand};
@@ -57,9 +58,8 @@ impl HistoricalReport for Profile {
             Size::Full => ("-g 64 -s 16 -n 500", 900),
         };
         // The name of a workload means the workload. The profiler has none, so its file is named.
-        let ourselves = std::env::current_exe().ok().filter(|path| path.exists());
-        let ourselves = ourselves.map_or("/proc/self/exe".into(), |path| path.to_string_lossy().into_owned());
-        let mut command = vec![ourselves];
+        let unspin = lab::find_unspin().unwrap_or_else(|_| "unspin".into());
+        let mut command = vec![unspin.to_string_lossy().into_owned()];
         command.extend(words(&format!("profile --user --spin -F 4999 semopbench {load} -r")));
         vec![Experiment {
             what: "ticks of semopbench outside the loops that spin for a lock",

@@ -7,8 +7,6 @@ use super::measured::Measured;
 use super::published::{Published, Side};
 use super::row::Row;
 use crate::options::ReportChoice;
-use unspin_launch::error::Error;
-use unspin_launch::lab;
 use unspin_launch::run_queue::RunQueue;
 use unspin_stats::Direction;
 use unspin_trial::format::significant;
@@ -65,10 +63,6 @@ impl HistoricalReport for Volano {
             "4.56 CPUs are one lock's 76.3 % and 47.4 % of 8; 0.58 are eight locks' 6.85 % and 0.34 % of 8. The report states no \
              messages per second.",
         ]
-    }
-
-    fn obstacle(&self, _: &str) -> Option<Error> {
-        lab::find("volano").err()
     }
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
