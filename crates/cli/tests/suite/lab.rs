@@ -60,6 +60,22 @@ fn program_in_path_gets_arguments_and_gives_its_exit_code() {
     assert_eq!(run(&["run", "--waits", "poll", "volano", "--users", "3"]).2, Some(7));
 }
 
+/// `unspin-lab` runs workloads of `unspin`, and measures no other build than the one that was typed.
+#[test]
+fn program_is_told_which_unspin_executed_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("unspin-lab");
+    fs::write(&file, "#!/bin/sh\necho \"$UNSPIN_EXECUTABLE\"\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = alone(folder.path(), "/usr/bin:/bin");
+    let (out, err, code) = finish(command.args(["reproduce"]).env("UNSPIN_EXECUTABLE", "/an/outer/unspin"));
+    let own = folder.path().canonicalize().unwrap().join("unspin");
+    assert_eq!((out, err.as_str(), code), (format!("{}\n", own.display()), "", Some(0)));
+    // A program that is run does not get it.
+    let mut command = unspin(&["run", "--sysv", "kernel", "sh", "-c", "echo ${UNSPIN_EXECUTABLE-none}"]);
+    assert_eq!(finish(command.env("UNSPIN_EXECUTABLE", "/an/outer/unspin")).0, "none\n");
+}
+
 #[test]
 fn program_beside_unspin_comes_before_that_in_path() {
     let (folder, installed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
