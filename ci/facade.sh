@@ -111,8 +111,8 @@ check() {
     may_depend launch locks wire report runqueue symbols sysv trace waiting
     may_depend observe launch wire report runqueue symbols sysv trace
     may_depend trial launch observe locks wire report runqueue scaling stats sysv
-    may_depend lab dbt1 launch runqueue volano
-    may_depend cli launch observe trial locks stats scaling wire report trace workloads sysv
+    may_depend lab dbt1 volano launch observe trial locks report runqueue scaling stats
+    may_depend cli launch observe trial locks stats wire report trace workloads sysv
     local product
     product=$(cargo tree --quiet --locked --package unspin-cli --edges normal --prefix none --no-dedupe)
     forbid "the product has no database and no asynchronous runtime: those are for unspin-lab" . \

@@ -4,7 +4,6 @@
 mod arenas;
 mod lab;
 mod options;
-mod reproduce;
 mod run;
 mod top;
 mod workload;
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
         Command::Workload(workload) => workload::run(&workload),
         Command::Volano(options) => lab::run("volano", &options.arguments),
         Command::Dbt1(options) => lab::run("dbt1", &options.arguments),
-        Command::Reproduce(options) => reproduce::run(&options),
+        Command::Reproduce(options) => lab::run("reproduce", &options.arguments),
         Command::Arenas(options) => arenas::run(&options.action),
     })
 }

@@ -9,7 +9,6 @@ mod observe;
 mod profile;
 mod prove;
 mod replace;
-mod reproduce;
 mod run_queue;
 mod scale;
 mod server;
@@ -24,7 +23,6 @@ pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 use replace::Replace;
-pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use scale::ScaleOptions;
 pub use top::TopOptions;
 
@@ -34,6 +32,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::engine::Engine;
+use unspin_launch::lab::{REPRODUCE, REPRODUCE_OPTIONS};
 use unspin_launch::machine::Build;
 use unspin_launch::run_queue::list_behind_workload;
 use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_VALUES};
@@ -76,7 +75,8 @@ pub enum Command {
     Volano(LabOptions),
     /// Let emulated browsers use a web shop on a database, and print the transactions per second
     Dbt1(LabOptions),
-    Reproduce(ReproduceOptions),
+    /// Repeat the measurements of the five historical reports on this machine
+    Reproduce(LabOptions),
 }
 
 impl CommandLine {
@@ -134,9 +134,12 @@ fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<Strin
         return Some(format!("`unspin {}` has no {option}: use --{meant}", command.unwrap_or_default()));
     }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
-    let of_volano =
-        || VOLANO_VALUES.iter().chain(&VOLANO_FLAGS).any(|&option| option == name).then_some("volano");
-    let with = all.get_subcommands().filter(has).map(clap::Command::get_name).chain(of_volano());
+    let of_lab = || {
+        let volano = VOLANO_VALUES.iter().chain(&VOLANO_FLAGS).any(|&option| option == name);
+        let reproduce = REPRODUCE_OPTIONS.contains(&name);
+        [reproduce.then_some(REPRODUCE), volano.then_some("volano")].into_iter().flatten()
+    };
+    let with = all.get_subcommands().filter(has).map(clap::Command::get_name).chain(of_lab());
     let with: Vec<String> = with.map(|command| format!("`unspin {command}`")).collect();
     let command = all.find_subcommand(command?)?.get_name();
     (!with.is_empty())
@@ -227,7 +230,7 @@ mod tests {
     fn examples_in_help_are_valid_command_lines() {
         // unspin-lab has its own test.
         fn has_help(command: &clap::Command) -> bool {
-            command.get_name() != "help" && !unspin_launch::workload::Workload::is_of_lab(command.get_name())
+            command.get_name() != "help" && !unspin_launch::lab::performs(command.get_name())
         }
         fn check(command: &mut clap::Command) -> usize {
             let help = command.render_long_help().to_string();

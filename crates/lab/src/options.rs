@@ -1,9 +1,11 @@
 //! The command line.
 
 mod dbt1;
+mod reproduce;
 mod volano;
 
 pub use dbt1::{Dbt1Mix, Dbt1Options};
+pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use volano::{VolanoModel, VolanoOptions, VolanoRunQueue};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -12,8 +14,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::stderr;
+use unspin_launch::workload::Workload;
 
-/// Workloads of historical reports. `unspin COMMAND` executes this program
+/// Historical reports and their workloads. `unspin COMMAND` executes this program
 #[derive(Parser, Debug)]
 #[command(name = "unspin-lab", bin_name = "unspin", version, max_term_width = 100)]
 pub struct CommandLine {
@@ -27,11 +30,9 @@ pub struct CommandLine {
 pub enum Command {
     Volano(VolanoOptions),
     Dbt1(Dbt1Options),
+    Reproduce(ReproduceOptions),
     #[command(hide = true)]
     PrepareShop(PrepareShopOptions),
-    /// Fail if there is no PostgreSQL server; `unspin reproduce` asks for it
-    #[command(hide = true)]
-    FindServer,
 }
 
 /// Populate the database of a `dbt1` command line, and print how a run on it is started; `unspin prove` asks for it
@@ -82,7 +83,7 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
     Some(match (with.next(), with.next()) {
         (Some(meant), None) => format!("`unspin {command}` has no {option}: use --{meant}"),
         // Clap names a similar option itself.
-        _ if error.get(ContextKind::SuggestedArg).is_some() => return None,
+        _ if error.get(ContextKind::SuggestedArg).is_some() || !Workload::is_of_lab(command) => return None,
         _ => format!(
             "`unspin {command}` has no {option}: options of unspin stand before the workload, as in `unspin run --waits poll \
              {command}`; `unspin {command} --help` lists its own"
@@ -106,6 +107,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
     use clap::ValueEnum;
+    use unspin_launch::lab::{REPRODUCE, REPRODUCE_OPTIONS};
     use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
     use unspin_runqueue::queue::Policy;
 
@@ -143,6 +145,21 @@ mod tests {
         assert_eq!(said(&["unspin", "dbt1", "--browser", "9"]), None, "clap's own tip");
         let line = said(&["unspin", "volano", "--waits", "poll"]).unwrap();
         assert!(line.starts_with("`unspin volano` has no --waits: options of unspin stand before"), "{line}");
+        assert_eq!(
+            said(&["unspin", "reproduce", "--waits", "poll"]),
+            None,
+            "nothing stands before reproduce"
+        );
+    }
+
+    /// `unspin` says that an option of another command is one of `reproduce`.
+    #[test]
+    fn options_of_reproduce_are_known_to_unspin() {
+        let command = CommandLine::command();
+        let options =
+            command.find_subcommand(REPRODUCE).expect("there is `unspin reproduce`").get_arguments();
+        let options = options.filter_map(clap::Arg::get_long).filter(|name| *name != "help");
+        assert_eq!(options.collect::<Vec<_>>(), REPRODUCE_OPTIONS);
     }
 
     /// `--runqueue` reads the command line of volano, without the parser.

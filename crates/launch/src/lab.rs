@@ -1,11 +1,11 @@
-//! The program `unspin-lab`: the workloads that need a database or an asynchronous runtime. unspin finds it as git and cargo find
-//! their subcommands: beside itself, else in `PATH`.
+//! The program `unspin-lab`: historical reports, and the workloads that need a database or an asynchronous runtime. unspin finds it
+//! as git and cargo find their subcommands: beside itself, else in `PATH`.
 
 use crate::error::Error;
 use crate::reach;
 use crate::workload::Workload;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 use unspin_sys::child::{self, Signal};
 use unspin_sys::inherited;
+use unspin_wire::environment::EXECUTABLE;
 
 /// The name of the program's file.
 const FILE: &str = "unspin-lab";
@@ -24,19 +25,55 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
+/// The command that measures the historical reports.
+pub const REPRODUCE: &str = "reproduce";
+
+/// The options of that command. The command line of unspin knows them for its messages only.
+pub const REPRODUCE_OPTIONS: [&str; 4] = ["quick", "db", "json", "quiet"];
+
+/// Whether the program performs the command of this name.
+pub fn performs(command: impl AsRef<OsStr>) -> bool {
+    command.as_ref() == REPRODUCE || Workload::is_of_lab(command)
+}
+
 /// The file of the program, which performs `command`.
 pub fn find(command: &str) -> Result<PathBuf, Error> {
-    let own = env::current_exe().ok();
-    let beside = own.iter().flat_map(|file| folders_of(file)).map(|folder| folder.join(FILE));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let in_path =
-        env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(FILE));
-    let mut files = beside.chain(in_path);
-    files.find(|file| file.is_file() && reach::is_executable(file)).ok_or_else(|| {
+    find_installed(FILE).ok_or_else(|| {
         Error::NotFound(format!(
             "{command} needs the program {FILE}, which is not installed: cargo install --path crates/lab"
         ))
     })
+}
+
+/// The file of `unspin`, which performs its own workloads.
+///
+/// In `unspin` it is the process's own file. `unspin-lab` gets the path of the `unspin` that executes it in a variable, as cargo
+/// tells its subcommands where it is: the two need not be in one folder, and an `unspin` beside `unspin-lab` can be another
+/// build than the one that the user has typed. Without the variable the user has typed `unspin-lab`; then it is the `unspin`
+/// beside that, else the one in `PATH`.
+pub fn find_unspin() -> Result<PathBuf, Error> {
+    let own = env::current_exe().unwrap_or_default();
+    // The kernel appends this once the file has been replaced or removed.
+    let name = own.file_name().unwrap_or_default().to_string_lossy();
+    if name.trim_end_matches(" (deleted)") != FILE {
+        return Ok(if own.exists() { own } else { "/proc/self/exe".into() });
+    }
+    let told = env::var_os(EXECUTABLE).filter(|file| !file.is_empty()).map(PathBuf::from);
+    told.or_else(|| find_installed("unspin")).ok_or_else(|| {
+        Error::NotFound(format!(
+            "{FILE} needs the program unspin, which is not installed: cargo install --path crates/cli"
+        ))
+    })
+}
+
+/// A program of this name beside our own, else in `PATH`.
+fn find_installed(name: &str) -> Option<PathBuf> {
+    let own = env::current_exe().ok();
+    let beside = own.iter().flat_map(|file| folders_of(file)).map(|folder| folder.join(name));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let in_path =
+        env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
+    beside.chain(in_path).find(|file| reach::is_executable(file))
 }
 
 /// The folders in which programs lie that were built or installed together with this one: its own, and if that is called
@@ -50,7 +87,7 @@ fn folders_of(file: &Path) -> impl Iterator<Item = &Path> {
 /// `unspin help COMMAND` in the form that such a command understands; all other command lines as they are.
 pub fn with_help_behind(words: Vec<OsString>) -> Vec<OsString> {
     match words.get(1..) {
-        Some([help, command]) if help == "help" && Workload::is_of_lab(command) => {
+        Some([help, command]) if help == "help" && performs(command) => {
             vec![words[0].clone(), command.clone(), "--help".into()]
         }
         _ => words,

@@ -167,12 +167,6 @@ impl Program {
         Error::not_started(&self.path, &error)
     }
 
-    /// Becomes the program, without the preload library. Returns only if that fails.
-    pub fn execute(&self) -> Error {
-        let error = inheriting(self.command()).exec();
-        Error::not_started(&self.path, &error)
-    }
-
     /// The workload, if it is one.
     pub fn workload(&self) -> Option<&'static str> {
         let first = self.arguments.first()?;
@@ -196,14 +190,9 @@ fn is_workload(name: &OsStr) -> bool {
 /// The program that performs a workload.
 fn file_of(workload: &Workload) -> Result<PathBuf, Error> {
     match workload.program {
-        WorkloadProgram::Unspin => Ok(ourselves()),
+        WorkloadProgram::Unspin => lab::find_unspin(),
         WorkloadProgram::Lab => lab::find(workload.name),
     }
-}
-
-/// The file of unspin; through `/proc` if it has been replaced or removed since the start.
-fn ourselves() -> PathBuf {
-    std::env::current_exe().ok().filter(|p| p.exists()).unwrap_or_else(|| "/proc/self/exe".into())
 }
 
 /// Searches like execvp(3): a name with a slash is a path, any other name is searched for in `PATH`.

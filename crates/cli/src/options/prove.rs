@@ -239,7 +239,58 @@ fn parse_candidate(text: &str) -> Result<Choice, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Command, CommandLine};
     use super::*;
+    use clap::Parser;
+    use unspin_trial::{Candidates, ProveCommand};
+
+    /// `unspin reproduce` measures the settings, and prints the words.
+    #[test]
+    fn words_of_a_prove_command_mean_its_settings() {
+        fn fields(settings: ProveSettings) -> impl PartialEq + std::fmt::Debug {
+            let ProveSettings { mutex, waits, use_plan, sysv, run_queues, plan, runs, metric, .. } = settings;
+            let ProveSettings { direction, cpu_limit, time_budget, wait_for_quiet, time_limit, .. } =
+                settings;
+            let ProveSettings { json, verbose, quiet, command, server, preparation, .. } = settings;
+            let candidates = (mutex, waits, use_plan, sysv, run_queues);
+            let times = (runs, time_budget, wait_for_quiet, time_limit);
+            let output = (plan, json, verbose, quiet);
+            // `main` adds the preparation.
+            (
+                candidates,
+                times,
+                output,
+                metric,
+                direction,
+                cpu_limit,
+                command,
+                server.server,
+                preparation.is_none(),
+            )
+        }
+        let all = [
+            (Candidates::Mutexes(&[LockKind::RtFair, LockKind::Adaptive]), None),
+            (
+                Candidates::Engines(&[Engine::Global, Engine::Rcu]),
+                Some(("not spinning", Direction::HigherIsBetter)),
+            ),
+            (
+                Candidates::RunQueues(&[RunQueue::Global, RunQueue::Percpu]),
+                Some(("took: ", Direction::LowerIsBetter)),
+            ),
+        ];
+        for (candidates, metric) in all {
+            let command = ["/opt/a server", "profile", "--user", "-n", "3"].map(String::from).to_vec();
+            let command = ProveCommand { time_budget_s: 90, candidates, metric, command };
+            let parsed = |words| match CommandLine::try_parse_from(words).unwrap().command {
+                Command::Prove(options) => ProveSettings::from(&options),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(fields(parsed(command.words())), fields(command.settings()));
+            let longer = parsed(command.words_within("2h"));
+            assert_eq!(longer.time_budget, Some(Duration::from_secs(7200)));
+        }
+    }
 
     #[test]
     fn rounds_that_prove_nothing_are_refused() {

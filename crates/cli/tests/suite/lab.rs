@@ -27,7 +27,7 @@ fn fake(folder: &Path) {
 #[test]
 fn missing_program_is_named_with_the_command_that_installs_it() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&str, &[&str]); 7] = [
+    let cases: [(&str, &[&str]); 9] = [
         ("volano", &["volano", "--rooms", "1"]),
         ("dbt1", &["dbt1", "--help"]),
         ("dbt1", &["help", "dbt1"]),
@@ -35,6 +35,8 @@ fn missing_program_is_named_with_the_command_that_installs_it() {
         ("dbt1", &["run", "--waits", "poll", "dbt1"]),
         ("volano", &["prove", "--quiet", "volano"]),
         ("dbt1", &["prove", "--quiet", "dbt1"]),
+        ("reproduce", &["reproduce", "--quick", "hackbench"]),
+        ("reproduce", &["help", "reproduce"]),
     ];
     for (command, arguments) in cases {
         let (out, err, code) = finish(alone(folder.path(), "/nonexistent").args(arguments));
@@ -54,7 +56,24 @@ fn program_in_path_gets_arguments_and_gives_its_exit_code() {
     let answer = |arguments: &str| (format!("fake {arguments}\n"), String::new(), Some(7));
     assert_eq!(run(&["volano", "--rooms", "a b", "-h"]), answer("volano --rooms a b -h"));
     assert_eq!(run(&["help", "dbt1"]), answer("dbt1 --help"));
+    assert_eq!(run(&["reproduce", "--quick", "-h"]), answer("reproduce --quick -h"));
     assert_eq!(run(&["run", "--waits", "poll", "volano", "--users", "3"]).2, Some(7));
+}
+
+/// `unspin-lab` runs workloads of `unspin`, and measures no other build than the one that was typed.
+#[test]
+fn program_is_told_which_unspin_executed_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("unspin-lab");
+    fs::write(&file, "#!/bin/sh\necho \"$UNSPIN_EXECUTABLE\"\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = alone(folder.path(), "/usr/bin:/bin");
+    let (out, err, code) = finish(command.args(["reproduce"]).env("UNSPIN_EXECUTABLE", "/an/outer/unspin"));
+    let own = folder.path().canonicalize().unwrap().join("unspin");
+    assert_eq!((out, err.as_str(), code), (format!("{}\n", own.display()), "", Some(0)));
+    // A program that is run does not get it.
+    let mut command = unspin(&["run", "--sysv", "kernel", "sh", "-c", "echo ${UNSPIN_EXECUTABLE-none}"]);
+    assert_eq!(finish(command.env("UNSPIN_EXECUTABLE", "/an/outer/unspin")).0, "none\n");
 }
 
 #[test]
@@ -72,9 +91,11 @@ fn program_beside_unspin_comes_before_that_in_path() {
 fn list_of_commands_has_those_of_the_program() {
     let (out, _, code) = finish(&mut unspin(&["--help"]));
     assert_eq!(code, Some(0));
-    for line in
-        ["  volano      Let the users of chat rooms ", "  dbt1        Let emulated browsers use a web shop "]
-    {
+    for line in [
+        "  volano      Let the users of chat rooms ",
+        "  dbt1        Let emulated browsers use a web shop ",
+        "  reproduce   Repeat the measurements of the five historical reports ",
+    ] {
         assert!(out.contains(line), "{out}");
     }
 }

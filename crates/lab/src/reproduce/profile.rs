@@ -5,10 +5,12 @@ use super::figure::Figure;
 use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
-use std::time::Duration;
+use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
+use unspin_launch::lab;
 use unspin_observe::profile;
 use unspin_stats::Direction;
+use unspin_trial::{Candidates, ProveCommand};
 
 /// The report.
 pub struct Profile;
@@ -51,22 +53,23 @@ impl HistoricalReport for Profile {
     }
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
-        let (load, seconds) = match size {
+        let (load, time_budget_s) = match size {
             Size::Quick => ("-g 8 -s 1 -n 5000", 50),
             Size::Full => ("-g 64 -s 16 -n 500", 900),
         };
         // The name of a workload means the workload. The profiler has none, so its file is named.
-        let ourselves = std::env::current_exe().ok().filter(|path| path.exists());
-        let ourselves = ourselves.map_or("/proc/self/exe".into(), |path| path.to_string_lossy().into_owned());
-        let mut arguments = words("--sysv global,rcu --higher-is-better --metric");
-        arguments.push("not spinning for a lock".into());
-        arguments.push(ourselves);
-        arguments.extend(words(&format!("profile --user --spin -F 4999 semopbench {load} -r")));
+        let unspin = lab::find_unspin().unwrap_or_else(|_| "unspin".into());
+        let mut command = vec![unspin.to_string_lossy().into_owned()];
+        command.extend(words(&format!("profile --user --spin -F 4999 semopbench {load} -r")));
         vec![Experiment {
             what: "ticks of semopbench outside the loops that spin for a lock",
             in_brief: "the ticks",
-            budget: Duration::from_secs(seconds),
-            arguments,
+            command: ProveCommand {
+                time_budget_s,
+                candidates: Candidates::Engines(&[Engine::Global, Engine::Rcu]),
+                metric: Some(("not spinning for a lock", Direction::HigherIsBetter)),
+                command,
+            },
             unit: "%",
             pairs: vec![
                 Pair { what: "one lock → RCU", before: "global", after: "rcu" },

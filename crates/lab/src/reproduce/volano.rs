@@ -7,13 +7,10 @@ use super::measured::Measured;
 use super::published::{Published, Side};
 use super::row::Row;
 use crate::options::ReportChoice;
-use std::time::Duration;
-use unspin_launch::error::Error;
-use unspin_launch::lab;
+use unspin_launch::run_queue::RunQueue;
 use unspin_stats::Direction;
-use unspin_trial::Report;
 use unspin_trial::format::significant;
-use unspin_trial::{JudgedRunQueue, judged_run_queues};
+use unspin_trial::{Candidates, JudgedRunQueue, ProveCommand, Report, judged_run_queues};
 
 /// The report.
 pub struct Volano;
@@ -68,20 +65,20 @@ impl HistoricalReport for Volano {
         ]
     }
 
-    fn obstacle(&self, _: &str) -> Option<Error> {
-        lab::find("volano").err()
-    }
-
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
-        let (load, seconds) = match size {
+        let (load, time_budget_s) = match size {
             Size::Quick => ("--rooms 5 --users 10 --messages 30 --runs 1", 20),
             Size::Full => ("", 900),
         };
         vec![Experiment {
             what: "messages per second on each run queue",
             in_brief: "messages",
-            budget: Duration::from_secs(seconds),
-            arguments: words(&format!("--runqueue global,percpu volano {load}")),
+            command: ProveCommand {
+                time_budget_s,
+                candidates: Candidates::RunQueues(&[RunQueue::Global, RunQueue::Percpu]),
+                metric: None,
+                command: words(&format!("volano {load}")),
+            },
             unit: "messages/s",
             pairs: vec![Pair {
                 what: "messages/s, one queue (the control) → one each",

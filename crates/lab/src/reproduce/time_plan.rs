@@ -16,7 +16,7 @@ impl TimePlan {
     pub fn of(reports: &[&dyn HistoricalReport], size: Size, database: &str) -> TimePlan {
         let budget = |report: &&dyn HistoricalReport| {
             let sessions = report.experiments(size, database);
-            (report.name(), sessions.iter().map(|experiment| experiment.budget).sum())
+            (report.name(), sessions.iter().map(|experiment| experiment.command.time_budget()).sum())
         };
         TimePlan { budgets: reports.iter().map(budget).collect() }
     }

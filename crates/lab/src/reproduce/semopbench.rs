@@ -7,8 +7,9 @@ use super::measured::Measured;
 use super::prediction;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
-use std::time::Duration;
+use unspin_launch::engine::Engine;
 use unspin_stats::Direction;
+use unspin_trial::{Candidates, ProveCommand};
 
 /// The report.
 pub struct Semopbench;
@@ -65,11 +66,15 @@ impl HistoricalReport for Semopbench {
             Size::Quick => ("-g 16 -s 16 -n 20", "-g 8 -s 1 -n 3000", [18, 8]),
             Size::Full => ("-g 64 -s 16 -n 16384", "-g 8 -s 1 -n 200000", [7200, 300]),
         };
-        let experiment = |what, in_brief, load, seconds| Experiment {
+        let experiment = |what, in_brief, load, time_budget_s| Experiment {
             what,
             in_brief,
-            budget: Duration::from_secs(seconds),
-            arguments: words(&format!("--sysv global,rcu semopbench {load}")),
+            command: ProveCommand {
+                time_budget_s,
+                candidates: Candidates::Engines(&[Engine::Global, Engine::Rcu]),
+                metric: None,
+                command: words(&format!("semopbench {load}")),
+            },
             unit: "s",
             pairs: PAIRS.to_vec(),
         };

@@ -5,8 +5,9 @@ use super::figure::Figure;
 use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
-use std::time::Duration;
+use unspin_locks::LockKind;
 use unspin_stats::Direction;
+use unspin_trial::{Candidates, ProveCommand};
 
 /// The report.
 pub struct Hackbench;
@@ -67,15 +68,19 @@ impl HistoricalReport for Hackbench {
     }
 
     fn experiments(&self, size: Size, _: &str) -> Vec<Experiment> {
-        let (load, seconds) = match size {
+        let (load, time_budget_s) = match size {
             Size::Quick => ("hackbench 5 -l 20 --transport queue", 26),
             Size::Full => ("hackbench 50 --transport queue", 1800),
         };
         vec![Experiment {
             what: "the mutexes of the queues",
             in_brief: "the queues",
-            budget: Duration::from_secs(seconds),
-            arguments: words(&format!("--mutex rt-fair,rt-steal,rt-adaptive {load}")),
+            command: ProveCommand {
+                time_budget_s,
+                candidates: Candidates::Mutexes(&[LockKind::RtFair, LockKind::RtSteal, LockKind::RtAdaptive]),
+                metric: None,
+                command: words(load),
+            },
             unit: "s",
             pairs: vec![
                 Pair { what: "strict → adaptive, all steps", before: "rt-fair", after: "rt-adaptive" },

@@ -3,14 +3,9 @@
 use super::experiment::{Experiment, Pair};
 use super::figure::{Figure, Improvement};
 use super::row::{self, Row};
-use crate::options::{Command, CommandLine};
-use clap::Parser;
 use unspin_launch::error::Error;
 use unspin_stats::{Comparison, SpreadVerdict, Verdict};
-use unspin_trial::Interrupt;
-use unspin_trial::Report;
-use unspin_trial::RunEnd;
-use unspin_trial::{PartOfCommand, ProveSettings};
+use unspin_trial::{Interrupt, PartOfCommand, ProveSettings, Report, RunEnd};
 
 /// A session and its comparisons.
 #[derive(Debug)]
@@ -42,13 +37,7 @@ impl Measured {
         part: PartOfCommand,
         is_quiet: bool,
     ) -> Result<Option<Measured>, Error> {
-        let parsed = CommandLine::try_parse_from(experiment.command_line());
-        let Command::Prove(mut options) = parsed.expect("experiments are valid command lines").command else {
-            unreachable!("experiments are command lines of prove");
-        };
-        options.quiet = is_quiet;
-        let preparation = unspin_trial::web_shop(&options.command);
-        let settings = ProveSettings { preparation, ..ProveSettings::from(&options) };
+        let settings = ProveSettings { quiet: is_quiet, ..experiment.command.settings() };
         let Some(report) = unspin_trial::measure(&settings, interrupt, part)? else {
             return Ok(None);
         };

@@ -35,7 +35,7 @@ struct Given {
 pub fn of_lock_alone(measured: &Measured, cpus: u32) -> Option<String> {
     let report = &measured.report;
     let option = |name: &str| -> Option<f64> {
-        let words = &measured.experiment.arguments;
+        let words = &measured.experiment.command.command;
         words.get(words.iter().position(|word| word == name)? + 1)?.parse().ok()
     };
     let metered = report.locks.metered.iter().find(|metered| metered.candidate == "global")?;

@@ -1,6 +1,6 @@
-//! The experiments of a report: command lines of `unspin prove`.
+//! The experiments of a report: sessions of `unspin prove`.
 
-use std::time::Duration;
+use unspin_trial::ProveCommand;
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +18,8 @@ pub struct Experiment {
     pub what: &'static str,
     /// The experiment in one word or two, for its line in the table of all reports.
     pub in_brief: &'static str,
-    /// The time budget of the session.
-    pub budget: Duration,
-    /// The arguments of `unspin prove`, without the time budget.
-    pub arguments: Vec<String>,
+    /// What the session compares, and in which time.
+    pub command: ProveCommand,
     /// The unit of the figure, if the session does not know it.
     pub unit: &'static str,
     /// The pairs to be compared: those of the report first.
@@ -37,22 +35,6 @@ pub struct Pair {
     pub before: &'static str,
     /// The name of the second one.
     pub after: &'static str,
-}
-
-impl Experiment {
-    /// The command line, as the user would give it.
-    pub fn command_line(&self) -> Vec<String> {
-        self.command_line_within(&format!("{}s", self.budget.as_secs()))
-    }
-
-    /// The command line with another time budget.
-    pub fn command_line_within(&self, budget: &str) -> Vec<String> {
-        ["unspin", "prove", "--time-budget", budget]
-            .into_iter()
-            .map(str::to_owned)
-            .chain(self.arguments.clone())
-            .collect()
-    }
 }
 
 /// The words of a command line.

@@ -4,12 +4,12 @@ use super::experiment::{Experiment, Pair, Size, words};
 use super::figure::Figure;
 use super::historical_report::HistoricalReport;
 use super::published::{Published, Side};
+use crate::dbt1;
 use crate::options::ReportChoice;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 use unspin_launch::error::Error;
-use unspin_launch::lab;
+use unspin_locks::LockKind;
 use unspin_stats::{Direction, Moments};
+use unspin_trial::{Candidates, ProveCommand};
 
 /// The report.
 pub struct Dbt1;
@@ -19,17 +19,6 @@ const RCU: Moments = Moments { count: 5, mean: 89.8, standard_deviation: 1.0 };
 /// The best four of the five runs.
 const STOCK_BEST: Moments = Moments { count: 4, mean: 88.15, standard_deviation: 2.8 };
 const RCU_BEST: Moments = Moments { count: 4, mean: 90.2, standard_deviation: 0.5 };
-
-/// Refuses a `--db` that dbt1 would refuse.
-pub fn check(database: &str) -> Result<(), Error> {
-    let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| database.starts_with(scheme));
-    match is_url || ["sqlite", "postgres"].contains(&database) {
-        true => Ok(()),
-        false => Err(Error::Usage(format!(
-            "dbt1: --db {database}: give sqlite, postgres, or the URL of a running server, postgres://USER@HOST/DATABASE"
-        ))),
-    }
-}
 
 impl HistoricalReport for Dbt1 {
     fn choice(&self) -> ReportChoice {
@@ -75,25 +64,28 @@ impl HistoricalReport for Dbt1 {
     }
 
     fn obstacle(&self, database: &str) -> Option<Error> {
-        let has_no_server = || lab::ask("dbt1", &["find-server".into()], &AtomicBool::new(false)).err();
         match database {
-            "postgres" => has_no_server(),
-            _ => lab::find("dbt1").err(),
+            "postgres" => dbt1::find_server().err(),
+            _ => None,
         }
     }
 
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment> {
-        let (load, seconds) = match size {
+        let (load, time_budget_s) = match size {
             Size::Quick => ("--items 1000 --scale 1 --browsers 16 --warm-up 100ms --duration 300ms", 34),
             Size::Full => ("--warm-up 2s --duration 10s", 1200),
         };
-        let mut arguments = words(&format!("--mutex adaptive dbt1 --runs 1 {load} --db"));
-        arguments.push(database.to_owned());
+        let mut command = words(&format!("dbt1 --runs 1 {load} --db"));
+        command.push(database.to_owned());
         vec![Experiment {
             what: "the shop's mutexes: libc's, and adaptive ones",
             in_brief: "the shop",
-            budget: Duration::from_secs(seconds),
-            arguments,
+            command: ProveCommand {
+                time_budget_s,
+                candidates: Candidates::Mutexes(&[LockKind::Adaptive]),
+                metric: None,
+                command,
+            },
             unit: "BT/s",
             pairs: vec![Pair {
                 what: "libc's mutexes (the control) → adaptive",

@@ -1,7 +1,7 @@
 //! `unspin reproduce`: the five historical reports on this machine.
 //!
-//! Each report is one file that states its published figures, its experiments as command lines of `unspin prove`, and what is
-//! not the same ([`historical_report`]). [`evidence`] tests the published figures, [`measured`] runs the experiments.
+//! Each report is one file that states its published figures, its experiments as sessions of `unspin prove`, and what is not the
+//! same ([`historical_report`]). [`evidence`] tests the published figures, [`measured`] runs the experiments.
 
 mod dbt1;
 mod evidence;
@@ -35,9 +35,8 @@ use text::OutcomeText;
 use time_plan::TimePlan;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::{outfile, stdout};
-use unspin_trial::Interrupt;
-use unspin_trial::{PartOfCommand, duration, format};
+use unspin_launch::{lab, outfile, stdout};
+use unspin_trial::{Interrupt, PartOfCommand, duration, format};
 
 /// The reports, in the order in which `all` measures them.
 const ALL: [&dyn HistoricalReport; 5] =
@@ -49,11 +48,12 @@ const INTERRUPTED: u8 = 130;
 
 /// Measures the reports that the command line names, and prints them. With `all`, the table of all reports comes first.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
-    dbt1::check(&options.db)?;
+    crate::dbt1::parse_database(&options.db)?;
     if options.json.as_deref() == Some(std::path::Path::new("-")) {
         return Err(Error::Usage("--json -: the file is written after each report: name one".into()));
     }
     outfile::try_files(&[("--json", options.json.as_deref())])?;
+    lab::find_unspin()?;
     let is_wanted = |report: &&dyn HistoricalReport| {
         options.report == ReportChoice::All || report.choice() == options.report
     };
@@ -115,7 +115,7 @@ impl ReportRunner<'_> {
         let mut spent = Duration::ZERO;
         for experiment in report.experiments(self.size, &self.options.db) {
             let part = self.part(index, report.name(), spent);
-            spent += experiment.budget;
+            spent += experiment.command.time_budget();
             match Measured::run(experiment, &self.interrupt, part, self.options.quiet) {
                 Ok(None) => {}
                 Ok(Some(measured)) => {
@@ -192,17 +192,10 @@ mod tests {
 
     /// The names of the pairs are names of configurations. With other names no row would be measured.
     #[test]
-    fn experiments_are_command_lines_that_measure_their_pairs() {
+    fn experiments_measure_their_pairs() {
         for size in [Size::Quick, Size::Full] {
             for experiment in ALL.iter().flat_map(|report| report.experiments(size, "sqlite")) {
-                let line = experiment.command_line();
-                let parsed = CommandLine::try_parse_from(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"));
-                let Command::Prove(options) = parsed.command else { panic!("{line:?}") };
-                let longer = CommandLine::try_parse_from(experiment.command_line_within("2h")).unwrap();
-                let Command::Prove(longer) = longer.command else { panic!("{line:?}") };
-                assert_eq!(longer.time_budget, Some(Duration::from_secs(7200)));
-                assert_eq!(options.time_budget, Some(experiment.budget));
-                let names = unspin_trial::names(&(&options).into()).unwrap();
+                let names = unspin_trial::names(&experiment.command.settings()).unwrap();
                 assert!(!experiment.pairs.is_empty());
                 for pair in &experiment.pairs {
                     for name in [pair.before, pair.after] {

@@ -87,7 +87,7 @@ fn entry<'a>(outcome: &'a ReportOutcome<'_>) -> ReportEntry<'a> {
     };
     let experiments = outcome.measured.iter().map(|measured| ExperimentEntry {
         what: measured.experiment.what,
-        command: measured.experiment.command_line(),
+        command: measured.experiment.command.words(),
         pairs: measured
             .pairs
             .iter()

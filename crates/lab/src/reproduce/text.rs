@@ -52,7 +52,7 @@ impl fmt::Display for OutcomeText<'_, '_> {
             write!(f, "{}", paragraph(&format!("Locks: {}", measured.experiment.what), 0))?;
             write!(f, "{}", LockTables(&measured.report))?;
         }
-        let commands = outcome.measured.iter().map(|m| shell_line(&m.experiment.command_line()));
+        let commands = outcome.measured.iter().map(|m| shell_line(&m.experiment.command.words()));
         for command in commands {
             write!(f, "{}", paragraph(&format!("Repeat: {command}"), 0))?;
         }
@@ -113,7 +113,7 @@ fn write_proven(f: &mut Formatter<'_>, outcome: &ReportOutcome<'_>) -> fmt::Resu
         }
         if let Some(shortfall) = &measured.report.session.shortfall {
             let experiment = &measured.experiment;
-            let command = shell_line(&experiment.command_line_within(&shortfall.option()));
+            let command = shell_line(&experiment.command.words_within(&shortfall.option()));
             let text = format!("Too few rounds for a proof: {}. Next: {command}", shortfall.finding());
             write!(f, "{}", paragraph(&text, 4))?;
         }
