@@ -193,9 +193,7 @@ pub struct RunOptions {
     #[command(flatten)]
     pub replace: Replace,
 
-    /// Use this engine for System V IPC: `kernel` passes every call to the kernel, `global` has one lock for all objects,
-    /// `rcu` has one lock for each object
-    #[arg(long, value_name = "ENGINE", value_parser = engine::parser())]
+    #[arg(long, value_name = "ENGINE", help = engine::help(), value_parser = engine::parser())]
     pub sysv: Option<Engine>,
 
     /// The arena: the file that holds the objects, shared by all programs that name it [default: one in /dev/shm for each

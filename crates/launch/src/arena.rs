@@ -29,8 +29,9 @@ pub fn absolute(path: &Path) -> Result<PathBuf, String> {
 pub fn check(engine: Option<Engine>, named: Option<&Path>) -> Result<(), String> {
     match (engine, named) {
         (Some(Engine::Kernel), Some(named)) => Err(format!(
-            "--sysv kernel has no arena, its objects are the kernel's own: leave out --arena {}, or choose global or rcu",
-            named.display()
+            "--sysv kernel has no arena, its objects are the kernel's own: leave out --arena {}, or choose {}",
+            named.display(),
+            Engine::IN_ARENAS.map(Engine::name).join(" or ")
         )),
         _ => Ok(()),
     }

@@ -67,8 +67,8 @@ pub struct ProveOptions {
     #[arg(long, value_name = "FILE", alias = "mutex-plan")]
     pub use_plan: Vec<PathBuf>,
 
-    /// System V engines to judge: `global`, `rcu`
-    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = super::engine::judged_parser())]
+    #[arg(long, value_name = "ENGINES", help = super::engine::judged_help("System V engines to judge"), value_delimiter = ',',
+          value_parser = super::engine::judged_parser())]
     pub sysv: Vec<Engine>,
 
     /// Run queues to compare, `global,percpu`, of a program that is built on the crate unspin-runqueue; the first is the

@@ -50,8 +50,8 @@ pub struct ScaleOptions {
     #[arg(long, value_name = "FILE")]
     pub use_plan: Vec<PathBuf>,
 
-    /// System V engines to compare with the kernel's: `global`, `rcu`
-    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = super::engine::judged_parser())]
+    #[arg(long, value_name = "ENGINES", help = super::engine::judged_help("System V engines to compare with the kernel's"),
+          value_delimiter = ',', value_parser = super::engine::judged_parser())]
     pub sysv: Vec<Engine>,
 
     /// Numbers of CPUs to measure on, with 1 among them [default: 1, 2, 4, … as far as this machine has them]

@@ -154,13 +154,10 @@ fn subject(wait: &Wait) -> String {
         }
         RecordKind::Barrier => return format!("waits at {}", the("barrier")),
         RecordKind::Join => "pthread_join",
-        RecordKind::Poll => "poll",
-        RecordKind::Select => "select",
         RecordKind::Epoll => "epoll_wait",
         RecordKind::Receive => "read or recv",
-        RecordKind::Accept => "accept",
-        RecordKind::Futex => "futex",
-        _ => "System V calls",
+        RecordKind::EngineWait => "System V calls",
+        kind => kind.noun(),
     };
     format!("waits in {call} at {name}")
 }
