@@ -207,7 +207,10 @@ fn set_uid_program_runs_as_it_is_and_is_not_judged() {
     let why = format!(
         "{program}: is set-uid: the dynamic linker ignores LD_PRELOAD for it; run a copy without the set-uid bit (cp)"
     );
-    let (out, err, code) = finish(&mut unspin(&["run", "--sysv", "rcu", &program, "--version"]));
+    let arena = folder.path().join("arena");
+    let arena = arena.to_str().unwrap();
+    let (out, err, code) =
+        finish(&mut unspin(&["run", "--sysv", "rcu", "--arena", arena, &program, "--version"]));
     assert_eq!((code, out.is_empty()), (Some(0), false), "{err}");
     assert_eq!(err, format!("unspin: nothing that ran could use the engine rcu: {why}\n"));
     for command in [&["prove", "--mutex", "adaptive"][..], &["meter"]] {
