@@ -224,7 +224,7 @@ impl Cell {
         let word = self.state.load(Ordering::Acquire);
         let attempt = match CellState::decode(word) {
             CellState::Ready(at) if at == position => FreeAttempt::First,
-            CellState::Claimed(worker) if registry.liveness_rate_limited(worker) == Liveness::Dead => {
+            CellState::Claimed(worker) if registry.rate_limited_liveness(worker) == Liveness::Dead => {
                 FreeAttempt::Retry
             }
             _ => return None,

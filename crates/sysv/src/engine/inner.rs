@@ -49,7 +49,7 @@ impl Inner {
     /// The records of all slots that were ever used.
     #[inline]
     pub fn participants(&self) -> &[ParticipantRecord] {
-        self.arena.participants(self.rcu().registry().slots_ever_used())
+        self.arena.participants(self.rcu().registry().high_water_mark())
     }
 
     /// Whether no thread can be executing as the participant with this index.

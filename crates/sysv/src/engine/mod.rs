@@ -120,7 +120,7 @@ impl Engine {
         let Some(inner) = self.inner else { return Ok(0) };
         Thread::of(inner)?;
         let registry = inner.rcu().registry();
-        Ok((0..registry.slots_ever_used()).filter(|&index| registry.participant(index).is_some()).count())
+        Ok((0..registry.high_water_mark()).filter(|&index| registry.participant(index).is_some()).count())
     }
 
     /// Which of the engines this is.

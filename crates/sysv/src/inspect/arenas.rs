@@ -176,7 +176,7 @@ fn participants(glimpse: &HeaderCopy) -> (BTreeSet<u32>, usize) {
     let registry = Rcu::new(&arena.header().domain.0, arena.slots()).registry();
     let here = process::pid_namespace();
     let (mut processes, mut elsewhere) = (BTreeSet::new(), 0);
-    for participant in (0..registry.slots_ever_used()).filter_map(|index| registry.participant(index)) {
+    for participant in (0..registry.high_water_mark()).filter_map(|index| registry.participant(index)) {
         // This is a copy of the slots, so finding a participant dead does not mark it as dead in the arena.
         let Some(who) = registry.identity(participant) else { continue };
         if who.liveness() == Liveness::Dead {

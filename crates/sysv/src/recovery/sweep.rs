@@ -33,7 +33,7 @@ pub(crate) fn release_if_clean(inner: &Inner, dead: unspin_rcu::ParticipantId) -
 /// A joining thread's check of a few participants.
 pub(crate) fn spot_check(inner: &'static Inner, thread: &Thread) {
     let registry = inner.rcu().registry();
-    let high = registry.slots_ever_used().max(1);
+    let high = registry.high_water_mark().max(1);
     // Any start index will do if it varies from thread to thread.
     let start = unspin_sys::clock::ticks() as usize / 64;
     for i in 0..SPOT_CHECKS.min(high) {
