@@ -63,7 +63,7 @@ impl Host for Linux {
     }
 
     fn fence_readers(&self) -> FenceReach {
-        if unspin_sys::membarrier::global_expedited() {
+        if unspin_sys::membarrier::issue_global_expedited() {
             FenceReach::Everywhere
         } else {
             FenceReach::CallerOnly

@@ -103,7 +103,7 @@ impl Recording {
 
     fn fill(file: File, pages: u64, config: Config) -> Result<Recording, Reason> {
         file.set_len(pages * BYTES as u64).map_err(Reason::Create)?;
-        let map = Mapping::shared(&file, pages as usize * BYTES).map_err(Reason::Map)?;
+        let map = Mapping::map_shared(&file, pages as usize * BYTES).map_err(Reason::Map)?;
         Pages::of(&map).populate(0, 1).map_err(|error| match error {
             // madvise(2): EFAULT where a store would have raised SIGBUS.
             Errno::EFAULT => Reason::Map(Errno::ENOSPC),
@@ -127,7 +127,7 @@ impl Recording {
                 if bytes < expected {
                     return Err(Reason::Truncated { expected, found: bytes });
                 }
-                let map = Mapping::shared(&file, expected as usize).map_err(Reason::Map)?;
+                let map = Mapping::map_shared(&file, expected as usize).map_err(Reason::Map)?;
                 Ok(Recording::new(map, None, facts.level, Access::Write))
             });
         joined.map_err(|reason| RecordingError::new(path, reason))
@@ -140,7 +140,7 @@ impl Recording {
             // A live recording grows into pages that the file already has. A saved one has only the used pages.
             let len = bytes.min(facts.pages * BYTES as u64) as usize / BYTES * BYTES;
             verify(&file, &facts)?;
-            let map = Mapping::shared_read_only(&file, len).map_err(Reason::Map)?;
+            let map = Mapping::map_shared_read_only(&file, len).map_err(Reason::Map)?;
             Ok(Recording::new(map, Some(file), facts.level, Access::Read))
         });
         loaded.map_err(|reason| RecordingError::new(path, reason))

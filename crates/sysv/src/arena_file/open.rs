@@ -152,7 +152,7 @@ fn join(path: &Path, file: File, kind: Kind) -> Result<Arena, ArenaError> {
     if bytes < SLOTS_AT {
         return Err(ArenaError::Corrupt(path.into()));
     }
-    let map = Mapping::shared(&file, bytes as usize).map_err(|e| os_error(path, e))?;
+    let map = Mapping::map_shared(&file, bytes as usize).map_err(|e| os_error(path, e))?;
     let arena = Arena::new(map);
     check(path, arena.header(), bytes, kind)?;
     Ok(arena)
@@ -210,7 +210,7 @@ fn fill(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Er
         return Err(ErrorKind::FileTooLarge.into());
     }
     file.set_len(bytes)?;
-    let map = Mapping::shared(&file, bytes as usize).map_err(into_io)?;
+    let map = Mapping::map_shared(&file, bytes as usize).map_err(into_io)?;
     let arena = Arena::new(map);
     arena.reserve(0, PARTICIPANTS_AT).map_err(into_io)?;
     arena.reserve(bytes - PAGE, PAGE).map_err(into_io)?;
