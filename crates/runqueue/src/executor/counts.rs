@@ -59,17 +59,17 @@ impl TaskCounts {
     pub fn alive_in(counts: &[&TaskCounts]) -> u64 {
         // All ends are read before any start: each task whose end is counted is then among the starts, and so is each
         // task that it has started.
-        let ended: u64 = counts.iter().map(|counts| counts.ended()).sum();
-        let started: u64 = counts.iter().map(|counts| counts.started()).sum();
+        let ended: u64 = counts.iter().map(|counts| counts.ends()).sum();
+        let started: u64 = counts.iter().map(|counts| counts.starts()).sum();
         started - ended
     }
 
-    fn ended(&self) -> u64 {
+    fn ends(&self) -> u64 {
         // Acquire: partner of the Release of the tasks' ends.
         self.parts.iter().map(|part| part.ended.load(Ordering::Acquire)).sum()
     }
 
-    fn started(&self) -> u64 {
+    fn starts(&self) -> u64 {
         // Relaxed: the ends that were read before show the starts that they follow.
         self.parts.iter().map(|part| part.started.load(Ordering::Relaxed)).sum()
     }

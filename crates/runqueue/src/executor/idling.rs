@@ -76,7 +76,7 @@ impl Idling {
     /// reactor, or that has begun its use.
     pub fn wake_deputy(&self) {
         // Relaxed (the flag): a hint. If there is a deputy it looks, and the worker after it comes here.
-        if self.without_timeout.load_ordered() > 0 && !self.has_deputy.load(Ordering::Relaxed) {
+        if self.without_timeout.load_seq_cst() > 0 && !self.has_deputy.load(Ordering::Relaxed) {
             Context::with(|context| {
                 if let Some(context) = context {
                     context.shared.pool.wake_idle(Some(context.worker));

@@ -40,10 +40,10 @@ fn run(
     check.after_run(context);
     let Ran::Again(task) = ran else {
         // It may have yielded and ended all the same. The next task has not.
-        context.take_yielded();
+        context.take_yield();
         return None;
     };
-    let how = if context.take_yielded() { Requeue::Yielded } else { Requeue::Woken };
+    let how = if context.take_yield() { Requeue::Yielded } else { Requeue::Woken };
     let next = worker.requeue(task, how);
     if context.shared.pool.is_stopped() {
         // Dropping it cancels it, as all that are left.

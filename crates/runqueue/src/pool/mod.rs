@@ -144,12 +144,12 @@ impl<T: Schedulable, S: Sleeper> Pool<T, S> {
     #[inline(always)]
     pub fn is_stopped(&self) -> bool {
         // Sequentially consistent: partner of the store in `stop`, as for tasks.
-        self.stops.load_ordered()
+        self.stops.load_seq_cst()
     }
 
     /// Lets all workers stop: [`next_task`](Worker::next_task) returns none, also if there are tasks.
     pub fn stop(&self) {
-        self.stops.store_ordered(true);
+        self.stops.store_seq_cst(true);
         while let Some(worker) = self.idle.claim(None) {
             self.idle.begin_search();
             self.unpark(worker);

@@ -287,7 +287,10 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for PerCpu<L, T> {
             stolen: queue.counters.stolen.get(),
             missed_trylocks: queue.counters.missed.get(),
             premature_idles: queue.counters.premature_idles.get(),
-            lock: queue.lock.recorder().map(|recorder| LockTimes::recorded(recorder, queue.lock.number())),
+            lock: queue
+                .lock
+                .recorder()
+                .map(|recorder| LockTimes::from_recording(recorder, queue.lock.number())),
         };
         self.queues.iter().map(statistics).collect()
     }

@@ -55,7 +55,7 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
         match self.look(worker, above, |_| (), |list, ()| list.take(me)) {
             Look::Found(task) => {
                 self.count_steal(worker, 1);
-                Some(self.ran_on(task, worker))
+                Some(self.start_on(task, worker))
             }
             Look::Nothing | Look::Missed => None,
         }
@@ -67,10 +67,10 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
             Ok(task) => {
                 let task = task?;
                 self.count_steal(worker, 1);
-                Some(self.ran_on(task, worker))
+                Some(self.start_on(task, worker))
             }
             Err(()) => {
-                self.count_missed(worker, 1);
+                self.count_missed_trylocks(worker, 1);
                 None
             }
         }
@@ -95,7 +95,7 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
                     let counters = &self.own(worker).counters;
                     counters.stole_at.set(ticks());
                     counters.stolen_last.set(tasks);
-                    return Some(self.ran_on(best, worker));
+                    return Some(self.start_on(best, worker));
                 }
                 Look::Nothing => return None,
                 Look::Missed => {
@@ -141,14 +141,14 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
             });
             match taken {
                 Ok(Some(found)) => {
-                    self.count_missed(worker, missed);
+                    self.count_missed_trylocks(worker, missed);
                     return Look::Found(found);
                 }
                 Ok(None) => {}
                 Err(_) => missed += 1,
             }
         }
-        self.count_missed(worker, missed);
+        self.count_missed_trylocks(worker, missed);
         if missed > 0 { Look::Missed } else { Look::Nothing }
     }
 
@@ -167,9 +167,9 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
     }
 
     /// The task as it begins to run on this worker.
-    fn ran_on(&self, mut task: T, worker: &WorkerClaim) -> T {
+    fn start_on(&self, mut task: T, worker: &WorkerClaim) -> T {
         let epoch = self.own(worker).summary.epoch();
-        task.set_schedule(task.schedule().ran_on(worker.id(), epoch));
+        task.set_schedule(task.schedule().start_on(worker.id(), epoch));
         task
     }
 
@@ -179,7 +179,7 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
         counters.stolen.add(tasks);
     }
 
-    fn count_missed(&self, worker: &mut WorkerClaim, missed: u64) {
+    fn count_missed_trylocks(&self, worker: &mut WorkerClaim, missed: u64) {
         if missed > 0 {
             self.own(worker).counters.missed.add(missed);
         }

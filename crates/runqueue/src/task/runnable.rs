@@ -118,9 +118,9 @@ fn pending(task: Reference) -> Ran {
     // SAFETY: the functions belong to this task, and this thread owns its future.
     unsafe { (header.functions.charge)(task) };
     let mut listed_now = ListedNow::No;
-    if header.listed() == 0 && !header.state.is_woken() {
+    if header.list_place() == 0 && !header.state.is_woken() {
         // SAFETY: as above. The reference for the list is counted when the run ends.
-        header.set_listed(unsafe { (header.functions.list)(task) });
+        header.set_list_place(unsafe { (header.functions.list)(task) });
         listed_now = ListedNow::Yes;
     }
     match header.state.end_run(listed_now) {
