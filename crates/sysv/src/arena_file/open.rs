@@ -250,7 +250,7 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::{FileExt, MetadataExt};
 
-    fn made(path: &Path) -> u64 {
+    fn make_arena(path: &Path) -> u64 {
         Arena::open(path, Kind::Rcu, &Options::default()).unwrap();
         std::fs::metadata(path).unwrap().ino()
     }
@@ -274,13 +274,13 @@ mod tests {
     fn arena_of_ended_namespace_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("arena");
-        let (first, again) = (made(&path), made(&path));
+        let (first, again) = (make_arena(&path), make_arena(&path));
         assert_eq!(first, again);
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let Ipc { inode, id } = namespace(&file);
         let at = offset_of!(Header, namespace) as u64;
         for other in [id + 1, id + 2] {
-            let before = made(&path);
+            let before = make_arena(&path);
             OpenOptions::new()
                 .write(true)
                 .open(&path)
@@ -296,10 +296,10 @@ mod tests {
             }
             assert!(Arena::find(&path, Kind::Rcu).unwrap().is_none(), "its namespace has ended");
             assert!(path.exists(), "find removes nothing");
-            assert_ne!(made(&path), before);
+            assert_ne!(make_arena(&path), before);
         }
         // An arena of another namespace that still exists is left alone.
-        let theirs = made(&path);
+        let theirs = make_arena(&path);
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&(inode + 1).to_ne_bytes(), at).unwrap();
         Arena::open(&path, Kind::Rcu, &Options::default()).unwrap();

@@ -85,7 +85,7 @@ impl QueueSection {
                 return;
             }
             if participant.msg_wait.wanted().admits(outgoing.mtype) && !has_room(participant, outgoing) {
-                self.end(receivers, index, participant, status::failed(Errno::E2BIG.0));
+                self.end(receivers, index, participant, status::failure(Errno::E2BIG.0));
             }
         }
     }
@@ -113,7 +113,7 @@ impl QueueSection {
     /// whichever thread dies. Returns the receiver's ticket.
     fn grant(&mut self, index: u32, participant: &ParticipantRecord) -> u64 {
         let ticket = participant.waiter.ticket.load(Relaxed);
-        self.end(&self.contended().receivers, index, participant, status::granted(ticket, self.at));
+        self.end(&self.contended().receivers, index, participant, status::grant(ticket, self.at));
         ticket
     }
 

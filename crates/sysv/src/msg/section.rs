@@ -349,7 +349,7 @@ impl QueueSection {
         for (participant, index) in self.participants().iter().zip(0u32..) {
             if self.waits_here(participant) {
                 self.dequeue(self.list(participant.queue()), participant);
-                self.wakes.finish(&participant.waiter, index, status::failed(Errno::EIDRM.0));
+                self.wakes.finish(&participant.waiter, index, status::failure(Errno::EIDRM.0));
                 continue;
             }
             // Acquire: the object offset is read as it was when this status was written, or later.
@@ -387,7 +387,7 @@ impl crate::engine::ObjectSection for QueueSection {
         } else if participant.waiter.status.load(Relaxed) != status::RETRY {
             return;
         }
-        self.leave(participant, status::failed(why.0));
+        self.leave(participant, status::failure(why.0));
     }
 
     fn recover_dead(&mut self, dead: u32) {

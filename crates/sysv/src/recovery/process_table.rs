@@ -83,11 +83,11 @@ impl Inner {
     pub fn has_process_entry(&self) -> bool {
         let me = process::pid();
         // Relaxed: the entry is our own, or its value does not matter.
-        self.entered().iter().any(|entry| entry.pid.load(Relaxed) == me && !entry.is_free())
+        self.used_entries().iter().any(|entry| entry.pid.load(Relaxed) == me && !entry.is_free())
     }
 
     /// The entries that were ever used.
-    fn entered(&self) -> &[ProcessEntry] {
+    fn used_entries(&self) -> &[ProcessEntry] {
         // Acquire: partner of the Release in `enter`.
         let high = self.arena.header().processes.load(Acquire) as usize;
         &self.arena.processes()[..high.min(MAX_PROCESSES as usize)]
@@ -95,14 +95,14 @@ impl Inner {
 
     /// Finds the process in the table, or gives it an entry. The caller holds the registry lock.
     fn enter(&self, me: &ThreadGroup) -> Result<Process, Errno> {
-        let entered = self.entered();
+        let entered = self.used_entries();
         let name = |index: usize| Process::new(index, entered[index].generation.load(Relaxed));
         if let Some(index) = entered.iter().position(|entry| !entry.is_free() && entry.group() == *me) {
             return name(index).ok_or(Errno::ENOMEM);
         }
         let index = self.free_entry().ok_or(Errno::ENOMEM)?;
         self.arena.reserve_process(index).map_err(|_| Errno::ENOMEM)?;
-        // Release: partner of the Acquire in `entered`.
+        // Release: partner of the Acquire in `used_entries`.
         self.arena.header().processes.fetch_max(index as u32 + 1, Release);
         let entry = &self.arena.processes()[index];
         entry.pid.store(me.pid, Relaxed);
@@ -120,7 +120,7 @@ impl Inner {
     }
 
     fn free_entry(&self) -> Option<usize> {
-        let entered = self.entered();
+        let entered = self.used_entries();
         let free = || entered.iter().position(ProcessEntry::is_free);
         let dead = |index: &usize| {
             Process::new(*index, entered[*index].generation.load(Relaxed)).is_none_or(|it| self.is_gone(it))

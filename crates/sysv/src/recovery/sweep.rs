@@ -113,5 +113,5 @@ fn release_locks(inner: &'static Inner, thread: &Thread, dead: u32, participant:
 
 /// Takes the dead participant out of the queue that it waited in, or takes back what it was granted after its death.
 fn end_wait(inner: &'static Inner, thread: &Thread, dead: u32, participant: &ParticipantRecord) {
-    inner.with_waiting(thread, Call::Recover, participant, |section| section.recover_dead(dead));
+    inner.with_object_of_waiter(thread, Call::Recover, participant, |section| section.recover_dead(dead));
 }

@@ -206,7 +206,7 @@ impl<'a> SetSection<'a> {
         // Release: partner of the Acquire in `waits`: the record is complete when the status says so.
         waiter.status.store(status::QUEUED, Release);
         queue::link(&self.space, self.me);
-        self.fill_monitored();
+        self.fill_monitored_processes();
     }
 
     /// Takes the caller out of the queue with an error, unless its wait has ended already.
@@ -214,7 +214,7 @@ impl<'a> SetSection<'a> {
         if queue::waits_here(&self.space, self.own_record()) {
             self.dequeue(self.me);
             // Relaxed: only the waiter itself reads it.
-            self.own_record().waiter.status.store(status::failed(errno.0), Relaxed);
+            self.own_record().waiter.status.store(status::failure(errno.0), Relaxed);
         }
     }
 
@@ -397,7 +397,7 @@ impl<'a> SetSection<'a> {
         };
         if let Performed::Fails(errno) = outcome {
             self.dequeue(index);
-            self.finish(index, status::failed(errno.0));
+            self.finish(index, status::failure(errno.0));
         }
         !matches!(outcome, Performed::Blocks(_))
     }
@@ -429,7 +429,7 @@ impl<'a> SetSection<'a> {
         redo::prepare(&self.space, self.own_record(), (redo::state::GRANT, index), who, changes);
         self.dequeue(index);
         let ticket = participant.waiter.ticket.load(Relaxed);
-        self.finish(index, status::granted(ticket, self.space.offset));
+        self.finish(index, status::grant(ticket, self.space.offset));
         redo::apply(&self.space, self.own_record());
         self.space.set.operated_at(time::seconds());
     }
@@ -451,7 +451,7 @@ impl<'a> SetSection<'a> {
         for (participant, index) in space.participants.iter().zip(0u32..) {
             if queue::waits_here(&space, participant) {
                 queue::unlink(&space, index);
-                self.finish(index, status::failed(Errno::EIDRM.0));
+                self.finish(index, status::failure(Errno::EIDRM.0));
                 continue;
             }
             // Acquire: the object offset is read as it was when this status was written, or later.

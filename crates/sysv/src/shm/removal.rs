@@ -111,7 +111,9 @@ fn names(file: &File) -> io::Result<Vec<SegmentName>> {
         .map(|all| all.map(|it| it.name()).collect());
     match (magic.load(Relaxed), in_table) {
         (MAGIC, Ok(names)) => Ok(names),
-        (_, names) => Ok(names.unwrap_or_else(|_| Vec::new()).into_iter().chain(scattered(file)?).collect()),
+        (_, names) => {
+            Ok(names.unwrap_or_else(|_| Vec::new()).into_iter().chain(names_in_heap(file)?).collect())
+        }
     }
 }
 
@@ -120,7 +122,7 @@ const PAGE: usize = 4096;
 
 /// All names in the heap, whether the table leads to them or not: blocks of the right size that contain a name. The
 /// kernel then tells whether such a segment exists.
-fn scattered(file: &File) -> io::Result<Vec<SegmentName>> {
+fn names_in_heap(file: &File) -> io::Result<Vec<SegmentName>> {
     const BLOCK: usize = heap::HEAD as usize + size_of::<SegmentEntry>();
     let mut names = Vec::new();
     let mut at = HEAP_AT;

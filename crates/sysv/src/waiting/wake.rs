@@ -32,7 +32,7 @@ pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &WakeList,
             check = GrantCheck::SomeDead;
         }
     }
-    if wakes.have_overflowed() && confirm_all(inner, set) == GrantCheck::SomeDead {
+    if wakes.has_overflowed() && confirm_all(inner, set) == GrantCheck::SomeDead {
         check = GrantCheck::SomeDead;
     }
     if check == GrantCheck::SomeDead {

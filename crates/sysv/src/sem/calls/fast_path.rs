@@ -29,14 +29,14 @@ pub(super) fn fast_path(thread: &'static Thread, id: i32, op: Sembuf, now: i64) 
             cached.set().operated_at(now);
             drop(read);
             if thread.has_deferred_work() {
-                thread.run_deferred(Some(Event::FastPath));
+                thread.run_deferred_work(Some(Event::FastPath));
             }
             Some(Ok(()))
         }
         Err(FastPathError::Fails(errno)) => {
             drop(read);
             if thread.has_deferred_work() {
-                thread.run_deferred(None);
+                thread.run_deferred_work(None);
             }
             Some(Err(errno))
         }
@@ -51,7 +51,7 @@ pub(super) fn fast_path(thread: &'static Thread, id: i32, op: Sembuf, now: i64) 
 fn refuse(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> {
     drop(read);
     if thread.has_deferred_work() {
-        thread.run_deferred(None);
+        thread.run_deferred_work(None);
     }
     None
 }

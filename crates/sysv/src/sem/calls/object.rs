@@ -74,7 +74,7 @@ impl crate::engine::ObjectSection for SetSection<'static> {
 
     fn refresh_wait(&mut self, inner: &'static Inner) {
         self.recover_dead_ahead(|owner| is_gone(inner, owner));
-        SetSection::fill_monitored(self);
+        SetSection::fill_monitored_processes(self);
     }
 
     fn close(&mut self) {

@@ -254,7 +254,7 @@ impl LockedSemop<'_> {
             return Ok(LockedResult::OtherProcess);
         }
         let (held, set) = locked.inspect_err(|&errno| self.note_refusal(errno))?;
-        let mut guard = Guard::unopened(self.inner, held, set);
+        let mut guard = Guard::begin(self.inner, held, set);
         let section = guard.open();
         let undo = match self.process {
             None => None,

@@ -28,7 +28,7 @@ pub(super) fn undo_fast_path(thread: &'static Thread, id: i32, op: Op) -> Option
     let answer = locked(thread, id, op, now);
     drop(read);
     if thread.has_deferred_work() {
-        thread.run_deferred(None);
+        thread.run_deferred_work(None);
     }
     answer
 }

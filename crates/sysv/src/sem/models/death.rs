@@ -139,7 +139,7 @@ fn two_queued() -> World {
 }
 
 fn poll(world: &World, me: u32) {
-    if let Some(result) = world.ended(me) {
+    if let Some(result) = world.try_end(me) {
         result.unwrap();
         // The waiter has seen the grant, so it has happened, for all threads.
         world.acquire_or_take_over(me);

@@ -80,7 +80,7 @@ fn planted_grant_without_release() {
         world.participants[0].waiter.status.store(status::GRANTED, Ordering::Relaxed);
     }
     fn take(world: &World, me: u32) {
-        while world.ended(me).is_none() {
+        while world.try_end(me).is_none() {
             loom::thread::yield_now();
         }
         world.read();
@@ -118,7 +118,7 @@ fn two_posts_serve_two_waiters() {
 #[test]
 fn spinning_waiter_is_not_woken() {
     fn spin(world: &World, me: u32) {
-        while world.ended(me).is_none() {
+        while world.try_end(me).is_none() {
             loom::thread::yield_now();
         }
     }
@@ -160,7 +160,7 @@ fn confirm_after_acknowledge_keeps_idle() {
 #[should_panic(expected = "left: 4")]
 fn planted_confirmation_by_plain_store() {
     fn take(world: &World, me: u32) {
-        while world.ended(me).is_none() {
+        while world.try_end(me).is_none() {
             loom::thread::yield_now();
         }
     }
@@ -214,9 +214,9 @@ fn planted_withdraw_without_status_check() {
         world.participants[me as usize]
             .waiter
             .status
-            .store(status::failed(Errno::EAGAIN.0), Ordering::Relaxed);
+            .store(status::failure(Errno::EAGAIN.0), Ordering::Relaxed);
         world.section(me, |_| {});
-        if world.ended(me) == Some(Err(Errno::EAGAIN)) {
+        if world.try_end(me) == Some(Err(Errno::EAGAIN)) {
             assert_ne!(world.word(0).pid(), pid(me), "performed and failed");
         }
     }
