@@ -245,7 +245,7 @@ impl Waiter {
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct MsgWait {
-    /// Which messages a receiver wants. [`MsgWait::wanted`] decodes it.
+    /// Which messages a receiver wants. [`MsgWait::selector`] decodes it.
     pub(crate) mode: AtomicU32,
     /// See `mode`.
     pub(crate) mtype: AtomicI64,
