@@ -43,7 +43,7 @@ impl<'a> Space<'a> {
     }
 
     /// Makes all words of a new set slow for good: its engine has no fast path.
-    pub(super) fn slow_for_good(&self) {
+    pub(super) fn mark_slow_for_good(&self) {
         // Relaxed: published by the Release store of the set's offset in the table.
         self.set.contended.always_slow.store(1, Ordering::Relaxed);
         self.sems.iter().for_each(|sem| sem.word.store(SLOW, Ordering::Relaxed));

@@ -127,7 +127,7 @@ fn create(
     let set = inner.arena.get::<Set>(at).ok_or(Errno::ENOMEM)?;
     set.init(nsems, time::seconds());
     if inner.rules.single_op == SingleOp::Locked {
-        space(inner, at, set).slow_for_good();
+        space(inner, at, set).mark_slow_for_good();
     }
     set.perm.init(id.0, key, flags as u32, &thread.creds.read());
     registry.add(at);

@@ -101,7 +101,7 @@ impl Scene {
     }
 }
 
-fn undoable(sem: u16, sem_op: i16) -> Op {
+fn undo_op(sem: u16, sem_op: i16) -> Op {
     Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: flag::SEM_UNDO as i16 })
 }
 
@@ -115,7 +115,7 @@ fn explore_exit_monitor(assign_monitors: fn(&SetSection<'_>)) {
         let holder = {
             let scene = scene.clone();
             loom::thread::spawn(move || {
-                scene.perform(undoable(0, -1), assign_monitors);
+                scene.perform(undo_op(0, -1), assign_monitors);
                 scene.perform(op(0, 1), |_| {});
                 scene.die();
             })
