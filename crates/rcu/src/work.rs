@@ -13,7 +13,7 @@ use unspin_sys::process::Liveness;
 pub struct PendingFree {
     /// Identifies the thing.
     pub item: u64,
-    /// Its size. More than [`LARGE`](crate::deferred::LARGE) sends it through the work queue.
+    /// The thing's size. One above [`LARGE`](crate::deferred::LARGE) goes through the work queue.
     pub bytes: u64,
 }
 

@@ -48,7 +48,7 @@ impl Entry {
 #[derive(Debug)]
 pub struct FileMapping {
     map: Mapping,
-    /// Its index in [`ENTRIES`]; none if there was none left.
+    /// The index of the mapping's entry in [`ENTRIES`]; none if no entry was free.
     entry: Option<usize>,
 }
 

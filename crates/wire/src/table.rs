@@ -86,7 +86,7 @@ pub struct Table<'r> {
     /// Words from one row to the next.
     stride: Stride,
     cache: [Cell<u32>; CACHE],
-    /// The same for keys of [`attempt_direct`](Table::attempt_direct).
+    /// The cache for keys of [`remember_direct`](Table::remember_direct).
     direct: [Cell<u32>; CACHE],
     /// All of `pages`, as rows' first 16 words.
     slots: &'r [Slot],

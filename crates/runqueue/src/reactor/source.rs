@@ -16,7 +16,7 @@ use unspin_sync::atomic::Ordering;
 /// What the reactor knows of a descriptor.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// Its slot, and above that a number that tells it from the sources that had the slot before.
+    /// The slot, and above it a number that differs from those of the sources that had the slot before.
     key: usize,
     pub reads: Direction,
     pub writes: Direction,

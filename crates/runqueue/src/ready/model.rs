@@ -14,7 +14,7 @@ struct KernelTask {
     nice: i32,
     rt_priority: u32,
     processor: Option<usize>,
-    /// Its position in the order of arrival, if it is in the run queue.
+    /// The task's position in the order of arrival, if it is in the run queue.
     queued: Option<u64>,
 }
 

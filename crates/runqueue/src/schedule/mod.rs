@@ -189,9 +189,9 @@ impl Schedule {
 
 /// A task that a run queue can hold.
 pub trait Schedulable: Send {
-    /// Its scheduling state.
+    /// The task's scheduling state.
     fn schedule(&self) -> Schedule;
 
-    /// Replaces its scheduling state. A run queue calls this when the task changes places.
+    /// Replaces the task's scheduling state. A run queue calls this when the task changes places.
     fn set_schedule(&mut self, schedule: Schedule);
 }

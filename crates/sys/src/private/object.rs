@@ -137,7 +137,7 @@ impl Object {
         core::ptr::eq(self.0.dynamic, own_dynamic())
     }
 
-    /// Its `link_map`, by which libc identifies it.
+    /// The object's `link_map`, by which libc identifies it.
     pub(super) fn map(&self) -> *const c_void {
         (&raw const *self.0).cast()
     }

@@ -29,7 +29,7 @@ pub struct Found {
     pub uid: u32,
     /// Bytes that it takes on the file system. It is sparse, so these are fewer than its length.
     pub on_disk: u64,
-    /// Its contents, or the reason that they cannot be read.
+    /// What the arena contains, or the reason that it cannot be read.
     pub contents: Result<Contents, ArenaError>,
     /// Pids of processes of our pid namespace that use it: those with a participating thread, and those that have it
     /// mapped. The calling process is not included.

@@ -13,7 +13,7 @@ use unspin_sync::atomic::Ordering;
 pub struct Space<'a> {
     /// Header of the set.
     pub set: &'a Set,
-    /// Its semaphores.
+    /// The semaphores of the set.
     pub sems: &'a [Sem],
     /// The records of all participants of the arena, up to the highest index ever used.
     pub participants: &'a [ParticipantRecord],
