@@ -15,7 +15,7 @@ pub(crate) struct Context {
     pub worker: WorkerId,
     /// The worker drives the reactor, and has no task.
     pub in_driver: Cell<bool>,
-    /// The task that runs is in a `block_on`, so another executor may be the thread's for now.
+    /// The task that runs is in a `block_on`. Until that returns, the thread's executor may be another one.
     is_covered: Cell<bool>,
     /// The task that runs has called [`yield_now`](crate::yield_now).
     yielded: Cell<bool>,
@@ -66,7 +66,7 @@ impl Context {
         f(unsafe { current.as_ref() })
     }
 
-    /// Calls `f` with the context of the calling thread, if it is a worker whose executor is the thread's.
+    /// Calls `f` with the calling thread's context, if it is a worker and the context is not covered.
     #[inline(always)]
     pub fn with_if_uncovered<R>(f: impl FnOnce(Option<&Context>) -> R) -> R {
         Context::with(|context| f(context.filter(|context| !context.is_covered.get())))
@@ -98,13 +98,13 @@ impl Context {
         time / NS
     }
 
-    /// Time in which the worker had no task is charged to none.
+    /// Charges the time since tasks were last charged to no task, because the worker had none.
     pub fn skip_ticks(&self) {
         self.charged.set(clock::monotonic_tick_ns());
     }
 }
 
-/// Makes an executor the one of the calling thread while `f` runs, also if the thread is a worker of another one.
+/// Makes this the calling thread's executor while `f` runs. If the thread is a worker, its context is covered meanwhile.
 pub(crate) fn enter_outside<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
     struct Leave {
         before: Option<Arc<Shared>>,

@@ -59,8 +59,8 @@ pub enum Shutdown {
     Cancelled(u64),
 }
 
-/// Intervals at which a thread that waits for the last task looks: the tasks do not tell it, because that would cost
-/// each of them more.
+/// The first and the longest interval at which a thread that waits for the end of all tasks checks their number. Tasks do
+/// not notify the thread, because that would cost each of them more.
 const LOOK_FIRST: Duration = Duration::from_micros(50);
 const LOOK_LAST: Duration = Duration::from_millis(5);
 

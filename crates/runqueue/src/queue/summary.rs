@@ -22,7 +22,7 @@ pub(crate) struct Summary {
     epoch: AtomicU32,
 }
 
-/// What a publication changed about whether the best task is [`ELEVATED`].
+/// How a publication changed whether the queue's best task is [`ELEVATED`].
 #[must_use]
 #[derive(Clone, Copy)]
 pub(crate) enum Elevation {
