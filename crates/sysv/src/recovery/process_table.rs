@@ -1,10 +1,10 @@
 //! The table of processes with adjustments (`SEM_UNDO`), and whether each is alive.
 //!
-//! A process stays the same across `exec`, and ends with its last thread. Participants differ in both: they are threads
-//! of one program image. A table entry identifies the process. Beside each entry is a robust word, which one thread of
-//! the process holds ([`unspin_sys::robust`]). When that thread ends or executes another program, the kernel marks the
-//! word and wakes one thread that sleeps on it. The word is a hint: while a thread holds it, the process is alive; when
-//! no thread does, `/proc` is asked.
+//! A process survives `exec`, and ends with its last thread. A participant is one thread of one program image, and ends
+//! with either. So processes have a table of their own, in which an entry identifies the process. Beside each entry is
+//! a robust word, which one thread of the process holds ([`unspin_sys::robust`]). When that thread ends or executes
+//! another program, the kernel marks the word and wakes one thread that sleeps on it. The word is a hint: while a
+//! thread holds it, the process is alive; when no thread does, `/proc` is asked.
 //!
 //! Only a thread's own robust list can contain the word. So a thread that ends before its process gives the word back,
 //! and the next thread that uses `SEM_UNDO` takes it. After `exec` the new image takes it when it opens the engine.
@@ -36,7 +36,7 @@ pub(crate) enum ExitNotice {
     Armed(u32),
     /// No thread holds the word, so no wake-up will come: `/proc` has to be polled.
     Unarmed,
-    /// The process is gone, and its entry has another one.
+    /// Another process has the entry, so the process is gone.
     Gone,
 }
 

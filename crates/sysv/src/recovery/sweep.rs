@@ -13,8 +13,8 @@ use crate::store::heap::{self, Pending};
 use crate::thread::{SweepState, Thread};
 use unspin_rcu::registry::{Recovery, SweepScope};
 
-/// Number of participants that a joining thread checks. So when many have died, the next many that join find them; the
-/// cost (5 us each) is small beside that of joining.
+/// Number of participants that a joining thread checks. If many have died, the threads that join later find the others.
+/// A check takes 5 us, which is little compared with joining.
 const SPOT_CHECKS: usize = 1;
 
 /// Releases the slot of a dead participant that held nothing. This is the only recovery that a thread can make before
@@ -51,9 +51,9 @@ pub(crate) fn recover_marked_dead(inner: &'static Inner, thread: &Thread) {
     }
 }
 
-/// Recovers the dead participants of this extent, and those that a recovery finds dead: the next waiter, which is
-/// served with what was taken back from a dead one, may be dead too. Returns how many slots became free. Does nothing
-/// while the caller holds a lock.
+/// Recovers the dead participants of this extent, and those that a recovery finds dead. (A recovery may give the next
+/// waiter what it takes back from a dead one, and that waiter may be dead too.) Returns how many slots became free. Does
+/// nothing while the caller holds a lock.
 pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: SweepScope) -> usize {
     if thread.holds_locks() {
         return 0;

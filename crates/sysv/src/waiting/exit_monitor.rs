@@ -1,5 +1,5 @@
-//! A sleeper that monitors processes for exit. When a process with adjustments dies, the waiters of the set may be able
-//! to proceed. The kernel wakes one thread that sleeps on that process's robust word. That thread wakes the others,
+//! Sleeping while monitoring processes for exit. When a process with adjustments dies, the waiters of the set may be
+//! able to proceed. The kernel wakes one thread that sleeps on that process's robust word. That thread wakes the others,
 //! applies the undos, and serves the waiters.
 //!
 //! The sleeper polls every few milliseconds instead in three cases: no thread holds the word of a living process (as
