@@ -151,7 +151,7 @@ impl Sleeper for Idling {
     }
 
     fn interrupt(&self) {
-        if let Some(reactor) = Reactor::existing() {
+        if let Some(reactor) = Reactor::get_existing() {
             reactor.interrupt();
         }
     }

@@ -29,7 +29,7 @@ impl ReactorCheck {
     #[inline(always)]
     pub fn after_run(&mut self, context: &Context) {
         // Programs without sockets and timers read no clock.
-        if Reactor::existing().is_none() {
+        if Reactor::get_existing().is_none() {
             return;
         }
         if take_first_use() {

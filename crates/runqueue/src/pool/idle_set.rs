@@ -66,14 +66,14 @@ impl IdleSet {
         {
             return Some(preferred);
         }
-        self.claim_but(None)
+        self.claim_except(None)
     }
 
     /// Claims the worker that has been idle longest, but not `except`. The caller unparks it.
-    pub fn claim_but(&self, except: Option<WorkerId>) -> Option<WorkerId> {
+    pub fn claim_except(&self, except: Option<WorkerId>) -> Option<WorkerId> {
         loop {
             // Ends: each round that fails follows a claim by another thread, or a worker that left.
-            let longest = self.longest_but(except)?;
+            let longest = self.longest_idle_except(except)?;
             if self.leave(longest) {
                 return Some(longest);
             }
@@ -88,7 +88,7 @@ impl IdleSet {
     }
 
     /// The worker that has been idle longest, but not `except`.
-    fn longest_but(&self, except: Option<WorkerId>) -> Option<WorkerId> {
+    fn longest_idle_except(&self, except: Option<WorkerId>) -> Option<WorkerId> {
         let idle = self.words.iter().enumerate().flat_map(|(at, word)| {
             // Sequentially consistent: as in `is_any`.
             Bits(word.load_seq_cst()).map(move |bit| at * WORD + bit)

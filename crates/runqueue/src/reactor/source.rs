@@ -132,7 +132,7 @@ impl Source {
 
     /// Takes the descriptor out.
     pub fn unregister(&self, io: &impl AsFd) {
-        if let Some(reactor) = Reactor::existing() {
+        if let Some(reactor) = Reactor::get_existing() {
             // It fails for a descriptor that is not registered: there is nothing to take out then.
             let _ = reactor.registry.deregister(&mut SourceFd(&io.as_fd().as_raw_fd()));
             self.forget(reactor);

@@ -146,10 +146,10 @@ impl Schedule {
     #[inline(always)]
     pub const fn recalculate_to(self, epoch: u32) -> Schedule {
         let made = epoch.wrapping_sub(self.epoch) & EPOCH;
-        if made == 0 || self.last == 0 { self } else { self.recalculate(made).at_epoch(epoch) }
+        if made == 0 || self.last == 0 { self } else { self.recalculate(made).with_epoch(epoch) }
     }
 
-    const fn at_epoch(self, epoch: u32) -> Schedule {
+    const fn with_epoch(self, epoch: u32) -> Schedule {
         Schedule { epoch: epoch & EPOCH, ..self }
     }
 
