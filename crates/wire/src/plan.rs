@@ -174,7 +174,7 @@ impl<'text> Iterator for Fields<'text> {
         }
         let (field, rest) = split(self.0, b'\t').unwrap_or((self.0, b""));
         self.0 = rest;
-        Some(range_in(field))
+        Some(parse_range(field))
     }
 }
 
@@ -216,7 +216,7 @@ impl<K: fmt::Display> fmt::Display for Line<'_, K> {
     }
 }
 
-fn range_in(field: &[u8]) -> Option<Field<'_>> {
+fn parse_range(field: &[u8]) -> Option<Field<'_>> {
     let (range, module) = split(field, b'@')?;
     let (start, end) = split(range, b'-')?;
     let (start, end) = (hex(start)?, hex(end)?);
