@@ -42,7 +42,7 @@ pub enum Recovery {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SweepScope {
     /// Those already known or suspected to belong to dead threads: cheap, and not needed while
-    /// [`ParticipantRegistry::pending`] is false.
+    /// [`ParticipantRegistry::may_have_dead`] is false.
     MarkedDead,
     /// All: checks the life of every registered thread, some 5 µs each.
     All,
@@ -149,7 +149,7 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
 
     /// Whether a sweep of [`SweepScope::MarkedDead`] is likely to find something. Two loads.
     #[inline]
-    pub fn pending(&self) -> bool {
+    pub fn may_have_dead(&self) -> bool {
         // Relaxed: only a hint; the sweep synchronises by itself.
         self.roster.marked_dead.load(Ordering::Relaxed) > self.roster.swept.load(Ordering::Relaxed)
     }

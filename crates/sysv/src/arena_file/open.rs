@@ -39,7 +39,7 @@ impl Default for Options {
 
 impl Arena {
     /// Joins the arena at `path`, or creates it. If that one belongs to another IPC namespace, it uses the arena of our
-    /// namespace beside it: see [`beside`]. An arena whose namespace no longer exists is replaced.
+    /// namespace beside it: see [`sibling_path`]. An arena whose namespace no longer exists is replaced.
     pub fn open(path: &Path, kind: Kind, options: &Options) -> Result<Arena, ArenaError> {
         if options.bytes < SMALLEST {
             return Err(ArenaError::TooSmall(options.bytes));
@@ -48,7 +48,7 @@ impl Arena {
         match open_in(path, kind, options, &here)? {
             Some(arena) => Ok(arena),
             None => {
-                let path = beside(path, &here);
+                let path = sibling_path(path, &here);
                 open_in(&path, kind, options, &here)?.ok_or(ArenaError::Corrupt(path))
             }
         }
@@ -59,7 +59,7 @@ impl Arena {
         let here = Ipc::current();
         let found = match seek(path, &here)? {
             SearchResult::Elsewhere => {
-                let path = beside(path, &here);
+                let path = sibling_path(path, &here);
                 (seek(&path, &here)?, path)
             }
             sought => (sought, path.into()),
@@ -73,7 +73,7 @@ impl Arena {
 }
 
 /// Path of the arena of an IPC namespace if `path` has the arena of another namespace.
-fn beside(path: &Path, here: &Ipc) -> PathBuf {
+fn sibling_path(path: &Path, here: &Ipc) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(format!("{BESIDE}{}", here.inode));
     path.into()
@@ -304,6 +304,6 @@ mod tests {
         file.write_all_at(&(inode + 1).to_ne_bytes(), at).unwrap();
         Arena::open(&path, Kind::Rcu, &Options::default()).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().ino(), theirs);
-        assert!(beside(&path, &Ipc::current()).exists());
+        assert!(sibling_path(&path, &Ipc::current()).exists());
     }
 }

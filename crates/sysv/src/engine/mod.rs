@@ -89,7 +89,7 @@ impl Engine {
     /// The arena that processes with the same user, IPC namespace and engine share by default.
     pub fn default_arena(kind: Kind) -> PathBuf {
         let uid = unspin_sys::creds::Creds::current().uid;
-        PathBuf::from(format!("{}{}-{kind}", default_path::beginning(uid), namespace::Ipc::current().inode))
+        PathBuf::from(format!("{}{}-{kind}", default_path::prefix(uid), namespace::Ipc::current().inode))
     }
 
     /// Whether the arena was found truncated or overwritten. From then on calls fail with `ENOSYS`.

@@ -27,7 +27,7 @@ enum ReceiverChoice {
 impl QueueSection {
     /// Like [`QueueSection::send`], for a queue that has waiting receivers, and room.
     #[cold]
-    pub(super) fn send_to_waiting(
+    pub(super) fn send_to_receiver(
         &mut self,
         outgoing: &OutgoingMessage,
         caller: Caller,

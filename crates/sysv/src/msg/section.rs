@@ -113,7 +113,7 @@ impl QueueSection {
             return Ok(Sent::Full);
         }
         if !contended.receivers.is_empty() {
-            return self.send_to_waiting(outgoing, caller);
+            return self.send_to_receiver(outgoing, caller);
         }
         self.put(outgoing, caller)
     }
@@ -406,7 +406,7 @@ impl crate::engine::ObjectSection for QueueSection {
         self.serve_senders();
     }
 
-    fn verify_linked(&mut self) {
+    fn verify_queue_link(&mut self) {
         let participant = self.own_record();
         if self.waits_here(participant) && !self.list(participant.queue()).holds(self.participants(), self.me)
         {

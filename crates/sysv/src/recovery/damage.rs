@@ -35,9 +35,9 @@ pub(crate) fn register(inner: &'static Inner) {
     // Relaxed: if the value is outdated, the exchange fails.
     let mut latest = ENGINES.load(Relaxed);
     loop {
-        // Release: pairs with the Acquire in `Inner::behind`.
+        // Release: pairs with the Acquire in `Inner::of_link`.
         inner.older.store(latest, Release);
-        // Release: pairs with the Acquire in `Inner::behind`. Relaxed: as above.
+        // Release: pairs with the Acquire in `Inner::of_link`. Relaxed: as above.
         match ENGINES.compare_exchange(latest, new, Release, Relaxed) {
             Ok(_) => break,
             Err(now) => latest = now,
@@ -50,7 +50,7 @@ pub(crate) fn register(inner: &'static Inner) {
 }
 
 fn engines() -> impl Iterator<Item = &'static Inner> {
-    core::iter::successors(Inner::behind(&ENGINES), |inner| Inner::behind(&inner.older))
+    core::iter::successors(Inner::of_link(&ENGINES), |inner| Inner::of_link(&inner.older))
 }
 
 /// Handles a fault of the memory at `address`. Returns whether it was a fault of an arena and was repaired, so that the

@@ -46,7 +46,7 @@ pub(crate) fn spot_check(inner: &'static Inner, thread: &Thread) {
 
 /// Recovers the participants that were found dead so far. Does nothing while the caller holds a lock.
 pub(crate) fn recover_marked_dead(inner: &'static Inner, thread: &Thread) {
-    if inner.rcu().registry().pending() {
+    if inner.rcu().registry().may_have_dead() {
         sweep(inner, thread, SweepScope::MarkedDead);
     }
 }
@@ -74,7 +74,7 @@ pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: SweepScope) 
         let now = registry
             .sweep(&thread.identity(), extent, &mut |dead, _| recover_one(inner, thread, dead.index()));
         freed += now;
-        let more = registry.pending() || thread.sweep.get() == SweepState::Again;
+        let more = registry.may_have_dead() || thread.sweep.get() == SweepState::Again;
         if now == 0 || !more {
             break;
         }

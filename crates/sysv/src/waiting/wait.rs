@@ -223,9 +223,10 @@ fn is_record_damaged(
 }
 
 /// Makes sure that the thread is still linked in its queue, or else ends its wait, because no thread would find it.
-fn verify_linked(inner: &'static Inner, thread: &Thread) {
+fn verify_queue_link(inner: &'static Inner, thread: &Thread) {
     let record = thread.record();
-    let reviewed = inner.with_object_of_waiter(thread, Call::Wait, record, |section| section.verify_linked());
+    let reviewed =
+        inner.with_object_of_waiter(thread, Call::Wait, record, |section| section.verify_queue_link());
     // The status is read after the object was not found. A thread that removes an object ends the waits on it first, so
     // a wait that goes on now would never end.
     if reviewed.is_none() && status::is_waiting(record.waiter.load_status()) {
@@ -247,7 +248,7 @@ fn periodic_check(inner: &'static Inner, thread: &Thread, checks: u32) {
         exit_monitor::ask_about_all(inner, thread);
     }
     if is_full_check {
-        verify_linked(inner, thread);
+        verify_queue_link(inner, thread);
     }
     if inner.may_wait_for_the_dead(thread, thread.record()) {
         with_awaited_object(inner, thread, |section| section.refresh_wait(inner));

@@ -59,7 +59,7 @@ impl crate::engine::ObjectSection for SetSection<'static> {
         SetSection::recover_dead(self, dead);
     }
 
-    fn verify_linked(&mut self) {
+    fn verify_queue_link(&mut self) {
         if queue::is_in_order(&self.space, self.me) {
             let space = self.space;
             space.participant(self.me).ops().for_each(|op| self.mark_slow(op.sem()));

@@ -64,10 +64,10 @@ fn is_uncontended(thread: &Thread, space: &Space<'static>) -> bool {
     // Relaxed: under the lock.
     contended.waiters.load(Relaxed) == 0
         && !space.is_deleted()
-        && (contended.active.load(Relaxed) == 0 || all_owners_alive(thread, space))
+        && (contended.active.load(Relaxed) == 0 || is_every_owner_alive(thread, space))
 }
 
-fn all_owners_alive(thread: &Thread, space: &Space<'static>) -> bool {
+fn is_every_owner_alive(thread: &Thread, space: &Space<'static>) -> bool {
     let inner = thread.inner();
     space.active().all(|record| {
         record.owner() == thread.process.get().map_or(0, Process::word)
