@@ -128,11 +128,13 @@ impl Schedule {
 
     /// The task as it begins to run on this worker, whose queue has made `epoch` recalculations.
     #[inline(always)]
+    #[must_use]
     pub const fn start_on(self, worker: WorkerId, epoch: u32) -> Schedule {
         Schedule { last: worker.0 + 1, epoch: epoch & EPOCH, ..self }
     }
 
     /// The task after this number of ticks on a worker. A real-time task has no slice to spend.
+    #[must_use]
     pub const fn charge(self, ticks: u64) -> Schedule {
         if self.real_time > 0 {
             return self;
@@ -144,6 +146,7 @@ impl Schedule {
     /// The task after the recalculations that its last worker's queue, which has made `epoch` in all, has made since
     /// the task left it.
     #[inline(always)]
+    #[must_use]
     pub const fn recalculate_to(self, epoch: u32) -> Schedule {
         let made = epoch.wrapping_sub(self.epoch) & EPOCH;
         if made == 0 || self.last == 0 { self } else { self.recalculate(made).with_epoch(epoch) }
@@ -154,6 +157,7 @@ impl Schedule {
     }
 
     /// The task after this number of recalculations.
+    #[must_use]
     pub const fn recalculate(self, times: u32) -> Schedule {
         let mut slice = self.slice;
         let mut left = if times < RECALCULATIONS_MAX { times } else { RECALCULATIONS_MAX };
