@@ -235,7 +235,7 @@ fn has_ended_with_its_output(program: u32, programs: &mut ProgramsRun) -> bool {
     let is_pipe = ours.as_ref().is_some_and(|file| file.as_os_str().as_encoded_bytes().ends_with(b"]"));
     let longest = if is_pipe || programs.is_observed() { BRIEF_SLICE } else { SLICE };
     let mut slice = FIRST_SLICE.min(longest);
-    while child::ended_within(program, slice) == Ok(false) {
+    while child::has_ended_within(program, slice) == Ok(false) {
         slice = if programs.read(program) > FULL { FIRST_SLICE } else { (2 * slice).min(longest) };
         let is_given_up = match output(&program.to_string()) {
             Ok(file) => Some(file) != ours,
@@ -245,7 +245,7 @@ fn has_ended_with_its_output(program: u32, programs: &mut ProgramsRun) -> bool {
                     && fs::read_link(format!("/proc/{program}/exe")).is_ok()
             }
         };
-        if is_pipe && is_given_up && child::ended_within(program, Duration::ZERO) == Ok(false) {
+        if is_pipe && is_given_up && child::has_ended_within(program, Duration::ZERO) == Ok(false) {
             return false;
         }
     }

@@ -1,7 +1,7 @@
 //! The `unspin-lab` program: the historical reports, and those of their workloads that need a database or an asynchronous runtime.
 //! `unspin reproduce`, `unspin volano` and `unspin dbt1` execute it, so that `unspin` itself is built without those.
 //!
-//! Its messages begin with `unspin:`, and its help names `unspin`: the user has typed that.
+//! The messages begin with `unspin:`, and the help names `unspin`: the user has typed that.
 #![forbid(unsafe_code)]
 
 mod dbt1;

@@ -61,7 +61,7 @@ pub enum DefaultCandidates {
 /// Whether a workload can run on a run queue of unspin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HasRunQueue {
-    /// Its executors are those of unspin-runqueue.
+    /// The workload's executors are those of unspin-runqueue.
     Yes,
     /// It has no executor.
     No,

@@ -82,7 +82,7 @@ macro_rules! define_lens {
                 text.trim().trim_end_matches('.')
             }
 
-            /// Its position in the help.
+            /// The position of the lens in the help.
             fn listed(self) -> u8 {
                 match self {
                     Lens::Pthread => 0,
