@@ -11,11 +11,12 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use unspin_launch::command_line::find_abbreviated;
+use unspin_launch::machine::Build;
 use unspin_launch::stderr;
 
 /// Workloads of historical reports. `unspin COMMAND` executes this program
 #[derive(Parser, Debug)]
-#[command(name = "unspin-lab", bin_name = "unspin", version, max_term_width = 100)]
+#[command(name = "unspin-lab", bin_name = "unspin", version = Build::VERSION, max_term_width = 100)]
 pub struct CommandLine {
     /// What to do
     #[command(subcommand)]

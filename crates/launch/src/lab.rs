@@ -1,6 +1,8 @@
 //! The program `unspin-lab`: the workloads that need a database or an asynchronous runtime. unspin finds it as git and cargo find
 //! their subcommands: beside itself, else in `PATH`.
 
+mod version;
+
 use crate::error::Error;
 use crate::reach;
 use crate::workload::Workload;
@@ -24,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
-/// The file of the program, which performs `command`.
+/// The file of the program, which performs `command`. An error if it is of another build than this one.
 pub fn find(command: &str) -> Result<PathBuf, Error> {
     let own = env::current_exe().ok();
     let beside = own.iter().flat_map(|file| folders_of(file)).map(|folder| folder.join(FILE));
@@ -32,11 +34,13 @@ pub fn find(command: &str) -> Result<PathBuf, Error> {
     let in_path =
         env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(FILE));
     let mut files = beside.chain(in_path);
-    files.find(|file| file.is_file() && reach::is_executable(file)).ok_or_else(|| {
+    let file = files.find(|file| file.is_file() && reach::is_executable(file)).ok_or_else(|| {
         Error::NotFound(format!(
             "{command} needs the program {FILE}, which is not installed: cargo install --path crates/lab"
         ))
-    })
+    })?;
+    version::check(&file, command)?;
+    Ok(file)
 }
 
 /// The folders in which programs lie that were built or installed together with this one: its own, and if that is called
