@@ -30,7 +30,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use unspin_launch::command_line::find_abbreviated;
 use unspin_launch::engine::Engine;
 use unspin_launch::lab::{REPRODUCE, REPRODUCE_OPTIONS};
 use unspin_launch::machine::Build;
@@ -130,7 +130,8 @@ fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<Strin
     }
     let name = option.strip_prefix("--")?;
     let all = CommandLine::command();
-    if let Some(meant) = command.and_then(|command| find_abbreviated(name, all.find_subcommand(command)?)) {
+    let own = command.and_then(|command| all.find_subcommand(command)).map(clap::Command::get_arguments);
+    if let Some(meant) = find_abbreviated(name, own.into_iter().flatten().filter_map(clap::Arg::get_long)) {
         return Some(format!("`unspin {}` has no {option}: use --{meant}", command.unwrap_or_default()));
     }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
@@ -144,27 +145,6 @@ fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<Strin
     let command = all.find_subcommand(command?)?.get_name();
     (!with.is_empty())
         .then(|| format!("`unspin {command}` has no {option}: it is an option of {}", with.join(", ")))
-}
-
-/// The one long option of a command that has the name as a whole word: `time-budget` for `budget`. Clap looks for similar
-/// letters, and finds `quiet`.
-fn find_abbreviated(name: &str, command: &clap::Command) -> Option<String> {
-    let options = command.get_arguments().filter_map(clap::Arg::get_long);
-    let mut with = options.filter(|option| option.split('-').any(|word| word == name));
-    let first = with.next()?;
-    with.next().is_none().then(|| first.to_owned())
-}
-
-/// A time with a unit; a number without unit is in seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
-    // A clock has no moment that is much later.
-    const AT_MOST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
-    parsed
-        .filter(|d| !d.is_zero())
-        .map(|d| d.min(AT_MOST))
-        .ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
 }
 
 const RUN_HELP: &str = "\
@@ -305,17 +285,6 @@ mod tests {
         }
         let several = said(&["unspin", "prove", "--time", "9s", "ls"]);
         assert_eq!(several, None, "--time-budget or --time-limit");
-    }
-
-    #[test]
-    fn times_are_parsed_with_units() {
-        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        assert!(std::time::Instant::now().checked_add(duration("1e19").unwrap()).is_some());
-        for bad in ["", "0", "-1", "soon", "1e300"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]

@@ -12,13 +12,14 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use unspin_launch::command_line::find_abbreviated;
+use unspin_launch::machine::Build;
 use unspin_launch::stderr;
 use unspin_launch::workload::Workload;
 
 /// Historical reports and their workloads. `unspin COMMAND` executes this program
 #[derive(Parser, Debug)]
-#[command(name = "unspin-lab", bin_name = "unspin", version, max_term_width = 100)]
+#[command(name = "unspin-lab", bin_name = "unspin", version = Build::VERSION, max_term_width = 100)]
 pub struct CommandLine {
     /// What to do
     #[command(subcommand)]
@@ -79,9 +80,8 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
     let name = option.strip_prefix("--")?;
     let all = CommandLine::command();
     let options = all.find_subcommand(command)?.get_arguments().filter_map(clap::Arg::get_long);
-    let mut with = options.filter(|option| option.split('-').any(|word| word == name));
-    Some(match (with.next(), with.next()) {
-        (Some(meant), None) => format!("`unspin {command}` has no {option}: use --{meant}"),
+    Some(match find_abbreviated(name, options) {
+        Some(meant) => format!("`unspin {command}` has no {option}: use --{meant}"),
         // Clap names a similar option itself.
         _ if error.get(ContextKind::SuggestedArg).is_some() || !Workload::is_of_lab(command) => return None,
         _ => format!(
@@ -89,18 +89,6 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
              {command}`; `unspin {command} --help` lists its own"
         ),
     })
-}
-
-/// A time with a unit; a number without unit is in seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
-    // A clock has no moment that is much later.
-    const AT_MOST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
-    parsed
-        .filter(|d| !d.is_zero())
-        .map(|d| d.min(AT_MOST))
-        .ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
 }
 
 #[cfg(test)]
@@ -179,14 +167,5 @@ mod tests {
         let queues = VolanoRunQueue::value_variants().iter().filter_map(VolanoRunQueue::to_possible_value);
         let policies = Policy::ALL.map(Policy::name);
         assert_eq!(queues.map(|queue| queue.get_name().to_owned()).collect::<Vec<_>>(), policies);
-    }
-
-    #[test]
-    fn times_are_parsed_with_units() {
-        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        for bad in ["", "0", "-1", "soon", "1e300"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! The program `unspin-lab`: historical reports, and the workloads that need a database or an asynchronous runtime. unspin finds it
 //! as git and cargo find their subcommands: beside itself, else in `PATH`.
 
+mod version;
+
 use crate::error::Error;
 use crate::reach;
 use crate::workload::Workload;
@@ -36,13 +38,15 @@ pub fn performs(command: impl AsRef<OsStr>) -> bool {
     command.as_ref() == REPRODUCE || Workload::is_of_lab(command)
 }
 
-/// The file of the program, which performs `command`.
+/// The file of the program, which performs `command`. An error if it is of another build than this one.
 pub fn find(command: &str) -> Result<PathBuf, Error> {
-    find_installed(FILE).ok_or_else(|| {
+    let file = find_installed(FILE).ok_or_else(|| {
         Error::NotFound(format!(
             "{command} needs the program {FILE}, which is not installed: cargo install --path crates/lab"
         ))
-    })
+    })?;
+    version::check(&file, command)?;
+    Ok(file)
 }
 
 /// The file of `unspin`, which performs its own workloads.

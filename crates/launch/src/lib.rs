@@ -7,6 +7,7 @@
 //! | How does the program learn that? | [`environment`] |
 //! | Where is the library? | [`library`], [`cache`] |
 //! | Which programs were executed, and which did the library reach? | [`programs_run`] |
+//! | How does a command line name a time or an option? | [`command_line`] |
 //! | What does the machine cost? | [`machine`], [`wakeup`] |
 //! | Where do files and messages go? | [`scratch`], [`outfile`], [`output_file`], [`stdout`], [`stderr`], [`shell`] |
 //!
@@ -29,6 +30,7 @@
 
 pub mod arena;
 pub mod cache;
+pub mod command_line;
 pub mod engine;
 pub mod environment;
 pub mod error;

@@ -8,6 +8,7 @@ use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::command_line::parse_duration;
 use unspin_launch::engine::Engine;
 use unspin_observe::settings::{Lens, MeterSettings, RecordSettings, ReportSettings, ViewSettings};
 use unspin_report::COLUMNS;
@@ -190,7 +191,7 @@ pub struct ViewOptions {
     pub min_con: Option<f64>,
 
     /// Print only locks on which at least this time was lost, such as 10ms
-    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub min_lost: Option<Duration>,
 
     /// Print only locks whose name matches

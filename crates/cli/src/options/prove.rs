@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use unspin_launch::command_line::parse_duration;
 use unspin_launch::engine::Engine;
 use unspin_launch::plan::kind;
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
@@ -107,17 +108,17 @@ pub struct ProveOptions {
 
     /// Start no run after this time, such as 90s or 5m: the search, the rounds and the metered runs together. If a proof
     /// does not fit, prove says how much time it needs [default: 60s; 5m for volano and servers, 10m for dbt1]
-    #[arg(long, value_name = "DURATION", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub time_budget: Option<Duration>,
 
     /// First wait until other programs use next to nothing of the CPUs, for this time at most; if they go on, nothing is measured
     /// [a time that is not given: 10m]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "10m",
-        value_parser = super::duration)]
+        value_parser = parse_duration)]
     pub wait_for_quiet: Option<Duration>,
 
     /// End a run that takes longer; it counts as failed
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     pub time_limit: Duration,
 
     /// Write all results, including each run, to this file as JSON

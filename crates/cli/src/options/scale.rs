@@ -5,6 +5,7 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::command_line::parse_duration;
 use unspin_launch::engine::Engine;
 use unspin_launch::plan::kind;
 use unspin_locks::LockKind;
@@ -73,7 +74,7 @@ pub struct ScaleOptions {
     pub runs: u32,
 
     /// Begin no round that would end after this time, such as 90s or 5m; the metered runs count too. Two rounds are run in any case
-    #[arg(long, value_name = "DURATION", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub time_budget: Option<Duration>,
 
     /// The figure of a run: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression
@@ -90,7 +91,7 @@ pub struct ScaleOptions {
     pub lower_is_better: bool,
 
     /// End a run that takes longer; it counts as failed
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     pub time_limit: Duration,
 
     /// Write all results, including each run, to this file as JSON

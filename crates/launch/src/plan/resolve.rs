@@ -531,7 +531,7 @@ mod tests {
         std::fs::remove_file(library).unwrap();
         assert!(
             Resolver::new(&launcher).check_reach(PlanTarget::Mutexes).is_ok(),
-            "who knows what is missing?"
+            "a missing library may call the functions"
         );
     }
 
