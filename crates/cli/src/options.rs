@@ -28,14 +28,12 @@ pub use top::TopOptions;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use unspin_launch::command_line::find_abbreviated;
 use unspin_launch::engine::Engine;
-use unspin_launch::lab::{REPRODUCE, REPRODUCE_OPTIONS};
 use unspin_launch::machine::Build;
 use unspin_launch::run_queue::list_behind_workload;
-use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_VALUES};
 use unspin_launch::stderr;
 use unspin_workloads::Workload;
 
@@ -84,7 +82,7 @@ impl CommandLine {
     pub fn read() -> CommandLine {
         CommandLine::parse_words(std::env::args_os().collect()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
-            match explain_misplaced(&error, std::env::args().nth(1).as_deref()) {
+            match explain_misplaced(&error, std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str)) {
                 Some(line) => stderr::say(format_args!("{line}")),
                 None if error.use_stderr() => {
                     // Clap's tip, "to pass it as a value, use `--`", is wrong here: `--` is followed by the program.
@@ -135,12 +133,8 @@ fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<Strin
         return Some(format!("`unspin {}` has no {option}: use --{meant}", command.unwrap_or_default()));
     }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
-    let of_lab = || {
-        let volano = VOLANO_VALUES.iter().chain(&VOLANO_FLAGS).any(|&option| option == name);
-        let reproduce = REPRODUCE_OPTIONS.contains(&name);
-        [reproduce.then_some(REPRODUCE), volano.then_some("volano")].into_iter().flatten()
-    };
-    let with = all.get_subcommands().filter(has).map(clap::Command::get_name).chain(of_lab());
+    let own = all.get_subcommands().filter(has).map(|command| command.get_name().to_owned());
+    let with = own.chain(unspin_launch::lab::commands_with(name).map(str::to_owned));
     let with: Vec<String> = with.map(|command| format!("`unspin {command}`")).collect();
     let command = all.find_subcommand(command?)?.get_name();
     (!with.is_empty())

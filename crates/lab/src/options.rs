@@ -10,7 +10,7 @@ pub use volano::{VolanoModel, VolanoOptions, VolanoRunQueue};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use unspin_launch::command_line::find_abbreviated;
 use unspin_launch::machine::Build;
@@ -52,7 +52,7 @@ impl CommandLine {
     pub fn read() -> CommandLine {
         CommandLine::try_parse_from(std::env::args_os()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
-            match explain_unknown(&error, std::env::args().nth(1).as_deref()) {
+            match explain_unknown(&error, std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str)) {
                 Some(line) => stderr::say(format_args!("{line}")),
                 None if error.use_stderr() => {
                     // Clap's tip, "to pass it as a value, use `--`", is wrong: no command has such values.
@@ -95,7 +95,7 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
 mod tests {
     use super::*;
     use clap::ValueEnum;
-    use unspin_launch::lab::{REPRODUCE, REPRODUCE_OPTIONS};
+    use unspin_launch::lab::{DBT1_OPTIONS, REPRODUCE, REPRODUCE_OPTIONS};
     use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
     use unspin_runqueue::queue::Policy;
 
@@ -140,14 +140,15 @@ mod tests {
         );
     }
 
-    /// `unspin` says that an option of another command is one of `reproduce`.
+    /// `unspin` says that an option of another command is one of these.
     #[test]
-    fn options_of_reproduce_are_known_to_unspin() {
+    fn options_are_known_to_unspin() {
         let command = CommandLine::command();
-        let options =
-            command.find_subcommand(REPRODUCE).expect("there is `unspin reproduce`").get_arguments();
-        let options = options.filter_map(clap::Arg::get_long).filter(|name| *name != "help");
-        assert_eq!(options.collect::<Vec<_>>(), REPRODUCE_OPTIONS);
+        for (name, known) in [(REPRODUCE, REPRODUCE_OPTIONS.as_slice()), ("dbt1", DBT1_OPTIONS.as_slice())] {
+            let options = command.find_subcommand(name).expect("there is such a command").get_arguments();
+            let options = options.filter_map(clap::Arg::get_long).filter(|name| *name != "help");
+            assert_eq!(options.collect::<Vec<_>>(), known, "{name}");
+        }
     }
 
     /// `--runqueue` reads the command line of volano, without the parser.

@@ -5,6 +5,8 @@ mod version;
 
 use crate::error::Error;
 use crate::reach;
+use crate::run_queue_program::{VOLANO_FLAGS, VOLANO_VALUES};
+use crate::stderr::QUOTED;
 use crate::workload::Workload;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -24,14 +26,44 @@ const FILE: &str = "unspin-lab";
 /// Time between two looks at whether the program has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How many lines are quoted of an error that the program has not explained.
+const LINES: usize = 5;
 /// Exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
 /// The command that measures the historical reports.
 pub const REPRODUCE: &str = "reproduce";
 
-/// The options of that command. The command line of unspin knows them for its messages only.
+/// The options of that command. The command line of unspin knows these and the next for its messages only.
 pub const REPRODUCE_OPTIONS: [&str; 4] = ["quick", "db", "json", "quiet"];
+
+/// The options of the workload dbt1.
+pub const DBT1_OPTIONS: [&str; 13] = [
+    "db",
+    "database",
+    "items",
+    "scale",
+    "seed",
+    "mix",
+    "browsers",
+    "connections",
+    "think-time",
+    "warm-up",
+    "duration",
+    "runs",
+    "durable",
+];
+
+/// The commands of the program that have an option of this name.
+pub fn commands_with(option: &str) -> impl Iterator<Item = &'static str> {
+    let volano = VOLANO_VALUES.iter().chain(&VOLANO_FLAGS).any(|&name| name == option);
+    let commands = [
+        ("volano", volano),
+        ("dbt1", DBT1_OPTIONS.contains(&option)),
+        (REPRODUCE, REPRODUCE_OPTIONS.contains(&option)),
+    ];
+    commands.into_iter().filter_map(|(command, has)| has.then_some(command))
+}
 
 /// Whether the program performs the command of this name.
 pub fn performs(command: impl AsRef<OsStr>) -> bool {
@@ -141,11 +173,16 @@ fn wait(process: &mut Child, stop: &AtomicBool) -> std::io::Result<ExitStatus> {
 
 /// The error that the program has printed, with the exit code that it had.
 fn error_of(command: &str, status: ExitStatus, said: &str) -> Error {
-    let line = said.trim_end().lines().next_back().unwrap_or_default();
-    let text = match line.strip_prefix("unspin: ") {
-        Some(text) => text.to_owned(),
-        None => format!("{command}: {FILE} ended with {status}"),
+    let Some(text) = said.lines().find_map(|line| line.strip_prefix("unspin: ")) else {
+        // A panic, or the dynamic linker's message.
+        let lines: Vec<&str> = said.trim_end().lines().collect();
+        let last = lines[lines.len().saturating_sub(LINES)..].iter().map(|line| format!("{QUOTED}{line}"));
+        return Error::Benchmark(format!(
+            "{command}: {FILE} ended with {status}{}",
+            last.collect::<String>()
+        ));
     };
+    let text = text.to_owned();
     match status.code() {
         Some(2) => Error::Usage(text),
         Some(125) => Error::Environment(text),
@@ -176,7 +213,22 @@ mod tests {
     fn errors_keep_their_text_and_their_code() {
         let error = error_of("dbt1", ExitStatus::from_raw(127 << 8), "unspin: dbt1: no server\n");
         assert!(matches!(&error, Error::NotFound(text) if text == "dbt1: no server"), "{error:?}");
+        let said = "note: a first line\nunspin: no such mix\n\nUsage: unspin dbt1\n\nFor more information, try '--help'.\n";
+        let error = error_of("dbt1", ExitStatus::from_raw(2 << 8), said);
+        assert!(matches!(&error, Error::Usage(text) if text == "no such mix"), "{error:?}");
+    }
+
+    /// The dynamic linker's message, a panic's.
+    #[test]
+    fn errors_that_are_not_unspins_are_quoted() {
         let killed = error_of("dbt1", ExitStatus::from_raw(9), "");
-        assert!(matches!(&killed, Error::Benchmark(text) if text.contains("signal: 9")), "{killed:?}");
+        assert!(
+            matches!(&killed, Error::Benchmark(text) if text.ends_with("signal: 9 (SIGKILL)")),
+            "{killed:?}"
+        );
+        let panicked =
+            error_of("dbt1", ExitStatus::from_raw(101 << 8), "thread 'main' panicked:\nwhy\nnote: a hint\n");
+        let expected = "dbt1: unspin-lab ended with exit status: 101\n  | thread 'main' panicked:\n  | why\n  | note: a hint";
+        assert!(matches!(&panicked, Error::Benchmark(text) if text == expected), "{panicked:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use unspin_sys::printable;
 
 /// Between a message and the lines of a program's output that it quotes.
-const QUOTED: &str = "\n  | ";
+pub(crate) const QUOTED: &str = "\n  | ";
 
 /// Prints a message as one line, after the name of the program; and the lines that it quotes.
 pub fn say(message: Arguments<'_>) {

@@ -64,7 +64,12 @@ fn option_of_another_command_is_refused_with_its_name() {
     let other = |command| {
         format!("unspin: `unspin {command}` has no --cpu-limit: it is an option of `unspin prove`\n")
     };
-    let cases: [(&[&str], &str); 5] = [
+    let of_dbt1 = "unspin: `unspin prove` has no --browsers: it is an option of `unspin dbt1`\n";
+    let of_many = "unspin: `unspin meter` has no --runs: it is an option of `unspin prove`, `unspin scale`, `unspin volano`, `unspin \
+                   dbt1`\n";
+    let cases: [(&[&str], &str); 7] = [
+        (&["prove", "--browsers", "50", "dbt1"], of_dbt1),
+        (&["meter", "--runs", "3", "ls"], of_many),
         (&["run", "--spin-waits", "poll", "ls"], gone),
         (&["prove", "--spin-waits=50", "ls"], gone),
         (&["meter", "--spin-waits", "ls"], gone),
