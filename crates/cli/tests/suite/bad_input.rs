@@ -57,7 +57,7 @@ fn invalid_command_line_is_refused_with_the_culprit() {
     }
 }
 
-/// An option that was removed, or that only another command has, is refused in one line.
+/// An option that was removed, or that only another command has, is refused in one line; so is the control as a candidate.
 #[test]
 fn option_of_another_command_is_refused_with_its_name() {
     let gone = "unspin: --spin-waits has been removed: use --waits poll\n";
@@ -67,7 +67,9 @@ fn option_of_another_command_is_refused_with_its_name() {
     let of_dbt1 = "unspin: `unspin prove` has no --browsers: it is an option of `unspin dbt1`\n";
     let of_many = "unspin: `unspin meter` has no --runs: it is an option of `unspin prove`, `unspin scale`, `unspin volano`, `unspin \
                    dbt1`\n";
-    let cases: [(&[&str], &str); 7] = [
+    let control = "unspin: --sysv kernel: it is the control, which takes part in any case: name engines to compare with it: global, rcu\n";
+    let cases: [(&[&str], &str); 8] = [
+        (&["prove", "--sysv", "kernel,rcu", "ls"], control),
         (&["prove", "--browsers", "50", "dbt1"], of_dbt1),
         (&["meter", "--runs", "3", "ls"], of_many),
         (&["run", "--spin-waits", "poll", "ls"], gone),
