@@ -23,6 +23,7 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod column;
 pub mod columns;
 mod comparison;
 mod deadlock;
@@ -42,21 +43,24 @@ mod next;
 mod notes;
 mod paragraph;
 pub mod pprof;
+mod printed_table;
 mod process;
 mod report;
 mod row;
 pub mod serial;
 mod shell;
 mod sum;
-pub mod table;
+mod table;
 mod text;
 mod times;
+mod units;
 mod used_as_lock;
 mod wait;
 mod wait_text;
 mod wakes;
 
 pub use self::{
+    column::{Column, Frame},
     comparison::ReportComparison,
     deadlock::{Deadlock, DeadlockedThread},
     disturbance::describe_disturbance,
@@ -68,11 +72,14 @@ pub use self::{
     name::{Name, Names},
     next::{Cause, Finding, WORTH_IT, stated_time},
     paragraph::{add_note, paragraph},
+    printed_table::PrintedTable,
     process::{Blocked, LockInUse, Process, ThreadTimes},
     report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     shell::line as shell_line,
+    table::{Medium, Table},
     times::{TimeRange, Times},
+    units::{Figures, Units},
     wait::{Wait, WaitRow, Waiter},
     wakes::{Waker, Wakes, WokenThreads},
 };

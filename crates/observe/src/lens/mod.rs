@@ -46,7 +46,6 @@ mod off_cpu;
 pub mod beside;
 mod callers;
 mod collector;
-mod column;
 mod conditions;
 mod detail;
 mod filters;
@@ -58,6 +57,7 @@ pub mod next;
 pub mod reports;
 pub mod rows;
 pub mod run;
+mod section;
 mod spaces;
 pub mod subject;
 #[cfg(any(test, feature = "testing"))]
