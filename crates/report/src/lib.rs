@@ -28,7 +28,6 @@ pub mod columns;
 mod comparison;
 mod deadlock;
 mod disturbance;
-pub mod figures;
 mod filter;
 mod fold;
 #[cfg(test)]
@@ -58,6 +57,8 @@ mod used_as_lock;
 mod wait;
 mod wait_text;
 mod wakes;
+
+pub use unspin_figures as figures;
 
 pub use self::{
     column::{Column, Frame},

@@ -1,7 +1,7 @@
 //! The default layout: Lockmeter's columns, with sleeping separate from spinning, sorted by time lost.
 
 use crate::disturbance::describe_disturbance;
-use crate::figures::{percent, time};
+use crate::figures::{Percent, time};
 use crate::fold::Fold;
 use crate::layout::Layout;
 use crate::line::{Line, fitted, with_place};
@@ -164,7 +164,9 @@ impl MeterReport {
     fn share_of_loss(&self, lost: f64) -> String {
         match self.total.lost {
             0.0 => String::new(),
-            total => format!(", which lost {} %", percent(lost / total).trim().trim_end_matches('%')),
+            total => {
+                format!(", which lost {} %", Percent::Column.of(lost / total).trim().trim_end_matches('%'))
+            }
         }
     }
 

@@ -1,10 +1,10 @@
 //! Phrases and forms that the tables of all lenses share.
 
-use unspin_report::figures::percent;
+use unspin_report::figures::Percent;
 
 /// A part as a percentage.
 pub fn share(part: u64, of: u64) -> String {
-    percent(part as f64 / of.max(1) as f64)
+    Percent::Column.of(part as f64 / of.max(1) as f64)
 }
 
 /// A number with its noun.

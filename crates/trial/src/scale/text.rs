@@ -2,7 +2,7 @@
 
 use super::measurement::ROUNDS_MIN;
 use super::report::{ScaleReport, ScaledConfiguration};
-use crate::format::{paragraph, share_of, significant};
+use crate::format::{Percent, paragraph, significant};
 use std::fmt::{self, Formatter};
 use unspin_report::shell_line;
 use unspin_scaling::fit::{FigureSource, REACH, Validation};
@@ -171,7 +171,7 @@ fn lock(configuration: &ScaledConfiguration) -> String {
     format!(
         "The model: {several}{name}, held for {} of the CPU time on one CPU, {} each time, {} acquisitions a unit; {how}; \
          {threads}.",
-        share_of(lock.share),
+        Percent::TwoDigits.of(lock.share),
         time(lock.hold_s),
         significant(lock.acquisitions),
     )
@@ -227,7 +227,7 @@ fn misses(configuration: &ScaledConfiguration) -> Vec<String> {
         texts.push(format!(
             "On one CPU the program used {} of it. The model has no other waits than those for locks and CPUs, so it \
              expects too much of more CPUs.",
-            share_of(*busy)
+            Percent::TwoDigits.of(*busy)
         ));
     } else if let Some((cpus, busy)) = configuration.busy.last().filter(|(cpus, _)| *cpus > 1)
         && configuration.lock.as_ref().is_none_or(|lock| lock.name.is_none())
@@ -282,7 +282,7 @@ fn next(report: &ScaleReport) -> String {
         return format!(
             "Next: the model misses what was measured by up to {}. {advice} on a machine with more than {most} CPUs: `unspin \
              scale` there checks the predictions.",
-            share_of(worst)
+            Percent::TwoDigits.of(worst)
         );
     }
     if borne.is_none() && is_any_unborne {
@@ -295,7 +295,7 @@ fn next(report: &ScaleReport) -> String {
     format!(
         "Next: the model is within {} of what was measured. It bears predictions up to {} CPUs; beyond that measure on a \
          larger machine. `unspin prove` tells whether a difference on this one is real.",
-        share_of(worst),
+        Percent::TwoDigits.of(worst),
         borne.unwrap_or(REACH * most)
     )
 }

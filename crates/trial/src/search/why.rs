@@ -1,6 +1,6 @@
 //! Sentences about why there is nothing to gain.
 
-use super::super::format::share_of;
+use super::super::format::Percent;
 use super::findings::{Findings, WORTH};
 use super::picks::Pick;
 use super::sites::Polling;
@@ -118,13 +118,13 @@ fn contention(findings: &Findings) -> Vec<String> {
                 "{} was held {} of the time, {hold} at a time: the lock is saturated by long holds, and no lock algorithm \
                  can help. Hold it shorter, or split it.",
                 worst.name,
-                share_of(worst.utilisation)
+                Percent::TwoDigits.of(worst.utilisation)
             ),
             (true, false) => format!(
                 "{} was held {} of the time, if only {hold} at a time: the lock is saturated, and no lock algorithm can \
                  help. Lock it less often, or split it.",
                 worst.name,
-                share_of(worst.utilisation)
+                Percent::TwoDigits.of(worst.utilisation)
             ),
             (false, true) => format!(
                 "{} was held {hold} at a time: compared with that, the cost of a hand-over does not matter. Hold it shorter.",

@@ -7,7 +7,7 @@ use super::super::run_queues::{JudgedRunQueue, judged_run_queues};
 use std::fmt::{self, Formatter};
 use unspin_launch::shell;
 use unspin_report::MeterReport;
-use unspin_report::figures::{number, spoken_percent};
+use unspin_report::figures::{Percent, number};
 use unspin_runqueue::lock::LOCK_NAME;
 use unspin_stats::Verdict;
 
@@ -84,8 +84,8 @@ fn comparison(run_queues: &[JudgedRunQueue<'_>], cpus: u32) -> String {
         };
         format!(
             "utilized {}{each}, spun {}, {} of the {cpus} CPUs with {}{of_control}",
-            spoken_percent(run_queue.util_each),
-            spoken_percent(run_queue.spin_cpu),
+            Percent::ThreeDigits.of(run_queue.util_each),
+            Percent::ThreeDigits.of(run_queue.spin_cpu),
             number(run_queue.cpus),
             run_queue.candidate
         )

@@ -1,6 +1,6 @@
 //! How the candidates were found.
 
-use super::super::format::{paragraph, share_of};
+use super::super::format::{Percent, paragraph};
 use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, causes};
 use std::fmt::{self, Formatter};
@@ -134,7 +134,7 @@ fn describe_site(site: &SitePick) -> String {
         site.name,
         site.kind.noun(),
         site.waits,
-        share_of(short),
+        Percent::TwoDigits.of(short),
         time(site.median_s),
         time(site.saving_s)
     )

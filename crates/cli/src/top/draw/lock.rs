@@ -9,7 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use unspin_report::figures::{count, percent, time};
+use unspin_report::figures::{Percent, count, time};
 use unspin_report::{Table, Times, Units};
 use unspin_wire::RecordKind;
 
@@ -178,7 +178,7 @@ fn range_text(from: f64, below: Option<f64>, n: u64, share: f64) -> String {
         Some(below) => format!("{:>5}-{:>5}", time(from), time(below)),
         None => format!("   >= {:>5}", time(from)),
     };
-    format!("{label:<12}{:>6}{:>11} ", percent(share), count(n))
+    format!("{label:<12}{:>6}{:>11} ", Percent::Column.of(share), count(n))
 }
 
 /// The length in eighths of a character. Every value above zero is visible.

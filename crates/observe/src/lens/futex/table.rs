@@ -10,7 +10,7 @@ use crate::lens::section::Section;
 use crate::lens::text::{format_count, losses, of_whom, share};
 use crate::lens::thread_time::{LensMeasurements, LibcWaits};
 use std::fmt::Write;
-use unspin_report::figures::{spoken_percent, time};
+use unspin_report::figures::{Percent, time};
 use unspin_report::{Column, Figures, Frame::*, Layout};
 
 type FutexColumn = Column<FutexRow>;
@@ -114,7 +114,7 @@ impl FutexReport {
             let mut note = format!(
                 "The pthread lens explains {} of these waits: its threads slept {} in libc's locks, conditions, semaphores, \
                  joins and calls of futex.",
-                spoken_percent(share),
+                Percent::ThreeDigits.of(share),
                 time(explained.pthread_sleep),
             );
             if explained.unexplained > 0.0 {

@@ -8,7 +8,7 @@ use crate::lens::rows::{CALLERS, LensLine, LensTable, TOTAL};
 use crate::lens::section::Section;
 use crate::lens::text::{format_count, losses, of_whom, share};
 use crate::lens::thread_time::{KernelWaits, LensMeasurements};
-use unspin_report::figures::{percent, time};
+use unspin_report::figures::{Percent, time};
 use unspin_report::{Column, Figures, Frame::*, Layout};
 
 type KernelColumn = Column<KernelRow>;
@@ -23,7 +23,7 @@ const COLUMNS: [KernelColumn; 13] = [
     KernelColumn::unknown("hold_max", Parentheses, 5, [" HOLD", "(  MAX)"]),
     KernelColumn::new("wait_mean", Gap(1), 5, ["", "  MEAN"], |row, _| time(row.wait_mean)).on_screen(["WAIT"; 2], 6, 2),
     KernelColumn::new("wait_max", Parentheses, 5, [" WAIT", "(  MAX)"], |row, _| time(row.wait_max)).on_screen(["MAX"; 2], 5, 4),
-    KernelColumn::new("spin_cpu", Parentheses, 5, ["", "(% CPU)"], |row, _| percent(row.spin_cpu)).on_screen(["%CPU"; 2], 5, 3),
+    KernelColumn::new("spin_cpu", Parentheses, 5, ["", "(% CPU)"], |row, _| Percent::Column.of(row.spin_cpu)).on_screen(["%CPU"; 2], 5, 3),
     KernelColumn::new("waits", Gap(1), 10, ["", "      WAITS"], |row, units| units.count(row.waits)).on_screen(["WAITS", "WAITS/s"], 10, 1),
     KernelColumn::unknown("nowait", Gap(1), 6, ["", " NOWAIT"]),
     KernelColumn::new("spun", Gap(1), 5, ["", "  SPIN"], |row, _| share(row.spun, row.waits)).on_screen(["SPIN"; 2], 5, 5),

@@ -11,7 +11,7 @@ use crate::lens::section::Section;
 use crate::lens::text::{format_count, losses, of_whom};
 use crate::lens::thread_time::LensMeasurements;
 use std::fmt::Write;
-use unspin_report::figures::{spoken_percent, time};
+use unspin_report::figures::{Percent, time};
 use unspin_report::{Column, Figures, Frame::*, Layout};
 
 /// A state of the threads, a reason, or a caller.
@@ -29,7 +29,7 @@ type OffCpuColumn = Column<OffCpuRow>;
 #[rustfmt::skip]
 const COLUMNS: [OffCpuColumn; 4] = [
     OffCpuColumn::new("blocked", Gap(0), 6, ["", "  TIME"], |row, units| units.sum(row.seconds)).on_screen(["TIME", "TIME/s"], 6, 0),
-    OffCpuColumn::new("share", Gap(1), 8, ["", "    SHARE"], |row, _| spoken_percent(row.share)).on_screen(["SHARE"; 2], 8, 1),
+    OffCpuColumn::new("share", Gap(1), 8, ["", "    SHARE"], |row, _| Percent::ThreeDigits.of(row.share)).on_screen(["SHARE"; 2], 8, 1),
     OffCpuColumn::new("count", Gap(1), 10, ["", "      COUNT"], |row, units| row.sums.map_or(String::new(), |(count, _)| units.count(count))).on_screen(["COUNT", "COUNT/s"], 10, 3),
     OffCpuColumn::new("max", Gap(1), 6, ["", "    MAX"], |row, _| row.sums.map_or(String::new(), |(_, max)| time(max))).on_screen(["MAX"; 2], 5, 2),
 ];
@@ -118,7 +118,7 @@ impl OffCpuReport {
 
     /// What share of the threads' time was locks.
     fn denominator(&self) -> String {
-        let share = |part: f64| spoken_percent(part / self.thread_seconds);
+        let share = |part: f64| Percent::ThreeDigits.of(part / self.thread_seconds);
         let mut sentence = format!(
             "Of {} of thread time, {} were locks, or other waits at a futex: blocked in futex or for a lock of the kernel.",
             time(self.thread_seconds),
