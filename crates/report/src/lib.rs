@@ -38,7 +38,7 @@ mod lock;
 mod lock_id;
 mod lockmeter;
 mod name;
-mod next;
+pub mod next;
 mod notes;
 mod paragraph;
 pub mod pprof;

@@ -7,8 +7,8 @@ use super::reading::Period;
 use unspin_observe::lens::live::{LensReading, LiveLens};
 use unspin_observe::lens::reports::Reports;
 use unspin_observe::lens::rows::{LensLine, LensTable};
-use unspin_observe::lens::subject::Subject;
 use unspin_observe::settings::{Lens, ObserveSettings};
+use unspin_report::next::Subject;
 
 /// What a tab shows.
 #[derive(Clone, PartialEq, Debug)]

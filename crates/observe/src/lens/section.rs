@@ -1,9 +1,9 @@
 //! The printed section of a lens: a heading, the table, what to do next under its rows, and notes.
 
-use super::next::{Next, Said};
 use super::text::cut;
 use std::fmt::Write;
 use unspin_report::figures::time;
+use unspin_report::next::{Next, Said};
 use unspin_report::{Column, Layout, PrintedTable, Units, add_note};
 
 /// Minimum width of a printed name, even if the line becomes longer than the terminal.

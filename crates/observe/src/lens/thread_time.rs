@@ -1,9 +1,10 @@
 //! The total of all lenses: where did the threads' time go.
 
-use super::off_cpu::{BlockReason, OffCpuReport};
+use super::off_cpu::OffCpuReport;
 use serde::Serialize;
 use std::fmt::Write;
 use unspin_report::figures::{Percent, time};
+use unspin_report::next::lens::off_cpu::BlockReason;
 use unspin_report::{Layout, MeterReport, add_note};
 use unspin_wire::RecordKind;
 

@@ -1,17 +1,17 @@
 //! The table of where the threads' time went.
 
-use super::reason::BlockReason;
 use super::report::{BlockedCaller, BlockedReason, BlockedRow, OffCpuReport};
 use crate::lens::detail::{Detail, waits};
 use crate::lens::filters::Filters;
 use crate::lens::lens_report::LensReport;
-use crate::lens::next::Next;
 use crate::lens::rows::{CALLERS, LensLine, LensTable, TOTAL};
 use crate::lens::section::Section;
 use crate::lens::text::{format_count, losses, of_whom};
 use crate::lens::thread_time::LensMeasurements;
 use std::fmt::Write;
 use unspin_report::figures::{Percent, time};
+use unspin_report::next::Next;
+use unspin_report::next::lens::off_cpu::BlockReason;
 use unspin_report::{Column, Figures, Frame::*, Layout};
 
 /// A state of the threads, a reason, or a caller.
