@@ -88,6 +88,10 @@ check() {
         < <(grep -rn --include='*.rs' '' crates tests bench fuzz ci)
     forbid "examples are compiled" '```(rust,)?(ignore|no_run)' \
         < <(grep -rn --include='*.rs' --include='*.md' '' crates tests docs -- *.md)
+    forbid "what to do next is laid out in report/src/next only" '"(Next|Prove it): ' \
+        < <(source_of crates/*/src | grep -v -E '^crates/report/src/next/|/reproduce/')
+    forbid "what to do next is said in report/src/next and trial/src/next only" '\bNext(::(new|with_step)\(| \{ (text|command)\b)' \
+        < <(source_of crates/*/src | grep -v -E '^crates/(report|trial)/src/next/|^crates/preload/src/')
     local dependencies ruled=()
     dependencies=$(dependencies)
     may_depend sync
@@ -154,6 +158,8 @@ selftest() {
     plant "no #[allow]" crates/stats/src/plan.rs '#[allow(dead_code)]'
     plant "no #[allow]" crates/stats/src/spread.rs $'#[cfg_attr(\n    test,\n    allow(dead_code)\n)]'
     plant "nothing is left to do" crates/cli/src/run.rs 'fn f() { todo!() }'
+    plant "is laid out in" crates/observe/src/lens/rows.rs 'fn f(text: &str) -> String { format!("Next: {text}") }'
+    plant "is said in" crates/trial/src/text/search.rs 'fn f() -> Next { Next::new("measure again") }'
     plant "examples are compiled" crates/cli/src/run.rs '//! ```ignore'
     sed -i '/forbid(unsafe_code)/d' crates/wire/src/lib.rs
     expect "need no unsafe forbid it" crates/wire/src/lib.rs
