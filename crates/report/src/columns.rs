@@ -38,7 +38,7 @@ pub const WAITS: [WaitColumn; 7] = [
     WaitColumn::new("max", Parentheses, 5, ["", "(  MAX)"], |row, units| units.time(row.max)).dropped(5).on_screen(["MAX"; 2], 5, 5),
     WaitColumn::new("calls", Gap(1), 10, ["", "      CALLS"], |row, units| units.count(row.calls)).dropped(1).on_screen(["CALLS", "CALLS/s"], 10, 1),
     WaitColumn::new("waits", Gap(1), 10, ["", "      WAITS"], |row, units| units.count(row.waits)).dropped(4).on_screen(["WAITS", "WAITS/s"], 10, 4),
-    WaitColumn::new("short", Gap(1), 5, ["", " SHORT"], |row, units| short(row, units)).dropped(3).on_screen(["SHORT"; 2], 5, 3),
+    WaitColumn::new("short", Gap(1), 5, ["", " SHORT"], short).dropped(3).on_screen(["SHORT"; 2], 5, 3),
     WaitColumn::new("gave_up", Gap(1), 5, ["", " RJECT"], |row, _| Percent::Column.of(row.gave_up as f64 / row.calls.max(1) as f64)).dropped(6).on_screen(["RJECT"; 2], 5, 6),
 ];
 

@@ -4,7 +4,8 @@
 //! (`beside`). Without the pthread lens the program is not changed at all, and `run` is all there is.
 //!
 //! A lens is a folder and a row of `for_each_lens`. The folder has a `Collector`, which adds up the kernel's
-//! events, and a `LensReport` with columns. What to do next about its rows is in `next/lens` of the crate `report`. `lenses` and `reports` have all lenses of a session.
+//! events, and a `LensReport` with columns. What to do next about its rows is in `next/lens` of the crate `report`.
+//! `lenses` and `reports` have all lenses of a session.
 
 /// The table of the lenses that read the kernel's events: calls the macro `$then` with all rows. They are in the order in
 /// which reports and tabs show them. Types are named as in the modules beside this one, which expand the table.
