@@ -1,6 +1,6 @@
 //! A column of a table: described once, for print, for the screen of `unspin top`, and for JSON by its field.
 
-use crate::table::Medium;
+use crate::medium::Medium;
 use crate::units::{Figures, Units};
 
 /// A column before the name, for rows of type `R`.

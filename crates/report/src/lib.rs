@@ -37,6 +37,7 @@ mod line;
 mod lock;
 mod lock_id;
 mod lockmeter;
+mod medium;
 mod name;
 pub mod next;
 mod notes;
@@ -70,6 +71,7 @@ pub use self::{
     layout::{COLUMNS, Layout},
     lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty},
     lock_id::LockId,
+    medium::Medium,
     name::{Name, Names},
     next::{Cause, Finding, WORTH_IT, stated_time},
     paragraph::{add_note, paragraph},
@@ -78,7 +80,7 @@ pub use self::{
     report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     shell::line as shell_line,
-    table::{Medium, Table},
+    table::Table,
     times::{TimeRange, Times},
     units::{Figures, Units},
     wait::{Wait, WaitRow, Waiter},

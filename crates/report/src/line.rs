@@ -1,9 +1,9 @@
 //! One line of a printed table: the figures, and as much of the name as fits beside them.
 
 use crate::lock::Caller;
+use crate::medium::GAP;
 use crate::printed_table::PrintedTable;
 use crate::row::Row;
-use crate::table::GAP;
 use unspin_wire::RecordKind;
 
 /// Minimum width of a name that is cut beside its place.

@@ -3,8 +3,9 @@
 use crate::column::Column;
 use crate::columns::LOCKS;
 use crate::layout::Layout;
+use crate::medium::{GAP, Medium};
 use crate::row::Row;
-use crate::table::{GAP, Medium, Table};
+use crate::table::Table;
 use crate::units::Units;
 
 /// A printed table for rows of type `R`.

@@ -1,29 +1,8 @@
 //! A table: its columns, which of them fit beside the name, and a line of it.
 
 use crate::column::Column;
+use crate::medium::Medium;
 use crate::units::Units;
-
-/// Where a table is shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Medium {
-    /// In a printed report.
-    Print,
-    /// On the screen of `unspin top`.
-    Screen,
-}
-
-impl Medium {
-    /// Minimum width of the name, with the gap before it. Columns are dropped until the name has this width.
-    const fn name_min(self) -> usize {
-        match self {
-            Medium::Print => GAP + 20,
-            Medium::Screen => 26,
-        }
-    }
-}
-
-/// Characters between the columns and the name of a printed table.
-pub(crate) const GAP: usize = 2;
 
 /// The columns of a table that are shown.
 pub struct Table<R: 'static> {
