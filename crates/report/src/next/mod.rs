@@ -1,13 +1,13 @@
-//! What to do next, told from a report: all that it advises stands here.
+//! What to do next: all that a recording or a lens says of it stands here.
 //!
 //! | module | advises on |
 //! |---|---|
-//! | [`finding`] | a lock or a condition that costs time: the cause, a change of the program, the command that tries a replacement |
-//! | [`polling`] | waits that polling before sleeping could shorten |
-//! | [`stated_time`] | a program that runs for a fixed time, whose time a proof cannot compare |
-//! | [`lens`] | a row of a lens that reads the kernel's events |
-//! | [`command`] | the program's command line in the commands above |
-//! | [`advice`] | how a text is laid out, with its command |
+//! | `finding` | a lock or a condition that costs time: the cause, a change of the program, the command that tries a replacement |
+//! | `polling` | waits that polling before sleeping could shorten |
+//! | `stated_time` | a program that runs for a fixed time, whose time a proof cannot compare |
+//! | `lens` | a row of a lens that reads the kernel's events |
+//! | `command` | the program's command line in the commands above |
+//! | `advice` | how a text is laid out, with its command |
 
 mod advice;
 mod command;

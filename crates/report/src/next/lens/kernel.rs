@@ -149,7 +149,7 @@ const ADVICE: [(&[&str], &str, Step); 17] = [
     ),
 ];
 
-/// About a lock that none of [`ADVICE`] fits.
+/// About a lock that none of `ADVICE` fits.
 pub const UNKNOWN: &str = "the functions above want the lock, and the functions that call them (--json has whole stacks) name the \
                        system call that the program makes too often, or from too many threads. What the kernel does there:";
 
