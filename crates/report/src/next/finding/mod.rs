@@ -170,3 +170,20 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
         next: Next { text: next, command },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finding_without_a_command_has_null_in_json() {
+        let finding = Finding {
+            cause: Cause::LongHold,
+            name: "table".into(),
+            text: "table is held long.".into(),
+            next: Next::new("hold it shorter."),
+        };
+        let json = r#"{"cause":"long-hold","name":"table","text":"table is held long.","next":"hold it shorter.","command":null}"#;
+        assert_eq!(serde_json::to_string(&finding).unwrap(), json);
+    }
+}
