@@ -208,8 +208,7 @@ mod tests {
     use super::*;
     use unspin_launch::plan::Choice;
     use unspin_locks::LockKind;
-    use unspin_observe::lens::next::Step;
-    use unspin_observe::lens::subject::Subject;
+    use unspin_report::next::{Step, Subject};
 
     #[test]
     fn definition_is_consistent() {

@@ -36,6 +36,7 @@ mod leftovers;
 mod locks;
 mod metering;
 mod monitor;
+mod next;
 mod performance;
 mod preparation;
 mod process_tree;

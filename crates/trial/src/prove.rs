@@ -287,7 +287,7 @@ fn judge(
     };
     locks.meter(runner, &configurations, &session, budget, options.time_limit);
     let mut report = Report::new(runner, configurations, session, locks, search);
-    report.recommended = Recommended::of(&report, runner.program)?;
+    report.recommended = Recommended::of(report.proven_plans(), &report.command, runner.program)?;
     Ok(report)
 }
 

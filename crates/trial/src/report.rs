@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use unspin_launch::engine::Engine;
 use unspin_launch::machine::{Build, Machine};
+use unspin_launch::plan::Plan;
 use unspin_launch::run_queue::RunQueue;
 use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, Verdict};
 
@@ -115,6 +116,15 @@ impl Report {
     pub fn comparison(&self, configuration: &Configuration) -> Option<&Comparison> {
         let all = self.session.analysis.comparisons.iter().chain(&self.session.no_preload);
         all.into_iter().find(|c| c.name == configuration.name())
+    }
+
+    /// The judged plans that are proven faster, within the limit of CPU time if there is one; each with its ratio.
+    pub fn proven_plans(&self) -> Vec<(f64, &Comparison, &Plan)> {
+        let proven = self.configurations.iter().filter_map(|configuration| {
+            let (plan, comparison) = (configuration.judged_plan()?, self.comparison(configuration)?);
+            Some((comparison.recommended()?.value, comparison, plan))
+        });
+        proven.collect()
     }
 
     /// The verdict on the candidates.

@@ -2,10 +2,10 @@
 
 mod configurations;
 mod cpu_sets;
-mod measurement;
+pub mod measurement;
 mod probe;
 mod profile;
-mod report;
+pub mod report;
 mod text;
 
 use crate::budget::TimeBudget;

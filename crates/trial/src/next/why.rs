@@ -1,10 +1,9 @@
 //! Sentences about why there is nothing to gain.
 
-use super::super::format::share_of;
-use super::findings::{Findings, WORTH};
-use super::picks::Pick;
-use super::sites::Polling;
+use crate::format::Percent;
+use crate::search::{Findings, Pick, Polling, WORTH};
 use unspin_report::figures::time;
+use unspin_report::next::Next;
 use unspin_report::{Cause, Finding};
 
 /// Minimum share of wall-clock time × CPUs for a sentence.
@@ -29,7 +28,7 @@ pub struct Judged {
 pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judged) -> Vec<String> {
     if let Some(silence) = &findings.silence {
         // Of some runtimes it names the lenses itself.
-        let next = (!silence.contains("--lens")).then(|| WAITS_BY_CALLER.to_owned());
+        let next = (!silence.contains("--lens")).then(waits_by_caller);
         return [silence.clone()].into_iter().chain(next).collect();
     }
     match judged.best {
@@ -96,13 +95,13 @@ pub fn causes(findings: &Findings) -> Vec<String> {
 /// What costs the time besides the mutexes that threads merely wait for: other kinds have been tried for them.
 fn untried_causes(findings: &Findings) -> Vec<String> {
     sentences(findings, |finding| {
-        finding.command.is_none() || !matches!(finding.cause, Cause::Contended | Cause::Convoy)
+        finding.next.command.is_none() || !matches!(finding.cause, Cause::Contended | Cause::Convoy)
     })
 }
 
 fn sentences(findings: &Findings, is_told: impl Fn(&Finding) -> bool) -> Vec<String> {
     let told = findings.causes.iter().filter(|finding| is_told(finding));
-    told.flat_map(|finding| [finding.text.clone(), format!("Next: {}", finding.next)]).collect()
+    told.flat_map(|finding| [finding.text.clone(), finding.next.sentence()]).collect()
 }
 
 /// Mutexes cost time, and no kind helps.
@@ -118,13 +117,13 @@ fn contention(findings: &Findings) -> Vec<String> {
                 "{} was held {} of the time, {hold} at a time: the lock is saturated by long holds, and no lock algorithm \
                  can help. Hold it shorter, or split it.",
                 worst.name,
-                share_of(worst.utilisation)
+                Percent::TwoDigits.of(worst.utilisation)
             ),
             (true, false) => format!(
                 "{} was held {} of the time, if only {hold} at a time: the lock is saturated, and no lock algorithm can \
                  help. Lock it less often, or split it.",
                 worst.name,
-                share_of(worst.utilisation)
+                Percent::TwoDigits.of(worst.utilisation)
             ),
             (false, true) => format!(
                 "{} was held {hold} at a time: compared with that, the cost of a hand-over does not matter. Hold it shorter.",
@@ -193,18 +192,23 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
     }
     let is_off_cpu = notable(findings.by_design_s) || notable(findings.other_waits_s);
     if is_off_cpu || findings.unexplained_s.is_none_or(notable) {
-        sentences.push(WAITS_BY_CALLER.to_owned());
+        sentences.push(waits_by_caller());
     }
     sentences
 }
 
 /// The lens that tells what threads wait for.
-const WAITS_BY_CALLER: &str = "Next: `unspin meter --lens off-cpu`, in front of the same command, says what the threads wait for, and where.";
+const WAITS_BY_CALLER: &str =
+    "`unspin meter --lens off-cpu`, in front of the same command, says what the threads wait for, and where.";
+
+fn waits_by_caller() -> String {
+    Next::new(WAITS_BY_CALLER).sentence()
+}
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::Worst;
     use super::*;
+    use crate::search::findings::Worst;
 
     /// Ten seconds on two CPUs, half of them computing.
     fn findings() -> Findings {
@@ -284,8 +288,10 @@ mod tests {
             cause,
             name: "table".into(),
             text: "table is a read-write lock that is mostly written.".into(),
-            next: "use a mutex. unspin replaces no read-write locks, only mutexes.".into(),
-            command: command.map(str::to_owned),
+            next: Next {
+                text: "use a mutex. unspin replaces no read-write locks, only mutexes.".into(),
+                command: command.map(str::to_owned),
+            },
         };
         let with = |finding: Finding| Findings { rwlocks_s: 4.0, causes: vec![finding], ..findings() };
         let text = say(&with(finding(Cause::MostlyWritten, None)), &[]);
@@ -327,7 +333,7 @@ mod tests {
             let findings = Findings { silence: Some(silence.to_owned()), ..findings() };
             why(&findings, &[], &Polling::default(), Judged::default())
         };
-        assert_eq!(said("No lock was recorded."), ["No lock was recorded.", WAITS_BY_CALLER]);
+        assert_eq!(said("No lock was recorded."), ["No lock was recorded.", &waits_by_caller()]);
         let of_go = "No lock was recorded. unspin meter --lens futex,off-cpu shows where its threads wait.";
         assert_eq!(said(of_go), [of_go]);
     }
@@ -340,7 +346,7 @@ mod tests {
 
     #[test]
     fn worse_polling_is_reported_as_worse() {
-        let site = super::super::SitePick {
+        let site = crate::search::SitePick {
             name: "f+0x2d".into(),
             place: None,
             kind: unspin_wire::RecordKind::Poll,

@@ -1,13 +1,35 @@
 //! What to do next about a futex.
 
-use super::origin::FutexOrigin;
-use super::sums::{FutexWaits, FutexWakes};
-use crate::lens::next::{Next, Step};
-use crate::lens::subject::Subject;
+use crate::next::{Next, Step, Subject};
+use serde::Serialize;
+
+/// The code that waits at a futex, by the stack of the longest waits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FutexOrigin {
+    /// libc: a condition, a join, a lock of another kind than a mutex.
+    Libc,
+    /// A mutex of libc.
+    #[serde(rename = "libc")]
+    Mutex,
+    /// A lock that libc takes for itself: of malloc, of a stream of stdio.
+    #[serde(rename = "libc")]
+    WithinLibc,
+    /// Go's runtime.
+    Go,
+    /// Rust's standard library.
+    Rust,
+    /// The crate `parking_lot`.
+    ParkingLot,
+    /// Other code, or unknown.
+    #[default]
+    Other,
+}
 
 /// What the table shows of a futex.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Shown {
+    #[default]
     /// No function that waits, and none that wakes.
     Nothing,
     /// Only functions that wait.
@@ -18,58 +40,78 @@ pub enum Shown {
     CallersAndWakers,
 }
 
+/// What is known of a futex. Waits are counted by how they ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FutexFacts {
+    /// All waits.
+    pub waits: u64,
+    /// Those whose thread was woken.
+    pub woken: u64,
+    /// Of the woken, those whose thread waited there again at once.
+    pub waited_again: u64,
+    /// Those that did not sleep, because the value had changed.
+    pub value_changed: u64,
+    /// Those that ended by their timeouts.
+    pub timed_out: u64,
+    /// Those that had not ended.
+    pub unfinished: u64,
+    /// Threads that were woken, or moved to another futex.
+    pub threads_woken: u64,
+    /// Calls that do not say whether they woke a thread.
+    pub unknown_wakes: u64,
+    /// The code that waits.
+    pub origin: FutexOrigin,
+    /// What the table shows of it.
+    pub shown: Shown,
+}
+
 /// What to do next about a futex.
-pub fn next(
-    waits: &FutexWaits,
-    wakes: &FutexWakes,
-    origin: FutexOrigin,
-    shown: Shown,
-    subject: &Subject,
-) -> Next {
-    let (text, step) = if waits.waits == 0 && wakes.woken > 0 {
+pub fn next(futex: &FutexFacts, subject: &Subject) -> Next {
+    let FutexFacts { origin, shown, .. } = *futex;
+    let (text, step) = if futex.waits == 0 && futex.threads_woken > 0 {
         (
             "the waits of these threads are not counted here: they have not ended, were not observed, were lost, or are in another \
              row: that of futex_waitv, or of the futex from which FUTEX_REQUEUE moved the threads to this one",
             Step::None,
         )
-    } else if waits.waits == 0 && wakes.unknown > 0 {
+    } else if futex.waits == 0 && futex.unknown_wakes > 0 {
         ("no wait is known here: FUTEX_UNLOCK_PI does not say whether it woke a thread", Step::None)
-    } else if waits.waits == 0 {
+    } else if futex.waits == 0 {
         (
             "these calls woke no thread and moved none: needless system calls, if a check of the word can tell that no thread \
              waits",
             Step::None,
         )
-    } else if waits.unfinished == waits.waits {
+    } else if futex.unfinished == futex.waits {
         ("no wait ended: an idle thread, or a lock that is not released", Step::None)
     } else if matches!(origin, FutexOrigin::Mutex | FutexOrigin::WithinLibc) {
         // A woken thread may find it taken again: each release wakes one thread only.
         of_origin(origin, shown, subject)
-    } else if origin == FutexOrigin::Go && waits.timed_out * 2 <= waits.waits {
+    } else if origin == FutexOrigin::Go && futex.timed_out * 2 <= futex.waits {
         // Its scheduler parks idle threads here, and wakes them when there is work: their number is Go's choice.
         of_origin(origin, shown, subject)
-    } else if waits.value_changed * 2 > waits.waits {
+    } else if futex.value_changed * 2 > futex.waits {
         (
             "the lock was released before most threads slept: spin before sleeping, or hold it for less time",
             Step::None,
         )
-    } else if waits.waited_again * 4 > waits.woken && origin == FutexOrigin::Libc {
+    } else if futex.waited_again * 4 > futex.woken && origin == FutexOrigin::Libc {
         in_libc(
             subject,
             "many woken threads wait again at once: wake fewer threads. The pthread lens names the condition, and its wakers:",
             "many woken threads wait again at once: wake fewer threads. unspin meter names the condition, and its wakers, if it \
              starts the program",
         )
-    } else if waits.waited_again * 4 > waits.woken && matches!(shown, Shown::Nothing | Shown::Callers) {
+    } else if futex.waited_again * 4 > futex.woken && matches!(shown, Shown::Nothing | Shown::Callers) {
         ("many woken threads wait again at once: wake fewer threads where this futex is woken", Step::None)
-    } else if waits.waited_again * 4 > waits.woken {
+    } else if futex.waited_again * 4 > futex.woken {
         ("many woken threads wait again at once: wake fewer threads in the wakers above", Step::None)
-    } else if waits.timed_out * 2 > waits.waits {
+    } else if futex.timed_out * 2 > futex.waits {
         ("most waits end by their timeouts: timers rather than locks", Step::None)
     } else {
         of_origin(origin, shown, subject)
     };
-    Next::new(text, step, subject)
+    Next::with_step(text, step, subject)
 }
 
 /// The first text with the command for the pthread lens if the program is known, otherwise the second one.
@@ -127,20 +169,33 @@ mod tests {
 
     const PROCESS: Subject = Subject::Process(7);
 
+    /// Woken threads wait again.
+    const OFTEN: FutexFacts = FutexFacts {
+        waits: 10,
+        woken: 10,
+        waited_again: 9,
+        value_changed: 0,
+        timed_out: 0,
+        unfinished: 0,
+        threads_woken: 1,
+        unknown_wakes: 0,
+        origin: FutexOrigin::Other,
+        shown: Shown::CallersAndWakers,
+    };
+
     #[test]
     fn threads_that_were_woken_did_wait() {
-        let text = |wakes: FutexWakes| {
-            next(&FutexWaits::default(), &wakes, FutexOrigin::Other, Shown::CallersAndWakers, &PROCESS).next
+        let text = |threads_woken, unknown_wakes| {
+            next(&FutexFacts { threads_woken, unknown_wakes, ..FutexFacts::default() }, &PROCESS).text
         };
-        assert!(text(FutexWakes::one(0)).contains("needless"));
-        assert!(text(FutexWakes::one(2)).starts_with("the waits of these threads are not counted here"));
-        assert!(text(FutexWakes::unlock(0)).starts_with("no wait is known here"));
+        assert!(text(0, 0).contains("needless"));
+        assert!(text(2, 0).starts_with("the waits of these threads are not counted here"));
+        assert!(text(0, 1).starts_with("no wait is known here"));
     }
 
     #[test]
     fn idle_threads_of_go_are_not_the_programs_choice() {
-        let waits = FutexWaits { waits: 10, woken: 10, waited_again: 9, ..FutexWaits::default() };
-        let text = |origin| next(&waits, &FutexWakes::default(), origin, Shown::Callers, &PROCESS).next;
+        let text = |origin| next(&FutexFacts { origin, shown: Shown::Callers, ..OFTEN }, &PROCESS).text;
         assert!(text(FutexOrigin::Go).contains("idle threads of its scheduler"));
         assert!(text(FutexOrigin::Other).contains("wake fewer threads"));
     }
@@ -148,22 +203,19 @@ mod tests {
     /// A release of a mutex wakes one thread: no call wakes too many.
     #[test]
     fn woken_threads_that_find_a_mutex_taken_are_not_too_many() {
-        let waits = FutexWaits { waits: 10, woken: 10, waited_again: 9, ..FutexWaits::default() };
-        let next = |origin, subject: &Subject| {
-            next(&waits, &FutexWakes::one(1), origin, Shown::CallersAndWakers, subject)
-        };
+        let next = |origin, subject: &Subject| next(&FutexFacts { origin, ..OFTEN }, subject);
         let started = Subject::Program(vec!["./server".into()]);
         let mutex = next(FutexOrigin::Mutex, &started);
         assert!(
-            mutex.next.starts_with("a mutex of libc: ") && !mutex.next.contains("fewer threads"),
+            mutex.text.starts_with("a mutex of libc: ") && !mutex.text.contains("fewer threads"),
             "{mutex:?}"
         );
         assert_eq!(mutex.command.as_deref(), Some("unspin meter ./server"));
         let running = next(FutexOrigin::Mutex, &PROCESS);
-        assert!(running.next.contains("unspin meter names it") && running.command.is_none(), "{running:?}");
+        assert!(running.text.contains("unspin meter names it") && running.command.is_none(), "{running:?}");
         let condition = next(FutexOrigin::Libc, &started);
         assert!(
-            condition.next.contains("wake fewer threads. The pthread lens names the condition"),
+            condition.text.contains("wake fewer threads. The pthread lens names the condition"),
             "{condition:?}"
         );
         assert_eq!(condition.command, mutex.command);
@@ -175,13 +227,12 @@ mod tests {
 
     #[test]
     fn only_what_the_table_shows_is_pointed_at() {
-        let waits = FutexWaits { waits: 4, woken: 4, ..FutexWaits::default() };
-        let next = |shown| next(&waits, &FutexWakes::default(), FutexOrigin::Other, shown, &PROCESS);
-        assert_eq!(next(Shown::CallersAndWakers).next, "look at its callers and wakers above");
-        assert_eq!(next(Shown::Callers).next, "look at its callers above");
-        assert_eq!(next(Shown::Wakers).next, "look at its wakers above");
+        let next = |shown| next(&FutexFacts { waited_again: 0, shown, ..OFTEN }, &PROCESS);
+        assert_eq!(next(Shown::CallersAndWakers).text, "look at its callers and wakers above");
+        assert_eq!(next(Shown::Callers).text, "look at its callers above");
+        assert_eq!(next(Shown::Wakers).text, "look at its wakers above");
         let nothing = next(Shown::Nothing);
-        assert!(nothing.next.starts_with("no caller is known: "), "{nothing:?}");
+        assert!(nothing.text.starts_with("no caller is known: "), "{nothing:?}");
         assert_eq!(nothing.command.as_deref(), Some("unspin profile --user -p 7"));
     }
 }

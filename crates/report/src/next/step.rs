@@ -1,20 +1,7 @@
-//! What to do next about a row of a lens.
+//! The next look at what a lens observed, as a command.
 
 use super::subject::Subject;
-use serde::Serialize;
 use std::ffi::OsString;
-use std::fmt::Write;
-use unspin_report::{WORTH_IT, add_note};
-
-/// What to do next about a row.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Next {
-    /// In words.
-    pub next: String,
-    /// The command for the next step, as the user can type it; none if unspin has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-}
 
 /// The next look at the same processes, or the next run of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,63 +64,6 @@ fn has_run_queue(words: &[OsString]) -> bool {
     words.first().is_some_and(|name| name == "volano") && !words.iter().any(chooses)
 }
 
-impl Next {
-    /// In words, with the command for what is observed. The colon at the end is dropped if there is no command.
-    pub fn new(text: &str, step: Step, subject: &Subject) -> Next {
-        let command = step.command(subject);
-        // A colon announces the command.
-        let next = if command.is_none() { text.trim_end_matches(':') } else { text };
-        Next { next: next.to_owned(), command }
-    }
-}
-
-/// Whether the program would be faster by enough if these seconds were not spent: the bound on the speed-up is at least
-/// [`WORTH_IT`]. While one of several threads waits the others go on, so the program's time is the elapsed time, as for
-/// `CEIL` of the pthread lens.
-pub fn is_worth_it(lost: f64, elapsed: f64) -> bool {
-    elapsed > 0.0 && 1.0 + lost / elapsed >= WORTH_IT
-}
-
-/// Whether a part of the time of all threads is worth a next step.
-pub fn is_worth_share(part: f64, all: f64) -> bool {
-    part > 0.0 && (all - part) * WORTH_IT <= all
-}
-
-/// Columns before what is to be done next.
-const INDENT: usize = 4;
-
-/// What was said under the rows of a table, so that nothing is said twice.
-#[derive(Default)]
-pub struct Said(Vec<(Next, String)>);
-
-impl Said {
-    /// Writes what to do next under a row. If an earlier row has the same, names that row instead.
-    pub fn write(&mut self, next: &Next, row: &str, width: usize, text: &mut String) {
-        match self.0.iter().find(|(said, _)| said == next) {
-            Some((_, earlier)) => {
-                let _ = writeln!(text, "{:INDENT$}-> as under {earlier}", "");
-            }
-            None => {
-                write(next, width, text);
-                self.0.push((next.clone(), row.to_owned()));
-            }
-        }
-    }
-}
-
-/// Writes it as a paragraph, and the command in a line of its own that can be copied.
-pub fn write(next: &Next, width: usize, text: &mut String) {
-    let mut lines = String::new();
-    add_note(&next.next, width.saturating_sub(INDENT + 3).max(40), &mut lines);
-    for (number, line) in lines.lines().enumerate() {
-        let mark = if number == 0 { "->" } else { "  " };
-        let _ = writeln!(text, "{:INDENT$}{mark} {line}", "");
-    }
-    if let Some(command) = &next.command {
-        let _ = writeln!(text, "{:INDENT$}   {command}", "");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,31 +96,5 @@ mod tests {
         assert_eq!(command(&["./volano"]), "unspin meter --lens off-cpu ./volano");
         let threads = ["volano", "--model", "threads"];
         assert_eq!(command(&threads), "unspin meter --lens off-cpu volano --model threads");
-    }
-
-    #[test]
-    fn small_gains_are_not_worth_a_sentence() {
-        assert!(is_worth_it(0.051, 1.0) && !is_worth_it(0.049, 1.0) && !is_worth_it(0.0, 0.0));
-        assert!(is_worth_share(0.05, 1.0) && !is_worth_share(0.04, 1.0) && !is_worth_share(0.0, 0.0));
-    }
-
-    #[test]
-    fn same_hint_is_written_once() {
-        let (mut text, mut said) = (String::new(), Said::default());
-        let subject = Subject::Process(7);
-        let hints =
-            [Step::Profile, Step::Profile, Step::OffCpu].map(|step| Next::new("look:", step, &subject));
-        for (hint, row) in hints.iter().zip(["first", "second", "third"]) {
-            said.write(hint, row, 80, &mut text);
-        }
-        let other = "    -> look:\n       unspin meter --lens off-cpu -p 7\n";
-        assert_eq!(text, format!("    -> look:\n       unspin profile -p 7\n    -> as under first\n{other}"));
-    }
-
-    #[test]
-    fn command_has_a_line_of_its_own() {
-        let mut text = String::new();
-        write(&Next::new("look at its callers", Step::Profile, &Subject::Process(7)), 80, &mut text);
-        assert_eq!(text, "    -> look at its callers\n       unspin profile -p 7\n");
     }
 }

@@ -1,24 +1,79 @@
 //! What to do next about a part of the threads' time.
 
-use super::reason::BlockReason;
-use crate::lens::next::{Next, Step};
-use crate::lens::subject::Subject;
+use crate::next::{Next, Step, Subject};
+use serde::Serialize;
+
+/// For what a thread blocked.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockReason {
+    /// A futex: locks, conditions and joins of user space.
+    Futex,
+    /// A lock inside the kernel.
+    KernelLock,
+    /// A device or a file system: `D`.
+    Io,
+    /// One of several descriptors: poll, select, epoll.
+    Poll,
+    /// A socket.
+    Socket,
+    /// A pipe.
+    Pipe,
+    /// Time: nanosleep, and timers.
+    Sleep,
+    /// A child process.
+    Child,
+    /// The child of vfork(2), posix_spawn(3) or system(3), until it executes a program or exits: `D`.
+    Vfork,
+    /// A semaphore or a message of System V.
+    SystemV,
+    /// A signal, a debugger, or a stop.
+    Stopped,
+    /// Another system call.
+    Other,
+}
+
+impl BlockReason {
+    /// The reason's name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            BlockReason::Futex => "futex",
+            BlockReason::KernelLock => "kernel lock",
+            BlockReason::Io => "I/O and other sleep in state D",
+            BlockReason::Poll => "poll, select, epoll",
+            BlockReason::Socket => "socket",
+            BlockReason::Pipe => "pipe",
+            BlockReason::Sleep => "nanosleep",
+            BlockReason::Child => "child process",
+            BlockReason::Vfork => "vfork child, until it executes or exits",
+            BlockReason::SystemV => "System V semaphore or message",
+            BlockReason::Stopped => "signal or stop",
+            BlockReason::Other => "other",
+        }
+    }
+
+    /// Whether the thread waited for a descriptor.
+    pub fn is_descriptor(self) -> bool {
+        matches!(self, BlockReason::Poll | BlockReason::Socket | BlockReason::Pipe)
+    }
+}
 
 /// About threads that could run and had no CPU.
 pub fn about_runnable(subject: &Subject) -> Next {
     let text = "threads were ready and had no CPU: more of them want to run than there are CPUs, or other programs use the CPUs. \
                 Use as many threads as CPUs, and see what runs on them:";
-    Next::new(text, Step::ProfileAll, subject)
+    Next::with_step(text, Step::ProfileAll, subject)
 }
 
 /// About the time on CPUs, where it is most of the threads' time.
 pub fn about_on_cpu(subject: &Subject) -> Next {
     let text = "the threads mostly run. The functions in which they do, locks on which they spin among them:";
-    Next::new(text, Step::ProfileUser, subject)
+    Next::with_step(text, Step::ProfileUser, subject)
 }
 
-/// About the time blocked for a reason.
-pub fn about(reason: BlockReason, subject: &Subject) -> Next {
+/// About the time blocked for a reason. Of waits for descriptors it must be known whether the pthread lens would see nothing
+/// of the program.
+pub fn about(reason: BlockReason, is_beyond_pthread: bool, subject: &Subject) -> Next {
     let (text, step) = match reason {
         BlockReason::Futex => (
             "locks, conditions and joins, of which some may be threads that have nothing to do. The futexes with their callers:",
@@ -30,7 +85,7 @@ pub fn about(reason: BlockReason, subject: &Subject) -> Next {
              threads work meanwhile. The callers above say in which system call",
             Step::None,
         ),
-        BlockReason::Poll | BlockReason::Socket | BlockReason::Pipe if subject.is_beyond_pthread() => (
+        BlockReason::Poll | BlockReason::Socket | BlockReason::Pipe if is_beyond_pthread => (
             "threads wait for descriptors, no lock: for work, or for the answer of another thread or process. The pthread lens sees \
              nothing of this program; the futexes at which its threads wait for each other:",
             Step::Futex,
@@ -66,7 +121,7 @@ pub fn about(reason: BlockReason, subject: &Subject) -> Next {
         ),
         BlockReason::Other => ("no lock that is known: the callers above name the system call", Step::None),
     };
-    Next::new(text, step, subject)
+    Next::with_step(text, step, subject)
 }
 
 #[cfg(test)]
@@ -76,14 +131,8 @@ mod tests {
     #[test]
     fn pthread_lens_is_suggested_where_it_can_work() {
         let shell = Subject::Program(vec!["/bin/sh".into()]);
-        assert_eq!(about(BlockReason::Poll, &shell).command.as_deref(), Some("unspin meter /bin/sh"));
-        // It is no program that can be executed, so the preload library cannot reach it.
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("not-elf");
-        std::fs::write(&file, "no\0ELF").unwrap();
-        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let file = file.to_str().unwrap().to_owned();
-        let next = about(BlockReason::Poll, &Subject::Program(vec![file.clone().into()]));
-        assert_eq!(next.command, Some(format!("unspin meter --lens futex {file}")));
+        let command = |is_beyond| about(BlockReason::Poll, is_beyond, &shell).command;
+        assert_eq!(command(false).as_deref(), Some("unspin meter /bin/sh"));
+        assert_eq!(command(true).as_deref(), Some("unspin meter --lens futex /bin/sh"));
     }
 }
