@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
+use unspin_launch::command::lab;
 use unspin_launch::error::Error;
-use unspin_launch::lab;
 use unspin_launch::program::{Program, inheriting};
 use unspin_wire::environment::EXECUTABLE;
 

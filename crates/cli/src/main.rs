@@ -10,7 +10,7 @@ mod workload;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
-use unspin_launch::main_thread;
+use unspin_launch::command::main_thread;
 use unspin_observe::{meter, profile};
 use unspin_trial::ProveSettings;
 

@@ -30,11 +30,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use unspin_launch::command_line::find_abbreviated;
-use unspin_launch::engine::Engine;
+use unspin_launch::command::line::find_abbreviated;
 use unspin_launch::machine::Build;
-use unspin_launch::run_queue::list_behind_workload;
-use unspin_launch::stderr;
+use unspin_launch::output::stderr;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::list_behind_workload;
 use unspin_workloads::Workload;
 
 const EXAMPLES: &str = "\
@@ -103,7 +103,7 @@ impl CommandLine {
     /// Parses a command line. A list of run queues behind the workload volano, which itself has one run queue, belongs to
     /// `prove`: `unspin prove volano --runqueue global,percpu`.
     fn parse_words(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
-        let words = unspin_launch::lab::with_help_behind(words);
+        let words = unspin_launch::command::lab::with_help_behind(words);
         let parsed = CommandLine::try_parse_from(&words)?;
         let Command::Prove(options) = &parsed.command else { return Ok(parsed) };
         let Some((list, command)) = list_behind_workload(&options.command) else {
@@ -153,7 +153,7 @@ fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<Strin
     }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
     let own = all.get_subcommands().filter(has).map(|command| command.get_name().to_owned());
-    let with = own.chain(unspin_launch::lab::commands_with(name).map(str::to_owned));
+    let with = own.chain(unspin_launch::command::lab::commands_with(name).map(str::to_owned));
     let with: Vec<String> = with.map(|command| format!("`unspin {command}`")).collect();
     let command = all.find_subcommand(command?)?.get_name();
     (!with.is_empty())
@@ -199,7 +199,7 @@ pub struct RunOptions {
     #[arg(long, short)]
     pub verbose: bool,
 
-    #[arg(help = unspin_launch::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::program::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -220,7 +220,7 @@ mod tests {
     fn examples_in_help_are_valid_command_lines() {
         // unspin-lab has its own test.
         fn has_help(command: &clap::Command) -> bool {
-            command.get_name() != "help" && !unspin_launch::lab::performs(command.get_name())
+            command.get_name() != "help" && !unspin_launch::command::lab::performs(command.get_name())
         }
         fn check(command: &mut clap::Command) -> usize {
             let help = command.render_long_help().to_string();

@@ -11,7 +11,7 @@ mod volano;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
-use unspin_launch::main_thread;
+use unspin_launch::command::main_thread;
 
 fn main() -> ExitCode {
     main_thread::perform(|| match CommandLine::read().command {

@@ -12,10 +12,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use unspin_launch::command_line::find_abbreviated;
+use unspin_launch::command::line::find_abbreviated;
 use unspin_launch::machine::Build;
-use unspin_launch::stderr;
-use unspin_launch::workload::Workload;
+use unspin_launch::output::stderr;
+use unspin_launch::program::workload::Workload;
 
 /// Historical reports and their workloads. `unspin COMMAND` executes this program
 #[derive(Parser, Debug)]
@@ -95,8 +95,8 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
 mod tests {
     use super::*;
     use clap::ValueEnum;
-    use unspin_launch::lab::{DBT1_OPTIONS, REPRODUCE, REPRODUCE_OPTIONS};
-    use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
+    use unspin_launch::command::lab::{DBT1_OPTIONS, REPRODUCE, REPRODUCE_OPTIONS};
+    use unspin_launch::program::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
     use unspin_runqueue::queue::Policy;
 
     #[test]

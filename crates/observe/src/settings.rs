@@ -5,8 +5,8 @@ use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::engine::Engine;
 use unspin_launch::replace::Replace;
+use unspin_launch::replace::engine::Engine;
 use unspin_report::next::Subject;
 use unspin_wire::Level;
 

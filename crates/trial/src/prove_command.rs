@@ -4,9 +4,9 @@ use crate::settings::ProveSettings;
 use crate::web_shop;
 use std::ffi::OsString;
 use std::time::Duration;
-use unspin_launch::engine::Engine;
 use unspin_launch::plan::Choice;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::Direction;
 

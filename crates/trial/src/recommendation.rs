@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use unspin_launch::error::Error;
+use unspin_launch::output::shell;
 use unspin_launch::plan::{Plan, PlanFile};
 use unspin_launch::program::Program;
-use unspin_launch::shell;
 use unspin_stats::Comparison;
 
 /// Share of the fastest plan's ratio from which on a plan counts as about as fast.

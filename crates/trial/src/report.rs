@@ -13,10 +13,10 @@ use super::waits::{self, JudgedSite};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use unspin_launch::engine::Engine;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::plan::Plan;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, Verdict};
 
 /// The whole result of `unspin prove`.

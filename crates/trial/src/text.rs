@@ -20,7 +20,7 @@ use super::report::Report;
 use super::runner::{RunEnd, Trial};
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_launch::shell;
+use unspin_launch::output::shell;
 use unspin_stats::{
     Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
 };

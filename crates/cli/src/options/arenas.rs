@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use unspin_launch::engine::Engine;
+use unspin_launch::replace::engine::Engine;
 
 const EXAMPLES: &str = "\
 Examples:

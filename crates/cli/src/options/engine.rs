@@ -1,7 +1,7 @@
 //! The engines by name, for clap.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use unspin_launch::engine::Engine;
+use unspin_launch::replace::engine::Engine;
 
 /// The help of the option that chooses an engine: each name, and what the engine does.
 pub fn help() -> String {

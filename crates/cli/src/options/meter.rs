@@ -8,8 +8,8 @@ use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::command_line::parse_duration;
-use unspin_launch::engine::Engine;
+use unspin_launch::command::line::parse_duration;
+use unspin_launch::replace::engine::Engine;
 use unspin_observe::settings::{Lens, MeterSettings, RecordSettings, ReportSettings, ViewSettings};
 use unspin_report::COLUMNS;
 use unspin_wire::Level;
@@ -149,7 +149,7 @@ pub struct RecordOptions {
     #[command(flatten)]
     pub replace: Replace,
 
-    #[arg(help = unspin_launch::workload::command_help(), trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::program::workload::command_help(), trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

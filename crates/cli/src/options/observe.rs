@@ -3,7 +3,7 @@
 use super::size::bytes;
 use clap::Args;
 use std::time::Duration;
-use unspin_launch::command_line::parse_duration;
+use unspin_launch::command::line::parse_duration;
 use unspin_observe::settings::ObserveSettings;
 
 /// Which processes, for how long, and with how much memory.

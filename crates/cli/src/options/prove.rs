@@ -7,11 +7,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use unspin_launch::command_line::parse_duration;
-use unspin_launch::engine::Engine;
+use unspin_launch::command::line::parse_duration;
 use unspin_launch::plan::kind;
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::Direction;
 use unspin_trial::ProveSettings;
@@ -133,7 +133,7 @@ pub struct ProveOptions {
     #[arg(long, short)]
     pub quiet: bool,
 
-    #[arg(help = unspin_launch::workload::command_help(), required_unless_present = "server", trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::program::workload::command_help(), required_unless_present = "server", trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 
     /// A server instead of a program.

@@ -5,9 +5,9 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::command_line::parse_duration;
-use unspin_launch::engine::Engine;
+use unspin_launch::command::line::parse_duration;
 use unspin_launch::plan::kind;
+use unspin_launch::replace::engine::Engine;
 use unspin_locks::LockKind;
 use unspin_trial::ScaleSettings;
 
@@ -102,7 +102,7 @@ pub struct ScaleOptions {
     #[arg(long, short)]
     pub quiet: bool,
 
-    #[arg(help = unspin_launch::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::program::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use std::time::Duration;
-use unspin_launch::command_line::parse_duration;
+use unspin_launch::command::line::parse_duration;
 use unspin_trial::ServerSettings;
 
 /// A server, and the commands that wait for it, load it and stop it.

@@ -4,7 +4,7 @@ use super::{ObserveOptions, RecordOptions};
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::command_line::parse_duration;
+use unspin_launch::command::line::parse_duration;
 
 const TOP_HELP: &str = "\
 Exit code: that of the program; 128 + n if signal n killed it; or

@@ -33,10 +33,10 @@ use state::{ProgramState, State};
 use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
-use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
-use unspin_launch::runtime::Runtime;
-use unspin_launch::stderr::{print, say};
+use unspin_launch::output::stderr::{print, say};
+use unspin_launch::program::runtime::Runtime;
+use unspin_launch::replace::engine::Engine;
 use unspin_observe::meter::notes;
 use unspin_observe::meter::outputs::{self, Results};
 use unspin_observe::meter::recorded_program::RecordedProgram;
@@ -195,7 +195,7 @@ fn print_results(
     reason: ExitReason,
 ) -> Result<(), Error> {
     if let Some(tail) = output.tail() {
-        let printed = unspin_launch::stdout::print(&tail);
+        let printed = unspin_launch::output::stdout::print(&tail);
         // If the terminal has hung up, an error cannot be shown.
         if !event_loop.hung_up {
             printed?;

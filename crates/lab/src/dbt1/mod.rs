@@ -11,10 +11,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use unspin_dbt1::{DatabaseChoice, Durability, Event, Mix, Options, benchmark, check_server};
+use unspin_launch::command::ignored_signals::without_ignored;
 use unspin_launch::error::Error;
-use unspin_launch::ignored_signals::without_ignored;
-use unspin_launch::scratch::{DBT1, Scratch};
-use unspin_launch::{stderr, stdout};
+use unspin_launch::output::scratch::{DBT1, Scratch};
+use unspin_launch::output::{stderr, stdout};
 use unspin_sys::creds::Creds;
 
 /// Exit code after SIGINT, SIGTERM or SIGHUP, as that of `prove`.

@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use unspin_dbt1::{Cluster, Options, Prepared, withheld};
 use unspin_launch::error::Error;
-use unspin_launch::stdout;
+use unspin_launch::output::stdout;
 
 /// The first word of an answer, with the version of its format.
 const ANSWER: &str = "unspin-lab.shop/1";

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::command_line::parse_duration;
+use unspin_launch::command::line::parse_duration;
 
 const DBT1_HELP: &str = "\
 Exit code:

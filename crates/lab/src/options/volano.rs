@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::time::Duration;
-use unspin_launch::command_line::parse_duration;
+use unspin_launch::command::line::parse_duration;
 
 const VOLANO_HELP: &str = "\
 Exit code:

@@ -33,9 +33,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 use text::OutcomeText;
 use time_plan::TimePlan;
+use unspin_launch::command::lab;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::{lab, outfile, stdout};
+use unspin_launch::output::{outfile, stdout};
 use unspin_trial::{Interrupt, PartOfCommand, duration, format};
 
 /// The reports, in the order in which `all` measures them.

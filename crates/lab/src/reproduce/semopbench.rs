@@ -7,7 +7,7 @@ use super::measured::Measured;
 use super::prediction;
 use super::published::{Published, Side};
 use crate::options::ReportChoice;
-use unspin_launch::engine::Engine;
+use unspin_launch::replace::engine::Engine;
 use unspin_stats::Direction;
 use unspin_trial::{Candidates, ProveCommand};
 

@@ -7,7 +7,7 @@ use super::measured::Measured;
 use super::published::{Published, Side};
 use super::row::Row;
 use crate::options::ReportChoice;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_stats::Direction;
 use unspin_trial::format::significant;
 use unspin_trial::{Candidates, JudgedRunQueue, ProveCommand, Report, judged_run_queues};

@@ -10,7 +10,7 @@ use super::site_name::{SiteMeaning, SiteName};
 use super::variable;
 use crate::error::Error;
 use crate::program::Program;
-use crate::reach;
+use crate::program::reach;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fmt::Display;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use unspin_launch::program::Program;
-use unspin_launch::reach;
-use unspin_launch::runtime::Runtime;
+use unspin_launch::program::reach;
+use unspin_launch::program::runtime::Runtime;
 use unspin_report::next::Subject;
 use unspin_sys::creds::Creds;
 

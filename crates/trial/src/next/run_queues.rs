@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::run_queues::JudgedRunQueue;
-use unspin_launch::shell;
+use unspin_launch::output::shell;
 use unspin_report::next::Next;
 use unspin_stats::Verdict;
 

@@ -8,8 +8,8 @@ use super::super::report::Report;
 use super::search;
 use crate::next;
 use std::fmt::{self, Formatter};
+use unspin_launch::output::shell;
 use unspin_launch::program::NEEDS_AN_END;
-use unspin_launch::shell;
 use unspin_report::Cause;
 
 /// Prints why nothing was compared, the findings, and what to do next.

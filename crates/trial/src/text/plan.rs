@@ -6,7 +6,7 @@ use super::super::recommendation::Recommended;
 use super::super::report::Report;
 use crate::next::why::{Judged, why};
 use std::fmt::{self, Formatter};
-use unspin_launch::shell;
+use unspin_launch::output::shell;
 use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
 
 /// Prints the paragraph.

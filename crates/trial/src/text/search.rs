@@ -6,7 +6,7 @@ use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick};
 use crate::next::not_searched;
 use crate::next::why::causes;
 use std::fmt::{self, Formatter};
-use unspin_launch::engine::Engine;
+use unspin_launch::replace::engine::Engine;
 use unspin_report::figures::time;
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 use unspin_stats::{Quantity, three_digits};

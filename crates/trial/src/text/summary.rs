@@ -6,8 +6,8 @@ use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
 use crate::next::baseline;
 use std::fmt::{self, Formatter};
-use unspin_launch::engine::Engine;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::{
     Comparison, CutOff, Direction, Quantity, Ratio, UNBOUNDED, Verdict, effect, format_unbounded,

@@ -1,8 +1,8 @@
 //! The arena that is given on the command line.
 
-use crate::engine::Engine;
 use crate::error::Error;
-use crate::shell;
+use crate::output::shell;
+use crate::replace::engine::Engine;
 use std::path::{Path, PathBuf};
 
 /// The value of `--arena` for the default arena of user, IPC namespace and engine. A file of that name is written

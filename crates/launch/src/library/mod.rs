@@ -1,8 +1,11 @@
 //! The preload library. It is embedded in this binary and unpacked into the cache folder.
 
-use crate::cache::{self, CachedFile};
+pub mod cache;
+pub mod environment;
+
 use crate::error::Error;
-use crate::{shell, stderr};
+use crate::library::cache::CachedFile;
+use crate::output::{shell, stderr};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

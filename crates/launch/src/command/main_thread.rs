@@ -1,7 +1,7 @@
 //! What the main thread of each program of unspin does around its command.
 
 use crate::error::Error;
-use crate::stderr;
+use crate::output::stderr;
 use std::process::ExitCode;
 use unspin_sys::{fault, stack};
 

@@ -1,6 +1,6 @@
 //! unspin's own workloads: programs whose names stand for them on a command line.
 
-use crate::engine::Engine;
+use crate::replace::engine::Engine;
 use std::ffi::OsStr;
 use unspin_locks::LockKind;
 

@@ -1,7 +1,7 @@
 //! What the user is told about the programs that the preload library was not loaded into.
 
 use super::{ExecutedProgram, Reach, SeenPrograms};
-use crate::reach;
+use crate::program::reach;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

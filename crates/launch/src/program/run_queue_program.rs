@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::program::Program;
-use crate::run_queue::{NEEDS_THE_CRATE, RunQueue};
-use crate::workload::{HasRunQueue, Workload};
+use crate::program::workload::{HasRunQueue, Workload};
+use crate::replace::run_queue::{NEEDS_THE_CRATE, RunQueue};
 use std::ffi::OsString;
 
 /// Options of the workload volano that have a value.

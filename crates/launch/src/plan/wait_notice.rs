@@ -1,6 +1,6 @@
 //! A line on standard error while something may wait for another program.
 
-use crate::stderr;
+use crate::output::stderr;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;

@@ -2,8 +2,8 @@
 //! `unspin-lab --version`, which every version answers. The answer is kept in the cache, under a name that identifies the file, so
 //! that the program is asked once after it has been installed.
 
-use crate::cache;
 use crate::error::Error;
+use crate::library::cache;
 use crate::machine::Build;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@
 //! hands `LD_PRELOAD` on. Whether it starts any is known only after it has run.
 
 use crate::error::Error;
-use crate::runtime::Runtime;
+use crate::program::runtime::Runtime;
 use object::LittleEndian;
 use object::elf::{EM_X86_64, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};

@@ -1,6 +1,6 @@
 //! The environment variables that tell a program's preload library what to do.
 
-use crate::engine::Engine;
+use crate::replace::engine::Engine;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;

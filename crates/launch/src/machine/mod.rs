@@ -1,5 +1,7 @@
 //! The machine and the build with which a figure was measured.
 
+pub mod wakeup;
+
 use serde::Serialize;
 use std::fs;
 use unspin_sys::sched;

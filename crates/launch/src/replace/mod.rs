@@ -1,9 +1,13 @@
 //! What the command line replaces of a program.
 
+pub mod arena;
+pub mod engine;
+pub mod run_queue;
+
 use crate::error::Error;
 use crate::plan::{Choice, Compiled, Plan, PlanFile, WaitChoice};
 use crate::program::Program;
-use crate::run_queue::RunQueue;
+use crate::replace::run_queue::RunQueue;
 use std::path::PathBuf;
 
 /// Replacements of mutexes, policies of waits, and the run queue.
@@ -31,7 +35,7 @@ impl Replace {
             return Ok(None);
         }
         for warning in plan.warnings() {
-            crate::stderr::say(format_args!("{warning}"));
+            crate::output::stderr::say(format_args!("{warning}"));
         }
         plan.compile(program).map(Some)
     }

@@ -1,7 +1,7 @@
 //! Files for results. `-` is standard output.
 
 use crate::error::Error;
-use crate::{stderr, stdout};
+use crate::output::{stderr, stdout};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};

@@ -3,8 +3,8 @@
 //! The measurement takes 20 ms, which is longer than many programs. So its result is kept in the cache, under a name that
 //! contains the boot and the processor. An assumed cost is not kept: a later start may meet a quiet machine.
 
-use crate::cache;
 use crate::error::Error;
+use crate::library::cache;
 use crate::machine::Machine;
 use sha2::{Digest, Sha256};
 use std::fs;

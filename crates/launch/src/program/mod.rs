@@ -1,12 +1,18 @@
 //! The program that a command line names.
 
-use crate::environment::Environment;
+pub mod programs_run;
+pub mod reach;
+pub mod run_queue_program;
+pub mod runtime;
+pub mod system_code;
+pub mod workload;
+
+use crate::command::lab;
 use crate::error::Error;
-use crate::lab;
-use crate::reach;
-use crate::run_queue::{self, RunQueue};
-use crate::shell;
-use crate::workload::{Workload, WorkloadProgram};
+use crate::library::environment::Environment;
+use crate::output::shell;
+use crate::program::workload::{Workload, WorkloadProgram};
+use crate::replace::run_queue::{self, RunQueue};
 use nix::unistd::User;
 use std::ffi::{OsStr, OsString};
 use std::fs;

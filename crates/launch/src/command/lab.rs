@@ -4,10 +4,10 @@
 mod version;
 
 use crate::error::Error;
-use crate::reach;
-use crate::run_queue_program::{VOLANO_FLAGS, VOLANO_VALUES};
-use crate::stderr::QUOTED;
-use crate::workload::Workload;
+use crate::output::stderr::QUOTED;
+use crate::program::reach;
+use crate::program::run_queue_program::{VOLANO_FLAGS, VOLANO_VALUES};
+use crate::program::workload::Workload;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
