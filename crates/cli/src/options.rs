@@ -82,7 +82,7 @@ impl CommandLine {
     pub fn read() -> CommandLine {
         CommandLine::parse_words(std::env::args_os().collect()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
-            match explain(&error, std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str)) {
+            match explain_misplaced(&error, std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str)) {
                 Some(line) => stderr::say(format_args!("{line}")),
                 None if error.use_stderr() => {
                     // Clap's tip, "to pass it as a value, use `--`", is wrong here: `--` is followed by the program.
@@ -114,25 +114,6 @@ impl CommandLine {
         let list = ["--runqueue".into(), list];
         CommandLine::try_parse_from(name.iter().chain(&list).chain(rest).chain(&command))
     }
-}
-
-/// The message for an error that needs another than clap's.
-fn explain(error: &clap::Error, command: Option<&str>) -> Option<String> {
-    explain_control(error).or_else(|| explain_misplaced(error, command))
-}
-
-/// The message for an engine that `prove` and `scale` do not judge.
-fn explain_control(error: &clap::Error) -> Option<String> {
-    let (ErrorKind::InvalidValue, Some(ContextValue::String(argument)), Some(ContextValue::String(value))) =
-        (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
-    else {
-        return None;
-    };
-    let judged = Engine::IN_ARENAS.map(Engine::name).join(", ");
-    // Other commands have this option for one engine.
-    (argument.ends_with("<ENGINES>") && value == Engine::Kernel.name()).then(|| {
-        format!("--sysv {value}: it is the control, which takes part in any case: name engines to compare with it: {judged}")
-    })
 }
 
 /// The message for an option that the command does not have, but once had or other commands have.

@@ -83,7 +83,10 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
     Some(match find_abbreviated(name, options) {
         Some(meant) => format!("`unspin {command}` has no {option}: use --{meant}"),
         // Clap names a similar option itself.
-        _ if error.get(ContextKind::SuggestedArg).is_some() || !Workload::is_of_lab(command) => return None,
+        _ if error.get(ContextKind::SuggestedArg).is_some() => return None,
+        _ if !Workload::is_of_lab(command) => {
+            format!("`unspin {command}` has no {option}: `unspin {command} --help` lists its options")
+        }
         _ => format!(
             "`unspin {command}` has no {option}: options of unspin stand before the workload, as in `unspin run --waits poll \
              {command}`; `unspin {command} --help` lists its own"
@@ -133,11 +136,8 @@ mod tests {
         assert_eq!(said(&["unspin", "dbt1", "--browser", "9"]), None, "clap's own tip");
         let line = said(&["unspin", "volano", "--waits", "poll"]).unwrap();
         assert!(line.starts_with("`unspin volano` has no --waits: options of unspin stand before"), "{line}");
-        assert_eq!(
-            said(&["unspin", "reproduce", "--waits", "poll"]),
-            None,
-            "nothing stands before reproduce"
-        );
+        let line = said(&["unspin", "reproduce", "--waits", "poll"]).unwrap();
+        assert_eq!(line, "`unspin reproduce` has no --waits: `unspin reproduce --help` lists its options");
     }
 
     /// `unspin` says that an option of another command is one of these.

@@ -107,7 +107,7 @@ impl Answer<'_> {
 }
 
 fn another_version() -> Error {
-    Error::Environment(
+    Error::CannotRun(
         "dbt1: unspin-lab is of another version than unspin: cargo install --path crates/lab".into(),
     )
 }

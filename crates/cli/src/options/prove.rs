@@ -249,10 +249,28 @@ mod tests {
     #[test]
     fn words_of_a_prove_command_mean_its_settings() {
         fn fields(settings: ProveSettings) -> impl PartialEq + std::fmt::Debug {
-            let ProveSettings { mutex, waits, use_plan, sysv, run_queues, plan, runs, metric, .. } = settings;
-            let ProveSettings { direction, cpu_limit, time_budget, wait_for_quiet, time_limit, .. } =
-                settings;
-            let ProveSettings { json, verbose, quiet, command, server, preparation, .. } = settings;
+            // All of them: a new one is to be compared.
+            let ProveSettings {
+                mutex,
+                waits,
+                use_plan,
+                sysv,
+                run_queues,
+                plan,
+                runs,
+                metric,
+                direction,
+                cpu_limit,
+                time_budget,
+                wait_for_quiet,
+                time_limit,
+                json,
+                verbose,
+                quiet,
+                command,
+                server,
+                preparation,
+            } = settings;
             let candidates = (mutex, waits, use_plan, sysv, run_queues);
             let times = (runs, time_budget, wait_for_quiet, time_limit);
             let output = (plan, json, verbose, quiet);
@@ -265,7 +283,7 @@ mod tests {
                 direction,
                 cpu_limit,
                 command,
-                server.server,
+                format!("{server:?}"),
                 preparation.is_none(),
             )
         }

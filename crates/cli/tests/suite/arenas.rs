@@ -236,7 +236,7 @@ fn wrong_command_lines_are_refused() {
         (&["show"], "<ARENA>"),
         (&["remove"], "<ARENA>..."),
         (&["remove", "--frob", "x"], "'--frob'"),
-        (&["remove", "--sysv", "kernel", "default"], "[possible values: global, rcu"),
+        (&["remove", "--sysv", "kernel", "default"], "[possible values: global, rcu]"),
         (
             &["remove", "--sysv", "rcu", "./x"],
             "--sysv rcu applies only to the arena name default: leave it out",

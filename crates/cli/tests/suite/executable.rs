@@ -59,6 +59,24 @@ fn backtrace_names_files_and_lines_unless_debug_sections_are_stripped() {
     assert!(found.iter().zip(FUNCTIONS).all(|(found, (_, source))| !names(found, source)), "{found:?}");
 }
 
+/// An address within an inlined call has two frames: a backtrace names the line of the call, not only one of the standard library.
+#[test]
+fn backtrace_names_callers_of_inlined_functions() {
+    const TEST: &str = "backtrace_names_callers_of_inlined_functions";
+    let file = File::open(&program()).expect("it is a program");
+    let (function, source) = FUNCTIONS[3];
+    let range = file.functions_named(function).first().expect("the function has a symbol").clone();
+    let mut arguments = vec!["-i".into(), "-a".into(), "-e".into(), file.path().display().to_string()];
+    arguments.extend(range.step_by(8).take(2_000).map(|address| format!("{address:#x}")));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let Some(found) = binutils("addr2line", &arguments) else { return skip(TEST, "there is no addr2line") };
+    // Behind each address, its lines: that of the inlined function first.
+    let frames = found.split("\n0x").map(|one| one.lines().skip(1).collect::<Vec<_>>());
+    let inlined =
+        frames.filter(|lines| lines.len() > 1 && lines.last().is_some_and(|last| names(last, source)));
+    assert!(inlined.count() > 0, "{found}");
+}
+
 /// Debug information of dependencies, or of inlined functions, makes it several times as large.
 #[test]
 #[cfg(not(debug_assertions))]

@@ -117,14 +117,40 @@ fn program_of_another_build_is_refused() {
         for (command, arguments) in commands {
             let (out, err, code) = finish(alone(folder.path(), "/usr/bin:/bin").args(arguments));
             let expected = format!(
-                "unspin: {command}: unspin is of version {}, {} is of version {found}; where unspin was built: cargo install --path \
-                 crates/lab\n",
+                "unspin: {command}: unspin is of version {}, {} is of version {found}: build both from one checkout: cargo install \
+                 --path crates/cli && cargo install --path crates/lab\n",
                 version(),
                 file.display()
             );
             assert_eq!((out.as_str(), err, code), ("", expected, Some(126)), "{arguments:?}");
         }
     }
+}
+
+/// One that an earlier build has left beside `unspin` does not hide the one that is installed.
+#[test]
+fn program_of_this_build_is_preferred() {
+    let (folder, installed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fake(folder.path(), "0.0.9", "exit 9");
+    fake(installed.path(), &version(), PRINT);
+    let path = format!("{}:/usr/bin:/bin", installed.path().display());
+    assert_eq!(finish(alone(folder.path(), &path).args(["volano"])).2, Some(7));
+}
+
+/// A failure to start is not taken for another version, and not kept.
+#[test]
+fn program_that_does_not_start_is_quoted_and_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let fails = "[ -e \"$0.works\" ] || { echo 'libm.so.6: not found' >&2; exit 1; }";
+    let file = folder.path().join("unspin-lab");
+    fs::write(&file, format!("#!/bin/sh\n{fails}\necho 'unspin-lab {}'\n", version())).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let run =
+        || finish(alone(folder.path(), "/usr/bin:/bin").env("XDG_CACHE_HOME", folder.path()).arg("volano"));
+    let said = "unspin: volano: unspin-lab ended with exit status: 1\n  | libm.so.6: not found\n";
+    assert_eq!((run().1.as_str(), run().1.as_str()), (said, said));
+    fs::write(folder.path().join("unspin-lab.works"), "").unwrap();
+    assert_eq!(run().2, Some(0));
 }
 
 #[test]

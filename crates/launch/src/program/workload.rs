@@ -36,6 +36,14 @@ impl WorkloadProgram {
             WorkloadProgram::Lab => "unspin-lab",
         }
     }
+
+    /// The folder of its crate.
+    pub fn folder(self) -> &'static str {
+        match self {
+            WorkloadProgram::Unspin => "crates/cli",
+            WorkloadProgram::Lab => "crates/lab",
+        }
+    }
 }
 
 /// The figure that a workload prints, in the words before its number.

@@ -1,5 +1,6 @@
-//! What to do next about a comparison: all that `prove` and `scale` advise stands here. What they pass on of the meter's
-//! findings is in `next` of the crate `report`.
+//! What to do next about a comparison, where `prove` and `scale` advise it in a paragraph of its own. What they pass on of the
+//! meter's findings is in `next` of the crate `report`; a verdict that asks for another measurement says so itself, in the crate
+//! `stats`.
 //!
 //! | module | advises on |
 //! |---|---|

@@ -1,71 +1,72 @@
-//! Whether `unspin-lab` is of the same build as `unspin`: both are built from one commit. The program is asked by
-//! `unspin-lab --version`, which every version answers. The answer is kept in the cache, under a name that identifies the file, so
-//! that the program is asked once after it has been installed.
+//! Whether `unspin` and `unspin-lab` are of the same build: both are built from one commit. The other program is asked by
+//! `--version`, which every version answers. That a file is of this build is kept in the cache, under a name that identifies the
+//! file, so that a program is asked once after it has been installed.
 
+use super::failure::error_of;
+use super::file_identity::FileIdentity;
+use super::this_program::own;
 use crate::error::Error;
-use crate::library::cache;
+use crate::library::{cache, environment};
 use crate::machine::Build;
-use std::os::unix::fs::MetadataExt;
+use crate::program::workload::WorkloadProgram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::{env, fs};
+use unspin_sys::child::{self, Signal};
 use unspin_sys::inherited;
 
 /// Prefix of the names in the cache.
 const KEPT: &str = "unspin-lab-version-";
 
-/// Fails if the file is not `unspin-lab` of this build. A process checks a file once; its own file it need not check.
-pub(super) fn check(file: &Path, command: &str) -> Result<(), Error> {
+/// Fails if the file is not this program of this build. A process checks a file once.
+pub(super) fn check(file: &Path, program: WorkloadProgram, who: &str) -> Result<(), Error> {
     static CHECKED: OnceLock<PathBuf> = OnceLock::new();
-    if CHECKED.get().is_some_and(|checked| checked == file) || env::current_exe().is_ok_and(|own| own == file)
-    {
+    if CHECKED.get().is_some_and(|checked| checked == file) {
         return Ok(());
     }
-    let found = find(file)?;
-    if identity(&found) == identity(Build::VERSION) {
-        CHECKED.get_or_init(|| file.to_owned());
-        return Ok(());
+    let name = FileIdentity::of(file).map(|identity| format!("{KEPT}{identity}"));
+    let kept = name.as_deref().and_then(cache::recall);
+    if kept.is_none_or(|kept| identity(&kept) != identity(Build::VERSION)) {
+        // Of another build, or not known: a wrapper's file stays the same when what it executes changes.
+        let found = ask(file, program, who)?;
+        if identity(&found) != identity(Build::VERSION) {
+            return Err(Error::CannotRun(format!(
+                "{who}: {} is of version {}, {} is of version {found}: build both from one checkout: cargo install --path crates/cli && \
+                 cargo install --path crates/lab",
+                own().name(),
+                Build::VERSION,
+                file.display()
+            )));
+        }
+        if let Some(name) = name {
+            cache::remember(&name, KEPT, &found);
+        }
     }
-    Err(Error::CannotRun(format!(
-        "{command}: unspin is of version {}, {} is of version {found}; where unspin was built: cargo install --path crates/lab",
-        Build::VERSION,
-        file.display()
-    )))
+    CHECKED.get_or_init(|| file.to_owned());
+    Ok(())
 }
 
-/// The version that the file tells, from the cache or from the program itself.
-fn find(file: &Path) -> Result<String, Error> {
-    let name = name_in_cache(file);
-    if let Some(kept) = name.as_deref().and_then(cache::recall) {
-        return Ok(kept);
-    }
-    let found = ask(file)?;
-    if let Some(name) = name {
-        cache::remember(&name, KEPT, &found);
-    }
-    Ok(found)
-}
-
-/// What identifies the contents of a file: any change of them changes its `ctime`.
-fn name_in_cache(file: &Path) -> Option<String> {
-    let about = fs::metadata(file).ok()?;
-    let (device, inode, changed, ns) = (about.dev(), about.ino(), about.ctime(), about.ctime_nsec());
-    Some(format!("{KEPT}{device:x}-{inode:x}-{changed:x}-{ns:x}"))
-}
-
-fn ask(file: &Path) -> Result<String, Error> {
+/// The version that the program tells.
+fn ask(file: &Path, program: WorkloadProgram, who: &str) -> Result<String, Error> {
     let mut asked = Command::new(file);
-    asked.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
+    asked.arg("--version").stdin(Stdio::null());
+    // A command of unspin that measures this one does not count it.
+    environment::clear(&mut asked);
     inherited::hand_on_signals(&mut asked);
+    // ^C is for this process.
+    child::signal_on_parent_death(&mut asked, Signal::Terminate);
     let answer = asked.output().map_err(|error| Error::not_started(file, &error))?;
-    Ok(parse(&String::from_utf8_lossy(&answer.stdout)).to_owned())
+    if !answer.status.success() {
+        return Err(error_of(program, who, answer.status, &String::from_utf8_lossy(&answer.stderr)));
+    }
+    Ok(parse(program.name(), &String::from_utf8_lossy(&answer.stdout)).to_owned())
 }
 
 /// The version in `unspin-lab 0.1.0 (COMMIT)`; of versions before this check there is no commit.
-fn parse(answer: &str) -> &str {
+fn parse<'a>(name: &str, answer: &'a str) -> &'a str {
     let line = answer.lines().next().unwrap_or_default();
-    line.strip_prefix(super::FILE).map(str::trim).filter(|version| !version.is_empty()).unwrap_or("unknown")
+    let version = line.strip_prefix(name).and_then(|rest| rest.strip_prefix(' ')).map(str::trim);
+    version.filter(|version| !version.is_empty()).unwrap_or("unknown")
 }
 
 /// The version and the commit. Cargo does not build again for each change that makes a commit `dirty`, so two programs of one
@@ -80,11 +81,16 @@ mod tests {
 
     #[test]
     fn version_is_what_follows_the_name() {
-        assert_eq!(parse("unspin-lab 0.1.0 (0123456789ab)\n"), "0.1.0 (0123456789ab)");
-        assert_eq!(parse("unspin-lab 0.1.0\n"), "0.1.0");
-        for other in ["", "unspin-lab\n", "lab 0.1.0\n"] {
-            assert_eq!(parse(other), "unknown");
+        assert_eq!(parse("unspin-lab", "unspin-lab 0.1.0 (0123456789ab)\n"), "0.1.0 (0123456789ab)");
+        assert_eq!(parse("unspin-lab", "unspin-lab 0.1.0\n"), "0.1.0");
+        for other in ["", "unspin-lab\n", "lab 0.1.0\n", "unspin 0.1.0\n"] {
+            assert_eq!(parse("unspin-lab", other), "unknown");
         }
+    }
+
+    #[test]
+    fn other_program_is_not_taken_for_unspin() {
+        assert_eq!(parse("unspin", "unspin-lab 0.1.0 (0123456789ab)\n"), "unknown");
     }
 
     #[test]
