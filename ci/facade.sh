@@ -89,9 +89,9 @@ check() {
     forbid "examples are compiled" '```(rust,)?(ignore|no_run)' \
         < <(grep -rn --include='*.rs' --include='*.md' '' crates tests docs -- *.md)
     forbid "what to do next is laid out in report/src/next only" '"(Next|Prove it): ' \
-        < <(source_of crates/*/src | grep -v -E '^crates/report/src/next/|/reproduce/')
-    forbid "what to do next is said in report/src/next and trial/src/next only" '\bNext(::(new|with_step)\(| \{)' \
-        < <(source_of crates/*/src | grep -v -E '^crates/(report|trial)/src/next/|^crates/preload/src/')
+        < <(source_of crates/*/src | grep -v -E '^crates/report/src/next/')
+    forbid "what to do next is said in report/src/next, trial/src/next and lab/src/reproduce only" '\bNext(::(new|with_step)\(| \{)' \
+        < <(source_of crates/*/src | grep -v -E '^crates/(report|trial)/src/next/|^crates/lab/src/reproduce/|^crates/preload/src/')
     local dependencies ruled=()
     dependencies=$(dependencies)
     may_depend sync

@@ -108,9 +108,11 @@ impl HistoricalReport for Dbt1 {
          thread, not an HTTP server"
     }
 
-    fn next(&self) -> &'static str {
-        "see which locks the shop waits for: unspin meter dbt1 --runs 1; let unspin choose candidates: unspin prove --time-budget \
-         20m dbt1 --runs 1"
+    fn next(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("see which locks the shop waits for:", "unspin meter dbt1 --runs 1"),
+            ("let unspin choose candidates:", "unspin prove --time-budget 20m dbt1 --runs 1"),
+        ]
     }
 }
 

@@ -103,9 +103,14 @@ impl HistoricalReport for Hackbench {
          messages; the full size 50 groups and 100"
     }
 
-    fn next(&self) -> &'static str {
-        "libc's own mutex with priority inheritance beside them: unspin prove --time-budget 30m hackbench 50 --transport queue; the \
-         kernel's part of the time over sockets: unspin meter --lens kernel hackbench 50"
+    fn next(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "libc's own mutex with priority inheritance beside them:",
+                "unspin prove --time-budget 30m hackbench 50 --transport queue",
+            ),
+            ("the kernel's part of the time over sockets:", "unspin meter --lens kernel hackbench 50"),
+        ]
     }
 }
 

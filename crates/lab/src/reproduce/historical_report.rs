@@ -54,6 +54,6 @@ pub trait HistoricalReport {
         Vec::new()
     }
 
-    /// What to try next.
-    fn next(&self) -> &'static str;
+    /// What to try next: in words that end with a colon, and the command.
+    fn next(&self) -> &'static [(&'static str, &'static str)];
 }

@@ -215,8 +215,11 @@ mod tests {
             assert_eq!(options.report, report.choice());
             let published = report.published();
             assert!(!published.is_empty());
-            for text in [report.same(), report.not_the_same(), report.next()] {
+            for text in [report.same(), report.not_the_same()] {
                 assert!(!text.ends_with('.') && !text.is_empty(), "a full stop follows: {text}");
+            }
+            for (text, command) in report.next() {
+                assert!(text.ends_with(':') && command.starts_with("unspin "), "{text} {command}");
             }
         }
     }

@@ -90,9 +90,17 @@ impl HistoricalReport for Profile {
          processes never sleep; the full size that of the report, with fewer repetitions"
     }
 
-    fn next(&self) -> &'static str {
-        "see the functions themselves: unspin profile --user --spin semopbench -g 64 -s 16 -n 500 -r; the same under another engine: \
-         unspin profile --user --spin -- unspin run --sysv global semopbench -g 64 -s 16 -n 500 -r"
+    fn next(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "see the functions themselves:",
+                "unspin profile --user --spin semopbench -g 64 -s 16 -n 500 -r",
+            ),
+            (
+                "the same under another engine:",
+                "unspin profile --user --spin -- unspin run --sysv global semopbench -g 64 -s 16 -n 500 -r",
+            ),
+        ]
     }
 }
 

@@ -112,8 +112,11 @@ impl HistoricalReport for Semopbench {
          time of one repetition; the report gives that of all 16384. --quick has 16 groups instead of 64"
     }
 
-    fn next(&self) -> &'static str {
-        "run it on a machine with more CPUs; see what a hand-off costs here: unspin profile --spin semopbench -g 64 -s 16 -n 500 -r"
+    fn next(&self) -> &'static [(&'static str, &'static str)] {
+        &[(
+            "run it on a machine with more CPUs; see what a hand-off costs here:",
+            "unspin profile --spin semopbench -g 64 -s 16 -n 500 -r",
+        )]
     }
 }
 

@@ -6,10 +6,13 @@ use super::published::Published;
 use super::row::Row;
 use std::fmt::{self, Formatter};
 use unspin_launch::machine::Machine;
+use unspin_report::next::Next;
 use unspin_report::shell_line;
 use unspin_trial::LockTables;
 use unspin_trial::format::paragraph;
 
+/// Width of a line.
+const COLUMNS: usize = 100;
 /// Width of the first column.
 const LABEL: usize = 42;
 
@@ -53,10 +56,13 @@ impl fmt::Display for OutcomeText<'_, '_> {
             write!(f, "{}", LockTables(&measured.report))?;
         }
         let commands = outcome.measured.iter().map(|m| shell_line(&m.experiment.command.words()));
+        // A command has a line of its own, however long: it is to be copied.
         for command in commands {
-            write!(f, "{}", paragraph(&format!("Repeat: {command}"), 0))?;
+            writeln!(f, "Repeat: {command}")?;
         }
-        writeln!(f, "{}", paragraph(&format!("Next: {}.", report.next()), 0))
+        writeln!(f, "Next:")?;
+        report.next().iter().try_for_each(|(text, command)| write_next(f, text, command))?;
+        writeln!(f)
     }
 }
 
@@ -114,11 +120,17 @@ fn write_proven(f: &mut Formatter<'_>, outcome: &ReportOutcome<'_>) -> fmt::Resu
         if let Some(shortfall) = &measured.report.session.shortfall {
             let experiment = &measured.experiment;
             let command = shell_line(&experiment.command.words_within(&shortfall.option()));
-            let text = format!("Too few rounds for a proof: {}. Next: {command}", shortfall.finding());
-            write!(f, "{}", paragraph(&text, 4))?;
+            let text = format!("too few rounds for a proof: {}:", shortfall.finding());
+            write_next(f, &text, &command)?;
         }
     }
     writeln!(f)
+}
+
+fn write_next(f: &mut Formatter<'_>, text: &str, command: &str) -> fmt::Result {
+    let mut lines = String::new();
+    Next { text: text.to_owned(), command: Some(command.to_owned()) }.write_under_row(COLUMNS, &mut lines);
+    f.write_str(&lines)
 }
 
 fn not_the_same(published: &[Published], text: &str) -> String {
@@ -210,7 +222,7 @@ ratio: how many times as good after is as before; above 1 is better.
         assert!(text.starts_with("== volano: Hartner 2001: "), "{text}");
         assert!(text.contains(&format!("\nMissing on this machine: {why}\n")), "{text}");
         assert!(text.contains("CPUs that runqueue_lock took: cannot be judged"), "{text}");
-        assert!(!text.contains("What the runs here prove") && text.contains("\nNext: "), "{text}");
+        assert!(!text.contains("What the runs here prove") && text.contains("\nNext:\n    -> "), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }

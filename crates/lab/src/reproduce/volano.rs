@@ -119,9 +119,11 @@ impl HistoricalReport for Volano {
          each; only messages per second are judged. --quick has 5 rooms of 10 users and 30 messages"
     }
 
-    fn next(&self) -> &'static str {
-        "more workers than CPUs: unspin prove --runqueue global,percpu volano --workers 8; the \
-         locks of the chat itself: unspin meter --format lockmeter volano"
+    fn next(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("more workers than CPUs:", "unspin prove --runqueue global,percpu volano --workers 8"),
+            ("the locks of the chat itself:", "unspin meter --format lockmeter volano"),
+        ]
     }
 }
 

@@ -28,7 +28,7 @@ fn quick_report_is_measured_from_start_to_end() {
         "\nNot the same: ",
         "runqueue_lock",
         "\nRepeat: unspin prove --time-budget 20s --runqueue global,percpu volano ",
-        "\nNext: ",
+        "\nNext:\n    -> ",
     ] {
         assert!(out.contains(part), "no '{part}' in {out}");
     }
@@ -79,7 +79,7 @@ fn report_that_cannot_be_measured_is_named_and_has_its_exit_code() {
     ]));
     assert_eq!(code, Some(4), "{out}\n{err}");
     assert!(out.contains("published, 2 CPUs: five runs [BT/s]"), "{out}");
-    assert!(out.contains("\nFailed: ") && out.contains("\nNext: "), "{out}");
+    assert!(out.contains("\nFailed: ") && out.contains("\nNext:\n"), "{out}");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn missing_unspin_is_named_with_the_command_that_installs_it() {
 fn invalid_requests_are_one_line() {
     let cases: [(&[&str], &str); 4] = [
         (&["reproduce", "tpcw"], "'tpcw' for '[REPORT]'"),
-        (&["reproduce", "--fast"], "'--fast'"),
+        (&["reproduce", "--fast"], "`unspin reproduce` has no --fast: "),
         (&["reproduce", "--db", "oracle"], "unspin: dbt1: --db oracle: give sqlite, postgres, or the URL"),
         (&["reproduce", "--json", "/nonexistent/x.json"], "unspin: --json /nonexistent/x.json: "),
     ];
