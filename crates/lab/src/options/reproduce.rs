@@ -10,6 +10,8 @@ Exit code:
     4  at least one report could not be measured: this machine lacks something that it needs, or its program failed. The
        others have been measured
   125  unspin itself failed
+  126  unspin-lab is of another version than unspin
+  127  unspin-lab is not installed, or, typed itself, finds no unspin
   130  interrupted; what was measured until then has been reported
 
 Examples:
