@@ -11,6 +11,7 @@ use super::session::Session;
 use super::staircase::Staircase;
 use super::waits::{self, JudgedSite};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use unspin_launch::machine::{Build, Machine};
@@ -53,6 +54,9 @@ pub struct Report {
     pub waits: Vec<JudgedSite>,
     /// The recorded locks.
     pub locks: Locks,
+    /// The kernel's semaphore sets that appeared during failed runs and are still there. (Those of other programs that have ended
+    /// since are not.)
+    pub left_sets: BTreeSet<i32>,
     /// The plan that won; determined last.
     pub recommended: Option<Recommended>,
     /// Whether ^C ended the session.
@@ -90,6 +94,9 @@ impl Report {
         let program = runner.program;
         let machine = Machine::this();
         let command = program.command_line();
+        let left = session.runs.iter().flat_map(|run| run.trial.left_sets.iter().copied());
+        let left: BTreeSet<i32> = left.collect();
+        let there = if left.is_empty() { Vec::new() } else { runner.kernel_sets() };
         let shares = |candidate| CpuShares::of(session.trials(candidate), machine.cpus);
         Report {
             applied_to: command.clone(),
@@ -108,6 +115,7 @@ impl Report {
             session,
             locks,
             search,
+            left_sets: left.into_iter().filter(|id| there.contains(id)).collect(),
             recommended: None,
         }
     }

@@ -157,7 +157,7 @@ impl<'a> Runner<'a> {
         let mut command = self.program.command();
         let tally = RunTally::create(self.scratch.folder())?;
         self.prepare(&mut command, setup, &arena, recording, &tally)?;
-        let sets_before = kernel_sets(self.uid);
+        let sets_before = self.kernel_sets();
         let cpu_before = CpuTime::since_boot();
         let performance = self.perform(&mut command, limit, watch);
         let cpu_after = CpuTime::since_boot();
@@ -311,6 +311,11 @@ impl<'a> Runner<'a> {
                 Err(format!("{entry} replaced {here} mutex in this run, and {there} in an earlier one"))
             }
         }
+    }
+
+    /// Ids of the kernel's semaphore sets that belong to the user of the programs that are run.
+    pub fn kernel_sets(&self) -> Vec<i32> {
+        kernel_sets(self.uid)
     }
 }
 
