@@ -8,10 +8,14 @@ use std::process::ExitStatus;
 /// How many lines are quoted of an error that a program has not explained.
 const LINES: usize = 5;
 
-/// The error that a program has printed which `who` needs, with the exit code that it had.
-pub(super) fn error_of(program: WorkloadProgram, who: &str, status: ExitStatus, said: &str) -> Error {
+/// The error that a program has printed, with the exit code that it had. `needed_by` is the command that executed it.
+pub(super) fn error_of(program: WorkloadProgram, needed_by: &str, status: ExitStatus, said: &str) -> Error {
     let Some(text) = said.lines().find_map(|line| line.strip_prefix("unspin: ")) else {
-        return Error::Benchmark(format!("{who}: {} ended with {status}{}", program.name(), quote(said)));
+        return Error::Benchmark(format!(
+            "{needed_by}: {} ended with {status}{}",
+            program.name(),
+            quote(said)
+        ));
     };
     let text = text.to_owned();
     match status.code() {

@@ -11,18 +11,19 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use unspin_wire::environment::EXECUTABLE;
 
-/// The file of the program that is not this one: the first of this build beside our own file or in `PATH`. `who` needs it.
-pub(super) fn find(program: WorkloadProgram, who: &str) -> Result<PathBuf, Error> {
+/// The file of the program that is not this one: the first of this build beside our own file or in `PATH`. `needed_by` is the command
+/// or the program that executes it, for messages.
+pub(super) fn find(program: WorkloadProgram, needed_by: &str) -> Result<PathBuf, Error> {
     let mut refusal = None;
     for file in candidates(program.name()) {
-        match version::check(&file, program, who) {
+        match version::check(&file, program, needed_by) {
             Ok(()) => return Ok(file),
             Err(error) => _ = refusal.get_or_insert(error),
         }
     }
     Err(refusal.unwrap_or_else(|| {
         Error::NotFound(format!(
-            "{who} needs the program {}, which is not installed: cargo install --path {}",
+            "{needed_by} needs the program {}, which is not installed: cargo install --path {}",
             program.name(),
             program.folder()
         ))

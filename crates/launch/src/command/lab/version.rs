@@ -19,7 +19,7 @@ use unspin_sys::inherited;
 const KEPT: &str = "unspin-lab-version-";
 
 /// Fails if the file is not this program of this build. A process checks a file once.
-pub(super) fn check(file: &Path, program: WorkloadProgram, who: &str) -> Result<(), Error> {
+pub(super) fn check(file: &Path, program: WorkloadProgram, needed_by: &str) -> Result<(), Error> {
     static CHECKED: OnceLock<PathBuf> = OnceLock::new();
     if CHECKED.get().is_some_and(|checked| checked == file) {
         return Ok(());
@@ -28,10 +28,10 @@ pub(super) fn check(file: &Path, program: WorkloadProgram, who: &str) -> Result<
     let kept = name.as_deref().and_then(cache::recall);
     if kept.is_none_or(|kept| identity(&kept) != identity(Build::VERSION)) {
         // Of another build, or not known: a wrapper's file stays the same when what it executes changes.
-        let found = ask(file, program, who)?;
+        let found = ask(file, program, needed_by)?;
         if identity(&found) != identity(Build::VERSION) {
             return Err(Error::CannotRun(format!(
-                "{who}: {} is of version {}, {} is of version {found}: build both from one checkout: cargo install --path crates/cli && \
+                "{needed_by}: {} is of version {}, {} is of version {found}: build both from one checkout: cargo install --path crates/cli && \
                  cargo install --path crates/lab",
                 own().name(),
                 Build::VERSION,
@@ -47,7 +47,7 @@ pub(super) fn check(file: &Path, program: WorkloadProgram, who: &str) -> Result<
 }
 
 /// The version that the program tells.
-fn ask(file: &Path, program: WorkloadProgram, who: &str) -> Result<String, Error> {
+fn ask(file: &Path, program: WorkloadProgram, needed_by: &str) -> Result<String, Error> {
     let mut asked = Command::new(file);
     asked.arg("--version").stdin(Stdio::null());
     // A command of unspin that measures this one does not count it.
@@ -57,7 +57,7 @@ fn ask(file: &Path, program: WorkloadProgram, who: &str) -> Result<String, Error
     child::signal_on_parent_death(&mut asked, Signal::Terminate);
     let answer = asked.output().map_err(|error| Error::not_started(file, &error))?;
     if !answer.status.success() {
-        return Err(error_of(program, who, answer.status, &String::from_utf8_lossy(&answer.stderr)));
+        return Err(error_of(program, needed_by, answer.status, &String::from_utf8_lossy(&answer.stderr)));
     }
     Ok(parse(program.name(), &String::from_utf8_lossy(&answer.stdout)).to_owned())
 }
