@@ -79,7 +79,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,scaling,wire,report,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano}/src/lib.rs crates/{cli,lab}/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{figures,stats,scaling,wire,report,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano}/src/lib.rs crates/{cli,lab}/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '(\[|, *|^[^:]*:[0-9]+:\s*)allow\(' \
@@ -88,6 +88,10 @@ check() {
         < <(grep -rn --include='*.rs' '' crates tests bench fuzz ci)
     forbid "examples are compiled" '```(rust,)?(ignore|no_run)' \
         < <(grep -rn --include='*.rs' --include='*.md' '' crates tests docs -- *.md)
+    forbid "what to do next is laid out in report/src/next only" '"(Next|Prove it): ' \
+        < <(source_of crates/*/src | grep -v -E '^crates/report/src/next/')
+    forbid "what to do next is said in report/src/next, trial/src/next and lab/src/reproduce only" '\bNext(::(new|with_step)\(| \{)' \
+        < <(source_of crates/*/src | grep -v -E '^crates/(report|trial)/src/next/|^crates/lab/src/reproduce/|^crates/preload/src/')
     local dependencies ruled=()
     dependencies=$(dependencies)
     may_depend sync
@@ -97,8 +101,9 @@ check() {
     may_depend rcu
     may_depend runqueue locks wire waiting
     may_depend wire
-    may_depend report wire
-    may_depend stats
+    may_depend figures
+    may_depend report figures wire
+    may_depend stats figures
     may_depend scaling stats
     may_depend symbols
     may_depend trace
@@ -111,11 +116,12 @@ check() {
     may_depend launch locks wire report runqueue symbols sysv trace waiting
     may_depend observe launch wire report runqueue symbols sysv trace
     may_depend trial launch observe locks wire report runqueue scaling stats sysv
-    may_depend lab dbt1 launch runqueue volano
-    may_depend cli launch observe trial locks stats scaling wire report trace workloads sysv runqueue
+    may_depend lab dbt1 volano launch observe trial locks report runqueue scaling stats
+    may_depend cli launch observe trial locks stats wire report trace workloads sysv
+    local product
+    product=$(cargo tree --quiet --locked --package unspin-cli --edges normal --prefix none --no-dedupe)
     forbid "the product has no database and no asynchronous runtime: those are for unspin-lab" . \
-        < <(cargo tree --quiet --locked --package unspin-cli --edges normal --prefix none --no-dedupe |
-            grep -E '^(tokio|rusqlite|libsqlite3-sys|postgres[a-z-]*|tokio-[a-z-]+) ' | sort -u)
+        < <(grep -E '^(tokio|rusqlite|libsqlite3-sys|postgres[a-z-]*|tokio-[a-z-]+) ' <<<"$product" | sort -u)
     forbid "each crate has a rule on what it is built on (may_depend)" . \
         < <(ls crates | grep -v -x -F -f <(printf '%s\n' "${ruled[@]}"))
     forbid "files of one crate use each other in no circle but those of ci/circles/list.txt" . < <("${circles[@]}" . 2>&1)
@@ -153,6 +159,8 @@ selftest() {
     plant "no #[allow]" crates/stats/src/plan.rs '#[allow(dead_code)]'
     plant "no #[allow]" crates/stats/src/spread.rs $'#[cfg_attr(\n    test,\n    allow(dead_code)\n)]'
     plant "nothing is left to do" crates/cli/src/run.rs 'fn f() { todo!() }'
+    plant "is laid out in" crates/observe/src/lens/rows.rs 'fn f(text: &str) -> String { format!("Next: {text}") }'
+    plant "is said in" crates/trial/src/text/search.rs 'fn f() -> Next { Next::new("measure again") }'
     plant "examples are compiled" crates/cli/src/run.rs '//! ```ignore'
     sed -i '/forbid(unsafe_code)/d' crates/wire/src/lib.rs
     expect "need no unsafe forbid it" crates/wire/src/lib.rs
@@ -162,7 +170,7 @@ selftest() {
     expect "dependencies point down" "unspin-wire -> unspin-stats"
     sed -i 's/^\[dependencies\]$/&\ntokio = { version = "1", default-features = false }/' crates/trace/Cargo.toml
     expect "no database and no asynchronous runtime" "tokio v1"
-    sed -i '/^    may_depend stats$/d' ci/facade.sh
+    sed -i '/^    may_depend stats figures$/d' ci/facade.sh
     expect "each crate has a rule" stats
     # Writes the changed Cargo.lock; downloads nothing that other platforms need.
     cargo tree --quiet --package unspin-wire >/dev/null

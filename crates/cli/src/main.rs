@@ -4,14 +4,13 @@
 mod arenas;
 mod lab;
 mod options;
-mod reproduce;
 mod run;
 mod top;
 mod workload;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
-use unspin_launch::main_thread;
+use unspin_launch::command::main_thread;
 use unspin_observe::{meter, profile};
 use unspin_trial::ProveSettings;
 
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
         Command::Workload(workload) => workload::run(&workload),
         Command::Volano(options) => lab::run("volano", &options.arguments),
         Command::Dbt1(options) => lab::run("dbt1", &options.arguments),
-        Command::Reproduce(options) => reproduce::run(&options),
+        Command::Reproduce(options) => lab::run("reproduce", &options.arguments),
         Command::Arenas(options) => arenas::run(&options.action),
     })
 }

@@ -9,7 +9,6 @@ mod observe;
 mod profile;
 mod prove;
 mod replace;
-mod reproduce;
 mod run_queue;
 mod scale;
 mod server;
@@ -24,20 +23,18 @@ pub use observe::ObserveOptions;
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 use replace::Replace;
-pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use scale::ScaleOptions;
 pub use top::TopOptions;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::time::Duration;
-use unspin_launch::engine::Engine;
+use unspin_launch::command::line::find_abbreviated;
 use unspin_launch::machine::Build;
-use unspin_launch::run_queue::list_behind_workload;
-use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_VALUES};
-use unspin_launch::stderr;
+use unspin_launch::output::stderr;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::list_behind_workload;
 use unspin_workloads::Workload;
 
 const EXAMPLES: &str = "\
@@ -76,7 +73,8 @@ pub enum Command {
     Volano(LabOptions),
     /// Let emulated browsers use a web shop on a database, and print the transactions per second
     Dbt1(LabOptions),
-    Reproduce(ReproduceOptions),
+    /// Repeat the measurements of the five historical reports on this machine
+    Reproduce(LabOptions),
 }
 
 impl CommandLine {
@@ -84,7 +82,7 @@ impl CommandLine {
     pub fn read() -> CommandLine {
         CommandLine::parse_words(std::env::args_os().collect()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
-            match explain_misplaced(&error, std::env::args().nth(1).as_deref()) {
+            match explain_misplaced(&error, std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str)) {
                 Some(line) => stderr::say(format_args!("{line}")),
                 None if error.use_stderr() => {
                     // Clap's tip, "to pass it as a value, use `--`", is wrong here: `--` is followed by the program.
@@ -105,7 +103,7 @@ impl CommandLine {
     /// Parses a command line. A list of run queues behind the workload volano, which itself has one run queue, belongs to
     /// `prove`: `unspin prove volano --runqueue global,percpu`.
     fn parse_words(words: Vec<OsString>) -> Result<CommandLine, clap::Error> {
-        let words = unspin_launch::lab::with_help_behind(words);
+        let words = unspin_launch::command::lab::with_help_behind(words);
         let parsed = CommandLine::try_parse_from(&words)?;
         let Command::Prove(options) = &parsed.command else { return Ok(parsed) };
         let Some((list, command)) = list_behind_workload(&options.command) else {
@@ -130,38 +128,17 @@ fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<Strin
     }
     let name = option.strip_prefix("--")?;
     let all = CommandLine::command();
-    if let Some(meant) = command.and_then(|command| find_abbreviated(name, all.find_subcommand(command)?)) {
+    let own = command.and_then(|command| all.find_subcommand(command)).map(clap::Command::get_arguments);
+    if let Some(meant) = find_abbreviated(name, own.into_iter().flatten().filter_map(clap::Arg::get_long)) {
         return Some(format!("`unspin {}` has no {option}: use --{meant}", command.unwrap_or_default()));
     }
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
-    let of_volano =
-        || VOLANO_VALUES.iter().chain(&VOLANO_FLAGS).any(|&option| option == name).then_some("volano");
-    let with = all.get_subcommands().filter(has).map(clap::Command::get_name).chain(of_volano());
+    let own = all.get_subcommands().filter(has).map(|command| command.get_name().to_owned());
+    let with = own.chain(unspin_launch::command::lab::commands_with(name).map(str::to_owned));
     let with: Vec<String> = with.map(|command| format!("`unspin {command}`")).collect();
     let command = all.find_subcommand(command?)?.get_name();
     (!with.is_empty())
         .then(|| format!("`unspin {command}` has no {option}: it is an option of {}", with.join(", ")))
-}
-
-/// The one long option of a command that has the name as a whole word: `time-budget` for `budget`. Clap looks for similar
-/// letters, and finds `quiet`.
-fn find_abbreviated(name: &str, command: &clap::Command) -> Option<String> {
-    let options = command.get_arguments().filter_map(clap::Arg::get_long);
-    let mut with = options.filter(|option| option.split('-').any(|word| word == name));
-    let first = with.next()?;
-    with.next().is_none().then(|| first.to_owned())
-}
-
-/// A time with a unit; a number without unit is in seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
-    // A clock has no moment that is much later.
-    const AT_MOST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
-    parsed
-        .filter(|d| !d.is_zero())
-        .map(|d| d.min(AT_MOST))
-        .ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
 }
 
 const RUN_HELP: &str = "\
@@ -190,9 +167,7 @@ pub struct RunOptions {
     #[command(flatten)]
     pub replace: Replace,
 
-    /// Use this engine for System V IPC: `kernel` passes every call to the kernel, `global` has one lock for all objects,
-    /// `rcu` has one lock for each object
-    #[arg(long, value_name = "ENGINE", value_parser = engine::parser())]
+    #[arg(long, value_name = "ENGINE", help = engine::help(), value_parser = engine::parser())]
     pub sysv: Option<Engine>,
 
     /// The arena: the file that holds the objects, shared by all programs that name it [default: one in /dev/shm for each
@@ -205,7 +180,7 @@ pub struct RunOptions {
     #[arg(long, short)]
     pub verbose: bool,
 
-    #[arg(help = unspin_launch::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::program::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -214,8 +189,7 @@ mod tests {
     use super::*;
     use unspin_launch::plan::Choice;
     use unspin_locks::LockKind;
-    use unspin_observe::lens::next::Step;
-    use unspin_observe::lens::subject::Subject;
+    use unspin_report::next::{Step, Subject};
 
     #[test]
     fn definition_is_consistent() {
@@ -227,7 +201,7 @@ mod tests {
     fn examples_in_help_are_valid_command_lines() {
         // unspin-lab has its own test.
         fn has_help(command: &clap::Command) -> bool {
-            command.get_name() != "help" && !unspin_launch::workload::Workload::is_of_lab(command.get_name())
+            command.get_name() != "help" && !unspin_launch::command::lab::performs(command.get_name())
         }
         fn check(command: &mut clap::Command) -> usize {
             let help = command.render_long_help().to_string();
@@ -304,17 +278,6 @@ mod tests {
         }
         let several = said(&["unspin", "prove", "--time", "9s", "ls"]);
         assert_eq!(several, None, "--time-budget or --time-limit");
-    }
-
-    #[test]
-    fn times_are_parsed_with_units() {
-        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        assert!(std::time::Instant::now().checked_add(duration("1e19").unwrap()).is_some());
-        for bad in ["", "0", "-1", "soon", "1e300"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]

@@ -9,20 +9,20 @@ use std::fs;
 use std::io::{PipeWriter, Read, pipe};
 use std::process::ExitCode;
 use std::time::Duration;
-use unspin_launch::arena;
-use unspin_launch::engine::Engine;
-use unspin_launch::environment::Environment;
 use unspin_launch::error::Error;
 use unspin_launch::library;
+use unspin_launch::library::environment::Environment;
+use unspin_launch::output::scratch::{self, Scratch};
+use unspin_launch::output::stderr;
 use unspin_launch::plan::{Compiled, NamesFrom, RunTally};
 use unspin_launch::program::Program;
-use unspin_launch::programs_run::{self, ProgramsRun, Reach, Start};
-use unspin_launch::reach;
+use unspin_launch::program::programs_run::{self, ProgramsRun, Reach, Start};
+use unspin_launch::program::reach;
+use unspin_launch::program::run_queue_program;
+use unspin_launch::program::runtime::Runtime;
 use unspin_launch::replace::Replace;
-use unspin_launch::run_queue_program;
-use unspin_launch::runtime::Runtime;
-use unspin_launch::scratch::{self, Scratch};
-use unspin_launch::stderr;
+use unspin_launch::replace::arena;
+use unspin_launch::replace::engine::Engine;
 use unspin_sys::child::{self, End, Ended};
 use unspin_sys::creds::Creds;
 use unspin_sys::process;
@@ -235,7 +235,7 @@ fn has_ended_with_its_output(program: u32, programs: &mut ProgramsRun) -> bool {
     let is_pipe = ours.as_ref().is_some_and(|file| file.as_os_str().as_encoded_bytes().ends_with(b"]"));
     let longest = if is_pipe || programs.is_observed() { BRIEF_SLICE } else { SLICE };
     let mut slice = FIRST_SLICE.min(longest);
-    while child::ended_within(program, slice) == Ok(false) {
+    while child::has_ended_within(program, slice) == Ok(false) {
         slice = if programs.read(program) > FULL { FIRST_SLICE } else { (2 * slice).min(longest) };
         let is_given_up = match output(&program.to_string()) {
             Ok(file) => Some(file) != ours,
@@ -245,7 +245,7 @@ fn has_ended_with_its_output(program: u32, programs: &mut ProgramsRun) -> bool {
                     && fs::read_link(format!("/proc/{program}/exe")).is_ok()
             }
         };
-        if is_pipe && is_given_up && child::ended_within(program, Duration::ZERO) == Ok(false) {
+        if is_pipe && is_given_up && child::has_ended_within(program, Duration::ZERO) == Ok(false) {
             return false;
         }
     }

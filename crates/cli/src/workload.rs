@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 use unspin_launch::error::Error;
-use unspin_launch::stdout;
+use unspin_launch::output::stdout;
 use unspin_workloads::{Failure, Workload};
 
 /// Runs a workload in this process.

@@ -1,22 +1,23 @@
-//! The `unspin-lab` program: workloads of historical reports that need a database or an asynchronous runtime. `unspin volano` and
-//! `unspin dbt1` execute it, so that `unspin` itself is built without those.
+//! The `unspin-lab` program: the historical reports, and those of their workloads that need a database or an asynchronous runtime.
+//! `unspin reproduce`, `unspin volano` and `unspin dbt1` execute it, so that `unspin` itself is built without those.
 //!
-//! Its messages begin with `unspin:`, and its help names `unspin`: the user has typed that.
+//! The messages begin with `unspin:`, and the help names `unspin`: the user has typed that.
 #![forbid(unsafe_code)]
 
 mod dbt1;
 mod options;
+mod reproduce;
 mod volano;
 
 use options::{Command, CommandLine};
 use std::process::ExitCode;
-use unspin_launch::main_thread;
+use unspin_launch::command::main_thread;
 
 fn main() -> ExitCode {
     main_thread::perform(|| match CommandLine::read().command {
         Command::Volano(options) => volano::run(&options),
         Command::Dbt1(options) => dbt1::run(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
         Command::PrepareShop(options) => dbt1::prepare(&options),
-        Command::FindServer => dbt1::find_server(),
     })
 }

@@ -1,21 +1,25 @@
 //! The command line.
 
 mod dbt1;
+mod reproduce;
 mod volano;
 
 pub use dbt1::{Dbt1Mix, Dbt1Options};
+pub use reproduce::{ReportChoice, ReproduceOptions};
 pub use volano::{VolanoModel, VolanoOptions, VolanoRunQueue};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::time::Duration;
-use unspin_launch::stderr;
+use unspin_launch::command::line::find_abbreviated;
+use unspin_launch::machine::Build;
+use unspin_launch::output::stderr;
+use unspin_launch::program::workload::Workload;
 
-/// Workloads of historical reports. `unspin COMMAND` executes this program
+/// Historical reports and their workloads. `unspin COMMAND` executes this program
 #[derive(Parser, Debug)]
-#[command(name = "unspin-lab", bin_name = "unspin", version, max_term_width = 100)]
+#[command(name = "unspin-lab", bin_name = "unspin", version = Build::VERSION, max_term_width = 100)]
 pub struct CommandLine {
     /// What to do
     #[command(subcommand)]
@@ -27,11 +31,9 @@ pub struct CommandLine {
 pub enum Command {
     Volano(VolanoOptions),
     Dbt1(Dbt1Options),
+    Reproduce(ReproduceOptions),
     #[command(hide = true)]
     PrepareShop(PrepareShopOptions),
-    /// Fail if there is no PostgreSQL server; `unspin reproduce` asks for it
-    #[command(hide = true)]
-    FindServer,
 }
 
 /// Populate the database of a `dbt1` command line, and print how a run on it is started; `unspin prove` asks for it
@@ -50,7 +52,7 @@ impl CommandLine {
     pub fn read() -> CommandLine {
         CommandLine::try_parse_from(std::env::args_os()).unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
-            match explain_unknown(&error, std::env::args().nth(1).as_deref()) {
+            match explain_unknown(&error, std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str)) {
                 Some(line) => stderr::say(format_args!("{line}")),
                 None if error.use_stderr() => {
                     // Clap's tip, "to pass it as a value, use `--`", is wrong: no command has such values.
@@ -78,11 +80,13 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
     let name = option.strip_prefix("--")?;
     let all = CommandLine::command();
     let options = all.find_subcommand(command)?.get_arguments().filter_map(clap::Arg::get_long);
-    let mut with = options.filter(|option| option.split('-').any(|word| word == name));
-    Some(match (with.next(), with.next()) {
-        (Some(meant), None) => format!("`unspin {command}` has no {option}: use --{meant}"),
+    Some(match find_abbreviated(name, options) {
+        Some(meant) => format!("`unspin {command}` has no {option}: use --{meant}"),
         // Clap names a similar option itself.
         _ if error.get(ContextKind::SuggestedArg).is_some() => return None,
+        _ if !Workload::is_of_lab(command) => {
+            format!("`unspin {command}` has no {option}: `unspin {command} --help` lists its options")
+        }
         _ => format!(
             "`unspin {command}` has no {option}: options of unspin stand before the workload, as in `unspin run --waits poll \
              {command}`; `unspin {command} --help` lists its own"
@@ -90,23 +94,12 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
     })
 }
 
-/// A time with a unit; a number without unit is in seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
-    // A clock has no moment that is much later.
-    const AT_MOST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
-    parsed
-        .filter(|d| !d.is_zero())
-        .map(|d| d.min(AT_MOST))
-        .ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::ValueEnum;
-    use unspin_launch::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
+    use unspin_launch::command::lab::{DBT1_OPTIONS, REPRODUCE, REPRODUCE_OPTIONS};
+    use unspin_launch::program::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
     use unspin_runqueue::queue::Policy;
 
     #[test]
@@ -143,6 +136,19 @@ mod tests {
         assert_eq!(said(&["unspin", "dbt1", "--browser", "9"]), None, "clap's own tip");
         let line = said(&["unspin", "volano", "--waits", "poll"]).unwrap();
         assert!(line.starts_with("`unspin volano` has no --waits: options of unspin stand before"), "{line}");
+        let line = said(&["unspin", "reproduce", "--waits", "poll"]).unwrap();
+        assert_eq!(line, "`unspin reproduce` has no --waits: `unspin reproduce --help` lists its options");
+    }
+
+    /// `unspin` says that an option of another command is one of these.
+    #[test]
+    fn options_are_known_to_unspin() {
+        let command = CommandLine::command();
+        for (name, known) in [(REPRODUCE, REPRODUCE_OPTIONS.as_slice()), ("dbt1", DBT1_OPTIONS.as_slice())] {
+            let options = command.find_subcommand(name).expect("there is such a command").get_arguments();
+            let options = options.filter_map(clap::Arg::get_long).filter(|name| *name != "help");
+            assert_eq!(options.collect::<Vec<_>>(), known, "{name}");
+        }
     }
 
     /// `--runqueue` reads the command line of volano, without the parser.
@@ -162,14 +168,5 @@ mod tests {
         let queues = VolanoRunQueue::value_variants().iter().filter_map(VolanoRunQueue::to_possible_value);
         let policies = Policy::ALL.map(Policy::name);
         assert_eq!(queues.map(|queue| queue.get_name().to_owned()).collect::<Vec<_>>(), policies);
-    }
-
-    #[test]
-    fn times_are_parsed_with_units() {
-        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        for bad in ["", "0", "-1", "soon", "1e300"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
     }
 }

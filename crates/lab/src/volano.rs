@@ -3,7 +3,7 @@
 use crate::options;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
-use unspin_launch::stdout;
+use unspin_launch::output::stdout;
 use unspin_runqueue::environment_policy;
 use unspin_runqueue::queue::Policy;
 use unspin_volano::{Model, Options, Pace};

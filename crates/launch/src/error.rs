@@ -2,7 +2,7 @@
 //!
 //! Each error is one line on standard error that names the object and the remedy.
 
-use crate::shell;
+use crate::output::shell;
 use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -2,21 +2,20 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | Which program does the command line name, and can the library reach it? | [`program`], [`run_queue_program`], [`reach`], [`runtime`] |
-//! | What is replaced in it? | [`replace`], [`plan`], [`engine`], [`arena`], [`run_queue`] |
-//! | How does the program learn that? | [`environment`] |
-//! | Where is the library? | [`library`], [`cache`] |
-//! | Which programs were executed, and which did the library reach? | [`programs_run`] |
-//! | What does the machine cost? | [`machine`], [`wakeup`] |
-//! | Where do files and messages go? | [`scratch`], [`outfile`], [`output_file`], [`stdout`], [`stderr`], [`shell`] |
+//! | Which program does the command line name, what does it run, and can the library reach that? | [`program`] |
+//! | What is replaced in it? | [`replace`]; for mutexes and waits the [`plan`] |
+//! | Where is the library, and how does it learn that? | [`library`] |
+//! | What does the machine cost? | [`machine`] |
+//! | Where do files and messages go? | [`output`] |
+//! | What do `unspin` and `unspin-lab` share? | [`command`] |
 //!
 //! [`error::Error`] is the error of every command of unspin, with its exit code.
 //!
 //! ```
 //! use std::path::Path;
-//! use unspin_launch::engine::Engine;
-//! use unspin_launch::environment::Environment;
+//! use unspin_launch::library::environment::Environment;
 //! use unspin_launch::program::Program;
+//! use unspin_launch::replace::engine::Engine;
 //!
 //! let program = Program::at(Path::new("/bin/true"));
 //! let mut command = program.command();
@@ -27,31 +26,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod arena;
-pub mod cache;
-pub mod engine;
-pub mod environment;
+pub mod command;
 pub mod error;
-pub mod ignored_signals;
-pub mod lab;
 pub mod library;
 pub mod machine;
-pub mod main_thread;
-pub mod outfile;
-pub mod output_file;
+pub mod output;
 pub mod plan;
 pub mod program;
-pub mod programs_run;
-pub mod reach;
 pub mod replace;
-pub mod run_queue;
-pub mod run_queue_program;
-pub mod runtime;
-pub mod scratch;
-pub mod shell;
-pub mod stderr;
-pub mod stdout;
-pub mod system_code;
-pub mod wait_notice;
-pub mod wakeup;
-pub mod workload;

@@ -5,8 +5,9 @@ use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::engine::Engine;
 use unspin_launch::replace::Replace;
+use unspin_launch::replace::engine::Engine;
+use unspin_report::next::Subject;
 use unspin_wire::Level;
 
 /// The settings of `unspin meter`.
@@ -82,7 +83,7 @@ macro_rules! define_lens {
                 text.trim().trim_end_matches('.')
             }
 
-            /// Its position in the help.
+            /// The position of the lens in the help.
             fn listed(self) -> u8 {
                 match self {
                     Lens::Pthread => 0,
@@ -175,6 +176,18 @@ pub struct ObserveSettings {
     pub seconds: Option<Duration>,
     /// The size of each ring of events in bytes; none for the default.
     pub buffer: Option<u64>,
+}
+
+impl ObserveSettings {
+    /// What is observed, if this program is started: for the commands that reports suggest.
+    pub fn subject(&self, command: &[OsString]) -> Subject {
+        let words = || command.to_vec();
+        match self.pid {
+            Some(pid) => Subject::Process(pid),
+            None if self.all_processes => Subject::System(words()),
+            None => Subject::Program(words()),
+        }
+    }
 }
 
 /// The settings of `unspin profile`.

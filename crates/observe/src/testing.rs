@@ -5,10 +5,10 @@ use crate::settings::RecordSettings;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process;
-use unspin_launch::engine::Engine;
-use unspin_launch::environment::Environment;
 use unspin_launch::library;
+use unspin_launch::library::environment::Environment;
 use unspin_launch::plan::Compiled;
+use unspin_launch::replace::engine::Engine;
 use unspin_wire::Snapshot;
 
 /// The output of a program with its mutexes replaced by a plan, which is first written to a file.

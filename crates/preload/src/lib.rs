@@ -14,7 +14,7 @@
 //! | `namespace` | `unshare setns clone` | the next definition; the engine then applies what `CLONE_SYSVSEM` does to undo adjustments, and the thread, or the child of `clone`, uses the engine of its new namespace |
 //! | `cancel` | `pthread_setcanceltype` | the next definition; asynchronous cancellation is deferred while a thread is in the engine |
 //! | `creds` | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
-//! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition, or `swap`; `watch` records |
+//! | `pthread` | the functions of pthread and C11 on mutexes and the like; its own table lists them | the next definition, or `swap`; `watch` records |
 //! | `waits` | `poll select epoll_wait read recv accept` and similar calls, `pthread_join` | the next definition, perhaps after polling; `watch` records |
 //! | `sandbox` | `prctl` | the next definition; `watch` makes no system call after a seccomp filter |
 //! | `mlock` | `mlockall` | the kernel, for all memory but the recording; without a recording, the next definition |

@@ -67,9 +67,9 @@ impl OneOpCaller for Hook {
     }
 
     #[inline(always)]
-    unsafe fn call_loaded(self, id: c_int, op: usize, loaded: LoadedOp) -> c_int {
+    unsafe fn call_after_load(self, id: c_int, op: usize, loaded: LoadedOp) -> c_int {
         // SAFETY: the caller's promise.
-        unsafe { semop_loaded(id, op, loaded) }
+        unsafe { semop_after_load(id, op, loaded) }
     }
 }
 
@@ -79,10 +79,12 @@ impl OneOpCaller for Hook {
 /// As for `semop`.
 #[cold]
 #[inline(never)]
-unsafe extern "C-unwind" fn semop_loaded(id: c_int, op: usize, loaded: LoadedOp) -> c_int {
+unsafe extern "C-unwind" fn semop_after_load(id: c_int, op: usize, loaded: LoadedOp) -> c_int {
     // SAFETY: the addresses are the caller's, as the engine and the kernel expect them.
     unsafe {
-        call::answer(libc::SYS_semop, [id as usize, op, 1, 0], |engine| engine.semop_loaded(id, op, loaded))
+        call::answer(libc::SYS_semop, [id as usize, op, 1, 0], |engine| {
+            engine.semop_after_load(id, op, loaded)
+        })
     }
 }
 

@@ -203,7 +203,7 @@ impl<'a, H: Host> Rcu<'a, H> {
         fence(Ordering::SeqCst);
         let mut oldest = reach;
         let mut scan = ScanResult::Clear;
-        for (index, slot) in self.registry.used().iter().enumerate() {
+        for (index, slot) in self.registry.used_slots().iter().enumerate() {
             let active = slot.active();
             if fenced == FenceReach::CallerOnly
                 && matches!(slot.state(), State::Live(_, FenceMode::Expedited))

@@ -48,7 +48,7 @@ fn word() -> Result<&'static AtomicU64, Errno> {
     // Acquire: partner is the exchange below: the page was mapped before the pointer to it was stored.
     let mut word = WORD.load(Ordering::Acquire);
     if word.is_null() {
-        let page = Mapping::wiped_on_fork(size_of::<AtomicU64>())?;
+        let page = Mapping::map_wiped_on_fork(size_of::<AtomicU64>())?;
         let new = page.start().as_ptr().cast();
         // Release: partner is the load above. Acquire on failure: the other thread's page is used.
         match WORD.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {

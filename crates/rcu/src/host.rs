@@ -53,7 +53,7 @@ impl Host for Linux {
 
     fn claimer_liveness(&self, claim: PackedIdentity) -> Liveness {
         let here = Identity { namespace: pid_namespace(), ..Identity::default() };
-        if !claim.same_namespace(&here) {
+        if !claim.may_share_namespace(&here) {
             return Liveness::Alive;
         }
         match Identity::of_thread(claim.tid()) {
@@ -63,7 +63,7 @@ impl Host for Linux {
     }
 
     fn fence_readers(&self) -> FenceReach {
-        if unspin_sys::membarrier::global_expedited() {
+        if unspin_sys::membarrier::issue_global_expedited() {
             FenceReach::Everywhere
         } else {
             FenceReach::CallerOnly

@@ -31,7 +31,7 @@
 //!
 //! let file = tempfile::tempfile()?;
 //! file.set_len(size_of::<Shared>() as u64)?;
-//! let map = Mapping::shared(&file, size_of::<Shared>())?;
+//! let map = Mapping::map_shared(&file, size_of::<Shared>())?;
 //! // SAFETY: the mapping is large enough, page-aligned, zeroed, and outlives the threads below.
 //! let shared = unsafe { map.start().cast::<Shared>().as_ref() };
 //! let rcu = Rcu::new(&shared.domain, &shared.slots);
@@ -59,7 +59,7 @@
 //! # Processes
 //! A slot belongs to one thread of one image (the program that a process executes) of one process. After `fork` the
 //! child must register its own threads. So the record of which slot is ours must lie in memory that the kernel wipes in
-//! the child ([`unspin_sys::mem::Mapping::wiped_on_fork`]); a [`Reader`] checks that by itself. `exec` ends all threads
+//! the child ([`unspin_sys::mem::Mapping::map_wiped_on_fork`]); a [`Reader`] checks that by itself. `exec` ends all threads
 //! of the old image. Their slots are found dead when the new image registers, or by a process that they hold up. After
 //! `vfork` the child runs on its parent's memory while the parent is suspended, so it may use the parent's slot.
 //!

@@ -183,7 +183,7 @@ fn planted_cookie_drawn_before_the_unlink() {
 /// Two writers share the result of one scan.
 #[test]
 fn scan_by_another_thread_completes_the_cookie() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let world = World::new(1);
         let me = world.join(1);
         let (a, b) = (world.clone(), world.clone());
@@ -219,7 +219,7 @@ fn concurrently_registered_reader_is_scanned() {
 /// A reader dies in its section. Its successor in the slot is a reader too, and the writer must wait for it.
 #[test]
 fn dead_reader_is_skipped_and_its_successor_is_not() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let world = World::new(1);
         let victim = world.join(1);
         // SAFETY: registered above; this thread acts as its owner, which dies in the section.
@@ -236,7 +236,7 @@ fn dead_reader_is_skipped_and_its_successor_is_not() {
 }
 
 /// [`loom::model`] with at most `preemptions` involuntary switches.
-fn bounded(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+fn model_with_preemptions(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(model);
@@ -254,7 +254,7 @@ fn sweep(world: &World, tid: u32) -> Vec<(ParticipantId, Identity)> {
 
 #[test]
 fn dead_slot_is_swept_once() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let world = World::new(1);
         let victim = world.join(1);
         world.script.kill(1);
@@ -269,7 +269,7 @@ fn dead_slot_is_swept_once() {
 
 #[test]
 fn concurrent_registrations_get_different_slots() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let world = World::new(2);
         let shared = world.clone();
         let other = spawn(move || shared.join(1));
@@ -284,7 +284,7 @@ fn concurrent_registrations_get_different_slots() {
 /// A thread reads the identity in a slot while the slot goes to another thread: it gets the former owner's, or none.
 #[test]
 fn identity_is_one_owners() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let world = World::new(1);
         let victim = world.join(1);
         world.script.kill(1);
@@ -300,7 +300,7 @@ fn identity_is_one_owners() {
 #[test]
 #[should_panic(expected = "is no owner's identity")]
 fn planted_identity_without_second_look_is_detected() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let world = World::new(1);
         let victim = world.join(1);
         world.script.kill(1);
@@ -319,7 +319,7 @@ fn planted_identity_without_second_look_is_detected() {
 /// A thread takes long to find a dead owner dead; meanwhile the slot goes to a living thread.
 #[test]
 fn late_liveness_check_spares_the_next_owner() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         next_owner_after_a_slow_check(|world, victim| {
             world.rcu().registry().liveness(victim);
         })
@@ -329,7 +329,7 @@ fn late_liveness_check_spares_the_next_owner() {
 #[test]
 #[should_panic(expected = "the successor lost its slot")]
 fn planted_mark_dead_without_state_check() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         next_owner_after_a_slow_check(|world, victim| {
             let slot = &world.slots[victim.index()];
             let state = slot.state();
@@ -363,7 +363,7 @@ fn next_owner_after_a_slow_check(verdict: fn(&World, ParticipantId)) {
 /// A claimer dies at any point before its slot is live, while another thread registers.
 #[test]
 fn sigkill_while_claiming_leaves_the_slot_free() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let world = World::new(1);
         let shared = world.clone();
         let victim = spawn(move || {
@@ -425,7 +425,7 @@ impl Works {
 
 #[test]
 fn large_frees_run_once_beside_pushes() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let works = Works::new();
         let (one, two) = (works.world.join(1), works.world.join(2));
         assert!(works.push(0));
@@ -447,7 +447,7 @@ fn large_frees_run_once_beside_pushes() {
 
 #[test]
 fn claim_of_a_dead_worker_is_taken_by_one_worker() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let works = Works::new();
         let (one, two) = (works.world.join(1), works.world.join(2));
         assert!(works.push(0));
@@ -476,7 +476,7 @@ fn claim_of_a_dead_worker_is_taken_by_one_worker() {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn planted_worker_without_claim() {
-    bounded(3, || {
+    model_with_preemptions(3, || {
         let works = Works::new();
         let two = works.world.join(2);
         assert!(works.push(0));

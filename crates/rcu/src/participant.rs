@@ -90,17 +90,17 @@ impl PackedIdentity {
     /// Whether `identity` can be the claimer.
     pub fn matches(self, identity: &Identity) -> bool {
         let other = PackedIdentity::of(identity);
-        let same = |at, bits| same_if_known(self.field(at, bits), other.field(at, bits));
+        let same = |at, bits| may_be_same(self.field(at, bits), other.field(at, bits));
         self.tid() == other.tid()
             && same(TID, START)
             && same(TID + START, IMAGE)
-            && self.same_namespace(identity)
+            && self.may_share_namespace(identity)
     }
 
     /// Whether the claimer can live in the pid namespace of `identity`.
-    pub fn same_namespace(self, identity: &Identity) -> bool {
+    pub fn may_share_namespace(self, identity: &Identity) -> bool {
         let at = TID + START + IMAGE;
-        same_if_known(self.field(at, NAMESPACE), PackedIdentity::of(identity).field(at, NAMESPACE))
+        may_be_same(self.field(at, NAMESPACE), PackedIdentity::of(identity).field(at, NAMESPACE))
     }
 
     pub(crate) fn word(self) -> u64 {
@@ -121,7 +121,7 @@ fn fold(value: u64, bits: u32) -> u64 {
     if value == 0 { 0 } else { 1 + value % ((1 << bits) - 1) }
 }
 
-fn same_if_known(a: u64, b: u64) -> bool {
+fn may_be_same(a: u64, b: u64) -> bool {
     a == 0 || b == 0 || a == b
 }
 

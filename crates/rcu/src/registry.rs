@@ -42,7 +42,7 @@ pub enum Recovery {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SweepScope {
     /// Those already known or suspected to belong to dead threads: cheap, and not needed while
-    /// [`ParticipantRegistry::pending`] is false.
+    /// [`ParticipantRegistry::may_have_dead`] is false.
     MarkedDead,
     /// All: checks the life of every registered thread, some 5 µs each.
     All,
@@ -132,7 +132,7 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
         let marked_dead = self.roster.marked_dead.load(Ordering::Acquire);
         let me = PackedIdentity::of(identity);
         let (mut freed, mut left) = (0, 0);
-        for (index, slot) in self.used().iter().enumerate() {
+        for (index, slot) in self.used_slots().iter().enumerate() {
             match self.sweep_slot(index, slot, me, extent, on_dead) {
                 Some(Recovery::Done) => freed += 1,
                 Some(Recovery::Incomplete) => left += 1,
@@ -149,7 +149,7 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
 
     /// Whether a sweep of [`SweepScope::MarkedDead`] is likely to find something. Two loads.
     #[inline]
-    pub fn pending(&self) -> bool {
+    pub fn may_have_dead(&self) -> bool {
         // Relaxed: only a hint; the sweep synchronises by itself.
         self.roster.marked_dead.load(Ordering::Relaxed) > self.roster.swept.load(Ordering::Relaxed)
     }
@@ -161,14 +161,14 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
     /// store. Only then is its registration visible; otherwise the slot may appear in a state from before the
     /// registration and look dead.
     ///
-    /// Costs some 5 µs; see [`liveness_rate_limited`](ParticipantRegistry::liveness_rate_limited) for loops.
+    /// Costs some 5 µs; see [`rate_limited_liveness`](ParticipantRegistry::rate_limited_liveness) for loops.
     pub fn liveness(&self, participant: ParticipantId) -> Liveness {
         self.liveness_of(participant, |slot, state| self.mark_if_dead(slot, state))
     }
 
     /// [`liveness`](ParticipantRegistry::liveness), but asks the system at most once per [`EXAMINE_EVERY`] ticks and
     /// participant; reports alive in between.
-    pub fn liveness_rate_limited(&self, participant: ParticipantId) -> Liveness {
+    pub fn rate_limited_liveness(&self, participant: ParticipantId) -> Liveness {
         self.liveness_of(participant, |slot, state| self.examine(slot, state))
     }
 
@@ -208,12 +208,12 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
     }
 
     /// How many slots were ever used: the indices of all participants are below it.
-    pub fn slots_ever_used(&self) -> usize {
-        self.used().len()
+    pub fn high_water_mark(&self) -> usize {
+        self.used_slots().len()
     }
 
     /// The slots that were ever used.
-    pub(crate) fn used(&self) -> &'a [Slot] {
+    pub(crate) fn used_slots(&self) -> &'a [Slot] {
         // Acquire: partner is the increase in `claim`. Callers that must not miss a reader issue a fence before.
         let high = self.roster.high.load(Ordering::Acquire) as usize;
         &self.slots[..high.min(self.slots.len())]
@@ -247,14 +247,14 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
             return false;
         }
         // Before the claim, so that a sweep finds the slot of a claimer that dies next. Release: partner is the load in
-        // `used`.
+        // `used_slots`.
         self.roster.high.fetch_max(index as u64 + 1, Ordering::Release);
         slot.change_state(State::Free, mine)
     }
 
     /// Marks the slots dead that the image before an `exec` has left: same pid and tid, but dead.
     fn mark_former_image_dead(&self, identity: &Identity) {
-        for slot in self.used() {
+        for slot in self.used_slots() {
             let state = slot.state();
             if !matches!(state, State::Live(..)) {
                 continue;
@@ -276,7 +276,7 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
         if identity.start_time == 0 || identity.namespace == 0 {
             return;
         }
-        for (index, slot) in self.used().iter().enumerate() {
+        for (index, slot) in self.used_slots().iter().enumerate() {
             let state = slot.state();
             let State::Live(generation, _) = state else { continue };
             if slot.identity(state) == Some(*identity) && !own(ParticipantId::new(index, generation)) {

@@ -13,7 +13,7 @@ use unspin_sys::process::Liveness;
 pub struct PendingFree {
     /// Identifies the thing.
     pub item: u64,
-    /// Its size. More than [`LARGE`](crate::deferred::LARGE) sends it through the work queue.
+    /// The thing's size. One above [`LARGE`](crate::deferred::LARGE) goes through the work queue.
     pub bytes: u64,
 }
 
@@ -224,7 +224,7 @@ impl Cell {
         let word = self.state.load(Ordering::Acquire);
         let attempt = match CellState::decode(word) {
             CellState::Ready(at) if at == position => FreeAttempt::First,
-            CellState::Claimed(worker) if registry.liveness_rate_limited(worker) == Liveness::Dead => {
+            CellState::Claimed(worker) if registry.rate_limited_liveness(worker) == Liveness::Dead => {
                 FreeAttempt::Retry
             }
             _ => return None,

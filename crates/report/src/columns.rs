@@ -1,41 +1,45 @@
 //! The columns of the table of locks and of the table of waits, in print, on the screen of `unspin top`, and by their
 //! fields in JSON. `layout.rs` has their meaning in words.
 
-use crate::figures::{number, percent, time};
+use crate::column::{Column, Frame::*};
+use crate::figures::{Percent, number, time};
 use crate::row::Row;
-use crate::table::{Column, Frame, Units, known};
+use crate::units::{Units, known};
 use crate::wait::WaitRow;
+
+type LockColumn = Column<Row>;
+type WaitColumn = Column<WaitRow>;
 
 /// The columns of locks.
 #[rustfmt::skip]
-pub const LOCKS: [Column<Row>; 15] = [
-    Column { field: "lost",      printed: ["", "  LOST"],     on_screen: ["LOST", "LOST/s"],   width: 6,  frame: Frame::First,       dropped: [0, 0],   is_of_use: false, text: |row, units| units.sum(row.lost) },
-    Column { field: "ceiling",   printed: ["", "  CEIL"],     on_screen: ["CEIL"; 2],          width: 5,  frame: Frame::Space,       dropped: [6, 7],   is_of_use: false, text: |row, units| units.bound(|| format!("{}x", number(row.ceiling))) },
-    Column { field: "cpus",      printed: ["", "  CPUS"],     on_screen: ["CPUS"; 2],          width: 5,  frame: Frame::Space,       dropped: [7, 8],   is_of_use: true,  text: |row, units| held(row, units, || number(row.cpus)) },
-    Column { field: "util",      printed: ["", "  UTIL"],     on_screen: ["UTIL"; 2],          width: 5,  frame: Frame::Space,       dropped: [2, 2],   is_of_use: true,  text: |row, units| held(row, units, || percent(row.util)) },
-    Column { field: "con",       printed: ["", "   CON"],     on_screen: ["CON"; 2],           width: 5,  frame: Frame::Space,       dropped: [3, 3],   is_of_use: false, text: |row, _| percent(row.con) },
-    Column { field: "hold_mean", printed: ["  HOLD", "  MEAN"], on_screen: ["HOLD"; 2],        width: 5,  frame: Frame::Space,       dropped: [4, 5],   is_of_use: false, text: |row, units| held(row, units, || time(row.hold_mean)) },
-    Column { field: "hold_max",  printed: ["", "(  MAX)"],    on_screen: ["MAX"; 2],           width: 5,  frame: Frame::Parentheses, dropped: [8, 9],   is_of_use: false, text: |row, units| held(row, units, || time(row.hold_max)) },
-    Column { field: "wait_mean", printed: ["  WAIT", "  MEAN"], on_screen: ["WAIT"; 2],        width: 5,  frame: Frame::Space,       dropped: [4, 4],   is_of_use: false, text: |row, units| units.time(row.wait_mean) },
-    Column { field: "wait_max",  printed: ["", "(  MAX)"],    on_screen: ["MAX"; 2],           width: 5,  frame: Frame::Parentheses, dropped: [8, 10],  is_of_use: false, text: |row, units| units.time(row.wait_max) },
-    Column { field: "spin_cpu",  printed: ["", "(% CPU)"],    on_screen: ["%CPU"; 2],          width: 5,  frame: Frame::Parentheses, dropped: [5, 6],   is_of_use: false, text: |row, units| units.timed(|| percent(row.spin_cpu)) },
-    Column { field: "attempts",  printed: ["", "     TOTAL"], on_screen: ["TOTAL", "TOTAL/s"], width: 10, frame: Frame::Space,       dropped: [1, 1],   is_of_use: false, text: |row, units| units.count(row.attempts) },
-    Column { field: "nowait",    printed: ["", " NOWAIT"],    on_screen: ["NOWAIT"; 2],        width: 5,  frame: Frame::Space,       dropped: [10, 13], is_of_use: false, text: |row, _| percent(row.share(row.nowait)) },
-    Column { field: "spun",      printed: ["", " SPIN"],      on_screen: ["SPIN"; 2],          width: 5,  frame: Frame::Space,       dropped: [10, 11], is_of_use: false, text: |row, _| percent(row.share(row.spun)) },
-    Column { field: "slept",     printed: ["", " SLEPT"],     on_screen: ["SLEPT"; 2],         width: 5,  frame: Frame::Space,       dropped: [9, 12],  is_of_use: false, text: |row, _| percent(row.share(row.slept)) },
-    Column { field: "rejected",  printed: ["", " RJECT"],     on_screen: ["RJECT"; 2],         width: 5,  frame: Frame::Space,       dropped: [9, 14],  is_of_use: false, text: |row, _| percent(row.share(row.rejected)) },
+pub const LOCKS: [LockColumn; 15] = [
+    LockColumn::new("lost", Gap(0), 6, ["", "  LOST"], |row, units| units.sum(row.lost)).on_screen(["LOST", "LOST/s"], 6, 0),
+    LockColumn::new("ceiling", Gap(1), 5, ["", "  CEIL"], |row, units| units.bound(|| format!("{}x", number(row.ceiling)))).dropped(6).on_screen(["CEIL"; 2], 5, 7),
+    LockColumn::new("cpus", Gap(1), 5, ["", "  CPUS"], |row, units| held(row, units, || number(row.cpus))).dropped(7).on_screen(["CPUS"; 2], 5, 8).of_use(),
+    LockColumn::new("util", Gap(1), 5, ["", "  UTIL"], |row, units| held(row, units, || Percent::Column.of(row.util))).dropped(2).on_screen(["UTIL"; 2], 5, 2).of_use(),
+    LockColumn::new("con", Gap(1), 5, ["", "   CON"], |row, _| Percent::Column.of(row.con)).dropped(3).on_screen(["CON"; 2], 5, 3),
+    LockColumn::new("hold_mean", Gap(1), 5, ["  HOLD", "  MEAN"], |row, units| held(row, units, || time(row.hold_mean))).dropped(4).on_screen(["HOLD"; 2], 5, 5),
+    LockColumn::new("hold_max", Parentheses, 5, ["", "(  MAX)"], |row, units| held(row, units, || time(row.hold_max))).dropped(8).on_screen(["MAX"; 2], 5, 9),
+    LockColumn::new("wait_mean", Gap(1), 5, ["  WAIT", "  MEAN"], |row, units| units.time(row.wait_mean)).dropped(4).on_screen(["WAIT"; 2], 5, 4),
+    LockColumn::new("wait_max", Parentheses, 5, ["", "(  MAX)"], |row, units| units.time(row.wait_max)).dropped(8).on_screen(["MAX"; 2], 5, 10),
+    LockColumn::new("spin_cpu", Parentheses, 5, ["", "(% CPU)"], |row, units| units.timed(|| Percent::Column.of(row.spin_cpu))).dropped(5).on_screen(["%CPU"; 2], 5, 6),
+    LockColumn::new("attempts", Gap(1), 10, ["", "     TOTAL"], |row, units| units.count(row.attempts)).dropped(1).on_screen(["TOTAL", "TOTAL/s"], 10, 1),
+    LockColumn::new("nowait", Gap(1), 5, ["", " NOWAIT"], |row, _| Percent::Column.of(row.share(row.nowait))).dropped(10).on_screen(["NOWAIT"; 2], 6, 13),
+    LockColumn::new("spun", Gap(1), 5, ["", " SPIN"], |row, _| Percent::Column.of(row.share(row.spun))).dropped(10).on_screen(["SPIN"; 2], 5, 11),
+    LockColumn::new("slept", Gap(1), 5, ["", " SLEPT"], |row, _| Percent::Column.of(row.share(row.slept))).dropped(9).on_screen(["SLEPT"; 2], 5, 12),
+    LockColumn::new("rejected", Gap(1), 5, ["", " RJECT"], |row, _| Percent::Column.of(row.share(row.rejected))).dropped(9).on_screen(["RJECT"; 2], 5, 14),
 ];
 
 /// The columns of waits. A printed table has them all.
 #[rustfmt::skip]
-pub const WAITS: [Column<WaitRow>; 7] = [
-    Column { field: "waited",  printed: ["", "WAITED"],      on_screen: ["WAITED", "WAIT/s"], width: 6,  frame: Frame::First,       dropped: [0, 0], is_of_use: false, text: |row, units| units.sum(row.waited) },
-    Column { field: "median",  printed: ["", " MEDIAN"],     on_screen: ["MEDIAN"; 2],        width: 6,  frame: Frame::Space,       dropped: [2, 2], is_of_use: false, text: |row, units| units.time(row.median) },
-    Column { field: "max",     printed: ["", "(  MAX)"],     on_screen: ["MAX"; 2],           width: 5,  frame: Frame::Parentheses, dropped: [5, 5], is_of_use: false, text: |row, units| units.time(row.max) },
-    Column { field: "calls",   printed: ["", "      CALLS"], on_screen: ["CALLS", "CALLS/s"], width: 10, frame: Frame::Space,       dropped: [1, 1], is_of_use: false, text: |row, units| units.count(row.calls) },
-    Column { field: "waits",   printed: ["", "      WAITS"], on_screen: ["WAITS", "WAITS/s"], width: 10, frame: Frame::Space,       dropped: [4, 4], is_of_use: false, text: |row, units| units.count(row.waits) },
-    Column { field: "short",   printed: ["", " SHORT"],      on_screen: ["SHORT"; 2],         width: 5,  frame: Frame::Space,       dropped: [3, 3], is_of_use: false, text: |row, units| short(row, units) },
-    Column { field: "gave_up", printed: ["", " RJECT"],      on_screen: ["RJECT"; 2],         width: 5,  frame: Frame::Space,       dropped: [6, 6], is_of_use: false, text: |row, _| percent(row.gave_up as f64 / row.calls.max(1) as f64) },
+pub const WAITS: [WaitColumn; 7] = [
+    WaitColumn::new("waited", Gap(0), 6, ["", "WAITED"], |row, units| units.sum(row.waited)).on_screen(["WAITED", "WAIT/s"], 6, 0),
+    WaitColumn::new("median", Gap(1), 6, ["", " MEDIAN"], |row, units| units.time(row.median)).dropped(2).on_screen(["MEDIAN"; 2], 6, 2),
+    WaitColumn::new("max", Parentheses, 5, ["", "(  MAX)"], |row, units| units.time(row.max)).dropped(5).on_screen(["MAX"; 2], 5, 5),
+    WaitColumn::new("calls", Gap(1), 10, ["", "      CALLS"], |row, units| units.count(row.calls)).dropped(1).on_screen(["CALLS", "CALLS/s"], 10, 1),
+    WaitColumn::new("waits", Gap(1), 10, ["", "      WAITS"], |row, units| units.count(row.waits)).dropped(4).on_screen(["WAITS", "WAITS/s"], 10, 4),
+    WaitColumn::new("short", Gap(1), 5, ["", " SHORT"], short).dropped(3).on_screen(["SHORT"; 2], 5, 3),
+    WaitColumn::new("gave_up", Gap(1), 5, ["", " RJECT"], |row, _| Percent::Column.of(row.gave_up as f64 / row.calls.max(1) as f64)).dropped(6).on_screen(["RJECT"; 2], 5, 6),
 ];
 
 /// A hold time. At level `sampled` a rarely used lock may have no timed hold. Its hold times are then unknown.
@@ -45,7 +49,7 @@ fn held(row: &Row, units: &Units, text: impl FnOnce() -> String) -> String {
 }
 
 fn short(row: &WaitRow, units: &Units) -> String {
-    known(row.waits > 0, || units.judged(|| percent(row.short_share())))
+    known(row.waits > 0, || units.judged(|| Percent::Column.of(row.short_share())))
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use crate::figures::number;
 use crate::layout::Layout;
-use crate::line::{Line, Printed, fitted};
+use crate::line::{Line, fitted};
 use crate::lock::Lock;
 use crate::lock_id::LockId;
+use crate::printed_table::PrintedTable;
 use crate::report::MeterReport;
-use crate::table::Units;
+use crate::units::Units;
 use std::fmt;
 use unspin_wire::Level;
 
@@ -67,8 +68,8 @@ fn layout() -> Layout {
 impl fmt::Display for ReportComparison<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layout = layout();
-        let printed = |level| Printed::locks(Units::of_level(level), &layout);
-        f.write_str(&printed(Level::Full).titles())?;
+        let printed = |level| PrintedTable::locks(Units::of_level(level), &layout);
+        f.write_str(&printed(Level::Full).titles("NAME"))?;
         let ids = self.ids();
         for id in &ids {
             writeln!(f, "\n{}", fitted(&self.headline(id, &id.among(&ids)), WIDTH))?;

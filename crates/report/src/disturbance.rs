@@ -1,6 +1,6 @@
 //! CPU time that other programs took, as a reader of the report needs it.
 
-use crate::figures::spoken_percent;
+use crate::figures::Percent;
 use unspin_wire::Disturbance;
 
 /// The share from which on waits cannot be told from the disturbance. `prove` warns from the same share on.
@@ -14,11 +14,11 @@ pub(crate) fn is_too_much(disturbance: &Disturbance) -> bool {
 
 /// `Other programs used 25.0 % of the CPUs, the hypervisor took 1.00 %`.
 pub fn describe_disturbance(disturbance: &Disturbance) -> String {
-    let others = format!("Other programs used {} of the CPUs", spoken_percent(disturbance.others));
+    let others = format!("Other programs used {} of the CPUs", Percent::ThreeDigits.of(disturbance.others));
     if disturbance.stolen < 0.001 {
         return others;
     }
-    format!("{others}, the hypervisor took {}", spoken_percent(disturbance.stolen))
+    format!("{others}, the hypervisor took {}", Percent::ThreeDigits.of(disturbance.stolen))
 }
 
 #[cfg(test)]

@@ -23,11 +23,11 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod column;
 pub mod columns;
 mod comparison;
 mod deadlock;
 mod disturbance;
-pub mod figures;
 mod filter;
 mod fold;
 #[cfg(test)]
@@ -37,26 +37,32 @@ mod line;
 mod lock;
 mod lock_id;
 mod lockmeter;
+mod medium;
 mod name;
-mod next;
+pub mod next;
 mod notes;
 mod paragraph;
 pub mod pprof;
+mod printed_table;
 mod process;
 mod report;
 mod row;
 pub mod serial;
 mod shell;
 mod sum;
-pub mod table;
+mod table;
 mod text;
 mod times;
+mod units;
 mod used_as_lock;
 mod wait;
 mod wait_text;
 mod wakes;
 
+pub use unspin_figures as figures;
+
 pub use self::{
+    column::{Column, Frame},
     comparison::ReportComparison,
     deadlock::{Deadlock, DeadlockedThread},
     disturbance::describe_disturbance,
@@ -65,14 +71,18 @@ pub use self::{
     layout::{COLUMNS, Layout},
     lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty},
     lock_id::LockId,
+    medium::Medium,
     name::{Name, Names},
     next::{Cause, Finding, WORTH_IT, stated_time},
     paragraph::{add_note, paragraph},
+    printed_table::PrintedTable,
     process::{Blocked, LockInUse, Process, ThreadTimes},
     report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     shell::line as shell_line,
+    table::Table,
     times::{TimeRange, Times},
+    units::{Figures, Units},
     wait::{Wait, WaitRow, Waiter},
     wakes::{Waker, Wakes, WokenThreads},
 };

@@ -1,59 +1,13 @@
 //! One line of a printed table: the figures, and as much of the name as fits beside them.
 
-use crate::columns::LOCKS;
-use crate::layout::Layout;
 use crate::lock::Caller;
+use crate::medium::GAP;
+use crate::printed_table::PrintedTable;
 use crate::row::Row;
-use crate::table::{Column, GAP, Medium, Table, Units};
 use unspin_wire::RecordKind;
 
 /// Minimum width of a name that is cut beside its place.
 const CUT_MIN: usize = 12;
-
-/// A printed table: its columns, what is known of its rows, and its width.
-pub(crate) struct Printed<R: 'static> {
-    table: Table<R>,
-    units: Units,
-    width: usize,
-    /// Whether its titles take two lines, also if the upper one has become empty.
-    has_two_titles: bool,
-}
-
-impl Printed<Row> {
-    /// The table of locks, with the columns that fit.
-    pub fn locks(units: Units, layout: &Layout) -> Printed<Row> {
-        Printed::new(&LOCKS, Table::that_fits(&LOCKS, Medium::Print, layout.width), units, layout)
-    }
-}
-
-impl<R> Printed<R> {
-    pub fn new(all: &[Column<R>], table: Table<R>, units: Units, layout: &Layout) -> Printed<R> {
-        let has_two_titles = all.iter().any(|column| !column.printed[0].is_empty());
-        Printed { table, units, width: layout.width, has_two_titles }
-    }
-
-    /// Width of the columns before the name.
-    pub fn name_at(&self) -> usize {
-        self.table.width() + GAP
-    }
-
-    /// Characters for a name that is indented by as many.
-    pub fn room(&self, indent: usize) -> usize {
-        self.width.saturating_sub(self.name_at() + indent)
-    }
-
-    /// The titles.
-    pub fn titles(&self) -> String {
-        let [above, titles] = self.table.printed_titles();
-        let above = if self.has_two_titles { above + "\n" } else { above };
-        format!("{above}{titles}  NAME\n")
-    }
-
-    /// The figures of a row, and the gap before the name.
-    pub fn figures(&self, row: &R) -> String {
-        format!("{}{:GAP$}", self.table.figures(row, &self.units), "")
-    }
-}
 
 /// A row with its name.
 #[derive(Clone)]
@@ -80,13 +34,13 @@ impl<'a> Line<'a> {
     }
 
     /// The figures, and as much of the name as fits.
-    pub fn print(&self, printed: &Printed<Row>) -> String {
+    pub fn print(&self, printed: &PrintedTable<Row>) -> String {
         let figures = match self.blank_util {
-            true => printed.table.figures_of_sum(self.row, &printed.units),
-            false => printed.table.figures(self.row, &printed.units),
+            true => printed.figures_of_sum(self.row),
+            false => printed.figures(self.row),
         };
         let name = with_place(&self.name, self.place, printed.room(self.indent));
-        format!("{figures}{:indent$}{name}", "", indent = self.indent + GAP)
+        format!("{figures}{:1$}{name}", "", self.indent)
     }
 }
 
@@ -161,6 +115,8 @@ fn without_arguments(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Layout;
+    use crate::units::Units;
 
     const RUN: &str =
         "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (*)(int), int> > >::_M_run()+0x46";
@@ -187,7 +143,7 @@ mod tests {
     fn narrow_table_drops_columns() {
         let titles = |width| {
             let layout = Layout { width, ..Layout::default() };
-            let titles = Printed::locks(Units::all_known(), &layout).titles();
+            let titles = PrintedTable::locks(Units::all_known(), &layout).titles("NAME");
             assert!(titles.lines().all(|line| line.len() <= width), "{titles}");
             titles.lines().nth(1).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
         };

@@ -1,6 +1,6 @@
 //! A lock in the report: its row, its kinds of use, and the callers of each.
 
-use crate::figures::{number, spoken_percent, time};
+use crate::figures::{Percent, number, time};
 use crate::row::Row;
 use crate::serial;
 use crate::times::Times;
@@ -170,7 +170,7 @@ impl Lock {
             "{} utilized {} and spun for {} for a total of {} of the {cpus} CPUs.",
             self.subject(),
             self.spoken_util(),
-            spoken_percent(self.row.spin_cpu),
+            Percent::ThreeDigits.of(self.row.spin_cpu),
             number(self.row.cpus),
         )
     }
@@ -198,10 +198,10 @@ impl Lock {
 
     /// `6.85 %`; for several locks `6.85 % each (54.8 % together)`.
     fn spoken_util(&self) -> String {
-        let each = spoken_percent(self.util_each());
+        let each = Percent::ThreeDigits.of(self.util_each());
         match self.locks {
             0 | 1 => each,
-            _ => format!("{each} each ({} together)", spoken_percent(self.row.util)),
+            _ => format!("{each} each ({} together)", Percent::ThreeDigits.of(self.row.util)),
         }
     }
 

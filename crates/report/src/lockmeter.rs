@@ -1,6 +1,6 @@
 //! The layout of 2001: the tables of `lockstat` 1.4.11, with number formats that are equal byte for byte.
 
-use crate::figures::{lockmeter_percent, lockmeter_time};
+use crate::figures::Percent::Lockmeter;
 use crate::lock::LockUse;
 use crate::report::MeterReport;
 use crate::row::Row;
@@ -89,13 +89,13 @@ pub(crate) fn line(row: &Row, _: Option<&LockUse>, level: LineLevel) -> String {
     format!(
         "{} {}{}{} {:9} {} {} {}{}",
         util(row, level != LineLevel::Total),
-        lockmeter_percent(row.con),
+        Lockmeter.of(row.con),
         hold(row),
         wait(row),
         row.attempts,
-        lockmeter_percent(row.share(row.nowait)),
-        lockmeter_percent(row.share(row.spun.saturating_add(row.slept))),
-        lockmeter_percent(row.share(row.rejected)),
+        Lockmeter.of(row.share(row.nowait)),
+        Lockmeter.of(row.share(row.spun.saturating_add(row.slept))),
+        Lockmeter.of(row.share(row.rejected)),
         name(row, level)
     )
 }
@@ -115,11 +115,11 @@ fn read_line(row: &Row, of: Option<&LockUse>, level: LineLevel) -> String {
     format!(
         "{} {}{busy}{} {:9} {} {}{}",
         util(row, level == LineLevel::Lock),
-        lockmeter_percent(row.con),
+        Lockmeter.of(row.con),
         wait(row),
         row.attempts,
-        lockmeter_percent(row.share(row.nowait)),
-        lockmeter_percent(row.share(row.spun.saturating_add(row.slept))),
+        Lockmeter.of(row.share(row.nowait)),
+        Lockmeter.of(row.share(row.spun.saturating_add(row.slept))),
         name(row, level)
     )
 }
@@ -128,13 +128,13 @@ fn write_line(row: &Row, _: Option<&LockUse>, level: LineLevel) -> String {
     format!(
         "{} {}{}{}{} {:9} {} {}{}{}",
         util(row, level != LineLevel::Total),
-        lockmeter_percent(row.con),
+        Lockmeter.of(row.con),
         hold(row),
         wait(row),
         " ".repeat(15),
         row.attempts,
-        lockmeter_percent(row.share(row.nowait)),
-        lockmeter_percent(row.share(row.spun.saturating_add(row.slept))),
+        Lockmeter.of(row.share(row.nowait)),
+        Lockmeter.of(row.share(row.spun.saturating_add(row.slept))),
         " ".repeat(7),
         name(row, level)
     )
@@ -142,7 +142,7 @@ fn write_line(row: &Row, _: Option<&LockUse>, level: LineLevel) -> String {
 
 /// The utilisation, or blanks if it has no meaning for the row.
 fn util(row: &Row, means_something: bool) -> String {
-    if means_something { format!(" {}", lockmeter_percent(row.util)) } else { " ".repeat(6) }
+    if means_something { format!(" {}", Lockmeter.of(row.util)) } else { " ".repeat(6) }
 }
 
 fn name(row: &Row, level: LineLevel) -> String {
@@ -162,7 +162,19 @@ fn wait(row: &Row) -> String {
         return format!("    0us{}", " ".repeat(15));
     }
     let mean = lockmeter_time(row.lost / waiters as f64);
-    format!(" {mean}({})({})", lockmeter_time(row.wait_max), lockmeter_percent(row.spin_cpu))
+    format!(" {mean}({})({})", lockmeter_time(row.wait_max), Lockmeter.of(row.spin_cpu))
+}
+
+/// Formats a time as Lockmeter 2001 did: 6 characters up to 10 s. Lockmeter computed times in single precision.
+fn lockmeter_time(seconds: f64) -> String {
+    let us = f64::from((seconds * 1e6) as f32);
+    if us < 10.0 {
+        format!("{us:4.1}us")
+    } else if us < 10_000.0 {
+        format!("{us:4.0}us")
+    } else {
+        format!("{:4.0}ms", us / 1000.0)
+    }
 }
 
 #[cfg(test)]
@@ -228,5 +240,20 @@ mod tests {
         let all = Counts { hold_max: 49_000, ..counts(4_753_020, 0, 4_753_020 * 1_270, 0, 0) };
         let caller = one(RecordKind::Write, "__invalidate_buffers+0x270", all, 331.0);
         assert_eq!(write_line(&caller.row, None, LineLevel::Caller), without(&WRITERS, WRITE_CALLER));
+    }
+
+    #[test]
+    fn times_print_as_in_2001() {
+        for (us, text) in [
+            (0.0, " 0.0us"),
+            (8.8, " 8.8us"),
+            (9.96, "10.0us"),
+            (10.0, "  10us"),
+            (9999.0, "9999us"),
+            (10_000.0, "  10ms"),
+            (2_809_000.0, "2809ms"),
+        ] {
+            assert_eq!(lockmeter_time(us / 1e6), text);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The notes below the tables: the worst lock in a sentence, held locks, event counts, and what is missing.
 
-use crate::figures::{count, spoken_percent, time};
+use crate::figures::{Percent, count, time};
 use crate::next;
 use crate::paragraph::wrap;
 use crate::process::LockInUse;
@@ -51,7 +51,7 @@ fn locks_among_waits(report: &MeterReport, width: usize, text: &mut String) {
 fn left_out(report: &MeterReport, text: &mut String) {
     let left = report.left_out;
     let share = if report.total.lost > 0.0 { left.lost / report.total.lost } else { 0.0 };
-    let lost = format!(", which lost {}", spoken_percent(share));
+    let lost = format!(", which lost {}", Percent::ThreeDigits.of(share));
     let parts = [(left.locks, "lock", lost.as_str()), (left.waits, "wait", ""), (left.callers, "caller", "")];
     let said = |(n, what, rest): &(u64, &str, &str)| {
         (*n > 0).then(|| format!("{n} {what}{}{rest}", if *n == 1 { "" } else { "s" }))

@@ -5,40 +5,19 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// [`unspin_wire::RecordKind`]: the variant's name in lower case, words joined by hyphens.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "unspin_wire::RecordKind", rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "unspin_wire::RecordKind documents the variants")]
-pub enum RecordKind {
-    Engine,
-    Mutex,
-    Reacquired,
-    Read,
-    Write,
-    Spin,
-    RunQueue,
-    Condition,
-    Barrier,
-    Semaphore,
-    Join,
-    Poll,
-    Select,
-    Epoll,
-    Receive,
-    Accept,
-    Futex,
-    EngineWait,
-    Init,
-    Signal,
-    Broadcast,
-    WokenBySignal,
-    WokenByBroadcast,
-    Inverted,
-    Shared,
-    Robust,
-    Inheriting,
-    Ceiling,
+/// From the table of kinds: the mirror.
+macro_rules! mirror_kinds {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $byte:literal { $($property:tt)* })+) => {
+        /// [`unspin_wire::RecordKind`]: the variant's name in lower case, words joined by hyphens.
+        #[derive(Serialize, Deserialize)]
+        #[serde(remote = "unspin_wire::RecordKind", rename_all = "kebab-case")]
+        #[expect(missing_docs, reason = "unspin_wire::RecordKind documents the variants")]
+        pub enum RecordKind {
+            $($variant,)+
+        }
+    };
 }
+unspin_wire::for_each_record_kind!(mirror_kinds);
 
 /// [`unspin_wire::Event`]: the variant's name in lower case, words joined by hyphens; two names are older.
 #[derive(Serialize, Deserialize)]

@@ -1,15 +1,16 @@
 //! The default layout: Lockmeter's columns, with sleeping separate from spinning, sorted by time lost.
 
 use crate::disturbance::describe_disturbance;
-use crate::figures::{percent, time};
+use crate::figures::{Percent, time};
 use crate::fold::Fold;
 use crate::layout::Layout;
-use crate::line::{Line, Printed, fitted, with_place};
+use crate::line::{Line, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, LockUse};
 use crate::next::WORTH_POLLING;
+use crate::printed_table::PrintedTable;
 use crate::report::MeterReport;
 use crate::row::Row;
-use crate::table::Units;
+use crate::units::Units;
 use crate::wait_text;
 use crate::{notes, paragraph};
 use std::fmt::{self, Write};
@@ -123,7 +124,7 @@ impl MeterReport {
     /// The table of locks only.
     pub fn table(&self, layout: &Layout) -> String {
         let printed = self.printed(layout);
-        let mut text = printed.titles();
+        let mut text = printed.titles("NAME");
         if !self.locks.is_empty() {
             let total = Line { blank_util: true, ..Line::of_lock(&self.total, self.total.name.clone()) };
             let _ = writeln!(text, "\n{}", total.print(&printed));
@@ -163,7 +164,9 @@ impl MeterReport {
     fn share_of_loss(&self, lost: f64) -> String {
         match self.total.lost {
             0.0 => String::new(),
-            total => format!(", which lost {} %", percent(lost / total).trim().trim_end_matches('%')),
+            total => {
+                format!(", which lost {} %", Percent::Column.of(lost / total).trim().trim_end_matches('%'))
+            }
         }
     }
 
@@ -214,7 +217,7 @@ impl MeterReport {
             self.caller_line(text, Line::of_caller(one.kind, caller, indent), layout);
         }
         if let Some(more @ 1..) = one.callers.len().checked_sub(layout.callers) {
-            let _ = writeln!(text, "{:name_at$}{:indent$}and {more} more", "", "");
+            text.push_str(&printed.more(indent, more));
         }
     }
 
@@ -230,8 +233,8 @@ impl MeterReport {
         let _ = writeln!(text, "{}", line.print(&printed));
     }
 
-    fn printed(&self, layout: &Layout) -> Printed<Row> {
-        Printed::locks(Units::of(self), layout)
+    fn printed(&self, layout: &Layout) -> PrintedTable<Row> {
+        PrintedTable::locks(Units::of(self), layout)
     }
 
     /// Number and name. Adds the address if locks are not folded, and the kind of use if it is the only one and

@@ -2,9 +2,10 @@
 
 use crate::columns::WAITS;
 use crate::layout::Layout;
-use crate::line::{Printed, fitted, with_place};
+use crate::line::{fitted, with_place};
+use crate::printed_table::PrintedTable;
 use crate::report::MeterReport;
-use crate::table::{Medium, Table, Units};
+use crate::units::Units;
 use crate::wait::{Wait, WaitRow};
 use std::fmt::Write;
 use unspin_wire::Level;
@@ -24,8 +25,8 @@ fn listed(report: &MeterReport) -> Vec<&Wait> {
 }
 
 fn write(report: &MeterReport, layout: &Layout, text: &mut String) {
-    let printed = Printed::new(&WAITS, Table::all(&WAITS, Medium::Print), Units::of(report), layout);
-    let _ = write!(text, "An idle thread loses nothing{}\n{}", explanation(report), printed.titles());
+    let printed = PrintedTable::whole(&WAITS, Units::of(report), layout);
+    let _ = write!(text, "An idle thread loses nothing{}\n{}", explanation(report), printed.titles("NAME"));
     let waits = listed(report);
     let shown = waits.len() - idle(report, &waits, layout);
     for wait in waits[..shown].iter().take(layout.rows) {
@@ -62,7 +63,7 @@ fn idle(report: &MeterReport, waits: &[&Wait], layout: &Layout) -> usize {
     waits.len() - last.map_or(0, |last| last + 1)
 }
 
-fn lines(printed: &Printed<WaitRow>, wait: &Wait, layout: &Layout, text: &mut String) {
+fn lines(printed: &PrintedTable<WaitRow>, wait: &Wait, layout: &Layout, text: &mut String) {
     let label = wait.label();
     let known = match &wait.origin {
         Some(origin) => format!("{label}, {origin}"),
@@ -83,7 +84,7 @@ fn lines(printed: &Printed<WaitRow>, wait: &Wait, layout: &Layout, text: &mut St
             let _ = writeln!(text, "{}  {name}", printed.figures(&caller.row));
         }
         if let Some(more @ 1..) = wait.callers.len().checked_sub(layout.callers) {
-            let _ = writeln!(text, "{:1$}  and {more} more", "", printed.name_at());
+            text.push_str(&printed.more(2, more));
         }
     }
     for line in wait.wakes.iter().flat_map(|wakes| wakes.lines(layout.callers)) {

@@ -1,6 +1,6 @@
 //! The calls that wake the waiters of a condition, and what the woken threads found.
 
-use crate::figures::{count, percent};
+use crate::figures::{Percent, count};
 use crate::serial;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ impl Wakes {
                 lines.push(format!(
                     "{} {waits} ended by {calls}; {} found nothing to do and waited again",
                     count(threads.woken),
-                    percent(threads.share_that_waited_again()).trim(),
+                    Percent::Column.of(threads.share_that_waited_again()).trim(),
                 ));
             }
         }

@@ -20,12 +20,12 @@ pub(crate) trait Load {
     type Value;
 
     /// A plain load on x86-64.
-    fn load_ordered(&self) -> Self::Value;
+    fn load_seq_cst(&self) -> Self::Value;
 }
 
 /// Changes a word.
 pub(crate) trait Store: Load {
-    fn store_ordered(&self, value: Self::Value);
+    fn store_seq_cst(&self, value: Self::Value);
 }
 
 macro_rules! accesses {
@@ -34,7 +34,7 @@ macro_rules! accesses {
             type Value = $value;
 
             #[inline(always)]
-            fn load_ordered(&self) -> $value {
+            fn load_seq_cst(&self) -> $value {
                 fence_of_models();
                 self.load(SeqCst)
             }
@@ -42,7 +42,7 @@ macro_rules! accesses {
 
         impl Store for $word {
             #[inline(always)]
-            fn store_ordered(&self, value: $value) {
+            fn store_seq_cst(&self, value: $value) {
                 self.store(value, SeqCst);
                 fence_of_models();
             }

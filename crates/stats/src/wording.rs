@@ -8,6 +8,7 @@ use crate::interval::{Ratio, three_digits};
 use crate::metric::{Direction, Metric, Quantity};
 use crate::settings::Settings;
 use crate::verdict::{NotProvenReason, Verdict};
+use unspin_figures::{Percent, two_digits};
 
 /// From this factor on (a difference of 100 %) runs do not bound a difference: the exact value says nothing more.
 pub const UNBOUNDED: f64 = 1.995;
@@ -131,8 +132,8 @@ impl Wording<'_> {
         );
         let shares = format!(
             "{} → {} of the mean, {}",
-            percent(spread.control_coefficient_of_variation),
-            percent(spread.candidate_coefficient_of_variation),
+            Percent::Short.of(spread.control_coefficient_of_variation),
+            Percent::Short.of(spread.candidate_coefficient_of_variation),
             p_value(spread.p()),
         );
         let pair = floor.and_then(|floor| floor.coefficients_of_variation);
@@ -141,7 +142,7 @@ impl Wording<'_> {
         let (claim, proven) = match (spread.verdict, is_less) {
             (SpreadVerdict::NothingProven, _) => {
                 let bound = pair.filter(|_| is_bounded).map_or(String::new(), |[one, other]| {
-                    let (one, other) = (percent(one), percent(other));
+                    let (one, other) = (Percent::Short.of(one), Percent::Short.of(other));
                     format!(
                         " (two sets of runs of one program have {one} and {other} here, which leaves it open)"
                     )
@@ -214,12 +215,12 @@ impl Wording<'_> {
                     " It is not recommended: it may take {} times the control's CPU time{}, and the limit is {} more.",
                     times.ends(times.decimals()).1,
                     of_work(per),
-                    percent(limit)
+                    Percent::Short.of(limit)
                 )
             }
             None => format!(
                 " It is not recommended: its CPU time is unknown, and the limit is {} more than the control's.",
-                percent(limit)
+                Percent::Short.of(limit)
             ),
         }
     }
@@ -339,11 +340,11 @@ fn inverse(ratio: Ratio) -> Ratio {
 
 /// A factor as an effect, with two digits: "8.3 %", "a factor of 2.3".
 pub fn effect(factor: f64) -> String {
-    if factor < UNBOUNDED { percent(factor - 1.0) } else { format!("a factor of {}", two_digits(factor)) }
-}
-
-fn percent(fraction: f64) -> String {
-    format!("{} %", two_digits(100.0 * fraction))
+    if factor < UNBOUNDED {
+        Percent::Short.of(factor - 1.0)
+    } else {
+        format!("a factor of {}", two_digits(factor))
+    }
 }
 
 fn seconds(s: f64) -> String {
@@ -366,16 +367,6 @@ fn unit_of_time(seconds: f64) -> (f64, &'static str) {
 
 fn p_value(p: f64) -> String {
     if p < 0.0001 { "p < 0.0001".into() } else { format!("p = {}", two_digits(p)) }
-}
-
-/// Two significant digits; larger numbers keep all digits before the point.
-fn two_digits(x: f64) -> String {
-    if x == 0.0 || !x.is_finite() {
-        return format!("{x}");
-    }
-    let decimals = (1 - x.abs().log10().floor() as i32).clamp(0, 12) as usize;
-    let shown = format!("{x:.decimals$}");
-    if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.').into() } else { shown }
 }
 
 #[cfg(test)]
@@ -437,10 +428,6 @@ mod tests {
 
     #[test]
     fn numbers_have_few_digits() {
-        assert_eq!(two_digits(0.03125), "0.031");
-        assert_eq!(two_digits(0.05), "0.05");
-        assert_eq!(two_digits(123.4), "123");
-        assert_eq!(two_digits(7.5), "7.5");
         assert_eq!(effect(1.083), "8.3 %");
         assert_eq!(effect(2.345), "a factor of 2.3");
         assert_eq!((effect(1.99), effect(1.996)), ("99 %".into(), "a factor of 2".into()), "never 100 %");

@@ -134,7 +134,7 @@ impl Build {
 }
 
 impl Module {
-    /// Its other name if it has one, else the last part of the path: `libfoo.so`, or `[vdso]`.
+    /// The module's other name if it has one, else the last part of its path: `libfoo.so`, or `[vdso]`.
     pub fn file_name(&self) -> String {
         if let Some(called) = &self.called {
             return called.clone();

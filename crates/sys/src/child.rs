@@ -126,7 +126,7 @@ pub fn try_wait_any() -> Result<Option<Ended>, Errno> {
 
 /// Waits until the child has ended, the time is up, or a signal has arrived: `None` in the latter two cases.
 pub fn wait_for(pid: u32, patience: Duration) -> Result<Option<Ended>, Errno> {
-    if !ended_within(pid, patience)? {
+    if !has_ended_within(pid, patience)? {
         return Ok(None);
     }
     wait4(pid as i32, libc::WNOHANG)
@@ -134,16 +134,16 @@ pub fn wait_for(pid: u32, patience: Duration) -> Result<Option<Ended>, Errno> {
 
 /// Waits as [`wait_for`] does, and returns whether the child has ended. The child stays a zombie, still visible in
 /// `/proc`, until it is waited for.
-pub fn ended_within(pid: u32, patience: Duration) -> Result<bool, Errno> {
+pub fn has_ended_within(pid: u32, patience: Duration) -> Result<bool, Errno> {
     match Pidfd::open(pid) {
-        Ok(pidfd) => readable_within(&pidfd, patience),
-        Err(Errno::EMFILE | Errno::ENFILE) => ended_without_descriptor(pid, patience),
+        Ok(pidfd) => is_readable_within(&pidfd, patience),
+        Err(Errno::EMFILE | Errno::ENFILE) => poll_for_end(pid, patience),
         Err(error) => Err(error),
     }
 }
 
 /// Waits for the end of a process where no descriptor is left: looks from time to time.
-fn ended_without_descriptor(pid: u32, patience: Duration) -> Result<bool, Errno> {
+fn poll_for_end(pid: u32, patience: Duration) -> Result<bool, Errno> {
     const PAUSE: Duration = Duration::from_millis(10);
     let until = Instant::now().checked_add(patience);
     loop {
@@ -208,7 +208,7 @@ impl Drop for Pidfd {
 }
 
 /// Whether the process of `pidfd` ended in time; a signal ends the wait early.
-fn readable_within(pidfd: &Pidfd, patience: Duration) -> Result<bool, Errno> {
+fn is_readable_within(pidfd: &Pidfd, patience: Duration) -> Result<bool, Errno> {
     let mut poll = libc::pollfd { fd: pidfd.0 as i32, events: libc::POLLIN, revents: 0 };
     let patience_ms = patience.as_millis().min(i32::MAX as u128) as usize;
     // SAFETY: `poll` is one live pollfd, as stated.
@@ -336,7 +336,7 @@ pub fn in_new_session(command: &mut Command) -> &mut Command {
 mod tests {
     use super::*;
 
-    fn started(command: &mut Command) -> u32 {
+    fn start(command: &mut Command) -> u32 {
         let child = kill_on_parent_death(command).spawn().unwrap();
         let pid = child.id();
         // Waited for by its pid, below.
@@ -346,16 +346,16 @@ mod tests {
 
     #[test]
     fn exit_and_kill_are_distinguished() {
-        let pid = started(Command::new("sh").args(["-c", "exit 7"]));
+        let pid = start(Command::new("sh").args(["-c", "exit 7"]));
         let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
         assert_eq!((ended.pid, ended.end), (pid, End::Exited(7)));
 
-        let pid = started(Command::new("true").arg(""));
-        while !ended_within(pid, Duration::from_secs(100)).unwrap() {}
+        let pid = start(Command::new("true").arg(""));
+        while !has_ended_within(pid, Duration::from_secs(100)).unwrap() {}
         assert!(std::fs::exists(format!("/proc/{pid}/schedstat")).unwrap(), "it is a zombie");
         assert_eq!(wait_for(pid, Duration::ZERO).unwrap().unwrap().end, End::Exited(0));
 
-        let pid = started(Command::new("sleep").arg("1000"));
+        let pid = start(Command::new("sleep").arg("1000"));
         assert_eq!(wait_for(pid, Duration::from_millis(1)), Ok(None));
         signal_group(pid, Signal::Terminate).unwrap();
         let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
@@ -364,12 +364,12 @@ mod tests {
 
     #[test]
     fn end_is_seen_without_a_descriptor() {
-        let pid = started(Command::new("sleep").arg("1000"));
-        assert_eq!(ended_without_descriptor(pid, Duration::from_millis(1)), Ok(false));
+        let pid = start(Command::new("sleep").arg("1000"));
+        assert_eq!(poll_for_end(pid, Duration::from_millis(1)), Ok(false));
         signal_group(pid, Signal::Kill).unwrap();
-        while !ended_without_descriptor(pid, Duration::from_secs(100)).unwrap() {}
+        while !poll_for_end(pid, Duration::from_secs(100)).unwrap() {}
         assert_eq!(wait_for(pid, Duration::ZERO).unwrap().unwrap().end, End::Killed(libc::SIGKILL));
-        assert_eq!(ended_without_descriptor(pid, Duration::ZERO), Err(Errno::ECHILD));
+        assert_eq!(poll_for_end(pid, Duration::ZERO), Err(Errno::ECHILD));
     }
 
     #[test]

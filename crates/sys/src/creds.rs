@@ -36,7 +36,7 @@ impl Creds {
         Creds { uid, gid, capabilities, groups: OnceCell::new() }
     }
 
-    /// The same credentials with these supplementary groups.
+    /// These credentials, with other supplementary groups.
     pub fn with_groups(self, groups: Vec<u32>) -> Creds {
         Creds { groups: groups.into(), ..self }
     }

@@ -10,7 +10,7 @@ pub struct EventFd(OwnedFd);
 /// An epoll instance (epoll_create1(2)).
 pub struct Epoll(OwnedFd);
 
-fn owned(answer: Result<usize, Errno>) -> Result<OwnedFd, Errno> {
+fn take_ownership(answer: Result<usize, Errno>) -> Result<OwnedFd, Errno> {
     // SAFETY: the kernel has just opened the descriptor, and only the caller knows it.
     answer.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
@@ -20,7 +20,7 @@ impl EventFd {
     pub fn new() -> Result<EventFd, Errno> {
         let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
         // SAFETY: no pointers.
-        owned(unsafe { raw::call(libc::SYS_eventfd2, [0, flags as usize]) }).map(EventFd)
+        take_ownership(unsafe { raw::call(libc::SYS_eventfd2, [0, flags as usize]) }).map(EventFd)
     }
 
     /// Signals the event.
@@ -46,7 +46,8 @@ impl Epoll {
     /// An instance without events.
     pub fn new() -> Result<Epoll, Errno> {
         // SAFETY: no pointers.
-        owned(unsafe { raw::call(libc::SYS_epoll_create1, [libc::EPOLL_CLOEXEC as usize]) }).map(Epoll)
+        take_ownership(unsafe { raw::call(libc::SYS_epoll_create1, [libc::EPOLL_CLOEXEC as usize]) })
+            .map(Epoll)
     }
 
     /// Adds an event.

@@ -48,7 +48,7 @@ impl Entry {
 #[derive(Debug)]
 pub struct FileMapping {
     map: Mapping,
-    /// Its index in [`ENTRIES`]; none if there was none left.
+    /// The index of the mapping's entry in [`ENTRIES`]; none if no entry was free.
     entry: Option<usize>,
 }
 
@@ -123,9 +123,9 @@ mod tests {
     fn mapping_of_a_shrunk_file_becomes_zero_and_others_stay() {
         fault::survive_shrinking().unwrap();
         let (shrinks, stays) = (file(1 << 16), file(4096));
-        let map = FileMapping::new(Mapping::shared(&shrinks, 1 << 16).unwrap());
-        let other = FileMapping::new(Mapping::shared(&stays, 4096).unwrap());
-        let read_only = FileMapping::new(Mapping::shared_read_only(&shrinks, 1 << 16).unwrap());
+        let map = FileMapping::new(Mapping::map_shared(&shrinks, 1 << 16).unwrap());
+        let other = FileMapping::new(Mapping::map_shared(&stays, 4096).unwrap());
+        let read_only = FileMapping::new(Mapping::map_shared_read_only(&shrinks, 1 << 16).unwrap());
         for (words, value) in [(map.words(), 7), (other.words(), 8)] {
             // Relaxed: one thread.
             words[0].store(value, Relaxed);

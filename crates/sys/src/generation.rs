@@ -39,7 +39,7 @@ fn next(generation: &AtomicU32) -> u32 {
 
 #[cold]
 fn begin() -> u32 {
-    let Ok(page) = Mapping::wiped_on_fork(size_of::<AtomicU32>()) else { return process::pid() };
+    let Ok(page) = Mapping::map_wiped_on_fork(size_of::<AtomicU32>()) else { return process::pid() };
     let at = page.start().cast::<AtomicU32>().as_ptr();
     // Release: partner of the Acquire in `get`. Relaxed on failure: the caller loads the page pointer again by that
     // Acquire.

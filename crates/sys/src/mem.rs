@@ -26,7 +26,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps the first `len` bytes of `file`, shared, readable and writable. Reserves nothing: a page is allocated at
     /// its first write.
-    pub fn shared(file: &File, len: usize) -> Result<Mapping, Errno> {
+    pub fn map_shared(file: &File, len: usize) -> Result<Mapping, Errno> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd(), READ_WRITE)
     }
 
@@ -35,7 +35,7 @@ impl Mapping {
     ///
     /// # Errors
     /// Those of open(2) and mmap(2); `EINVAL` if the file is shorter, or not regular.
-    pub fn shared_at(path: &CStr, len: usize) -> Result<Mapping, Errno> {
+    pub fn map_shared_at(path: &CStr, len: usize) -> Result<Mapping, Errno> {
         let file = Descriptor::open_regular(path, libc::O_RDWR)?;
         if file.bytes()? < len as u64 {
             return Err(Errno::EINVAL);
@@ -44,19 +44,19 @@ impl Mapping {
     }
 
     /// Maps the first `len` bytes of `file`, shared and read-only.
-    pub fn shared_read_only(file: &File, len: usize) -> Result<Mapping, Errno> {
+    pub fn map_shared_read_only(file: &File, len: usize) -> Result<Mapping, Errno> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd(), libc::PROT_READ)
     }
 
     /// Private zeroed memory that is zeroed again in a child made by fork (`MADV_WIPEONFORK`, Linux 4.14): for state
     /// that must not be inherited. A child that shares the address space (vfork) shares the memory.
-    pub fn wiped_on_fork(len: usize) -> Result<Mapping, Errno> {
-        Self::wiped_in_front(len, 0)
+    pub fn map_wiped_on_fork(len: usize) -> Result<Mapping, Errno> {
+        Self::map_wiped_in_front(len, 0)
     }
 
     /// Private zeroed memory, of which the first `wiped` bytes are zeroed again in a child made by fork; the child
     /// inherits the `kept` bytes that follow.
-    pub fn wiped_in_front(wiped: usize, kept: usize) -> Result<Mapping, Errno> {
+    pub fn map_wiped_in_front(wiped: usize, kept: usize) -> Result<Mapping, Errno> {
         let map = Self::map(wiped + kept, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, READ_WRITE)?;
         // SAFETY: the range is the first part of the mapping just made.
         unsafe {
@@ -69,12 +69,12 @@ impl Mapping {
     }
 
     /// Zeroed memory that is shared with children made by fork.
-    pub fn shared_with_children(len: usize) -> Result<Mapping, Errno> {
+    pub fn map_shared_with_children(len: usize) -> Result<Mapping, Errno> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, READ_WRITE)
     }
 
     /// Private zeroed memory. Reserves nothing: a page is allocated at its first write.
-    pub(crate) fn private(len: usize) -> Result<Mapping, Errno> {
+    pub(crate) fn map_private(len: usize) -> Result<Mapping, Errno> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         Self::map(len, flags, -1, READ_WRITE)
     }
@@ -283,7 +283,7 @@ mod tests {
     fn pages_are_reserved_and_given_back_without_a_descriptor() {
         let file = tempfile();
         file.set_len(4 * PAGE as u64).unwrap();
-        let map = Mapping::shared(&file, 4 * PAGE).unwrap();
+        let map = Mapping::map_shared(&file, 4 * PAGE).unwrap();
         drop(file);
         populate(map.start(), 2 * PAGE + 1).unwrap();
         let byte = map.start().as_ptr().wrapping_add(PAGE);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_forked_child_finds_zeroes() {
-        let map = Mapping::wiped_on_fork(4096).unwrap();
+        let map = Mapping::map_wiped_on_fork(4096).unwrap();
         let word = map.start().as_ptr().cast::<u64>();
         // SAFETY: the mapping is ours, aligned and large enough; the child only reads it and exits.
         unsafe {

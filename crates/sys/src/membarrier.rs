@@ -14,7 +14,7 @@ fn command(cmd: usize) -> bool {
     unsafe { raw::call(libc::SYS_membarrier, [cmd, 0, 0]) }.is_ok()
 }
 
-/// Registers this process (its address space) as a receiver of [`global_expedited`] barriers. `false` if the kernel or
+/// Registers this process (its address space) as a receiver of [`issue_global_expedited`] barriers. `false` if the kernel or
 /// a seccomp filter refuses: then readers in this process must issue their own fences.
 pub fn register_global_expedited() -> bool {
     command(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
@@ -22,6 +22,6 @@ pub fn register_global_expedited() -> bool {
 
 /// A full memory barrier on every running thread of every registered process, and on the caller. `false` if it is
 /// refused: then nothing is ordered.
-pub fn global_expedited() -> bool {
+pub fn issue_global_expedited() -> bool {
     command(MEMBARRIER_CMD_GLOBAL_EXPEDITED)
 }

@@ -19,7 +19,7 @@ pub struct Ipc {
 /// How two descriptions of namespaces relate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Relation {
-    /// The same namespace, as far as the known fields tell.
+    /// One namespace, as far as the known fields tell.
     Same,
     /// Two namespaces with the same inode number, which cannot have existed at the same time.
     Successor,

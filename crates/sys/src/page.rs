@@ -22,7 +22,7 @@ pub fn take() -> Result<NonNull<u8>, Errno> {
     // Acquire: partner of the Release in `give_back`: the thread that had the page is done with it. We take the whole
     // list, so that there is no ABA problem: no exchange can meet a first page that was taken and given back meanwhile.
     let Some(page) = NonNull::new(FREE.swap(0, Ordering::Acquire) as *mut u8) else {
-        return Ok(Mapping::wiped_in_front(BYTES, BYTES)?.leak());
+        return Ok(Mapping::map_wiped_in_front(BYTES, BYTES)?.leak());
     };
     // SAFETY: we took the list, so its pages are ours, and each begins with the address of the next.
     unsafe {

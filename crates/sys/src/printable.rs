@@ -12,19 +12,19 @@ use std::ops::RangeInclusive;
 
 /// One line: every character that changes a terminal is escaped.
 pub fn line(text: &str) -> Cow<'_, str> {
-    escaped(text, &[])
+    escape(text, &[])
 }
 
 /// A text of several lines: newlines and tabs stay.
 pub fn text(text: &str) -> Cow<'_, str> {
-    escaped(text, &['\n', '\t'])
+    escape(text, &['\n', '\t'])
 }
 
 /// The bytes of a line. Those that are not UTF-8 are escaped, too; tabs stay.
 pub fn bytes(line: &[u8]) -> String {
     let mut shown = String::new();
     for chunk in line.utf8_chunks() {
-        shown.push_str(&escaped(chunk.valid(), &['\t']));
+        shown.push_str(&escape(chunk.valid(), &['\t']));
         chunk.invalid().iter().for_each(|byte| push_byte(&mut shown, *byte));
     }
     shown
@@ -77,7 +77,7 @@ pub fn shell_word(word: &[u8]) -> String {
     }
 }
 
-fn escaped<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
+fn escape<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
     let is_escaped = |character: char| changes_terminal(character) && !kept.contains(&character);
     if !text.contains(is_escaped) {
         return Cow::Borrowed(text);

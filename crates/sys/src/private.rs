@@ -78,7 +78,7 @@ pub fn is_defined_behind_this(names: &[&CStr]) -> bool {
 
 /// Whether the program or a library defines one of these functions.
 pub fn is_defined(names: &[&CStr]) -> bool {
-    object::loaded().any(|object| object.defines_any(names))
+    object::all().any(|object| object.defines_any(names))
 }
 
 /// The address of a function of libc. 0 if it has none of that name.
@@ -129,7 +129,7 @@ struct Loaded {
 
 impl Loaded {
     fn now() -> Loaded {
-        let of = |name: &[u8]| object::loaded().find(|object| object.soname() == Some(name));
+        let of = |name: &[u8]| object::all().find(|object| object.soname() == Some(name));
         Loaded { libc: LIBC.map(of) }
     }
 

@@ -177,7 +177,7 @@ pub fn pid_namespace() -> u64 {
 
 /// Whether `/proc` shows our pid namespace. A process with a new pid namespace but without a new `/proc` finds other
 /// processes there under the ids that it knows.
-fn proc_is_ours() -> bool {
+fn is_proc_ours() -> bool {
     static KNOWN: OncePerProcess = OncePerProcess::new();
     KNOWN.get(|| {
         let mut buffer = [0; 16];
@@ -208,7 +208,7 @@ impl Stat {
     /// just omits all threads but the first of each process.
     fn of(tid: u32) -> Option<Stat> {
         use std::io::Write;
-        if !proc_is_ours() {
+        if !is_proc_ours() {
             return None;
         }
         let mut path = [0u8; 32];

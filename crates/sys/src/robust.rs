@@ -261,7 +261,7 @@ mod tests {
         let file =
             unsafe { std::fs::File::from_raw_fd(libc::memfd_create(c"unspin-sys-robust".as_ptr(), 0)) };
         file.set_len(page::BYTES as u64).unwrap();
-        let page = Mapping::shared(&file, page::BYTES).unwrap().leak();
+        let page = Mapping::map_shared(&file, page::BYTES).unwrap().leak();
         // SAFETY: inside the page, aligned, and never unmapped.
         unsafe { &*page.add(OFFSET).cast::<AtomicU32>().as_ptr() }
     }

@@ -22,7 +22,7 @@ pub fn with_at_least<R>(bytes: usize, work: impl FnOnce() -> R) -> R {
 impl Mapping {
     /// Memory for a stack. Its lowest page is not accessible: an overflow ends the process.
     fn stack(bytes: usize) -> Result<Mapping, Errno> {
-        let map = Mapping::private(bytes.next_multiple_of(PAGE) + PAGE)?;
+        let map = Mapping::map_private(bytes.next_multiple_of(PAGE) + PAGE)?;
         let guard = [map.start().as_ptr() as usize, PAGE, libc::PROT_NONE as usize];
         // SAFETY: the first page of the mapping just made, to which nothing refers.
         unsafe { raw::call(libc::SYS_mprotect, guard) }?;

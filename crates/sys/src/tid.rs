@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 /// The id of the calling thread, never 0.
 #[inline(always)]
 pub fn get() -> u32 {
-    match cached() {
+    match get_cached() {
         0 => query(),
         known => known,
     }
@@ -15,7 +15,7 @@ pub fn get() -> u32 {
 
 /// The cached id; 0 if there is none yet.
 #[inline(always)]
-pub fn cached() -> u32 {
+pub fn get_cached() -> u32 {
     tls::value::<{ Word::Tid as usize }>() as u32
 }
 

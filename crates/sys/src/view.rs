@@ -51,7 +51,8 @@ mod tests {
     #[test]
     fn two_mappings_share_their_words() {
         let file = file(8192);
-        let (a, b) = (Mapping::shared(&file, 8192).unwrap(), Mapping::shared_read_only(&file, 8192).unwrap());
+        let (a, b) =
+            (Mapping::map_shared(&file, 8192).unwrap(), Mapping::map_shared_read_only(&file, 8192).unwrap());
         assert_eq!(a.words().len(), 1024);
         a.populate(4096, 4096).unwrap();
         // Relaxed: one thread, nothing to order.
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn populating_beyond_the_mapping_is_refused() {
-        let map = Mapping::shared(&file(4096), 4096).unwrap();
+        let map = Mapping::map_shared(&file(4096), 4096).unwrap();
         assert_eq!(map.populate(4096, 1), Err(Errno::EINVAL));
         assert_eq!(map.populate(usize::MAX, 2), Err(Errno::EINVAL));
         assert_eq!(map.populate(100, 50), Ok(()));

@@ -4,10 +4,11 @@ use crate::rules::{Lookup, ObjectLock, Rules, SingleOp};
 use core::fmt;
 use core::str::FromStr;
 
-/// Generates [`Kind`] from the table. A row has the engine's name, and the [`Rules`] of an engine that keeps its objects
-/// in an arena. Its position is the engine's number in the arena's header and in the C header.
+/// Generates [`Kind`] from the table. A row has the engine's name, what the engine does in the words of `--help`, and the
+/// [`Rules`] of an engine that keeps its objects in an arena. Its position is the engine's number in the arena's header
+/// and in the C header, so a new row is the last.
 macro_rules! engines {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal, $rules:expr;)*) => {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $summary:literal, $rules:expr;)*) => {
         /// An engine.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Kind {
@@ -25,6 +26,13 @@ macro_rules! engines {
                 }
             }
 
+            /// What the engine does, as the help says it after the name.
+            pub const fn summary(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $summary,)*
+                }
+            }
+
             /// The rules of an engine that keeps its objects in an arena. `None` for the kernel.
             pub(crate) const fn rules(self) -> Option<Rules> {
                 match self {
@@ -37,10 +45,10 @@ macro_rules! engines {
 
 engines! {
     /// The running kernel's own System V IPC: the control.
-    Kernel = "kernel", None;
+    Kernel = "kernel", "passes every call to the kernel", None;
 
     /// One spin lock for all ids, held during every operation: the kernel before the patch of Morton 2002.
-    Global = "global", Some(Rules {
+    Global = "global", "has one lock for all objects", Some(Rules {
         object_lock: ObjectLock::OneForAll,
         lookup: Lookup::Locked,
         single_op: SingleOp::Locked,
@@ -48,7 +56,7 @@ engines! {
 
     /// One lock for each id; ids are looked up under RCU. That is the patched kernel. In addition, simple operations
     /// take no lock.
-    Rcu = "rcu", Some(Rules {
+    Rcu = "rcu", "has one lock for each object", Some(Rules {
         object_lock: ObjectLock::Own,
         lookup: Lookup::Rcu,
         single_op: SingleOp::CompareAndSwap,

@@ -54,8 +54,9 @@ pub enum Target {
     Children,
     /// This process, from when it executes a program, with its threads and descendants. It may be another than the caller.
     Executing(u32),
-    /// The same processes as of [`Target::Children`], from when they are created, chosen from the events of all CPUs. For samples by a timer: the timer of
-    /// [`Target::Children`] begins anew in each process, so it never samples those that run for less than its period.
+    /// The processes of [`Target::Children`], but from when they are created, chosen from the events of all CPUs. For
+    /// samples by a timer: the timer of [`Target::Children`] begins anew in each process, so it never samples a process
+    /// that runs for less than its period.
     Started,
     /// A running process with its present and future threads and descendants.
     Tree(u32),

@@ -46,7 +46,7 @@ impl Attended {
         self.output.trim();
         // The kernel's timeout has milliseconds.
         let time = if time.is_zero() { time } else { time.max(Duration::from_millis(1)) };
-        child::ended_within(self.pid, time).map_err(|e| self.wait_error(e))
+        child::has_ended_within(self.pid, time).map_err(|e| self.wait_error(e))
     }
 
     /// How it ended; none while it runs.

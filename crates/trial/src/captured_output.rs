@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::Stdio;
 use unspin_launch::error::Error;
-use unspin_launch::output_file::{self, Trimmer};
+use unspin_launch::output::trimmer::{self, Trimmer};
 use unspin_sys::printable;
 
 /// Number of output lines that are shown for a failed run.
@@ -47,7 +47,7 @@ impl CapturedOutput {
 
     /// Why the program could not write all its output, if a limit prevented it.
     pub fn obstacle(&self) -> Option<String> {
-        [&self.stdout, &self.stderr].into_iter().find_map(output_file::obstacle)
+        [&self.stdout, &self.stderr].into_iter().find_map(trimmer::obstacle)
     }
 
     /// The last `bytes_max` bytes of each stream, to be searched for the figure. Standard error comes first: if both

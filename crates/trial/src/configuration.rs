@@ -1,11 +1,11 @@
 //! Configurations: the program with different setups.
 
 use super::setup::{Prepared, Setup};
-use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
 use unspin_launch::plan::{Plan, WaitPolicy};
 use unspin_launch::program::Program;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::{Candidate, Role};
 

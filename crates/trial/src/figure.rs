@@ -4,8 +4,8 @@ use super::reading::{DecimalSign, Dimension, Expression, Reading, Unit, rate_exp
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 use unspin_launch::error::Error;
-use unspin_launch::output_file;
-use unspin_launch::workload::{Workload, WorkloadFigure};
+use unspin_launch::output::trimmer;
+use unspin_launch::program::workload::{Workload, WorkloadFigure};
 use unspin_stats::{Direction, Metric};
 use unspin_sys::child::Usage;
 use unspin_sys::printable;
@@ -101,7 +101,7 @@ impl Figure {
         match &self.source {
             Source::WallTime if self.rate_in_output.get().is_none() => rate_expression::READ,
             Source::WallTime | Source::CpuTime => 0,
-            Source::Output { .. } => output_file::KEPT,
+            Source::Output { .. } => trimmer::KEPT,
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn no_more_of_the_output_is_read_than_is_searched() {
         let cpu_time = Figure::new(Some("cpu-time"), None, None).unwrap();
-        assert_eq!((figure("tps").output_tail_bytes(), cpu_time.output_tail_bytes()), (output_file::KEPT, 0));
+        assert_eq!((figure("tps").output_tail_bytes(), cpu_time.output_tail_bytes()), (trimmer::KEPT, 0));
         let wall_time = Figure::new(None, None, None).unwrap();
         assert_eq!(wall_time.output_tail_bytes(), rate_expression::READ);
         wall_time.of(Duration::ZERO, &Usage::default(), "12 tps").unwrap();

@@ -1,6 +1,6 @@
 //! Numbers and paragraphs as text.
 
-pub use unspin_report::figures::{rough_percent as share_of, significant};
+pub use unspin_report::figures::{Percent, significant};
 
 /// Maximum width of the output in columns.
 pub const WIDTH: usize = 100;

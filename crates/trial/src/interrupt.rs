@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+use unspin_launch::command::ignored_signals::without_ignored;
 use unspin_launch::error::Error;
-use unspin_launch::ignored_signals::without_ignored;
 
 /// Whether a signal has come. The first one ends the measurement, and the results are reported. A second one, which may
 /// be a repeated key, only kills the program without waiting.

@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::outfile;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::output::outfile;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_observe::disturbance::Disturbance;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::plan::Located;
-use unspin_launch::run_queue;
+use unspin_launch::replace::run_queue;
 use unspin_observe::disturbance::Disturbance;
 use unspin_report::{Lock, LockId, MeterReport, Row};
 use unspin_runqueue::lock::LOCK_NAME;
@@ -293,7 +293,7 @@ fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner
         return Err(Error::Unjudged(format!("{program}: {}{also}", idle.join("; "))));
     }
     for idle in idle {
-        unspin_launch::stderr::say(format_args!("{idle}"));
+        unspin_launch::output::stderr::say(format_args!("{idle}"));
     }
     Ok(())
 }

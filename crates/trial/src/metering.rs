@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::fs;
 use std::time::{Duration, Instant};
 use unspin_launch::plan::Located;
-use unspin_launch::runtime::Runtime;
+use unspin_launch::program::runtime::Runtime;
 use unspin_observe::disturbance::Disturbance;
 use unspin_observe::located;
 use unspin_observe::meter::disturbance::SHORTEST;

@@ -4,8 +4,8 @@ use crate::service::Service;
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 use unspin_launch::error::Error;
+use unspin_launch::output::scratch::Scratch;
 use unspin_launch::program::Program;
-use unspin_launch::scratch::Scratch;
 
 /// Prepares a program. The result is none if the flag was set meanwhile.
 pub type Prepare = dyn Fn(&AtomicBool) -> Result<Option<PreparedProgram>, Error>;

@@ -27,9 +27,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::library;
-use unspin_launch::outfile;
+use unspin_launch::output::outfile;
+use unspin_launch::program::run_queue_program;
 use unspin_launch::program::{Account, Program};
-use unspin_launch::run_queue_program;
 use unspin_stats::{Candidate, SessionPlan, rounds_for_proof};
 
 /// Measures, reports, and returns the exit code of the verdict.
@@ -37,14 +37,14 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
     outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
-        unspin_launch::stderr::say(format_args!("{warning}"));
+        unspin_launch::output::stderr::say(format_args!("{warning}"));
     }
     let budget = TimeBudget::begin(options.time_budget(), options.runs);
     let progress = Progress::new("prove", budget, options.quiet);
     let report = measure_under(options, budget, &interrupt, &progress);
     progress.finish();
     let Some(mut report) = report? else {
-        unspin_launch::stderr::say(format_args!("interrupted before anything was measured"));
+        unspin_launch::output::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
     // Files first: the reader of the report may close the pipe.
@@ -60,7 +60,7 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
         &[options.json.as_deref(), options.plan.as_deref()],
     )?;
     if let (Err(error), Err(_)) = (&json, &plan) {
-        unspin_launch::stderr::say(format_args!("{error}"));
+        unspin_launch::output::stderr::say(format_args!("{error}"));
     }
     plan.and(json)?;
     Ok(report.exit_code())
@@ -246,7 +246,7 @@ fn judge_requested(
     options: &ProveSettings,
 ) -> Result<Report, Error> {
     for warning in requested.warnings() {
-        unspin_launch::stderr::say(format_args!("{warning}"));
+        unspin_launch::output::stderr::say(format_args!("{warning}"));
     }
     plan(options, &requested.configurations(), runner.figure, budget)?;
     let mut locks = Locks::default();
@@ -287,7 +287,7 @@ fn judge(
     };
     locks.meter(runner, &configurations, &session, budget, options.time_limit);
     let mut report = Report::new(runner, configurations, session, locks, search);
-    report.recommended = Recommended::of(&report, runner.program)?;
+    report.recommended = Recommended::of(report.proven_plans(), &report.command, runner.program)?;
     Ok(report)
 }
 
@@ -296,7 +296,7 @@ fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
     match &report.recommended {
         Some(recommended) => recommended.file.write(file),
         None => {
-            unspin_launch::stderr::say(format_args!(
+            unspin_launch::output::stderr::say(format_args!(
                 "--plan {}: no plan is written, because none won",
                 file.display()
             ));

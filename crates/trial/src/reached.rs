@@ -7,7 +7,7 @@ use super::monitor::NoMonitor;
 use super::runner::{Limit, Runner};
 use std::time::Duration;
 use unspin_launch::error::Error;
-use unspin_launch::reach;
+use unspin_launch::program::reach;
 use unspin_sys::creds::Creds;
 
 /// Runs such a program once, and refuses it if the preload library was loaded into no program that ran. Returns whether the

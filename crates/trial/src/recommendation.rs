@@ -1,11 +1,11 @@
 //! The plan that won.
 
-use super::report::Report;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use unspin_launch::error::Error;
+use unspin_launch::output::shell;
 use unspin_launch::plan::{Plan, PlanFile};
 use unspin_launch::program::Program;
-use unspin_launch::shell;
 use unspin_stats::Comparison;
 
 /// Share of the fastest plan's ratio from which on a plan counts as about as fast.
@@ -23,21 +23,20 @@ pub struct Recommended {
 }
 
 impl Recommended {
-    /// Of the plans that are proven faster, within the limit of CPU time if there is one: the fastest, or one with
-    /// fewer entries that is about as fast.
-    pub fn of(report: &Report, program: &Program) -> Result<Option<Recommended>, Error> {
-        let proven = report.configurations.iter().filter_map(|configuration| {
-            let (plan, comparison) = (configuration.judged_plan()?, report.comparison(configuration)?);
-            Some((comparison.recommended()?.value, comparison, plan))
-        });
-        let mut proven: Vec<(f64, &Comparison, &Plan)> = proven.collect();
+    /// Of the plans that are proven faster by a command, each with its ratio: the fastest, or one with fewer entries that is
+    /// about as fast.
+    pub fn of(
+        mut proven: Vec<(f64, &Comparison, &Plan)>,
+        command: &[OsString],
+        program: &Program,
+    ) -> Result<Option<Recommended>, Error> {
         let fastest = proven.iter().map(|(ratio, ..)| *ratio).fold(0.0, f64::max);
         proven.retain(|(ratio, ..)| *ratio >= AS_GOOD * fastest);
         let entries = |plan: &Plan| plan.mutexes.len() + plan.waits.len();
         let simplest =
             proven.into_iter().min_by(|a, b| entries(a.2).cmp(&entries(b.2)).then(b.0.total_cmp(&a.0)));
         let Some((_, comparison, plan)) = simplest else { return Ok(None) };
-        let comment = format!("Of `unspin prove {}`:\n{}", shell::line(&report.command), comparison.sentence);
+        let comment = format!("Of `unspin prove {}`:\n{}", shell::line(command), comparison.sentence);
         let file = PlanFile::new(plan, program, &comment)?;
         Ok(Some(Recommended { name: comparison.name.clone(), file, path: None }))
     }

@@ -11,11 +11,13 @@ use super::session::Session;
 use super::staircase::Staircase;
 use super::waits::{self, JudgedSite};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use unspin_launch::engine::Engine;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::plan::Plan;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, Verdict};
 
 /// The whole result of `unspin prove`.
@@ -52,6 +54,9 @@ pub struct Report {
     pub waits: Vec<JudgedSite>,
     /// The recorded locks.
     pub locks: Locks,
+    /// The kernel's semaphore sets that appeared during failed runs and are still there. (Those of other programs that have ended
+    /// since are not.)
+    pub left_sets: BTreeSet<i32>,
     /// The plan that won; determined last.
     pub recommended: Option<Recommended>,
     /// Whether ^C ended the session.
@@ -89,6 +94,9 @@ impl Report {
         let program = runner.program;
         let machine = Machine::this();
         let command = program.command_line();
+        let left = session.runs.iter().flat_map(|run| run.trial.left_sets.iter().copied());
+        let left: BTreeSet<i32> = left.collect();
+        let there = if left.is_empty() { Vec::new() } else { runner.kernel_sets() };
         let shares = |candidate| CpuShares::of(session.trials(candidate), machine.cpus);
         Report {
             applied_to: command.clone(),
@@ -107,6 +115,7 @@ impl Report {
             session,
             locks,
             search,
+            left_sets: left.into_iter().filter(|id| there.contains(id)).collect(),
             recommended: None,
         }
     }
@@ -115,6 +124,15 @@ impl Report {
     pub fn comparison(&self, configuration: &Configuration) -> Option<&Comparison> {
         let all = self.session.analysis.comparisons.iter().chain(&self.session.no_preload);
         all.into_iter().find(|c| c.name == configuration.name())
+    }
+
+    /// The judged plans that are proven faster, within the limit of CPU time if there is one; each with its ratio.
+    pub fn proven_plans(&self) -> Vec<(f64, &Comparison, &Plan)> {
+        let proven = self.configurations.iter().filter_map(|configuration| {
+            let (plan, comparison) = (configuration.judged_plan()?, self.comparison(configuration)?);
+            Some((comparison.recommended()?.value, comparison, plan))
+        });
+        proven.collect()
     }
 
     /// The verdict on the candidates.

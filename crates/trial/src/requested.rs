@@ -4,12 +4,12 @@ use super::configuration::Configuration;
 use super::setup::{Prepared, Setup};
 use crate::settings::ProveSettings;
 use std::path::PathBuf;
-use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
 use unspin_launch::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry};
 use unspin_launch::program::Program;
-use unspin_launch::run_queue::RunQueue;
-use unspin_launch::workload::{DefaultCandidates, Workload};
+use unspin_launch::program::workload::{DefaultCandidates, Workload};
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_stats::Candidate;
 
 /// The candidates, and the control with which they are compared.

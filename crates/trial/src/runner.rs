@@ -18,12 +18,12 @@ use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use unspin_launch::environment::{self, Environment};
 use unspin_launch::error::Error;
+use unspin_launch::library::environment::{self, Environment};
+use unspin_launch::output::scratch::{self, Scratch};
 use unspin_launch::plan::RunTally;
 use unspin_launch::program::{Account, Program};
-use unspin_launch::run_queue::{self, RunQueue};
-use unspin_launch::scratch::{self, Scratch};
+use unspin_launch::replace::run_queue::{self, RunQueue};
 use unspin_observe::disturbance::{CpuTime, Disturbance, kernel_sets};
 use unspin_stats::{RunLimit, RunOutcome};
 use unspin_sys::child;
@@ -157,7 +157,7 @@ impl<'a> Runner<'a> {
         let mut command = self.program.command();
         let tally = RunTally::create(self.scratch.folder())?;
         self.prepare(&mut command, setup, &arena, recording, &tally)?;
-        let sets_before = kernel_sets(self.uid);
+        let sets_before = self.kernel_sets();
         let cpu_before = CpuTime::since_boot();
         let performance = self.perform(&mut command, limit, watch);
         let cpu_after = CpuTime::since_boot();
@@ -311,6 +311,11 @@ impl<'a> Runner<'a> {
                 Err(format!("{entry} replaced {here} mutex in this run, and {there} in an earlier one"))
             }
         }
+    }
+
+    /// Ids of the kernel's semaphore sets that belong to the user of the programs that are run.
+    pub fn kernel_sets(&self) -> Vec<i32> {
+        kernel_sets(self.uid)
     }
 }
 

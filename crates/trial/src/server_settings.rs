@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A server, and the commands that wait for it, load it and stop it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// The command line of the server; none for a program that ends by itself.
     pub server: Option<String>,
@@ -19,4 +19,20 @@ pub struct ServerSettings {
     pub stop_limit: Duration,
     /// The user that the server runs as.
     pub server_user: Option<String>,
+}
+
+impl Default for ServerSettings {
+    /// No server. One that is set later has half a minute until it is ready, and half a minute to end.
+    fn default() -> ServerSettings {
+        let limit = Duration::from_secs(30);
+        ServerSettings {
+            server: None,
+            ready: None,
+            load: None,
+            stop: None,
+            ready_limit: limit,
+            stop_limit: limit,
+            server_user: None,
+        }
+    }
 }

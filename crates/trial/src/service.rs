@@ -6,8 +6,8 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
-use unspin_launch::environment;
 use unspin_launch::error::Error;
+use unspin_launch::library::environment;
 use unspin_sys::inherited;
 
 /// The commands around a server, and its limits.

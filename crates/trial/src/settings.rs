@@ -5,9 +5,9 @@ use crate::server_settings::ServerSettings;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::engine::Engine;
 use unspin_launch::plan::{Choice, WaitChoice};
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_stats::Direction;
 
 /// The time that a run may take if the user names none.

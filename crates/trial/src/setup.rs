@@ -1,10 +1,10 @@
 //! The setup of a run: engine, plan and run queue.
 
-use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
 use unspin_launch::plan::{Compiled, Plan};
 use unspin_launch::program::Program;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 
 /// An engine for System V IPC, a plan for mutexes and waits, and a run queue.
 #[derive(Clone, Debug, PartialEq)]

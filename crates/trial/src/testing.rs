@@ -3,7 +3,7 @@
 use crate::settings::ProveSettings;
 use std::fmt::Debug;
 use std::str::FromStr;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::run_queue::RunQueue;
 
 /// The settings that a few options of `unspin prove`, each with a value, mean. The first other word begins the command.
 pub fn settings(words: &[&str]) -> ProveSettings {

@@ -17,10 +17,9 @@ use super::budget::duration;
 use super::configuration::Configuration;
 use super::format::{Scale, count, p_value, paragraph};
 use super::report::Report;
-use super::runner::{RunEnd, Trial};
-use std::collections::BTreeSet;
+use super::runner::RunEnd;
 use std::fmt::{self, Formatter};
-use unspin_launch::shell;
+use unspin_launch::output::shell;
 use unspin_stats::{
     Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
 };
@@ -339,15 +338,11 @@ impl Text<'_> {
         if processes > 0 {
             writeln!(f, "Runs left {processes} processes behind, which were ended before the next began.")?;
         }
-        self.write_left_sets(f, trials())
+        self.write_left_sets(f)
     }
 
-    fn write_left_sets<'a>(
-        &self,
-        f: &mut Formatter<'_>,
-        trials: impl Iterator<Item = &'a Trial>,
-    ) -> fmt::Result {
-        let sets: BTreeSet<i32> = trials.flat_map(|t| t.left_sets.iter().copied()).collect();
+    fn write_left_sets(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let sets = &self.0.left_sets;
         if sets.is_empty() {
             return Ok(());
         }

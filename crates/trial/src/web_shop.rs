@@ -9,10 +9,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use unspin_launch::command::lab;
 use unspin_launch::error::Error;
-use unspin_launch::lab;
+use unspin_launch::output::scratch::{DBT1, Scratch};
 use unspin_launch::program::{Account, Program};
-use unspin_launch::scratch::{DBT1, Scratch};
 use unspin_report::shell_line;
 use unspin_sys::creds::Creds;
 
@@ -107,7 +107,7 @@ impl Answer<'_> {
 }
 
 fn another_version() -> Error {
-    Error::Environment(
+    Error::CannotRun(
         "dbt1: unspin-lab is of another version than unspin: cargo install --path crates/lab".into(),
     )
 }

@@ -78,7 +78,7 @@ impl Accounts {
     /// Accounts on which nothing is counted. Children that are forked from now on share them.
     pub fn new(options: &Options) -> Result<Arc<Accounts>, Errno> {
         let connections = options.connections();
-        let words = Mapping::shared_with_children(connections * WORDS * 8)?;
+        let words = Mapping::map_shared_with_children(connections * WORDS * 8)?;
         let expected = (options.messages_sent(), options.messages_received());
         Ok(Arc::new(Accounts { words, users: options.users, connections, expected }))
     }

@@ -13,8 +13,11 @@ pub const PLAN: &str = "UNSPIN_PLAN";
 /// Absolute path of the [`Tally`](crate::Tally). The preload library and executors count in it.
 pub const TALLY: &str = "UNSPIN_TALLY";
 
-/// The variables that `unspin` sets for a program, and removes first if an outer `unspin` has set them.
-pub const ALL: [&str; 5] = [SYSV, ARENA, RECORD, PLAN, TALLY];
+/// Absolute path of the `unspin` that has executed `unspin-lab`. No program that is run or measured gets it.
+pub const EXECUTABLE: &str = "UNSPIN_EXECUTABLE";
+
+/// The variables that `unspin` sets for another program, and removes first if an outer `unspin` has set them.
+pub const ALL: [&str; 6] = [SYSV, ARENA, RECORD, PLAN, TALLY, EXECUTABLE];
 
 /// The run queue of every executor of the process: `global`, `percpu`. The user sets it, or `unspin` does.
 pub const RUN_QUEUE: &str = "UNSPIN_RUNQUEUE";

@@ -180,7 +180,7 @@ pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<HeaderFie
 }
 
 /// When the clock was started, in nanoseconds since the epoch.
-pub(crate) fn started(words: &[AtomicU64]) -> u64 {
+pub(crate) fn start_time(words: &[AtomicU64]) -> u64 {
     // Relaxed: see `start`.
     words[START_REALTIME].load(Relaxed)
 }

@@ -77,7 +77,7 @@ impl Histogram {
         let (mut shorter, mut ticks) = (0u64, 0.0);
         let limit = limit as f64;
         for (bucket, &n) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let Range { start, end } = self.filled(bucket, longest);
+            let Range { start, end } = self.range_up_to(bucket, longest);
             if start >= limit {
                 break;
             }
@@ -99,7 +99,7 @@ impl Histogram {
         for (bucket, &n) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
             let n = n as f64;
             if below + n >= half {
-                let Range { start, end } = self.filled(bucket, longest);
+                let Range { start, end } = self.range_up_to(bucket, longest);
                 return Some(start + (end - start) * (half - below) / n);
             }
             below += n;
@@ -121,13 +121,13 @@ impl Histogram {
             return None;
         }
         let (lower, upper) = (bucket_of(total.div_ceil(2))?, bucket_of(total / 2 + 1)?);
-        Some(self.filled(lower, longest).start..self.filled(upper, longest).end)
+        Some(self.range_up_to(lower, longest).start..self.range_up_to(upper, longest).end)
     }
 
     /// The part of a bucket in which times can lie, if none is longer than `longest`. A bucket beyond `longest` is
     /// taken whole; only torn counts or a damaged file have one that is not empty. The last bucket has no end; its
     /// length is taken to equal its start.
-    fn filled(&self, bucket: usize, longest: u64) -> Range<f64> {
+    fn range_up_to(&self, bucket: usize, longest: u64) -> Range<f64> {
         let Range { start, end } = self.ticks(bucket);
         let end = match end {
             end if (start + 1..end).contains(&longest) => longest,

@@ -1,5 +1,76 @@
 //! Kinds of rows: locks, waits, initialisations. One table has them all.
 
+/// The table of the kinds: calls the macro `$then` with all rows, from which it makes what it needs. The number of a row is its
+/// discriminant; the columns are the properties of [`RecordKind`].
+#[macro_export]
+macro_rules! for_each_record_kind {
+    ($then:ident) => {
+        $then! {
+            /// A lock of unspin's own System V engine.
+            Engine = 0x01 { class: Lock, noun: "lock", bytes: 1, facts: HAS_OBJECT, mark: None }
+            /// `pthread_mutex_t`, `mtx_t`, `std::mutex`.
+            Mutex = 0x10 { class: Lock, noun: MUTEX, bytes: 40, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: None }
+            /// A mutex reacquired at the end of a wait for a condition.
+            Reacquired = 0x11 { class: Lock, noun: MUTEX, bytes: 40, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: Some("(after cond wait)") }
+            /// `pthread_rwlock_t`, for reading.
+            Read = 0x12 { class: Lock, noun: "rwlock", bytes: 56, facts: HAS_OBJECT, mark: Some("(reads)") }
+            /// `pthread_rwlock_t`, for writing.
+            Write = 0x13 { class: Lock, noun: "rwlock", bytes: 56, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: Some("(writes)") }
+            /// `pthread_spinlock_t`.
+            Spin = 0x14 { class: Lock, noun: "spin lock", bytes: 4, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: None }
+            /// A lock of a run queue of the crate `unspin-runqueue`. The address is a number of the queue in its process.
+            RunQueue = 0x15 { class: Lock, noun: "run-queue lock", bytes: 1, facts: HAS_OBJECT, mark: None }
+            /// A wait for a condition, `pthread_cond_t`.
+            Condition = 0x20 { class: Wait, noun: "condition", bytes: 48, facts: HAS_OBJECT | IS_BY_DESIGN, mark: Some("(mutex and condition)") }
+            /// A wait for the other threads of a `pthread_barrier_t`.
+            Barrier = 0x21 { class: Wait, noun: "barrier", bytes: 32, facts: HAS_OBJECT | IS_BY_DESIGN, mark: None }
+            /// `sem_t`: decremented by `sem_wait`; any thread may post it.
+            Semaphore = 0x22 { class: Wait, noun: "semaphore", bytes: 32, facts: HAS_OBJECT | IS_BY_DESIGN, mark: Some("(semaphore)") }
+            /// A wait for the end of a thread: `pthread_join` and its variants.
+            Join = 0x23 { class: Wait, noun: "join", bytes: 1, facts: 0, mark: None }
+            /// A wait in `poll` or `ppoll`. Descriptors are not distinguished: the call site identifies the wait, and the
+            /// address is [`ANY_DESCRIPTOR`].
+            Poll = 0x24 { class: Wait, noun: "poll", bytes: 1, facts: 0, mark: None }
+            /// A wait in `select` or `pselect`; as [`RecordKind::Poll`].
+            Select = 0x25 { class: Wait, noun: "select", bytes: 1, facts: 0, mark: None }
+            /// A wait in `epoll_wait` or its variants; as [`RecordKind::Poll`].
+            Epoll = 0x26 { class: Wait, noun: "epoll", bytes: 1, facts: 0, mark: None }
+            /// A blocking `read`, `recv` or a similar call; as [`RecordKind::Poll`].
+            Receive = 0x27 { class: Wait, noun: "receive", bytes: 1, facts: 0, mark: None }
+            /// A blocking `accept` or `accept4`; as [`RecordKind::Poll`].
+            Accept = 0x28 { class: Wait, noun: "accept", bytes: 1, facts: 0, mark: None }
+            /// A wait in futex(2) through libc's `syscall()`. Rust's standard library and parking_lot sleep this way. The
+            /// address is the futex word's.
+            Futex = 0x29 { class: Wait, noun: "futex", bytes: 4, facts: HAS_OBJECT, mark: None }
+            /// A sleep of unspin's own System V engine.
+            EngineWait = 0x2a { class: Wait, noun: "engine wait", bytes: 1, facts: HAS_OBJECT, mark: None }
+            /// Not a use. The row records where and when the object at an address was initialised, from which the object is
+            /// named.
+            Init = 0x30 { class: Init, noun: "initialisation", bytes: 1, facts: HAS_OBJECT, mark: None }
+            /// Calls of pthread_cond_signal(3). An attempt that slept stands for a call that found a waiting thread.
+            Signal = 0x31 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+            /// Calls of pthread_cond_broadcast(3); as [`RecordKind::Signal`].
+            Broadcast = 0x32 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+            /// Waits for a condition that a signal ended; the caller is that of the wait. A rejected attempt stands for a
+            /// thread that found nothing to do: it waited again at the same place, and in between it neither unlocked the mutex
+            /// nor woke a thread.
+            WokenBySignal = 0x33 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+            /// Waits for a condition that a broadcast ended; as [`RecordKind::WokenBySignal`].
+            WokenByBroadcast = 0x34 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+            /// Long waits for a mutex whose owner had a lower priority than the waiting thread.
+            Inverted = 0x35 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
+            /// Waits for a mutex that is shared between processes.
+            Shared = 0x36 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
+            /// Waits for a robust mutex.
+            Robust = 0x37 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
+            /// Waits for a mutex with PTHREAD_PRIO_INHERIT.
+            Inheriting = 0x38 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
+            /// Waits for a mutex with PTHREAD_PRIO_PROTECT.
+            Ceiling = 0x39 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
+        }
+    };
+}
+
 /// From the table of kinds: the enum, the list of all, and the properties.
 macro_rules! define_kinds {
     ($(
@@ -31,6 +102,8 @@ macro_rules! define_kinds {
     };
 }
 
+crate::for_each_record_kind!(define_kinds);
+
 /// The properties of a kind; the methods of [`RecordKind`] say what they mean.
 struct Row {
     class: Class,
@@ -46,70 +119,6 @@ const MUTEX: &str = "mutex";
 const HAS_OBJECT: u8 = 1;
 const HAS_ONE_HOLDER: u8 = 2;
 const IS_BY_DESIGN: u8 = 4;
-
-define_kinds! {
-    /// A lock of unspin's own System V engine.
-    Engine = 0x01 { class: Lock, noun: "lock", bytes: 1, facts: HAS_OBJECT, mark: None }
-    /// `pthread_mutex_t`, `mtx_t`, `std::mutex`.
-    Mutex = 0x10 { class: Lock, noun: MUTEX, bytes: 40, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: None }
-    /// A mutex reacquired at the end of a wait for a condition.
-    Reacquired = 0x11 { class: Lock, noun: MUTEX, bytes: 40, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: Some("(after cond wait)") }
-    /// `pthread_rwlock_t`, for reading.
-    Read = 0x12 { class: Lock, noun: "rwlock", bytes: 56, facts: HAS_OBJECT, mark: Some("(reads)") }
-    /// `pthread_rwlock_t`, for writing.
-    Write = 0x13 { class: Lock, noun: "rwlock", bytes: 56, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: Some("(writes)") }
-    /// `pthread_spinlock_t`.
-    Spin = 0x14 { class: Lock, noun: "spin lock", bytes: 4, facts: HAS_OBJECT | HAS_ONE_HOLDER, mark: None }
-    /// A lock of a run queue of the crate `unspin-runqueue`. The address is a number of the queue in its process.
-    RunQueue = 0x15 { class: Lock, noun: "run-queue lock", bytes: 1, facts: HAS_OBJECT, mark: None }
-    /// A wait for a condition, `pthread_cond_t`.
-    Condition = 0x20 { class: Wait, noun: "condition", bytes: 48, facts: HAS_OBJECT | IS_BY_DESIGN, mark: Some("(mutex and condition)") }
-    /// A wait for the other threads of a `pthread_barrier_t`.
-    Barrier = 0x21 { class: Wait, noun: "barrier", bytes: 32, facts: HAS_OBJECT | IS_BY_DESIGN, mark: None }
-    /// `sem_t`: decremented by `sem_wait`; any thread may post it.
-    Semaphore = 0x22 { class: Wait, noun: "semaphore", bytes: 32, facts: HAS_OBJECT | IS_BY_DESIGN, mark: Some("(semaphore)") }
-    /// A wait for the end of a thread: `pthread_join` and its variants.
-    Join = 0x23 { class: Wait, noun: "join", bytes: 1, facts: 0, mark: None }
-    /// A wait in `poll` or `ppoll`. Descriptors are not distinguished: the call site identifies the wait, and the
-    /// address is [`ANY_DESCRIPTOR`].
-    Poll = 0x24 { class: Wait, noun: "poll", bytes: 1, facts: 0, mark: None }
-    /// A wait in `select` or `pselect`; as [`RecordKind::Poll`].
-    Select = 0x25 { class: Wait, noun: "select", bytes: 1, facts: 0, mark: None }
-    /// A wait in `epoll_wait` or its variants; as [`RecordKind::Poll`].
-    Epoll = 0x26 { class: Wait, noun: "epoll", bytes: 1, facts: 0, mark: None }
-    /// A blocking `read`, `recv` or a similar call; as [`RecordKind::Poll`].
-    Receive = 0x27 { class: Wait, noun: "receive", bytes: 1, facts: 0, mark: None }
-    /// A blocking `accept` or `accept4`; as [`RecordKind::Poll`].
-    Accept = 0x28 { class: Wait, noun: "accept", bytes: 1, facts: 0, mark: None }
-    /// A wait in futex(2) through libc's `syscall()`. Rust's standard library and parking_lot sleep this way. The
-    /// address is the futex word's.
-    Futex = 0x29 { class: Wait, noun: "futex", bytes: 4, facts: HAS_OBJECT, mark: None }
-    /// A sleep of unspin's own System V engine.
-    EngineWait = 0x2a { class: Wait, noun: "engine wait", bytes: 1, facts: HAS_OBJECT, mark: None }
-    /// Not a use. The row records where and when the object at an address was initialised, from which the object is
-    /// named.
-    Init = 0x30 { class: Init, noun: "initialisation", bytes: 1, facts: HAS_OBJECT, mark: None }
-    /// Calls of pthread_cond_signal(3). An attempt that slept stands for a call that found a waiting thread.
-    Signal = 0x31 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
-    /// Calls of pthread_cond_broadcast(3); as [`RecordKind::Signal`].
-    Broadcast = 0x32 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
-    /// Waits for a condition that a signal ended; the caller is that of the wait. A rejected attempt stands for a
-    /// thread that found nothing to do: it waited again at the same place, and in between it neither unlocked the mutex
-    /// nor woke a thread.
-    WokenBySignal = 0x33 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
-    /// Waits for a condition that a broadcast ended; as [`RecordKind::WokenBySignal`].
-    WokenByBroadcast = 0x34 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
-    /// Long waits for a mutex whose owner had a lower priority than the waiting thread.
-    Inverted = 0x35 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
-    /// Waits for a mutex that is shared between processes.
-    Shared = 0x36 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
-    /// Waits for a robust mutex.
-    Robust = 0x37 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
-    /// Waits for a mutex with PTHREAD_PRIO_INHERIT.
-    Inheriting = 0x38 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
-    /// Waits for a mutex with PTHREAD_PRIO_PROTECT.
-    Ceiling = 0x39 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
-}
 
 /// The address in the key of a wait for descriptors. The call site alone identifies the wait.
 pub const ANY_DESCRIPTOR: usize = 1;

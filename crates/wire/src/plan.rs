@@ -174,7 +174,7 @@ impl<'text> Iterator for Fields<'text> {
         }
         let (field, rest) = split(self.0, b'\t').unwrap_or((self.0, b""));
         self.0 = rest;
-        Some(range_in(field))
+        Some(parse_range(field))
     }
 }
 
@@ -216,7 +216,7 @@ impl<K: fmt::Display> fmt::Display for Line<'_, K> {
     }
 }
 
-fn range_in(field: &[u8]) -> Option<Field<'_>> {
+fn parse_range(field: &[u8]) -> Option<Field<'_>> {
     let (range, module) = split(field, b'@')?;
     let (start, end) = split(range, b'-')?;
     let (start, end) = (hex(start)?, hex(end)?);
@@ -250,20 +250,20 @@ pub fn parse<'text, K: FromStr>(
         return Err(Wrong::Title);
     }
     for (line, number) in lines.zip(2..).filter(|(line, _)| !line.is_empty()) {
-        if !each(line_in(line).ok_or(Wrong::Line(number))?) {
+        if !each(parse_line(line).ok_or(Wrong::Line(number))?) {
             return Err(Wrong::TooLong);
         }
     }
     Ok(())
 }
 
-fn line_in<K: FromStr>(line: &[u8]) -> Option<Line<'_, K>> {
+fn parse_line<K: FromStr>(line: &[u8]) -> Option<Line<'_, K>> {
     let (kind, rest) = split(line, b'\t')?;
     match (kind, rest) {
         (b"force", b"polls") => return Some(Line::ForcePolls),
         (b"force", b"ready") => return Some(Line::ForceReady),
-        (b"wakeup", number) => return decimal(number).map(Line::WakeUp),
-        (b"waits", policy) => return waits(policy).map(Line::Waits),
+        (b"wakeup", number) => return parse_decimal(number).map(Line::WakeUp),
+        (b"waits", policy) => return parse_policy(policy).map(Line::Waits),
         _ => {}
     }
     let word = core::str::from_utf8(kind).ok()?;
@@ -271,23 +271,23 @@ fn line_in<K: FromStr>(line: &[u8]) -> Option<Line<'_, K>> {
         return word.parse().ok().map(Line::All);
     }
     let (by, fields) = split(rest, b'\t')?;
-    let fields = well_formed(Fields(fields))?;
+    let fields = check_fields(Fields(fields))?;
     match By::from_word(by)? {
         By::Site => Some(Line::Site(word.parse().ok()?, fields)),
         by => Some(Line::Mutexes(word.parse().ok()?, by, fields)),
     }
 }
 
-fn well_formed(fields: Fields<'_>) -> Option<Fields<'_>> {
+fn check_fields(fields: Fields<'_>) -> Option<Fields<'_>> {
     let is_well_formed = fields.clone().all(|field| field.is_some()) && fields.clone().next().is_some();
     is_well_formed.then_some(fields)
 }
 
-fn waits(policy: &[u8]) -> Option<WaitPolicy> {
+fn parse_policy(policy: &[u8]) -> Option<WaitPolicy> {
     core::str::from_utf8(policy).ok()?.parse().ok()
 }
 
-fn decimal(digits: &[u8]) -> Option<u64> {
+fn parse_decimal(digits: &[u8]) -> Option<u64> {
     let is_decimal = digits.iter().all(u8::is_ascii_digit);
     core::str::from_utf8(digits).ok().filter(|_| is_decimal)?.parse().ok()
 }

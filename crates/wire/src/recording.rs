@@ -103,7 +103,7 @@ impl Recording {
 
     fn fill(file: File, pages: u64, config: Config) -> Result<Recording, Reason> {
         file.set_len(pages * BYTES as u64).map_err(Reason::Create)?;
-        let map = Mapping::shared(&file, pages as usize * BYTES).map_err(Reason::Map)?;
+        let map = Mapping::map_shared(&file, pages as usize * BYTES).map_err(Reason::Map)?;
         Pages::of(&map).populate(0, 1).map_err(|error| match error {
             // madvise(2): EFAULT where a store would have raised SIGBUS.
             Errno::EFAULT => Reason::Map(Errno::ENOSPC),
@@ -122,12 +122,12 @@ impl Recording {
     /// SIGBUS, whose handler calls [`handle_sigbus`](unspin_sys::file_mapping::handle_sigbus).)
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
         let joined =
-            Self::checked(path, File::options().read(true).write(true)).and_then(|(file, facts, bytes)| {
+            Self::open_file(path, File::options().read(true).write(true)).and_then(|(file, facts, bytes)| {
                 let expected = facts.pages * BYTES as u64;
                 if bytes < expected {
                     return Err(Reason::Truncated { expected, found: bytes });
                 }
-                let map = Mapping::shared(&file, expected as usize).map_err(Reason::Map)?;
+                let map = Mapping::map_shared(&file, expected as usize).map_err(Reason::Map)?;
                 Ok(Recording::new(map, None, facts.level, Access::Write))
             });
         joined.map_err(|reason| RecordingError::new(path, reason))
@@ -136,17 +136,17 @@ impl Recording {
     /// Opens a recording for reading: a live one, one left behind by a dead program, or a [saved](Recording::save)
     /// one.
     pub fn load(path: &Path) -> Result<Recording, RecordingError> {
-        let loaded = Self::checked(path, File::options().read(true)).and_then(|(file, facts, bytes)| {
+        let loaded = Self::open_file(path, File::options().read(true)).and_then(|(file, facts, bytes)| {
             // A live recording grows into pages that the file already has. A saved one has only the used pages.
             let len = bytes.min(facts.pages * BYTES as u64) as usize / BYTES * BYTES;
             verify(&file, &facts)?;
-            let map = Mapping::shared_read_only(&file, len).map_err(Reason::Map)?;
+            let map = Mapping::map_shared_read_only(&file, len).map_err(Reason::Map)?;
             Ok(Recording::new(map, Some(file), facts.level, Access::Read))
         });
         loaded.map_err(|reason| RecordingError::new(path, reason))
     }
 
-    fn checked(path: &Path, how: &mut std::fs::OpenOptions) -> Result<(File, HeaderFields, u64), Reason> {
+    fn open_file(path: &Path, how: &mut std::fs::OpenOptions) -> Result<(File, HeaderFields, u64), Reason> {
         let open = |e: unspin_sys::Errno| Reason::Open(io::Error::from_raw_os_error(e.0));
         if !unspin_sys::file::is_regular(path).map_err(open)? {
             return Err(Reason::NotARecording);
@@ -373,7 +373,8 @@ impl Recording {
     }
 
     fn claim_as(&self, role: TableRole) -> Option<Table<'_>> {
-        let table = self.image().and_then(|image| self.reused(&image).or_else(|| self.fresh(&image)));
+        let table =
+            self.image().and_then(|image| self.reuse_table(&image).or_else(|| self.add_table(&image)));
         if table.is_none() && self.access == Access::Write {
             // Relaxed: a count.
             self.map.words()[REFUSED].fetch_add(1, Relaxed);
@@ -385,7 +386,7 @@ impl Recording {
         table
     }
 
-    fn reused(&self, image: &Image<'_>) -> Option<Table<'_>> {
+    fn reuse_table(&self, image: &Image<'_>) -> Option<Table<'_>> {
         let pages = self.pages();
         let link = |page: u32| Some(&pages.page(page.into())?[LINK]);
         let page = pool::pop(&image.words()[image::RELEASED], link)?;
@@ -402,7 +403,7 @@ impl Recording {
         Some(table)
     }
 
-    fn fresh(&self, image: &Image<'_>) -> Option<Table<'_>> {
+    fn add_table(&self, image: &Image<'_>) -> Option<Table<'_>> {
         let pages = self.pages();
         let page = pages::take(self.free(), pages.len(), 1)?;
         pages.populate(page, 1).ok()?;

@@ -196,7 +196,7 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
     images.retain(|image| !image.threads.is_empty() || !image.rows.is_empty());
     Snapshot {
         window: header::window(words, program),
-        started: header::started(words),
+        started: header::start_time(words),
         level,
         wake_up: header::wake_up(words),
         disturbance: header::disturbance(words),
@@ -274,7 +274,7 @@ impl<'m> Reader<'m> {
         }
         image.threads.reverse();
         leave_one_holder(&mut image);
-        still_read(&mut image, self.since(ended.unwrap_or(self.ticks.1)));
+        add_present_readers(&mut image, self.since(ended.unwrap_or(self.ticks.1)));
         image
     }
 
@@ -340,7 +340,7 @@ impl<'m> Reader<'m> {
             if let Some(record) = image.rows.get_mut(&key)
                 && (!is_over || key.kind() == Some(RecordKind::Read))
             {
-                record.counts.merge(&going_on(grip, end));
+                record.counts.merge(&counts_of_hold(grip, end));
             }
         }
         let tokens = Tokens::new(head).iter().map(|token| {
@@ -352,7 +352,7 @@ impl<'m> Reader<'m> {
         if let Some((key, since)) = waits
             && let Some(record) = image.rows.get_mut(&key)
         {
-            record.counts.merge(&waiting(key, end.saturating_sub(since)));
+            record.counts.merge(&counts_of_wait(key, end.saturating_sub(since)));
         }
         if word(head, table::IS_SECOND) != 0 {
             return;
@@ -405,7 +405,7 @@ impl LaterImages {
 }
 
 /// Counts of a wait in progress. The attempt itself has been counted already.
-fn waiting(key: Key, ticks: u64) -> Counts {
+fn counts_of_wait(key: Key, ticks: u64) -> Counts {
     let none = Counts { wait_max: ticks, ..Counts::default() };
     match key.kind() {
         Some(RecordKind::Spin) => Counts { spin: ticks, spin_max: ticks, ..none },
@@ -433,7 +433,7 @@ fn leave_one_holder(image: &mut Image) {
 
 /// Adds the current period of locks that have readers now. The period begins with the earliest reader that still
 /// holds the lock. A reader that came earlier and has left has recorded its own hold only.
-fn still_read(image: &mut Image, now: u64) {
+fn add_present_readers(image: &mut Image, now: u64) {
     let mut first = BTreeMap::<u64, (u64, Key)>::new();
     for &(key, since) in image.threads.iter().flat_map(|thread| &thread.holds) {
         if key.kind() == Some(RecordKind::Read) && since != 0 {
@@ -451,7 +451,7 @@ fn still_read(image: &mut Image, now: u64) {
 
 /// Counts of a hold that has not ended: its duration so far, and the wait before it. A hold that began after its
 /// process was last seen alive counts as not timed.
-fn going_on(grip: &HeldLock, end: u64) -> Counts {
+fn counts_of_hold(grip: &HeldLock, end: u64) -> Counts {
     let timed = grip.since != 0 && grip.since <= end;
     let hold = if timed { end - grip.since } else { 0 };
     let (spin, sleep) = grip.wait.unwrap_or_default();

@@ -86,7 +86,7 @@ pub struct Table<'r> {
     /// Words from one row to the next.
     stride: Stride,
     cache: [Cell<u32>; CACHE],
-    /// The same for keys of [`attempt_direct`](Table::attempt_direct).
+    /// The cache for keys of [`remember_direct`](Table::remember_direct).
     direct: [Cell<u32>; CACHE],
     /// All of `pages`, as rows' first 16 words.
     slots: &'r [Slot],
@@ -181,7 +181,7 @@ impl<'r> Table<'r> {
     /// The row of a key. The row is added if there is none, with a few system calls where new pages are needed. A
     /// full table has one row for each caller, with address 0, for all keys that did not fit. None if there is no
     /// memory, or if the caller is a signal handler that interrupted this function. In that case count the sample as
-    /// [`count_dropped`](Table::count_dropped).
+    /// [`count_dropped_sample`](Table::count_dropped_sample).
     #[cold]
     pub fn publish(&self, key: Key) -> Option<RowRef> {
         if key.lock == 0 || self.publishing.replace(true) {
@@ -496,13 +496,13 @@ impl<'r> Table<'r> {
                     slot::add_sample(slot, self.tail(row), sample);
                 }
             }
-            None => self.count_dropped(),
+            None => self.count_dropped_sample(),
         }
     }
 
     /// Counts a sample that could not be recorded.
     #[cold]
-    pub fn count_dropped(&self) {
+    pub fn count_dropped_sample(&self) {
         increment(&self.head()[OVERFLOWED], 1);
     }
 

@@ -100,7 +100,7 @@ impl Tally {
         let mut bytes = [0; BYTES];
         bytes[..size_of::<u64>()].copy_from_slice(&MAGIC.to_ne_bytes());
         file.write_all(&bytes)?;
-        let map = Mapping::shared(&file, BYTES).map_err(|e| io::Error::from_raw_os_error(e.0))?;
+        let map = Mapping::map_shared(&file, BYTES).map_err(|e| io::Error::from_raw_os_error(e.0))?;
         Ok(Tally { map: FileMapping::new(map) })
     }
 
@@ -109,7 +109,7 @@ impl Tally {
     /// # Errors
     /// Those of open(2) and mmap(2); EINVAL if the file is no tally of this version.
     pub fn open(path: &CStr) -> Result<Tally, Errno> {
-        let tally = Tally { map: FileMapping::new(Mapping::shared_at(path, BYTES)?) };
+        let tally = Tally { map: FileMapping::new(Mapping::map_shared_at(path, BYTES)?) };
         // Relaxed: written before the path was passed on.
         match tally.words()[0].load(Relaxed) {
             MAGIC => Ok(tally),

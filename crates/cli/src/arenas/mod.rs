@@ -12,9 +12,9 @@ mod user;
 use crate::options::ArenasAction;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use unspin_launch::arena;
-use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
+use unspin_launch::replace::arena;
+use unspin_launch::replace::engine::Engine;
 use unspin_sysv::arenas::Found;
 
 /// Runs the action that the command line names.

@@ -5,10 +5,10 @@ use crate::options::ArenasRemove;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
-use unspin_launch::arena;
 use unspin_launch::error::Error;
-use unspin_launch::shell::on_one_line;
-use unspin_launch::stdout;
+use unspin_launch::output::shell::on_one_line;
+use unspin_launch::output::stdout;
+use unspin_launch::replace::arena;
 use unspin_sysv::ArenaError;
 use unspin_sysv::arenas::Found;
 
@@ -20,7 +20,7 @@ pub fn remove(options: &ArenasRemove) -> Result<ExitCode, Error> {
             Ok(()) if options.verbose => stdout::print(&format!("removed arena {}\n", on_one_line(&path)))?,
             Ok(()) => {}
             Err(reason) => {
-                unspin_launch::stderr::say(format_args!("{reason}"));
+                unspin_launch::output::stderr::say(format_args!("{reason}"));
                 code = ExitCode::FAILURE;
             }
         }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use unspin_launch::engine::Engine;
+use unspin_launch::replace::engine::Engine;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +76,7 @@ Examples:
 #[command(after_help = SHOW_HELP)]
 pub struct ArenasShow {
     /// The engine to which `default` refers [default: rcu]
-    #[arg(long, value_name = "ENGINE", value_parser = super::engine::judged_parser())]
+    #[arg(long, value_name = "ENGINE", value_parser = super::engine::arena_parser())]
     pub sysv: Option<Engine>,
 
     /// The arena's file; or `default`, the default arena of user, IPC namespace and engine
@@ -113,7 +113,7 @@ pub struct ArenasRemove {
     pub verbose: bool,
 
     /// The engine to which `default` refers [default: rcu]
-    #[arg(long, value_name = "ENGINE", value_parser = super::engine::judged_parser())]
+    #[arg(long, value_name = "ENGINE", value_parser = super::engine::arena_parser())]
     pub sysv: Option<Engine>,
 
     /// Files of arenas; or `default`, the default arena of user, IPC namespace and engine

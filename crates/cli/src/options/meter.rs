@@ -8,7 +8,8 @@ use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::engine::Engine;
+use unspin_launch::command::line::parse_duration;
+use unspin_launch::replace::engine::Engine;
 use unspin_observe::settings::{Lens, MeterSettings, RecordSettings, ReportSettings, ViewSettings};
 use unspin_report::COLUMNS;
 use unspin_wire::Level;
@@ -148,7 +149,7 @@ pub struct RecordOptions {
     #[command(flatten)]
     pub replace: Replace,
 
-    #[arg(help = unspin_launch::workload::command_help(), trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::program::workload::command_help(), trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -190,7 +191,7 @@ pub struct ViewOptions {
     pub min_con: Option<f64>,
 
     /// Print only locks on which at least this time was lost, such as 10ms
-    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub min_lost: Option<Duration>,
 
     /// Print only locks whose name matches

@@ -1,9 +1,9 @@
 //! Which processes the kernel's events are observed in, and how.
 
-use super::duration;
 use super::size::bytes;
 use clap::Args;
 use std::time::Duration;
+use unspin_launch::command::line::parse_duration;
 use unspin_observe::settings::ObserveSettings;
 
 /// Which processes, for how long, and with how much memory.
@@ -18,7 +18,7 @@ pub struct ObserveOptions {
     pub pid: Option<u32>,
 
     /// Observe for this time, such as 10s or 2m; with -a or -p
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub seconds: Option<Duration>,
 
     /// Size of the ring buffer of each event and CPU, such as 8M; events that do not fit are counted as lost

@@ -74,7 +74,7 @@ pub struct ProfileOptions {
     #[arg(long, value_name = "FILE")]
     pub flamegraph: Option<PathBuf>,
 
-    #[arg(help = unspin_launch::workload::command_help_without("dbt1"), trailing_var_arg = true, value_name = "COMMAND", conflicts_with_all = ["pid", "seconds"])]
+    #[arg(help = unspin_launch::program::workload::command_help_without("dbt1"), trailing_var_arg = true, value_name = "COMMAND", conflicts_with_all = ["pid", "seconds"])]
     pub command: Vec<OsString>,
 }
 

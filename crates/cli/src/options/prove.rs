@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use unspin_launch::engine::Engine;
+use unspin_launch::command::line::parse_duration;
 use unspin_launch::plan::kind;
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::Direction;
 use unspin_trial::ProveSettings;
@@ -67,8 +68,8 @@ pub struct ProveOptions {
     #[arg(long, value_name = "FILE", alias = "mutex-plan")]
     pub use_plan: Vec<PathBuf>,
 
-    /// System V engines to judge: `global`, `rcu`
-    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = super::engine::judged_parser())]
+    #[arg(long, value_name = "ENGINES", help = super::engine::judged_help("System V engines to judge"), value_delimiter = ',',
+          value_parser = super::engine::judged_parser())]
     pub sysv: Vec<Engine>,
 
     /// Run queues to compare, `global,percpu`, of a program that is built on the crate unspin-runqueue; the first is the
@@ -107,17 +108,17 @@ pub struct ProveOptions {
 
     /// Start no run after this time, such as 90s or 5m: the search, the rounds and the metered runs together. If a proof
     /// does not fit, prove says how much time it needs [default: 60s; 5m for volano and servers, 10m for dbt1]
-    #[arg(long, value_name = "DURATION", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub time_budget: Option<Duration>,
 
     /// First wait until other programs use next to nothing of the CPUs, for this time at most; if they go on, nothing is measured
     /// [a time that is not given: 10m]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "10m",
-        value_parser = super::duration)]
+        value_parser = parse_duration)]
     pub wait_for_quiet: Option<Duration>,
 
     /// End a run that takes longer; it counts as failed
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     pub time_limit: Duration,
 
     /// Write all results, including each run, to this file as JSON
@@ -132,7 +133,7 @@ pub struct ProveOptions {
     #[arg(long, short)]
     pub quiet: bool,
 
-    #[arg(help = unspin_launch::workload::command_help(), required_unless_present = "server", trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::program::workload::command_help(), required_unless_present = "server", trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 
     /// A server instead of a program.
@@ -239,7 +240,76 @@ fn parse_candidate(text: &str) -> Result<Choice, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Command, CommandLine};
     use super::*;
+    use clap::Parser;
+    use unspin_trial::{Candidates, ProveCommand};
+
+    /// `unspin reproduce` measures the settings, and prints the words.
+    #[test]
+    fn words_of_a_prove_command_mean_its_settings() {
+        fn fields(settings: ProveSettings) -> impl PartialEq + std::fmt::Debug {
+            // All of them: a new one is to be compared.
+            let ProveSettings {
+                mutex,
+                waits,
+                use_plan,
+                sysv,
+                run_queues,
+                plan,
+                runs,
+                metric,
+                direction,
+                cpu_limit,
+                time_budget,
+                wait_for_quiet,
+                time_limit,
+                json,
+                verbose,
+                quiet,
+                command,
+                server,
+                preparation,
+            } = settings;
+            let candidates = (mutex, waits, use_plan, sysv, run_queues);
+            let times = (runs, time_budget, wait_for_quiet, time_limit);
+            let output = (plan, json, verbose, quiet);
+            // `main` adds the preparation.
+            (
+                candidates,
+                times,
+                output,
+                metric,
+                direction,
+                cpu_limit,
+                command,
+                format!("{server:?}"),
+                preparation.is_none(),
+            )
+        }
+        let all = [
+            (Candidates::Mutexes(&[LockKind::RtFair, LockKind::Adaptive]), None),
+            (
+                Candidates::Engines(&[Engine::Global, Engine::Rcu]),
+                Some(("not spinning", Direction::HigherIsBetter)),
+            ),
+            (
+                Candidates::RunQueues(&[RunQueue::Global, RunQueue::Percpu]),
+                Some(("took: ", Direction::LowerIsBetter)),
+            ),
+        ];
+        for (candidates, metric) in all {
+            let command = ["/opt/a server", "profile", "--user", "-n", "3"].map(String::from).to_vec();
+            let command = ProveCommand { time_budget_s: 90, candidates, metric, command };
+            let parsed = |words| match CommandLine::try_parse_from(words).unwrap().command {
+                Command::Prove(options) => ProveSettings::from(&options),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(fields(parsed(command.words())), fields(command.settings()));
+            let longer = parsed(command.words_within("2h"));
+            assert_eq!(longer.time_budget, Some(Duration::from_secs(7200)));
+        }
+    }
 
     #[test]
     fn rounds_that_prove_nothing_are_refused() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use unspin_launch::plan::kind;
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::run_queue::RunQueue;
 
 fn mutex_help() -> String {
     format!(

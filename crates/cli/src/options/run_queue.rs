@@ -1,7 +1,7 @@
 //! The run queues by name, for clap.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::run_queue::RunQueue;
 
 /// Parses the name of a run queue. Clap lists the names in the help and in the error message for an unknown name.
 pub fn parser() -> impl TypedValueParser<Value = RunQueue> {

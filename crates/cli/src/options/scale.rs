@@ -5,8 +5,9 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::engine::Engine;
+use unspin_launch::command::line::parse_duration;
 use unspin_launch::plan::kind;
+use unspin_launch::replace::engine::Engine;
 use unspin_locks::LockKind;
 use unspin_trial::ScaleSettings;
 
@@ -50,8 +51,8 @@ pub struct ScaleOptions {
     #[arg(long, value_name = "FILE")]
     pub use_plan: Vec<PathBuf>,
 
-    /// System V engines to compare with the kernel's: `global`, `rcu`
-    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = super::engine::judged_parser())]
+    #[arg(long, value_name = "ENGINES", help = super::engine::judged_help("System V engines to compare with the kernel's"),
+          value_delimiter = ',', value_parser = super::engine::judged_parser())]
     pub sysv: Vec<Engine>,
 
     /// Numbers of CPUs to measure on, with 1 among them [default: 1, 2, 4, … as far as this machine has them]
@@ -73,7 +74,7 @@ pub struct ScaleOptions {
     pub runs: u32,
 
     /// Begin no round that would end after this time, such as 90s or 5m; the metered runs count too. Two rounds are run in any case
-    #[arg(long, value_name = "DURATION", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub time_budget: Option<Duration>,
 
     /// The figure of a run: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression
@@ -90,7 +91,7 @@ pub struct ScaleOptions {
     pub lower_is_better: bool,
 
     /// End a run that takes longer; it counts as failed
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     pub time_limit: Duration,
 
     /// Write all results, including each run, to this file as JSON
@@ -101,7 +102,7 @@ pub struct ScaleOptions {
     #[arg(long, short)]
     pub quiet: bool,
 
-    #[arg(help = unspin_launch::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(help = unspin_launch::program::workload::command_help(), required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

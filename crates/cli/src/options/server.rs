@@ -2,6 +2,7 @@
 
 use clap::Args;
 use std::time::Duration;
+use unspin_launch::command::line::parse_duration;
 use unspin_trial::ServerSettings;
 
 /// A server, and the commands that wait for it, load it and stop it.
@@ -26,11 +27,11 @@ pub struct ServerOptions {
     pub stop: Option<String>,
 
     /// Time that the server has until it is ready
-    #[arg(long, value_name = "DURATION", default_value = "30s", requires = "server", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", requires = "server", value_parser = parse_duration)]
     pub ready_limit: Duration,
 
     /// Time that the server has to end after SIGTERM or --stop. Then it is killed, and the run has failed
-    #[arg(long, value_name = "DURATION", default_value = "30s", requires = "server", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", requires = "server", value_parser = parse_duration)]
     pub stop_limit: Duration,
 
     /// The user that the server runs as, for servers that refuse to run as root, such as postgres; only for root

@@ -1,9 +1,10 @@
 //! The options of `unspin top`.
 
-use super::{ObserveOptions, RecordOptions, duration};
+use super::{ObserveOptions, RecordOptions};
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::command::line::parse_duration;
 
 const TOP_HELP: &str = "\
 Exit code: that of the program; 128 + n if signal n killed it; or
@@ -30,7 +31,7 @@ Examples:
           override_usage = "unspin top [OPTIONS] <COMMAND>...\n       unspin top [OPTIONS] <-a|-p <PID>>")]
 pub struct TopOptions {
     /// Time between two updates, such as 500ms or 5s; + and - change it
-    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub interval: Duration,
 
     /// Write the program's output to this file [default: its last lines are printed on leaving]

@@ -2,8 +2,7 @@
 
 use super::order::Sort;
 use super::reading::Period;
-use unspin_report::MeterReport;
-use unspin_report::table::{Column, Medium, Table, Units};
+use unspin_report::{Column, Medium, MeterReport, Table, Units};
 
 pub use unspin_report::columns::{LOCKS, WAITS};
 
@@ -14,15 +13,6 @@ pub fn units(report: &MeterReport, period: Period) -> Units {
         Period::SinceStart => units,
         Period::Lately => units.per_second_of(report.seconds),
     }
-}
-
-/// A column's title for a period, as wide as the column.
-pub fn title<R>(column: &Column<R>, period: Period) -> String {
-    let title = match period {
-        Period::SinceStart => column.title(),
-        Period::Lately => column.rate_title(),
-    };
-    format!("{title:>0$}", column.screen_width())
 }
 
 /// The sort order that a column shows.
@@ -42,11 +32,6 @@ pub fn sort<R>(column: &Column<R>) -> Option<Sort> {
 /// The columns of a table that fit beside a name.
 pub fn that_fit<R>(all: &'static [Column<R>], width: u16) -> Table<R> {
     Table::that_fits(all, Medium::Screen, width.into())
-}
-
-/// A row with its name.
-pub fn line<R>(table: &Table<R>, row: &R, name: &str, units: &Units) -> String {
-    format!("{} {name}", table.figures(row, units))
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 use super::reading::Period;
 use unspin_observe::lens::live::{LensReading, LiveLens};
 use unspin_observe::lens::reports::Reports;
-use unspin_observe::lens::rows::{Figures, LensLine, LensTable};
-use unspin_observe::lens::subject::Subject;
+use unspin_observe::lens::rows::{LensLine, LensTable};
 use unspin_observe::settings::{Lens, ObserveSettings};
+use unspin_report::next::Subject;
 
 /// What a tab shows.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,11 +47,7 @@ impl LensTab {
 
     /// The table of a period, with the rows that have a lower-case text in their names.
     pub fn table(&self, period: Period, filter: &str) -> Option<LensTable> {
-        let figures = match period {
-            Period::Lately => Figures::Rates,
-            Period::SinceStart => Figures::Sums,
-        };
-        let mut table = self.reports(period)?.table(figures)?;
+        let mut table = self.reports(period)?.table(period.figures())?;
         if !filter.is_empty() {
             table.retain(|line: &LensLine| line.name.to_lowercase().contains(filter));
         }

@@ -33,11 +33,10 @@ use state::{ProgramState, State};
 use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
-use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
-use unspin_launch::runtime::Runtime;
-use unspin_launch::stderr::{print, say};
-use unspin_observe::lens::subject::Subject;
+use unspin_launch::output::stderr::{print, say};
+use unspin_launch::program::runtime::Runtime;
+use unspin_launch::replace::engine::Engine;
 use unspin_observe::meter::notes;
 use unspin_observe::meter::outputs::{self, Results};
 use unspin_observe::meter::recorded_program::RecordedProgram;
@@ -77,7 +76,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     state.lenses = LensTab::all();
     // The lenses attach to the program when their tabs are opened.
     let observe = ObserveSettings::from(&options.observe);
-    let subject = Subject::new(&observe, &options.recorded.command);
+    let subject = observe.subject(&options.recorded.command);
     let pid = (!options.observe.all_processes).then_some(running.pid);
     let lenses = LiveLenses::new(ObserveSettings { pid, ..observe }, subject);
     let mut event_loop = EventLoop::new(running, TableReader::new(fold), lenses, state, signals);
@@ -153,7 +152,7 @@ fn observe(options: &options::TopOptions) -> Result<ExitCode, Error> {
     state.program = ProgramState::Observed;
     state.lenses = LensTab::all();
     state.open_tab(0);
-    let mut lenses = LiveLenses::new(observe.clone(), Subject::new(&observe, &[]));
+    let mut lenses = LiveLenses::new(observe.clone(), observe.subject(&[]));
     lenses.open(0, &mut state.lenses[0]);
     let signals = Signals::install()?;
     let mut terminal = Terminal::enter()?;
@@ -196,7 +195,7 @@ fn print_results(
     reason: ExitReason,
 ) -> Result<(), Error> {
     if let Some(tail) = output.tail() {
-        let printed = unspin_launch::stdout::print(&tail);
+        let printed = unspin_launch::output::stdout::print(&tail);
         // If the terminal has hung up, an error cannot be shown.
         if !event_loop.hung_up {
             printed?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::NamedTempFile;
 use unspin_launch::error::Error;
-use unspin_launch::output_file::Trimmer;
+use unspin_launch::output::trimmer::Trimmer;
 use unspin_sys::printable;
 
 /// Number of lines that are shown at the end.

@@ -3,7 +3,7 @@
 use super::interval;
 use std::collections::HashMap;
 use unspin_observe::meter::names::{Lookup, Names, Parts};
-use unspin_report::{Fold, LockInUse, MeterReport, Name, ReportOptions};
+use unspin_report::{Figures, Fold, LockInUse, MeterReport, Name, ReportOptions};
 use unspin_wire::{Image, Key, Snapshot};
 
 /// A part of the table.
@@ -22,6 +22,16 @@ pub enum Period {
     Lately,
     /// Since the start of the program.
     SinceStart,
+}
+
+impl Period {
+    /// How sums of the period are shown.
+    pub fn figures(self) -> Figures {
+        match self {
+            Period::Lately => Figures::Rates,
+            Period::SinceStart => Figures::Sums,
+        }
+    }
 }
 
 /// A process, by pid and start time, and a key in it.

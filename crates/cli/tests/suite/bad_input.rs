@@ -25,9 +25,9 @@ fn invalid_command_line_is_refused_with_the_culprit() {
         (&["run", "--sysv", "fast", "ls"], "'fast' for '--sysv <ENGINE>'"),
         (&["run", "--frob", "--sysv", "rcu", "ls"], "'--frob'"),
         (&["prove"], "<COMMAND>"),
-        (&["prove", "--sysv", "kernel", "ls"], "'kernel' for '--sysv <ENGINES>'"),
         (&["prove", "--mutex", "adaptive,stael", "ls"], "there is no kind \"stael\" (meant: steal?)"),
         (&["prove", "--mutex", "system", "ls"], "system is the control"),
+        (&["prove", "--sysv", "kernel,rcu", "ls"], "'--sysv <ENGINES>': kernel is the control"),
         (&["prove", "--runs", "4", "ls"], "'4' for '--runs <N>'"),
         (&["prove", "--time-budget", "soon", "ls"], "'soon' for '--time-budget <DURATION>'"),
         (&["prove", "--higher-is-better", "ls"], "--metric"),
@@ -64,7 +64,12 @@ fn option_of_another_command_is_refused_with_its_name() {
     let other = |command| {
         format!("unspin: `unspin {command}` has no --cpu-limit: it is an option of `unspin prove`\n")
     };
-    let cases: [(&[&str], &str); 5] = [
+    let of_dbt1 = "unspin: `unspin prove` has no --browsers: it is an option of `unspin dbt1`\n";
+    let of_many = "unspin: `unspin meter` has no --runs: it is an option of `unspin prove`, `unspin scale`, `unspin volano`, `unspin \
+                   dbt1`\n";
+    let cases: [(&[&str], &str); 7] = [
+        (&["prove", "--browsers", "50", "dbt1"], of_dbt1),
+        (&["meter", "--runs", "3", "ls"], of_many),
         (&["run", "--spin-waits", "poll", "ls"], gone),
         (&["prove", "--spin-waits=50", "ls"], gone),
         (&["meter", "--spin-waits", "ls"], gone),
@@ -207,7 +212,10 @@ fn set_uid_program_runs_as_it_is_and_is_not_judged() {
     let why = format!(
         "{program}: is set-uid: the dynamic linker ignores LD_PRELOAD for it; run a copy without the set-uid bit (cp)"
     );
-    let (out, err, code) = finish(&mut unspin(&["run", "--sysv", "rcu", &program, "--version"]));
+    let arena = folder.path().join("arena");
+    let arena = arena.to_str().unwrap();
+    let (out, err, code) =
+        finish(&mut unspin(&["run", "--sysv", "rcu", "--arena", arena, &program, "--version"]));
     assert_eq!((code, out.is_empty()), (Some(0), false), "{err}");
     assert_eq!(err, format!("unspin: nothing that ran could use the engine rcu: {why}\n"));
     for command in [&["prove", "--mutex", "adaptive"][..], &["meter"]] {

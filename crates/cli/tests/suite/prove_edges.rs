@@ -180,3 +180,20 @@ fn no_kind_is_tried_where_holds_are_long() {
     assert!(text.contains("Next: hold it shorter there:"), "{out}");
     assert!(!text.contains("adaptive") && !text.contains("--time-budget"), "{out}");
 }
+
+#[test]
+fn semaphore_set_that_a_failed_run_left_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("made");
+    let script = format!("ipcmk -S 1 | sed 's/.*: //' > '{}'; exit 1", made.display());
+    let command = ["prove", "--time-budget", "5s", "--mutex", "steal", "--", "sh", "-c", &script];
+    let (out, _, code) = finish_with_progress(&mut unspin(&command));
+    let id = fs::read_to_string(made).unwrap().trim().to_owned();
+    assert!(Command::new("ipcrm").args(["-s", &id]).status().unwrap().success());
+    assert_eq!(code, Some(4), "{out}");
+    let advice = "if no other program created them, remove them: ipcrm ";
+    let text = flat(&out);
+    let (_, ids) = text.split_once(advice).unwrap_or_else(|| panic!("{out}"));
+    // Sets of other tests, which run meanwhile, may stand there too.
+    assert!(format!("{ids} ").contains(&format!("-s {id} ")), "{id}: {out}");
+}

@@ -5,16 +5,16 @@ mod shop;
 
 use crate::options;
 use progress::Progress;
-pub use shop::{find_server, prepare};
+pub use shop::prepare;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use unspin_dbt1::{DatabaseChoice, Durability, Event, Mix, Options, benchmark};
+use unspin_dbt1::{DatabaseChoice, Durability, Event, Mix, Options, benchmark, check_server};
+use unspin_launch::command::ignored_signals::without_ignored;
 use unspin_launch::error::Error;
-use unspin_launch::ignored_signals::without_ignored;
-use unspin_launch::scratch::{DBT1, Scratch};
-use unspin_launch::{stderr, stdout};
+use unspin_launch::output::scratch::{DBT1, Scratch};
+use unspin_launch::output::{stderr, stdout};
 use unspin_sys::creds::Creds;
 
 /// Exit code after SIGINT, SIGTERM or SIGHUP, as that of `prove`.
@@ -88,8 +88,13 @@ fn database(options: &options::Dbt1Options) -> Result<DatabaseChoice, Error> {
     }
 }
 
+/// Fails if no PostgreSQL server is installed.
+pub fn find_server() -> Result<(), Error> {
+    check_server().map_err(benchmark_error)
+}
+
 /// The database that `--db` names, for SQLite in a temporary folder.
-fn parse_database(db: &str) -> Result<DatabaseChoice, Error> {
+pub fn parse_database(db: &str) -> Result<DatabaseChoice, Error> {
     match db {
         "sqlite" => Ok(DatabaseChoice::Sqlite(None)),
         "postgres" => Ok(DatabaseChoice::PrivatePostgres),

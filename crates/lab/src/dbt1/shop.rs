@@ -22,9 +22,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use unspin_dbt1::{Cluster, Options, Prepared, check_server, withheld};
+use unspin_dbt1::{Cluster, Options, Prepared, withheld};
 use unspin_launch::error::Error;
-use unspin_launch::stdout;
+use unspin_launch::output::stdout;
 
 /// The first word of an answer, with the version of its format.
 const ANSWER: &str = "unspin-lab.shop/1";
@@ -44,11 +44,6 @@ pub fn prepare(request: &PrepareShopOptions) -> Result<ExitCode, Error> {
         Err(error) => return Err(benchmark_error(error)),
     }
     answer.print()
-}
-
-/// Fails if no PostgreSQL server is installed.
-pub fn find_server() -> Result<ExitCode, Error> {
-    check_server().map_err(benchmark_error).map(|()| ExitCode::SUCCESS)
 }
 
 /// The options of a command line of `dbt1`; none if it is wrong, or names a server that runs already.

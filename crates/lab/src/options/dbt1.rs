@@ -1,9 +1,9 @@
 //! The options of `unspin dbt1`.
 
-use super::duration;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
+use unspin_launch::command::line::parse_duration;
 
 const DBT1_HELP: &str = "\
 Exit code:
@@ -68,7 +68,7 @@ pub struct Dbt1Options {
     pub warm_up: Duration,
 
     /// Measured time of each run
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     pub duration: Duration,
 
     /// Number of runs
@@ -95,6 +95,6 @@ pub enum Dbt1Mix {
 fn time(text: &str) -> Result<Duration, String> {
     match text.trim_end_matches(char::is_alphabetic) {
         "0" => Ok(Duration::ZERO),
-        _ => duration(text),
+        _ => parse_duration(text),
     }
 }

@@ -1,8 +1,8 @@
 //! The options of `unspin volano`.
 
-use super::duration;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
+use unspin_launch::command::line::parse_duration;
 
 const VOLANO_HELP: &str = "\
 Exit code:
@@ -66,7 +66,7 @@ pub struct VolanoOptions {
     pub port: u16,
 
     /// Fail if no message moves for this time
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     pub timeout: Duration,
 }
 

@@ -54,9 +54,9 @@ fn unusable_option_is_refused_in_one_line() {
 /// `unspin` itself knows neither options nor help of these commands.
 #[test]
 fn help_of_the_commands_is_found() {
-    for command in ["volano", "dbt1"] {
+    for (command, arguments) in [("volano", ""), ("dbt1", ""), ("reproduce", " [REPORT]")] {
         let help = finish(&mut unspin(&[command, "--help"]));
-        assert!(help.0.contains(&format!("\nUsage: unspin {command} [OPTIONS]\n")), "{help:?}");
+        assert!(help.0.contains(&format!("\nUsage: unspin {command} [OPTIONS]{arguments}\n")), "{help:?}");
         assert_eq!(finish(&mut unspin(&["help", command])), help);
         assert_eq!((help.1.as_str(), help.2), ("", Some(0)));
     }

@@ -1,7 +1,10 @@
-//! `unspin reproduce`: one report from start to end, an interrupt, bad input, and a report that cannot be measured.
+//! `unspin reproduce`: one report from start to end, an interrupt, bad input, a report that cannot be measured, and `unspin` not
+//! found.
 
 use crate::common::{Background, children_of, finish, finish_with_progress, gone, unspin, wait_until};
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use unspin_sys::child::{self, Signal};
 
 /// The run queues need neither permissions nor many CPUs. Whatever the machine's load, the exit code says that the report was
@@ -25,7 +28,7 @@ fn quick_report_is_measured_from_start_to_end() {
         "\nNot the same: ",
         "runqueue_lock",
         "\nRepeat: unspin prove --time-budget 20s --runqueue global,percpu volano ",
-        "\nNext: ",
+        "\nNext:\n    -> ",
     ] {
         assert!(out.contains(part), "no '{part}' in {out}");
     }
@@ -76,14 +79,28 @@ fn report_that_cannot_be_measured_is_named_and_has_its_exit_code() {
     ]));
     assert_eq!(code, Some(4), "{out}\n{err}");
     assert!(out.contains("published, 2 CPUs: five runs [BT/s]"), "{out}");
-    assert!(out.contains("\nFailed: ") && out.contains("\nNext: "), "{out}");
+    assert!(out.contains("\nFailed: ") && out.contains("\nNext:\n"), "{out}");
+}
+
+#[test]
+fn missing_unspin_is_named_with_the_command_that_installs_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = folder.path().join("unspin-lab");
+    unspin_e2e::copy_program(Path::new(env!("CARGO_BIN_EXE_unspin-lab")), &lab);
+    let mut command = Command::new(lab);
+    command
+        .args(["reproduce", "--quick", "semopbench"])
+        .env("PATH", "/nonexistent")
+        .env_remove("UNSPIN_EXECUTABLE");
+    let expected = "unspin: unspin-lab needs the program unspin, which is not installed: cargo install --path crates/cli\n";
+    assert_eq!(finish(&mut command), (String::new(), expected.to_owned(), Some(127)));
 }
 
 #[test]
 fn invalid_requests_are_one_line() {
     let cases: [(&[&str], &str); 4] = [
         (&["reproduce", "tpcw"], "'tpcw' for '[REPORT]'"),
-        (&["reproduce", "--fast"], "'--fast'"),
+        (&["reproduce", "--fast"], "`unspin reproduce` has no --fast: "),
         (&["reproduce", "--db", "oracle"], "unspin: dbt1: --db oracle: give sqlite, postgres, or the URL"),
         (&["reproduce", "--json", "/nonexistent/x.json"], "unspin: --json /nonexistent/x.json: "),
     ];

@@ -1,9 +1,9 @@
 //! The files that are loaded when a program starts.
 
-use crate::environment;
+use crate::library::environment;
 use crate::program::Program;
-use crate::reach;
-use crate::system_code::is_library_of_system;
+use crate::program::reach;
+use crate::program::system_code::is_library_of_system;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use unspin_symbols::File;

@@ -4,7 +4,7 @@ use super::lock_name::{At, FIRST_USED, Origin, SourceLine};
 use super::place::{Address, By, Place, Span};
 use super::resolve::NameMatch;
 use super::site;
-use crate::system_code::is_of_system;
+use crate::program::system_code::is_of_system;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use unspin_symbols::File;

@@ -40,6 +40,7 @@ mod site_name;
 mod testing;
 mod variable;
 mod wait_choice;
+mod wait_notice;
 mod wakeup;
 
 pub use choice::Choice;

@@ -2,8 +2,8 @@
 
 use super::compiled::{Compiled, EntryKind};
 use crate::error::Error;
-use crate::run_queue::{self, RunQueue};
-use crate::shell;
+use crate::output::shell;
+use crate::replace::run_queue::{self, RunQueue};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};

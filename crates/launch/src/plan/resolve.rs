@@ -10,7 +10,7 @@ use super::site_name::{SiteMeaning, SiteName};
 use super::variable;
 use crate::error::Error;
 use crate::program::Program;
-use crate::reach;
+use crate::program::reach;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -531,7 +531,7 @@ mod tests {
         std::fs::remove_file(library).unwrap();
         assert!(
             Resolver::new(&launcher).check_reach(PlanTarget::Mutexes).is_ok(),
-            "who knows what is missing?"
+            "a missing library may call the functions"
         );
     }
 

@@ -1,7 +1,7 @@
 //! The cost of a wake-up on this machine, for compiled plans: the maximum time of a poll.
 
 use crate::error::Error;
-use crate::wakeup;
+use crate::machine::wakeup;
 
 /// The cost in nanoseconds, rounded to two significant digits: compiled plans are cached by their contents, and not
 /// every run shall create another one.

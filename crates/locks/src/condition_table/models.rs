@@ -47,7 +47,7 @@ enum Mistake {
 #[derive(Clone, Copy, PartialEq)]
 enum Patience {
     Endless,
-    /// Its deadline passes, or it is cancelled, at some moment.
+    /// At some moment the deadline passes, or the thread is cancelled.
     Ends(LeaveReason),
 }
 

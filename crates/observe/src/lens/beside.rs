@@ -6,7 +6,7 @@ use super::reports::Reports;
 use crate::observed::RingReader;
 use crate::settings::MeterSettings;
 use std::time::Instant;
-use unspin_launch::stderr;
+use unspin_launch::output::stderr;
 
 /// The kernel's events, while the preload library records the same program.
 pub struct LensesBeside {

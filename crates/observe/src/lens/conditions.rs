@@ -1,9 +1,9 @@
 //! How a report was made, as it states it.
 
-use super::subject::Subject;
 use crate::observed;
 use crate::settings::ObserveSettings;
 use std::ffi::OsString;
+use unspin_report::next::Subject;
 use unspin_trace::{Losses, Target};
 
 /// How a report was made.
@@ -25,7 +25,7 @@ impl Conditions {
     /// The conditions of an observation with these options, and of a program if there is one.
     pub fn new(options: &ObserveSettings, command: &[OsString], seconds: f64, losses: Losses) -> Conditions {
         let target = observed::target(options);
-        let subject = Subject::new(options, command);
+        let subject = options.subject(command);
         Conditions { target, subject, seconds, cpus: unspin_trace::cpus(), losses }
     }
 

@@ -1,9 +1,9 @@
 //! What `unspin top` shows of one row of a lens: its callers, the longest stack of each, and the callers that woke its threads.
 
-use super::next::{self, Next};
 use super::text::format_count;
 use std::fmt::Write;
 use unspin_report::figures::time;
+use unspin_report::next::Next;
 
 /// The text as far as it is written.
 pub struct Detail {
@@ -46,7 +46,7 @@ impl Detail {
     /// Writes what to do next.
     pub fn next(&mut self, next: &Next) {
         self.text += "\n";
-        next::write(next, self.width, &mut self.text);
+        next.write_under_row(self.width, &mut self.text);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::detail::Detail;
 use super::filters::Filters;
-use super::rows::{Figures, LensTable};
+use super::rows::LensTable;
 use super::thread_time::{LensMeasurements, LibcWaits};
-use unspin_report::Layout;
+use unspin_report::{Figures, Layout};
 
 /// A report of a lens. It can be serialised, for JSON.
 pub trait LensReport {

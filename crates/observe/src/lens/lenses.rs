@@ -8,7 +8,7 @@ use crate::observed::{self, Sink, trace_error};
 use crate::settings::{Lens, MeterSettings, ObserveSettings};
 use std::ops::Range;
 use unspin_launch::error::Error;
-use unspin_launch::stderr;
+use unspin_launch::output::stderr;
 use unspin_symbols::Symbols;
 use unspin_trace::{Config, Event, KernelSymbols, Payload, Record, RingSize, Sample, Stacks, Tracer};
 

@@ -4,7 +4,8 @@
 //! (`beside`). Without the pthread lens the program is not changed at all, and `run` is all there is.
 //!
 //! A lens is a folder and a row of `for_each_lens`. The folder has a `Collector`, which adds up the kernel's
-//! events, and a `LensReport` with columns and advice. `lenses` and `reports` have all lenses of a session.
+//! events, and a `LensReport` with columns. What to do next about its rows is in `next/lens` of the crate `report`.
+//! `lenses` and `reports` have all lenses of a session.
 
 /// The table of the lenses that read the kernel's events: calls the macro `$then` with all rows. They are in the order in
 /// which reports and tabs show them. Types are named as in the modules beside this one, which expand the table.
@@ -46,7 +47,6 @@ mod off_cpu;
 pub mod beside;
 mod callers;
 mod collector;
-mod column;
 mod conditions;
 mod detail;
 mod filters;
@@ -54,12 +54,12 @@ mod lens_report;
 mod lenses;
 pub mod live;
 mod naming;
-pub mod next;
+mod pthread_reach;
 pub mod reports;
 pub mod rows;
 pub mod run;
+mod section;
 mod spaces;
-pub mod subject;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod text;

@@ -3,11 +3,11 @@
 use super::detail::Detail;
 use super::filters::Filters;
 use super::lens_report::LensReport;
-use super::rows::{Figures, LensTable};
+use super::rows::LensTable;
 use super::thread_time::{LensMeasurements, LibcWaits, ThreadTime};
 use crate::settings::ViewSettings;
 use serde::Serialize;
-use unspin_report::{Layout, MeterReport};
+use unspin_report::{Figures, Layout, MeterReport};
 
 macro_rules! define_reports {
     ($($(#[doc = $doc:literal])+ $lens:ident $name:literal {

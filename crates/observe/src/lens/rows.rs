@@ -1,20 +1,11 @@
 //! The table of a lens for `unspin top`: the total, and below it the rows with their callers, most time first.
 
-use super::column::{LensColumn, ScreenColumns, Units};
+use unspin_report::{Column, Figures, Medium, Table, Units};
 
 /// The name of the row that adds up all others.
 pub const TOTAL: &str = "*TOTAL*";
 /// Callers shown of each row.
 pub const CALLERS: usize = 3;
-
-/// How sums are shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Figures {
-    /// As sums.
-    Sums,
-    /// As rates per second.
-    Rates,
-}
 
 /// The part of a line that is no figure.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +39,7 @@ trait Lines {
 }
 
 struct TypedLines<R: 'static> {
-    columns: &'static [LensColumn<R>],
+    columns: &'static [Column<R>],
     rows: Vec<(LensLine, R)>,
 }
 
@@ -66,16 +57,17 @@ impl<R> Lines for TypedLines<R> {
     }
 
     fn format(&self, width: usize, figures: Figures, units: &Units) -> (String, Vec<String>) {
-        let columns = ScreenColumns::that_fit(self.columns, width);
-        let text = |(line, row): &(LensLine, R)| columns.line(row, &line.label, units);
-        (columns.titles(figures as usize), self.rows.iter().map(text).collect())
+        let table = Table::that_fits(self.columns, Medium::Screen, width);
+        let text = |(line, row): &(LensLine, R)| table.line(row, &line.label, units);
+        let titles = table.columns().iter().map(|column| column.screen_title(figures) + " ");
+        (titles.chain([" NAME".to_owned()]).collect(), self.rows.iter().map(text).collect())
     }
 }
 
 impl LensTable {
     /// Of these rows, which cover so many seconds.
     pub fn new<R>(
-        columns: &'static [LensColumn<R>],
+        columns: &'static [Column<R>],
         rows: Vec<(LensLine, R)>,
         seconds: f64,
         figures: Figures,
@@ -106,8 +98,8 @@ impl LensTable {
     /// The line of titles, and all others, with the columns that fit into this width.
     pub fn lines(&self, width: u16) -> (String, Vec<String>) {
         let units = match self.figures {
-            Figures::Sums => Units::default(),
-            Figures::Rates => Units::per_second_of(self.seconds),
+            Figures::Sums => Units::all_known(),
+            Figures::Rates => Units::all_known().per_second_of(self.seconds),
         };
         self.lines.format(width.into(), self.figures, &units)
     }

@@ -10,10 +10,10 @@ use crate::settings::{Format, Lens, MeterSettings};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
-use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
+use unspin_launch::output::stderr;
 use unspin_launch::program::{Program, inheriting};
-use unspin_launch::stderr;
+use unspin_launch::replace::engine::Engine;
 use unspin_report::{SCHEMA, SCHEMA_VERSION};
 
 /// Whether the preload library is to record.

@@ -1,5 +1,12 @@
 //! Phrases and forms that the tables of all lenses share.
 
+use unspin_report::figures::Percent;
+
+/// A part as a percentage.
+pub fn share(part: u64, of: u64) -> String {
+    Percent::Column.of(part as f64 / of.max(1) as f64)
+}
+
 /// A number with its noun.
 pub fn format_count(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })

@@ -1,9 +1,10 @@
 //! The total of all lenses: where did the threads' time go.
 
-use super::off_cpu::{BlockReason, OffCpuReport};
+use super::off_cpu::OffCpuReport;
 use serde::Serialize;
 use std::fmt::Write;
-use unspin_report::figures::{spoken_percent, time};
+use unspin_report::figures::{Percent, time};
+use unspin_report::next::lens::off_cpu::BlockReason;
 use unspin_report::{Layout, MeterReport, add_note};
 use unspin_wire::RecordKind;
 
@@ -110,7 +111,7 @@ impl ThreadTime {
         for part in &self.parts {
             let share = self
                 .thread_seconds
-                .map(|all| spoken_percent(if all > 0.0 { part.seconds / all } else { 0.0 }));
+                .map(|all| Percent::ThreeDigits.of(if all > 0.0 { part.seconds / all } else { 0.0 }));
             let _ =
                 writeln!(text, "{:>6} {:>8}  {}", time(part.seconds), share.unwrap_or_default(), part.name);
         }
@@ -120,7 +121,8 @@ impl ThreadTime {
         let note = match self.thread_seconds {
             Some(all) => {
                 let _ = writeln!(text, "{:>6} {:>8}  all threads", time(sum), "100 %");
-                let share = |seconds: f64| spoken_percent(if all > 0.0 { seconds / all } else { 0.0 });
+                let share =
+                    |seconds: f64| Percent::ThreeDigits.of(if all > 0.0 { seconds / all } else { 0.0 });
                 let mut note = format!("Of {} of thread time, {} were locks.", time(all), share(locks));
                 if perhaps > 0.0 {
                     let _ = write!(

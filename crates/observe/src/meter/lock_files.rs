@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use unspin_launch::plan::Closure;
 use unspin_launch::program::Program;
-use unspin_launch::system_code::is_library_of_system;
+use unspin_launch::program::system_code::is_library_of_system;
 use unspin_report::{MeterReport, Name};
 use unspin_wire::{Image, Key, RecordKind};
 

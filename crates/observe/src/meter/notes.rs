@@ -2,12 +2,12 @@
 
 use super::observer::has_filter;
 use super::recorded_program::{RecordedProgram, processes_with};
-use crate::lens::next::{self, Next, Step};
-use crate::lens::subject::Subject;
 use std::ffi::OsString;
 use std::path::Path;
+use unspin_launch::output::shell;
 use unspin_launch::program::NEEDS_AN_END;
-use unspin_launch::{programs_run, shell};
+use unspin_launch::program::programs_run;
+use unspin_report::next::{self, Subject};
 use unspin_sys::child::End;
 use unspin_wire::environment::RECORD;
 use unspin_wire::{Recording, Snapshot};
@@ -49,13 +49,8 @@ pub fn proof(was_asked_to_end: bool, text: &str) -> Option<String> {
 
 /// What to do next about a program of which nothing was recorded: the lens that needs no lock function of libc.
 pub fn add_lens(command: &[OsString], width: usize, text: &mut String) {
-    let next = Next::new(
-        "What its threads wait for, whatever their locks:",
-        Step::OffCpu,
-        &Subject::Program(command.to_vec()),
-    );
     text.push('\n');
-    next::write(&next, width, text);
+    next::lens::waits_of(&Subject::Program(command.to_vec())).write_under_row(width, text);
 }
 
 /// What to do about a recording that was too small.

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use unspin_launch::programs_run::{HAND_ON, ProgramsRun, Reach, Start, processes};
-use unspin_launch::runtime::Runtime;
-use unspin_launch::{library, reach};
+use unspin_launch::library;
+use unspin_launch::program::programs_run::{HAND_ON, ProgramsRun, Reach, Start, processes};
+use unspin_launch::program::reach;
+use unspin_launch::program::runtime::Runtime;
 use unspin_sys::creds::Creds;
 use unspin_wire::{Event, Recording, Snapshot};
 

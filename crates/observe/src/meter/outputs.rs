@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::os::fd::AsFd;
 use std::path::Path;
 use unspin_launch::error::Error;
-use unspin_launch::{outfile, stderr};
+use unspin_launch::output::{outfile, stderr};
 use unspin_report::{Filter, Fold, Layout, MeterReport, Pattern, ReportOptions, pprof};
 use unspin_sys::printable;
 use unspin_wire::{Image, Key, Snapshot};

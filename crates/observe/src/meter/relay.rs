@@ -10,8 +10,8 @@ use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::Builder;
+use unspin_launch::command::ignored_signals::without_ignored;
 use unspin_launch::error::Error;
-use unspin_launch::ignored_signals::without_ignored;
 use unspin_sys::child::{self, Signal};
 
 /// The signals that are relayed.

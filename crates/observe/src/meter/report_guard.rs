@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
-use unspin_launch::{shell, stderr};
+use unspin_launch::output::{shell, stderr};
 
 /// Keeps the recording if a signal ends the report, and says where it is.
 pub struct ReportGuard {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use unspin_launch::stderr;
+use unspin_launch::output::stderr;
 
 /// Time before the first line: most reports are ready by then.
 const FIRST: Duration = Duration::from_secs(2);

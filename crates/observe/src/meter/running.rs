@@ -49,7 +49,7 @@ impl<'s> Running<'s> {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let slice = self.threads.wait().min(left.unwrap_or(Duration::MAX));
             // The kernel's timeout has milliseconds.
-            let ended = child::ended_within(pid, slice.max(Duration::from_millis(1))).map_err(failed)?;
+            let ended = child::has_ended_within(pid, slice.max(Duration::from_millis(1))).map_err(failed)?;
             if let Some(relay) = &mut self.relay {
                 relay.pass_on(pid);
             }

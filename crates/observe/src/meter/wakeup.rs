@@ -1,7 +1,7 @@
 //! The cost of a wake-up on this machine, for recordings.
 
 use unspin_launch::error::Error;
-use unspin_launch::wakeup;
+use unspin_launch::machine::wakeup;
 use unspin_wire::{Level, Recording, WakeUpCost};
 
 /// Determines the cost now, for [`store`], if a recording of this level is compared with it.

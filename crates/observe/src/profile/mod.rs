@@ -16,9 +16,9 @@ use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
 use table::{Layout, ProfileTable};
 use unspin_launch::error::Error;
+use unspin_launch::output::scratch::{self, Scratch};
+use unspin_launch::output::{outfile, stderr};
 use unspin_launch::program::{Program, inheriting};
-use unspin_launch::scratch::{self, Scratch};
-use unspin_launch::{outfile, stderr};
 use unspin_report::pprof;
 use unspin_sys::creds::Creds;
 use unspin_trace::{

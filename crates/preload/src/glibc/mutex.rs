@@ -318,7 +318,7 @@ impl MutexLayout {
 /// The id of the calling thread.
 #[inline(always)]
 pub fn current_tid() -> u32 {
-    match tid::cached() {
+    match tid::get_cached() {
         0 => learn(),
         known => known,
     }

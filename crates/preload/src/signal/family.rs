@@ -26,7 +26,7 @@ fn page() -> &'static Page {
         // SAFETY: PAGE is only ever set to a page that is never unmapped.
         return unsafe { &*known };
     }
-    let Ok(fresh) = Mapping::wiped_on_fork(size_of::<Page>()) else { return &FALLBACK };
+    let Ok(fresh) = Mapping::map_wiped_on_fork(size_of::<Page>()) else { return &FALLBACK };
     let address = fresh.start().as_ptr().cast();
     // Release: pairs with the Acquire above. Acquire on failure: the winner's page is used.
     match PAGE.compare_exchange(ptr::null_mut(), address, Ordering::Release, Ordering::Acquire) {

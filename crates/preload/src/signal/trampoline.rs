@@ -12,7 +12,7 @@ use core::ffi::{c_int, c_void};
 use libc::{siginfo_t, ucontext_t};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::{fault, file_mapping, process, raw};
-use unspin_sysv::signal::{Entry, Interrupted, entering_handler};
+use unspin_sysv::signal::{Entry, Interrupted, enter_handler};
 
 /// A handler as installed with SA_SIGINFO. A handler without it uses only the first argument. The kernel itself passes
 /// all three to both kinds.
@@ -34,7 +34,7 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
         let interrupted = match faulted {
             // A fault of the program's own code: those of the engine were fixed up above.
             true => Interrupted::OUTSIDE,
-            false => match entering_handler(*mask(frame)) {
+            false => match enter_handler(*mask(frame)) {
                 Entry::Deliver(interrupted) => interrupted,
                 Entry::Defer => {
                     rearm(signal);

@@ -18,7 +18,7 @@ pub fn lock_fast(mutex: &MutexLayout) -> Option<c_int> {
     if Tag::of(mutex) != Tag::FAST {
         return None;
     }
-    let tid = tid::cached();
+    let tid = tid::get_cached();
     if tid == 0 || !mutex.lock_in_place::<Fast>().try_lock_uncontended() {
         return None;
     }
@@ -66,7 +66,9 @@ pub fn lock_known(mutex: &MutexLayout) -> Option<c_int> {
     match *MutexImpl::known(mutex)? {
         MutexImpl::Inheriting(_) if mutex.inherits() && plan::never_polls() => Some(mutex.libc_lock()),
         // Some locks store their owner's thread id, and would make a system call for it.
-        MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 => Some(lock_normal(mutex, algorithm)),
+        MutexImpl::Lock(algorithm, Type::Normal) if tid::get_cached() != 0 => {
+            Some(lock_normal(mutex, algorithm))
+        }
         _ => None,
     }
 }
@@ -78,7 +80,7 @@ fn lock_normal(mutex: &MutexLayout, algorithm: &'static Algorithm) -> c_int {
     if bypass::exists() {
         return move_normal_to_libc(mutex, algorithm);
     }
-    mutex.own(tid::cached());
+    mutex.own(tid::get_cached());
     0
 }
 
@@ -89,10 +91,10 @@ pub fn unlock_known(mutex: &MutexLayout) -> Option<c_int> {
         return Some(mutex.libc_unlock());
     }
     match *MutexImpl::known(mutex)? {
-        MutexImpl::Inheriting(_) if tid::cached() != 0 && mutex.is_owned_by(tid::cached()) => {
+        MutexImpl::Inheriting(_) if tid::get_cached() != 0 && mutex.is_owned_by(tid::get_cached()) => {
             Some(mutex.libc_unlock())
         }
-        MutexImpl::Lock(algorithm, Type::Normal) if tid::cached() != 0 && !bypass::exists() => {
+        MutexImpl::Lock(algorithm, Type::Normal) if tid::get_cached() != 0 && !bypass::exists() => {
             mutex.disown();
             // SAFETY: as in `unlock_fast`.
             unsafe { (algorithm.unlock)(mutex) };

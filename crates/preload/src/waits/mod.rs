@@ -86,7 +86,7 @@ pub fn prepare() {
         plan.count(TallyCount::Filters);
         return;
     }
-    if let Ok(page) = Mapping::shared_with_children(size_of::<CpuPressure>()) {
+    if let Ok(page) = Mapping::map_shared_with_children(size_of::<CpuPressure>()) {
         CPU_PRESSURE.store(page.leak().as_ptr().cast(), Relaxed);
     }
     barrier::prepare();

@@ -29,7 +29,7 @@ impl<T> Arena<T> {
         let file = tempfile::tempfile().unwrap();
         let len = size_of::<Arena<T>>();
         file.set_len(len as u64).unwrap();
-        let start = Mapping::shared(&file, len).unwrap().leak();
+        let start = Mapping::map_shared(&file, len).unwrap().leak();
         // SAFETY: the mapping is large enough, aligned to a page, zeroed, and never unmapped.
         unsafe { start.cast::<Arena<T>>().as_ref() }
     }

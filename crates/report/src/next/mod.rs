@@ -1,24 +1,34 @@
-//! What to do next, told from a report: all that it advises stands here.
+//! What to do next: all that a recording or a lens says of it stands here.
 //!
 //! | module | advises on |
 //! |---|---|
-//! | [`finding`] | a lock or a condition that costs time: the cause, a change of the program, the command that tries a replacement |
-//! | [`polling`] | waits that polling before sleeping could shorten |
-//! | [`stated_time`] | a program that runs for a fixed time, whose time a proof cannot compare |
-//! | [`command`] | the program's command line in the commands above |
+//! | `finding` | a lock or a condition that costs time: the cause, a change of the program, the command that tries a replacement |
+//! | `polling` | waits that polling before sleeping could shorten |
+//! | `stated_time` | a program that runs for a fixed time, whose time a proof cannot compare |
+//! | `lens` | a row of a lens that reads the kernel's events |
+//! | `command` | the program's command line in the commands above |
+//! | `advice` | how a text is laid out, with its command |
 
+mod advice;
 mod command;
 mod finding;
+pub mod lens;
 mod polling;
 mod stated_time;
+mod step;
+mod subject;
+mod worth;
 
-pub use self::finding::{Cause, Finding, WORTH_IT};
+pub use self::advice::{Next, Said};
+pub use self::finding::{Cause, Finding};
 pub(crate) use self::polling::WORTH_POLLING;
 pub use self::stated_time::stated_time;
+pub use self::step::Step;
+pub use self::subject::Subject;
+pub use self::worth::{WORTH_IT, is_worth_it, is_worth_share};
 use crate::figures::number;
 use crate::paragraph::wrap;
 use crate::report::MeterReport;
-use std::fmt::Write;
 
 /// Writes what to do next, and what to consider in a proof.
 pub(crate) fn write(report: &MeterReport, width: usize, text: &mut String) {
@@ -64,10 +74,7 @@ fn findings(report: &MeterReport, findings: &[Finding], width: usize, text: &mut
     for finding in findings {
         text.push('\n');
         wrap(&finding.text, width, text);
-        wrap(&format!("Next: {}", finding.next), width, text);
-        if let Some(command) = &finding.command {
-            let _ = writeln!(text, "Prove it: {command}");
-        }
+        finding.next.write(width, text);
     }
     if findings.is_empty() {
         worst(report, width, text);

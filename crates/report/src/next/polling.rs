@@ -1,6 +1,7 @@
 //! Sentences about waits: which of them polling could shorten, which waits slept although they polled, and what to do
 //! next.
 
+use super::advice::write_command;
 use super::command;
 use crate::figures::time;
 use crate::paragraph::wrap;
@@ -51,11 +52,11 @@ pub(crate) fn write(report: &MeterReport, explained: &[&str], width: usize, text
     }
     let Some(first) = worth.into_iter().find(|wait| !finds_cpus_awake(cost, wait)) else { return };
     let command = command::of(report);
-    let _ = writeln!(text, "Try:      unspin run --waits poll {command}");
-    let _ = writeln!(text, "Prove it: unspin prove --waits poll {command}");
+    write_command("Try:", &format!("unspin run --waits poll {command}"), text);
+    write_command("Prove it:", &format!("unspin prove --waits poll {command}"), text);
     if let Some(site) = site_to_name(report, first) {
         let choice = shell::quoted(&format!("poll@{site}"));
-        let _ = writeln!(text, "One site: unspin prove --waits {choice} {command}");
+        write_command("One site:", &format!("unspin prove --waits {choice} {command}"), text);
     }
 }
 
@@ -154,13 +155,10 @@ fn subject(wait: &Wait) -> String {
         }
         RecordKind::Barrier => return format!("waits at {}", the("barrier")),
         RecordKind::Join => "pthread_join",
-        RecordKind::Poll => "poll",
-        RecordKind::Select => "select",
         RecordKind::Epoll => "epoll_wait",
         RecordKind::Receive => "read or recv",
-        RecordKind::Accept => "accept",
-        RecordKind::Futex => "futex",
-        _ => "System V calls",
+        RecordKind::EngineWait => "System V calls",
+        kind => kind.noun(),
     };
     format!("waits in {call} at {name}")
 }

@@ -337,7 +337,7 @@ fn advised(change: impl Fn(&mut Lock)) -> (Option<String>, String) {
     let mut report = report();
     report.locks.iter_mut().filter(|lock| lock.row.name == "queue::mutex").for_each(change);
     let finding = report.findings().into_iter().find(|finding| finding.name == "queue::mutex").unwrap();
-    (finding.command, finding.next)
+    (finding.next.command, finding.next.text)
 }
 
 #[test]

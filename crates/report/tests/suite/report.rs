@@ -173,7 +173,7 @@ fn contended_lock_of_a_run_queue_leads_to_a_comparison() {
         snapshot.invocation.command = command.split_whitespace().map(str::to_owned).collect();
         let report =
             MeterReport::new(snapshot, &|_, _| Some(("runqueue_lock".to_owned(), "pop".to_owned()).into()));
-        report.findings().remove(0).command.unwrap()
+        report.findings().remove(0).next.command.unwrap()
     };
     let prove = "unspin prove --runqueue global,percpu -- ";
     for own in ["--runqueue global", "--runqueue=percpu"] {

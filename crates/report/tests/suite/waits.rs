@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use unspin_report::{Blocked, Filter, Fold, Layout, MeterReport, Name, ReportOptions, Wait};
 use unspin_wire::{
-    ANY_DESCRIPTOR, AttemptOutcome, Config, Counts, Histogram, Image, Invocation, Key, Level, Record,
+    ANY_DESCRIPTOR, AttemptOutcome, Class, Config, Counts, Histogram, Image, Invocation, Key, Level, Record,
     RecordKind, Recording, Sample, Snapshot, Thread, TimeKind, WakeUpCost, Window,
 };
 
@@ -517,16 +517,11 @@ fn a_recording_holds_waits_of_every_kind() {
     let recording = Recording::create(&folder.path().join("run"), Config::default()).unwrap();
     recording.set_wake_up(COST);
     let table = recording.claim().unwrap();
-    let kinds = [
-        RecordKind::Join,
-        RecordKind::Poll,
-        RecordKind::Select,
-        RecordKind::Epoll,
-        RecordKind::Receive,
-        RecordKind::Accept,
-        RecordKind::Futex,
-    ];
-    for (index, kind) in kinds.into_iter().enumerate() {
+    let kinds: Vec<RecordKind> = RecordKind::ALL
+        .into_iter()
+        .filter(|kind| kind.class() == Class::Wait && !kind.is_by_design())
+        .collect();
+    for (index, &kind) in kinds.iter().enumerate() {
         let key = call_site(kind, 100 + index);
         let wait = |outcome, spun, slept| Sample { outcome, hold: 0, spun, slept };
         table.record(key, &wait(AttemptOutcome::NoWait, 0, 0));

@@ -19,7 +19,7 @@ impl Wake for ThreadWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if self.0.unpark() == Reached::SleepsInDriver
-            && let Some(reactor) = Reactor::existing()
+            && let Some(reactor) = Reactor::get_existing()
         {
             reactor.interrupt();
         }
@@ -58,7 +58,7 @@ pub(crate) fn block_beside_workers<F: Future>(shared: &Shared, future: F) -> F::
 /// Threads in [`block_on`] that sleep while another thread drives the reactor.
 static WAITING: Mutex<Vec<Arc<ThreadWaker>>> = Mutex::new(Vec::new());
 
-fn waiting() -> MutexGuard<'static, Vec<Arc<ThreadWaker>>> {
+fn lock_waiting() -> MutexGuard<'static, Vec<Arc<ThreadWaker>>> {
     // Nothing panics under the lock.
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -66,7 +66,7 @@ fn waiting() -> MutexGuard<'static, Vec<Arc<ThreadWaker>>> {
 /// Lets a thread that waits in [`block_on`] drive the reactor. For a thread that may have been the driver, and is not any
 /// more. (A thread that waits looks for the driver after it is in the list, so one of the two sees the other.)
 pub(crate) fn hand_over() {
-    let next = waiting().pop();
+    let next = lock_waiting().pop();
     if let Some(thread) = next {
         thread.wake();
     }
@@ -77,14 +77,14 @@ struct Listed<'a>(&'a Arc<ThreadWaker>);
 
 impl<'a> Listed<'a> {
     fn new(thread: &'a Arc<ThreadWaker>) -> Listed<'a> {
-        waiting().push(Arc::clone(thread));
+        lock_waiting().push(Arc::clone(thread));
         Listed(thread)
     }
 }
 
 impl Drop for Listed<'_> {
     fn drop(&mut self) {
-        waiting().retain(|thread| !Arc::ptr_eq(thread, self.0));
+        lock_waiting().retain(|thread| !Arc::ptr_eq(thread, self.0));
     }
 }
 

@@ -111,7 +111,7 @@ impl Builder {
     }
 
     /// Binds each worker to one CPU. If there are more workers than CPUs, several share one.
-    pub fn pinned(mut self) -> Builder {
+    pub fn pin_workers(mut self) -> Builder {
         self.placement = Placement::Pinned;
         self
     }
@@ -159,7 +159,7 @@ impl Builder {
     /// ```
     /// use unspin_runqueue::Builder;
     ///
-    /// let sum = Builder::new().workers(2).pinned().scope(|executor| {
+    /// let sum = Builder::new().workers(2).pin_workers().scope(|executor| {
     ///     let tasks: Vec<_> = (0..10).map(|number| executor.spawn(async move { number })).collect();
     ///     executor.block_on(async {
     ///         let mut sum = 0;

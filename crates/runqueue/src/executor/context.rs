@@ -15,7 +15,7 @@ pub(crate) struct Context {
     pub worker: WorkerId,
     /// The worker drives the reactor, and has no task.
     pub in_driver: Cell<bool>,
-    /// The task that runs is in a `block_on`, so another executor may be the thread's for now.
+    /// The task that runs is in a `block_on`. Until that returns, the thread's executor may be another one.
     is_covered: Cell<bool>,
     /// The task that runs has called [`yield_now`](crate::yield_now).
     yielded: Cell<bool>,
@@ -66,9 +66,9 @@ impl Context {
         f(unsafe { current.as_ref() })
     }
 
-    /// Calls `f` with the context of the calling thread, if it is a worker whose executor is the thread's.
+    /// Calls `f` with the calling thread's context, if it is a worker and the context is not covered.
     #[inline(always)]
-    pub fn with_uncovered<R>(f: impl FnOnce(Option<&Context>) -> R) -> R {
+    pub fn with_if_uncovered<R>(f: impl FnOnce(Option<&Context>) -> R) -> R {
         Context::with(|context| f(context.filter(|context| !context.is_covered.get())))
     }
 
@@ -77,12 +77,12 @@ impl Context {
         Context::with(|context| context.is_some_and(|context| context.is_covered.replace(is_covered)))
     }
 
-    pub fn set_yielded(&self) {
+    pub fn note_yield(&self) {
         self.yielded.set(true);
     }
 
     /// Whether the task has yielded since this was last asked.
-    pub fn take_yielded(&self) -> bool {
+    pub fn take_yield(&self) -> bool {
         self.yielded.replace(false)
     }
 
@@ -98,13 +98,13 @@ impl Context {
         time / NS
     }
 
-    /// Time in which the worker had no task is charged to none.
+    /// Charges the time since tasks were last charged to no task, because the worker had none.
     pub fn skip_ticks(&self) {
         self.charged.set(clock::monotonic_tick_ns());
     }
 }
 
-/// Makes an executor the one of the calling thread while `f` runs, also if the thread is a worker of another one.
+/// Makes this the calling thread's executor while `f` runs. If the thread is a worker, its context is covered meanwhile.
 pub(crate) fn enter_outside<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
     struct Leave {
         before: Option<Arc<Shared>>,
@@ -113,21 +113,21 @@ pub(crate) fn enter_outside<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R
     impl Drop for Leave {
         fn drop(&mut self) {
             Context::cover(self.was_covered);
-            drop(replace_entered(self.before.take()));
+            drop(replace_executor(self.before.take()));
         }
     }
-    let before = replace_entered(Some(Arc::clone(shared)));
+    let before = replace_executor(Some(Arc::clone(shared)));
     let _leave = Leave { before, was_covered: Context::cover(true) };
     f()
 }
 
-fn replace_entered(shared: Option<Arc<Shared>>) -> Option<Arc<Shared>> {
+fn replace_executor(shared: Option<Arc<Shared>>) -> Option<Arc<Shared>> {
     // It fails in a thread that ends, once its variables are gone. Then the thread has no executor.
     ENTERED.try_with(|entered| entered.replace(shared)).ok().flatten()
 }
 
 /// The executor of the calling thread.
 pub(crate) fn current() -> Option<Arc<Shared>> {
-    Context::with_uncovered(|context| context.map(|context| Arc::clone(&context.shared)))
+    Context::with_if_uncovered(|context| context.map(|context| Arc::clone(&context.shared)))
         .or_else(|| ENTERED.try_with(|entered| entered.borrow().clone()).ok().flatten())
 }

@@ -49,27 +49,27 @@ impl TaskCounts {
         }
     }
 
-    /// Number of tasks that have not ended. While tasks start and end the number is one that was right at some moment,
-    /// or more. It is 0 only if it was 0 at some moment of the call.
+    /// Number of tasks that have not ended. It may be too large while tasks start and end, but it is at least the number
+    /// at some moment of the call. So if it is 0, there was a moment without tasks.
     pub fn alive(&self) -> u64 {
         TaskCounts::alive_in(&[self])
     }
 
     /// The sum of several counts, with the same guarantees, although tasks of one count start tasks of another one.
     pub fn alive_in(counts: &[&TaskCounts]) -> u64 {
-        // All ends are read before any start: each task whose end is counted is then among the starts, and so is each
-        // task that it has started.
-        let ended: u64 = counts.iter().map(|counts| counts.ended()).sum();
-        let started: u64 = counts.iter().map(|counts| counts.started()).sum();
+        // All ends are read before any start. So if the end of a task is counted, its start is counted too, and so are
+        // the starts of the tasks that it has started.
+        let ended: u64 = counts.iter().map(|counts| counts.ends()).sum();
+        let started: u64 = counts.iter().map(|counts| counts.starts()).sum();
         started - ended
     }
 
-    fn ended(&self) -> u64 {
+    fn ends(&self) -> u64 {
         // Acquire: partner of the Release of the tasks' ends.
         self.parts.iter().map(|part| part.ended.load(Ordering::Acquire)).sum()
     }
 
-    fn started(&self) -> u64 {
+    fn starts(&self) -> u64 {
         // Relaxed: the ends that were read before show the starts that they follow.
         self.parts.iter().map(|part| part.started.load(Ordering::Relaxed)).sum()
     }

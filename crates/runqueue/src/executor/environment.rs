@@ -3,8 +3,8 @@
 //! | variable | means |
 //! |---|---|
 //! | `UNSPIN_RUNQUEUE` | the run queue of every executor of the process, whatever its [`Builder`](crate::Builder) says |
-//! | `UNSPIN_RECORD` | the recording of the meter in which executors record that have none of their own |
-//! | `UNSPIN_TALLY` | the file in which executors count themselves, by their run queue |
+//! | `UNSPIN_RECORD` | the meter's recording, for executors without a recording of their own |
+//! | `UNSPIN_TALLY` | the file in which every executor is counted, by its run queue |
 //!
 //! An empty variable counts as unset. A program with more privileges than its caller (set-uid) reads none of them.
 
@@ -69,7 +69,7 @@ fn open(path: &Path) -> Option<Recording> {
         }
         // Its creator has removed it: this process outlives `unspin meter`.
         Err(_) if is_gone() => None,
-        // The program works without it. The operator, who asked for it, should know.
+        // The program works without it, but the operator has asked for it.
         Err(error) => {
             eprintln!("unspin-runqueue: nothing is recorded in {}: {error}", path.display());
             None

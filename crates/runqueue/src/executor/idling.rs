@@ -15,11 +15,11 @@ use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, PollParameters, SiteHi
 pub(crate) struct Idling {
     parameters: PollParameters,
     pressure: CpuPressure,
-    /// A worker looks soon whether the reactor has a driver: see `be_deputy`.
+    /// There is a deputy, a worker that checks at short intervals whether the reactor has a driver: see `be_deputy`.
     has_deputy: AtomicBool,
     /// Workers that sleep without a timeout, because the reactor was not used when they went to sleep.
     without_timeout: AtomicUsize,
-    /// See [`check_interval`](Idling::check_interval).
+    /// Ticks after which a worker that always has tasks looks for events of the reactor.
     check_interval: u64,
 }
 
@@ -48,9 +48,9 @@ impl Idling {
         self.check_interval
     }
 
-    /// Sleeps, as the driver of the reactor if it has none, until the worker is unparked, or until the reactor has woken
-    /// tasks.
-    fn sleep_somehow(&self, parker: &Parker) -> Slept {
+    /// Sleeps until the worker is unparked. If the reactor has no driver, the worker becomes the driver, and also returns
+    /// when the reactor has woken tasks.
+    fn sleep_or_drive(&self, parker: &Parker) -> Slept {
         // Sequentially consistent, as is the count of users: this worker sees the use, or the worker that begins the use or
         // drives the reactor then sees this one in the count.
         increment(&self.without_timeout);
@@ -72,11 +72,11 @@ impl Idling {
         slept
     }
 
-    /// Sees to it that a worker without a timeout gets one, if there is no deputy. For a worker that is about to drive the
-    /// reactor, or that has begun its use.
+    /// Wakes a worker that sleeps without a timeout, if there is no deputy, so that it sleeps again with a timeout. For a
+    /// worker that is about to drive the reactor, or that is the first to use it.
     pub fn wake_deputy(&self) {
         // Relaxed (the flag): a hint. If there is a deputy it looks, and the worker after it comes here.
-        if self.without_timeout.load_ordered() > 0 && !self.has_deputy.load(Ordering::Relaxed) {
+        if self.without_timeout.load_seq_cst() > 0 && !self.has_deputy.load(Ordering::Relaxed) {
             Context::with(|context| {
                 if let Some(context) = context {
                     context.shared.pool.wake_idle(Some(context.worker));
@@ -98,7 +98,8 @@ impl Idling {
         Some(if parker.leave_driver() { Slept::Unparked } else { Slept::Early })
     }
 
-    /// Sleeps on the futex, and looks now and then whether the reactor has a driver, which may run a task for long.
+    /// Sleeps on the futex, and drives the reactor if it finds that no thread does. It checks that after growing times,
+    /// because the last driver may be running a long task.
     fn be_deputy(&self, reactor: &Reactor, parker: &Parker, first: Duration) -> Slept {
         let mut time = first;
         loop {
@@ -140,7 +141,7 @@ impl Sleeper for Idling {
 
     fn sleep(&self, history: &SiteHistory, parker: &Parker) -> Slept {
         Context::with(|context| {
-            let slept = self.sleep_somehow(parker);
+            let slept = self.sleep_or_drive(parker);
             if let Some(context) = context {
                 context.skip_ticks();
                 self.report(history, context.wait.take());
@@ -150,15 +151,15 @@ impl Sleeper for Idling {
     }
 
     fn interrupt(&self) {
-        if let Some(reactor) = Reactor::existing() {
+        if let Some(reactor) = Reactor::get_existing() {
             reactor.interrupt();
         }
     }
 }
 
 impl Idling {
-    /// Polls for tasks, and for events of the reactor. Returns what the policy is to be told after the sleep that follows
-    /// a poll in vain.
+    /// Polls for tasks, and for events of the reactor. If the poll finds nothing, the worker sleeps: the result is what to
+    /// tell the policy after that sleep.
     fn poll(
         &self,
         history: &SiteHistory,

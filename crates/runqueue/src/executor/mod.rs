@@ -59,8 +59,8 @@ pub enum Shutdown {
     Cancelled(u64),
 }
 
-/// Intervals at which a thread that waits for the last task looks: the tasks do not tell it, because that would cost
-/// each of them more.
+/// The first and the longest interval at which a thread that waits for the end of all tasks checks their number. Tasks do
+/// not notify the thread, because that would cost each of them more.
 const LOOK_FIRST: Duration = Duration::from_micros(50);
 const LOOK_LAST: Duration = Duration::from_millis(5);
 
@@ -182,7 +182,7 @@ impl Drop for Executor {
         } else if thread::Builder::new().spawn(end).is_err() {
             // No thread is left that could wait. What runs goes on, and may use the executor at any time: it stays.
             let shared = Arc::clone(&self.spawner.shared);
-            shared.cancel_queued();
+            shared.cancel_queued_tasks();
             shared.suspended.cancel_all();
             core::mem::forget(shared);
         }
@@ -266,7 +266,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Context::with_uncovered(|context| match context {
+    Context::with_if_uncovered(|context| match context {
         Some(context) => context.shared.spawn(priority, nice, future),
         None => here("spawn").shared.spawn(priority, nice, future),
     })

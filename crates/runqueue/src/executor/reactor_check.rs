@@ -8,8 +8,8 @@ use unspin_sys::clock;
 /// Runs of tasks after which a worker looks, however short they are.
 const RUNS_MAX: u32 = 61;
 
-/// Decides when a worker looks for events between two tasks. A worker looks for events after [`RUNS_MAX`] runs, or after the first run that ends an
-/// interval since the last look.
+/// Decides when a worker looks for events between two tasks: after [`RUNS_MAX`] runs, or after the first run that ends
+/// later than an interval after the last look.
 pub(crate) struct ReactorCheck {
     /// Runs since the last look.
     runs: u32,
@@ -29,7 +29,7 @@ impl ReactorCheck {
     #[inline(always)]
     pub fn after_run(&mut self, context: &Context) {
         // Programs without sockets and timers read no clock.
-        if Reactor::existing().is_none() {
+        if Reactor::get_existing().is_none() {
             return;
         }
         if take_first_use() {
@@ -38,7 +38,7 @@ impl ReactorCheck {
         }
         self.runs += 1;
         let now = clock::ticks();
-        // A CPU whose counter is behind the last one's makes the difference large: the worker looks, and goes on from there.
+        // If the counter of this CPU is behind that of the last CPU, the difference is large, and the worker looks.
         if self.runs >= RUNS_MAX || now.wrapping_sub(self.checked) >= self.interval {
             self.runs = 0;
             self.checked = now;

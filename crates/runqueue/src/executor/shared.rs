@@ -84,7 +84,7 @@ impl Owner for TaskOwner {
                 0 => schedule,
                 ticks => {
                     let epoch = context.shared.pool.queue().epoch(context.worker);
-                    schedule.recalculated_to(epoch).charged(ticks)
+                    schedule.recalculate_to(epoch).charge(ticks)
                 }
             }
         })
@@ -130,8 +130,8 @@ impl Shared {
         let (runnable, handle) = task::new(future, Schedule::new(priority, nice), owner);
         let origin = worker.map_or(Origin::Outside, Origin::Worker);
         self.pool.submit(runnable, origin, Operation::Push);
-        if !self.accepts.load_ordered() {
-            self.cancel_queued();
+        if !self.accepts.load_seq_cst() {
+            self.cancel_queued_tasks();
         }
         handle
     }
@@ -143,11 +143,11 @@ impl Shared {
 
     /// Starts no more tasks: those that come are cancelled.
     pub fn refuse(&self) {
-        self.accepts.store_ordered(false);
+        self.accepts.store_seq_cst(false);
     }
 
     /// Cancels the tasks that are in the run queue.
-    pub fn cancel_queued(&self) {
+    pub fn cancel_queued_tasks(&self) {
         while let Some(task) = self.pool.queue().take_any() {
             task.cancel();
         }
@@ -159,7 +159,7 @@ impl Shared {
         // Ends: a task that is neither queued nor suspended is being put into the queue by a thread, or being dropped by
         // one; both take a moment, unless a destructor of the program waits.
         while self.counts.alive() > 0 {
-            self.cancel_queued();
+            self.cancel_queued_tasks();
             self.suspended.cancel_all();
             if self.counts.alive() > 0 {
                 sched::sleep(INTERVAL);

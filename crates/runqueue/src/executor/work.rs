@@ -36,17 +36,17 @@ fn run(
     check: &mut ReactorCheck,
 ) -> Option<Runnable> {
     let ran = task.run();
-    // Before the next task is chosen: a task that an event wakes may be better.
+    // This comes before the choice of the next task, because an event may wake a better one.
     check.after_run(context);
     let Ran::Again(task) = ran else {
-        // It may have yielded and ended all the same. The next task has not.
-        context.take_yielded();
+        // The task may have yielded before it ended. The next task has not yielded.
+        context.take_yield();
         return None;
     };
-    let how = if context.take_yielded() { Requeue::Yielded } else { Requeue::Woken };
+    let how = if context.take_yield() { Requeue::Yielded } else { Requeue::Woken };
     let next = worker.requeue(task, how);
     if context.shared.pool.is_stopped() {
-        // Dropping it cancels it, as all that are left.
+        // Dropping the task cancels it, like all other tasks that are left.
         return None;
     }
     Some(next)

@@ -27,7 +27,7 @@ impl Future for YieldNow {
         self.has_yielded = true;
         WorkerContext::with(|worker| {
             if let Some(worker) = worker {
-                worker.set_yielded();
+                worker.note_yield();
             }
         });
         context.waker().wake_by_ref();

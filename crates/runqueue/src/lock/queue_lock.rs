@@ -56,7 +56,7 @@ impl<L: RawLock, T> QueueLock<L, T> {
                 // SAFETY: the lock is held, until after the reference is gone.
                 self.value.with_mut(|value| f(unsafe { &mut *value }))
             }
-            Some(recorder) => self.with_recorded(recorder, operation, f),
+            Some(recorder) => self.with_recorder(recorder, operation, f),
         }
     }
 
@@ -75,20 +75,20 @@ impl<L: RawLock, T> QueueLock<L, T> {
                 // SAFETY: as in `with`.
                 Ok(self.value.with_mut(|value| f(unsafe { &mut *value }, argument)))
             }
-            Some(recorder) => self.try_with_recorded(recorder, operation, argument, f),
+            Some(recorder) => self.try_with_recorder(recorder, operation, argument, f),
         }
     }
 }
 
 #[cfg(not(any(loom, shuttle)))]
-mod recorded {
+mod recording {
     use super::*;
     use unspin_locks::Waited;
     use unspin_wire::{AttemptOutcome, Sample};
 
     impl<L: RawLock, T> QueueLock<L, T> {
         #[cold]
-        pub(super) fn with_recorded<R>(
+        pub(super) fn with_recorder<R>(
             &self,
             recorder: Recorder,
             operation: Operation,
@@ -100,7 +100,7 @@ mod recorded {
         }
 
         #[cold]
-        pub(super) fn try_with_recorded<A, R>(
+        pub(super) fn try_with_recorder<A, R>(
             &self,
             recorder: Recorder,
             operation: Operation,
@@ -108,7 +108,7 @@ mod recorded {
             f: impl FnOnce(&mut T, A) -> R,
         ) -> Result<R, A> {
             if !self.lock.try_lock() {
-                recorder.record_missed(self.number, operation);
+                recorder.record_missed_trylock(self.number, operation);
                 return Err(argument);
             }
             Ok(self.hold(recorder, operation, (Waited::No, 0), |value| f(value, argument)))
@@ -145,11 +145,11 @@ mod recorded {
 /// In models there is no recording, so there is no recorder.
 #[cfg(any(loom, shuttle))]
 impl<L: RawLock, T> QueueLock<L, T> {
-    fn with_recorded<R>(&self, recorder: Recorder, _: Operation, _: impl FnOnce(&mut T) -> R) -> R {
+    fn with_recorder<R>(&self, recorder: Recorder, _: Operation, _: impl FnOnce(&mut T) -> R) -> R {
         match recorder {}
     }
 
-    fn try_with_recorded<A, R>(
+    fn try_with_recorder<A, R>(
         &self,
         recorder: Recorder,
         _: Operation,

@@ -87,7 +87,7 @@ impl Recorder {
 
     /// Records a trylock that found the lock taken.
     #[cold]
-    pub(crate) fn record_missed(self, queue: usize, operation: Operation) {
+    pub(crate) fn record_missed_trylock(self, queue: usize, operation: Operation) {
         let sample = Sample { outcome: AttemptOutcome::Rejected, hold: 0, spun: 0, slept: 0 };
         self.record(queue, operation, &sample);
     }

@@ -54,7 +54,7 @@ impl IdleSet {
     #[inline(always)]
     pub fn is_any(&self) -> bool {
         // Sequentially consistent: see `RunQueue::is_empty`.
-        self.words.iter().any(|word| word.load_ordered() != 0)
+        self.words.iter().any(|word| word.load_seq_cst() != 0)
     }
 
     /// Claims this worker if it is idle, else the one that has been idle longest. The caller unparks it.
@@ -66,14 +66,14 @@ impl IdleSet {
         {
             return Some(preferred);
         }
-        self.claim_but(None)
+        self.claim_except(None)
     }
 
     /// Claims the worker that has been idle longest, but not `except`. The caller unparks it.
-    pub fn claim_but(&self, except: Option<WorkerId>) -> Option<WorkerId> {
+    pub fn claim_except(&self, except: Option<WorkerId>) -> Option<WorkerId> {
         loop {
             // Ends: each round that fails follows a claim by another thread, or a worker that left.
-            let longest = self.longest_but(except)?;
+            let longest = self.longest_idle_except(except)?;
             if self.leave(longest) {
                 return Some(longest);
             }
@@ -88,10 +88,10 @@ impl IdleSet {
     }
 
     /// The worker that has been idle longest, but not `except`.
-    fn longest_but(&self, except: Option<WorkerId>) -> Option<WorkerId> {
+    fn longest_idle_except(&self, except: Option<WorkerId>) -> Option<WorkerId> {
         let idle = self.words.iter().enumerate().flat_map(|(at, word)| {
             // Sequentially consistent: as in `is_any`.
-            Bits(word.load_ordered()).map(move |bit| at * WORD + bit)
+            Bits(word.load_seq_cst()).map(move |bit| at * WORD + bit)
         });
         let idle = idle.filter(|&worker| except.is_none_or(|except| except.index() != worker));
         // Relaxed: a worker that goes idle at this moment may be given an older time.
@@ -103,7 +103,7 @@ impl IdleSet {
     pub fn is_any_searching(&self) -> bool {
         // Sequentially consistent: partner of `end_search`: a thread that pushes and then sees a searcher here relies on
         // that searcher's last look at the queues.
-        self.searching.load_ordered() > 0
+        self.searching.load_seq_cst() > 0
     }
 
     /// Counts one more searcher: the caller itself, or the worker that it has claimed.

@@ -83,22 +83,22 @@ impl<T: Schedulable, S: Sleeper> Pool<T, S> {
         if self.idle.is_any() && !self.idle.is_any_searching() {
             return self.submit_to_idle(task, origin, operation);
         }
-        let to = self.without_wake_up(task.schedule(), origin);
+        let to = self.target_without_wake_up(task.schedule(), origin);
         self.queue.push(task, to, origin, operation);
         self.notify();
     }
 
     /// The target of a task for which no worker is woken.
     #[inline(always)]
-    fn without_wake_up(&self, task: Schedule, origin: Origin) -> WorkerId {
-        placement::among_busy(&*self.queue, task, origin, |worker| self.idle.is_idle(worker))
+    fn target_without_wake_up(&self, task: Schedule, origin: Origin) -> WorkerId {
+        placement::target_among_busy(&*self.queue, task, origin, |worker| self.idle.is_idle(worker))
     }
 
     #[cold]
     fn submit_to_idle(&self, task: T, origin: Origin, operation: Operation) {
         let schedule = task.schedule();
         let Some(worker) = self.idle.claim(schedule.last()) else {
-            let to = self.without_wake_up(schedule, origin);
+            let to = self.target_without_wake_up(schedule, origin);
             self.queue.push(task, to, origin, operation);
             return self.notify();
         };
@@ -126,7 +126,7 @@ impl<T: Schedulable, S: Sleeper> Pool<T, S> {
     /// whether there was one.
     #[cold]
     pub(crate) fn wake_idle(&self, except: Option<WorkerId>) -> bool {
-        let claimed = self.idle.claim_but(except);
+        let claimed = self.idle.claim_except(except);
         if let Some(worker) = claimed {
             self.idle.begin_search();
             self.unpark(worker);
@@ -144,12 +144,12 @@ impl<T: Schedulable, S: Sleeper> Pool<T, S> {
     #[inline(always)]
     pub fn is_stopped(&self) -> bool {
         // Sequentially consistent: partner of the store in `stop`, as for tasks.
-        self.stops.load_ordered()
+        self.stops.load_seq_cst()
     }
 
     /// Lets all workers stop: [`next_task`](Worker::next_task) returns none, also if there are tasks.
     pub fn stop(&self) {
-        self.stops.store_ordered(true);
+        self.stops.store_seq_cst(true);
         while let Some(worker) = self.idle.claim(None) {
             self.idle.begin_search();
             self.unpark(worker);

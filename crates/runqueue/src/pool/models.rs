@@ -223,11 +223,11 @@ impl Published {
         list.push(Token::new(0));
         let _ = self.summary.publish(&list);
         // Relaxed (the flag): read after the threads have been joined.
-        self.seen[0].store(self.is_idle.load_ordered(), Ordering::Relaxed);
+        self.seen[0].store(self.is_idle.load_seq_cst(), Ordering::Relaxed);
     }
 
     fn go_idle(&self) {
-        self.is_idle.store_ordered(true);
+        self.is_idle.store_seq_cst(true);
         // Relaxed: as above.
         self.seen[1].store(!self.summary.is_empty(), Ordering::Relaxed);
     }

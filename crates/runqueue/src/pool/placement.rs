@@ -16,7 +16,7 @@ use crate::schedule::{Schedulable, Schedule, WorkerId};
 
 /// The target of a task for which no worker is woken.
 #[inline(always)]
-pub(crate) fn among_busy<T: Schedulable>(
+pub(crate) fn target_among_busy<T: Schedulable>(
     queue: &dyn RunQueue<T>,
     task: Schedule,
     origin: Origin,
@@ -27,11 +27,11 @@ pub(crate) fn among_busy<T: Schedulable>(
         (None, Origin::Outside) => outside::own_queue(queue.workers()),
         (Some(last), Origin::Outside) => last,
         (Some(last), Origin::Worker(own)) if last == own || is_idle(last) => own,
-        (Some(last), Origin::Worker(own)) => by_goodness(queue, task, last, own),
+        (Some(last), Origin::Worker(own)) => target_by_goodness(queue, task, last, own),
     }
 }
 
-fn by_goodness<T: Schedulable>(
+fn target_by_goodness<T: Schedulable>(
     queue: &dyn RunQueue<T>,
     task: Schedule,
     last: WorkerId,

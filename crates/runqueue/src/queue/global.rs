@@ -98,7 +98,8 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for Global<L, T> {
     }
 
     fn statistics(&self) -> Vec<QueueStatistics> {
-        let lock = self.lock.recorder().map(|recorder| LockTimes::recorded(recorder, self.lock.number()));
+        let lock =
+            self.lock.recorder().map(|recorder| LockTimes::from_recording(recorder, self.lock.number()));
         vec![QueueStatistics { len: self.len(), lock, ..QueueStatistics::default() }]
     }
 }
@@ -107,7 +108,7 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for Global<L, T> {
 #[inline(always)]
 pub(crate) fn catch_up<T: Schedulable>(task: &mut T, epoch: u32) {
     let schedule = task.schedule();
-    let now = schedule.recalculated_to(epoch);
+    let now = schedule.recalculate_to(epoch);
     if now != schedule {
         task.set_schedule(now);
     }

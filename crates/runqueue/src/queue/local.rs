@@ -6,7 +6,8 @@ use core::fmt;
 use unspin_sync::machine::{AtomicBool, Ordering};
 
 /// A worker's side of a run queue. There is at most one at a time for each worker of a queue, so a counter that the
-/// worker alone writes has one writer. (`Origin::Worker` of a push is a promise of the caller.) Dropping it lets another thread become the worker.
+/// worker alone writes has one writer. (A push has no `Local`; [`Origin`](crate::queue::Origin) says why.) Dropping it
+/// lets another thread become the worker.
 ///
 /// ```
 /// use unspin_runqueue::queue::{Local, RunQueue};
@@ -38,8 +39,8 @@ impl<'q, T: Schedulable> dyn RunQueue<T> + 'q {
     /// # Panics
     /// If the worker's side is in use.
     pub fn local(&self, worker: WorkerId) -> Local<'_, T> {
-        // Acquire: pairs with the Release store in `drop`. This thread writes the worker's counters after the previous
-        // one.
+        // Acquire: pairs with the Release store in `drop`: the previous thread has finished writing the worker's
+        // counters.
         let is_in_use = self.claims().0[worker.index()].swap(true, Ordering::Acquire);
         assert!(!is_in_use, "{worker} is in use by another thread");
         Local { queue: self, claim: WorkerClaim(worker) }

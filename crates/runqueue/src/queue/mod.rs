@@ -25,9 +25,14 @@ use crate::lock::Operation;
 use crate::schedule::{Goodness, Schedulable, WorkerId};
 
 /// The thread that pushes a task.
+///
+/// A worker is given as a number, not by its [`Local`]: most pushes come from wakers, which have no reference to it. A
+/// waker also runs while its worker sleeps in the reactor, and that sleep borrows the [`Local`] mutably. A wrong number
+/// loses no task. The thread then waits for the lock of a queue that belongs to another worker, and a count of missed
+/// locks may be too small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// A worker of the queue, to which the calling thread belongs.
+    /// The worker of the queue that the calling thread is.
     Worker(WorkerId),
     /// Any other thread.
     Outside,
@@ -84,9 +89,9 @@ pub trait RunQueue<T: Schedulable>: Send + Sync {
 
     /// Whether there is no task. One load for each queue, without a lock.
     ///
-    /// Sequentially consistent with pushes to an empty queue: a thread that stores a word, then finds no task, and a
-    /// thread that pushes, then loads that word, do not both miss the other's store, if all four are sequentially
-    /// consistent.
+    /// Sequentially consistent with pushes to an empty queue. Say that one thread stores a word, then finds no task,
+    /// and another thread pushes, then loads the word. If the word's store and load are sequentially consistent too, at
+    /// least one of the two threads sees what the other has stored.
     fn is_empty(&self) -> bool;
 
     /// The counts of each queue.

@@ -1,17 +1,17 @@
 //! A queue and a lock for each worker, after the multi-queue (MQ) patch for Linux 2.4.
 //!
-//! Taken over from MQ: each queue publishes its best task in a [`Summary`], which other workers read without the lock.
-//! A worker takes the lock of another queue by trylock only, and looks there again before it takes a task. A worker
-//! that is about to idle, and has missed a trylock, looks at the summaries once more.
+//! As in MQ, each queue publishes its best task in a [`Summary`], which other workers read without the lock. A worker
+//! takes the lock of another queue by trylock only, and under the lock it compares again before it takes a task. If a
+//! worker finds no task, but has missed a trylock, it reads the summaries once more before it idles.
 //!
-//! What differs:
+//! The differences:
 //!
 //! | | MQ | here |
 //! |---|---|---|
 //! | when a worker with tasks compares its best with the summaries | in each `schedule` | if a queue has a task that beats every ordinary one; else in every [`LOOK_EVERY`]th pop, and only if its own best is below [`ORDINARY`] |
 //! | how many tasks it steals | one | one if it has tasks; a batch if it has none |
 //! | when the tasks that it stole were tiny | it steals again at once | it waits some microseconds before the next steal |
-//! | tasks of a worker that runs one task for long | stay until a worker is idle | every worker checks one other queue in every [`RELIEVE_EVERY`]th pop, and takes a task of one that stands still |
+//! | tasks that wait behind one that runs for long | stay until a worker is idle | in every [`RELIEVE_EVERY`]th pop a worker checks one other queue, and takes a task from it if its worker has not popped since the last check |
 //! | when spent slices are recalculated | when the tasks of all CPUs have spent theirs | in each queue when its own tasks have |
 //!
 //! So what a worker does on its own queue costs the same with any number of workers. MQ compared all summaries in each
@@ -46,15 +46,15 @@ pub(crate) struct WorkerQueue<L, T> {
     pub counters: Padded<Counters>,
 }
 
-/// A best task at least this good is run without a look at other queues, unless one is elevated there. It is the
-/// goodness of a task of nice 0 with one tick left, on its own worker.
+/// A worker runs its best task without a look at other queues if the task is at least this good, and no other queue
+/// has an elevated task. It is the goodness of a task of nice 0 with one tick left, on its own worker.
 const ORDINARY: Goodness = Goodness::from_value(1 + 20 + 15);
 /// A worker whose best task is worse looks at the summaries of others every so many pops.
 const LOOK_EVERY: u64 = 16;
 
-/// A worker looks at one other queue every so many pops. If that one has tasks, and its worker has not popped since the
-/// last look, the worker runs a task that takes long; then it takes one of them. So no task waits for ever, although no
-/// worker is idle.
+/// Every so many pops a worker looks at one other queue. If that queue has tasks, and its worker has not popped since
+/// the last look, that worker is busy with a long task, and the worker that looks takes one of the tasks. So no task
+/// waits for ever where no worker is ever idle.
 const RELIEVE_EVERY: u64 = 64;
 
 impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
@@ -143,7 +143,7 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
         to
     }
 
-    /// Whether a worker with such a best task has to compare it with those of other queues.
+    /// Whether a worker with a best task of this goodness has to compare it with the best tasks of other queues.
     #[inline(always)]
     fn must_compare(&self, own: &WorkerQueue<L, T>, best: Goodness) -> bool {
         // Relaxed: a hint. A worker that misses it sees it at its next pop.
@@ -153,14 +153,15 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
         best.with_affinity() < ORDINARY && own.counters.pops.get().is_multiple_of(LOOK_EVERY)
     }
 
-    /// Takes a task from a queue whose worker is stuck, if the one that this worker watches is.
+    /// Takes a task from the queue that this worker watches, if that queue's worker is stuck. Otherwise watches the next
+    /// queue.
     #[cold]
     fn relieve(&self, worker: &mut WorkerClaim) -> Option<T> {
         let own = &self.own(worker).counters;
         let victim = own.watched.get() as usize % self.queues.len();
         let (queue, pops) = (&self.queues[victim], self.queues[victim].counters.pops.get());
         if victim == worker.id().index() || queue.summary.best_word() == 0 || pops != own.watched_pops.get() {
-            // It is well. Next time: the next one.
+            // That worker is not stuck.
             let next = (victim + 1) % self.queues.len();
             own.watched.set(next as u64);
             own.watched_pops.set(self.queues[next].counters.pops.get());
@@ -225,7 +226,7 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for PerCpu<L, T> {
             {
                 return Some(better);
             }
-            // Others may have taken all in the meantime.
+            // Other workers may have taken all tasks in the meantime.
             if let Some(task) = self.with(worker.id().index(), Operation::Pop, |list| list.pop(worker.id())) {
                 return Some(task);
             }
@@ -287,7 +288,10 @@ impl<L: RawLock, T: Schedulable> RunQueue<T> for PerCpu<L, T> {
             stolen: queue.counters.stolen.get(),
             missed_trylocks: queue.counters.missed.get(),
             premature_idles: queue.counters.premature_idles.get(),
-            lock: queue.lock.recorder().map(|recorder| LockTimes::recorded(recorder, queue.lock.number())),
+            lock: queue
+                .lock
+                .recorder()
+                .map(|recorder| LockTimes::from_recording(recorder, queue.lock.number())),
         };
         self.queues.iter().map(statistics).collect()
     }

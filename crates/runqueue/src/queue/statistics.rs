@@ -37,7 +37,7 @@ pub struct LockTimes {
 #[cfg(not(any(loom, shuttle)))]
 impl LockTimes {
     /// What a recording has of a queue's lock.
-    pub(crate) fn recorded(recorder: crate::lock::Recorder, queue: usize) -> LockTimes {
+    pub(crate) fn from_recording(recorder: crate::lock::Recorder, queue: usize) -> LockTimes {
         let key = recorder.lock_key(queue);
         let snapshot = recorder.recording().snapshot();
         let mut sum = unspin_wire::Counts::default();
@@ -59,7 +59,7 @@ impl LockTimes {
 
 #[cfg(any(loom, shuttle))]
 impl LockTimes {
-    pub(crate) fn recorded(recorder: crate::lock::Recorder, _: usize) -> LockTimes {
+    pub(crate) fn from_recording(recorder: crate::lock::Recorder, _: usize) -> LockTimes {
         match recorder {}
     }
 }

@@ -9,16 +9,16 @@ use unspin_sync::hint;
 #[cfg(not(any(loom, shuttle)))]
 use unspin_sys::clock::ticks;
 
-/// How often a worker that has missed locks looks again before it gives up. Then it goes idle by a protocol that
-/// notices tasks (`Pool`), so more would only be spinning.
+/// How often a worker looks at the queues while it misses locks. Then it goes idle. The protocol for that notices tasks
+/// (see `Pool`), so more looks would only spin.
 const LOOKS: u32 = 4;
 /// Pauses before a worker looks again: about as long as a lock is held.
 const PAUSES: u32 = 16;
 
 /// Tasks that take less than this many ticks each (some 0.4 us at 2.6 GHz) are tiny: to steal one costs more than to run it.
 const TINY: u64 = 1_000;
-/// Ticks from one steal of tiny tasks to the next (some 12 us): then there are more of them to be taken at once. A wake-up
-/// takes longer.
+/// Ticks from one steal of tiny tasks to the next (some 12 us). In this time more tiny tasks gather, which one steal
+/// takes. A wake-up takes longer.
 const INTERVAL: u64 = 32_000;
 
 #[cfg(any(loom, shuttle))]
@@ -31,7 +31,7 @@ enum Look<R> {
     Found(R),
     /// No queue has a task that is good enough.
     Nothing,
-    /// A queue has, but another thread holds its lock.
+    /// A queue has such a task, but another thread holds the queue's lock.
     Missed,
 }
 
@@ -49,13 +49,13 @@ impl Tried {
 }
 
 impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
-    /// Takes one task whose summary is above a word, if there is one.
+    /// Takes one task from another queue, if there is a queue with a summary above this word.
     pub(super) fn steal_one(&self, worker: &mut WorkerClaim, above: u32) -> Option<T> {
         let me = worker.id();
         match self.look(worker, above, |_| (), |list, ()| list.take(me)) {
             Look::Found(task) => {
                 self.count_steal(worker, 1);
-                Some(self.ran_on(task, worker))
+                Some(self.start_on(task, worker))
             }
             Look::Nothing | Look::Missed => None,
         }
@@ -67,10 +67,10 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
             Ok(task) => {
                 let task = task?;
                 self.count_steal(worker, 1);
-                Some(self.ran_on(task, worker))
+                Some(self.start_on(task, worker))
             }
             Err(()) => {
-                self.count_missed(worker, 1);
+                self.count_missed_trylocks(worker, 1);
                 None
             }
         }
@@ -95,7 +95,7 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
                     let counters = &self.own(worker).counters;
                     counters.stole_at.set(ticks());
                     counters.stolen_last.set(tasks);
-                    return Some(self.ran_on(best, worker));
+                    return Some(self.start_on(best, worker));
                 }
                 Look::Nothing => return None,
                 Look::Missed => {
@@ -107,8 +107,9 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
         None
     }
 
-    /// If the tasks of the worker's last steal were tiny: lets some time pass since then, unless its own queue gets a task.
-    /// A worker that starts tiny tasks is slowed down by each steal, because the cache lines of its queue change the CPU.
+    /// Waits until [`INTERVAL`] has passed since the worker's last steal, if the tasks of that steal were tiny, or
+    /// until the worker's own queue gets a task. Each steal moves cache lines of the victim's queue to another CPU,
+    /// which slows down a worker that starts tiny tasks.
     fn space_out_steals(&self, worker: &mut WorkerClaim) {
         let own = self.own(worker);
         let (last, tasks) = (own.counters.stole_at.get(), own.counters.stolen_last.get());
@@ -141,19 +142,19 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
             });
             match taken {
                 Ok(Some(found)) => {
-                    self.count_missed(worker, missed);
+                    self.count_missed_trylocks(worker, missed);
                     return Look::Found(found);
                 }
                 Ok(None) => {}
                 Err(_) => missed += 1,
             }
         }
-        self.count_missed(worker, missed);
+        self.count_missed_trylocks(worker, missed);
         if missed > 0 { Look::Missed } else { Look::Nothing }
     }
 
-    /// The queue, of those that have not been tried, with the best summary. The search begins behind the worker, so
-    /// that workers prefer different ones of equals.
+    /// The queue of another worker with the best summary above the word, of those that were not tried. The search begins
+    /// behind the worker, so different workers choose different queues if several are equally good.
     fn best_of_others(&self, worker: WorkerId, above: u32, tried: &Tried) -> Option<usize> {
         let count = self.queues().len();
         let (mut best, mut found) = (above, None);
@@ -167,9 +168,9 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
     }
 
     /// The task as it begins to run on this worker.
-    fn ran_on(&self, mut task: T, worker: &WorkerClaim) -> T {
+    fn start_on(&self, mut task: T, worker: &WorkerClaim) -> T {
         let epoch = self.own(worker).summary.epoch();
-        task.set_schedule(task.schedule().ran_on(worker.id(), epoch));
+        task.set_schedule(task.schedule().start_on(worker.id(), epoch));
         task
     }
 
@@ -179,7 +180,7 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
         counters.stolen.add(tasks);
     }
 
-    fn count_missed(&self, worker: &mut WorkerClaim, missed: u64) {
+    fn count_missed_trylocks(&self, worker: &mut WorkerClaim, missed: u64) {
         if missed > 0 {
             self.own(worker).counters.missed.add(missed);
         }

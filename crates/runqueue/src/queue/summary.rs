@@ -22,7 +22,7 @@ pub(crate) struct Summary {
     epoch: AtomicU32,
 }
 
-/// What a publication changed about whether the best task is [`ELEVATED`].
+/// How a publication changed whether the queue's best task is [`ELEVATED`].
 #[must_use]
 #[derive(Clone, Copy)]
 pub(crate) enum Elevation {
@@ -69,7 +69,7 @@ impl Summary {
             // Sequentially consistent: partner of the loads in `is_empty`. A worker that goes idle sets its idle bit and
             // then loads this word; the thread that has pushed stores this word and then loads the bits. One of the two
             // sees the other's store.
-            self.best.store_ordered(best);
+            self.best.store_seq_cst(best);
         } else {
             // Relaxed: a hint. A worker that acts on it takes the lock.
             self.best.store(best, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Summary {
     /// Whether the queue has no task; see [`RunQueue::is_empty`](crate::queue::RunQueue::is_empty).
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.best.load_ordered() == 0
+        self.best.load_seq_cst() == 0
     }
 
     /// Number of tasks.

@@ -65,8 +65,8 @@ fn task_of_least_nice_value_elsewhere_comes_before_an_own_one_of_the_highest() {
     for policy in Policy::ALL {
         let queue = queue(policy);
         // It has run here before.
-        let own = Token { schedule: Schedule::normal(Nice::HIGHEST).ran_on(FIRST, 0), name: 1 };
-        let other = Token { schedule: Schedule::normal(Nice::LOWEST).ran_on(SECOND, 0), name: 2 };
+        let own = Token { schedule: Schedule::normal(Nice::HIGHEST).start_on(FIRST, 0), name: 1 };
+        let other = Token { schedule: Schedule::normal(Nice::LOWEST).start_on(SECOND, 0), name: 2 };
         push(&*queue, own, FIRST);
         push(&*queue, other, SECOND);
         assert_eq!(names(&*queue, FIRST), [2, 1], "{policy}");
@@ -117,10 +117,10 @@ fn task_that_was_away_gets_the_slices_that_it_has_missed() {
         push(&*queue, Token::new(1), FIRST);
         push(&*queue, Token::new(2), FIRST);
         let mut away = queue.local(FIRST).pop().unwrap();
-        away.schedule = away.schedule.charged(5);
+        away.schedule = away.schedule.charge(5);
         // The other one spends its slice, until there is a recalculation.
         let mut other = queue.local(FIRST).pop().unwrap();
-        other.schedule = other.schedule.charged(6);
+        other.schedule = other.schedule.charge(6);
         queue.push(other, FIRST, Origin::Worker(FIRST), Operation::Wake);
         let other = queue.local(FIRST).pop().unwrap();
         assert_eq!((other.schedule.slice(), queue.epoch(FIRST)), (6, 1), "{policy}");

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 /// A socket of the standard library, for tasks.
 ///
-/// Its calls work in tasks of an [`Executor`](crate::Executor) and in [`block_on`](crate::block_on); in those of other
-/// executors as long as a thread of the process runs one of these two, which waits for the events. It has `AsyncRead` and
-/// `AsyncWrite` of `futures-io`, so crates that build on these work with it.
+/// A socket's calls work in tasks of an [`Executor`](crate::Executor) and in [`block_on`](crate::block_on). They work in
+/// tasks of another executor while some thread of the process is in one of these two: that thread waits for the events.
+/// `Async` implements `AsyncRead` and `AsyncWrite` of `futures-io`, so crates that build on these work with it.
 #[derive(Debug)]
 pub struct Async<T: AsFd> {
     source: Arc<Source>,

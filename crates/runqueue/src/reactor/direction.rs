@@ -198,7 +198,7 @@ impl Waiters {
 mod tests {
     use super::*;
 
-    fn waiting(direction: &Direction) -> usize {
+    fn count_waiters(direction: &Direction) -> usize {
         direction.waiters().list.len()
     }
 
@@ -211,9 +211,9 @@ mod tests {
             let mut waiter = Waiter::new(&direction);
             assert!(direction.poll_ready(&mut context, &mut waiter.id).is_pending());
             assert!(direction.poll_ready(&mut context, &mut waiter.id).is_pending());
-            assert_eq!(waiting(&direction), 1);
+            assert_eq!(count_waiters(&direction), 1);
         }
-        assert_eq!(waiting(&direction), 0);
+        assert_eq!(count_waiters(&direction), 0);
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         assert!(direction.poll_ready(&mut context, &mut Some(WaiterId::OF_TRAITS)).is_pending());
         let mut woken = Vec::new();
         direction.set_ready(ShortRead::Nothing, &mut woken);
-        assert_eq!((woken.len(), waiting(&direction)), (3, 0));
+        assert_eq!((woken.len(), count_waiters(&direction)), (3, 0));
         drop(waiters);
     }
 }

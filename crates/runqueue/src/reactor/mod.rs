@@ -68,13 +68,13 @@ pub(crate) struct Driver<'r> {
 impl Reactor {
     /// The reactor, if a descriptor or a timer was ever registered.
     #[inline]
-    pub fn existing() -> Option<&'static Reactor> {
+    pub fn get_existing() -> Option<&'static Reactor> {
         REACTOR.get().map(|reactor| &**reactor)
     }
 
     /// The reactor. It is made at the first call, which may fail for want of descriptors.
     pub fn get() -> io::Result<&'static Reactor> {
-        if let Some(reactor) = Reactor::existing() {
+        if let Some(reactor) = Reactor::get_existing() {
             return Ok(reactor);
         }
         let poll = Poll::new()?;
@@ -105,7 +105,7 @@ impl Reactor {
         // Sequentially consistent: partner of the increments. A worker that goes to sleep and does not see the first use
         // was counted before as one that sleeps without the reactor. So the worker of that use sees it there after the
         // run of the task, and a thread in `block_on` finds the worker idle. Either wakes it.
-        Reactor::existing().filter(|reactor| reactor.users.load_ordered() > 0)
+        Reactor::get_existing().filter(|reactor| reactor.users.load_seq_cst() > 0)
     }
 
     /// Becomes the driver, unless another thread is.
@@ -136,7 +136,7 @@ impl Reactor {
         self.add_user();
         let (key, position) = self.timers.insert(at, waker);
         // The driver says that it waits before it asks for the first timer.
-        if position == Position::First && self.waits.load_ordered() {
+        if position == Position::First && self.waits.load_seq_cst() {
             self.interrupt();
         }
         key
@@ -181,7 +181,7 @@ impl Driver<'_> {
     pub fn turn(&mut self, wait: Wait) -> usize {
         let Driver { reactor, buffers } = self;
         let Buffers { poll, events, woken, alarm } = &mut **buffers;
-        reactor.waits.store_ordered(true);
+        reactor.waits.store_seq_cst(true);
         let first_timer = reactor.timers.first();
         if wait == Wait::ForEvents
             && let Some(at) = first_timer

@@ -16,7 +16,7 @@ use unspin_sync::atomic::Ordering;
 /// What the reactor knows of a descriptor.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// Its slot, and above that a number that tells it from the sources that had the slot before.
+    /// The slot, and above it a number that differs from those of the sources that had the slot before.
     key: usize,
     pub reads: Direction,
     pub writes: Direction,
@@ -132,7 +132,7 @@ impl Source {
 
     /// Takes the descriptor out.
     pub fn unregister(&self, io: &impl AsFd) {
-        if let Some(reactor) = Reactor::existing() {
+        if let Some(reactor) = Reactor::get_existing() {
             // It fails for a descriptor that is not registered: there is nothing to take out then.
             let _ = reactor.registry.deregister(&mut SourceFd(&io.as_fd().as_raw_fd()));
             self.forget(reactor);

@@ -36,7 +36,7 @@ impl Timer {
     }
 
     fn leave(&mut self) {
-        if let (Some(key), Some(reactor)) = (self.key.take(), Reactor::existing()) {
+        if let (Some(key), Some(reactor)) = (self.key.take(), Reactor::get_existing()) {
             reactor.remove_timer(key);
         }
     }

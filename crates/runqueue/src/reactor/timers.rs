@@ -27,14 +27,14 @@ pub(super) enum Position {
 }
 
 impl Timers {
-    fn waiting(&self) -> MutexGuard<'_, Adaptive, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Adaptive, Waiting> {
         // Nothing panics under the lock but a waker's `clone`, which is done before.
         self.0.lock()
     }
 
     /// Adds a timer.
     pub fn insert(&self, at: Instant, waker: Waker) -> (TimerKey, Position) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.lock();
         waiting.number += 1;
         let key = (at, waiting.number);
         let is_first = waiting.wakers.first_key_value().is_none_or(|(first, _)| key < *first);
@@ -44,23 +44,23 @@ impl Timers {
 
     /// Replaces a timer's waker, if the timer still waits. The waker before is returned, to be dropped without the lock.
     pub fn replace(&self, key: TimerKey, waker: Waker) -> Option<Waker> {
-        self.waiting().wakers.get_mut(&key).map(|known| core::mem::replace(known, waker))
+        self.lock().wakers.get_mut(&key).map(|known| core::mem::replace(known, waker))
     }
 
     /// Takes a timer out.
     pub fn remove(&self, key: TimerKey) -> Option<Waker> {
-        self.waiting().wakers.remove(&key)
+        self.lock().wakers.remove(&key)
     }
 
     /// The time of the first timer; none if there is none.
     pub fn first(&self) -> Option<Instant> {
-        self.waiting().wakers.first_key_value().map(|((at, _), _)| *at)
+        self.lock().wakers.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// Takes out the timers whose time has come, and adds their wakers to the list. Returns how many.
     pub fn take_due(&self, woken: &mut Vec<Waker>) -> usize {
         let now = Instant::now();
-        let mut waiting = self.waiting();
+        let mut waiting = self.lock();
         let before = woken.len();
         while let Some(first) = waiting.wakers.first_entry()
             && first.key().0 <= now

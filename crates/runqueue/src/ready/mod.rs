@@ -170,7 +170,7 @@ impl<T: Schedulable> ReadyList<T> {
         } else if schedule.slice() > 0 {
             self.active.push(group, schedule.plain_goodness().value().into(), task)
         } else {
-            self.spent.push(group, schedule.recalculated(1).plain_goodness().value().into(), task)
+            self.spent.push(group, schedule.recalculate(1).plain_goodness().value().into(), task)
         };
         self.update_best(presence);
     }
@@ -180,7 +180,7 @@ impl<T: Schedulable> ReadyList<T> {
     pub fn pop(&mut self, worker: WorkerId) -> Option<T> {
         let mut task = self.take(worker)?;
         let schedule = task.schedule();
-        task.set_schedule(schedule.ran_on(worker, self.epoch));
+        task.set_schedule(schedule.start_on(worker, self.epoch));
         Some(task)
     }
 
@@ -206,7 +206,7 @@ impl<T: Schedulable> ReadyList<T> {
         let schedule = task.schedule();
         if schedule.slice() == 0 {
             // It was spent when it came, and has seen one recalculation since.
-            task.set_schedule(schedule.recalculated(1));
+            task.set_schedule(schedule.recalculate(1));
         }
         Some(task)
     }
@@ -220,7 +220,7 @@ impl<T: Schedulable> ReadyList<T> {
         let schedule = task.schedule();
         if array == 0 && schedule.slice() == 0 {
             // As in `take`.
-            task.set_schedule(schedule.recalculated(1));
+            task.set_schedule(schedule.recalculate(1));
         }
         Some(task)
     }
@@ -254,7 +254,7 @@ impl<T: Schedulable> ReadyList<T> {
     pub fn exchange(&mut self, mut yielding: T, worker: WorkerId) -> T {
         let next = self.pop(worker);
         let schedule = yielding.schedule();
-        let now = schedule.recalculated_to(self.epoch);
+        let now = schedule.recalculate_to(self.epoch);
         if now != schedule {
             yielding.set_schedule(now);
         }
@@ -271,7 +271,7 @@ impl<T: Schedulable> ReadyList<T> {
     #[inline(always)]
     pub fn replace(&mut self, mut task: T, worker: WorkerId) -> T {
         if self.is_empty() {
-            task.set_schedule(task.schedule().ran_on(worker, self.epoch));
+            task.set_schedule(task.schedule().start_on(worker, self.epoch));
             return task;
         }
         self.push(task);

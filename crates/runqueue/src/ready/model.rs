@@ -14,7 +14,7 @@ struct KernelTask {
     nice: i32,
     rt_priority: u32,
     processor: Option<usize>,
-    /// Its position in the order of arrival, if it is in the run queue.
+    /// The task's position in the order of arrival, if it is in the run queue.
     queued: Option<u64>,
 }
 
@@ -182,7 +182,7 @@ impl Both {
                 if kernel.rt_priority == 0 {
                     kernel.counter = kernel.counter.saturating_sub(ticks);
                 }
-                task.schedule = task.schedule.recalculated_to(self.list.epoch()).charged(ticks.into());
+                task.schedule = task.schedule.recalculate_to(self.list.epoch()).charge(ticks.into());
             }
             Act::Yield { which } => self.yields(which % self.away.len()),
         }
@@ -200,7 +200,7 @@ impl Both {
     }
 
     fn push(&mut self, mut task: Task) {
-        task.schedule = task.schedule.recalculated_to(self.list.epoch());
+        task.schedule = task.schedule.recalculate_to(self.list.epoch());
         self.list.push(task);
     }
 
@@ -247,7 +247,7 @@ impl Both {
 
     fn check(&self) {
         for task in &self.away {
-            let slice = task.schedule.recalculated_to(self.list.epoch()).slice();
+            let slice = task.schedule.recalculate_to(self.list.epoch()).slice();
             assert_eq!(u32::from(slice), self.kernel.tasks[task.number].counter, "{task:?}");
         }
         let queued = self.kernel.tasks.iter().filter(|task| task.queued.is_some()).count();
@@ -313,7 +313,7 @@ fn no_task_waits_for_ever_behind_new_tasks() {
         let mut list = ReadyList::new(grouping);
         let task = |number, nice: Nice| Task { number, schedule: Schedule::normal(nice) };
         let ran =
-            |nice, worker, ticks| task(0, nice).schedule.charged(ticks).ran_on(WorkerId::new(worker), 0);
+            |nice, worker, ticks| task(0, nice).schedule.charge(ticks).start_on(WorkerId::new(worker), 0);
         let mut waiting = Vec::new();
         for nice in [Nice::LOWEST, Nice::DEFAULT, Nice::HIGHEST] {
             waiting.extend([ran(nice, 0, 1), ran(nice, 0, 100), ran(nice, 1, 0), ran(nice, 2, 100)]);
@@ -347,7 +347,7 @@ fn no_task_waits_for_ever_behind_tasks_that_yield() {
     let mut turns = [0; 3];
     for _ in 0..1_000 {
         turns[running.number] += 1;
-        running.schedule = running.schedule.recalculated_to(list.epoch()).charged(1);
+        running.schedule = running.schedule.recalculate_to(list.epoch()).charge(1);
         running = list.exchange(running, worker);
     }
     assert!(turns.iter().all(|&turns| turns > 50), "{turns:?}");

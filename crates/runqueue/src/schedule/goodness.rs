@@ -14,7 +14,7 @@ impl Goodness {
     /// The goodness of a normal task that has spent its slice.
     pub const SPENT: Goodness = Goodness(0);
 
-    /// Its number.
+    /// The goodness as a number.
     pub const fn value(self) -> u16 {
         self.0
     }
@@ -24,7 +24,7 @@ impl Goodness {
         Goodness(value)
     }
 
-    /// The same task's goodness on a worker on which it has the affinity bonus.
+    /// The task's goodness on a worker on which it has the affinity bonus.
     #[inline(always)]
     pub const fn with_affinity(self) -> Goodness {
         match self.0 {

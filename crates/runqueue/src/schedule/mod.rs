@@ -15,7 +15,7 @@
 //! use unspin_runqueue::schedule::{Nice, Schedule, WorkerId};
 //!
 //! let (here, elsewhere) = (WorkerId::new(0), WorkerId::new(1));
-//! let task = Schedule::normal(Nice::DEFAULT).ran_on(here, 0);
+//! let task = Schedule::normal(Nice::DEFAULT).start_on(here, 0);
 //! assert_eq!(task.slice(), 6);
 //! assert_eq!(task.goodness(elsewhere).value(), 6 + 20);
 //! assert_eq!(task.goodness(here).value(), 6 + 20 + 15);
@@ -128,12 +128,14 @@ impl Schedule {
 
     /// The task as it begins to run on this worker, whose queue has made `epoch` recalculations.
     #[inline(always)]
-    pub const fn ran_on(self, worker: WorkerId, epoch: u32) -> Schedule {
+    #[must_use]
+    pub const fn start_on(self, worker: WorkerId, epoch: u32) -> Schedule {
         Schedule { last: worker.0 + 1, epoch: epoch & EPOCH, ..self }
     }
 
     /// The task after this number of ticks on a worker. A real-time task has no slice to spend.
-    pub const fn charged(self, ticks: u64) -> Schedule {
+    #[must_use]
+    pub const fn charge(self, ticks: u64) -> Schedule {
         if self.real_time > 0 {
             return self;
         }
@@ -144,17 +146,19 @@ impl Schedule {
     /// The task after the recalculations that its last worker's queue, which has made `epoch` in all, has made since
     /// the task left it.
     #[inline(always)]
-    pub const fn recalculated_to(self, epoch: u32) -> Schedule {
+    #[must_use]
+    pub const fn recalculate_to(self, epoch: u32) -> Schedule {
         let made = epoch.wrapping_sub(self.epoch) & EPOCH;
-        if made == 0 || self.last == 0 { self } else { self.recalculated(made).at_epoch(epoch) }
+        if made == 0 || self.last == 0 { self } else { self.recalculate(made).with_epoch(epoch) }
     }
 
-    const fn at_epoch(self, epoch: u32) -> Schedule {
+    const fn with_epoch(self, epoch: u32) -> Schedule {
         Schedule { epoch: epoch & EPOCH, ..self }
     }
 
     /// The task after this number of recalculations.
-    pub const fn recalculated(self, times: u32) -> Schedule {
+    #[must_use]
+    pub const fn recalculate(self, times: u32) -> Schedule {
         let mut slice = self.slice;
         let mut left = if times < RECALCULATIONS_MAX { times } else { RECALCULATIONS_MAX };
         while left > 0 {
@@ -189,9 +193,9 @@ impl Schedule {
 
 /// A task that a run queue can hold.
 pub trait Schedulable: Send {
-    /// Its scheduling state.
+    /// The task's scheduling state.
     fn schedule(&self) -> Schedule;
 
-    /// Replaces its scheduling state. A run queue calls this when the task changes places.
+    /// Replaces the task's scheduling state. A run queue calls this when the task changes places.
     fn set_schedule(&mut self, schedule: Schedule);
 }

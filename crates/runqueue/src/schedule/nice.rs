@@ -21,7 +21,7 @@ impl Nice {
         }
     }
 
-    /// Its number.
+    /// The nice value as a number: -20 to 19.
     pub const fn value(self) -> i32 {
         self.0 as i32
     }

@@ -69,12 +69,12 @@ impl Header {
         self.schedule.store(schedule.to_word(), Ordering::Relaxed);
     }
 
-    pub fn listed(&self) -> u64 {
+    pub fn list_place(&self) -> u64 {
         // Relaxed: the future's owner got it by an exchange of the state.
         self.listed.load(Ordering::Relaxed)
     }
 
-    pub fn set_listed(&self, place: u64) {
+    pub fn set_list_place(&self, place: u64) {
         // Relaxed: as above.
         self.listed.store(place, Ordering::Relaxed);
     }

@@ -173,7 +173,7 @@ pub(super) unsafe fn complete(task: NonNull<Header>) -> bool {
     // SAFETY: the caller has a reference.
     let header = unsafe { task.as_ref() };
     // SAFETY: the functions belong to this task; the caller owns the future's place, and has a reference.
-    unsafe { (header.functions.retire)(task, header.listed()) };
+    unsafe { (header.functions.retire)(task, header.list_place()) };
     let completed = header.state.complete();
     if !completed.is_joined {
         // SAFETY: as above; without a handle the output is the caller's.

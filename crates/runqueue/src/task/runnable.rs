@@ -61,7 +61,7 @@ impl Runnable {
                 unsafe { end(task, raw::complete) };
                 Ran::Done
             }
-            Poll::Pending => pending(task),
+            Poll::Pending => end_pending_run(task),
         }
     }
 
@@ -112,15 +112,15 @@ unsafe fn end(task: Reference, how: unsafe fn(NonNull<Header>) -> bool) {
 
 /// Ends a run whose future is pending. The calling thread owns the future.
 #[inline]
-fn pending(task: Reference) -> Ran {
+fn end_pending_run(task: Reference) -> Ran {
     // SAFETY: the reference of the runnable keeps the task until it is given up.
     let header = unsafe { task.as_ref() };
     // SAFETY: the functions belong to this task, and this thread owns its future.
     unsafe { (header.functions.charge)(task) };
     let mut listed_now = ListedNow::No;
-    if header.listed() == 0 && !header.state.is_woken() {
+    if header.list_place() == 0 && !header.state.is_woken() {
         // SAFETY: as above. The reference for the list is counted when the run ends.
-        header.set_listed(unsafe { (header.functions.list)(task) });
+        header.set_list_place(unsafe { (header.functions.list)(task) });
         listed_now = ListedNow::Yes;
     }
     match header.state.end_run(listed_now) {

@@ -50,7 +50,7 @@ pub(crate) enum Begin {
 pub(crate) enum Pending {
     /// Nothing: the task no longer belongs to the worker.
     Suspended,
-    /// The same, and there is no reference left.
+    /// The task no longer belongs to the worker, and no reference to it is left.
     Abandoned,
     /// The task was woken meanwhile: put it into a run queue.
     Woken,
@@ -88,9 +88,9 @@ pub(crate) enum Cancel {
 /// What was there when a task was completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Completed {
-    /// There is a join handle, so the output is its.
+    /// There is a join handle, so the output belongs to it.
     pub is_joined: bool,
-    /// Its waker has to be woken.
+    /// The join handle's waker has to be woken.
     pub is_awaited: bool,
     /// The reference of the thread that completes the task is the only one.
     pub is_last_reference: bool,

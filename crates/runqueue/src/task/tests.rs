@@ -22,7 +22,7 @@ impl Owner for ByHand {
     }
 
     fn charge(&self, schedule: Schedule) -> Schedule {
-        schedule.charged(1)
+        schedule.charge(1)
     }
 
     fn list(&self, task: Listed) -> u64 {
@@ -305,7 +305,7 @@ fn time_is_charged_to_tasks_that_do_not_end() {
     assert!(hand.run());
     let mut task = hand.0.queue.lock().unwrap().pop().unwrap();
     assert_eq!(task.schedule().slice(), 5);
-    task.set_schedule(task.schedule().ran_on(WorkerId::new(3), 1));
+    task.set_schedule(task.schedule().start_on(WorkerId::new(3), 1));
     assert_eq!(task.schedule().last(), Some(WorkerId::new(3)));
     // Dropping a runnable cancels its task.
     drop(task);

@@ -66,7 +66,7 @@ fn tokens_are_conserved_by_the_queues() {
         let began = Instant::now();
         let run = |mut token: Token, worker: &mut Local<'_, Token>, seen: &mut HashSet<u64>| {
             runs.fetch_add(1, SeqCst);
-            token.schedule = token.schedule.recalculated_to(queue.epoch(worker.id())).charged(1);
+            token.schedule = token.schedule.recalculate_to(queue.epoch(worker.id())).charge(1);
             if token.rounds == 0 {
                 assert!(seen.insert(token.number), "a token ended twice");
                 ended.fetch_add(1, SeqCst);

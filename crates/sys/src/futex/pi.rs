@@ -92,7 +92,7 @@ pub fn has_waiters(word: &AtomicU32) -> bool {
 }
 
 impl Until {
-    /// The same moment on the realtime clock, provided that it is not set until then.
+    /// The moment on the realtime clock, which is right as long as that clock is not set until then.
     fn on_realtime_clock(self) -> Until {
         let at = match self.clock {
             Clock::Realtime => self.at,

@@ -71,7 +71,7 @@ const VERSYM_HIDDEN: u16 = 0x8000;
 pub(super) struct Object(&'static LinkMap);
 
 /// All objects, the program first.
-pub(super) fn loaded() -> impl Iterator<Item = Object> {
+pub(super) fn all() -> impl Iterator<Item = Object> {
     // SAFETY: the dynamic linker keeps the list, and has made it before it called any code of an object.
     let first = unsafe { LIST.first.as_ref() }.map(Object);
     successors(first, Object::next)
@@ -79,19 +79,19 @@ pub(super) fn loaded() -> impl Iterator<Item = Object> {
 
 /// The libraries that were preloaded behind the one of this code: those before the first that the program needs.
 pub(super) fn preloaded_behind_this() -> impl Iterator<Item = Object> {
-    let program = loaded().next();
+    let program = all().next();
     let is_needed = move |object: &Object| program.is_some_and(|program| program.needs(object));
     behind_this().take_while(move |object| !is_needed(object))
 }
 
 /// The object of this code.
 pub(super) fn this() -> Option<Object> {
-    loaded().find(Object::is_this)
+    all().find(Object::is_this)
 }
 
 /// The object of this code, and those in front of it.
 pub(super) fn up_to_this() -> impl Iterator<Item = Object> {
-    loaded().scan(false, |is_behind, object| {
+    all().scan(false, |is_behind, object| {
         let before = core::mem::replace(is_behind, *is_behind || object.is_this());
         (!before).then_some(object)
     })
@@ -99,7 +99,7 @@ pub(super) fn up_to_this() -> impl Iterator<Item = Object> {
 
 /// All objects behind the one of this code, in the order in which names are looked up.
 pub(super) fn behind_this() -> impl Iterator<Item = Object> {
-    loaded().skip_while(|object| !object.is_this()).skip(1)
+    all().skip_while(|object| !object.is_this()).skip(1)
 }
 
 /// The dynamic section of the object that contains this code.
@@ -137,7 +137,7 @@ impl Object {
         core::ptr::eq(self.0.dynamic, own_dynamic())
     }
 
-    /// Its `link_map`, by which libc identifies it.
+    /// The object's `link_map`, by which libc identifies it.
     pub(super) fn map(&self) -> *const c_void {
         (&raw const *self.0).cast()
     }

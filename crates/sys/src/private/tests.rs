@@ -51,7 +51,7 @@ fn only_libc_is_libc() {
     assert_eq!(Some(function_of_libc(c"close")), by_dlsym(c"close"));
     assert_eq!(function_of_libc(c"unspin_no_such_function"), 0);
     assert!(is_in_this(only_libc_is_libc as fn() as usize) && !is_in_this(function_of_libc(c"close")));
-    let maps = || object::loaded().map(|object| object.map());
+    let maps = || object::all().map(|object| object.map());
     // SAFETY: no thread of this program closes an object.
     let is_libc = |map| unsafe { is_libc(map) };
     assert!(maps().any(is_libc) && !maps().all(is_libc));

@@ -55,7 +55,7 @@ impl ThreadGroup {
     /// Waits until the process has ended, at most for `patience`. Returns at once if its end cannot be waited for. Call
     /// it when the end has been announced: some threads may end a little later than others.
     pub fn await_end(&self, patience: Duration) {
-        let _ = child::ended_within(self.pid, patience);
+        let _ = child::has_ended_within(self.pid, patience);
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) const FOLDER: &str = "/dev/shm";
 pub(crate) const PREFIX: &str = "unspin-sysv-";
 
 /// The prefix of the paths of a user's default arenas.
-pub(crate) fn beginning(uid: u32) -> String {
+pub(crate) fn prefix(uid: u32) -> String {
     format!("{FOLDER}/{PREFIX}{uid}-")
 }
 
@@ -16,5 +16,5 @@ pub(crate) fn beginning(uid: u32) -> String {
 /// to the folder, so another user may have put a file there.
 pub(crate) fn is_usual(path: &Path) -> bool {
     let uid = Creds::current().uid;
-    path.as_os_str().as_encoded_bytes().starts_with(beginning(uid).as_bytes())
+    path.as_os_str().as_encoded_bytes().starts_with(prefix(uid).as_bytes())
 }

@@ -47,7 +47,7 @@ impl HeaderCopy {
 }
 
 fn copy(file: &File) -> Result<Mapping, std::io::Error> {
-    let memory = Mapping::wiped_on_fork(PARTICIPANTS_AT as usize)
+    let memory = Mapping::map_wiped_on_fork(PARTICIPANTS_AT as usize)
         .map_err(|errno| std::io::Error::from_raw_os_error(errno.0))?;
     // SAFETY: 1. memory of that size, mapped just now: no other reference to it exists; 2. it is zeroed, so the bytes
     // are initialised.

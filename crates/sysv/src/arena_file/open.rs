@@ -39,7 +39,7 @@ impl Default for Options {
 
 impl Arena {
     /// Joins the arena at `path`, or creates it. If that one belongs to another IPC namespace, it uses the arena of our
-    /// namespace beside it: see [`beside`]. An arena whose namespace no longer exists is replaced.
+    /// namespace beside it: see [`sibling_path`]. An arena whose namespace no longer exists is replaced.
     pub fn open(path: &Path, kind: Kind, options: &Options) -> Result<Arena, ArenaError> {
         if options.bytes < SMALLEST {
             return Err(ArenaError::TooSmall(options.bytes));
@@ -48,7 +48,7 @@ impl Arena {
         match open_in(path, kind, options, &here)? {
             Some(arena) => Ok(arena),
             None => {
-                let path = beside(path, &here);
+                let path = sibling_path(path, &here);
                 open_in(&path, kind, options, &here)?.ok_or(ArenaError::Corrupt(path))
             }
         }
@@ -59,7 +59,7 @@ impl Arena {
         let here = Ipc::current();
         let found = match seek(path, &here)? {
             SearchResult::Elsewhere => {
-                let path = beside(path, &here);
+                let path = sibling_path(path, &here);
                 (seek(&path, &here)?, path)
             }
             sought => (sought, path.into()),
@@ -73,7 +73,7 @@ impl Arena {
 }
 
 /// Path of the arena of an IPC namespace if `path` has the arena of another namespace.
-fn beside(path: &Path, here: &Ipc) -> PathBuf {
+fn sibling_path(path: &Path, here: &Ipc) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(format!("{BESIDE}{}", here.inode));
     path.into()
@@ -152,7 +152,7 @@ fn join(path: &Path, file: File, kind: Kind) -> Result<Arena, ArenaError> {
     if bytes < SLOTS_AT {
         return Err(ArenaError::Corrupt(path.into()));
     }
-    let map = Mapping::shared(&file, bytes as usize).map_err(|e| os_error(path, e))?;
+    let map = Mapping::map_shared(&file, bytes as usize).map_err(|e| os_error(path, e))?;
     let arena = Arena::new(map);
     check(path, arena.header(), bytes, kind)?;
     Ok(arena)
@@ -210,7 +210,7 @@ fn fill(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Er
         return Err(ErrorKind::FileTooLarge.into());
     }
     file.set_len(bytes)?;
-    let map = Mapping::shared(&file, bytes as usize).map_err(into_io)?;
+    let map = Mapping::map_shared(&file, bytes as usize).map_err(into_io)?;
     let arena = Arena::new(map);
     arena.reserve(0, PARTICIPANTS_AT).map_err(into_io)?;
     arena.reserve(bytes - PAGE, PAGE).map_err(into_io)?;
@@ -250,7 +250,7 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::{FileExt, MetadataExt};
 
-    fn made(path: &Path) -> u64 {
+    fn make_arena(path: &Path) -> u64 {
         Arena::open(path, Kind::Rcu, &Options::default()).unwrap();
         std::fs::metadata(path).unwrap().ino()
     }
@@ -274,13 +274,13 @@ mod tests {
     fn arena_of_ended_namespace_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("arena");
-        let (first, again) = (made(&path), made(&path));
+        let (first, again) = (make_arena(&path), make_arena(&path));
         assert_eq!(first, again);
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let Ipc { inode, id } = namespace(&file);
         let at = offset_of!(Header, namespace) as u64;
         for other in [id + 1, id + 2] {
-            let before = made(&path);
+            let before = make_arena(&path);
             OpenOptions::new()
                 .write(true)
                 .open(&path)
@@ -296,14 +296,14 @@ mod tests {
             }
             assert!(Arena::find(&path, Kind::Rcu).unwrap().is_none(), "its namespace has ended");
             assert!(path.exists(), "find removes nothing");
-            assert_ne!(made(&path), before);
+            assert_ne!(make_arena(&path), before);
         }
         // An arena of another namespace that still exists is left alone.
-        let theirs = made(&path);
+        let theirs = make_arena(&path);
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&(inode + 1).to_ne_bytes(), at).unwrap();
         Arena::open(&path, Kind::Rcu, &Options::default()).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().ino(), theirs);
-        assert!(beside(&path, &Ipc::current()).exists());
+        assert!(sibling_path(&path, &Ipc::current()).exists());
     }
 }

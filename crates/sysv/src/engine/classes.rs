@@ -16,7 +16,7 @@ use unspin_sync::atomic::Ordering::Relaxed;
 impl Inner {
     /// Runs `f` in a section on the object that a participant waits for, then serves the object's waiters. `None` if
     /// the participant no longer waits.
-    pub fn with_waiting<R>(
+    pub fn with_object_of_waiter<R>(
         &'static self,
         thread: &Thread,
         call: Call,
@@ -24,9 +24,11 @@ impl Inner {
         f: impl FnOnce(&mut dyn ObjectSection) -> R,
     ) -> Option<R> {
         match participant.queue().class() {
-            Class::Sem => self.guard_waiting::<Set>(thread, call, participant).map(|guard| guard.serving(f)),
+            Class::Sem => {
+                self.guard_of_waiter::<Set>(thread, call, participant).map(|guard| guard.serve_after(f))
+            }
             Class::Msg => {
-                self.guard_waiting::<MsgQueue>(thread, call, participant).map(|guard| guard.serving(f))
+                self.guard_of_waiter::<MsgQueue>(thread, call, participant).map(|guard| guard.serve_after(f))
             }
             Class::Shm => None,
         }

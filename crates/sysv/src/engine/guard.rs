@@ -121,7 +121,7 @@ impl<'t, S: ObjectSection> Guard<'t, S> {
         held: Held<'t>,
         (at, object): (u64, &'static O),
     ) -> Self {
-        let mut guard = Guard::unopened(inner, held, (at, object));
+        let mut guard = Guard::begin(inner, held, (at, object));
         guard.open();
         guard
     }
@@ -129,7 +129,7 @@ impl<'t, S: ObjectSection> Guard<'t, S> {
     /// Like [`Guard::new`], but the caller must open the section. A guard of which a reference was taken is copied when
     /// it is returned, and it is large.
     #[inline(always)]
-    pub fn unopened<O: Object<Section = S>>(
+    pub fn begin<O: Object<Section = S>>(
         inner: &'static Inner,
         held: Held<'t>,
         (at, object): (u64, &'static O),
@@ -155,7 +155,7 @@ impl<'t, S: ObjectSection> Guard<'t, S> {
     }
 
     /// Runs `f` in the section, then serves the waiters and ends it.
-    pub fn serving<R>(mut self, f: impl FnOnce(&mut dyn ObjectSection) -> R) -> R {
+    pub fn serve_after<R>(mut self, f: impl FnOnce(&mut dyn ObjectSection) -> R) -> R {
         let result = f(&mut self.section);
         self.serve();
         result

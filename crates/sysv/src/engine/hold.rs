@@ -162,7 +162,7 @@ impl Inner {
     }
 
     /// Like [`Inner::guard_by_id`], for the object that a participant waits for. `None` if it no longer waits.
-    pub(super) fn guard_waiting<'t, O: Object>(
+    pub(super) fn guard_of_waiter<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,

@@ -28,7 +28,7 @@ pub(crate) struct Inner {
 
 impl Inner {
     /// The engine that a link of the list of engines refers to.
-    pub fn behind(link: &AtomicPtr<Inner>) -> Option<&'static Inner> {
+    pub fn of_link(link: &AtomicPtr<Inner>) -> Option<&'static Inner> {
         // Acquire: pairs with the Release stores in `damage::watch`.
         let inner = link.load(Acquire);
         // SAFETY: the pointer is null or refers to an engine, which is never freed.
@@ -48,6 +48,6 @@ impl Inner {
     /// The records of all slots that were ever used.
     #[inline]
     pub fn participants(&self) -> &[ParticipantRecord] {
-        self.arena.participants(self.rcu().registry().slots_ever_used())
+        self.arena.participants(self.rcu().registry().high_water_mark())
     }
 }

@@ -89,7 +89,7 @@ impl Engine {
     /// The arena that processes with the same user, IPC namespace and engine share by default.
     pub fn default_arena(kind: Kind) -> PathBuf {
         let uid = unspin_sys::creds::Creds::current().uid;
-        PathBuf::from(format!("{}{}-{kind}", default_path::beginning(uid), namespace::Ipc::current().inode))
+        PathBuf::from(format!("{}{}-{kind}", default_path::prefix(uid), namespace::Ipc::current().inode))
     }
 
     /// Whether the arena was found truncated or overwritten. From then on calls fail with `ENOSYS`.
@@ -120,7 +120,7 @@ impl Engine {
         let Some(inner) = self.inner else { return Ok(0) };
         Thread::of(inner)?;
         let registry = inner.rcu().registry();
-        Ok((0..registry.slots_ever_used()).filter(|&index| registry.participant(index).is_some()).count())
+        Ok((0..registry.high_water_mark()).filter(|&index| registry.participant(index).is_some()).count())
     }
 
     /// Which of the engines this is.

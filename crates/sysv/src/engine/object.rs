@@ -52,7 +52,7 @@ pub(crate) trait ObjectSection {
 
     /// The check of a sleeper that has waited for seconds: whether it is linked in its queue. If it is not, the arena
     /// was overwritten, and all derived state is rebuilt.
-    fn verify_linked(&mut self);
+    fn verify_queue_link(&mut self);
 
     /// Performs what has become possible for waiters.
     fn serve(&mut self);

@@ -29,7 +29,7 @@ pub struct Found {
     pub uid: u32,
     /// Bytes that it takes on the file system. It is sparse, so these are fewer than its length.
     pub on_disk: u64,
-    /// Its contents, or the reason that they cannot be read.
+    /// What the arena contains, or the reason that it cannot be read.
     pub contents: Result<Contents, ArenaError>,
     /// Pids of processes of our pid namespace that use it: those with a participating thread, and those that have it
     /// mapped. The calling process is not included.
@@ -67,7 +67,7 @@ impl Found {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             about => about.map_err(|error| ArenaError::io(path, error))?,
         };
-        if !about.is_file() || !(is_named_as_one(path) || looks_like_one(path)) {
+        if !about.is_file() || !(is_named_as_one(path) || is_like_arena(path)) {
             // A file that may not be read may be an arena.
             if about.is_file() {
                 open_to_read(path).map_err(|error| ArenaError::io(path, error))?;
@@ -88,7 +88,7 @@ impl Found {
             let path = entry?.path();
             // A file that was removed meanwhile is skipped.
             let Ok(about) = fs::symlink_metadata(&path) else { continue };
-            if about.is_file() && (is_named_as_one(&path) || looks_like_one(&path)) {
+            if about.is_file() && (is_named_as_one(&path) || is_like_arena(&path)) {
                 files.push((path, about));
             }
         }
@@ -142,7 +142,7 @@ fn is_named_as_one(path: &Path) -> bool {
 }
 
 /// Whether the file begins or ends like an arena, of any version.
-fn looks_like_one(path: &Path) -> bool {
+fn is_like_arena(path: &Path) -> bool {
     open_to_read(path).is_ok_and(|file| is_arena(&file))
 }
 
@@ -176,7 +176,7 @@ fn participants(glimpse: &HeaderCopy) -> (BTreeSet<u32>, usize) {
     let registry = Rcu::new(&arena.header().domain.0, arena.slots()).registry();
     let here = process::pid_namespace();
     let (mut processes, mut elsewhere) = (BTreeSet::new(), 0);
-    for participant in (0..registry.slots_ever_used()).filter_map(|index| registry.participant(index)) {
+    for participant in (0..registry.high_water_mark()).filter_map(|index| registry.participant(index)) {
         // This is a copy of the slots, so finding a participant dead does not mark it as dead in the arena.
         let Some(who) = registry.identity(participant) else { continue };
         if who.liveness() == Liveness::Dead {
@@ -244,7 +244,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use unspin_sys::ipc::flag::IPC_PRIVATE;
 
-    fn made(path: &Path) -> Engine {
+    fn make_arena(path: &Path) -> Engine {
         Engine::open(Kind::Rcu, path, &Options::default(), None).unwrap()
     }
 
@@ -252,7 +252,7 @@ mod tests {
     fn inspection_counts_contents_without_joining() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("any name");
-        let engine = made(&path);
+        let engine = make_arena(&path);
         for nsems in [3, 4] {
             engine.semget(IPC_PRIVATE, nsems, 0o600).unwrap();
         }
@@ -274,7 +274,7 @@ mod tests {
     fn arenas_are_found_by_name_or_magic() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name);
-        made(&file("b"));
+        make_arena(&file("b"));
         fs::write(file("unspin-sysv-0-4026531839-rcu"), "noise").unwrap();
         fs::write(file("x"), "unspinA\x7fof another version").unwrap();
         fs::write(file("other"), "something else").unwrap();
@@ -299,7 +299,7 @@ mod tests {
         use unspin_sys::ipc::{shm_remove, shm_stat_any};
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("any name");
-        let engine = made(&path);
+        let engine = make_arena(&path);
         let segments = [100, 5000].map(|size| engine.shmget(IPC_PRIVATE, size, 0o600).unwrap());
         let stranger = unspin_sys::ipc::shmget(IPC_PRIVATE, 100, 0o600).unwrap();
         // A segment whose entry is still there, but which no longer exists.
@@ -332,7 +332,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("any name");
-        let segment = made(&path).shmget(IPC_PRIVATE, 100, 0o600).unwrap();
+        let segment = make_arena(&path).shmget(IPC_PRIVATE, 100, 0o600).unwrap();
         let removed = |owner: u32, mode: u32| {
             let copy = folder.path().join("copy");
             fs::copy(&path, &copy).unwrap();
@@ -353,7 +353,7 @@ mod tests {
     fn inspection_of_overwritten_header_reports_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("arena");
-        made(&path);
+        make_arena(&path);
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
         let noise: Vec<u8> = (0..1 << 16).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         // After the magic, the length, the kind and the layout.

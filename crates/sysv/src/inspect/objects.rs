@@ -8,7 +8,7 @@ use unspin_sys::ipc::{Msginfo, MsqidDs, SemidDs, Seminfo, ShmInfo, ShmidDs, flag
 /// One semaphore. Its fields are not read at the same moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Semaphore {
-    /// Its value.
+    /// The semaphore's value.
     pub value: i32,
     /// Number of threads that wait for it to grow (`semncnt`).
     pub ncount: i32,

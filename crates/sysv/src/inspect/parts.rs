@@ -29,7 +29,7 @@ const SOME: usize = 4;
 pub fn all(engine: &Engine) -> Result<Vec<Part>, Errno> {
     let Some(inner) = engine.inner else { return Ok(Vec::new()) };
     let thread = Thread::of(inner)?;
-    let mut parts = fixed(&inner.arena);
+    let mut parts = common_parts(&inner.arena);
     let _read = thread.read();
     for class in Class::ALL {
         let root = inner.arena.header().root(class);
@@ -76,7 +76,7 @@ fn lock<O: Object>(inner: &Inner, object: &O) -> Part {
 }
 
 /// The parts that every arena has.
-fn fixed(arena: &Arena) -> Vec<Part> {
+fn common_parts(arena: &Arena) -> Vec<Part> {
     let slots =
         (0..SOME).map(|i| Part::new("slot", SLOTS_AT + (i * size_of::<Slot>()) as u64, size_of::<Slot>()));
     let participants = (0..SOME).flat_map(|i| {

@@ -62,7 +62,7 @@ impl CellSize {
 
     /// The smallest size for a text of this many bytes; `None` if no size is large enough.
     #[inline]
-    pub fn fitting(text: usize) -> Option<CellSize> {
+    pub fn smallest_for(text: usize) -> Option<CellSize> {
         let bytes = (text as u64).checked_add(CELL)?;
         let power = |bytes: u64| bytes.max(64).checked_next_power_of_two().map(|b| b.trailing_zeros() - 6);
         let size = match power(bytes)? {
@@ -175,18 +175,18 @@ mod tests {
 
     #[test]
     fn smallest_fitting_cell_is_chosen() {
-        assert_eq!(CellSize::fitting(0), Some(CellSize(0)));
-        assert_eq!(CellSize::fitting(32), Some(CellSize(0)));
-        assert_eq!(CellSize::fitting(33), Some(CellSize(1)));
-        assert_eq!(CellSize::fitting(8192).map(CellSize::stride), Some(8256));
-        assert_eq!(CellSize::fitting(8193 + 64), Some(CellSize(8)));
-        assert!(CellSize::fitting(i32::MAX as usize).is_some());
-        assert_eq!(CellSize::fitting(CellSize(CellSize::COUNT as u32 - 1).capacity() + 1), None);
-        assert_eq!(CellSize::fitting(usize::MAX), None);
+        assert_eq!(CellSize::smallest_for(0), Some(CellSize(0)));
+        assert_eq!(CellSize::smallest_for(32), Some(CellSize(0)));
+        assert_eq!(CellSize::smallest_for(33), Some(CellSize(1)));
+        assert_eq!(CellSize::smallest_for(8192).map(CellSize::stride), Some(8256));
+        assert_eq!(CellSize::smallest_for(8193 + 64), Some(CellSize(8)));
+        assert!(CellSize::smallest_for(i32::MAX as usize).is_some());
+        assert_eq!(CellSize::smallest_for(CellSize(CellSize::COUNT as u32 - 1).capacity() + 1), None);
+        assert_eq!(CellSize::smallest_for(usize::MAX), None);
         for n in 1..CellSize::COUNT as u32 {
             let (less, size) = (CellSize(n - 1), CellSize(n));
-            assert_eq!(CellSize::fitting(less.capacity()), Some(less));
-            assert_eq!(CellSize::fitting(less.capacity() + 1), Some(size));
+            assert_eq!(CellSize::smallest_for(less.capacity()), Some(less));
+            assert_eq!(CellSize::smallest_for(less.capacity() + 1), Some(size));
             assert!(size.stride().is_multiple_of(64));
         }
     }

@@ -27,7 +27,7 @@ enum ReceiverChoice {
 impl QueueSection {
     /// Like [`QueueSection::send`], for a queue that has waiting receivers, and room.
     #[cold]
-    pub(super) fn send_to_waiting(
+    pub(super) fn send_to_receiver(
         &mut self,
         outgoing: &OutgoingMessage,
         caller: Caller,
@@ -37,8 +37,8 @@ impl QueueSection {
             ReceiverChoice::Fits(index, participant) => {
                 // The serial number is the message's position in the queue if the receiver turns out to be dead.
                 self.hand_over(outgoing, self.next_serial(), participant)?;
-                self.note_sent(caller);
-                self.note_received(Caller { pid: participant.waiter.pid.load(Relaxed), ..caller });
+                self.note_sender(caller);
+                self.note_receiver(Caller { pid: participant.waiter.pid.load(Relaxed), ..caller });
                 self.grant(index, participant)
             }
             ReceiverChoice::MailboxTooSmall(index, participant) => {
@@ -63,8 +63,8 @@ impl QueueSection {
 
     /// The first receiver that waits for such a message and whose buffer is large enough.
     fn choose_receiver(&self, outgoing: &OutgoingMessage) -> ReceiverChoice {
-        for (index, participant) in self.waiting(&self.contended().receivers) {
-            if participant.msg_wait.wanted().admits(outgoing.mtype) && has_room(participant, outgoing) {
+        for (index, participant) in self.waiters_in(&self.contended().receivers) {
+            if participant.msg_wait.selector().admits(outgoing.mtype) && has_room(participant, outgoing) {
                 let fits = mailbox::capacity(self.arena(), participant) >= Some(outgoing.size);
                 return if fits {
                     ReceiverChoice::Fits(index, participant)
@@ -80,12 +80,12 @@ impl QueueSection {
     /// is too small.
     fn refuse_too_large(&mut self, outgoing: &OutgoingMessage, until: u64) {
         let receivers = &self.contended().receivers;
-        for (index, participant) in self.waiting(receivers) {
+        for (index, participant) in self.waiters_in(receivers) {
             if participant.waiter.ticket.load(Relaxed) >= until {
                 return;
             }
-            if participant.msg_wait.wanted().admits(outgoing.mtype) && !has_room(participant, outgoing) {
-                self.end(receivers, index, participant, status::failed(Errno::E2BIG.0));
+            if participant.msg_wait.selector().admits(outgoing.mtype) && !has_room(participant, outgoing) {
+                self.end(receivers, index, participant, status::failure(Errno::E2BIG.0));
             }
         }
     }
@@ -113,15 +113,15 @@ impl QueueSection {
     /// whichever thread dies. Returns the receiver's ticket.
     fn grant(&mut self, index: u32, participant: &ParticipantRecord) -> u64 {
         let ticket = participant.waiter.ticket.load(Relaxed);
-        self.end(&self.contended().receivers, index, participant, status::granted(ticket, self.at));
+        self.end(&self.contended().receivers, index, participant, status::grant(ticket, self.at));
         ticket
     }
 
     /// Lets receivers try again whose message is in the queue: a dead thread may have failed to hand it to them.
     pub(super) fn serve_receivers(&mut self) {
         let receivers = &self.contended().receivers;
-        for (index, participant) in self.waiting(receivers) {
-            if self.find(participant.msg_wait.wanted()).is_some() {
+        for (index, participant) in self.waiters_in(receivers) {
+            if self.find(participant.msg_wait.selector()).is_some() {
                 self.end(receivers, index, participant, status::RETRY);
             }
         }
@@ -167,7 +167,7 @@ impl QueueSection {
         let received = self.restore_last_receiver(participant);
         self.hand_over(outgoing, cell.serial.load(Relaxed), next_receiver)?;
         if let Some(now) = received {
-            self.note_received(Caller { pid: next_receiver.waiter.pid.load(Relaxed), now });
+            self.note_receiver(Caller { pid: next_receiver.waiter.pid.load(Relaxed), now });
         }
         participant.msg_wait.next_receiver_ticket.store(next_receiver.waiter.ticket.load(Relaxed), Relaxed);
         // Release: after the store of the ticket, and before the exchange in `grant`.
@@ -207,7 +207,7 @@ impl QueueSection {
         let (contended, msg_wait) = (self.contended(), &participant.msg_wait);
         let received = contended.received.load(Relaxed);
         (contended.receiver.load(Relaxed) == participant.waiter.pid.load(Relaxed)).then(|| {
-            self.note_received(Caller {
+            self.note_receiver(Caller {
                 pid: msg_wait.prev_receiver.load(Relaxed),
                 now: msg_wait.prev_received_at.load(Relaxed),
             });
@@ -293,7 +293,7 @@ mod tests {
         let (at, queue) = inner.find::<MsgQueue>(id).unwrap();
         let participant = |index: usize| &inner.participants()[index];
         let section = |index: usize| QueueSection::new(inner, queue, at, index as u32);
-        let size = CellSize::fitting(100).unwrap();
+        let size = CellSize::smallest_for(100).unwrap();
         let receivers: Vec<_> = (FIRST_UNUSED_PID..FIRST_UNUSED_PID + count).map(dead).collect();
         let recoverer = dead(FIRST_UNUSED_PID + count);
         for receiver in &receivers {
@@ -384,9 +384,9 @@ mod tests {
             let mut scene = scene(2);
             let &[dead, other] = &scene.receivers[..] else { unreachable!() };
             // Puts the message into the queue; the other receiver does not want it.
-            other.msg_wait.want(Selector::Only(9));
+            other.msg_wait.set_selector(Selector::Only(9));
             scene.section.give_back(dead);
-            other.msg_wait.want(Selector::Any);
+            other.msg_wait.set_selector(Selector::Any);
             dead.waiter.status.store(before, Relaxed);
             let index = scene.index(dead);
             crate::engine::ObjectSection::recover_dead(&mut scene.section, index);

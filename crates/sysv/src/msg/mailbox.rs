@@ -50,7 +50,7 @@ pub(super) fn keep(
 }
 
 /// The message that was kept in the sender's mailbox, to be sent from there.
-pub(super) fn kept(
+pub(super) fn kept_message(
     arena: &Arena,
     participant: &ParticipantRecord,
     outgoing: &OutgoingMessage,
@@ -64,7 +64,7 @@ pub(super) fn kept(
 /// no lock.
 #[cold]
 pub(super) fn provide(inner: &'static Inner, thread: &Thread, text: usize) -> Result<(), Errno> {
-    let size = CellSize::fitting(text).ok_or(Errno::ENOMEM)?;
+    let size = CellSize::smallest_for(text).ok_or(Errno::ENOMEM)?;
     inner.with_registry(thread, Class::Msg, Call::Mailbox, |registry| {
         let (arena, me) = (registry.arena, registry.me);
         let mailbox = &me.msg_wait.mailbox;

@@ -149,7 +149,7 @@ impl MsgctlCall {
         queue.most.store(status.msg_qbytes, Relaxed);
         queue.changed.store(time::seconds(), Relaxed);
         self.inner.arena.note_change();
-        section.changed();
+        section.recheck_waiters();
         Ok(0)
     }
 

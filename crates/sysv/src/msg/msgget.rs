@@ -35,24 +35,24 @@ fn get(inner: &'static Inner, key: i32, flags: i32) -> Result<i32, Errno> {
         let _read = thread.read();
         let queue =
             registry::find_key(&inner.arena, Class::Msg, key).and_then(|at| queue_at(&inner.arena, at));
-        return existing(queue.ok_or(Errno::ENOENT)?, thread, flags);
+        return open_existing(queue.ok_or(Errno::ENOENT)?, thread, flags);
     }
     inner.with_registry(thread, Class::Msg, Call::Msgget, |registry| {
         let found = if key == IPC_PRIVATE { None } else { registry.find_key(key) };
         match found.and_then(|at| queue_at(&inner.arena, at)) {
-            Some(queue) => existing(queue, thread, flags),
+            Some(queue) => open_existing(queue, thread, flags),
             None if creates => create(inner, registry, thread, key, flags),
             None => Err(Errno::ENOENT),
         }
     })
 }
 
-fn existing(queue: &MsgQueue, thread: &Thread, flags: i32) -> Result<i32, Errno> {
+fn open_existing(queue: &MsgQueue, thread: &Thread, flags: i32) -> Result<i32, Errno> {
     if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
         return Err(Errno::EEXIST);
     }
     let perm = &queue.perm;
-    if !perm.allows_flags_cached(&thread.creds, flags) && !perm.allows_flags(&thread.creds.read(), flags) {
+    if !perm.allows_flags_quickly(&thread.creds, flags) && !perm.allows_flags(&thread.creds.read(), flags) {
         return Err(Errno::EACCES);
     }
     // Relaxed: immutable once published.

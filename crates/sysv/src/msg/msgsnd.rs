@@ -138,7 +138,7 @@ impl MsgsndCall {
         let caller = Caller { pid: self.thread.pid(), now };
         let kept = match try_number {
             Try::First => None,
-            Try::After(wait) => self.kept(wait),
+            Try::After(wait) => self.kept_message(wait),
         };
         match section.send(kept.as_ref().unwrap_or(&self.outgoing), caller)? {
             Sent::Done => Ok(Progress::Done),
@@ -159,11 +159,11 @@ impl MsgsndCall {
 
     /// The message from the mailbox, where it has been since that wait began; `None` if a signal handler has begun
     /// another wait since.
-    fn kept(&self, wait: u64) -> Option<OutgoingMessage> {
+    fn kept_message(&self, wait: u64) -> Option<OutgoingMessage> {
         self.thread
             .waits
             .is_last(wait)
-            .then(|| mailbox::kept(&self.inner.arena, self.thread.record(), &self.outgoing))?
+            .then(|| mailbox::kept_message(&self.inner.arena, self.thread.record(), &self.outgoing))?
     }
 
     #[cold]

@@ -113,7 +113,7 @@ impl QueueSection {
             return Ok(Sent::Full);
         }
         if !contended.receivers.is_empty() {
-            return self.send_to_waiting(outgoing, caller);
+            return self.send_to_receiver(outgoing, caller);
         }
         self.put(outgoing, caller)
     }
@@ -122,7 +122,7 @@ impl QueueSection {
     #[inline]
     pub(super) fn put(&mut self, outgoing: &OutgoingMessage, caller: Caller) -> Result<Sent, Errno> {
         let (contended, arena) = (self.contended(), self.arena());
-        let size = CellSize::fitting(outgoing.size).ok_or(Errno::EINVAL)?;
+        let size = CellSize::smallest_for(outgoing.size).ok_or(Errno::EINVAL)?;
         let free = &contended.free[size.index()];
         let at = free.first();
         if at == 0 {
@@ -131,7 +131,7 @@ impl QueueSection {
         let (cell, text) = self.cell(at, outgoing.size)?;
         outgoing.write(text)?;
         cell.describe(outgoing.mtype, outgoing.size);
-        self.note_sent(caller);
+        self.note_sender(caller);
         free.unlink_first(cell);
         // Release: from this store on the message is sent, whichever thread dies. A thread that takes over the lock
         // finds it complete.
@@ -156,12 +156,12 @@ impl QueueSection {
         serial
     }
 
-    pub(super) fn note_sent(&self, caller: Caller) {
+    pub(super) fn note_sender(&self, caller: Caller) {
         self.contended().sender.store(caller.pid, Relaxed);
         self.contended().sent.store(caller.now, Relaxed);
     }
 
-    pub(super) fn note_received(&self, caller: Caller) {
+    pub(super) fn note_receiver(&self, caller: Caller) {
         self.contended().receiver.store(caller.pid, Relaxed);
         self.contended().received.store(caller.now, Relaxed);
     }
@@ -199,7 +199,7 @@ impl QueueSection {
         }
         let (_, text) = self.cell(at, size)?;
         let received = buffer.take(cell.mtype.load(Relaxed), text, size);
-        self.note_received(caller);
+        self.note_receiver(caller);
         // Release: from this store on the message is received, whichever thread dies.
         cell.serial.store(0, Release);
         contended.messages.unlink(self.arena(), before, at, cell);
@@ -233,7 +233,7 @@ impl QueueSection {
     /// Puts the caller into the list of receivers: it waits for a message that it wants, of at most `most` bytes.
     pub fn await_message(&self, wanted: Selector, most: u64, position: QueuePosition) {
         let msg_wait = &self.own_record().msg_wait;
-        msg_wait.want(wanted);
+        msg_wait.set_selector(wanted);
         msg_wait.bytes.store(most, Relaxed);
         self.enqueue(WaitList::Receive, position);
     }
@@ -286,7 +286,7 @@ impl QueueSection {
     }
 
     /// The participants in a list that wait for this queue. An overwritten list may have others.
-    pub(super) fn waiting(
+    pub(super) fn waiters_in(
         &self,
         list: &List,
     ) -> impl Iterator<Item = (u32, &'static ParticipantRecord)> + use<> {
@@ -307,7 +307,7 @@ impl QueueSection {
     fn serve_senders(&mut self) {
         let contended = self.contended();
         let (mut bytes, mut count) = (contended.bytes.load(Relaxed), contended.count.load(Relaxed));
-        for (index, participant) in self.waiting(&contended.senders) {
+        for (index, participant) in self.waiters_in(&contended.senders) {
             let size = participant.msg_wait.bytes.load(Relaxed);
             if self.fits(size, bytes, count) {
                 (bytes, count) = (bytes + size, count + 1);
@@ -318,9 +318,9 @@ impl QueueSection {
 
     /// IPC_SET: all receivers try again, because they may have lost the permission; senders whose messages fit now do
     /// too.
-    pub fn changed(&mut self) {
+    pub fn recheck_waiters(&mut self) {
         let receivers = &self.contended().receivers;
-        for (index, participant) in self.waiting(receivers) {
+        for (index, participant) in self.waiters_in(receivers) {
             self.end(receivers, index, participant, status::RETRY);
         }
         self.serve_senders();
@@ -349,7 +349,7 @@ impl QueueSection {
         for (participant, index) in self.participants().iter().zip(0u32..) {
             if self.waits_here(participant) {
                 self.dequeue(self.list(participant.queue()), participant);
-                self.wakes.finish(&participant.waiter, index, status::failed(Errno::EIDRM.0));
+                self.wakes.finish(&participant.waiter, index, status::failure(Errno::EIDRM.0));
                 continue;
             }
             // Acquire: the object offset is read as it was when this status was written, or later.
@@ -387,7 +387,7 @@ impl crate::engine::ObjectSection for QueueSection {
         } else if participant.waiter.status.load(Relaxed) != status::RETRY {
             return;
         }
-        self.leave(participant, status::failed(why.0));
+        self.leave(participant, status::failure(why.0));
     }
 
     fn recover_dead(&mut self, dead: u32) {
@@ -406,7 +406,7 @@ impl crate::engine::ObjectSection for QueueSection {
         self.serve_senders();
     }
 
-    fn verify_linked(&mut self) {
+    fn verify_queue_link(&mut self) {
         let participant = self.own_record();
         if self.waits_here(participant) && !self.list(participant.queue()).holds(self.participants(), self.me)
         {
@@ -418,7 +418,7 @@ impl crate::engine::ObjectSection for QueueSection {
         let participant = self.own_record();
         if self.waits_here(participant)
             && participant.queue() == WaitList::Receive
-            && self.find(participant.msg_wait.wanted()).is_some()
+            && self.find(participant.msg_wait.selector()).is_some()
         {
             self.end(&self.contended().receivers, self.me, participant, status::RETRY);
         }

@@ -70,12 +70,12 @@ impl MsgWait {
     // Relaxed: the waiter wrote these before it entered the queue under the queue's lock, which the reader holds.
 
     /// Which messages the receiver wants.
-    pub(crate) fn wanted(&self) -> Selector {
+    pub(crate) fn selector(&self) -> Selector {
         Selector::unpack((self.mode.load(Ordering::Relaxed), self.mtype.load(Ordering::Relaxed)))
     }
 
     /// Stores which messages the thread wants.
-    pub(crate) fn want(&self, wanted: Selector) {
+    pub(crate) fn set_selector(&self, wanted: Selector) {
         let (mode, mtype) = wanted.pack();
         self.mode.store(mode, Ordering::Relaxed);
         self.mtype.store(mtype, Ordering::Relaxed);

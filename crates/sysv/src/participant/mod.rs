@@ -46,7 +46,7 @@ pub mod status {
     pub const QUEUED: u32 = 1;
     /// In the object's queue, asleep on this word or about to be.
     pub const SLEEPING: u32 = 2;
-    /// Another participant performed its operation. The upper bits tell this grant from later ones: see [`granted`].
+    /// Another participant performed its operation. The upper bits tell this grant from later ones: see [`grant`].
     pub const GRANTED: u32 = 3;
     /// As `GRANTED`, and the waiter was alive at that time: if it dies now, the operation counts as done.
     pub const CONFIRMED: u32 = 4;
@@ -73,7 +73,7 @@ pub mod status {
     /// its waiter alive some time ago. Since then the waiter may have waited again and died, and have been granted that
     /// second operation, which must be taken back. So the confirmation names the grant that it is for, by 24 bits of a
     /// hash (Fibonacci hashing: Knuth, vol. 3, 6.4).
-    pub fn granted(ticket: u64, object: u64) -> u32 {
+    pub fn grant(ticket: u64, object: u64) -> u32 {
         let hash = (ticket ^ object.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         GRANTED | (hash >> 40 << 8) as u32
     }
@@ -84,7 +84,7 @@ pub mod status {
     }
 
     /// `FAILED` with an error number.
-    pub fn failed(errno: i32) -> u32 {
+    pub fn failure(errno: i32) -> u32 {
         FAILED | (errno as u32) << 8
     }
 }
@@ -207,7 +207,7 @@ impl Waiter {
     /// Ends the caller's own wait with `EIDRM`, whichever thread was to end it.
     pub fn end_as_removed(&self) {
         // Release: as in `acknowledge`.
-        self.status.store(status::failed(unspin_sys::Errno::EIDRM.0), Ordering::Release);
+        self.status.store(status::failure(unspin_sys::Errno::EIDRM.0), Ordering::Release);
     }
 
     /// The waiter has read how its wait ended, and returns to `IDLE`.
@@ -245,7 +245,7 @@ impl Waiter {
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct MsgWait {
-    /// Which messages a receiver wants. [`MsgWait::wanted`] decodes it.
+    /// Which messages a receiver wants. [`MsgWait::selector`] decodes it.
     pub(crate) mode: AtomicU32,
     /// See `mode`.
     pub(crate) mtype: AtomicI64,
@@ -348,7 +348,7 @@ impl ParticipantRecord {
         // Relaxed: no thread reads the record before the slot is claimed, and the claim orders.
         self.waiter.status.store(status::IDLE, Ordering::Relaxed);
         // Otherwise the next thread, when it waits for a message, would monitor the dead one's processes for good.
-        self.monitored().clear();
+        self.monitored_processes().clear();
         self.lock_count.renew();
     }
 
@@ -371,7 +371,7 @@ impl ParticipantRecord {
     }
 
     /// The processes whose exit it monitors.
-    pub(crate) fn monitored(&self) -> MonitoredProcesses<'_> {
+    pub(crate) fn monitored_processes(&self) -> MonitoredProcesses<'_> {
         MonitoredProcesses {
             count: &self.waiter.monitored_count,
             position: &self.waiter.position,
@@ -395,9 +395,11 @@ mod tests {
         let participant = ParticipantRecord::default();
         participant.waiter.status.store(status::QUEUED, Ordering::Relaxed);
         assert!(
-            participant.monitored().add(7) && !participant.monitored().is_empty() && !participant.is_clean()
+            participant.monitored_processes().add(7)
+                && !participant.monitored_processes().is_empty()
+                && !participant.is_clean()
         );
         participant.forget();
-        assert!(participant.monitored().is_empty() && participant.is_clean());
+        assert!(participant.monitored_processes().is_empty() && participant.is_clean());
     }
 }

@@ -71,7 +71,7 @@ impl WakeList {
     }
 
     /// Whether more wake-ups were due than the list holds. The rest were made under the lock.
-    pub fn have_overflowed(&self) -> bool {
+    pub fn has_overflowed(&self) -> bool {
         self.overflowed
     }
 

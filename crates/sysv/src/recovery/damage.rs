@@ -9,13 +9,13 @@
 //! with `ENOSYS`, and no thread waits for an event that will never come. A word that only looks wrong is no proof: an
 //! owner may be stopped, and a participant may be killed between any two stores. Proof is
 //!
-//! - a lock that names an owner that does not hold it (`sync::lock_count::LockCount::disproves_owner`), or the thread
-//!   that waits for it;
-//! - a waiter's record that is not as the waiter has left it (`WaiterSnapshot`), or that leads to no object.
+//! - a lock that names as its owner a thread that does not hold it (`sync::lock_count::LockCount::disproves_owner`), or
+//!   the very thread that waits for it;
+//! - a waiter's record that the waiter finds changed (`WaiterSnapshot`), or that leads to no object.
 //!
-//! Derived state (queues, free lists, counts) is no proof: it is rebuilt. To poison an arena is to replace its magic
-//! number, which every call checks first, by one that belongs to no version. So the check costs the fast path nothing
-//! more. Loops over data in an arena have bounds that are not read from it.
+//! Derived state (queues, free lists, counts) is no proof: it is rebuilt. Poisoning replaces the arena's magic number by
+//! one that belongs to no version. Every call checks the magic number first in any case, so poisoning costs the fast
+//! path nothing. Loops over data in an arena have bounds that are not read from it.
 
 use crate::engine::Inner;
 use crate::participant::Waiter;
@@ -35,9 +35,9 @@ pub(crate) fn register(inner: &'static Inner) {
     // Relaxed: if the value is outdated, the exchange fails.
     let mut latest = ENGINES.load(Relaxed);
     loop {
-        // Release: pairs with the Acquire in `Inner::behind`.
+        // Release: pairs with the Acquire in `Inner::of_link`.
         inner.older.store(latest, Release);
-        // Release: pairs with the Acquire in `Inner::behind`. Relaxed: as above.
+        // Release: pairs with the Acquire in `Inner::of_link`. Relaxed: as above.
         match ENGINES.compare_exchange(latest, new, Release, Relaxed) {
             Ok(_) => break,
             Err(now) => latest = now,
@@ -50,7 +50,7 @@ pub(crate) fn register(inner: &'static Inner) {
 }
 
 fn engines() -> impl Iterator<Item = &'static Inner> {
-    core::iter::successors(Inner::behind(&ENGINES), |inner| Inner::behind(&inner.older))
+    core::iter::successors(Inner::of_link(&ENGINES), |inner| Inner::of_link(&inner.older))
 }
 
 /// Handles a fault of the memory at `address`. Returns whether it was a fault of an arena and was repaired, so that the

@@ -1,10 +1,10 @@
 //! The table of processes with adjustments (`SEM_UNDO`), and whether each is alive.
 //!
-//! A process stays the same across `exec`, and ends with its last thread. Participants differ in both: they are threads
-//! of one program image. A table entry identifies the process. Beside each entry is a robust word, which one thread of
-//! the process holds ([`unspin_sys::robust`]). When that thread ends or executes another program, the kernel marks the
-//! word and wakes one thread that sleeps on it. The word is a hint: while a thread holds it, the process is alive; when
-//! no thread does, `/proc` is asked.
+//! A process survives `exec`, and ends with its last thread. A participant is one thread of one program image, and ends
+//! with either. So processes have a table of their own, in which an entry identifies the process. Beside each entry is
+//! a robust word, which one thread of the process holds ([`unspin_sys::robust`]). When that thread ends or executes
+//! another program, the kernel marks the word and wakes one thread that sleeps on it. The word is a hint: while a
+//! thread holds it, the process is alive; when no thread does, `/proc` is asked.
 //!
 //! Only a thread's own robust list can contain the word. So a thread that ends before its process gives the word back,
 //! and the next thread that uses `SEM_UNDO` takes it. After `exec` the new image takes it when it opens the engine.
@@ -36,7 +36,7 @@ pub(crate) enum ExitNotice {
     Armed(u32),
     /// No thread holds the word, so no wake-up will come: `/proc` has to be polled.
     Unarmed,
-    /// The process is gone, and its entry has another one.
+    /// Another process has the entry, so the process is gone.
     Gone,
 }
 
@@ -83,11 +83,11 @@ impl Inner {
     pub fn has_process_entry(&self) -> bool {
         let me = process::pid();
         // Relaxed: the entry is our own, or its value does not matter.
-        self.entered().iter().any(|entry| entry.pid.load(Relaxed) == me && !entry.is_free())
+        self.used_entries().iter().any(|entry| entry.pid.load(Relaxed) == me && !entry.is_free())
     }
 
     /// The entries that were ever used.
-    fn entered(&self) -> &[ProcessEntry] {
+    fn used_entries(&self) -> &[ProcessEntry] {
         // Acquire: partner of the Release in `enter`.
         let high = self.arena.header().processes.load(Acquire) as usize;
         &self.arena.processes()[..high.min(MAX_PROCESSES as usize)]
@@ -95,14 +95,14 @@ impl Inner {
 
     /// Finds the process in the table, or gives it an entry. The caller holds the registry lock.
     fn enter(&self, me: &ThreadGroup) -> Result<Process, Errno> {
-        let entered = self.entered();
+        let entered = self.used_entries();
         let name = |index: usize| Process::new(index, entered[index].generation.load(Relaxed));
         if let Some(index) = entered.iter().position(|entry| !entry.is_free() && entry.group() == *me) {
             return name(index).ok_or(Errno::ENOMEM);
         }
         let index = self.free_entry().ok_or(Errno::ENOMEM)?;
         self.arena.reserve_process(index).map_err(|_| Errno::ENOMEM)?;
-        // Release: partner of the Acquire in `entered`.
+        // Release: partner of the Acquire in `used_entries`.
         self.arena.header().processes.fetch_max(index as u32 + 1, Release);
         let entry = &self.arena.processes()[index];
         entry.pid.store(me.pid, Relaxed);
@@ -120,7 +120,7 @@ impl Inner {
     }
 
     fn free_entry(&self) -> Option<usize> {
-        let entered = self.entered();
+        let entered = self.used_entries();
         let free = || entered.iter().position(ProcessEntry::is_free);
         let dead = |index: &usize| {
             Process::new(*index, entered[*index].generation.load(Relaxed)).is_none_or(|it| self.is_gone(it))

@@ -13,8 +13,8 @@ use crate::store::heap::{self, Pending};
 use crate::thread::{SweepState, Thread};
 use unspin_rcu::registry::{Recovery, SweepScope};
 
-/// Number of participants that a joining thread checks. So when many have died, the next many that join find them; the
-/// cost (5 us each) is small beside that of joining.
+/// Number of participants that a joining thread checks. If many have died, the threads that join later find the others.
+/// A check takes 5 us, which is little compared with joining.
 const SPOT_CHECKS: usize = 1;
 
 /// Releases the slot of a dead participant that held nothing. This is the only recovery that a thread can make before
@@ -33,7 +33,7 @@ pub(crate) fn release_if_clean(inner: &Inner, dead: unspin_rcu::ParticipantId) -
 /// A joining thread's check of a few participants.
 pub(crate) fn spot_check(inner: &'static Inner, thread: &Thread) {
     let registry = inner.rcu().registry();
-    let high = registry.slots_ever_used().max(1);
+    let high = registry.high_water_mark().max(1);
     // Any start index will do if it varies from thread to thread.
     let start = unspin_sys::clock::ticks() as usize / 64;
     for i in 0..SPOT_CHECKS.min(high) {
@@ -46,14 +46,14 @@ pub(crate) fn spot_check(inner: &'static Inner, thread: &Thread) {
 
 /// Recovers the participants that were found dead so far. Does nothing while the caller holds a lock.
 pub(crate) fn recover_marked_dead(inner: &'static Inner, thread: &Thread) {
-    if inner.rcu().registry().pending() {
+    if inner.rcu().registry().may_have_dead() {
         sweep(inner, thread, SweepScope::MarkedDead);
     }
 }
 
-/// Recovers the dead participants of this extent, and those that a recovery finds dead: the next waiter, which is
-/// served with what was taken back from a dead one, may be dead too. Returns how many slots became free. Does nothing
-/// while the caller holds a lock.
+/// Recovers the dead participants of this extent, and those that a recovery finds dead. (A recovery may give the next
+/// waiter what it takes back from a dead one, and that waiter may be dead too.) Returns how many slots became free. Does
+/// nothing while the caller holds a lock.
 pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: SweepScope) -> usize {
     if thread.holds_locks() {
         return 0;
@@ -74,7 +74,7 @@ pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: SweepScope) 
         let now = registry
             .sweep(&thread.identity(), extent, &mut |dead, _| recover_one(inner, thread, dead.index()));
         freed += now;
-        let more = registry.pending() || thread.sweep.get() == SweepState::Again;
+        let more = registry.may_have_dead() || thread.sweep.get() == SweepState::Again;
         if now == 0 || !more {
             break;
         }
@@ -113,5 +113,5 @@ fn release_locks(inner: &'static Inner, thread: &Thread, dead: u32, participant:
 
 /// Takes the dead participant out of the queue that it waited in, or takes back what it was granted after its death.
 fn end_wait(inner: &'static Inner, thread: &Thread, dead: u32, participant: &ParticipantRecord) {
-    inner.with_waiting(thread, Call::Recover, participant, |section| section.recover_dead(dead));
+    inner.with_object_of_waiter(thread, Call::Recover, participant, |section| section.recover_dead(dead));
 }

@@ -76,7 +76,7 @@ impl Perm {
 
     /// Like [`Perm::allows_quickly`], for the nine permission bits of `semget`'s flags.
     #[inline(always)]
-    pub(crate) fn allows_flags_cached(&self, creds: &Cached, flags: i32) -> bool {
+    pub(crate) fn allows_flags_quickly(&self, creds: &Cached, flags: i32) -> bool {
         self.grants_quickly(creds, classes(flags))
     }
 

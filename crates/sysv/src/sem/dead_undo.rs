@@ -34,7 +34,7 @@ impl<'a> SetSection<'a> {
             for record in self.space.active() {
                 if gone(record.owner()) {
                     // An active record without an adjustment exists only if memory was overwritten.
-                    let owed = record.adjusted().next().is_some();
+                    let owed = record.nonzero_adjustments().next().is_some();
                     self.undo(&record);
                     (undone, astray) = (undone || owed, astray || !owed);
                 }
@@ -65,14 +65,14 @@ impl<'a> SetSection<'a> {
         self.end_waits_of(record);
         // In parts if there are many. If this thread dies between two parts, the next section applies the rest.
         for _ in 0..self.space.sems.len().div_ceil(MAX_OPS) {
-            let changes = record.adjusted().take(MAX_OPS).map(|(sem, adjustment)| {
+            let changes = record.nonzero_adjustments().take(MAX_OPS).map(|(sem, adjustment)| {
                 self.mark_slow(sem);
                 let value = (self.space.word(sem).value() + adjustment).clamp(0, SEMVMX);
                 (sem, Change { value, adjustment: Some(0) })
             });
             self.redo(record.pid(), record.at, changes);
         }
-        self.space.set.operated_at(time::seconds());
+        self.space.set.set_otime(time::seconds());
     }
 
     /// Handles the end of processes whose adjustments are all zero: in the kernel it updates `sem_otime` as well.

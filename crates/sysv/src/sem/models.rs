@@ -214,7 +214,7 @@ impl World {
     fn wait(&self, me: u32) -> Result<(), Errno> {
         let waiter = &self.participants[me as usize].waiter;
         loop {
-            if let Some(result) = self.ended(me) {
+            if let Some(result) = self.try_end(me) {
                 return result;
             }
             self.step();
@@ -224,8 +224,8 @@ impl World {
         }
     }
 
-    /// As `wait::ended`.
-    fn ended(&self, me: u32) -> Option<Result<(), Errno>> {
+    /// As `wait::try_end`.
+    fn try_end(&self, me: u32) -> Option<Result<(), Errno>> {
         let waiter = &self.participants[me as usize].waiter;
         self.step();
         let now = waiter.load_status();
@@ -247,7 +247,7 @@ impl World {
             section.withdraw(Errno::EAGAIN);
             section.serve();
         });
-        self.ended(me).expect("a wait that was withdrawn is over")
+        self.try_end(me).expect("a wait that was withdrawn is over")
     }
 
     /// Checks that no participant waits, and that everything is as it was before any participant did.

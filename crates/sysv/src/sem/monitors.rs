@@ -20,13 +20,14 @@ const AHEAD: usize = 8;
 
 impl<'a> SetSection<'a> {
     /// Fills the caller's list of monitored processes, if the caller is in the queue.
-    pub fn fill_monitored(&self) {
+    pub fn fill_monitored_processes(&self) {
         let me = self.own_record();
         if !queue::waits_here(&self.space, me) {
             return;
         }
-        me.monitored().clear();
-        me.monitored().set_position(List::before(self.space.participants, &me.waiter).take(2).count());
+        me.monitored_processes().clear();
+        me.monitored_processes()
+            .set_position(List::before(self.space.participants, &me.waiter).take(2).count());
         let own = self.owner_of(me);
         let active = || self.space.active().map(|record| record.owner());
         let before = || List::before(self.space.participants, &me.waiter);
@@ -35,7 +36,7 @@ impl<'a> SetSection<'a> {
             .map(|(_, participant)| self.owner_of(participant));
         let owed = active().take(if before().next().is_none() { usize::MAX } else { AHEAD });
         for process in nearest.chain(owed).filter(|&it| it != 0 && it != own) {
-            if !me.monitored().add(process) {
+            if !me.monitored_processes().add(process) {
                 return;
             }
         }
@@ -88,14 +89,16 @@ impl<'a> SetSection<'a> {
     fn assign_to_first(&self, list: &List, record: &UndoRecord<'_>) {
         let Some((_, first)) = list.iter(self.space.participants).next() else { return };
         let process = record.owner();
-        if process == self.owner_of(first) || first.monitored().iter().any(|watched| watched == process) {
+        if process == self.owner_of(first)
+            || first.monitored_processes().iter().any(|watched| watched == process)
+        {
             return;
         }
-        if !first.monitored().add(process) {
+        if !first.monitored_processes().add(process) {
             // The list is full of processes that no longer matter.
-            first.monitored().clear();
+            first.monitored_processes().clear();
             let active = self.space.active().map(|record| record.owner());
-            active.take_while(|&process| first.monitored().add(process)).for_each(drop);
+            active.take_while(|&process| first.monitored_processes().add(process)).for_each(drop);
         }
         first.waiter.notify();
     }

@@ -35,12 +35,12 @@ impl Op {
 
     /// Adds the pid that the operation displaces.
     #[inline(always)]
-    pub fn displacing(self, pid: u32) -> Op {
+    pub fn with_displaced_pid(self, pid: u32) -> Op {
         Op(self.0 & ((1 << PID_AT) - 1) | u64::from(pid) << PID_AT)
     }
 
     /// The pid that it displaced.
-    pub fn displaced(self) -> u32 {
+    pub fn displaced_pid(self) -> u32 {
         (self.0 >> PID_AT) as u32
     }
 
@@ -58,13 +58,13 @@ impl Op {
 
     /// Whether `IPC_NOWAIT` is set.
     #[inline(always)]
-    pub fn nowait(self) -> bool {
+    pub fn has_nowait(self) -> bool {
         self.unpack().sem_flg as i32 & flag::IPC_NOWAIT != 0
     }
 
     /// Whether `SEM_UNDO` is set.
     #[inline(always)]
-    pub fn undo(self) -> bool {
+    pub fn has_undo(self) -> bool {
         self.unpack().sem_flg as i32 & flag::SEM_UNDO != 0
     }
 }
@@ -100,16 +100,19 @@ mod tests {
         let op = Sembuf { sem_num: 31_999, sem_op: -7, sem_flg: (flag::IPC_NOWAIT | flag::SEM_UNDO) as i16 };
         let packed = Op::new(op);
         assert_eq!(packed.unpack(), op);
-        assert_eq!((packed.sem(), packed.delta(), packed.nowait(), packed.undo()), (31_999, -7, true, true));
-        let granted = packed.displacing(9).displacing(1 << 22);
-        assert_eq!((granted.unpack(), granted.displaced(), packed.displaced()), (op, 1 << 22, 0));
+        assert_eq!(
+            (packed.sem(), packed.delta(), packed.has_nowait(), packed.has_undo()),
+            (31_999, -7, true, true)
+        );
+        let granted = packed.with_displaced_pid(9).with_displaced_pid(1 << 22);
+        assert_eq!((granted.unpack(), granted.displaced_pid(), packed.displaced_pid()), (op, 1 << 22, 0));
     }
 
     #[test]
     fn packing_drops_unknown_flags() {
         let op = Sembuf { sem_num: 1, sem_op: 1, sem_flg: !FLAGS as i16 };
-        let packed = Op::new(op).displacing(u32::MAX >> 2);
+        let packed = Op::new(op).with_displaced_pid(u32::MAX >> 2);
         assert_eq!(packed.unpack(), Sembuf { sem_flg: 0, ..op });
-        assert!(!packed.nowait() && !packed.undo());
+        assert!(!packed.has_nowait() && !packed.has_undo());
     }
 }

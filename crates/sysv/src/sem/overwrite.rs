@@ -62,7 +62,7 @@ impl SetSection<'_> {
             one => (one - mark::ONE) as usize..(one - mark::ONE) as usize + 1,
         };
         for record in self.space.active() {
-            let adjusted = record.adjusted().filter(|(sem, _)| sems.contains(sem));
+            let adjusted = record.nonzero_adjustments().filter(|(sem, _)| sems.contains(sem));
             adjusted.for_each(|(sem, _)| self.space.adjust(&record, sem, 0));
         }
         let pid = self.contended().overwriter.load(Relaxed);

@@ -70,7 +70,7 @@ pub(super) fn apply(space: &Space<'_>, writer: &ParticipantRecord) {
         let entry = entry.load(Relaxed);
         let (sem, change) = ((entry >> 32) as u16 as usize, Change::from_word(entry));
         if sem < space.sems.len() {
-            let pid = if pid == 0 { displaced(space, sem, reverted) } else { pid };
+            let pid = if pid == 0 { pid_before_grant(space, sem, reverted) } else { pid };
             space.put(sem, change.value, pid);
             if let (Some(record), Some(adjustment)) = (&record, change.adjustment) {
                 space.adjust(record, sem, adjustment);
@@ -83,22 +83,22 @@ pub(super) fn apply(space: &Space<'_>, writer: &ParticipantRecord) {
 /// Stores, beside the waiter's operations, the pids (`sempid`) that a grant to this waiter displaces. While it waits
 /// its operations are protected by the set's lock. Its redo entries are not: it may use them itself, to recover a
 /// participant that waited for another set.
-pub(super) fn note_displaced(space: &Space<'_>, waiter: &ParticipantRecord) {
+pub(super) fn note_displaced_pids(space: &Space<'_>, waiter: &ParticipantRecord) {
     for place in waiter.op_words().take(waiter.ops().len()) {
         // Relaxed: ordered by the status that decides the grant.
         let op = Op(place.load(Relaxed));
-        place.store(op.displacing(space.word(op.sem()).pid()).0, Relaxed);
+        place.store(op.with_displaced_pid(space.word(op.sem()).pid()).0, Relaxed);
     }
 }
 
 /// The `sempid` of a semaphore after a grant is taken back: the pid before the grant, unless another process has
 /// operated on it since.
-fn displaced(space: &Space<'_>, sem: usize, waiter: &ParticipantRecord) -> u32 {
+fn pid_before_grant(space: &Space<'_>, sem: usize, waiter: &ParticipantRecord) -> u32 {
     let now = space.word(sem).pid();
     if now != waiter.waiter.pid.load(Relaxed) {
         return now;
     }
-    waiter.ops().find(|op| op.sem() == sem).map_or(now, Op::displaced)
+    waiter.ops().find(|op| op.sem() == sem).map_or(now, Op::displaced_pid)
 }
 
 /// Clears the record: the change is complete, or was not decided and is discarded.
@@ -136,7 +136,7 @@ fn is_decided(space: &Space<'_>, writer: &ParticipantRecord, kind: u32) -> bool 
 }
 
 /// The distinct semaphores of the last evaluation, each with its change. Each is returned once.
-pub(super) fn changed<'a>(
+pub(super) fn take_changes<'a>(
     sems: &'a [Sem],
     round: u64,
     ops: impl Iterator<Item = usize> + 'a,

@@ -128,7 +128,7 @@ impl<'a> SetSection<'a> {
     /// whose adjustments change.
     pub fn commit(&self, ops: impl Iterator<Item = Op>, pid: u32, undo: Option<&UndoRecord<'_>>) {
         let round = self.contended().round.load(Relaxed);
-        let mut changes = redo::changed(self.space.sems, round, ops.map(|op| op.sem()));
+        let mut changes = redo::take_changes(self.space.sems, round, ops.map(|op| op.sem()));
         let Some(first) = changes.next() else { return };
         let Some(second) = changes.next() else { return self.change(first.0, first.1, pid, undo) };
         let all = [first, second].into_iter().chain(changes);
@@ -206,7 +206,7 @@ impl<'a> SetSection<'a> {
         // Release: partner of the Acquire in `waits`: the record is complete when the status says so.
         waiter.status.store(status::QUEUED, Release);
         queue::link(&self.space, self.me);
-        self.fill_monitored();
+        self.fill_monitored_processes();
     }
 
     /// Takes the caller out of the queue with an error, unless its wait has ended already.
@@ -214,7 +214,7 @@ impl<'a> SetSection<'a> {
         if queue::waits_here(&self.space, self.own_record()) {
             self.dequeue(self.me);
             // Relaxed: only the waiter itself reads it.
-            self.own_record().waiter.status.store(status::failed(errno.0), Relaxed);
+            self.own_record().waiter.status.store(status::failure(errno.0), Relaxed);
         }
     }
 
@@ -253,15 +253,15 @@ impl<'a> SetSection<'a> {
             let those = || participant.ops().filter(|other| other.sem() == op.sem());
             let sum = |ops: &mut dyn Iterator<Item = Op>| ops.map(Op::delta).sum::<i32>();
             let value = self.space.word(op.sem()).value() - sum(&mut those());
-            let adjustment = undo.filter(|_| those().any(|op| op.undo())).map(|record| {
-                let owed = record.get(op.sem()) + sum(&mut those().filter(|op| op.undo()));
+            let adjustment = undo.filter(|_| those().any(|op| op.has_undo())).map(|record| {
+                let owed = record.get(op.sem()) + sum(&mut those().filter(|op| op.has_undo()));
                 owed.clamp(-SEMAEM - 1, SEMAEM)
             });
             let change = Change { value: value.clamp(0, SEMVMX), adjustment };
             sem.tentative.store(change.word(), Relaxed);
             sem.round.store(round, Relaxed);
         }
-        let changes = redo::changed(self.space.sems, round, participant.ops().map(|op| op.sem()));
+        let changes = redo::take_changes(self.space.sems, round, participant.ops().map(|op| op.sem()));
         let undo = participant.waiter.undo.load(Relaxed);
         redo::prepare(&self.space, self.own_record(), (redo::state::REVERT, index), (0, undo), changes);
         // Release: decides; partner of the Acquire in redo::is_decided.
@@ -272,7 +272,7 @@ impl<'a> SetSection<'a> {
     /// Performs one operation; its semaphore must be marked slow. Equivalent to [`SetSection::evaluate`] and
     /// [`SetSection::commit`] of a vector with one operation.
     pub fn perform_one(&self, op: Op, pid: u32, undo: Option<&UndoRecord<'_>>) -> Performed {
-        match self.after(op, undo) {
+        match self.change_of(op, undo) {
             Ok(change) => {
                 self.change(op.sem(), change, pid, undo);
                 Performed::Done
@@ -282,7 +282,7 @@ impl<'a> SetSection<'a> {
     }
 
     /// The change that `op` makes, if it can proceed now.
-    fn after(&self, op: Op, undo: Option<&UndoRecord<'_>>) -> Result<Change, Performed> {
+    fn change_of(&self, op: Op, undo: Option<&UndoRecord<'_>>) -> Result<Change, Performed> {
         proceed(op, 0, Change::to(self.space.word(op.sem()).value()), undo)
     }
 
@@ -370,7 +370,7 @@ impl<'a> SetSection<'a> {
         }
         let (mut ops, undo) = (participant.ops(), self.record_of(participant));
         let outcome = match (ops.len(), ops.next()) {
-            (1, Some(op)) => match self.after(op, undo.as_ref()) {
+            (1, Some(op)) => match self.change_of(op, undo.as_ref()) {
                 Ok(change) if self.may_release_others(op.sem(), change) && self.is_dead(index) => {
                     self.recover_dead(index);
                     return true;
@@ -390,14 +390,14 @@ impl<'a> SetSection<'a> {
                 if outcome == Performed::Done {
                     let round = self.contended().round.load(Relaxed);
                     let sems = participant.ops().map(|op| op.sem());
-                    self.grant(index, participant, redo::changed(self.space.sems, round, sems));
+                    self.grant(index, participant, redo::take_changes(self.space.sems, round, sems));
                 }
                 outcome
             }
         };
         if let Performed::Fails(errno) = outcome {
             self.dequeue(index);
-            self.finish(index, status::failed(errno.0));
+            self.finish(index, status::failure(errno.0));
         }
         !matches!(outcome, Performed::Blocks(_))
     }
@@ -425,13 +425,13 @@ impl<'a> SetSection<'a> {
         changes: impl Iterator<Item = (usize, Change)>,
     ) {
         let who = (participant.waiter.pid.load(Relaxed), participant.waiter.undo.load(Relaxed));
-        redo::note_displaced(&self.space, participant);
+        redo::note_displaced_pids(&self.space, participant);
         redo::prepare(&self.space, self.own_record(), (redo::state::GRANT, index), who, changes);
         self.dequeue(index);
         let ticket = participant.waiter.ticket.load(Relaxed);
-        self.finish(index, status::granted(ticket, self.space.offset));
+        self.finish(index, status::grant(ticket, self.space.offset));
         redo::apply(&self.space, self.own_record());
-        self.space.set.operated_at(time::seconds());
+        self.space.set.set_otime(time::seconds());
     }
 
     /// Ends a wait. From this store on the waiter may return and reuse its record.
@@ -451,7 +451,7 @@ impl<'a> SetSection<'a> {
         for (participant, index) in space.participants.iter().zip(0u32..) {
             if queue::waits_here(&space, participant) {
                 queue::unlink(&space, index);
-                self.finish(index, status::failed(Errno::EIDRM.0));
+                self.finish(index, status::failure(Errno::EIDRM.0));
                 continue;
             }
             // Acquire: the object offset is read as it was when this status was written, or later.
@@ -507,12 +507,12 @@ pub(super) fn proceed(
 ) -> Result<Change, Performed> {
     let value = before.value + op.delta();
     match () {
-        _ if value < 0 || (op.delta() == 0 && value != 0) => Err(match op.nowait() {
+        _ if value < 0 || (op.delta() == 0 && value != 0) => Err(match op.has_nowait() {
             true => Performed::Fails(Errno::EAGAIN),
             false => Performed::Blocks(i),
         }),
         _ if value > SEMVMX => Err(Performed::Fails(Errno::ERANGE)),
-        _ if op.undo() => {
+        _ if op.has_undo() => {
             let owed = before.adjustment.or(undo.map(|record| record.get(op.sem()))).unwrap_or(0);
             match owed - op.delta() {
                 owed if (-SEMAEM - 1..=SEMAEM).contains(&owed) => {

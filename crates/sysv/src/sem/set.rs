@@ -86,7 +86,7 @@ impl Set {
     /// Records the time of a successful operation. It stores only if the time differs, at most once a second, so that
     /// the cache line stays shared between CPUs.
     #[inline(always)]
-    pub fn operated_at(&self, now: i64) {
+    pub fn set_otime(&self, now: i64) {
         // Relaxed: a time of day orders nothing.
         if self.otime.load(Relaxed) != now {
             self.otime.store(now, Relaxed);
@@ -94,7 +94,7 @@ impl Set {
     }
 
     /// Records the time of a change by `semctl`.
-    pub fn changed_at(&self, now: i64) {
+    pub fn set_ctime(&self, now: i64) {
         // Relaxed: as above.
         self.ctime.store(now, Relaxed);
     }

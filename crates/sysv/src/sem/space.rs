@@ -13,7 +13,7 @@ use unspin_sync::atomic::Ordering;
 pub struct Space<'a> {
     /// Header of the set.
     pub set: &'a Set,
-    /// Its semaphores.
+    /// The semaphores of the set.
     pub sems: &'a [Sem],
     /// The records of all participants of the arena, up to the highest index ever used.
     pub participants: &'a [ParticipantRecord],
@@ -43,7 +43,7 @@ impl<'a> Space<'a> {
     }
 
     /// Makes all words of a new set slow for good: its engine has no fast path.
-    pub(super) fn slow_for_good(&self) {
+    pub(super) fn mark_slow_for_good(&self) {
         // Relaxed: published by the Release store of the set's offset in the table.
         self.set.contended.always_slow.store(1, Ordering::Relaxed);
         self.sems.iter().for_each(|sem| sem.word.store(SLOW, Ordering::Relaxed));

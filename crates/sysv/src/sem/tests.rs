@@ -82,7 +82,7 @@ impl World {
     }
 
     /// How the participant's wait ended, which is acknowledged; `None` if it has not.
-    fn ended(&self, me: u32) -> Option<Result<(), Errno>> {
+    fn try_end(&self, me: u32) -> Option<Result<(), Errno>> {
         let waiter = &self.participants[me as usize].waiter;
         let now = waiter.load_status();
         if status::is_waiting(now) {
@@ -95,8 +95,8 @@ impl World {
         })
     }
 
-    fn served(&self, me: u32) -> bool {
-        self.ended(me) == Some(Ok(()))
+    fn is_served(&self, me: u32) -> bool {
+        self.try_end(me) == Some(Ok(()))
     }
 
     fn values(&self) -> Vec<i32> {
@@ -157,7 +157,7 @@ fn oldest_waiter_that_can_proceed_is_served_first() {
     world.waits(4, &[op(0, -1)]);
     for next in 1..5 {
         world.post(&[op(0, 1)]);
-        let served: Vec<u32> = (1..5).filter(|&me| world.ended(me) == Some(Ok(()))).collect();
+        let served: Vec<u32> = (1..5).filter(|&me| world.try_end(me) == Some(Ok(()))).collect();
         // A waiter that was served before is idle by now, and counts as ended for good.
         assert!(served.contains(&next), "{served:?}");
         assert!((next + 1..5).all(|later| !served.contains(&later)), "{served:?}");
@@ -173,11 +173,11 @@ fn waiter_that_cannot_proceed_is_skipped() {
     world.waits(1, &[op(0, -2)]);
     world.waits(2, &[op(0, -1)]);
     world.post(&[op(0, 1)]);
-    assert_eq!((world.ended(1), world.ended(2)), (None, Some(Ok(()))));
+    assert_eq!((world.try_end(1), world.try_end(2)), (None, Some(Ok(()))));
     world.post(&[op(0, 1)]);
-    assert_eq!(world.ended(1), None);
+    assert_eq!(world.try_end(1), None);
     world.post(&[op(0, 1)]);
-    assert!(world.served(1));
+    assert!(world.is_served(1));
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn vector_on_one_semaphore_waits_in_complex_list() {
     let world = World::new(&[0], 2);
     world.waits(1, &[op(0, -1), op(0, -1)]);
     world.post(&[op(0, 1)]);
-    assert_eq!(world.ended(1), None);
+    assert_eq!(world.try_end(1), None);
     world.post(&[op(0, 1)]);
-    assert!(world.served(1));
+    assert!(world.is_served(1));
     assert_eq!(world.values(), [0]);
 }
 
@@ -201,10 +201,10 @@ fn all_zero_waiters_are_served_first() {
     // Passes zero on the first semaphore and posts the second. The taker is older, yet the waiters for zero on both
     // semaphores are served: at their turn they have not seen the post of the second.
     world.post(&[op(0, -1)]);
-    assert!((2..5).all(|me| world.served(me)));
-    assert_eq!(world.ended(1), None);
+    assert!((2..5).all(|me| world.is_served(me)));
+    assert_eq!(world.try_end(1), None);
     world.post(&[op(1, 1)]);
-    assert!(world.served(1));
+    assert!(world.is_served(1));
 }
 
 #[test]
@@ -212,10 +212,10 @@ fn decrement_to_zero_releases_zero_waiters() {
     let world = World::new(&[0], 3);
     world.waits(1, &[op(0, -1)]);
     world.semop(2, &[op(0, 1), op(0, 0)]);
-    assert_eq!(world.ended(2), None, "one that adds and then waits for zero is complex");
+    assert_eq!(world.try_end(2), None, "one that adds and then waits for zero is complex");
     world.post(&[op(0, 1)]);
-    assert!(world.served(1));
-    assert_eq!((world.values(), world.ended(2)), (vec![0], None));
+    assert!(world.is_served(1));
+    assert_eq!((world.values(), world.try_end(2)), (vec![0], None));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn after_complex_success_oldest_waiter_is_tried_first() {
     world.waits(1, &[op(1, -1)]);
     world.waits(2, &[op(0, -1), op(1, 1)]);
     world.post(&[op(0, 1)]);
-    assert!(world.served(2) && world.served(1));
+    assert!(world.is_served(2) && world.is_served(1));
     assert_eq!((world.values(), world.slow()), (vec![0, 0], vec![false, false]));
 }
 
@@ -234,7 +234,7 @@ fn queued_operation_fails_with_erange_when_it_overflows() {
     let world = World::new(&[0, SEMVMX], 2);
     world.waits(1, &[op(0, -1), op(1, 1)]);
     world.post(&[op(0, 1)]);
-    assert_eq!(world.ended(1), Some(Err(Errno::ERANGE)));
+    assert_eq!(world.try_end(1), Some(Err(Errno::ERANGE)));
     assert_eq!(world.values(), [1, SEMVMX], "nothing of the vector has happened");
     assert_eq!(world.slow(), [false, false]);
 }
@@ -245,7 +245,7 @@ fn nowait_applies_only_to_blocking_operation() {
     assert_eq!(world.semop(1, &[nowait(0, -1), op(1, -1)]), Some(Err(Errno::EAGAIN)));
     world.waits(1, &[op(0, -1), nowait(1, -1)]);
     world.post(&[op(0, 1)]);
-    assert_eq!(world.ended(1), Some(Err(Errno::EAGAIN)));
+    assert_eq!(world.try_end(1), Some(Err(Errno::EAGAIN)));
     assert_eq!(world.values(), [1, 0]);
 }
 
@@ -274,10 +274,10 @@ fn setall_serves_every_kind_of_waiter() {
         section.set_all(&[0, 4, 1], 77);
         section.serve();
     });
-    assert!((1..4).all(|me| world.served(me)));
-    assert_eq!((world.ended(4), world.values()), (None, vec![0, 0, 0]));
+    assert!((1..4).all(|me| world.is_served(me)));
+    assert_eq!((world.try_end(4), world.values()), (None, vec![0, 0, 0]));
     world.section(4, |section| section.withdraw(Errno::EAGAIN));
-    assert_eq!(world.ended(4), Some(Err(Errno::EAGAIN)));
+    assert_eq!(world.try_end(4), Some(Err(Errno::EAGAIN)));
     assert_eq!(world.slow(), [false, false, false]);
 }
 
@@ -300,7 +300,7 @@ fn removal_ends_waits_and_confirms_grants() {
         status::CONFIRMED,
         "nothing is taken back from a set that is gone"
     );
-    assert_eq!(world.ended(2), Some(Err(Errno::EIDRM)));
+    assert_eq!(world.try_end(2), Some(Err(Errno::EIDRM)));
     assert_eq!(world.slow(), [true], "no operation succeeds any more");
 }
 
@@ -339,7 +339,7 @@ fn wake_list_overflow_wakes_at_once_and_is_recorded() {
         section.set_value(0, 0, 0);
         section.serve();
     });
-    assert_eq!((wakes.len(), wakes.have_overflowed()), (8, true));
+    assert_eq!((wakes.len(), wakes.has_overflowed()), (8, true));
     assert!((1..41).all(|me| status::is_granted(world.participants[me as usize].waiter.load_status())));
     let listed: Vec<u32> = wakes.iter().map(|wake| wake.index).collect();
     assert_eq!(listed, (1..9).collect::<Vec<u32>>(), "oldest first");
@@ -361,7 +361,7 @@ fn recovery_dequeues_dead_waiter_and_reverts_its_grant() {
         section.serve();
     });
     assert_eq!((world.participants[1].waiter.load_status(), world.values()), (status::REVERTED, vec![0, 5]));
-    assert!(world.served(2));
+    assert!(world.is_served(2));
     world.section(POSTER, |section| section.recover_dead(3));
     assert_eq!(world.participants[3].waiter.load_status(), status::IDLE);
     assert_eq!((world.order(WaitList::Alter, 0), world.slow()), (vec![], vec![false, false]));
@@ -407,9 +407,9 @@ fn repair_rebuilds_half_linked_lists_in_arrival_order() {
         assert_eq!(world.slow(), [true, true]);
         // The semaphores can be used.
         world.post(&[op(0, 3)]);
-        assert_eq!([4, 8, 1, 3].map(|me| world.served(me)), [true, true, true, false]);
+        assert_eq!([4, 8, 1, 3].map(|me| world.is_served(me)), [true, true, true, false]);
         assert_eq!(world.values(), [0, 0]);
-        assert!(world.served(7) && world.served(2));
+        assert!(world.is_served(7) && world.is_served(2));
     }
 }
 
@@ -496,7 +496,7 @@ fn waiter_recovers_another_set_while_it_is_granted() {
     here.post(&[op(0, 1)]);
     redo::apply(&elsewhere, burier);
     assert_eq!(there.values(), [6, 7]);
-    assert!(here.served(1));
+    assert!(here.is_served(1));
 }
 
 /// After a grant to a dead waiter is taken back, `sempid` is the pid from before the grant, also if the dead waiter had
@@ -544,10 +544,10 @@ fn repair_serves_waiters_and_finishes_removal() {
     // The holder died between writing the value and serving.
     world.section(POSTER, |section| section.set_value(0, 1, 7));
     world.repair(POSTER);
-    assert_eq!((world.ended(1), world.ended(2)), (Some(Ok(())), None));
+    assert_eq!((world.try_end(1), world.try_end(2)), (Some(Ok(())), None));
     // The holder may also die between marking the set as removed and ending the waits.
     world.set.perm.delete();
     world.repair(POSTER);
-    assert_eq!(world.ended(2), Some(Err(Errno::EIDRM)));
+    assert_eq!(world.try_end(2), Some(Err(Errno::EIDRM)));
     assert_eq!(world.slow(), [true]);
 }

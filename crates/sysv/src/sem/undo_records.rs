@@ -77,7 +77,7 @@ impl<'a> UndoRecord<'a> {
     }
 
     /// The semaphores whose adjustment is not zero, with the adjustment.
-    pub fn adjusted(&self) -> impl Iterator<Item = (usize, i32)> + use<'a> {
+    pub fn nonzero_adjustments(&self) -> impl Iterator<Item = (usize, i32)> + use<'a> {
         let adjustments = self.adjustments.iter().map(|it| it.load(Relaxed) as i16 as i32);
         adjustments.enumerate().filter(|&(_, adjustment)| adjustment != 0)
     }
@@ -199,7 +199,7 @@ impl<'a> Space<'a> {
         self.sems.iter().for_each(|sem| sem.adjusted.store(0, Relaxed));
         for record in self.records() {
             record.undo.nonzero.store(0, Relaxed);
-            record.adjusted().for_each(|(sem, _)| self.count(&record, sem, 1));
+            record.nonzero_adjustments().for_each(|(sem, _)| self.count(&record, sem, 1));
         }
     }
 }

@@ -58,7 +58,7 @@ impl SegmentInCreation {
     }
 
     /// Stores the id that the kernel has returned.
-    pub(super) fn made(&self, id: i32) {
+    pub(super) fn note_id(&self, id: i32) {
         self.id.store(id, Relaxed);
         self.state.store(state::MADE, Release);
     }

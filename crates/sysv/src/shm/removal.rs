@@ -38,7 +38,7 @@ pub struct Removed {
 pub fn remove_arena(path: &Path) -> Result<Removed, ArenaError> {
     let mut removed = remove_one(path)?;
     // An arena of another namespace that cannot be removed disturbs no process, so errors are ignored.
-    for other in beside(path).filter_map(|path| remove_one(&path).ok()) {
+    for other in sibling_arenas(path).filter_map(|path| remove_one(&path).ok()) {
         removed.segments += other.segments;
         removed.refused += other.refused;
     }
@@ -56,7 +56,7 @@ fn remove_one(path: &Path) -> Result<Removed, ArenaError> {
 }
 
 /// The paths of the arenas of other IPC namespaces beside the one at `path`.
-fn beside(path: &Path) -> impl Iterator<Item = PathBuf> {
+fn sibling_arenas(path: &Path) -> impl Iterator<Item = PathBuf> {
     let mut beginning = path.file_name().unwrap_or_default().to_owned();
     beginning.push(arena_file::BESIDE);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -111,7 +111,9 @@ fn names(file: &File) -> io::Result<Vec<SegmentName>> {
         .map(|all| all.map(|it| it.name()).collect());
     match (magic.load(Relaxed), in_table) {
         (MAGIC, Ok(names)) => Ok(names),
-        (_, names) => Ok(names.unwrap_or_else(|_| Vec::new()).into_iter().chain(scattered(file)?).collect()),
+        (_, names) => {
+            Ok(names.unwrap_or_else(|_| Vec::new()).into_iter().chain(names_in_heap(file)?).collect())
+        }
     }
 }
 
@@ -120,7 +122,7 @@ const PAGE: usize = 4096;
 
 /// All names in the heap, whether the table leads to them or not: blocks of the right size that contain a name. The
 /// kernel then tells whether such a segment exists.
-fn scattered(file: &File) -> io::Result<Vec<SegmentName>> {
+fn names_in_heap(file: &File) -> io::Result<Vec<SegmentName>> {
     const BLOCK: usize = heap::HEAD as usize + size_of::<SegmentEntry>();
     let mut names = Vec::new();
     let mut at = HEAP_AT;

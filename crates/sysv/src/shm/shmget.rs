@@ -26,7 +26,7 @@ impl Engine {
         let ask = ShmgetCall { inner, thread, key, size, flags };
         if key != IPC_PRIVATE && inner.rules.lookup == Lookup::Rcu {
             match ask.find()? {
-                Some((id, status)) => return ask.existing(id, &status),
+                Some((id, status)) => return ask.open_existing(id, &status),
                 None if flags & IPC_CREAT == 0 => return Err(Errno::ENOENT),
                 None => {}
             }
@@ -59,7 +59,7 @@ impl ShmgetCall {
         })
     }
 
-    fn existing(&self, id: i32, status: &ShmidDs) -> Result<i32, Errno> {
+    fn open_existing(&self, id: i32, status: &ShmidDs) -> Result<i32, Errno> {
         if self.flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
             return Err(Errno::EEXIST);
         }
@@ -79,7 +79,7 @@ impl ShmgetCall {
         {
             let id = segment.name().id;
             if let Some(status) = refresh(registry, at)? {
-                return self.existing(id, &status);
+                return self.open_existing(id, &status);
             }
         }
         match self.key == IPC_PRIVATE || self.flags & IPC_CREAT != 0 {
@@ -104,7 +104,7 @@ impl ShmgetCall {
         };
         making.begin(&birth, self.flags as u32);
         let id = unspin_sys::ipc::shmget(IPC_PRIVATE, self.size, self.flags).inspect_err(|_| making.end())?;
-        making.made(id);
+        making.note_id(id);
         let named = self.name(registry, id);
         if named.is_err() {
             // This process made it a moment ago: it may remove it, and no process has attached it.

@@ -46,7 +46,7 @@ impl OwnLockCount {
     }
 
     /// A count of zero that differs from all earlier values.
-    fn anew(self) -> OwnLockCount {
+    fn next_zero(self) -> OwnLockCount {
         OwnLockCount((self.0 | DEPTH).wrapping_add(1))
     }
 }
@@ -78,7 +78,7 @@ impl LockCount {
     /// Prepares the word for another thread. Returns the count that it begins with.
     pub fn renew(&self) -> OwnLockCount {
         // Relaxed: the slot belongs to no thread, or to the caller, which holds no lock yet.
-        let locks = OwnLockCount(self.0.load(Ordering::Relaxed)).anew();
+        let locks = OwnLockCount(self.0.load(Ordering::Relaxed)).next_zero();
         self.0.store(locks.0, Ordering::Relaxed);
         locks
     }
@@ -121,7 +121,7 @@ mod tests {
             note(locks);
             assert!(!locks.is_none());
             locks = match round % 3 {
-                0 => locks.anew(),
+                0 => locks.next_zero(),
                 _ => locks.less(),
             };
             note(locks);

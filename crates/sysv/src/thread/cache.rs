@@ -79,7 +79,7 @@ impl CachedObject<CachedSet> {
         self.object().0
     }
 
-    /// Its semaphores. The caller has checked that a bit of `allowed` is set.
+    /// The set's semaphores. The caller has checked that a bit of `allowed` is set.
     #[inline(always)]
     pub fn sems(&self) -> &'static [Sem] {
         self.object().1

@@ -17,12 +17,12 @@ use unspin_sys::tls::{self, Word};
 
 /// Ends the wait of a thread that was cancelled in its sleep. Buffers of its call are no longer accessed.
 pub fn leave() {
-    thread::joined().for_each(|thread| waiting::interrupt(thread, CallerBuffers::Gone));
+    thread::records_in_use().for_each(|thread| waiting::interrupt(thread, CallerBuffers::Gone));
 }
 
 /// Notes the cancellation type that the program has set for the calling thread. While the thread is in the engine it is
 /// not cancelled asynchronously.
 pub fn note(cancel_type: CancelType) {
     tls::word(Word::Cancel).set(cancel_type as usize);
-    thread::joined().for_each(Thread::choose_path);
+    thread::records_in_use().for_each(Thread::choose_path);
 }

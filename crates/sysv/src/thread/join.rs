@@ -173,7 +173,7 @@ impl Inner {
         while attempts < JOIN_ATTEMPTS {
             // One slot more than were ever used, and one more than in the last attempt: other threads may have claimed
             // slots meanwhile, or died before they did.
-            let used = self.rcu().registry().slots_ever_used();
+            let used = self.rcu().registry().high_water_mark();
             places = (places.max(used) + 1).min(common);
             if let Some(participant) = claim(places)? {
                 return Ok((participant, UsedLastSlot::No));
@@ -266,6 +266,6 @@ mod tests {
         }
         assert!(std::thread::spawn(move || engine.semget(IPC_PRIVATE, 1, 0o600)).join().unwrap().is_ok());
         assert!(engine.semget(IPC_PRIVATE, 1, 0o600).is_ok());
-        assert!(registry.slots_ever_used() > 16_000 && engine.participants().unwrap() < 3);
+        assert!(registry.high_water_mark() > 16_000 && engine.participants().unwrap() < 3);
     }
 }

@@ -270,6 +270,6 @@ fn list() -> impl Iterator<Item = &'static Thread> {
 }
 
 /// The calling thread's records that are in use, of all engines.
-pub(crate) fn joined() -> impl Iterator<Item = &'static Thread> {
+pub(crate) fn records_in_use() -> impl Iterator<Item = &'static Thread> {
     list().filter(|thread| thread.engine.get() != 0)
 }

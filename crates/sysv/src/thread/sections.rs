@@ -42,7 +42,7 @@ impl Thread {
 
     /// Does the work that [`Thread::has_deferred_work`] announces: counts `event`, and delivers a deferred signal.
     #[cold]
-    pub fn run_deferred(&self, event: Option<Event>) {
+    pub fn run_deferred_work(&self, event: Option<Event>) {
         if let (Some(table), Some(event)) = (self.table(), event) {
             table.count_event(event, 1);
         }
@@ -126,7 +126,7 @@ impl Drop for ReadSection<'_> {
     }
 }
 
-/// Leaves the outermost read-side section when dropped. The owner of this value calls [`Thread::run_deferred`] for what
+/// Leaves the outermost read-side section when dropped. The owner of this value calls [`Thread::run_deferred_work`] for what
 /// is due then.
 pub(crate) struct OutermostSection {
     /// The thread and not the slot: the thread is needed anyway, and a register costs more than a load.

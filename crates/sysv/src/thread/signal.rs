@@ -5,7 +5,7 @@
 //! leave by `longjmp`. Two policies keep the kernel's semantics.
 //!
 //! With [`Policy::Block`] the engine blocks signals while it holds a lock: two system calls for each section. With
-//! [`Policy::Trampolines`] the code that owns the program's handlers (the preload library) calls [`entering_handler`]
+//! [`Policy::Trampolines`] the code that owns the program's handlers (the preload library) calls [`enter_handler`]
 //! before each handler. That call withdraws a wait, or defers the signal to the end of the current critical section.
 //! This policy costs nothing while no signal arrives.
 
@@ -30,13 +30,13 @@ pub enum Entry {
 ///
 /// If the thread waits in `semop`, its wait is withdrawn first. As in the kernel, that call then returns `EINTR`, or
 /// success if its operation was granted already.
-pub fn entering_handler(mask_before: u64) -> Entry {
-    if let Some(critical) = thread::joined().find(|thread| thread.is_critical()) {
+pub fn enter_handler(mask_before: u64) -> Entry {
+    if let Some(critical) = thread::records_in_use().find(|thread| thread.is_critical()) {
         critical.defer(mask_before);
         return Entry::Defer;
     }
-    thread::joined().for_each(|thread| waiting::interrupt(thread, CallerBuffers::Live));
-    Entry::Deliver(Interrupted(thread::joined().next().map(|thread| (thread, thread.inner()))))
+    thread::records_in_use().for_each(|thread| waiting::interrupt(thread, CallerBuffers::Live));
+    Entry::Deliver(Interrupted(thread::records_in_use().next().map(|thread| (thread, thread.inner()))))
 }
 
 /// The engine's state of a thread when a handler interrupted it, perhaps in the middle of a call.

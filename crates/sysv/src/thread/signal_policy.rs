@@ -8,7 +8,7 @@ pub enum Policy {
     /// The engine masks signals around its critical sections. If a handler leaves a waiting call by `longjmp`, the wait
     /// stays in its queue until the thread's next call.
     Block,
-    /// Each handler runs after a call of [`entering_handler`](super::signal::entering_handler).
+    /// Each handler runs after a call of [`enter_handler`](super::signal::enter_handler).
     Trampolines,
 }
 

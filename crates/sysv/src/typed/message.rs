@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Clone)]
 pub struct Message {
     mtype: i64,
-    /// Its length is the capacity for text.
+    /// The memory for the text; its length is the capacity.
     memory: Vec<u8>,
     len: usize,
 }
@@ -31,12 +31,12 @@ impl Message {
         (self.mtype, self.len) = (mtype, text.len());
     }
 
-    /// Its type.
+    /// The message's type.
     pub fn mtype(&self) -> i64 {
         self.mtype
     }
 
-    /// Its text.
+    /// The message's text.
     pub fn text(&self) -> &[u8] {
         &self.memory[..self.len]
     }

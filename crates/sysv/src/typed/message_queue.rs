@@ -103,7 +103,7 @@ impl MessageQueue {
         Ok(MessageQueue { engine: *engine, id: engine.msgget(key, flags)? })
     }
 
-    /// Its id, by which other processes find it.
+    /// The queue's id, by which other processes find it.
     pub fn id(&self) -> i32 {
         self.id
     }

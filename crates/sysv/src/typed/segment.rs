@@ -74,7 +74,7 @@ impl Segment {
         Ok(Segment { engine: *engine, id: engine.shmget(key, bytes, flags)? })
     }
 
-    /// Its id, by which other processes find it.
+    /// The segment's id, by which other processes find it.
     pub fn id(&self) -> i32 {
         self.id
     }

@@ -76,7 +76,7 @@ impl SemSet {
         Ok(SemSet { engine: *engine, id: engine.semget(key, count, flags)? })
     }
 
-    /// Its id, by which other processes find it.
+    /// The set's id, by which other processes find it.
     pub fn id(&self) -> i32 {
         self.id
     }

@@ -1,5 +1,5 @@
-//! A sleeper that monitors processes for exit. When a process with adjustments dies, the waiters of the set may be able
-//! to proceed. The kernel wakes one thread that sleeps on that process's robust word. That thread wakes the others,
+//! Sleeping while monitoring processes for exit. When a process with adjustments dies, the waiters of the set may be
+//! able to proceed. The kernel wakes one thread that sleeps on that process's robust word. That thread wakes the others,
 //! applies the undos, and serves the waiters.
 //!
 //! The sleeper polls every few milliseconds instead in three cases: no thread holds the word of a living process (as
@@ -38,7 +38,7 @@ pub(crate) fn sleep(
     point: CancellationPoint,
 ) -> Wake {
     let record = thread.record();
-    match record.monitored().is_empty() {
+    match record.monitored_processes().is_empty() {
         true => {
             cancel::run_sleep(point, || futex::wait(&record.waiter.status, status::SLEEPING, Some(timeout)))
         }
@@ -56,7 +56,7 @@ fn monitor(inner: &'static Inner, thread: &Thread, timeout: Duration, point: Can
         if !status::is_waiting(thread.record().waiter.load_status()) {
             return Wake::Woken;
         }
-        let monitored = thread.record().monitored();
+        let monitored = thread.record().monitored_processes();
         let look = match () {
             () if unarmed == Unarmed::Some || monitored.is_full() => POLL_INTERVAL,
             () if monitored.is_among_first_two() => FRONT_CHECK_INTERVAL,
@@ -78,11 +78,15 @@ fn await_any(
 ) -> Wake {
     let record = thread.record();
     let words = || {
-        monitored_processes(record.monitored()).filter_map(|process| match inner.arm_exit_notice(process) {
-            ExitNotice::Armed(value) => Some((inner.robust_word_of(process), value)),
-            // No longer held, since the check a moment ago: do not sleep, check again.
-            ExitNotice::Unarmed if unarmed == Unarmed::None => Some((inner.robust_word_of(process), NEVER)),
-            ExitNotice::Unarmed | ExitNotice::Gone => None,
+        processes_in(record.monitored_processes()).filter_map(|process| {
+            match inner.arm_exit_notice(process) {
+                ExitNotice::Armed(value) => Some((inner.robust_word_of(process), value)),
+                // No longer held, since the check a moment ago: do not sleep, check again.
+                ExitNotice::Unarmed if unarmed == Unarmed::None => {
+                    Some((inner.robust_word_of(process), NEVER))
+                }
+                ExitNotice::Unarmed | ExitNotice::Gone => None,
+            }
         })
     };
     let own: (&AtomicU32, u32) = (&record.waiter.status, status::SLEEPING);
@@ -92,25 +96,25 @@ fn await_any(
         })
 }
 
-fn monitored_processes(monitored: MonitoredProcesses<'_>) -> impl Iterator<Item = Process> + '_ {
+fn processes_in(monitored: MonitoredProcesses<'_>) -> impl Iterator<Item = Process> + '_ {
     monitored.iter().filter_map(Process::from_word)
 }
 
 /// If a monitored robust word is no longer held: wakes the others that sleep on it, applies the undos of dead
 /// processes, and updates the list of monitored processes. Returns whether a word is still not held.
 fn handle_exits(inner: &'static Inner, thread: &Thread) -> Unarmed {
-    let monitored = thread.record().monitored();
-    let unarmed = || {
-        monitored_processes(monitored)
-            .filter(|&process| inner.arm_exit_notice(process) == ExitNotice::Unarmed)
-    };
+    let monitored = thread.record().monitored_processes();
+    let unarmed =
+        || processes_in(monitored).filter(|&process| inner.arm_exit_notice(process) == ExitNotice::Unarmed);
     let mut handled = false;
     for process in unarmed() {
         inner.wake_other_sleepers(process);
         handled = true;
     }
     if handled {
-        inner.with_waiting(thread, Call::Wait, thread.record(), |section| section.refresh_wait(inner));
+        inner.with_object_of_waiter(thread, Call::Wait, thread.record(), |section| {
+            section.refresh_wait(inner)
+        });
         if unarmed().next().is_some() {
             return Unarmed::Some;
         }
@@ -129,7 +133,7 @@ enum Unarmed {
 /// handles no more than 2048 words of a thread's robust list (`ROBUST_LIST_LIMIT`), and a program can corrupt its own
 /// list.
 pub(crate) fn ask_about_all(inner: &Inner, thread: &Thread) {
-    for process in monitored_processes(thread.record().monitored()) {
+    for process in processes_in(thread.record().monitored_processes()) {
         inner.ask(process);
     }
 }
@@ -169,7 +173,11 @@ mod tests {
         std::thread::scope(|scope| {
             let sleeper = scope.spawn(|| engine.semop_ops(id, &op(-1, 0)));
             let watches = || {
-                inner.participants().iter().flat_map(|record| monitored_processes(record.monitored())).next()
+                inner
+                    .participants()
+                    .iter()
+                    .flat_map(|record| processes_in(record.monitored_processes()))
+                    .next()
             };
             // Relaxed (both): nothing but the word is needed.
             let word = loop {

@@ -84,7 +84,7 @@ fn sleep(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u
     let mut interval = FIRST_CHECK_NS;
     let mut checks = 0u32;
     loop {
-        if let Some(end) = ended(inner, thread, number) {
+        if let Some(end) = try_end(inner, thread, number) {
             return end;
         }
         // Looked up each time: see `spin`.
@@ -113,7 +113,7 @@ fn sleep(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u
     }
 }
 
-fn ended(inner: &'static Inner, thread: &Thread, number: u64) -> Option<WaitResult> {
+fn try_end(inner: &'static Inner, thread: &Thread, number: u64) -> Option<WaitResult> {
     let now = thread.record().waiter.load_status();
     // A handler may have ended the wait before this load, or between it and the next line.
     if thread.waits.is_current(number) {
@@ -130,8 +130,8 @@ fn end(inner: &'static Inner, thread: &Thread, buffers: CallerBuffers) {
     let record = thread.record();
     let WaitTarget::Message(buffer) = thread.waits.aim.get() else {
         thread.waits.note_end(outcome(record.waiter.load_status()));
-        if !record.monitored().is_empty() {
-            record.monitored().clear();
+        if !record.monitored_processes().is_empty() {
+            record.monitored_processes().clear();
         }
         return record.waiter.acknowledge();
     };
@@ -156,7 +156,7 @@ fn spin(thread: &Thread, budget: u64) -> PollOutcome<()> {
     poll(&PARAMETERS, &CPU_PRESSURE, budget, CheckKind::Load, || {
         // Looked up each time: a handler may have forked, and the child has another record.
         let waiter = &thread.record().waiter;
-        // Relaxed: a hint; `ended` orders.
+        // Relaxed: a hint; `try_end` orders.
         if !status::is_waiting(waiter.status.load(Relaxed)) {
             return Some(());
         }
@@ -171,7 +171,7 @@ fn spin(thread: &Thread, budget: u64) -> PollOutcome<()> {
 fn withdraw(inner: &'static Inner, thread: &Thread, why: Errno) {
     let waiter = &thread.record().waiter;
     for _ in 0..WITHDRAWALS {
-        with_own(inner, thread, |section| section.withdraw(why));
+        with_awaited_object(inner, thread, |section| section.withdraw(why));
         let now = waiter.load_status();
         if !status::is_waiting(now) {
             return;
@@ -184,8 +184,12 @@ fn withdraw(inner: &'static Inner, thread: &Thread, why: Errno) {
 }
 
 /// Runs `f` under the lock of the object that the thread waits for. Does not run it if the wait is over.
-pub(crate) fn with_own(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut dyn ObjectSection)) {
-    inner.with_waiting(thread, Call::Wait, thread.record(), f);
+pub(crate) fn with_awaited_object(
+    inner: &'static Inner,
+    thread: &Thread,
+    f: impl FnOnce(&mut dyn ObjectSection),
+) {
+    inner.with_object_of_waiter(thread, Call::Wait, thread.record(), f);
 }
 
 /// Ends a wait that a signal handler interrupted. With a trampoline it is called before the handler runs; else when the
@@ -220,9 +224,10 @@ fn is_record_damaged(
 }
 
 /// Makes sure that the thread is still linked in its queue, or else ends its wait, because no thread would find it.
-fn verify_linked(inner: &'static Inner, thread: &Thread) {
+fn verify_queue_link(inner: &'static Inner, thread: &Thread) {
     let record = thread.record();
-    let reviewed = inner.with_waiting(thread, Call::Wait, record, |section| section.verify_linked());
+    let reviewed =
+        inner.with_object_of_waiter(thread, Call::Wait, record, |section| section.verify_queue_link());
     // The status is read after the object was not found. A thread that removes an object ends the waits on it first, so
     // a wait that goes on now would never end.
     if reviewed.is_none() && status::is_waiting(record.waiter.load_status()) {
@@ -244,10 +249,10 @@ fn periodic_check(inner: &'static Inner, thread: &Thread, checks: u32) {
         exit_monitor::ask_about_all(inner, thread);
     }
     if is_full_check {
-        verify_linked(inner, thread);
+        verify_queue_link(inner, thread);
     }
     if inner.may_wait_for_the_dead(thread, thread.record()) {
-        with_own(inner, thread, |section| section.refresh_wait(inner));
+        with_awaited_object(inner, thread, |section| section.refresh_wait(inner));
     }
     match if is_full_check { wake::confirm_all(inner, at) } else { GrantCheck::AllAlive } {
         GrantCheck::SomeDead => {

@@ -1,8 +1,8 @@
 //! Wakes the threads whose operations were performed, after the lock is released.
 //!
 //! A grant that was made after the waiter's death must be taken back, or its token is lost. So the waker checks whether
-//! the waiter was alive, and confirms the grant if so. The waker may die before it has done that. Within a section it
-//! cannot recover dead participants either. In both cases the grant stays unconfirmed until the periodic check of
+//! the waiter was alive, and confirms the grant if so. Two things can prevent that: the waker may die before the check,
+//! and within a section it cannot recover a dead waiter. Then the grant stays unconfirmed until the periodic check of
 //! another waiter on the same object finds it ([`confirm_all`]).
 
 use crate::engine::Inner;
@@ -31,7 +31,7 @@ pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &WakeList,
             check = GrantCheck::SomeDead;
         }
     }
-    if wakes.have_overflowed() && confirm_all(inner, set) == GrantCheck::SomeDead {
+    if wakes.has_overflowed() && confirm_all(inner, set) == GrantCheck::SomeDead {
         check = GrantCheck::SomeDead;
     }
     if check == GrantCheck::SomeDead {

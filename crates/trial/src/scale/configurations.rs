@@ -18,7 +18,7 @@ pub fn choose(options: &ScaleSettings, program: &Program) -> Result<Requested, E
     let requested = Requested::of(&named, program)?
         .unwrap_or_else(|| Requested { control: Configuration::as_it_is(), judged: Vec::new() });
     for warning in requested.warnings() {
-        unspin_launch::stderr::say(format_args!("{warning}"));
+        unspin_launch::output::stderr::say(format_args!("{warning}"));
     }
     Ok(requested)
 }

@@ -2,10 +2,10 @@
 
 mod configurations;
 mod cpu_sets;
-mod measurement;
+pub mod measurement;
 mod probe;
 mod profile;
-mod report;
+pub mod report;
 mod text;
 
 use crate::budget::TimeBudget;
@@ -25,7 +25,7 @@ use std::time::Duration;
 use text::Text;
 use unspin_launch::error::Error;
 use unspin_launch::library;
-use unspin_launch::outfile;
+use unspin_launch::output::outfile;
 use unspin_launch::program::Program;
 
 /// Measures, fits, prints, and returns the exit code.
@@ -37,7 +37,7 @@ pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
     outfile::try_files(&[("--json", options.json.as_deref())])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
-        unspin_launch::stderr::say(format_args!("{warning}"));
+        unspin_launch::output::stderr::say(format_args!("{warning}"));
     }
     let progress =
         Progress::new("scale", TimeBudget::begin(Duration::MAX, Some(options.runs)), options.quiet);
@@ -47,7 +47,7 @@ pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
     let machine = if may_go_on { probe::measure(&cpu_sets, interrupt.pending())? } else { None };
     let Some(machine) = machine else {
         progress.finish();
-        unspin_launch::stderr::say(format_args!("interrupted before anything was measured"));
+        unspin_launch::output::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let seed = seed();
@@ -74,7 +74,7 @@ const INTERRUPTED: u8 = 130;
 fn too_few(rounds: u32, interrupted: bool, failures: &[String]) -> Result<ExitCode, Error> {
     let rounds = format!("{rounds} complete of the {ROUNDS_MIN} rounds that a fit needs");
     if interrupted {
-        unspin_launch::stderr::say(format_args!("interrupted after {rounds}: nothing is predicted"));
+        unspin_launch::output::stderr::say(format_args!("interrupted after {rounds}: nothing is predicted"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let why = failures.last().map_or("", String::as_str);

@@ -4,7 +4,7 @@ use crate::configuration::Configuration;
 use crate::figure::Figure;
 use crate::metering::Metering;
 use serde::Serialize;
-use unspin_launch::engine::Engine;
+use unspin_launch::replace::engine::Engine;
 use unspin_locks::{AcquisitionOrder, LockKind, WaitingMode};
 use unspin_report::{Lock, MeterReport, TimeRange};
 use unspin_scaling::program::WaitStyle;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::outfile;
+use unspin_launch::output::outfile;
 use unspin_observe::disturbance::Disturbance;
 use unspin_scaling::fit::{FitError, Validation, validations};
 use unspin_scaling::program::{ProgramProfile, WaitStyle};

@@ -2,10 +2,11 @@
 
 use super::measurement::ROUNDS_MIN;
 use super::report::{ScaleReport, ScaledConfiguration};
-use crate::format::{paragraph, share_of, significant};
+use crate::format::{Percent, paragraph, significant};
+use crate::next;
 use std::fmt::{self, Formatter};
 use unspin_report::shell_line;
-use unspin_scaling::fit::{FigureSource, REACH, Validation};
+use unspin_scaling::fit::{FigureSource, Validation};
 use unspin_scaling::program::WaitStyle;
 
 /// Prints a report within 100 columns.
@@ -13,8 +14,6 @@ pub struct Text<'a>(pub &'a ScaleReport);
 
 /// The width of the longest bar.
 const BAR: f64 = 16.0;
-/// A validation that misses by more than this is no base for a prediction.
-const MISS: f64 = 0.15;
 /// If a program sleeps more than this many times as often as on one CPU, its behaviour has changed.
 const MORE_SLEEPS: f64 = 1.5;
 /// A program that keeps less than this of one CPU busy waits for something that the model does not have.
@@ -80,7 +79,7 @@ impl fmt::Display for Text<'_> {
             );
             write!(f, "{}", paragraph(&text, 0))?;
         }
-        write!(f, "{}", paragraph(&next(report), 0))?;
+        next::write(f, &next::scale::next(report))?;
         let place = format!(
             "{} CPUs ({}), Linux {}, unspin {} ({})",
             report.machine.cpus,
@@ -113,7 +112,7 @@ fn runs(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
     for failure in &report.failures {
         write!(f, "{}", paragraph(failure, 0))?;
     }
-    writeln!(f, "Next: let {ROUNDS_MIN} rounds end; --cpus with fewer numbers makes a round shorter.")
+    next::write(f, &next::scale::more_rounds())
 }
 
 fn on_cpus(cpus: u32) -> String {
@@ -171,7 +170,7 @@ fn lock(configuration: &ScaledConfiguration) -> String {
     format!(
         "The model: {several}{name}, held for {} of the CPU time on one CPU, {} each time, {} acquisitions a unit; {how}; \
          {threads}.",
-        share_of(lock.share),
+        Percent::TwoDigits.of(lock.share),
         time(lock.hold_s),
         significant(lock.acquisitions),
     )
@@ -227,7 +226,7 @@ fn misses(configuration: &ScaledConfiguration) -> Vec<String> {
         texts.push(format!(
             "On one CPU the program used {} of it. The model has no other waits than those for locks and CPUs, so it \
              expects too much of more CPUs.",
-            share_of(*busy)
+            Percent::TwoDigits.of(*busy)
         ));
     } else if let Some((cpus, busy)) = configuration.busy.last().filter(|(cpus, _)| *cpus > 1)
         && configuration.lock.as_ref().is_none_or(|lock| lock.name.is_none())
@@ -259,63 +258,6 @@ fn write_comparisons(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result
         write!(f, "{}", paragraph(&text, 0))?;
     }
     Ok(())
-}
-
-/// What to do with it.
-fn next(report: &ScaleReport) -> String {
-    let validations = || report.configurations.iter().flat_map(|c| c.fit.validations.last());
-    let worst = validations().map(|v| v.error.abs()).fold(0.0, f64::max);
-    let most = report.measured_cpus.last().copied().unwrap_or(1);
-    if validations().next().is_none() {
-        return "Next: nothing checks these predictions, because only one CPU was measured. Leave out --cpus 1 on a \
-                machine with more, and compare."
-            .into();
-    }
-    let borne = borne(report);
-    let mut all = report.configurations.iter().flat_map(|c| &c.fit.predictions);
-    let is_any_unborne = all.any(|prediction| prediction.source == FigureSource::Unborne);
-    if worst > MISS {
-        let advice = match borne {
-            Some(_) => "Take the predictions as a direction, and measure",
-            None => "So it predicts nothing: measure",
-        };
-        return format!(
-            "Next: the model misses what was measured by up to {}. {advice} on a machine with more than {most} CPUs: `unspin \
-             scale` there checks the predictions.",
-            share_of(worst)
-        );
-    }
-    if borne.is_none() && is_any_unborne {
-        return format!(
-            "Next: the runs differ too much for a prediction ({}). Repeat on a quiet machine, with more --runs, or measure on a \
-             machine with more than {most} CPUs.",
-            spread(report)
-        );
-    }
-    format!(
-        "Next: the model is within {} of what was measured. It bears predictions up to {} CPUs; beyond that measure on a \
-         larger machine. `unspin prove` tells whether a difference on this one is real.",
-        share_of(worst),
-        borne.unwrap_or(REACH * most)
-    )
-}
-
-/// The most CPUs for which every configuration has a prediction; none if there is no such number.
-fn borne(report: &ScaleReport) -> Option<u32> {
-    let of = |configuration: &ScaledConfiguration| {
-        let predictions = configuration.fit.predictions.iter();
-        predictions.filter(|p| p.source == FigureSource::Predicted).map(|p| p.cpus).max()
-    };
-    report.configurations.iter().map(of).min().flatten()
-}
-
-/// How widely the worst check of the model spreads.
-fn spread(report: &ScaleReport) -> String {
-    let checks = report.configurations.iter().filter_map(|c| c.fit.validations.last()?.error_interval);
-    let widest = checks.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
-    widest.map_or("nothing checks the model".into(), |(low, high)| {
-        format!("the error of a check lies between {:+.0} and {:+.0} %", 100.0 * low, 100.0 * high)
-    })
 }
 
 /// A short time with its unit.

@@ -10,8 +10,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_launch::engine::Engine;
 use unspin_launch::error::Error;
+use unspin_launch::replace::engine::Engine;
 
 /// The engines to try: all, if calls reach an engine in an extra run. The extra run is left out if no loaded file can
 /// make such calls.

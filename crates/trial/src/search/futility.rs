@@ -1,6 +1,6 @@
 //! Stops a search if its gain would be within the noise.
 
-use super::super::budget::{self, TimeBudget};
+use super::super::budget::TimeBudget;
 use super::super::configuration::Configuration;
 use super::super::monitor::NoMonitor;
 use super::super::runner::{Limit, Runner};
@@ -10,8 +10,8 @@ use serde::Serialize;
 use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_report::WORTH_IT;
+use unspin_stats::Quantity;
 use unspin_stats::precision::least_detectable_effect;
-use unspin_stats::{Quantity, effect};
 
 /// A possible gain above this factor is searched for without measuring the noise first.
 const SMALL: f64 = 1.3;
@@ -70,29 +70,6 @@ impl Unprovable {
         let spent_s = budget.elapsed().as_secs_f64();
         Ok(judge(bound, &values, rounds.min(ROUNDS_MAX), |rounds| spent_s + round_s * f64::from(rounds + 1)))
     }
-
-    /// Why no candidate was tried, and what to do.
-    pub fn sentences(&self, control: &str) -> [String; 2] {
-        let next = match self.enough_s {
-            Some(enough_s) => format!(
-                "To search all the same, allow more time: --time-budget {}. On a quieter machine less is enough (--wait-for-quiet).",
-                budget::duration(60.0 * (enough_s / 60.0).ceil()).replace(" min", "m").replace(" s", "s")
-            ),
-            None => {
-                "Measure on a quieter machine (--wait-for-quiet); here no number of rounds is enough.".into()
-            }
-        };
-        [
-            format!(
-                "Not searched: without these locks and waits the program would be at most {:.2} times as fast, and differences \
-                 below {} cannot be proven here, measured by {} runs of {control}.",
-                self.bound,
-                effect(self.floor),
-                self.runs
-            ),
-            next,
-        ]
-    }
 }
 
 /// The upper bound on the gain of all candidates together. The shares of the time that they could save are added.
@@ -138,14 +115,6 @@ mod tests {
     fn gain_below_the_noise_cannot_be_proven() {
         let found = judge_noisy(1.03, 8).unwrap();
         assert!(found.floor > 1.05, "{found:?}");
-        let [why, next] = found.sentences("system");
-        assert!(
-            why.starts_with(
-                "Not searched: without these locks and waits the program would be at most 1.03 times"
-            ),
-            "{why}"
-        );
-        assert!(next.contains("--time-budget ") || next.contains("quieter machine"), "{next}");
         assert_eq!(judge_noisy(1.5, 8), None);
         assert_eq!(judge(1.03, &[1.0, 1.0, 1.0, 1.0, 1.0], 8, f64::from), None, "no noise");
     }

@@ -9,19 +9,17 @@
 
 mod candidates;
 mod engines;
-mod findings;
+pub mod findings;
 mod futility;
 mod picks;
 mod screen;
 mod sites;
-mod why;
 
 pub use findings::{Findings, WORTH};
 pub use futility::Unprovable;
 pub use picks::Pick;
 pub use screen::Screened;
 pub use sites::{Polling, SitePick};
-pub use why::{Judged, causes, why};
 
 use super::budget::{self, Shortfall, TimeBudget};
 use super::configuration::Configuration;

@@ -6,9 +6,10 @@ use super::super::locks::Metered;
 use super::super::metering::EndedEarly;
 use super::super::report::Report;
 use super::search;
+use crate::next;
 use std::fmt::{self, Formatter};
+use unspin_launch::output::shell;
 use unspin_launch::program::NEEDS_AN_END;
-use unspin_launch::shell;
 use unspin_report::Cause;
 
 /// Prints why nothing was compared, the findings, and what to do next.
@@ -23,7 +24,8 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, metered: &Metered, why: End
     let findings = metered.report.findings();
     for finding in &findings {
         write!(f, "{}", paragraph(&finding.text, 0))?;
-        writeln!(f, "{}", paragraph(&format!("Next: {}", finding.next), 0))?;
+        next::write(f, &finding.next)?;
+        writeln!(f)?;
     }
     if findings.is_empty() {
         match report.search.as_ref().map(|search| &search.findings.silence) {

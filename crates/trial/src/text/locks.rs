@@ -6,7 +6,7 @@ use super::super::report::Report;
 use super::{Detail, head};
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_report::figures::{number, percent, time};
+use unspin_report::figures::{Percent, number, time};
 use unspin_report::{Lock, LockId, MeterReport as LockReport, ReportComparison};
 
 /// Number of locks that are shown: those with the most lost time under any configuration.
@@ -114,11 +114,11 @@ fn figures(lock: &Lock, cpus: u32) -> String {
         "{:>9} {:>9} {:>6} {:>10} {:>10} {:>11} {:>8}",
         time(row.lost),
         format!("{} of {cpus}", number(row.cpus)),
-        percent(lock.util_each()).trim(),
+        Percent::Column.of(lock.util_each()).trim(),
         time(row.hold_mean),
         time(row.wait_mean),
         count(row.attempts as f64),
-        percent(row.con).trim()
+        Percent::Column.of(row.con).trim()
     )
 }
 

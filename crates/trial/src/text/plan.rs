@@ -4,9 +4,9 @@ use super::super::configuration::Configuration;
 use super::super::format::paragraph;
 use super::super::recommendation::Recommended;
 use super::super::report::Report;
-use super::super::search::{Judged, why};
+use crate::next::why::{Judged, why};
 use std::fmt::{self, Formatter};
-use unspin_launch::shell;
+use unspin_launch::output::shell;
 use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
 
 /// Prints the paragraph.

@@ -5,7 +5,7 @@ use super::super::format::paragraph;
 use super::super::report::Report;
 use super::super::session::Session;
 use std::fmt::{self, Formatter};
-use unspin_launch::workload::BOGOTRANSACTIONS;
+use unspin_launch::program::workload::BOGOTRANSACTIONS;
 use unspin_stats::{RateTable, Role, effect};
 
 /// Runs of the report.

@@ -4,15 +4,11 @@ use super::super::format::paragraph;
 use super::super::locks::Metered;
 use super::super::report::Report;
 use super::super::run_queues::{JudgedRunQueue, judged_run_queues};
+use crate::next;
 use std::fmt::{self, Formatter};
-use unspin_launch::shell;
 use unspin_report::MeterReport;
-use unspin_report::figures::{number, spoken_percent};
+use unspin_report::figures::{Percent, number};
 use unspin_runqueue::lock::LOCK_NAME;
-use unspin_stats::Verdict;
-
-/// The control's run-queue lock costs too little for a gain by another run queue: this share of the CPUs.
-const LITTLE: f64 = 0.02;
 
 /// Prints a table for each run queue, the comparison of their costs, and what to do next.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
@@ -20,8 +16,8 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         return Ok(());
     }
     write_tables(f, report)?;
-    if let Some(next) = next(report, &judged_run_queues(report)) {
-        write!(f, "{}", paragraph(&format!("Next: {next}"), 0))?;
+    if let Some(next) = next::run_queues::next(report, &judged_run_queues(report)) {
+        next::write(f, &next)?;
     }
     writeln!(f)
 }
@@ -84,59 +80,12 @@ fn comparison(run_queues: &[JudgedRunQueue<'_>], cpus: u32) -> String {
         };
         format!(
             "utilized {}{each}, spun {}, {} of the {cpus} CPUs with {}{of_control}",
-            spoken_percent(run_queue.util_each),
-            spoken_percent(run_queue.spin_cpu),
+            Percent::ThreeDigits.of(run_queue.util_each),
+            Percent::ThreeDigits.of(run_queue.spin_cpu),
             number(run_queue.cpus),
             run_queue.candidate
         )
     });
     let reason = if can_compare { "" } else { " Too little to compare." };
     format!("{LOCK_NAME}: {}.{reason}", parts.collect::<Vec<_>>().join("; "))
-}
-
-/// What to do with the result; none if nothing is known.
-fn next(report: &Report, run_queues: &[JudgedRunQueue<'_>]) -> Option<String> {
-    let command = shell::line(&report.command);
-    let judged =
-        report.configurations.iter().find(|configuration| configuration.judged_run_queue().is_some())?;
-    let control = report.configurations.first()?;
-    let comparison = report.comparison(judged)?;
-    let winner = match &comparison.verdict {
-        Verdict::ProvenFaster { .. } if comparison.recommended().is_some() => judged,
-        verdict if verdict.is_slower() => control,
-        Verdict::ProvenFaster { .. } => return None,
-        Verdict::NothingProven { .. } => {
-            let cpus = report.locks.metered.first().map_or(1, |metered| metered.report.cpus);
-            let costs_little =
-                run_queues.first().is_some_and(|control| control.cpus < LITTLE * f64::from(cpus));
-            return Some(match costs_little {
-                true => format!(
-                    "the lock of the control's run queue costs little, so that another run queue gains little; see where \
-                     the time goes: unspin meter -- {command}"
-                ),
-                false => format!(
-                    "give it more rounds: unspin prove --time-budget 5m --runqueue {} -- {command}",
-                    names(report)
-                ),
-            });
-        }
-        _ => return None,
-    };
-    Some(match report.run_queue_of(winner) {
-        Some(run_queue) => format!(
-            "unspin run --runqueue {name} -- {command}; or set UNSPIN_RUNQUEUE={name}; or in the program \
-             Builder::policy(Policy::{:?})",
-            run_queue.policy(),
-            name = run_queue.name(),
-        ),
-        None => "keep the run queue that the program chooses".into(),
-    })
-}
-
-/// The run queues as on the command line.
-fn names(report: &Report) -> String {
-    let judged = report.configurations.iter().filter_map(|configuration| configuration.judged_run_queue());
-    let names: Vec<&str> =
-        report.run_queue.into_iter().chain(judged).map(|run_queue| run_queue.name()).collect();
-    names.join(",")
 }

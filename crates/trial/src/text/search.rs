@@ -1,10 +1,12 @@
 //! How the candidates were found.
 
-use super::super::format::{paragraph, share_of};
+use super::super::format::{Percent, paragraph};
 use super::super::report::Report;
-use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, causes};
+use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick};
+use crate::next::not_searched;
+use crate::next::why::causes;
 use std::fmt::{self, Formatter};
-use unspin_launch::engine::Engine;
+use unspin_launch::replace::engine::Engine;
 use unspin_report::figures::time;
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 use unspin_stats::{Quantity, three_digits};
@@ -21,14 +23,10 @@ pub fn write_outcome(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         writeln!(f, "{}", paragraph(&text, 0))?;
     }
     if let Some(bound) = search.not_worth {
-        let text = format!(
-            "Not searched: without these locks the program would be at most {bound:.2} times as fast. To judge a \
-             candidate all the same, name it with --mutex or --waits."
-        );
-        writeln!(f, "{}", paragraph(&text, 0))?;
+        writeln!(f, "{}", paragraph(&not_searched::not_worth(bound), 0))?;
     }
     if let Some(unprovable) = &search.unprovable {
-        let [why, next] = unprovable.sentences(&report.session.analysis.control);
+        let [why, next] = not_searched::unprovable(unprovable, &report.session.analysis.control);
         writeln!(f, "{}{}", paragraph(&why, 0), paragraph(&next, 0))?;
     }
     Ok(())
@@ -134,7 +132,7 @@ fn describe_site(site: &SitePick) -> String {
         site.name,
         site.kind.noun(),
         site.waits,
-        share_of(short),
+        Percent::TwoDigits.of(short),
         time(site.median_s),
         time(site.saving_s)
     )

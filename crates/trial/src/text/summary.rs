@@ -4,13 +4,14 @@ use super::super::budget::duration;
 use super::super::configuration::{Configuration, OWN_RUN_QUEUE};
 use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
+use crate::next::baseline;
 use std::fmt::{self, Formatter};
-use unspin_launch::engine::Engine;
-use unspin_launch::run_queue::RunQueue;
+use unspin_launch::replace::engine::Engine;
+use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::{
-    Comparison, CutOff, Direction, NoiseFloor, Quantity, Ratio, UNBOUNDED, Verdict, effect, format_unbounded,
-    rounds_for_proof, three_digits,
+    Comparison, CutOff, Direction, Quantity, Ratio, UNBOUNDED, Verdict, effect, format_unbounded,
+    three_digits,
 };
 
 /// Prints the lines. If the control failed, that replaces the second and third.
@@ -35,28 +36,11 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
     write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))?;
     let analysis = &report.session.analysis;
-    match warning_of_baseline(&analysis.control, analysis.noise_floor) {
+    match baseline::warning(&analysis.control, analysis.noise_floor) {
         Some(warning) => write!(f, "{}", paragraph(&warning, 0)),
         None => Ok(()),
     }
 }
-
-/// What it means for the verdicts that the same program seems to differ from itself; none if it does not, or if there are too
-/// few rounds to say so.
-fn warning_of_baseline(control: &str, floor: Option<NoiseFloor>) -> Option<String> {
-    let floor = floor.filter(|floor| floor.differs && floor.rounds >= rounds_for_proof(1, ALPHA))?;
-    let (ratio, [lower, upper]) = floor.ratio.shown();
-    Some(format!(
-        "Caution: {control} seems to differ from itself. Two sets of runs of the same configuration have a ratio of {ratio} \
-         ({lower} to {upper}), which should be 1. So something else than the candidates changed the figures in this session. \
-         Differences below {} are not ranked for that reason; do not rely on one that is just above it, and measure again \
-         on a quiet machine (--wait-for-quiet).",
-        effect(floor.factor)
-    ))
-}
-
-/// The level at which a pair of two sets of the same runs is noticed: one session of twenty by chance.
-const ALPHA: f64 = 0.05;
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
 fn describe_session(report: &Report) -> String {
@@ -227,28 +211,5 @@ fn list(names: &[&str]) -> String {
         [] => "nothing".into(),
         [name] => (*name).to_owned(),
         [names @ .., last] => format!("{} and {last}", names.join(", ")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Issue 25: the report did not say that the control differed from itself.
-    #[test]
-    fn control_that_differs_from_itself_is_pointed_out() {
-        let floor = |rounds, lower, upper| {
-            NoiseFloor::new(rounds, Ratio { value: (lower + upper) / 2.0, lower, upper }, 1.03)
-        };
-        assert_eq!(warning_of_baseline("kernel", Some(floor(12, 0.97, 1.02))), None);
-        assert_eq!(
-            warning_of_baseline("kernel", Some(floor(3, 1.05, 1.25))),
-            None,
-            "three rounds say nothing"
-        );
-        assert_eq!(warning_of_baseline("kernel", None), None);
-        let warning = warning_of_baseline("kernel", Some(floor(12, 1.05, 1.25))).unwrap();
-        assert!(warning.starts_with("Caution: kernel seems to differ from itself."), "{warning}");
-        assert!(warning.contains("Differences below 25 % are not ranked for that reason"), "{warning}");
     }
 }

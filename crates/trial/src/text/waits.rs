@@ -1,6 +1,6 @@
 //! The judged waits under all configurations.
 
-use super::super::format::{paragraph, share_of};
+use super::super::format::{Percent, paragraph};
 use super::super::report::Report;
 use super::super::waits::{JudgedSite, SiteRun, Unpolled};
 use super::head;
@@ -18,7 +18,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         writeln!(f, "{}", site.name)?;
         for run in &site.runs {
             let SiteRun { candidate, waits, .. } = run;
-            let slept = waits.slept_share().map_or("-".into(), share_of);
+            let slept = waits.slept_share().map_or("-".into(), |share| Percent::TwoDigits.of(share));
             let name = head(&format!("  {candidate}"));
             writeln!(f, "{name} {:>10} {slept:>8} {:>8}", waits.waits, time(waits.median_s))?;
         }
@@ -41,7 +41,7 @@ fn explain_unpolled(site: &JudgedSite, run: &SiteRun) -> Option<String> {
         true => candidate.clone(),
         false => format!("{candidate} at {}", site.name),
     };
-    let slept = waits.slept_share().map_or(String::new(), share_of);
+    let slept = waits.slept_share().map_or(String::new(), |share| Percent::TwoDigits.of(share));
     let number = count(waits.waits);
     if why == Unpolled::FewerWaits {
         let before = site.runs.first().map_or(0, |control| control.waits.waits);

@@ -25,7 +25,7 @@ impl Memory {
         rows(pages, pages.page(1).unwrap(), stride).collect()
     }
 
-    fn overflowed(&self) -> u64 {
+    fn dropped_samples(&self) -> u64 {
         // Relaxed: the test has one thread.
         self.words[WORDS + OVERFLOWED].load(Relaxed)
     }
@@ -73,7 +73,7 @@ proptest! {
             prop_assert_eq!(row.waits.counts().iter().sum::<u64>() >= row.counts.gave_up, true);
             recorded += row.counts.attempts();
         }
-        prop_assert_eq!(recorded + memory.overflowed(), samples.len() as u64);
+        prop_assert_eq!(recorded + memory.dropped_samples(), samples.len() as u64);
     }
 }
 
@@ -109,7 +109,7 @@ fn full_table_sums_up_by_caller() {
     }
     let rows = memory.rows(Stride::Counts);
     let others: Vec<&RawRow> = rows.iter().filter(|row| row.key.address() == 0).collect();
-    assert_eq!((rows.len(), others.len(), memory.overflowed()), (KEYS + 2, 2, 0));
+    assert_eq!((rows.len(), others.len(), memory.dropped_samples()), (KEYS + 2, 2, 0));
     assert_eq!(others.iter().map(|row| row.counts.nowait).sum::<u64>(), more as u64);
 }
 
@@ -122,7 +122,7 @@ fn signal_handler_within_publish_adds_no_row() {
     let key = Key { lock: MUTEX | 8, caller: 0 };
     assert_eq!(table.publish(key), None);
     table.record(key, &Sample { outcome: AttemptOutcome::Spun, hold: 3, spun: 2, slept: 0 });
-    assert_eq!((memory.overflowed(), memory.rows(Stride::Whole).len()), (1, 0));
+    assert_eq!((memory.dropped_samples(), memory.rows(Stride::Whole).len()), (1, 0));
     table.publishing.set(false);
     assert!(table.publish(key).is_some());
 }

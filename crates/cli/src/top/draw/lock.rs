@@ -9,9 +9,8 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use unspin_report::Times;
-use unspin_report::figures::{count, percent, time};
-use unspin_report::table::{Table, Units};
+use unspin_report::figures::{Percent, count, time};
+use unspin_report::{Table, Times, Units};
 use unspin_wire::RecordKind;
 
 /// Maximum number of holders that are shown.
@@ -41,12 +40,7 @@ fn lines(state: &State, width: u16, palette: Palette) -> Vec<Line<'static>> {
             lines.extend(held_now(id, state, palette));
             let columns = columns::that_fit(&LOCKS, width);
             lines.push(table::titles(&columns, state, palette));
-            lines.push(Line::raw(columns::line(
-                &columns,
-                &lock.row,
-                &format!("all of {}", item.label()),
-                &scale,
-            )));
+            lines.push(Line::raw(columns.line(&lock.row, &format!("all of {}", item.label()), &scale)));
             for (kind, caller) in lock.callers() {
                 lines.push(caller_line(
                     &columns,
@@ -63,12 +57,7 @@ fn lines(state: &State, width: u16, palette: Palette) -> Vec<Line<'static>> {
         Item::Wait(wait) => {
             let columns = columns::that_fit(&WAITS, width);
             lines.push(table::titles(&columns, state, palette));
-            lines.push(Line::raw(columns::line(
-                &columns,
-                &wait.row,
-                &format!("all of {}", item.label()),
-                &scale,
-            )));
+            lines.push(Line::raw(columns.line(&wait.row, &format!("all of {}", item.label()), &scale)));
             for caller in &wait.callers {
                 lines.push(caller_line(
                     &columns,
@@ -108,7 +97,7 @@ fn caller_line<R>(
         Some(RecordKind::Reacquired) => " (after cond wait)",
         _ => "",
     };
-    Line::raw(columns::line(columns, row, &name, scale))
+    Line::raw(columns.line(row, &name, scale))
 }
 
 fn held_now(id: &Id, state: &State, palette: Palette) -> Vec<Line<'static>> {
@@ -189,7 +178,7 @@ fn range_text(from: f64, below: Option<f64>, n: u64, share: f64) -> String {
         Some(below) => format!("{:>5}-{:>5}", time(from), time(below)),
         None => format!("   >= {:>5}", time(from)),
     };
-    format!("{label:<12}{:>6}{:>11} ", percent(share), count(n))
+    format!("{label:<12}{:>6}{:>11} ", Percent::Column.of(share), count(n))
 }
 
 /// The length in eighths of a character. Every value above zero is visible.

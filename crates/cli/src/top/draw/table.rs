@@ -9,7 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use unspin_report::table::Table;
+use unspin_report::Table;
 
 /// Draws the rows that fit.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palette) {
@@ -35,12 +35,8 @@ fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
     let Some(report) = state.report() else { return String::new() };
     let scale = columns::units(report, state.period);
     match item {
-        Item::Lock(lock) => {
-            columns::line(&columns::that_fit(&LOCKS, width), &lock.row, &item.label(), &scale)
-        }
-        Item::Wait(wait) => {
-            columns::line(&columns::that_fit(&WAITS, width), &wait.row, &item.label(), &scale)
-        }
+        Item::Lock(lock) => columns::that_fit(&LOCKS, width).line(&lock.row, &item.label(), &scale),
+        Item::Wait(wait) => columns::that_fit(&WAITS, width).line(&wait.row, &item.label(), &scale),
     }
 }
 
@@ -48,7 +44,7 @@ fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
 pub fn titles<R>(table: &Table<R>, state: &State, palette: Palette) -> Line<'static> {
     let mut spans: Vec<Span<'_>> = Vec::new();
     for column in table.columns() {
-        let title = columns::title(column, state.period);
+        let title = column.screen_title(state.period.figures());
         let sorted = columns::sort(column) == Some(state.sort.within(state.section));
         spans.push(Span::styled(title, if sorted { palette.sort_column() } else { palette.titles() }));
         spans.push(Span::styled(" ", palette.titles()));

@@ -1,9 +1,9 @@
 //! Waits and wakes of one row, by stack.
 
-use super::advice::Shown;
 use super::sums::{FutexWaits, FutexWakes};
 use crate::lens::callers::{UserFrame, from_caller};
 use std::collections::BTreeMap;
+use unspin_report::next::lens::futex::Shown;
 
 /// The waits and the wakes of one row.
 #[derive(Default)]

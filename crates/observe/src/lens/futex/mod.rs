@@ -3,7 +3,6 @@
 //! `call` decodes the system calls, `lens` joins their beginnings and ends, `sums` adds them up, `report` has the result as
 //! data, `table` as text.
 
-mod advice;
 mod call;
 mod folded;
 mod lens;

@@ -1,72 +1,40 @@
 //! The code that waits at a futex.
 
 use crate::lens::callers::UserFrame;
-use serde::Serialize;
+use unspin_report::next::lens::futex::FutexOrigin;
 
-/// The code that waits at a futex, by the stack of the longest waits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FutexOrigin {
-    /// libc: a condition, a join, a lock of another kind than a mutex.
-    Libc,
-    /// A mutex of libc.
-    #[serde(rename = "libc")]
-    Mutex,
-    /// A lock that libc takes for itself: of malloc, of a stream of stdio.
-    #[serde(rename = "libc")]
-    WithinLibc,
-    /// Go's runtime.
-    Go,
-    /// Rust's standard library.
-    Rust,
-    /// The crate `parking_lot`.
-    ParkingLot,
-    /// Other code, or unknown.
-    Other,
-}
-
-impl FutexOrigin {
-    /// The code that made a call, by its stack.
-    pub fn of(frames: &[UserFrame]) -> FutexOrigin {
-        let own = |frame: &&UserFrame| frame.function != "syscall" && !frame.function.starts_with('[');
-        let Some(first) = frames.iter().find(own) else { return FutexOrigin::Other };
-        let begins = |words: &[&str]| words.iter().any(|word| first.function.starts_with(word));
-        if begins(&["runtime.", "runtime/", "internal/runtime"]) {
-            FutexOrigin::Go
-        } else if begins(&["parking_lot", "<parking_lot"]) {
-            FutexOrigin::ParkingLot
-        } else if begins(&["std::", "<std::", "core::"]) {
-            FutexOrigin::Rust
-        } else if is_libc(first) {
-            FutexOrigin::of_libc(frames)
-        } else {
-            FutexOrigin::Other
-        }
-    }
-
-    /// What waits in libc, by the names of its functions: glibc's `__lll_lock_wait`, or `pthread_mutex_lock` of any libc.
-    fn of_libc(frames: &[UserFrame]) -> FutexOrigin {
-        let in_libc = frames.iter().take_while(|frame| is_libc(frame));
-        let functions: Vec<&str> = in_libc.map(|frame| frame.function.as_str()).collect();
-        let has = |words: &[&str]| {
-            functions.iter().any(|function| words.iter().any(|word| function.contains(word)))
-        };
-        if has(&["lll_lock_wait_private"]) {
-            FutexOrigin::WithinLibc
-        } else if has(&[
-            "lll_lock_wait",
-            "mutex_lock",
-            "mutex_timedlock",
-            "mutex_clocklock",
-            "mutex_cond_lock",
-        ]) {
-            FutexOrigin::Mutex
-        } else {
-            FutexOrigin::Libc
-        }
+/// The code that made a call, by its stack.
+pub fn of(frames: &[UserFrame]) -> FutexOrigin {
+    let own = |frame: &&UserFrame| frame.function != "syscall" && !frame.function.starts_with('[');
+    let Some(first) = frames.iter().find(own) else { return FutexOrigin::Other };
+    let begins = |words: &[&str]| words.iter().any(|word| first.function.starts_with(word));
+    if begins(&["runtime.", "runtime/", "internal/runtime"]) {
+        FutexOrigin::Go
+    } else if begins(&["parking_lot", "<parking_lot"]) {
+        FutexOrigin::ParkingLot
+    } else if begins(&["std::", "<std::", "core::"]) {
+        FutexOrigin::Rust
+    } else if is_libc(first) {
+        of_libc(frames)
+    } else {
+        FutexOrigin::Other
     }
 }
 
+/// What waits in libc, by the names of its functions: glibc's `__lll_lock_wait`, or `pthread_mutex_lock` of any libc.
+fn of_libc(frames: &[UserFrame]) -> FutexOrigin {
+    let in_libc = frames.iter().take_while(|frame| is_libc(frame));
+    let functions: Vec<&str> = in_libc.map(|frame| frame.function.as_str()).collect();
+    let has =
+        |words: &[&str]| functions.iter().any(|function| words.iter().any(|word| function.contains(word)));
+    if has(&["lll_lock_wait_private"]) {
+        FutexOrigin::WithinLibc
+    } else if has(&["lll_lock_wait", "mutex_lock", "mutex_timedlock", "mutex_clocklock", "mutex_cond_lock"]) {
+        FutexOrigin::Mutex
+    } else {
+        FutexOrigin::Libc
+    }
+}
 fn is_libc(frame: &UserFrame) -> bool {
     frame.module.starts_with("libc.so") || frame.module.starts_with("libpthread")
 }
@@ -83,20 +51,14 @@ mod tests {
             module: module.into(),
         };
         let syscall = frame("syscall", "libc.so.6");
-        assert_eq!(FutexOrigin::of(&[syscall.clone(), frame("std::sys::futex", "prog")]), FutexOrigin::Rust);
-        assert_eq!(FutexOrigin::of(&[frame("pthread_cond_wait", "libc.so.6")]), FutexOrigin::Libc);
-        assert_eq!(FutexOrigin::of(&[frame("pthread_mutex_lock", "libc.so.6")]), FutexOrigin::Mutex);
-        assert_eq!(
-            FutexOrigin::of(&[frame("__lll_lock_wait", "libc.so.6"), frame("f", "prog")]),
-            FutexOrigin::Mutex
-        );
-        assert_eq!(
-            FutexOrigin::of(&[frame("__lll_lock_wait_private", "libc.so.6")]),
-            FutexOrigin::WithinLibc
-        );
+        assert_eq!(of(&[syscall.clone(), frame("std::sys::futex", "prog")]), FutexOrigin::Rust);
+        assert_eq!(of(&[frame("pthread_cond_wait", "libc.so.6")]), FutexOrigin::Libc);
+        assert_eq!(of(&[frame("pthread_mutex_lock", "libc.so.6")]), FutexOrigin::Mutex);
+        assert_eq!(of(&[frame("__lll_lock_wait", "libc.so.6"), frame("f", "prog")]), FutexOrigin::Mutex);
+        assert_eq!(of(&[frame("__lll_lock_wait_private", "libc.so.6")]), FutexOrigin::WithinLibc);
         let other = [frame("sem_wait", "libc.so.6"), frame("mutex_lock", "prog")];
-        assert_eq!(FutexOrigin::of(&other), FutexOrigin::Libc, "a function of the program");
-        assert_eq!(FutexOrigin::of(&[frame("runtime.futex", "prog")]), FutexOrigin::Go);
-        assert_eq!(FutexOrigin::of(&[syscall]), FutexOrigin::Other);
+        assert_eq!(of(&other), FutexOrigin::Libc, "a function of the program");
+        assert_eq!(of(&[frame("runtime.futex", "prog")]), FutexOrigin::Go);
+        assert_eq!(of(&[syscall]), FutexOrigin::Other);
     }
 }

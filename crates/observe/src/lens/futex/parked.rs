@@ -5,10 +5,11 @@
 
 use super::folded::{Folded, name};
 use super::lens::Futex;
-use super::origin::FutexOrigin;
+use super::origin;
 use crate::lens::callers::UserFrame;
 use crate::lens::spaces::SpaceId;
 use std::collections::BTreeMap;
+use unspin_report::next::lens::futex::FutexOrigin;
 
 /// What a row is about.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,7 +27,7 @@ pub fn by_call_site(futexes: BTreeMap<Futex, Folded>) -> BTreeMap<RowOf, Folded>
     for (futex, folded) in futexes {
         let longest = folded.longest().to_vec();
         let space = match futex {
-            Futex::Private(space, _) if FutexOrigin::of(&longest) == FutexOrigin::ParkingLot => space,
+            Futex::Private(space, _) if origin::of(&longest) == FutexOrigin::ParkingLot => space,
             _ => {
                 rows.insert(RowOf::Futex(futex), folded);
                 continue;

@@ -1,18 +1,17 @@
 //! The futex waits, as data.
 
-use super::advice;
 use super::folded::{Folded, name};
 use super::lens::{Futex, FutexLens};
-use super::origin::FutexOrigin;
+use super::origin;
 use super::parked::{self, RowOf};
 use super::sums::{FutexWaits, FutexWakes};
 use crate::lens::callers::{Callers, UserFrame};
 use crate::lens::conditions::Conditions;
 use crate::lens::naming::Naming;
-use crate::lens::next::Next;
-use crate::lens::subject::Subject;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unspin_report::next::lens::futex::{self, FutexFacts, FutexOrigin};
+use unspin_report::next::{Next, Subject};
 use unspin_trace::Stacks;
 
 /// The futexes at which threads waited or that threads woke.
@@ -213,7 +212,19 @@ fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subjec
     let (mut all, mut all_wakes) = (FutexWaits::default(), FutexWakes::default());
     folded.waits.values().for_each(|waits| all.merge(waits));
     folded.wakes.values().for_each(|wakes| all_wakes.merge(wakes));
-    let (origin, shown) = (FutexOrigin::of(folded.longest()), folded.shown());
+    let (origin, shown) = (origin::of(folded.longest()), folded.shown());
+    let facts = FutexFacts {
+        waits: all.waits,
+        woken: all.woken,
+        waited_again: all.waited_again,
+        value_changed: all.value_changed,
+        timed_out: all.timed_out,
+        unfinished: all.unfinished,
+        threads_woken: all_wakes.woken,
+        unknown_wakes: all_wakes.unknown,
+        origin,
+        shown,
+    };
     FutexEntry {
         row: row(name, &all),
         scope,
@@ -224,7 +235,7 @@ fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subjec
         wakes: all_wakes,
         callers: waiting(folded.waits),
         wakers: waking(folded.wakes),
-        next: advice::next(&all, &all_wakes, origin, shown, subject),
+        next: futex::next(&facts, subject),
     }
 }
 
@@ -291,7 +302,7 @@ mod tests {
         assert_eq!((report.wakes.woken, report.wakes.none), (2, 1));
         assert_eq!(report.futexes[0].row.counts.waited_again, 1);
         for (futex, next) in report.futexes.iter().zip(["wait again at once", "timers", "needless"]) {
-            assert!(futex.next.next.contains(next), "{:?}", futex.next);
+            assert!(futex.next.text.contains(next), "{:?}", futex.next);
         }
         let callers: f64 = report.futexes[0].callers.iter().map(|caller| caller.row.waited).sum();
         assert!((callers - report.futexes[0].row.waited).abs() < 1e-12);

@@ -2,30 +2,31 @@
 
 use super::report::{FutexEntry, FutexReport, FutexRow};
 use super::sums::FutexWakes;
-use crate::lens::column::{LensColumn, Printed, name_at, printed_line, printed_titles, share};
 use crate::lens::detail::{Detail, waits};
 use crate::lens::filters::Filters;
 use crate::lens::lens_report::LensReport;
-use crate::lens::next::Said;
-use crate::lens::rows::{CALLERS, Figures, LensLine, LensTable, TOTAL};
-use crate::lens::text::{format_count, losses, of_whom};
+use crate::lens::rows::{CALLERS, LensLine, LensTable, TOTAL};
+use crate::lens::section::Section;
+use crate::lens::text::{format_count, losses, of_whom, share};
 use crate::lens::thread_time::{LensMeasurements, LibcWaits};
 use std::fmt::Write;
-use unspin_report::figures::{spoken_percent, time};
-use unspin_report::{Layout, add_note};
+use unspin_report::figures::{Percent, time};
+use unspin_report::{Column, Figures, Frame::*, Layout};
+
+type FutexColumn = Column<FutexRow>;
 
 /// The columns before the names.
 #[rustfmt::skip]
-const COLUMNS: [LensColumn<FutexRow>; 9] = [
-    LensColumn::new(Printed::spaced("", "WAITED", 6), ["WAITED", "WAIT/s"], 6, 0, |row, units| units.sum(row.waited)),
-    LensColumn::new(Printed::spaced("  ", "MEAN", 6).below("WAIT"), ["MEAN"; 2], 6, 2, |row, _| time(row.wait_mean)),
-    LensColumn::new(Printed::in_parentheses("MAX", 5), ["MAX"; 2], 5, 3, |row, _| time(row.wait_max)),
-    LensColumn::new(Printed::spaced(" ", "WAITS", 10), ["WAITS", "WAITS/s"], 10, 1, |row, units| units.count(row.counts.waits)),
-    LensColumn::new(Printed::spaced(" ", "WOKEN", 6), ["WOKEN"; 2], 6, 4, |row, _| share(row.counts.woken, row.counts.waits)),
-    LensColumn::new(Printed::spaced(" ", "AGAIN", 6), ["AGAIN"; 2], 6, 5, |row, _| share(row.counts.waited_again, row.counts.woken)),
-    LensColumn::new(Printed::spaced(" ", "EAGAIN", 6), ["EAGAIN"; 2], 6, 6, |row, _| share(row.counts.value_changed, row.counts.waits)),
-    LensColumn::new(Printed::spaced(" ", "EINTR", 6), ["EINTR"; 2], 6, 8, |row, _| share(row.counts.interrupted, row.counts.waits)),
-    LensColumn::new(Printed::spaced(" ", "TMOUT", 6), ["TMOUT"; 2], 6, 7, |row, _| share(row.counts.timed_out, row.counts.waits)),
+const COLUMNS: [FutexColumn; 9] = [
+    FutexColumn::new("waited", Gap(0), 6, ["", "WAITED"], |row, units| units.sum(row.waited)).on_screen(["WAITED", "WAIT/s"], 6, 0),
+    FutexColumn::new("wait_mean", Gap(2), 6, ["    WAIT", "    MEAN"], |row, _| time(row.wait_mean)).on_screen(["MEAN"; 2], 6, 2),
+    FutexColumn::new("wait_max", Parentheses, 5, ["", "(  MAX)"], |row, _| time(row.wait_max)).on_screen(["MAX"; 2], 5, 3),
+    FutexColumn::new("waits", Gap(1), 10, ["", "      WAITS"], |row, units| units.count(row.counts.waits)).on_screen(["WAITS", "WAITS/s"], 10, 1),
+    FutexColumn::new("woken", Gap(1), 6, ["", "  WOKEN"], |row, _| share(row.counts.woken, row.counts.waits)).on_screen(["WOKEN"; 2], 6, 4),
+    FutexColumn::new("waited_again", Gap(1), 6, ["", "  AGAIN"], |row, _| share(row.counts.waited_again, row.counts.woken)).on_screen(["AGAIN"; 2], 6, 5),
+    FutexColumn::new("value_changed", Gap(1), 6, ["", " EAGAIN"], |row, _| share(row.counts.value_changed, row.counts.waits)).on_screen(["EAGAIN"; 2], 6, 6),
+    FutexColumn::new("interrupted", Gap(1), 6, ["", "  EINTR"], |row, _| share(row.counts.interrupted, row.counts.waits)).on_screen(["EINTR"; 2], 6, 8),
+    FutexColumn::new("timed_out", Gap(1), 6, ["", "  TMOUT"], |row, _| share(row.counts.timed_out, row.counts.waits)).on_screen(["TMOUT"; 2], 6, 7),
 ];
 
 /// What the columns mean.
@@ -79,40 +80,33 @@ impl LensReport for FutexReport {
 impl FutexReport {
     /// The table and what it lacks.
     pub fn text(&self, layout: &Layout) -> String {
-        let mut text = format!(
+        let heading = format!(
             "Futex waits over {}: waits of {}\n",
             time(self.seconds),
             of_whom(self.target, "all processes")
         );
+        let mut section = Section::new(heading, &COLUMNS, layout);
         if self.futexes.is_empty() {
-            text += if self.total.counts.waits == 0 {
-                "No thread waited at a futex.\n"
-            } else {
-                "No futex is left.\n"
-            };
+            section.add(match self.total.counts.waits {
+                0 => "No thread waited at a futex.\n",
+                _ => "No futex is left.\n",
+            });
         } else {
-            text += &printed_titles(&COLUMNS, "NAME");
-            let _ = writeln!(text, "\n{}", line(&self.total, 0, layout));
-            let _ = writeln!(text, "{:WAKES_AT$}{}", "", self.wakes.text());
-            let mut said = Said::default();
+            section.titles("NAME");
+            section.entry(&self.total, &self.total.name);
+            section.add(&format!("{:WAKES_AT$}{}\n", "", self.wakes.text()));
             for futex in self.futexes.iter().take(layout.rows) {
-                futex_lines(&mut text, futex, layout);
-                said.write(&futex.next, &futex.label(), layout.width, &mut text);
+                write_futex(&mut section, futex, layout);
             }
-            if let Some(rest @ [_, ..]) = self.futexes.get(layout.rows..) {
-                let waited: f64 = rest.iter().map(|futex| futex.row.waited).sum();
-                let _ = writeln!(text, "\nand {} more, with waits of {}: --all", rest.len(), time(waited));
-            }
-            add_note(MEANING, layout.width, &mut text);
+            section.omitted(&self.futexes, "with waits of", |futex| futex.row.waited);
         }
-        for note in self.notes() {
-            add_note(&note, layout.width, &mut text);
-        }
-        text
+        section.with_notes(self.notes())
     }
 
+    /// What the columns mean, and what was not recorded.
     fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let meaning = (!self.futexes.is_empty()).then(|| MEANING.to_owned());
+        let mut notes = Vec::from_iter(meaning);
         if let Some(explained) = &self.explained
             && self.total.waited > 0.0
         {
@@ -120,7 +114,7 @@ impl FutexReport {
             let mut note = format!(
                 "The pthread lens explains {} of these waits: its threads slept {} in libc's locks, conditions, semaphores, \
                  joins and calls of futex.",
-                spoken_percent(share),
+                Percent::ThreeDigits.of(share),
                 time(explained.pthread_sleep),
             );
             if explained.unexplained > 0.0 {
@@ -145,18 +139,14 @@ impl FutexReport {
     }
 }
 
-fn futex_lines(text: &mut String, futex: &FutexEntry, layout: &Layout) {
-    let row = FutexRow { name: futex.label(), ..futex.row.clone() };
-    let _ = writeln!(text, "\n{}", line(&row, 0, layout));
-    for caller in futex.callers.iter().take(layout.callers) {
-        let _ = writeln!(text, "{}", line(&caller.row, 2, layout));
-    }
-    if let Some(rest @ [_, ..]) = futex.callers.get(layout.callers..) {
-        let _ = writeln!(text, "{:1$}  and {2} more", "", name_at(&COLUMNS), rest.len());
-    }
+fn write_futex(section: &mut Section<'_, FutexRow>, futex: &FutexEntry, layout: &Layout) {
+    let label = futex.label();
+    section.entry(&futex.row, &label);
+    section.callers(&futex.callers, 2, |caller| (&caller.row, caller.row.name.clone()));
     for waker in futex.wakers.iter().take(layout.callers) {
-        let _ = writeln!(text, "{:WAKES_AT$}{} by {}", "", waker.wakes.text(), waker.name);
+        section.add(&format!("{:WAKES_AT$}{} by {}\n", "", waker.wakes.text(), waker.name));
     }
+    section.next(Some(&futex.next), &label);
 }
 
 impl FutexWakes {
@@ -175,10 +165,6 @@ impl FutexWakes {
 /// Columns before wakes. They have no figures, and their names are never cut: a terminal of 80 columns has no room behind
 /// [`COLUMNS`].
 const WAKES_AT: usize = 4;
-
-fn line(row: &FutexRow, indent: usize, layout: &Layout) -> String {
-    printed_line(&COLUMNS, row, indent, &row.name, layout)
-}
 
 #[cfg(test)]
 mod tests {
@@ -202,7 +188,8 @@ mod tests {
         let titles =
             "          WAIT\nWAITED    MEAN(  MAX)      WAITS  WOKEN  AGAIN EAGAIN  EINTR  TMOUT  NAME\n";
         assert!(text.contains(titles), "{text}");
-        assert_eq!(titles.lines().nth(1).unwrap().find("NAME"), Some(name_at(&COLUMNS)));
+        let total = text.lines().find(|line| line.ends_with("*TOTAL*")).unwrap();
+        assert_eq!(titles.lines().nth(1).unwrap().find("NAME"), total.find("*TOTAL*"));
     }
 
     #[test]

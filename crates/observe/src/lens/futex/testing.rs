@@ -5,8 +5,8 @@ use super::lens::{FutexLens, Point};
 use super::report::FutexReport;
 use crate::lens::conditions::Conditions;
 use crate::lens::naming::Naming;
-use crate::lens::subject::Subject;
 use crate::observed::Sink;
+use unspin_report::next::Subject;
 use unspin_symbols::Symbols;
 use unspin_trace::{KernelSymbols, Losses, Payload, Record, Sample, StackId, Stacks, Target, VALUES};
 

@@ -3,7 +3,6 @@
 //! `lens` takes in the events, `contention` pairs them, `naming` names locks and callers, `report` has the result as data,
 //! `table` as text.
 
-mod advice;
 mod contention;
 mod flags;
 mod lens;

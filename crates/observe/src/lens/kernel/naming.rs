@@ -230,6 +230,8 @@ pub fn variable(symbols: &KernelSymbols, lock: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unspin_report::next::Subject;
+    use unspin_report::next::lens::kernel;
 
     fn stack(functions: &[&str]) -> Vec<KernelFrame> {
         let frame = |function: &&str| KernelFrame {
@@ -287,5 +289,12 @@ mod tests {
         assert_eq!(variable(&symbols, 0xffff_ffff_8200_0000).as_deref(), Some("tasklist_lock"));
         assert_eq!(variable(&symbols, 0xffff_ffff_c000_0010).as_deref(), Some("table+0x10 [ext4]"));
         assert_eq!(variable(&symbols, 0xffff_8880_0000_0000), None);
+    }
+
+    #[test]
+    fn each_sort_of_lock_has_advice_of_its_own() {
+        for (_, name, _) in TAKEN_IN {
+            assert_ne!(kernel::next(name, &Subject::Process(7)).text, kernel::UNKNOWN, "{name}");
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! The table of the kernel's locks, as data.
 
-use super::advice;
 use super::contention::Unpaired;
 use super::lens::KernelLens;
 use super::naming::{self, KernelFrame, LockClass};
 use super::sums::Sums;
 use crate::lens::conditions::Conditions;
 use crate::lens::naming::Naming;
-use crate::lens::next::{Next, is_worth_it};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use unspin_report::next::lens::kernel;
+use unspin_report::next::{Next, is_worth_it};
 use unspin_trace::{KernelSymbols, Stacks};
 
 /// The kernel's locks for which threads waited.
@@ -170,7 +170,7 @@ impl KernelReport {
         locks.sort_by(|a, b| b.row.lost.total_cmp(&a.row.lost));
         for lock in &mut locks {
             lock.next = is_worth_it(lock.row.lost, conditions.seconds)
-                .then(|| advice::next(&lock.row.name, &conditions.subject));
+                .then(|| kernel::next(&lock.row.name, &conditions.subject));
         }
         let mut all = Sums::default();
         lens.sums.values().for_each(|sums| all.merge(sums));

@@ -1,34 +1,34 @@
 //! The table of the kernel's locks, in the style of that of the pthread locks.
 
 use super::report::{KernelCaller, KernelLock, KernelReport, KernelRow, LockOrigin};
-use crate::lens::column::{LensColumn, Printed, name_at, printed_line, printed_titles, share};
 use crate::lens::detail::{Detail, waits};
 use crate::lens::filters::Filters;
 use crate::lens::lens_report::LensReport;
-use crate::lens::next::Said;
-use crate::lens::rows::{CALLERS, Figures, LensLine, LensTable, TOTAL};
-use crate::lens::text::{format_count, losses, of_whom};
+use crate::lens::rows::{CALLERS, LensLine, LensTable, TOTAL};
+use crate::lens::section::Section;
+use crate::lens::text::{format_count, losses, of_whom, share};
 use crate::lens::thread_time::{KernelWaits, LensMeasurements};
-use std::fmt::Write;
-use unspin_report::figures::{percent, time};
-use unspin_report::{Layout, add_note};
+use unspin_report::figures::{Percent, time};
+use unspin_report::{Column, Figures, Frame::*, Layout};
+
+type KernelColumn = Column<KernelRow>;
 
 /// The columns before the names. HOLD, UTIL, CON and NOWAIT are columns of the pthread lens.
 #[rustfmt::skip]
-const COLUMNS: [LensColumn<KernelRow>; 13] = [
-    LensColumn::new(Printed::spaced("", "LOST", 6), ["LOST", "LOST/s"], 6, 0, |row, units| units.sum(row.lost)),
-    LensColumn::unknown(Printed::spaced("  ", "UTIL", 5)),
-    LensColumn::unknown(Printed::spaced(" ", "CON", 5)),
-    LensColumn::unknown(Printed::spaced(" ", "MEAN", 5)),
-    LensColumn::unknown(Printed::in_parentheses("MAX", 5).below("HOLD ")),
-    LensColumn::new(Printed::spaced(" ", "MEAN", 5), ["WAIT"; 2], 6, 2, |row, _| time(row.wait_mean)),
-    LensColumn::new(Printed::in_parentheses("MAX", 5).below("WAIT "), ["MAX"; 2], 5, 4, |row, _| time(row.wait_max)),
-    LensColumn::new(Printed::in_parentheses("% CPU", 5), ["%CPU"; 2], 5, 3, |row, _| percent(row.spin_cpu)),
-    LensColumn::new(Printed::spaced(" ", "WAITS", 10), ["WAITS", "WAITS/s"], 10, 1, |row, units| units.count(row.waits)),
-    LensColumn::unknown(Printed::spaced(" ", "NOWAIT", 6)),
-    LensColumn::new(Printed::spaced(" ", "SPIN", 5), ["SPIN"; 2], 5, 5, |row, _| share(row.spun, row.waits)),
-    LensColumn::new(Printed::spaced(" ", "SLEPT", 5), ["SLEPT"; 2], 5, 6, |row, _| share(row.slept, row.waits)),
-    LensColumn::new(Printed::spaced(" ", "RJECT", 5), ["RJECT"; 2], 5, 7, |row, _| share(row.rejected, row.waits)),
+const COLUMNS: [KernelColumn; 13] = [
+    KernelColumn::new("lost", Gap(0), 6, ["", "  LOST"], |row, units| units.sum(row.lost)).on_screen(["LOST", "LOST/s"], 6, 0),
+    KernelColumn::unknown("util", Gap(2), 5, ["", "   UTIL"]),
+    KernelColumn::unknown("con", Gap(1), 5, ["", "   CON"]),
+    KernelColumn::unknown("hold_mean", Gap(1), 5, ["", "  MEAN"]),
+    KernelColumn::unknown("hold_max", Parentheses, 5, [" HOLD", "(  MAX)"]),
+    KernelColumn::new("wait_mean", Gap(1), 5, ["", "  MEAN"], |row, _| time(row.wait_mean)).on_screen(["WAIT"; 2], 6, 2),
+    KernelColumn::new("wait_max", Parentheses, 5, [" WAIT", "(  MAX)"], |row, _| time(row.wait_max)).on_screen(["MAX"; 2], 5, 4),
+    KernelColumn::new("spin_cpu", Parentheses, 5, ["", "(% CPU)"], |row, _| Percent::Column.of(row.spin_cpu)).on_screen(["%CPU"; 2], 5, 3),
+    KernelColumn::new("waits", Gap(1), 10, ["", "      WAITS"], |row, units| units.count(row.waits)).on_screen(["WAITS", "WAITS/s"], 10, 1),
+    KernelColumn::unknown("nowait", Gap(1), 6, ["", " NOWAIT"]),
+    KernelColumn::new("spun", Gap(1), 5, ["", "  SPIN"], |row, _| share(row.spun, row.waits)).on_screen(["SPIN"; 2], 5, 5),
+    KernelColumn::new("slept", Gap(1), 5, ["", " SLEPT"], |row, _| share(row.slept, row.waits)).on_screen(["SLEPT"; 2], 5, 6),
+    KernelColumn::new("rejected", Gap(1), 5, ["", " RJECT"], |row, _| share(row.rejected, row.waits)).on_screen(["RJECT"; 2], 5, 7),
 ];
 
 /// Why columns have dashes.
@@ -80,38 +80,30 @@ impl KernelReport {
     pub fn text(&self, layout: &Layout) -> String {
         let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
         let whose = of_whom(self.target, "all processes, and the kernel");
-        let mut text =
+        let heading =
             format!("Kernel locks over {} on {} {cpus}: waits of {whose}\n", time(self.seconds), self.cpus);
+        let mut section = Section::new(heading, &COLUMNS, layout);
         if self.locks.is_empty() {
-            text += match self.total.waits {
+            section.add(match self.total.waits {
                 0 => "No thread waited for a lock of the kernel.\n",
                 _ => "No lock is left.\n",
-            };
+            });
         } else {
-            text += &printed_titles(&COLUMNS, "NAME");
-            let _ = writeln!(text, "\n{}", line(&self.total, 0, layout));
-            let mut said = Said::default();
+            section.titles("NAME");
+            section.entry(&self.total, &self.total.name);
             for lock in self.locks.iter().take(layout.rows) {
-                lock_lines(&mut text, lock, layout);
-                if let Some(next) = &lock.next {
-                    said.write(next, &lock.row.name, layout.width, &mut text);
-                }
+                write_lock(&mut section, lock);
             }
-            if let Some(rest @ [_, ..]) = self.locks.get(layout.rows..) {
-                let lost: f64 = rest.iter().map(|lock| lock.row.lost).sum();
-                let _ = writeln!(text, "\nand {} more, which lost {}: --all", rest.len(), time(lost));
-            }
-            add_note(UNKNOWN, layout.width, &mut text);
+            section.omitted(&self.locks, "which lost", |lock| lock.row.lost);
         }
-        for note in self.notes() {
-            add_note(&note, layout.width, &mut text);
-        }
-        text
+        section.with_notes(self.notes())
     }
 
-    /// What was not recorded.
+    /// What the table does not know, and what was not recorded.
     fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::from_iter(losses(self.lost_records, self.unreadable_records));
+        let unknown = (!self.locks.is_empty()).then(|| UNKNOWN.to_owned());
+        let mut notes: Vec<String> =
+            unknown.into_iter().chain(losses(self.lost_records, self.unreadable_records)).collect();
         if !self.has_variables && !self.locks.is_empty() {
             notes.push(
                 "This kernel does not list its variables (CONFIG_KALLSYMS_ALL), so static locks are named like dynamic \
@@ -138,44 +130,25 @@ fn many(lock: &KernelLock) -> String {
     if lock.locks > 1 { format!(" ({})", lock.locks) } else { String::new() }
 }
 
-fn lock_lines(text: &mut String, lock: &KernelLock, layout: &Layout) {
-    let mut row = lock.row.clone();
+fn write_lock(section: &mut Section<'_, KernelRow>, lock: &KernelLock) {
     // A name by its caller begins with the kind.
     let kind = if lock.origin == LockOrigin::Caller { String::new() } else { format!(", {}", lock.kind) };
-    row.name = format!("{}{}{kind}", row.name, many(lock));
-    let _ = writeln!(text, "\n{}", line(&row, 0, layout));
+    section.entry(&lock.row, &format!("{}{}{kind}", lock.row.name, many(lock)));
     for one in &lock.uses {
         let mut indent = 2;
         if lock.uses.len() > 1 {
-            let row = KernelRow { name: format!("({})", one.kind), ..one.row.clone() };
-            let _ = writeln!(text, "{}", line(&row, indent, layout));
+            section.line(&one.row, indent, &format!("({})", one.kind));
             indent += 2;
         }
-        for caller in one.callers.iter().take(layout.callers) {
-            let row = KernelRow { name: with_outer(caller), ..caller.row.clone() };
-            let _ = writeln!(text, "{}", line(&row, indent, layout));
-        }
-        if let Some(rest @ [_, ..]) = one.callers.get(layout.callers..) {
-            let _ = writeln!(
-                text,
-                "{:name_at$}{:indent$}and {} more",
-                "",
-                "",
-                rest.len(),
-                name_at = name_at(&COLUMNS)
-            );
-        }
+        section.callers(&one.callers, indent, |caller| (&caller.row, with_outer(caller)));
     }
+    section.next(lock.next.as_ref(), &lock.row.name);
 }
 
 /// A caller with the function that called it, in its stack that lost most.
 fn with_outer(caller: &KernelCaller) -> String {
     let outer = caller.stacks.first().and_then(|stack| stack.frames.get(1));
     outer.map_or(caller.row.name.clone(), |outer| format!("{}  from {outer}", caller.row.name))
-}
-
-fn line(row: &KernelRow, indent: usize, layout: &Layout) -> String {
-    printed_line(&COLUMNS, row, indent, &row.name, layout)
 }
 
 #[cfg(test)]
@@ -203,7 +176,7 @@ mod tests {
         let titles = "                          HOLD         WAIT\n  LOST   UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)      WAITS \
                       NOWAIT  SPIN SLEPT RJECT  NAME\n";
         assert!(text.contains(titles), "{text}");
-        assert_eq!(titles.lines().nth(1).unwrap().find("NAME"), Some(name_at(&COLUMNS)));
+        assert_eq!(titles.lines().nth(1).unwrap().find("NAME"), total.find("*TOTAL*"));
         assert!(text.contains("are unknown, not zero"), "{text}");
     }
 

@@ -7,7 +7,7 @@ use super::report::KernelReport;
 use super::sums::Sums;
 use crate::lens::conditions::Conditions;
 use crate::lens::naming::Naming;
-use crate::lens::subject::Subject;
+use unspin_report::next::Subject;
 use unspin_symbols::Symbols;
 use unspin_trace::{KernelSymbols, Losses, Stacks, Target};
 

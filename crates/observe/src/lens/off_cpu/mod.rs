@@ -3,7 +3,6 @@
 //! `lens` follows the states of threads, `states` has the states of one, `reason` says for what a thread blocked, `report`
 //! has the result as data, `table` as text.
 
-mod advice;
 mod lens;
 mod reason;
 mod report;
@@ -13,5 +12,4 @@ mod table;
 pub mod testing;
 
 pub use lens::OffCpuLens;
-pub use reason::BlockReason;
 pub use report::OffCpuReport;

@@ -1,38 +1,8 @@
 //! The reason why a thread blocked, by the kernel's functions on its stack.
 
 use super::states::{Blocked, Sleep};
-use serde::Serialize;
+use unspin_report::next::lens::off_cpu::BlockReason;
 use unspin_trace::{KernelSymbols, Stacks};
-
-/// For what a thread blocked.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BlockReason {
-    /// A futex: locks, conditions and joins of user space.
-    Futex,
-    /// A lock inside the kernel.
-    KernelLock,
-    /// A device or a file system: `D`.
-    Io,
-    /// One of several descriptors: poll, select, epoll.
-    Poll,
-    /// A socket.
-    Socket,
-    /// A pipe.
-    Pipe,
-    /// Time: nanosleep, and timers.
-    Sleep,
-    /// A child process.
-    Child,
-    /// The child of vfork(2), posix_spawn(3) or system(3), until it executes a program or exits: `D`.
-    Vfork,
-    /// A semaphore or a message of System V.
-    SystemV,
-    /// A signal, a debugger, or a stop.
-    Stopped,
-    /// Another system call.
-    Other,
-}
 
 /// The functions of the kernel in which a thread sleeps for one of its locks.
 const LOCKS: [&str; 9] = [
@@ -90,42 +60,21 @@ const FUNCTIONS: [(&str, BlockReason); 37] = [
     ("ptrace_stop", BlockReason::Stopped),
 ];
 
-impl BlockReason {
-    /// The reason's name in the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            BlockReason::Futex => "futex",
-            BlockReason::KernelLock => "kernel lock",
-            BlockReason::Io => "I/O and other sleep in state D",
-            BlockReason::Poll => "poll, select, epoll",
-            BlockReason::Socket => "socket",
-            BlockReason::Pipe => "pipe",
-            BlockReason::Sleep => "nanosleep",
-            BlockReason::Child => "child process",
-            BlockReason::Vfork => "vfork child, until it executes or exits",
-            BlockReason::SystemV => "System V semaphore or message",
-            BlockReason::Stopped => "signal or stop",
-            BlockReason::Other => "other",
+/// The reason of a blocked thread, and the system call in which it blocked.
+pub fn of(blocked: Blocked, stacks: &Stacks, symbols: &KernelSymbols) -> (BlockReason, Option<String>) {
+    match blocked {
+        Blocked::At(stack, sleep) => {
+            let kernel = stacks.get(stack).kernel;
+            let functions: Vec<&str> = kernel
+                .iter()
+                .filter_map(|&address| symbols.function(address.wrapping_sub(1)))
+                .map(|symbol| symbol.name.as_str())
+                .collect();
+            (of_functions(&functions, sleep), system_call(&functions))
         }
-    }
-
-    /// The reason of a blocked thread, and the system call in which it blocked.
-    pub fn of(blocked: Blocked, stacks: &Stacks, symbols: &KernelSymbols) -> (BlockReason, Option<String>) {
-        match blocked {
-            Blocked::At(stack, sleep) => {
-                let kernel = stacks.get(stack).kernel;
-                let functions: Vec<&str> = kernel
-                    .iter()
-                    .filter_map(|&address| symbols.function(address.wrapping_sub(1)))
-                    .map(|symbol| symbol.name.as_str())
-                    .collect();
-                (of_functions(&functions, sleep), system_call(&functions))
-            }
-            Blocked::Before(number, sleep) => of_number(number, sleep),
-        }
+        Blocked::Before(number, sleep) => of_number(number, sleep),
     }
 }
-
 impl Blocked {
     /// Whether the thread was at a futex already when the observation began.
     pub fn is_futex_before(self) -> bool {

@@ -1,16 +1,16 @@
 //! Where the threads' time went, as data.
 
-use super::advice;
 use super::lens::{OffCpuLens, Sum};
-use super::reason::BlockReason;
+use super::reason;
 use super::states::Blocked;
 use crate::lens::callers::{Callers, from_caller};
 use crate::lens::conditions::Conditions;
 use crate::lens::naming::Naming;
-use crate::lens::next::{Next, is_worth_share};
-use crate::lens::subject::Subject;
+use crate::lens::pthread_reach::is_beyond_pthread;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unspin_report::next::lens::off_cpu::{self, BlockReason};
+use unspin_report::next::{Next, Subject, is_worth_share};
 use unspin_trace::Stacks;
 
 /// The time of all threads, by what they did. Times are in seconds, summed over the threads.
@@ -103,7 +103,7 @@ impl OffCpuReport {
         let (symbols, names) = (&naming.kernel, Callers::new(&lens.spaces, &naming.programs));
         let mut reasons = BTreeMap::<BlockReason, Folded>::new();
         for (&(space, blocked), sum) in &lens.blocked {
-            let (reason, call) = BlockReason::of(blocked, stacks, symbols);
+            let (reason, call) = reason::of(blocked, stacks, symbols);
             let user = match blocked {
                 Blocked::At(stack, _) => stacks.get(stack).user,
                 Blocked::Before(..) => &[],
@@ -153,11 +153,13 @@ impl OffCpuReport {
     fn advise(&mut self, subject: &Subject) {
         let all = self.thread_seconds;
         for reason in &mut self.reasons {
-            reason.next =
-                is_worth_share(reason.row.blocked, all).then(|| advice::about(reason.reason, subject));
+            reason.next = is_worth_share(reason.row.blocked, all).then(|| {
+                let is_beyond = reason.reason.is_descriptor() && is_beyond_pthread(subject);
+                off_cpu::about(reason.reason, is_beyond, subject)
+            });
         }
-        self.runnable_next = is_worth_share(self.runnable, all).then(|| advice::about_runnable(subject));
-        self.on_cpu_next = (2.0 * self.on_cpu > all).then(|| advice::about_on_cpu(subject));
+        self.runnable_next = is_worth_share(self.runnable, all).then(|| off_cpu::about_runnable(subject));
+        self.on_cpu_next = (2.0 * self.on_cpu > all).then(|| off_cpu::about_on_cpu(subject));
     }
 
     /// Seconds blocked for a reason.

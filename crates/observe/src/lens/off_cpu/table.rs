@@ -1,18 +1,18 @@
 //! The table of where the threads' time went.
 
-use super::reason::BlockReason;
 use super::report::{BlockedCaller, BlockedReason, BlockedRow, OffCpuReport};
-use crate::lens::column::{LensColumn, Printed, printed_line, printed_titles};
 use crate::lens::detail::{Detail, waits};
 use crate::lens::filters::Filters;
 use crate::lens::lens_report::LensReport;
-use crate::lens::next::{Next, Said};
-use crate::lens::rows::{CALLERS, Figures, LensLine, LensTable, TOTAL};
+use crate::lens::rows::{CALLERS, LensLine, LensTable, TOTAL};
+use crate::lens::section::Section;
 use crate::lens::text::{format_count, losses, of_whom};
 use crate::lens::thread_time::LensMeasurements;
 use std::fmt::Write;
-use unspin_report::figures::{spoken_percent, time};
-use unspin_report::{Layout, add_note};
+use unspin_report::figures::{Percent, time};
+use unspin_report::next::Next;
+use unspin_report::next::lens::off_cpu::BlockReason;
+use unspin_report::{Column, Figures, Frame::*, Layout};
 
 /// A state of the threads, a reason, or a caller.
 struct OffCpuRow {
@@ -23,13 +23,15 @@ struct OffCpuRow {
     sums: Option<(u64, f64)>,
 }
 
+type OffCpuColumn = Column<OffCpuRow>;
+
 /// The columns before the names.
 #[rustfmt::skip]
-const COLUMNS: [LensColumn<OffCpuRow>; 4] = [
-    LensColumn::new(Printed::spaced("", "TIME", 6), ["TIME", "TIME/s"], 6, 0, |row, units| units.sum(row.seconds)),
-    LensColumn::new(Printed::spaced(" ", "SHARE", 8), ["SHARE"; 2], 8, 1, |row, _| spoken_percent(row.share)),
-    LensColumn::new(Printed::spaced(" ", "COUNT", 10), ["COUNT", "COUNT/s"], 10, 3, |row, units| row.sums.map_or(String::new(), |(count, _)| units.count(count))),
-    LensColumn::new(Printed::spaced(" ", "MAX", 6), ["MAX"; 2], 5, 2, |row, _| row.sums.map_or(String::new(), |(_, max)| time(max))),
+const COLUMNS: [OffCpuColumn; 4] = [
+    OffCpuColumn::new("blocked", Gap(0), 6, ["", "  TIME"], |row, units| units.sum(row.seconds)).on_screen(["TIME", "TIME/s"], 6, 0),
+    OffCpuColumn::new("share", Gap(1), 8, ["", "    SHARE"], |row, _| Percent::ThreeDigits.of(row.share)).on_screen(["SHARE"; 2], 8, 1),
+    OffCpuColumn::new("count", Gap(1), 10, ["", "      COUNT"], |row, units| row.sums.map_or(String::new(), |(count, _)| units.count(count))).on_screen(["COUNT", "COUNT/s"], 10, 3),
+    OffCpuColumn::new("max", Gap(1), 6, ["", "    MAX"], |row, _| row.sums.map_or(String::new(), |(_, max)| time(max))).on_screen(["MAX"; 2], 5, 2),
 ];
 
 impl LensReport for OffCpuReport {
@@ -82,30 +84,21 @@ impl OffCpuReport {
     pub fn text(&self, layout: &Layout) -> String {
         let whose = of_whom(self.target, "all processes");
         let threads = format_count(self.threads, "thread", "threads");
-        let mut text = format!("Time of {threads} over {}: {whose}\n", time(self.seconds));
+        let heading = format!("Time of {threads} over {}: {whose}\n", time(self.seconds));
         if self.thread_seconds == 0.0 {
-            text += "No thread was seen.\n";
-            return text;
+            return heading + "No thread was seen.\n";
         }
-        text += &printed_titles(&COLUMNS, "STATE AND REASON");
-        let mut said = Said::default();
+        let mut section = Section::new(heading, &COLUMNS, layout);
+        section.titles("STATE AND REASON");
         for (seconds, name, next) in self.states() {
-            let _ = writeln!(text, "\n{}", self.line(seconds, None, 0, name, layout));
-            if let Some(next) = next {
-                said.write(next, name, layout.width, &mut text);
-            }
+            section.entry(&self.row(seconds, None), name);
+            section.next(next, name);
         }
         for reason in &self.reasons {
-            self.reason_lines(&mut text, reason, layout);
-            if let Some(next) = &reason.next {
-                said.write(next, reason.reason.name(), layout.width, &mut text);
-            }
+            self.write_reason(&mut section, reason, layout);
         }
-        add_note(&self.denominator(), layout.width, &mut text);
-        for note in losses(self.lost_records, self.unreadable_records) {
-            add_note(&note, layout.width, &mut text);
-        }
-        text
+        let losses = losses(self.lost_records, self.unreadable_records);
+        section.with_notes([self.denominator()].into_iter().chain(losses))
     }
 
     /// The states of the threads, with what to do next.
@@ -125,7 +118,7 @@ impl OffCpuReport {
 
     /// What share of the threads' time was locks.
     fn denominator(&self) -> String {
-        let share = |part: f64| spoken_percent(part / self.thread_seconds);
+        let share = |part: f64| Percent::ThreeDigits.of(part / self.thread_seconds);
         let mut sentence = format!(
             "Of {} of thread time, {} were locks, or other waits at a futex: blocked in futex or for a lock of the kernel.",
             time(self.thread_seconds),
@@ -146,34 +139,18 @@ impl OffCpuReport {
         sentence
     }
 
-    fn reason_lines(&self, text: &mut String, reason: &BlockedReason, layout: &Layout) {
-        let row = &reason.row;
-        let numbers = Some((row.count, row.max));
-        let _ = writeln!(text, "{}", self.line(row.blocked, numbers, 2, reason.reason.name(), layout));
+    fn write_reason(&self, section: &mut Section<'_, OffCpuRow>, reason: &BlockedReason, layout: &Layout) {
+        let row = |row: &BlockedRow| self.row(row.blocked, Some((row.count, row.max)));
+        let name = reason.reason.name();
+        section.line(&row(&reason.row), 2, name);
         for caller in reason.callers.iter().take(layout.callers) {
-            let numbers = Some((caller.row.count, caller.row.max));
-            let _ = writeln!(
-                text,
-                "{}",
-                self.line(caller.row.blocked, numbers, 4, &format_caller(caller), layout)
-            );
+            section.line(&row(&caller.row), 4, &format_caller(caller));
         }
         if let Some(rest @ [_, ..]) = reason.callers.get(layout.callers..) {
             let blocked: f64 = rest.iter().map(|caller| caller.row.blocked).sum();
-            let name = format!("and {} more", rest.len());
-            let _ = writeln!(text, "{}", self.line(blocked, None, 4, &name, layout));
+            section.line(&self.row(blocked, None), 4, &format!("and {} more", rest.len()));
         }
-    }
-
-    fn line(
-        &self,
-        seconds: f64,
-        sums: Option<(u64, f64)>,
-        indent: usize,
-        name: &str,
-        layout: &Layout,
-    ) -> String {
-        printed_line(&COLUMNS, &self.row(seconds, sums), indent, name, layout)
+        section.next(reason.next.as_ref(), name);
     }
 }
 
@@ -189,7 +166,6 @@ fn format_caller(caller: &BlockedCaller) -> String {
 mod tests {
     use super::super::testing::example;
     use super::*;
-    use crate::lens::column::name_at;
 
     #[test]
     fn table_has_all_states_and_the_share_of_locks() {
@@ -208,7 +184,8 @@ mod tests {
         }
         let titles = "  TIME    SHARE      COUNT    MAX  STATE AND REASON\n";
         assert!(text.contains(titles), "{text}");
-        assert_eq!(titles.find("STATE"), Some(name_at(&COLUMNS)));
+        let total = text.lines().find(|line| line.ends_with("*TOTAL*")).unwrap();
+        assert_eq!(titles.find("STATE"), total.find("*TOTAL*"));
     }
 
     #[test]

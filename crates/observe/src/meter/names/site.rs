@@ -124,7 +124,7 @@ mod tests {
         let through =
             ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
         assert_eq!(name_of(&through, &[]), "DBImpl::DBImpl ▸ port::Mutex::Mutex");
-        assert_eq!(name_of(&["mutex_init"], &[]), "mutex_init", "nobody is known beyond it");
+        assert_eq!(name_of(&["mutex_init"], &[]), "mutex_init", "the wrapper has no known caller");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Properties of functions that follow from their names.
 
-use unspin_launch::system_code::{is_library_of_system, is_of_system};
+use unspin_launch::program::system_code::{is_library_of_system, is_of_system};
 use unspin_symbols::Frame;
 
 /// Words in the names of functions that only lock, or only initialise a lock, for their caller.

@@ -63,13 +63,13 @@ impl Thread {
             return None;
         }
         if sandbox::is_closed() {
-            self.table().count_dropped();
+            self.table().count_dropped_sample();
             return None;
         }
         modules::cover(recording, self.table(), key.caller);
         let row = self.table().publish(key);
         if row.is_none() {
-            self.table().count_dropped();
+            self.table().count_dropped_sample();
         }
         recording.keep_stack(self.table(), key, hook.registers());
         row

@@ -1,7 +1,7 @@
 //! The cause of the time lost for a lock, told from its figures.
 
 use super::replacement::unspin_replaces;
-use crate::figures::{percent, spoken_percent, time};
+use crate::figures::{Percent, time};
 use crate::lock::{Caller, Lock, LockUse, MutexProperty};
 use crate::times::Times;
 use serde::Serialize;
@@ -117,7 +117,7 @@ fn read_write(lock: &Lock) -> Option<Judged> {
             let sentence = format!(
                 "Writers of {name} starve: readers hold it for {} of the time and overlap, so a writer waits {} on average, \
                  and {} at most, although a reader holds it for {} only.",
-                spoken_percent(util),
+                Percent::ThreeDigits.of(util),
                 time(wait),
                 time(writes.row.wait_max),
                 time(reads.row.hold_mean)
@@ -132,7 +132,7 @@ fn read_write(lock: &Lock) -> Option<Judged> {
     (share >= MOSTLY).then(|| {
         let sentence = format!(
             "{name} is a read-write lock that is mostly written: {} of its acquisitions are for writing.",
-            spoken_percent(share)
+            Percent::ThreeDigits.of(share)
         );
         let next = "use a mutex: it costs less, and unspin can try other kinds of mutexes in its place.";
         (Cause::MostlyWritten, sentence, next.into())
@@ -162,7 +162,7 @@ fn long_hold(lock: &Lock) -> Option<Judged> {
         lock.row.name,
         with_place(&caller.row.name, caller.place.as_deref()),
         time(caller.row.hold_mean),
-        percent(share).trim(),
+        Percent::Column.of(share).trim(),
     );
     let next = "hold it shorter there: move input, output, sleep and long computations out of the critical section. No \
                 kind of lock helps, as a hold takes longer than any hand-over.";
@@ -182,7 +182,7 @@ fn saturated(lock: &Lock) -> Option<Judged> {
     let parts: Vec<&Caller> =
         holders.iter().filter(|(_, share)| *share >= PART).map(|(caller, _)| *caller).collect();
     let name = &lock.row.name;
-    let held = spoken_percent(util.min(1.0));
+    let held = Percent::ThreeDigits.of(util.min(1.0));
     if parts.len() > 1 {
         let places: Vec<String> =
             parts.iter().take(PLACES_MAX).map(|caller| caller.row.name.clone()).collect();
@@ -204,7 +204,7 @@ fn saturated(lock: &Lock) -> Option<Judged> {
         "{name} is saturated: {} holds it for {} each time, {} of the {held} of the time in which it is held.",
         with_place(&caller.row.name, caller.place.as_deref()),
         time(caller.row.hold_mean),
-        percent(*share).trim(),
+        Percent::Column.of(*share).trim(),
     );
     let next = match caller.row.hold_mean >= HAND_OVER_S {
         true => format!("hold it shorter there: compute before the lock is taken. Or {SATURATED_NEXT}."),
@@ -229,7 +229,7 @@ fn convoy(lock: &Lock) -> Option<Judged> {
             "A convoy forms at {}: {} of the attempts sleep, most of them for {} or longer, although most holds take about \
              {}.{exceptions}",
             row.name,
-            spoken_percent(slept),
+            Percent::ThreeDigits.of(slept),
             time(wait),
             time(hold),
         );
@@ -243,14 +243,14 @@ fn contended(lock: &Lock) -> Judged {
     let sentence = format!(
         "Threads wait for {}: {} of the attempts do not get it at once, and wait {} on average, for holds of {}.",
         row.name,
-        spoken_percent(row.con),
+        Percent::ThreeDigits.of(row.con),
         time(row.wait_mean),
         time(row.hold_mean)
     );
     let holders = holders(lock);
     let longest = holders.first().map_or(String::new(), |(caller, share)| {
         let place = with_place(&caller.row.name, caller.place.as_deref());
-        format!(" ({place} has {} of the hold time)", percent(*share).trim())
+        format!(" ({place} has {} of the hold time)", Percent::Column.of(*share).trim())
     });
     let another = if unspin_replaces(lock).is_ok() { ", or try another kind of lock" } else { "" };
     let next = format!("hold it shorter{longest} or lock it less often{another}.");

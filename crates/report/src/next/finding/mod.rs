@@ -37,13 +37,12 @@ use self::replacement::{prove, prove_run_queues, unspin_replaces};
 use self::storm::{is_mutex_of, is_storm, woken_share};
 use crate::figures::time;
 use crate::lock::Lock;
+use crate::next::{Next, WORTH_IT};
 use crate::report::MeterReport;
 use crate::wait::Wait;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use unspin_wire::{Level, RecordKind};
 
-/// The minimum ceiling of a lock with a finding: smaller gains are lost in the noise of a proof.
-pub const WORTH_IT: f64 = 1.05;
 /// Maximum number of findings.
 const FINDINGS_MAX: usize = 2;
 
@@ -56,10 +55,20 @@ pub struct Finding {
     pub name: String,
     /// Sentences; the first one names the cause.
     pub text: String,
-    /// What to do next, in one or two sentences.
-    pub next: String,
-    /// The command that tries a replacement, if the lock can be replaced and that could help.
-    pub command: Option<String>,
+    /// What to do next, in one or two sentences; and the command that tries a replacement, if the lock can be replaced and
+    /// that could help.
+    #[serde(flatten, serialize_with = "with_command")]
+    pub next: Next,
+}
+
+/// In the JSON of findings the command is null if there is none.
+fn with_command<S: Serializer>(next: &Next, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Both<'n> {
+        next: &'n str,
+        command: Option<&'n str>,
+    }
+    Both { next: &next.text, command: next.command.as_deref() }.serialize(serializer)
 }
 
 impl MeterReport {
@@ -105,18 +114,19 @@ fn deadlock(ring: &crate::Deadlock) -> Finding {
         );
     }
     let next = match &ring.threads[..] {
-        [_] => "unlock it before it is locked again, or use a recursive mutex (PTHREAD_MUTEX_RECURSIVE).".into(),
-        _ => "take these locks in the same order everywhere; where that is not possible, take the second one with a \
+        [_] => "unlock it before it is locked again, or use a recursive mutex (PTHREAD_MUTEX_RECURSIVE).",
+        _ => {
+            "take these locks in the same order everywhere; where that is not possible, take the second one with a \
               try-lock, and release the first one if it fails."
-            .into(),
+        }
     };
     let name = ring.threads.first().map_or(String::new(), |thread| thread.wants.clone());
-    Finding { cause: Cause::Deadlock, name, text, next, command: None }
+    Finding { cause: Cause::Deadlock, name, text, next: Next::new(next) }
 }
 
 fn of_storm(report: &MeterReport, wait: &Wait) -> Option<Finding> {
     let (cause, text, next) = storm::judge(report, wait)?;
-    Some(Finding { cause, name: wait.row.name.clone(), text, next, command: None })
+    Some(Finding { cause, name: wait.row.name.clone(), text, next: Next::new(next) })
 }
 
 fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
@@ -157,7 +167,23 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
         cause,
         name: lock.row.name.clone(),
         text: format!("{sentence} {figures}{woken}"),
-        next,
-        command,
+        next: Next { text: next, command },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finding_without_a_command_has_null_in_json() {
+        let finding = Finding {
+            cause: Cause::LongHold,
+            name: "table".into(),
+            text: "table is held long.".into(),
+            next: Next::new("hold it shorter."),
+        };
+        let json = r#"{"cause":"long-hold","name":"table","text":"table is held long.","next":"hold it shorter.","command":null}"#;
+        assert_eq!(serde_json::to_string(&finding).unwrap(), json);
     }
 }

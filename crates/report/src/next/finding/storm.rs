@@ -1,7 +1,7 @@
 //! Broadcasts that wake threads in vain.
 
 use super::cause::{Cause, Judged, MOSTLY, with_place};
-use crate::figures::{number, spoken_percent};
+use crate::figures::{Percent, number};
 use crate::lock::Lock;
 use crate::report::MeterReport;
 use crate::wait::Wait;
@@ -52,7 +52,7 @@ pub(super) fn judge(report: &MeterReport, wait: &Wait) -> Option<Judged> {
          again.{at}",
         wait.row.name,
         number(wakes.per_broadcast()),
-        spoken_percent(woken.share_that_waited_again()),
+        Percent::ThreeDigits.of(woken.share_that_waited_again()),
     );
     if let Some(mutex) = report.locks.iter().find(|lock| is_mutex_of(lock, wait)) {
         text += &woken_share(mutex).unwrap_or_default();
@@ -70,7 +70,7 @@ pub(super) fn woken_share(mutex: &Lock) -> Option<String> {
     (mutex.row.lost > 0.0 && share >= MOSTLY).then(|| {
         format!(
             " {} of the time lost for {} is lost by threads that were just woken from a condition.",
-            spoken_percent(share),
+            Percent::ThreeDigits.of(share),
             mutex.row.name
         )
     })

@@ -10,7 +10,7 @@ use unspin_locks::{Until, Waited};
 #[should_panic(expected = "deadlock")]
 fn planted_stop_without_wake_up() {
     fn stop(world: &World) {
-        world.pool.stops.store_ordered(true);
+        world.pool.stops.store_seq_cst(true);
     }
     explore::<World>(3, one_worker, &[stop, |world| world.work(FIRST, nothing)], |_| {});
 }

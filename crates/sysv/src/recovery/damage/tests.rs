@@ -265,7 +265,7 @@ fn waiter_with_overwritten_queue_is_served() {
     let sleepers: Vec<_> = spoil
         .into_iter()
         .map(|spoil| {
-            asleep(spoil, |engine, set| {
+            spawn_sleeper(spoil, |engine, set| {
                 engine.semop_ops(set, &[op(0, 1)]).unwrap();
             })
         })
@@ -293,7 +293,7 @@ fn waiter_with_overwritten_record_fails() {
             crate::registry::Table::publish(&inner.arena, table, id.index(), 0);
         },
     ];
-    let sleepers: Vec<_> = spoil.into_iter().map(|spoil| asleep(spoil, |_, _| {})).collect();
+    let sleepers: Vec<_> = spoil.into_iter().map(|spoil| spawn_sleeper(spoil, |_, _| {})).collect();
     for (n, (_scene, sleeper)) in sleepers.into_iter().enumerate() {
         let answer = sleeper.join().unwrap();
         assert!(answer.is_err(), "spoilt {n}: {answer:?}");
@@ -344,7 +344,7 @@ fn heap_gives_no_block_twice() {
 type Sleeper = thread::JoinHandle<Result<(), Errno>>;
 
 /// A thread that sleeps for semaphore 0 of a set; then `spoil` runs, then `after`.
-fn asleep(
+fn spawn_sleeper(
     spoil: impl FnOnce(&'static Inner, &'static Set, u32),
     after: impl FnOnce(Engine, i32),
 ) -> (Scene, Sleeper) {

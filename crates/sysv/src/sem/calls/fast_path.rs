@@ -26,17 +26,17 @@ pub(super) fn fast_path(thread: &'static Thread, id: i32, op: Sembuf, now: i64) 
     // The ends are apart, so that the compiler need not keep in a register which one it is.
     match fast::attempt(sem, op, || thread.pid()) {
         Ok(()) => {
-            cached.set().operated_at(now);
+            cached.set().set_otime(now);
             drop(read);
             if thread.has_deferred_work() {
-                thread.run_deferred(Some(Event::FastPath));
+                thread.run_deferred_work(Some(Event::FastPath));
             }
             Some(Ok(()))
         }
         Err(FastPathError::Fails(errno)) => {
             drop(read);
             if thread.has_deferred_work() {
-                thread.run_deferred(None);
+                thread.run_deferred_work(None);
             }
             Some(Err(errno))
         }
@@ -51,7 +51,7 @@ pub(super) fn fast_path(thread: &'static Thread, id: i32, op: Sembuf, now: i64) 
 fn refuse(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> {
     drop(read);
     if thread.has_deferred_work() {
-        thread.run_deferred(None);
+        thread.run_deferred_work(None);
     }
     None
 }
@@ -64,7 +64,7 @@ pub(super) fn fast_path_retry(
     id: i32,
     op: Op,
 ) -> Option<Result<(), Errno>> {
-    if op.undo() {
+    if op.has_undo() {
         return None;
     }
     let want = if op.delta() == 0 { Access::Read } else { Access::Alter };
@@ -73,7 +73,7 @@ pub(super) fn fast_path_retry(
     let now = time::seconds();
     match fast::perform(cached.sems().get(op.sem())?, op, thread.pid()) {
         Ok(()) => {
-            cached.set().operated_at(now);
+            cached.set().set_otime(now);
             drop(read);
             thread.count(Event::FastPath, 1);
             Some(Ok(()))

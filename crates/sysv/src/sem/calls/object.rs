@@ -59,7 +59,7 @@ impl crate::engine::ObjectSection for SetSection<'static> {
         SetSection::recover_dead(self, dead);
     }
 
-    fn verify_linked(&mut self) {
+    fn verify_queue_link(&mut self) {
         if queue::is_in_order(&self.space, self.me) {
             let space = self.space;
             space.participant(self.me).ops().for_each(|op| self.mark_slow(op.sem()));
@@ -74,7 +74,7 @@ impl crate::engine::ObjectSection for SetSection<'static> {
 
     fn refresh_wait(&mut self, inner: &'static Inner) {
         self.recover_dead_ahead(|owner| is_gone(inner, owner));
-        SetSection::fill_monitored(self);
+        SetSection::fill_monitored_processes(self);
     }
 
     fn close(&mut self) {

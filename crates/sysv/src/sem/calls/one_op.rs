@@ -34,11 +34,11 @@ pub trait OneOpCaller: Copy {
     /// As for [`Engine::semtimedop`].
     unsafe fn call(self, id: i32, op: usize) -> Self::Answer;
 
-    /// Makes the call by [`Engine::semop_loaded`].
+    /// Makes the call by [`Engine::semop_after_load`].
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
-    unsafe fn call_loaded(self, id: i32, op: usize, loaded: LoadedOp) -> Self::Answer;
+    unsafe fn call_after_load(self, id: i32, op: usize, loaded: LoadedOp) -> Self::Answer;
 }
 
 /// An operation that was loaded from the program's memory and is not loaded again.
@@ -100,7 +100,7 @@ unsafe fn undo_or_call<C: OneOpCaller>(caller: C, id: i32, op: usize) -> C::Answ
     match result {
         Some(result) => caller.answer(result.map(|()| 0)),
         // SAFETY: the caller's promise.
-        None => unsafe { caller.call_loaded(id, op, LoadedOp(loaded)) },
+        None => unsafe { caller.call_after_load(id, op, LoadedOp(loaded)) },
     }
 }
 
@@ -116,8 +116,8 @@ impl OneOpCaller for &Engine {
         unsafe { self.semtimedop(id, op, 1, 0) }
     }
 
-    unsafe fn call_loaded(self, id: i32, op: usize, loaded: LoadedOp) -> Result<i32, Errno> {
+    unsafe fn call_after_load(self, id: i32, op: usize, loaded: LoadedOp) -> Result<i32, Errno> {
         // SAFETY: the caller's promise.
-        unsafe { self.semop_loaded(id, op, loaded) }
+        unsafe { self.semop_after_load(id, op, loaded) }
     }
 }

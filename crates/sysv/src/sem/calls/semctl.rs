@@ -108,7 +108,7 @@ fn fast_path(
             Err(now) => seen = Word(now),
         }
     }
-    cached.set().changed_at(time::seconds());
+    cached.set().set_ctime(time::seconds());
     Some(0)
 }
 
@@ -256,7 +256,7 @@ impl SemctlCall {
         })?;
         let section = guard.section();
         section.set_value(semnum as usize, value, self.thread.pid());
-        section.space.set.changed_at(time::seconds());
+        section.space.set.set_ctime(time::seconds());
         guard.serve();
         Ok(0)
     }
@@ -283,7 +283,7 @@ impl SemctlCall {
         let mut guard = self.guard(Call::SetAll, check)?;
         let section = guard.section();
         section.set_all(values, self.thread.pid());
-        section.space.set.changed_at(time::seconds());
+        section.space.set.set_ctime(time::seconds());
         guard.serve();
         Ok(())
     }
@@ -296,7 +296,7 @@ impl SemctlCall {
         let section = guard.section();
         section.space.set.perm.update(&status.sem_perm).ok_or(Errno::EINVAL)?;
         self.inner.arena.note_change();
-        section.space.set.changed_at(time::seconds());
+        section.space.set.set_ctime(time::seconds());
         Ok(0)
     }
 

@@ -49,7 +49,7 @@ fn find_without_lock(
     inner.check().ok()?;
     let _read = thread.read();
     let set = find_set(&inner.arena, registry::find_key(&inner.arena, Class::Sem, key)?)?;
-    let fits = nsems as usize <= set.count() && set.perm.allows_flags_cached(&thread.creds, flags);
+    let fits = nsems as usize <= set.count() && set.perm.allows_flags_quickly(&thread.creds, flags);
     // Relaxed: immutable once published.
     fits.then(|| set.perm.id.load(Relaxed))
 }
@@ -63,14 +63,14 @@ fn slow(inner: &'static Inner, key: i32, nsems: i32, flags: i32) -> Result<i32, 
         return match registry::find_key(&inner.arena, Class::Sem, key)
             .and_then(|at| find_set(&inner.arena, at))
         {
-            Some(set) => existing(set, thread, nsems, flags),
+            Some(set) => open_existing(set, thread, nsems, flags),
             None => Err(check_size(nsems).err().unwrap_or(Errno::ENOENT)),
         };
     }
     inner.with_registry(thread, Class::Sem, Call::Semget, |registry| {
         let found = if key == IPC_PRIVATE { None } else { registry.find_key(key) };
         match found.and_then(|at| find_set(&inner.arena, at)) {
-            Some(set) => existing(set, thread, nsems, flags),
+            Some(set) => open_existing(set, thread, nsems, flags),
             None => match check_size(nsems)? {
                 limits if creates => create(inner, registry, thread, (key, nsems as u32, flags), &limits),
                 _ => Err(Errno::ENOENT),
@@ -88,7 +88,7 @@ fn check_size(nsems: i32) -> Result<SemLimits, Errno> {
     }
 }
 
-fn existing(set: &Set, thread: &Thread, nsems: i32, flags: i32) -> Result<i32, Errno> {
+fn open_existing(set: &Set, thread: &Thread, nsems: i32, flags: i32) -> Result<i32, Errno> {
     // The kernel checks the limit first, but reading it costs more than all the rest. A size within the set's own size
     // is within the limit, unless the limit was lowered since.
     if usize::try_from(nsems).map_or(true, |n| n > set.count()) {
@@ -127,7 +127,7 @@ fn create(
     let set = inner.arena.get::<Set>(at).ok_or(Errno::ENOMEM)?;
     set.init(nsems, time::seconds());
     if inner.rules.single_op == SingleOp::Locked {
-        space(inner, at, set).slow_for_good();
+        space(inner, at, set).mark_slow_for_good();
     }
     set.perm.init(id.0, key, flags as u32, &thread.creds.read());
     registry.add(at);

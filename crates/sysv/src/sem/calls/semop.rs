@@ -43,7 +43,7 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
-    pub unsafe fn semop_loaded(&self, id: i32, op: usize, loaded: LoadedOp) -> Result<i32, Errno> {
+    pub unsafe fn semop_after_load(&self, id: i32, op: usize, loaded: LoadedOp) -> Result<i32, Errno> {
         match self.inner {
             // SAFETY: the caller's promise is the kernel's.
             None => unsafe { ipc::semop(id, op, 1) },
@@ -151,7 +151,7 @@ fn semop_slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize
     check_count(vector.len())?;
     let thread = Thread::of(inner)?;
     match vector.len() {
-        1 => perform_loaded(inner, thread, id, &[vector.load(0)?], timeout),
+        1 => perform_ops(inner, thread, id, &[vector.load(0)?], timeout),
         _ => perform_vector(inner, thread, id, vector, timeout),
     }
 }
@@ -180,11 +180,11 @@ fn perform_vector(
     }
     // SAFETY: the loop has written each of them.
     let ops = unsafe { core::slice::from_raw_parts(ops.as_ptr().cast::<Op>(), ops.len()) };
-    perform_loaded(inner, thread, id, ops, timeout)
+    perform_ops(inner, thread, id, ops, timeout)
 }
 
 /// The steps after the operations are loaded.
-fn perform_loaded(
+fn perform_ops(
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
@@ -203,7 +203,7 @@ fn perform_loaded(
         return answer;
     }
     waiting::interrupt(thread, CallerBuffers::Gone);
-    let has_undo = ops.iter().any(|op| op.undo());
+    let has_undo = ops.iter().any(|op| op.has_undo());
     let wait = loop {
         let process = if has_undo { Some(inner.process_entry(thread)?) } else { None };
         let call = LockedSemop { inner, thread, id, ops, process, deadline };
@@ -254,7 +254,7 @@ impl LockedSemop<'_> {
             return Ok(LockedResult::OtherProcess);
         }
         let (held, set) = locked.inspect_err(|&errno| self.note_refusal(errno))?;
-        let mut guard = Guard::unopened(self.inner, held, set);
+        let mut guard = Guard::begin(self.inner, held, set);
         let section = guard.open();
         let undo = match self.process {
             None => None,
@@ -265,7 +265,7 @@ impl LockedSemop<'_> {
         };
         match self.evaluate(section, undo.as_ref()) {
             Performed::Done => {
-                section.space.set.operated_at(time::seconds());
+                section.space.set.set_otime(time::seconds());
                 section.serve();
                 Ok(LockedResult::Done)
             }
@@ -349,7 +349,7 @@ impl LockedSemop<'_> {
     /// Whether the call must not wait. That is decided by the operations as given, because the arena may be
     /// overwritten.
     fn has_timed_out(&self) -> bool {
-        self.ops.iter().all(|op| op.nowait())
+        self.ops.iter().all(|op| op.has_nowait())
             || self.deadline.is_some_and(|deadline| deadline <= clock::monotonic_ns())
     }
 

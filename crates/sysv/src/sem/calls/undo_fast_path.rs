@@ -20,22 +20,22 @@ pub(super) fn undo_fast_path(thread: &'static Thread, id: i32, op: Op) -> Option
     let is_held = thread.robust_word.get().is_some_and(|word| process::is_held(word.load(Acquire)));
     // If locks are metered, the path that records them must be used. And the read-side section by itself keeps handlers
     // out only where they come through a trampoline.
-    if !is_held || !op.undo() || thread.is_metered() || signal_policy::masks() {
+    if !is_held || !op.has_undo() || thread.is_metered() || signal_policy::masks() {
         return None;
     }
     let now = time::seconds();
     let read = thread.read_outermost()?;
-    let answer = locked(thread, id, op, now);
+    let answer = try_under_lock(thread, id, op, now);
     drop(read);
     if thread.has_deferred_work() {
-        thread.run_deferred(None);
+        thread.run_deferred_work(None);
     }
     answer
 }
 
 /// Takes the lock of the set, if the thread has cached the set and the record, and if the lock is free.
 #[inline(always)]
-fn locked(thread: &'static Thread, id: i32, op: Op, now: i64) -> Option<Result<(), Errno>> {
+fn try_under_lock(thread: &'static Thread, id: i32, op: Op, now: i64) -> Option<Result<(), Errno>> {
     let cached = thread.cached_set(id).filter(|cached| cached.allows_all() && cached.undo() != 0)?;
     let (set, sems, arena) = (cached.set(), cached.sems(), &thread.inner().arena);
     if op.sem() >= sems.len() {
@@ -48,7 +48,7 @@ fn locked(thread: &'static Thread, id: i32, op: Op, now: i64) -> Option<Result<(
     let answer = set.lock().try_acquire(thread.owner()).then(|| {
         let answer = if is_uncontended(thread, &space) { perform(thread, &space, &undo, op) } else { None };
         if answer == Some(Ok(())) {
-            set.operated_at(now);
+            set.set_otime(now);
         }
         set.lock().release();
         answer
@@ -64,10 +64,10 @@ fn is_uncontended(thread: &Thread, space: &Space<'static>) -> bool {
     // Relaxed: under the lock.
     contended.waiters.load(Relaxed) == 0
         && !space.is_deleted()
-        && (contended.active.load(Relaxed) == 0 || all_owners_alive(thread, space))
+        && (contended.active.load(Relaxed) == 0 || is_every_owner_alive(thread, space))
 }
 
-fn all_owners_alive(thread: &Thread, space: &Space<'static>) -> bool {
+fn is_every_owner_alive(thread: &Thread, space: &Space<'static>) -> bool {
     let inner = thread.inner();
     space.active().all(|record| {
         record.owner() == thread.process.get().map_or(0, Process::word)

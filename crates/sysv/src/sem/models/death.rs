@@ -132,14 +132,14 @@ fn grant(world: &World, me: u32, until: Until) {
 }
 
 /// Participant 0 waits for values that only the dead holder's grant provides. It spins, because no thread wakes it.
-fn two_queued() -> World {
+fn world_with_queued_vector() -> World {
     let world = World::new(2, 3);
     assert_eq!(world.perform(0, &[op(0, -2), op(1, -2)]), None);
     world
 }
 
 fn poll(world: &World, me: u32) {
-    if let Some(result) = world.ended(me) {
+    if let Some(result) = world.try_end(me) {
         result.unwrap();
         // The waiter has seen the grant, so it has happened, for all threads.
         world.acquire_or_take_over(me);
@@ -155,7 +155,7 @@ macro_rules! dies_granting {
             fn die(world: &World, me: u32) {
                 grant(world, me, $until);
             }
-            explore(2, two_queued, &[poll, die, next_receiver], |world| {
+            explore(2, world_with_queued_vector, &[poll, die, next_receiver], |world| {
                 world.acquire_or_take_over(0);
                 world.section(0, |_| {});
                 assert_eq!((world.word(0).value(), world.word(1).value()), ($value, $value));
@@ -183,5 +183,5 @@ fn planted_grant_decided_before_redo_record() {
         world.participants[0].waiter.status.swap(status::GRANTED, Ordering::AcqRel);
         world.kill(me);
     }
-    explore(2, two_queued, &[poll, die, next_receiver], |_| {});
+    explore(2, world_with_queued_vector, &[poll, die, next_receiver], |_| {});
 }

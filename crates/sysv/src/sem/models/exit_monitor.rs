@@ -75,13 +75,13 @@ impl Scene {
     fn wait(&self, me: u32) -> Result<(), Errno> {
         let participant = &self.world.participants[me as usize];
         loop {
-            if let Some(result) = self.world.ended(me) {
+            if let Some(result) = self.world.try_end(me) {
                 return result;
             }
             self.world.step();
             participant.waiter.mark_sleeping();
             self.world.step();
-            if participant.monitored().is_empty() {
+            if participant.monitored_processes().is_empty() {
                 futex::wait(&participant.waiter.status, status::SLEEPING, None);
                 continue;
             }
@@ -89,7 +89,7 @@ impl Scene {
             let seen = self.robust_word.fetch_or(WAITERS, Ordering::Relaxed);
             if seen & !WAITERS == OWNER_DIED {
                 self.robust_word.store(OWNER_DIED, Ordering::Relaxed);
-                self.section(me, |section| section.fill_monitored());
+                self.section(me, |section| section.fill_monitored_processes());
                 continue;
             }
             self.world.step();
@@ -101,7 +101,7 @@ impl Scene {
     }
 }
 
-fn undoable(sem: u16, sem_op: i16) -> Op {
+fn undo_op(sem: u16, sem_op: i16) -> Op {
     Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: flag::SEM_UNDO as i16 })
 }
 
@@ -115,7 +115,7 @@ fn explore_exit_monitor(assign_monitors: fn(&SetSection<'_>)) {
         let holder = {
             let scene = scene.clone();
             loom::thread::spawn(move || {
-                scene.perform(undoable(0, -1), assign_monitors);
+                scene.perform(undo_op(0, -1), assign_monitors);
                 scene.perform(op(0, 1), |_| {});
                 scene.die();
             })
@@ -142,6 +142,6 @@ fn planted_holder_does_not_assign_monitors() {
 #[should_panic(expected = "deadlock")]
 fn planted_holder_does_not_notify_first_waiter() {
     explore_exit_monitor(|section| {
-        section.space.participants[0].monitored().add(PROCESS);
+        section.space.participants[0].monitored_processes().add(PROCESS);
     });
 }

@@ -80,7 +80,7 @@ fn planted_grant_without_release() {
         world.participants[0].waiter.status.store(status::GRANTED, Ordering::Relaxed);
     }
     fn take(world: &World, me: u32) {
-        while world.ended(me).is_none() {
+        while world.try_end(me).is_none() {
             loom::thread::yield_now();
         }
         world.read();
@@ -118,7 +118,7 @@ fn two_posts_serve_two_waiters() {
 #[test]
 fn spinning_waiter_is_not_woken() {
     fn spin(world: &World, me: u32) {
-        while world.ended(me).is_none() {
+        while world.try_end(me).is_none() {
             loom::thread::yield_now();
         }
     }
@@ -128,10 +128,10 @@ fn spinning_waiter_is_not_woken() {
         let (_, wakes) = world.section(me, |section| world.perform_within(section, me));
         assert!(wakes.is_empty());
     }
-    explore(3, queued, &[spin, post], World::assert_at_rest);
+    explore(3, world_with_waiter, &[spin, post], World::assert_at_rest);
 }
 
-fn queued() -> World {
+fn world_with_waiter() -> World {
     let world = World::new(1, 2);
     assert_eq!(world.perform(0, &[op(0, -1)]), None);
     world
@@ -142,7 +142,7 @@ fn queued() -> World {
 #[test]
 fn confirm_after_acknowledge_keeps_idle() {
     let stale = || {
-        let world = queued();
+        let world = world_with_waiter();
         // Relaxed: no thread exists yet.
         world.participants[0].waiter.last_seen.store(1, Ordering::Relaxed);
         world
@@ -160,7 +160,7 @@ fn confirm_after_acknowledge_keeps_idle() {
 #[should_panic(expected = "left: 4")]
 fn planted_confirmation_by_plain_store() {
     fn take(world: &World, me: u32) {
-        while world.ended(me).is_none() {
+        while world.try_end(me).is_none() {
             loom::thread::yield_now();
         }
     }
@@ -175,7 +175,7 @@ fn planted_confirmation_by_plain_store() {
             waiter.status.store(status::CONFIRMED, Ordering::Relaxed);
         }
     }
-    explore(3, queued, &[take, post], |world| {
+    explore(3, world_with_waiter, &[take, post], |world| {
         assert_eq!(last(&world.participants[0].waiter.status), status::IDLE);
     });
 }
@@ -199,7 +199,7 @@ fn withdrawn_waiter_got_token_or_left_it() {
     fn post(world: &World, me: u32) {
         world.semop(me, op(0, 1)).unwrap();
     }
-    explore(3, queued, &[give_up, post], |world| {
+    explore(3, world_with_waiter, &[give_up, post], |world| {
         assert_eq!(world.word(0).value(), world.read() as i32);
         world.assert_at_rest();
     });
@@ -214,14 +214,14 @@ fn planted_withdraw_without_status_check() {
         world.participants[me as usize]
             .waiter
             .status
-            .store(status::failed(Errno::EAGAIN.0), Ordering::Relaxed);
+            .store(status::failure(Errno::EAGAIN.0), Ordering::Relaxed);
         world.section(me, |_| {});
-        if world.ended(me) == Some(Err(Errno::EAGAIN)) {
+        if world.try_end(me) == Some(Err(Errno::EAGAIN)) {
             assert_ne!(world.word(0).pid(), pid(me), "performed and failed");
         }
     }
     fn post(world: &World, me: u32) {
         world.semop(me, op(0, 1)).unwrap();
     }
-    explore(3, queued, &[give_up, post], |_| {});
+    explore(3, world_with_waiter, &[give_up, post], |_| {});
 }

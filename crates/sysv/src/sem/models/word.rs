@@ -64,7 +64,7 @@ fn planted_post_without_release() {
     explore(3, || World::new(1, 2), &[read_if_taken, post], |_| {});
 }
 
-/// The same if the post is made under the lock, and the take is not.
+/// A take sees what was written before the post, also if the post is made under the lock, and the take is not.
 #[test]
 fn post_under_lock_has_release_ordering() {
     fn post(world: &World, me: u32) {

@@ -50,7 +50,7 @@ pub(crate) fn retire(arena: &Arena, rcu: &Rcu<'_>, me: &ParticipantRecord, paylo
 pub(crate) fn reap_ring(arena: &Arena, rcu: &Rcu<'_>, me: &ParticipantRecord) -> usize {
     // The ring itself records the block that is being freed. The caller's pending block is a different one, and must be
     // kept.
-    let pending = heap::pending(me);
+    let pending = heap::pending_block(me);
     let reaped =
         ring(arena).reap(|cookie| rcu.poll(cookie), |garbage, _| heap::free(arena, me, garbage.item));
     heap::restore(me, pending);

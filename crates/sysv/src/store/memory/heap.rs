@@ -101,11 +101,11 @@ pub(crate) fn unpublish(me: &ParticipantRecord, payload: u64) {
 }
 
 /// The block that the caller has pending, or 0.
-pub(crate) fn pending(me: &ParticipantRecord) -> u64 {
+pub(crate) fn pending_block(me: &ParticipantRecord) -> u64 {
     me.pending.load(Relaxed)
 }
 
-/// Restores the value from [`pending`], after frees that used the word.
+/// Restores the value from [`pending_block`], after frees that used the word.
 pub(crate) fn restore(me: &ParticipantRecord, pending: u64) {
     me.pending.store(pending, Release);
 }
@@ -133,10 +133,10 @@ pub(crate) fn free(arena: &Arena, me: &ParticipantRecord, payload: u64) {
 
 /// Whether a payload's block is on its free list. Asked about a block whose reclamation was interrupted by a death.
 pub(crate) fn is_free(arena: &Arena, payload: u64) -> bool {
-    on_list(arena, payload.wrapping_sub(HEAD))
+    is_on_list(arena, payload.wrapping_sub(HEAD))
 }
 
-fn on_list(arena: &Arena, at: u64) -> bool {
+fn is_on_list(arena: &Arena, at: u64) -> bool {
     let Some(block) = arena.get::<Block>(at) else { return true };
     let Some(list) = arena.header().heap.0.free.get(block.class.load(Relaxed) as usize) else { return true };
     let mut next = list.load(Relaxed);
@@ -175,7 +175,7 @@ pub(crate) fn resolve_pending(arena: &Arena, dead: &ParticipantRecord) -> Pendin
     if at == 0 || at >= arena.header().heap.0.end.load(Relaxed) {
         return Pending::Nothing;
     }
-    if on_list(arena, at) {
+    if is_on_list(arena, at) {
         if let Some(block) = arena.get::<Block>(at) {
             // `is_free` may be wrong: the owner may have died between unlinking the block and clearing `is_free`, or
             // between setting it and linking the block. The list decides.

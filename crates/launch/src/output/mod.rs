@@ -1,0 +1,8 @@
+//! Where messages, reports and files go.
+
+pub mod outfile;
+pub mod scratch;
+pub mod shell;
+pub mod stderr;
+pub mod stdout;
+pub mod trimmer;
