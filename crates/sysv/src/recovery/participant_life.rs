@@ -1,12 +1,11 @@
 //! Whether a participant's thread is alive, by one load.
 //!
-//! A thread that has waited once holds the robust word of its participant until it leaves ([`unspin_sys::robust`]). When
-//! the thread ends or its process executes another program, the kernel clears the id in the word. So while the word has
-//! an id, the thread is alive. That answers the question which every waker asks, and which it may ask under an object's
-//! lock, where no system call is allowed.
+//! Before its first wait a thread takes the robust word of its participant, and holds it until it leaves
+//! ([`unspin_sys::robust`]). When the thread ends or its process executes another program, the kernel clears the id in the
+//! word. So while the word has an id, the thread is alive. Every waker asks that of the thread that it wakes, and in some
+//! cases under an object's lock, where no system call is allowed.
 //!
-//! No id in the word is no answer: the thread has not waited yet, or has no robust list, or is dead. Then `/proc` is
-//! asked.
+//! No id in the word is no answer: the thread has never waited, or has no robust list, or is dead. Then `/proc` is asked.
 
 use super::process;
 use crate::engine::Inner;
@@ -39,29 +38,26 @@ impl Inner {
         process::is_held(self.arena.participant_word(index).load(Acquire))
     }
 
-    /// Takes the robust word of the calling thread's participant, if the thread does not hold it. Called before each
-    /// wait.
-    #[inline]
-    pub fn hold_participant_word(&self, thread: &Thread) {
-        if thread.lacks_word.get() {
-            self.take_participant_word(thread);
-        }
-    }
-
+    /// Takes the robust word of the calling thread's participant. To be called before a wait, outside of locks, while
+    /// the thread lacks the word.
     #[cold]
-    fn take_participant_word(&self, thread: &Thread) {
+    pub fn take_participant_word(&self, thread: &Thread) {
         let word = self.arena.participant_word(thread.index() as usize);
         // Relaxed: the exchange that takes the word orders.
         let seen = word.load(Relaxed);
         // An id: the thread that had this index before is dead, but the kernel has not yet cleared its id.
-        if process::is_held(seen) {
-            return;
-        }
-        // SAFETY: the word lies in the arena. The robust futex is the thread's own, and it holds no word.
-        let answer = unsafe { thread.robust_futex.acquire(word, seen, thread.identity().tid) };
-        // EAGAIN: the thread is changing its robust list, and tries again at its next wait. After any other error it never
-        // does: it has no such list.
-        thread.lacks_word.set(answer == Err(Errno::EAGAIN));
+        let answer = match process::is_held(seen) {
+            true => Err(Errno::EAGAIN),
+            // SAFETY: the word lies in the arena. The robust futex is the thread's own, and it holds no word.
+            false => unsafe { thread.robust_futex.acquire(word, seen, thread.identity().tid) },
+        };
+        thread.participant_word.set(match answer {
+            Ok(()) => ParticipantWord::Settled,
+            // The word, or the thread's robust list, is just changing.
+            Err(Errno::EAGAIN) => ParticipantWord::WantedLater,
+            // The thread has no robust list.
+            Err(_) => ParticipantWord::Settled,
+        });
     }
 
     /// Gives the robust word back, because the calling thread leaves.
@@ -70,5 +66,33 @@ impl Inner {
         // SAFETY: if the thread holds the word, it has taken it by this robust futex. No thread sleeps on the word.
         unsafe { thread.robust_futex.release(word, thread.identity().tid) };
         thread.robust_futex.unmap();
+    }
+}
+
+/// Whether a thread has the robust word of its participant. All-zero bytes are the first variant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum ParticipantWord {
+    /// The thread takes it before it waits.
+    Wanted,
+    /// It could not be taken just now. The thread tries again before its next wait.
+    WantedLater,
+    /// The thread has it, or cannot have it.
+    Settled,
+}
+
+impl Thread {
+    /// Whether the thread is to take its participant's robust word before it enters a queue.
+    #[inline]
+    pub fn wants_participant_word(&self) -> bool {
+        self.participant_word.get() == ParticipantWord::Wanted
+    }
+
+    /// If the word could not be taken for this wait, the next one tries again.
+    #[inline]
+    pub fn want_participant_word_again(&self) {
+        if self.participant_word.get() == ParticipantWord::WantedLater {
+            self.participant_word.set(ParticipantWord::Wanted);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{METERED, Thread, first, list};
 use crate::engine::Inner;
+use crate::recovery::participant_life::ParticipantWord;
 use crate::recovery::sweep;
 use crate::thread::cache::CachedObject;
 use crate::waiting::{self, CallerBuffers};
@@ -59,7 +60,7 @@ impl Thread {
         thread.process.set(None);
         thread.robust_word.set(None);
         thread.has_no_robust_list.set(false);
-        thread.lacks_word.set(true);
+        thread.participant_word.set(ParticipantWord::Wanted);
         thread.site.reset();
         // After a fork, stack frames may still hold numbers of waits from before the fork. The new numbers
         // must differ from those.

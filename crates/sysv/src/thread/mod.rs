@@ -17,6 +17,7 @@ pub(crate) use sections::{Critical, OutermostSection, ReadSection};
 use crate::engine::Inner;
 use crate::msg::{MsgQueue, MsgmaxCache};
 use crate::participant::ParticipantRecord;
+use crate::recovery::participant_life::ParticipantWord;
 use crate::recovery::process::Process;
 use crate::registry::creds::Cached;
 use crate::rules::SingleOp;
@@ -62,8 +63,8 @@ pub(crate) struct Thread {
     pub has_no_robust_list: Cell<bool>,
     /// Through it the thread holds the robust word of its participant: see [`crate::recovery`].
     pub robust_futex: RobustFutex,
-    /// Whether the thread is to take that word before it waits.
-    pub lacks_word: Cell<bool>,
+    /// Whether the thread has that word.
+    pub participant_word: Cell<ParticipantWord>,
     pub creds: Cached,
     /// Whether the thread is freeing large blocks.
     pub frees: Cell<bool>,
