@@ -1,7 +1,11 @@
-//! System calls of programs that sleep for semaphores and messages: how many a hand-off takes. The program is the one by which the benchmark measures the time of a hand-off.
+//! System calls of programs that sleep for semaphores and messages: how many a hand-off takes, and that none is made under an
+//! object's lock. The program is the one by which the benchmark measures the time of a hand-off.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use unspin_e2e::{CallsOfChildren, Run, World, compile, may_trace, scratch};
+use unspin_sysv::arena_parts::holds_object_lock;
+use unspin_sysv::{Engine, Kind, Options};
 
 /// What the processes wait for: a post, zero, {zero, +1 with SEM_UNDO} in one call, a message.
 const WAYS: [&str; 4] = ["posts", "zero", "lock", "message"];
@@ -38,5 +42,22 @@ fn blocked_hand_off_takes_two_system_calls() {
         let more = many.saturating_sub(few);
         eprintln!("{way}: {more} system calls for {hand_offs} hand-offs");
         assert!(10 * more <= 21 * hand_offs, "{way}: {more} system calls for {hand_offs} hand-offs");
+    }
+}
+
+#[test]
+fn no_system_call_under_an_objects_lock() {
+    let folder = scratch();
+    let Some(program) = handoff("no_system_call_under_an_objects_lock", folder.path()) else { return };
+    for way in WAYS {
+        let run = run(&program, way, 10);
+        let engine = Engine::open(Kind::Rcu, &run.arena(), &Options::default(), None).expect("a new arena");
+        let mut found: BTreeMap<i64, u32> = BTreeMap::new();
+        run.traced(|call| {
+            if holds_object_lock(&engine, call.tid).expect("the arena is intact") {
+                *found.entry(call.number).or_default() += 1;
+            }
+        });
+        assert!(found.is_empty(), "{way}: system calls under a lock, by number: {found:?}");
     }
 }
