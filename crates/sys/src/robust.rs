@@ -14,7 +14,7 @@
 
 use crate::signal::{Mask, set_mask};
 use crate::{Errno, page, raw};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// The thread that held the word has ended, or its process has executed another program.
 pub const OWNER_DIED: u32 = libc::FUTEX_OWNER_DIED;
@@ -52,16 +52,18 @@ const KIND: usize = 1;
 /// Two adjacent pages of this process: the second mapping of a word's shared page, and the private page of its links.
 /// Mapped at the first use.
 ///
-/// The memory is never unmapped: in a child made by a bare clone(2), libc may still have the links in its list.
+/// Dropping it does not unmap them: see [`unmap`](RobustFutex::unmap).
 #[derive(Debug, Default)]
 pub struct RobustFutex {
     pages: AtomicUsize,
+    /// Whether the links are in a thread's list.
+    linked: AtomicBool,
 }
 
 impl RobustFutex {
     /// A robust futex without pages yet.
     pub const fn new() -> RobustFutex {
-        RobustFutex { pages: AtomicUsize::new(0) }
+        RobustFutex { pages: AtomicUsize::new(0), linked: AtomicBool::new(false) }
     }
 
     /// Reserves the pages.
@@ -98,6 +100,19 @@ impl RobustFutex {
         let result = unsafe { self.link(seen, tid) };
         set_mask(mask);
         result
+    }
+
+    /// Unmaps the pages, unless their links are in a thread's list. A child made by a bare clone(2) has its own copy.
+    pub fn unmap(&self) {
+        // Relaxed (both): only the thread that has linked and released them calls this.
+        if self.linked.load(Ordering::Relaxed) {
+            return;
+        }
+        let at = self.pages.swap(0, Ordering::Relaxed);
+        if at != 0 {
+            // SAFETY: our own mapping, which no list leads to.
+            let _ = unsafe { raw::call(libc::SYS_munmap, [at, 2 * page::BYTES]) };
+        }
     }
 
     /// Maps the page of the word in front of the links.
@@ -147,6 +162,8 @@ impl RobustFutex {
                 .compare_exchange(seen, seen & WAITERS | tid, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok();
             if taken {
+                // Relaxed: see `unmap`.
+                self.linked.store(true, Ordering::Relaxed);
                 let first = (*head).first;
                 self.links().write(Links { prev: head as usize, next: first });
                 (*links_of(first)).prev = self.name();
@@ -195,6 +212,8 @@ impl RobustFutex {
             // AcqRel: as in `link`.
             let before = word.swap(0, Ordering::AcqRel);
             (&raw mut (*head).pending).write_volatile(0);
+            // Relaxed: see `unmap`.
+            self.linked.store(false, Ordering::Relaxed);
             Some(if before & WAITERS != 0 { Sleepers::Some } else { Sleepers::None })
         }
     }

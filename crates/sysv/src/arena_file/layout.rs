@@ -6,7 +6,8 @@
 //! | `SLOTS_AT` | RCU slots, one per participating thread |
 //! | `PARTICIPANTS_AT` | [`ParticipantRecord`] records, with the same indices |
 //! | `PROCESSES_AT` | the table of processes with adjustments (`SEM_UNDO`) |
-//! | `ROBUST_WORDS_AT` | a page for each of these, with its robust word ([`unspin_sys::robust`]) |
+//! | `PROCESS_WORDS_AT` | a page for each of these, with its robust word ([`unspin_sys::robust`]) |
+//! | `PARTICIPANT_WORDS_AT` | a page for each participant, with its robust word |
 //! | `HEAP_AT` | heap: tables, maps, objects |
 //! | last page | [`Footer`]: identifies an arena whose first page was overwritten |
 //!
@@ -55,7 +56,7 @@ unsafe impl Shared for Root {}
 unsafe impl Shared for Header {}
 
 /// Identifies an arena file. The last byte is the version.
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"unspinA\x05");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"unspinA\x06");
 
 /// The last page of an arena. Written once. It is read to identify an arena whose first page may be overwritten.
 #[repr(C)]
@@ -142,9 +143,10 @@ pub(crate) const PARTICIPANTS_AT: u64 =
 pub(crate) const PROCESSES_AT: u64 = (PARTICIPANTS_AT
     + MAX_PARTICIPANTS as u64 * size_of::<ParticipantRecord>() as u64)
     .next_multiple_of(PAGE);
-const ROBUST_WORDS_AT: u64 =
+const PROCESS_WORDS_AT: u64 =
     (PROCESSES_AT + MAX_PROCESSES as u64 * size_of::<process::ProcessEntry>() as u64).next_multiple_of(PAGE);
-pub(crate) const HEAP_AT: u64 = ROBUST_WORDS_AT + MAX_PROCESSES as u64 * PAGE;
+const PARTICIPANT_WORDS_AT: u64 = PROCESS_WORDS_AT + MAX_PROCESSES as u64 * PAGE;
+pub(crate) const HEAP_AT: u64 = PARTICIPANT_WORDS_AT + MAX_PARTICIPANTS as u64 * PAGE;
 
 /// Smallest size in bytes: the fixed part and a MiB of heap, which includes the footer.
 pub(super) const SMALLEST: u64 = HEAP_AT + (1 << 20);
@@ -209,10 +211,11 @@ impl Arena {
             .expect("checked when the arena was opened")
     }
 
-    /// Reserves memory for the record of participant `index`, so that it can be written.
+    /// Reserves memory for the record and the robust word of participant `index`, so that they can be written.
     pub fn reserve_participant(&self, index: usize) -> Result<(), Errno> {
         let participant = size_of::<ParticipantRecord>() as u64;
-        self.reserve(PARTICIPANTS_AT + index as u64 * participant, participant)
+        self.reserve(PARTICIPANTS_AT + index as u64 * participant, participant)?;
+        self.reserve(PARTICIPANT_WORDS_AT + index as u64 * PAGE, PAGE)
     }
 
     /// The table of processes with adjustments.
@@ -221,16 +224,26 @@ impl Arena {
     }
 
     /// The robust word of process `index`, which must be below [`MAX_PROCESSES`].
-    pub fn robust_word(&self, index: usize) -> &AtomicU32 {
-        let at =
-            ROBUST_WORDS_AT + index.min(MAX_PROCESSES as usize - 1) as u64 * PAGE + robust::OFFSET as u64;
-        self.get(at).expect("checked when the arena was opened")
+    pub fn process_word(&self, index: usize) -> &AtomicU32 {
+        self.robust_word(PROCESS_WORDS_AT, index.min(MAX_PROCESSES as usize - 1))
+    }
+
+    /// The robust word of participant `index`, which must be below [`MAX_PARTICIPANTS`].
+    #[inline]
+    pub fn participant_word(&self, index: usize) -> &AtomicU32 {
+        self.robust_word(PARTICIPANT_WORDS_AT, index.min(MAX_PARTICIPANTS as usize - 1))
+    }
+
+    #[inline]
+    fn robust_word(&self, words_at: u64, index: usize) -> &AtomicU32 {
+        self.get(words_at + index as u64 * PAGE + robust::OFFSET as u64)
+            .expect("checked when the arena was opened")
     }
 
     /// Reserves memory for the entry and the robust word of process `index`.
     pub fn reserve_process(&self, index: usize) -> Result<(), Errno> {
         let entry = size_of::<process::ProcessEntry>() as u64;
         self.reserve(PROCESSES_AT + index as u64 * entry, entry)?;
-        self.reserve(ROBUST_WORDS_AT + index as u64 * PAGE, PAGE)
+        self.reserve(PROCESS_WORDS_AT + index as u64 * PAGE, PAGE)
     }
 }

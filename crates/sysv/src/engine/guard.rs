@@ -18,6 +18,8 @@ pub(crate) struct Held<'t> {
     call: Call,
     waited: Option<Waited>,
     since: u64,
+    /// Whether the lock was taken over from a dead owner, and what it protects was repaired.
+    repaired: bool,
     /// Keeps signal handlers from running until everything else here is dropped.
     critical: Critical<'t>,
 }
@@ -33,7 +35,7 @@ impl<'t> Held<'t> {
         critical: Critical<'t>,
     ) -> Self {
         let since = if thread.table().is_some() { time::ticks() } else { 0 };
-        Held { thread, lock: Some(lock), name, call, waited, since, critical }
+        Held { thread, lock: Some(lock), name, call, waited, since, repaired: false, critical }
     }
 
     /// Releases the lock. Signal handlers are still deferred until this value is dropped.
@@ -43,9 +45,22 @@ impl<'t> Held<'t> {
         let until = if self.since != 0 { time::ticks() } else { 0 };
         lock.release();
         self.thread.uncount_lock();
+        if self.repaired {
+            // The dead owner's wake-ups are due too. A receiver that is found dead is marked, and recovered by the next
+            // thread that may: this one may be in a read-side section.
+            wake::wake_news(self.thread.inner(), |_| true);
+        }
         if let Some(table) = self.thread.table() {
             self.record(table, until);
         }
+    }
+
+    /// Notes that what the lock protects is being repaired, because its owner died. The release then makes the wake-ups
+    /// that are due. Returns the thread that holds the lock.
+    #[cold]
+    pub fn note_repair(&mut self) -> &'t Thread {
+        self.repaired = true;
+        self.thread
     }
 
     #[cold]
@@ -90,7 +105,7 @@ impl Inner {
         let held = Held::new(thread, lock, (name, call), waited, critical);
         let mut guard = Guard { inner: self, section: object.section(self, at, thread.index()), held };
         if taken == Taken::OwnerDied {
-            self.recover(thread, (at, object));
+            self.recover(&mut guard.held, (at, object));
         }
         // Checked within the read-side section: see `lock_alive`.
         if object.perm().is_deleted() {

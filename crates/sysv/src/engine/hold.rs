@@ -10,7 +10,6 @@ use crate::rules::ObjectLock;
 use crate::sync::futex::{self, Wake};
 use crate::sync::lock::{Discipline, Lock, Owner, Taken, WaitHooks, Waited};
 use crate::thread::Thread;
-use crate::waiting::wake;
 use core::time::Duration;
 use unspin_sync::atomic::AtomicU32;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
@@ -203,17 +202,17 @@ impl Inner {
         call: Call,
         object: (u64, &'static O),
     ) -> Held<'t> {
-        let (held, taken) = self.acquire(thread, self.name_of(object.1), call, self.lock_of(object.1));
+        let (mut held, taken) = self.acquire(thread, self.name_of(object.1), call, self.lock_of(object.1));
         if taken == Taken::OwnerDied {
-            self.recover(thread, object);
+            self.recover(&mut held, object);
         }
         held
     }
 
     fn global<'t>(&'static self, thread: &'t Thread, call: Call) -> Held<'t> {
-        let (held, taken) = self.acquire(thread, LockName::Global, call, &self.arena.header().global.0);
+        let (mut held, taken) = self.acquire(thread, LockName::Global, call, &self.arena.header().global.0);
         if taken == Taken::OwnerDied {
-            self.recover_all(thread);
+            self.recover_all(held.note_repair());
         }
         held
     }
@@ -221,7 +220,8 @@ impl Inner {
     /// Repairs what the lock of an object protects after it was taken over from a dead owner: that object, or in the
     /// `global` engine all objects.
     #[cold]
-    pub fn recover<O: Object>(&'static self, thread: &Thread, (at, object): (u64, &'static O)) {
+    pub fn recover<O: Object>(&'static self, held: &mut Held<'_>, (at, object): (u64, &'static O)) {
+        let thread = held.note_repair();
         match self.rules.object_lock {
             ObjectLock::OneForAll => self.recover_all(thread),
             ObjectLock::Own => self.repair(thread, at, object),
@@ -258,11 +258,7 @@ impl Inner {
         let mut section = object.section(self, at, thread.index());
         section.repair();
         section.close();
-        // The wake-ups are made under the lock: that is simple, and the path is rare. Dead participants cannot be
-        // recovered under the lock; a sleeper's periodic check does that.
-        for wake in section.wakes().iter() {
-            wake::wake(self, wake);
-        }
+        // The wake-ups follow when the lock is released: see `Held::note_repair`.
     }
 }
 

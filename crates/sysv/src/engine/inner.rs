@@ -8,7 +8,6 @@ use unspin_rcu::{FenceMode, Rcu};
 use unspin_sync::atomic::AtomicPtr;
 use unspin_sync::atomic::Ordering::Acquire;
 use unspin_sys::Errno;
-use unspin_sys::process::Liveness;
 use unspin_sys::robust::RobustFutex;
 use unspin_wire::Recording;
 
@@ -50,11 +49,5 @@ impl Inner {
     #[inline]
     pub fn participants(&self) -> &[ParticipantRecord] {
         self.arena.participants(self.rcu().registry().high_water_mark())
-    }
-
-    /// Whether no thread can be executing as the participant with this index.
-    pub fn is_dead(&self, index: u32) -> bool {
-        let registry = self.rcu().registry();
-        registry.participant(index as usize).is_none_or(|who| registry.liveness(who) == Liveness::Dead)
     }
 }

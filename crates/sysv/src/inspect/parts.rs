@@ -120,7 +120,7 @@ fn common_parts(arena: &Arena) -> Vec<Part> {
     let processes = (0..SOME).flat_map(|i| {
         [
             Part::new("process", PROCESSES_AT + (i * entry) as u64, entry),
-            Part::new("robust word", arena.offset_of(arena.robust_word(i)), 4),
+            Part::new("robust word", arena.offset_of(arena.process_word(i)), 4),
         ]
     });
     let header = |what, field: usize, bytes| Part::new(what, field as u64, bytes);

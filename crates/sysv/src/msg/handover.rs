@@ -310,8 +310,6 @@ mod tests {
         assert!(queue.contended.lock.try_acquire(owner));
         for receiver in &receivers {
             section(receiver.index()).await_message(Selector::Any, 100, QueuePosition::Last);
-            // Its time stamp is too old to prove that it is alive.
-            participant(receiver.index()).waiter.last_seen.store(0, Relaxed);
         }
         let mut section = section(recoverer.index());
         let text = *b"hello";

@@ -128,6 +128,8 @@ enum Progress {
     Done,
     /// The mailbox is too small; messages of up to this many bytes may come.
     NoMailbox(usize),
+    /// The call must wait, and wakers could not tell by the thread's robust word whether it lives.
+    LacksWord,
     /// Queued; the number of the wait.
     Queued(u64),
 }
@@ -171,6 +173,9 @@ impl MsgrcvCall {
         if self.flags & IPC_NOWAIT != 0 {
             return Err(Errno::ENOMSG);
         }
+        if self.thread.wants_participant_word() {
+            return Ok(Progress::LacksWord);
+        }
         // A message is handed over complete, although the receiver may want less of it, so that it can go back
         // complete.
         let longest = self.most().min(self.thread.message_limit.at(clock::realtime_tick())) as usize;
@@ -195,6 +200,7 @@ impl MsgrcvCall {
         loop {
             match step {
                 Progress::Done => return Ok(self.received.get()),
+                Progress::LacksWord => self.inner.take_participant_word(self.thread),
                 Progress::NoMailbox(longest) => mailbox::provide(self.inner, self.thread, longest)?,
                 Progress::Queued(wait) => {
                     self.thread.count(Event::Blocked, 1);

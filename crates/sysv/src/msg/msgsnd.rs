@@ -106,6 +106,8 @@ enum Progress {
     NoCell(CellSize),
     /// The mailbox is too small for the message to wait in it.
     NoMailbox,
+    /// The call must wait, and wakers could not tell by the thread's robust word whether it lives.
+    LacksWord,
     /// Queued; the number of the wait.
     Queued(u64),
 }
@@ -180,6 +182,9 @@ impl MsgsndCall {
         if self.flags & IPC_NOWAIT != 0 {
             return Err(Errno::EAGAIN);
         }
+        if self.thread.wants_participant_word() {
+            return Ok(Progress::LacksWord);
+        }
         if mailbox::capacity(arena, record) < Some(self.outgoing.size) {
             return Ok(Progress::NoMailbox);
         }
@@ -202,6 +207,7 @@ impl MsgsndCall {
             match step {
                 Progress::Done => return Ok(()),
                 Progress::NoCell(size) => self.grow(size, try_number)?,
+                Progress::LacksWord => self.inner.take_participant_word(self.thread),
                 Progress::NoMailbox => mailbox::provide(self.inner, self.thread, self.outgoing.size)?,
                 Progress::Queued(wait) => {
                     self.thread.count(Event::Blocked, 1);
@@ -219,7 +225,11 @@ impl MsgsndCall {
     fn grow(&self, size: CellSize, try_number: Try) -> Result<(), Errno> {
         self.inner.with_registry(self.thread, Class::Msg, Call::Msgsnd, |_| {
             let queue = self.inner.find::<MsgQueue>(self.id).map_err(|errno| try_number.error(errno))?;
-            self.inner.guard_found(self.thread, Call::Msgsnd, queue).section().grow(size)
+            let record = self.thread.record();
+            if let Some(slab) = queue.1.new_slab(&self.inner.arena, record, size)? {
+                self.inner.guard_found(self.thread, Call::Msgsnd, queue).section().adopt_slab(slab);
+            }
+            Ok(())
         })
     }
 }

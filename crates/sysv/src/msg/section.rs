@@ -20,7 +20,6 @@ use crate::participant::wakes::WakeList;
 use crate::participant::{ParticipantRecord, WaitList, status};
 use crate::store::Arena;
 use crate::store::list::List;
-use crate::time;
 use core::ptr::NonNull;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
@@ -256,7 +255,6 @@ impl QueueSection {
         }
         waiter.object.store(self.at, Relaxed);
         waiter.queue.store(queue as u32, Relaxed);
-        waiter.last_seen.store(time::ticks(), Relaxed);
         // Release: partner of the Acquire in `waits_here`: the record is complete when the status says so.
         waiter.status.store(status::QUEUED, Release);
         self.list(queue).insert(self.participants(), self.me);

@@ -3,6 +3,7 @@
 use super::cell::{CellSize, Slab};
 use super::queue::{Chain, MsgQueue};
 use super::section::QueueSection;
+use crate::participant::ParticipantRecord;
 use crate::store::Arena;
 use crate::store::heap;
 use crate::store::list::List;
@@ -14,31 +15,45 @@ const FIRST_BLOCK: u64 = 4096;
 /// Size in bytes of the heap blocks for its other slabs.
 const BLOCK: u64 = 16_384;
 
+impl MsgQueue {
+    /// Makes a slab of cells of this size, which is not in the queue yet; `None` if there are free cells of the size by
+    /// now. Allocation may make system calls, so the caller does not hold the queue's lock. It holds the registry lock,
+    /// so the queue grows by no other thread meanwhile. `record` is the caller's.
+    pub(super) fn new_slab(
+        &self,
+        arena: &Arena,
+        record: &ParticipantRecord,
+        size: CellSize,
+    ) -> Result<Option<u64>, Errno> {
+        // Relaxed (in `is_empty`): a hint. Cells that become free now only make the slab superfluous.
+        if !self.contended.free[size.index()].is_empty() {
+            return Ok(None);
+        }
+        // Relaxed: stored under the registry lock.
+        let is_first = self.contended.slabs.load(Relaxed) == 0;
+        let count = size.cells_in(if is_first { FIRST_BLOCK } else { BLOCK });
+        let at = heap::allocate(arena, record, size.slab_bytes(count))?;
+        Slab::init(arena, at, size, count);
+        Ok(Some(at))
+    }
+}
+
 impl QueueSection {
     /// Offsets of all slabs.
     pub(super) fn slabs(&self) -> impl Iterator<Item = u64> + use<> {
         slabs_of(self.arena(), self.queue())
     }
 
-    /// Adds a slab of cells of this size, unless there are free cells of the size by now. The caller also holds the
-    /// registry lock.
-    pub fn grow(&self, size: CellSize) -> Result<(), Errno> {
+    /// Gives the queue the slab that [`MsgQueue::new_slab`] made for it. The caller has held the registry lock since.
+    pub fn adopt_slab(&self, at: u64) {
         let (contended, arena) = (self.contended(), self.arena());
-        if !contended.free[size.index()].is_empty() {
-            return Ok(());
-        }
-        let first = contended.slabs.load(Relaxed);
-        let count = size.cells_in(if first == 0 { FIRST_BLOCK } else { BLOCK });
-        let at = heap::allocate(arena, self.own_record(), size.slab_bytes(count))?;
-        Slab::init(arena, at, size, count);
         if let Some(slab) = arena.get::<Slab>(at) {
-            slab.next.store(first, Relaxed);
+            slab.next.store(contended.slabs.load(Relaxed), Relaxed);
         }
         // Release: the slab is complete before it belongs to the queue.
         contended.slabs.store(at, Release);
         heap::publish(self.own_record());
         Slab::cells(arena, at).for_each(|(at, cell)| self.release(at, cell));
-        Ok(())
     }
 
     /// Builds everything that is derived from the cells and from the participants' records anew.

@@ -64,6 +64,11 @@ pub mod status {
         matches!(status & 0xFF, QUEUED | SLEEPING | GRANTED | REVERTED | RETRY)
     }
 
+    /// Whether a thread that sleeps on this status has to be woken: its wait has ended, or it is to look again.
+    pub fn is_news(status: u32) -> bool {
+        matches!(status & 0xFF, QUEUED | GRANTED | CONFIRMED | FAILED | RETRY)
+    }
+
     /// Whether the wait has not ended yet.
     pub fn is_waiting(status: u32) -> bool {
         matches!(status, QUEUED | SLEEPING)
@@ -137,8 +142,6 @@ pub struct Waiter {
     pub status: AtomicU32,
     /// A [`WaitList`], as a number.
     pub queue: AtomicU32,
-    /// Time-stamp counter at the last moment at which the spinning waiter was known to run.
-    pub last_seen: AtomicU64,
     /// Offset of the object in the arena: a set or a message queue, depending on [`WaitList`].
     pub object: AtomicU64,
     /// Order of arrival at that object.
@@ -178,24 +181,18 @@ impl Waiter {
         );
     }
 
-    /// Makes the waiter read its list of monitored processes again, which the caller has changed. The caller holds the
-    /// set's lock.
+    /// Returns a sleeping waiter to `QUEUED`, so that it reads its list of monitored processes again. The caller has
+    /// changed that list, and holds the set's lock. Returns whether the waiter was in `SLEEPING`, and has to be woken.
     ///
     /// If the waiter was not in `SLEEPING` when this exchange ran, it sees the change: its [`mark_sleeping`] comes
     /// after the exchange, and its read of the list after that.
     ///
     /// [`mark_sleeping`]: Waiter::mark_sleeping
-    pub(crate) fn notify(&self) {
+    pub(crate) fn rouse(&self) -> bool {
         // SeqCst: ordered between the caller's change and the waiter's read.
-        let notified = self.status.compare_exchange(
-            status::SLEEPING,
-            status::QUEUED,
-            Ordering::SeqCst,
-            Ordering::SeqCst,
-        );
-        if notified.is_ok() {
-            self.wake();
-        }
+        self.status
+            .compare_exchange(status::SLEEPING, status::QUEUED, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
     }
 
     /// The status, as the waiter itself reads it.

@@ -1,21 +1,39 @@
 //! Ending the waits of other threads, and the list of threads to wake once the lock is released.
 
 use crate::participant::{Waiter, status};
-use crate::time;
-use unspin_sync::atomic::Ordering::{AcqRel, Relaxed};
+use unspin_sync::atomic::Ordering::AcqRel;
 
-/// A wake-up that is due once the lock is released. If the futex wake finds no sleeper, the waiter is at least checked
-/// whether it is alive.
+/// What is due to a waiter once the lock is released.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PendingWake {
     /// Index of the participant.
     pub index: u32,
     /// The status with which its wait ended. It tells this grant from later grants to the same participant.
     pub end: u32,
+    /// Whether the waiter sleeps. One that spins need not be woken: only its grant is to be settled.
+    pub asleep: bool,
+}
+
+impl PendingWake {
+    const ASLEEP: u32 = 1 << 31;
+
+    fn pack(self) -> u64 {
+        let asleep = if self.asleep { PendingWake::ASLEEP } else { 0 };
+        (self.end as u64) << 32 | (self.index | asleep) as u64
+    }
+
+    fn unpack(packed: u64) -> PendingWake {
+        let low = packed as u32;
+        PendingWake {
+            index: low & !PendingWake::ASLEEP,
+            end: (packed >> 32) as u32,
+            asleep: low & PendingWake::ASLEEP != 0,
+        }
+    }
 }
 
 /// Wake-ups that are made after the lock is released, so that a woken process that preempts its waker does not find the
-/// lock taken at once. The list is small because every section creates one.
+/// lock taken at once, and no system call is made under the lock. The list is small because every section creates one.
 #[derive(Default)]
 pub struct WakeList {
     list: [u64; 8],
@@ -27,36 +45,31 @@ impl WakeList {
     /// Ends the wait of participant `index` with the status `end`. The caller holds the lock of the object that it
     /// waits for. From this store on the waiter may return and reuse its record.
     pub(crate) fn finish(&mut self, waiter: &Waiter, index: u32, end: u32) {
-        let last_seen = waiter.last_seen.load(Relaxed);
         // AcqRel. Release: partner of the waiter's Acquire load of its end status; the store decides the redo record.
         // Acquire: partner of the waiter's exchange to SLEEPING.
-        let before = waiter.status.swap(end, AcqRel);
-        let seen_running = time::ticks().wrapping_sub(last_seen) < FRESH_TICKS;
-        // Other waiters depend on these two: the waiter has to take what it was granted, or use the room that was made.
-        let matters = status::is_granted(end) || end == status::RETRY;
-        if before == status::QUEUED && (seen_running || !matters) {
-            waiter.confirm(end);
-            return;
-        }
-        if !self.push(PendingWake { index, end }) {
-            // The list is full, so wake now, under the lock. `wake::wake_all` checks afterwards whether the waiter was
-            // alive.
-            waiter.wake();
+        let asleep = waiter.status.swap(end, AcqRel) != status::QUEUED;
+        // A spinning waiter sees any end by itself. Other waiters depend on these two: the waiter has to take what it
+        // was granted, or use the room that was made.
+        if asleep || status::is_granted(end) || end == status::RETRY {
+            self.push(PendingWake { index, end, asleep });
         }
     }
 
-    /// Adds a wake-up; `false` if the list is full.
-    fn push(&mut self, wake: PendingWake) -> bool {
+    /// Makes participant `index`, which waits, read its list of monitored processes again. The caller has changed that
+    /// list, and holds the set's lock.
+    pub(crate) fn notify(&mut self, waiter: &Waiter, index: u32) {
+        if waiter.rouse() {
+            self.push(PendingWake { index, end: status::QUEUED, asleep: true });
+        }
+    }
+
+    fn push(&mut self, wake: PendingWake) {
         match self.list.get_mut(self.count) {
             Some(slot) => {
-                *slot = (wake.end as u64) << 32 | wake.index as u64;
+                *slot = wake.pack();
                 self.count += 1;
-                true
             }
-            None => {
-                self.overflowed = true;
-                false
-            }
+            None => self.overflowed = true,
         }
     }
 
@@ -70,17 +83,13 @@ impl WakeList {
         self.count == 0
     }
 
-    /// Whether more wake-ups were due than the list holds. The rest were made under the lock.
+    /// Whether more wake-ups are due than the list holds. The rest are found by their status: see `wake::wake_all`.
     pub fn has_overflowed(&self) -> bool {
         self.overflowed
     }
 
     /// The wake-ups, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = PendingWake> + '_ {
-        self.list[..self.count].iter().map(|&w| PendingWake { index: w as u32, end: (w >> 32) as u32 })
+        self.list[..self.count].iter().map(|&packed| PendingWake::unpack(packed))
     }
 }
-
-/// Age in ticks (under 1 us) up to which a spinning waiter's time stamp proves that it was alive at the grant: no
-/// process dies and is reaped in less.
-const FRESH_TICKS: u64 = 2_000;

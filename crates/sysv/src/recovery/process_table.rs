@@ -57,7 +57,7 @@ impl Inner {
             self.with_registry(thread, Class::Sem, Call::Semop, |_| {
                 let process = self.enter(&ThreadGroup::current())?;
                 thread.process.set(Some(process));
-                thread.robust_word.set(Some(self.arena.robust_word(process.index())));
+                thread.robust_word.set(Some(self.arena.process_word(process.index())));
                 Ok(process)
             })?;
         };
@@ -109,8 +109,8 @@ impl Inner {
         entry.start_time.store(me.start_time, Relaxed);
         entry.namespace.store(me.namespace, Relaxed);
         // AcqRel: as in `robust`. Threads that still sleep on the previous process's word must look again.
-        if self.arena.robust_word(index).swap(0, AcqRel) & robust::WAITERS != 0 {
-            futex::wake(self.arena.robust_word(index), u32::MAX);
+        if self.arena.process_word(index).swap(0, AcqRel) & robust::WAITERS != 0 {
+            futex::wake(self.arena.process_word(index), u32::MAX);
         }
         let generation = entry.generation.load(Relaxed) + 1;
         // Release: partner of the Acquire loads of the generation. From this store on the process is in the table,
@@ -137,13 +137,13 @@ impl Inner {
     pub fn is_robust_word_held(&self, process: Process) -> bool {
         // Acquire: partner of the kernel's change of the word, which orders everything, and of the exchange in
         // `robust::RobustFutex`.
-        is_held(self.arena.robust_word(process.index()).load(Acquire))
+        is_held(self.arena.process_word(process.index()).load(Acquire))
     }
 
     /// Puts the thread's id into the robust word of its process, unless another thread of the process has done so.
     #[cold]
     fn take_robust_word(&'static self, thread: &'static Thread, process: Process) {
-        let word = self.arena.robust_word(process.index());
+        let word = self.arena.process_word(process.index());
         // Under the registry lock because of the process's other threads: they share the robust_futex.
         let answer = self.with_registry(thread, Class::Sem, Call::Semop, |_| {
             // Relaxed: the exchange that takes the word orders.
@@ -164,7 +164,7 @@ impl Inner {
     /// on.
     pub fn give_back_robust_word(&'static self, thread: &Thread) {
         let Some(process) = thread.process.get() else { return };
-        let word = self.arena.robust_word(process.index());
+        let word = self.arena.process_word(process.index());
         // SAFETY: if this thread holds the word, it holds it by this robust_futex, and no other thread can have taken it since.
         if unsafe { self.robust_futex.release(word, thread.identity().tid) } == Some(Sleepers::Some) {
             futex::wake(word, u32::MAX);
@@ -200,7 +200,7 @@ impl Inner {
 
     /// The robust word of a process.
     pub fn robust_word_of(&self, process: Process) -> &AtomicU32 {
-        self.arena.robust_word(process.index())
+        self.arena.process_word(process.index())
     }
 
     /// Announces that the caller is about to sleep on the robust word of a process.

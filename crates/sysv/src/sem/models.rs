@@ -157,7 +157,9 @@ impl World {
     fn wake(&self, wake: PendingWake) {
         let waiter = &self.participants[wake.index as usize].waiter;
         self.step();
-        waiter.wake();
+        if wake.asleep {
+            waiter.wake();
+        }
         // Acquire: as in `wake::wake`.
         if waiter.status.load(Ordering::Acquire) == wake.end && !self.is_dead(wake.index) {
             waiter.confirm(wake.end);

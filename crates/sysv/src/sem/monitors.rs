@@ -67,7 +67,7 @@ impl<'a> SetSection<'a> {
 
     /// Makes sure that the first waiters for the marked semaphores monitor all processes with an adjustment for them.
     /// To be called just before [`SetSection::restore_fast`].
-    pub fn assign_monitors(&self) {
+    pub fn assign_monitors(&mut self) {
         let contended = self.contended();
         // Relaxed: under the lock.
         if contended.waiters.load(Relaxed) == 0 || contended.active.load(Relaxed) == 0 {
@@ -86,8 +86,8 @@ impl<'a> SetSection<'a> {
         }
     }
 
-    fn assign_to_first(&self, list: &List, record: &UndoRecord<'_>) {
-        let Some((_, first)) = list.iter(self.space.participants).next() else { return };
+    fn assign_to_first(&mut self, list: &List, record: &UndoRecord<'_>) {
+        let Some((index, first)) = list.iter(self.space.participants).next() else { return };
         let process = record.owner();
         if process == self.owner_of(first)
             || first.monitored_processes().iter().any(|watched| watched == process)
@@ -100,6 +100,6 @@ impl<'a> SetSection<'a> {
             let active = self.space.active().map(|record| record.owner());
             active.take_while(|&process| first.monitored_processes().add(process)).for_each(drop);
         }
-        first.waiter.notify();
+        self.wakes.notify(&first.waiter, index);
     }
 }

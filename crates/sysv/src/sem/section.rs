@@ -202,7 +202,6 @@ impl<'a> SetSection<'a> {
         waiter.object.store(self.space.offset, Relaxed);
         waiter.ticket.store(ticket, Relaxed);
         waiter.queue.store(WaitList::of(self.own_record().ops()) as u32, Relaxed);
-        waiter.last_seen.store(time::ticks(), Relaxed);
         // Release: partner of the Acquire in `waits`: the record is complete when the status says so.
         waiter.status.store(status::QUEUED, Release);
         queue::link(&self.space, self.me);

@@ -2,6 +2,7 @@
 
 use super::{METERED, Thread, first, list};
 use crate::engine::Inner;
+use crate::recovery::participant_life::ParticipantWord;
 use crate::recovery::sweep;
 use crate::thread::cache::CachedObject;
 use crate::waiting::{self, CallerBuffers};
@@ -59,6 +60,7 @@ impl Thread {
         thread.process.set(None);
         thread.robust_word.set(None);
         thread.has_no_robust_list.set(false);
+        thread.participant_word.set(ParticipantWord::Wanted);
         thread.site.reset();
         // After a fork, stack frames may still hold numbers of waits from before the fork. The new numbers
         // must differ from those.
@@ -114,6 +116,7 @@ impl Thread {
             }
             waiting::interrupt(self, CallerBuffers::Gone);
             inner.give_back_robust_word(self);
+            inner.give_back_participant_word(self);
             // SAFETY: registered by this thread. The thread is in no section and holds no lock (either would make it
             // critical). It has no wait: one that a jump out of a handler may have left was withdrawn just now.
             unsafe { inner.rcu().registry().unregister(participant) };

@@ -17,6 +17,7 @@ pub(crate) use sections::{Critical, OutermostSection, ReadSection};
 use crate::engine::Inner;
 use crate::msg::{MsgQueue, MsgmaxCache};
 use crate::participant::ParticipantRecord;
+use crate::recovery::participant_life::ParticipantWord;
 use crate::recovery::process::Process;
 use crate::registry::creds::Cached;
 use crate::rules::SingleOp;
@@ -30,6 +31,7 @@ use core::mem::MaybeUninit;
 use unspin_rcu::{Domain, FenceMode, Slot};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire};
 use unspin_sys::process::Identity;
+use unspin_sys::robust::RobustFutex;
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{Errno, page};
 use unspin_waiting::SiteHistory;
@@ -59,6 +61,10 @@ pub(crate) struct Thread {
     pub robust_word: Cell<Option<&'static AtomicU32>>,
     /// Whether this thread has no robust list, so that the kernel cannot announce its end.
     pub has_no_robust_list: Cell<bool>,
+    /// Through it the thread holds the robust word of its participant: see [`crate::recovery`].
+    pub robust_futex: RobustFutex,
+    /// Whether the thread has that word.
+    pub participant_word: Cell<ParticipantWord>,
     pub creds: Cached,
     /// Whether the thread is freeing large blocks.
     pub frees: Cell<bool>,

@@ -53,6 +53,7 @@ fn outcome(end: u32) -> WaitResult {
 /// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` is in
 /// nanoseconds of the monotonic clock.
 pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> WaitResult {
+    thread.want_participant_word_again();
     let site = &thread.site;
     let decision = site.decide(&PARAMETERS);
     let began = if decision == WaitDecision::Sleep { 0 } else { clock::ticks() };
@@ -156,12 +157,7 @@ fn spin(thread: &Thread, budget: u64) -> PollOutcome<()> {
         // Looked up each time: a handler may have forked, and the child has another record.
         let waiter = &thread.record().waiter;
         // Relaxed: a hint; `try_end` orders.
-        if !status::is_waiting(waiter.status.load(Relaxed)) {
-            return Some(());
-        }
-        // Relaxed: a time stamp that shows that the waiter is alive; see `WakeList::finish`.
-        waiter.last_seen.store(clock::ticks(), Relaxed);
-        None
+        (!status::is_waiting(waiter.status.load(Relaxed))).then_some(())
     })
 }
 

@@ -12,7 +12,6 @@ use crate::sem::{PendingWake, WakeList};
 use crate::thread::Thread;
 use unspin_rcu::registry::SweepScope;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
-use unspin_sys::process::Liveness;
 
 /// What is known about the receivers of grants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +31,7 @@ pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &WakeList,
             check = GrantCheck::SomeDead;
         }
     }
-    if wakes.has_overflowed() && confirm_all(inner, set) == GrantCheck::SomeDead {
+    if wakes.has_overflowed() && wake_news(inner, |object| object == set) == GrantCheck::SomeDead {
         check = GrantCheck::SomeDead;
     }
     if check == GrantCheck::SomeDead {
@@ -40,13 +39,31 @@ pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &WakeList,
     }
 }
 
-/// Wakes one waiter and settles its grant. A sleeper that the kernel woke was alive. For any other waiter the registry
-/// is asked.
-pub(crate) fn wake(inner: &Inner, wake: PendingWake) -> GrantCheck {
+/// Wakes every waiter with news ([`status::is_news`]) on the objects for which `concerns` is true of the offset, and
+/// settles its grant. For wake-ups that are in no list: there were too many, or a dead thread's list was lost with it.
+#[cold]
+pub(crate) fn wake_news(inner: &Inner, concerns: impl Fn(u64) -> bool) -> GrantCheck {
+    let mut check = GrantCheck::AllAlive;
+    for (participant, index) in inner.participants().iter().zip(0u32..) {
+        // Acquire: the object's offset is read as it was when this status was written, or later.
+        let end = participant.waiter.status.load(Acquire);
+        if status::is_news(end)
+            && concerns(participant.waiter.object.load(Relaxed))
+            && wake(inner, PendingWake { index, end, asleep: true }) == GrantCheck::SomeDead
+        {
+            check = GrantCheck::SomeDead;
+        }
+    }
+    check
+}
+
+/// Wakes one waiter, if it sleeps, and settles its grant. A sleeper that the kernel woke was alive. Of any other waiter
+/// its robust word tells: see [`crate::recovery`].
+fn wake(inner: &Inner, wake: PendingWake) -> GrantCheck {
     let Some(participant) = inner.participants().get(wake.index as usize) else {
         return GrantCheck::AllAlive;
     };
-    let woken = participant.waiter.wake();
+    let woken = wake.asleep && participant.waiter.wake();
     // Acquire: as in `confirm`. If the status differs, the waiter has moved on, or another thread has settled this
     // grant.
     if participant.waiter.status.load(Acquire) != wake.end {
@@ -79,12 +96,9 @@ fn confirm(inner: &Inner, index: u32, participant: &ParticipantRecord) -> GrantC
     if !status::is_granted(end) && end != status::RETRY {
         return GrantCheck::AllAlive;
     }
-    let registry = inner.rcu().registry();
-    match registry.participant(index as usize).map(|who| registry.liveness(who)) {
-        Some(Liveness::Alive) => {
-            participant.waiter.confirm(end);
-            GrantCheck::AllAlive
-        }
-        _ => GrantCheck::SomeDead,
+    if inner.is_dead(index) {
+        return GrantCheck::SomeDead;
     }
+    participant.waiter.confirm(end);
+    GrantCheck::AllAlive
 }

@@ -210,6 +210,7 @@ fn perform_ops(
         match call.attempt()? {
             LockedResult::Done => return Ok(()),
             LockedResult::OtherProcess => {}
+            LockedResult::LacksWord => inner.take_participant_word(thread),
             LockedResult::Queued(wait) => break wait,
             LockedResult::NoUndoRecord(process) => inner.make_record(thread, id, process)?,
         }
@@ -241,6 +242,8 @@ enum LockedResult {
     /// A signal handler has forked or unshared since the call began, and this is the child, or the thread after
     /// unshare(2): other adjustments change.
     OtherProcess,
+    /// The operations must wait, and wakers could not tell by the thread's robust word whether it lives.
+    LacksWord,
     /// The process has no record of adjustments for the set yet. One must be made, outside the lock.
     NoUndoRecord(Process),
 }
@@ -271,6 +274,7 @@ impl LockedSemop<'_> {
             }
             Performed::Fails(errno) => Err(errno),
             Performed::Blocks(_) if self.has_timed_out() => Err(Errno::EAGAIN),
+            Performed::Blocks(_) if self.thread.wants_participant_word() => Ok(LockedResult::LacksWord),
             Performed::Blocks(_) => Ok(LockedResult::Queued(self.enqueue(section, undo.as_ref()))),
         }
     }

@@ -1,0 +1,98 @@
+//! Whether a participant's thread is alive, by one load.
+//!
+//! Before its first wait a thread takes the robust word of its participant, and holds it until it leaves
+//! ([`unspin_sys::robust`]). When the thread ends or its process executes another program, the kernel clears the id in the
+//! word. So while the word has an id, the thread is alive. Every waker asks that of the thread that it wakes, and in some
+//! cases under an object's lock, where no system call is allowed.
+//!
+//! No id in the word is no answer: the thread has never waited, or has no robust list, or is dead. Then `/proc` is asked.
+
+use super::process;
+use crate::engine::Inner;
+use crate::thread::Thread;
+use unspin_rcu::ParticipantId;
+use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
+use unspin_sys::Errno;
+use unspin_sys::process::Liveness;
+
+impl Inner {
+    /// Whether `participant` can still execute. `participant` comes from the registry.
+    pub fn liveness(&self, participant: ParticipantId) -> Liveness {
+        match self.holds_word(participant.index()) {
+            true => Liveness::Alive,
+            false => self.rcu().registry().liveness(participant),
+        }
+    }
+
+    /// Whether no thread can be executing as the participant with this index.
+    pub fn is_dead(&self, index: u32) -> bool {
+        let index = index as usize;
+        !self.holds_word(index)
+            && self.rcu().registry().participant(index).is_none_or(|who| self.liveness(who) == Liveness::Dead)
+    }
+
+    #[inline]
+    fn holds_word(&self, index: usize) -> bool {
+        // Acquire: partner of the kernel's change of the word, which orders everything, and of the exchange in
+        // `robust::RobustFutex`.
+        process::is_held(self.arena.participant_word(index).load(Acquire))
+    }
+
+    /// Takes the robust word of the calling thread's participant. To be called before a wait, outside of locks, while
+    /// the thread lacks the word.
+    #[cold]
+    pub fn take_participant_word(&self, thread: &Thread) {
+        let word = self.arena.participant_word(thread.index() as usize);
+        // Relaxed: the exchange that takes the word orders.
+        let seen = word.load(Relaxed);
+        // An id: the thread that had this index before is dead, but the kernel has not yet cleared its id.
+        let answer = match process::is_held(seen) {
+            true => Err(Errno::EAGAIN),
+            // SAFETY: the word lies in the arena. The robust futex is the thread's own, and it holds no word.
+            false => unsafe { thread.robust_futex.acquire(word, seen, thread.identity().tid) },
+        };
+        thread.participant_word.set(match answer {
+            Ok(()) => ParticipantWord::Settled,
+            // The word, or the thread's robust list, is just changing.
+            Err(Errno::EAGAIN) => ParticipantWord::WantedLater,
+            // The thread has no robust list.
+            Err(_) => ParticipantWord::Settled,
+        });
+    }
+
+    /// Gives the robust word back, because the calling thread leaves.
+    pub fn give_back_participant_word(&self, thread: &Thread) {
+        let word = self.arena.participant_word(thread.index() as usize);
+        // SAFETY: if the thread holds the word, it has taken it by this robust futex. No thread sleeps on the word.
+        unsafe { thread.robust_futex.release(word, thread.identity().tid) };
+        thread.robust_futex.unmap();
+    }
+}
+
+/// Whether a thread has the robust word of its participant. All-zero bytes are the first variant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum ParticipantWord {
+    /// The thread takes it before it waits.
+    Wanted,
+    /// It could not be taken just now. The thread tries again before its next wait.
+    WantedLater,
+    /// The thread has it, or cannot have it.
+    Settled,
+}
+
+impl Thread {
+    /// Whether the thread is to take its participant's robust word before it enters a queue.
+    #[inline]
+    pub fn wants_participant_word(&self) -> bool {
+        self.participant_word.get() == ParticipantWord::Wanted
+    }
+
+    /// If the word could not be taken for this wait, the next one tries again.
+    #[inline]
+    pub fn want_participant_word_again(&self) {
+        if self.participant_word.get() == ParticipantWord::WantedLater {
+            self.participant_word.set(ParticipantWord::Wanted);
+        }
+    }
+}
