@@ -3,17 +3,17 @@
 use crate::tools::Tools;
 use serde::Serialize;
 use std::fs;
-use unspin_sys::sched;
+use unspin_launch::machine::Machine;
+use unspin_launch::machine::floor::Floor;
 
 /// The conditions that a figure must be read with.
 #[derive(Clone, Debug, Serialize)]
 pub struct Conditions {
-    /// Processor, as it calls itself.
-    pub processor: String,
-    /// CPUs in use.
-    pub cpus: usize,
-    /// Release of the kernel.
-    pub kernel: String,
+    /// The machine.
+    #[serde(flatten)]
+    pub machine: Machine,
+    /// What no lock and no engine can change about it.
+    pub floor: Floor,
     /// What `unspin --version` says: version and commit.
     pub unspin: String,
     /// How this program was called.
@@ -27,26 +27,19 @@ pub struct Conditions {
 impl Conditions {
     /// Since `before`, while the measured programs took `own_s` seconds of CPU time.
     pub fn of(tools: &Tools, before: &Load, own_s: f64) -> Conditions {
-        let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let now = Load::now();
         let percent = |seconds: f64| 100.0 * seconds.max(0.0) / (now.total_s - before.total_s).max(0.01);
         let options = std::env::args().skip(1).fold(String::new(), |all, word| all + " " + &word);
         let separator = if options.is_empty() { "" } else { " --" };
         Conditions {
-            processor: processor(&line("/proc/cpuinfo")),
-            cpus: sched::affinity_count(),
-            kernel: line("/proc/sys/kernel/osrelease"),
+            machine: Machine::this(),
+            floor: Floor::measure(),
             unspin: tools.version.clone(),
             command: format!("cargo run --release -p unspin-bench{separator}{options}"),
             others_percent: percent(now.busy_s - before.busy_s - own_s),
             steal_percent: percent(now.steal_s - before.steal_s),
         }
     }
-}
-
-fn processor(cpuinfo: &str) -> String {
-    let line = cpuinfo.lines().find(|l| l.starts_with("model name"));
-    line.and_then(|l| l.split_once(':')).map_or("unknown processor", |(_, name)| name.trim()).to_owned()
 }
 
 /// CPU time of the whole machine since boot, in seconds.
@@ -86,11 +79,5 @@ mod tests {
         let load = Load::parse("cpu  100 50 200 1000 30 5 15 7 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
         assert_eq!(load, Some(Load { busy_s: 3.7, steal_s: 0.07, total_s: 14.07 }));
         assert_eq!(Load::parse("cpu  1 2 3\n"), None);
-    }
-
-    #[test]
-    fn the_processor_has_a_name_or_none() {
-        assert_eq!(processor("processor\t: 0\nmodel name\t: Fast  CPU\n"), "Fast  CPU");
-        assert_eq!(processor(""), "unknown processor");
     }
 }

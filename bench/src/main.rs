@@ -11,6 +11,7 @@
 
 mod conditions;
 mod figure;
+mod hand_off;
 mod inner;
 mod instructions;
 mod ipc;

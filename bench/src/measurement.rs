@@ -1,5 +1,6 @@
 //! One thing to measure.
 
+use crate::hand_off::HandOff;
 use crate::inner::Task;
 use crate::program::Program;
 use unspin_locks::LockKind;
@@ -123,6 +124,8 @@ pub enum Measurement {
     Inner(World, Task),
     /// The C program that uses liburcu, for so many milliseconds.
     Liburcu(u64),
+    /// `handoff.c`: microseconds of a hand-off by the clock, and of CPU time.
+    HandOff(World, HandOff),
     /// A third-party program: seconds of wall time, and of CPU time.
     Program(World, Program),
     /// This program, metered, as an `inner TASK` that counts its own operations: the differences between these counts
@@ -135,6 +138,7 @@ impl Measurement {
     pub fn world(&self) -> World {
         match *self {
             Measurement::Inner(world, _)
+            | Measurement::HandOff(world, _)
             | Measurement::Program(world, _)
             | Measurement::Checked(world, _) => world,
             Measurement::Liburcu(_) => World::NoPreload,

@@ -1,5 +1,6 @@
 //! The rows of the table: the two sides of each comparison, and the goal.
 
+use crate::hand_off;
 use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Call, EffortOptions, Section, Task};
 use crate::ipc;
@@ -69,7 +70,9 @@ pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
     ];
     rows.extend(own_sets(extent));
     rows.push(ring("semopbench -g 1 -s 2", 1, 2, 20_000, &[AtLeast(3.0)]));
+    rows.push(ring("semopbench -g 8 -s 16", 8, 16, 500, &[Wanted::NotWorse]));
     rows.push(ring("semopbench -g 64 -s 16", 64, 16, 100, &[AtLeast(1.0), Aim(1.3)]));
+    rows.extend(hand_off::rows(tools, extent));
     rows.extend(ipc::rows(tools, extent));
     rows.extend(sections(tools, extent));
     rows

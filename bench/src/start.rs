@@ -36,6 +36,11 @@ pub fn command(
             }
             inside(*world, tools, words(task)?, recording)
         }
+        Measurement::HandOff(world, hand_off) => {
+            let program = tools.handoff.clone()?;
+            let words = [program.into_os_string()].into_iter().chain(hand_off.words().map(OsString::from));
+            inside(*world, tools, words.collect(), recording)
+        }
         Measurement::Program(world, program) => {
             let folder = tools.fresh_folder()?;
             let mut command = inside(*world, tools, program.words(&folder), recording)?;

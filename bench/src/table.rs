@@ -7,6 +7,7 @@ use crate::session::{BenchSession, Validity};
 use crate::{locks, meter, runqueue, waits};
 use serde::Serialize;
 use std::fmt::Write;
+use unspin_launch::machine::floor::Floor;
 
 /// What `--json` writes.
 #[derive(Serialize)]
@@ -79,18 +80,35 @@ fn header(session: &BenchSession) -> String {
         Validity::TooShort => "\nToo short to claim anything.",
     };
     format!(
-        "{}, {} CPUs, Linux {}; {}\n{}\n\n\
+        "{}, {} CPUs, Linux {}; {}\n{}\n{}\n\
          {} repetitions of everything in random order; meanwhile other programs took {:.0} % of the CPUs,\n\
          the hypervisor {:.0} %.{claims}\n",
-        c.processor,
-        c.cpus,
-        c.kernel,
+        c.machine.processor,
+        c.machine.cpus,
+        c.machine.kernel,
         c.unspin,
         c.command,
+        floor(&c.floor),
         session.repetitions,
         c.others_percent,
         c.steal_percent,
     )
+}
+
+/// In lines of the table's width.
+fn floor(floor: &Floor) -> String {
+    let mut text = String::new();
+    let mut width = 0;
+    for part in format!("floor: {floor}").split_inclusive(", ") {
+        if width + part.trim_end().len() > WIDTH {
+            text.truncate(text.trim_end().len());
+            text.push_str("\n    ");
+            width = 4;
+        }
+        text.push_str(part);
+        width += part.len();
+    }
+    text + "\n"
 }
 
 fn row(text: &mut String, name: &str, m: &Measured) {

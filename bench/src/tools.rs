@@ -19,6 +19,8 @@ pub struct Tools {
     pub mutrace: Result<PathBuf, String>,
     /// The liburcu program, or why there is none.
     pub liburcu: Result<PathBuf, String>,
+    /// `handoff.c`, or why it is missing.
+    pub handoff: Result<PathBuf, String>,
     /// The user for programs that refuse to run as root.
     pub test_user: TestUser,
     /// Whether this `unspin` has a `run --waits` that works, or why not.
@@ -42,11 +44,14 @@ impl Tools {
         let version = output(Command::new(&unspin).arg("--version"))?;
         let preload = preload_of(&unspin)?;
         let mutrace = find_mutrace(mutrace)?;
-        let liburcu = build_liburcu(scratch.path());
+        let folder = scratch.path();
+        let liburcu =
+            build_c("urcu_memb", &["-lurcu-memb", "-lurcu-common"], folder, "liburcu-dev is not installed");
+        let handoff = build_c("handoff", &[], folder, "the C compiler refuses handoff.c");
         let test_user = TestUser::new().map_err(|e| format!("no folder for another user: {e}"))?;
         let waits = probe_waits(&unspin);
         let kit = OnceCell::new();
-        Ok(Tools { test_user, unspin, version, preload, mutrace, liburcu, waits, kit, scratch })
+        Ok(Tools { test_user, unspin, version, preload, mutrace, liburcu, handoff, waits, kit, scratch })
     }
 
     /// An empty folder. The contents of the previous one are removed.
@@ -129,15 +134,16 @@ fn find_mutrace(path: Option<&Path>) -> Result<Result<PathBuf, String>, String> 
     }
 }
 
-fn build_liburcu(folder: &Path) -> Result<PathBuf, String> {
+/// Compiles `c/NAME.c`. Returns `refused` if the compiler fails.
+fn build_c(name: &str, libraries: &[&str], folder: &Path, refused: &str) -> Result<PathBuf, String> {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let program = folder.join("urcu_memb");
+    let program = folder.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c").join(name).with_extension("c");
     let mut command = Command::new(compiler);
-    command.arg("-O2").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("c/urcu_memb.c"));
-    command.arg("-o").arg(&program).args(["-lurcu-memb", "-lurcu-common"]);
+    command.arg("-O2").arg(source).arg("-o").arg(&program).args(libraries);
     match command.output() {
         Ok(output) if output.status.success() => Ok(program),
-        Ok(_) => Err("liburcu-dev is not installed".into()),
+        Ok(_) => Err(refused.into()),
         Err(_) => Err("there is no C compiler: install gcc or set CC".into()),
     }
 }

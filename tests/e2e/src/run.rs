@@ -1,6 +1,6 @@
 //! Running a program in a world of its own.
 
-use crate::{Outcome, Recorder, Running, User, WaitMode, World, preload};
+use crate::{Outcome, Recorder, Running, SystemCall, User, WaitMode, World, preload, trace};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -119,6 +119,22 @@ impl Run {
         self.start().output()
     }
 
+    /// Runs to the end, and shows each system call of the program and of its children: see [`trace`].
+    ///
+    /// # Panics
+    /// If the program does not start, or fails.
+    pub fn traced(mut self, each: impl FnMut(&SystemCall)) {
+        self.enter_world();
+        let status = trace(self.command.stdin(Stdio::null()).stdout(Stdio::null()), each)
+            .unwrap_or_else(|e| panic!("{:?} does not start: {e}", self.command));
+        assert!(status.success(), "{:?} in world {}: {status}", self.command, self.world);
+    }
+
+    /// The arena of its engine.
+    pub fn arena(&self) -> PathBuf {
+        self.directory.path().join("arena")
+    }
+
     /// Starts it.
     ///
     /// # Panics
@@ -154,7 +170,7 @@ impl Run {
         let mut preloads = self.before.clone();
         if let Some(engine) = self.world.engine() {
             preloads.push(self.library().into());
-            let arena = self.directory.path().join("arena");
+            let arena = self.arena();
             for (name, value) in
                 [(environment::SYSV, engine.as_ref()), (environment::ARENA, arena.as_os_str())]
             {

@@ -32,6 +32,7 @@ mod run;
 mod scale;
 mod semopbench;
 mod shrinks;
+mod system_calls;
 mod terminal;
 mod top;
 mod unreached;

@@ -1,5 +1,6 @@
 //! The machine and the build with which a figure was measured.
 
+pub mod floor;
 pub mod wakeup;
 
 use serde::Serialize;

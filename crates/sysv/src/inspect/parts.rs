@@ -13,6 +13,7 @@ use crate::sem::calls::object::{find_set, space};
 use crate::shm;
 use crate::store::Arena;
 use crate::store::heap;
+use crate::sync::lock::{Lock, Owner};
 use crate::thread::Thread;
 use core::mem::offset_of;
 use unspin_rcu::Slot;
@@ -54,6 +55,30 @@ pub fn all(engine: &Engine) -> Result<Vec<Part>, Errno> {
 pub fn own_lock_word(engine: &Engine) -> Result<u32, Errno> {
     let Some(inner) = engine.inner else { return Ok(0) };
     Ok(Thread::of(inner)?.owner().word())
+}
+
+/// Whether the thread with this id, of this pid namespace, holds the lock of a semaphore set or of a message queue. The
+/// thread must be stopped, and so must a thread that could remove an object. With the engine `global`, that is the one
+/// lock of all objects.
+pub fn holds_object_lock(engine: &Engine, tid: u32) -> Result<bool, Errno> {
+    let Some(inner) = engine.inner else { return Ok(false) };
+    let thread = Thread::of(inner)?;
+    let registry = inner.rcu().registry();
+    let records = (0..registry.high_water_mark()).filter_map(|index| registry.participant(index));
+    let owners: Vec<Owner> = records
+        .filter(|&who| registry.identity(who).is_some_and(|identity| identity.tid == tid))
+        .map(|who| Owner::new(who.index() as u32, who.generation()))
+        .collect();
+    if owners.is_empty() {
+        return Ok(false);
+    }
+    let _read = thread.read();
+    let arena = &inner.arena;
+    let sets = registry::objects(arena, Class::Sem).filter_map(|at| find_set(arena, at)).map(Object::lock);
+    let queues =
+        registry::objects(arena, Class::Msg).filter_map(|at| MsgQueue::at(arena, at)).map(Object::lock);
+    let locks = [&arena.header().global.0].into_iter().chain(sets).chain(queues);
+    Ok(locks.filter_map(Lock::owner).any(|owner| owners.contains(&owner)))
 }
 
 /// Writes the calling thread's count of locks anew, as taking and releasing a lock does. A test that has overwritten

@@ -15,6 +15,7 @@ mod random_waits;
 mod rules;
 mod signals;
 mod swap;
+mod system_calls;
 mod sysv_apache;
 mod sysv_fakeroot;
 mod sysv_postgres;
