@@ -1,8 +1,7 @@
 //! Joining an arena as a participant, and leaving it.
 
-use super::{METERED, Thread, first, list};
+use super::{METERED, ParticipantWord, Thread, first, list};
 use crate::engine::Inner;
-use crate::recovery::participant_life::ParticipantWord;
 use crate::recovery::sweep;
 use crate::thread::cache::CachedObject;
 use crate::waiting::{self, CallerBuffers};

@@ -8,16 +8,17 @@ pub(crate) mod cache;
 pub mod cancel;
 pub(crate) mod cancel_point;
 pub(crate) mod join;
+mod participant_word;
 mod sections;
 pub mod signal;
 pub(crate) mod signal_policy;
 
+pub(crate) use participant_word::ParticipantWord;
 pub(crate) use sections::{Critical, OutermostSection, ReadSection};
 
 use crate::engine::Inner;
 use crate::msg::{MsgQueue, MsgmaxCache};
 use crate::participant::ParticipantRecord;
-use crate::recovery::participant_life::ParticipantWord;
 use crate::recovery::process::Process;
 use crate::registry::creds::Cached;
 use crate::rules::SingleOp;
