@@ -35,7 +35,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 512 MiB, of which 300 MiB are left for some four million semaphores; accessible to its owner only; the cost of a
+    /// 512 MiB, of which 230 MiB are left for some three million semaphores; accessible to its owner only; the cost of a
     /// wake-up on a virtual machine, 40 µs.
     fn default() -> Self {
         Options { bytes: 512 << 20, mode: 0o600, wake_up_ns: PollParameters::ASSUMED_WAKE_UP_NS }
