@@ -112,7 +112,7 @@ fn measure_rate() -> u64 {
 /// `ns` in ticks, at a rate in ticks in 2^32 ns.
 #[inline]
 const fn at_rate(ns: u64, rate: u64) -> u64 {
-    let ticks = (ns as u128 * rate as u128 >> 32) as u64;
+    let ticks = ((ns as u128 * rate as u128) >> 32) as u64;
     if ticks == 0 { 1 } else { ticks }
 }
 
