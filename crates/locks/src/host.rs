@@ -2,9 +2,11 @@
 //! the model sets the time.
 
 #[cfg(any(loom, shuttle))]
-pub(crate) use model::{SPIN_ROUNDS, cpu, generation, prepare, ticks};
+pub(crate) use model::{SPIN_ROUNDS, cpu, generation, prepare, ticks, ticks_in};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use unspin_sys::{clock::ticks, cpu::get as cpu, cpu::prepare, generation::get as generation};
+pub(crate) use unspin_sys::{
+    clock::ticks, clock::ticks_in, cpu::get as cpu, cpu::prepare, generation::get as generation,
+};
 
 /// Spin rounds before a thread gives up its CPU. They take some microseconds, longer than any of our short internal
 /// sections.
@@ -29,6 +31,11 @@ pub(crate) mod model {
         // Relaxed: the threads of a model run one at a time.
         let step = STEP.load(Ordering::Relaxed);
         NOW.fetch_add(step, Ordering::Relaxed)
+    }
+
+    /// A tick of the model's clock is a nanosecond.
+    pub(crate) fn ticks_in(ns: u64) -> u64 {
+        ns
     }
 
     pub(crate) fn cpu() -> u32 {

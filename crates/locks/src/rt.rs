@@ -48,7 +48,7 @@ mod tests;
 
 use crate::park::{self, Wake};
 use crate::raw::free;
-use crate::stamp::{LONG, is_due};
+use crate::stamp::{is_due, is_long};
 use crate::waiting::{Park, SpinEnd, SpinPolicy, SpinStep, SpinThenPark};
 use crate::{RawLock, Until, Waited, host};
 use core::marker::PhantomData;
@@ -276,7 +276,7 @@ impl<O: QueuePolicy> PriorityInheriting<O> {
         let starved_slot = self.starved_slot.load(Ordering::Relaxed);
         wait.waited == Waited::Slept
             && starved_slot != here
-            && host::ticks().wrapping_sub(wait.arrived) > LONG
+            && is_long(host::ticks().wrapping_sub(wait.arrived))
             // Only now and then: each hand-off leaves the lock idle for a while.
             && is_due(&self.starved_at)
             && self.starved_slot.compare_exchange(starved_slot, here, Ordering::Relaxed, Ordering::Relaxed).is_ok()

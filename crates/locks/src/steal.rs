@@ -8,14 +8,14 @@
 //! which then need not wake a sleeper. So an owner that acquires again and again while a spinner is there finds a word
 //! without `PARKED`: it wakes no thread and takes the fast path.
 //!
-//! **Hand-off.** A waiter that has waited for [`LONG`] sets `STARVING`. The next `unlock` leaves the lock held and
+//! **Hand-off.** A waiter that has [waited long](is_long) sets `STARVING`. The next `unlock` leaves the lock held and
 //! replaces `STARVING` by `GRANTED`. Only starving waiters may clear `GRANTED`, and exactly one of them does. Several
 //! waiters may share one claim: a starving waiter that sees neither bit claims again.
 
 use crate::host;
 use crate::park::{self, Wake};
 use crate::raw::free;
-use crate::stamp::{LONG, is_due};
+use crate::stamp::{is_due, is_long};
 use crate::waiting::{Park, SpinEnd, SpinPolicy, SpinStep, SpinThenPark};
 use crate::{RawLock, Until, Waited};
 use core::marker::PhantomData;
@@ -259,7 +259,7 @@ impl<W: SpinPolicy> Stealing<W> {
     fn claim_hand_off(&self, wait: &mut WaitState, word: u32, arrived: u64) -> bool {
         if !wait.starves {
             wait.starves =
-                wait.has_slept && host::ticks().wrapping_sub(arrived) > LONG && is_due(&self.granted);
+                wait.has_slept && is_long(host::ticks().wrapping_sub(arrived)) && is_due(&self.granted);
             if !wait.starves {
                 return true;
             }

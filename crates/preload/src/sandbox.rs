@@ -8,8 +8,8 @@ use crate::next::{behind, next};
 use core::ffi::c_int;
 use core::ptr::{from_ref, null_mut};
 use unspin_sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
-use unspin_sys::file;
 use unspin_sys::sched::{self, ThreadQueries};
+use unspin_sys::{clock, file};
 
 /// Whether a filter is installed, or is being installed right now.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -59,6 +59,8 @@ pub fn closing<T>(installs: impl FnOnce() -> T, failed: impl FnOnce(&T) -> bool)
     if let Some(notice) = notice {
         (notice.before)();
     }
+    // The rate of the counter is measured by a clock that may be a system call.
+    clock::prepare();
     // Relaxed (both): see `is_closed`.
     let before = CLOSED.swap(true, Relaxed);
     sched::set_thread_queries(ThreadQueries::Forbidden);

@@ -35,8 +35,12 @@ pub trait Host: Copy {
     fn fence_readers(&self) -> FenceReach;
 
     /// A clock in any unit. It only determines how often the life of one thread is checked (see
-    /// [`EXAMINE_EVERY`](crate::registry::EXAMINE_EVERY)), and feeds [`GracePeriodCounts`](crate::GracePeriodCounts).
+    /// [`EXAMINE_EVERY_NS`](crate::registry::EXAMINE_EVERY_NS)), and feeds
+    /// [`GracePeriodCounts`](crate::GracePeriodCounts).
     fn ticks(&self) -> u64;
+
+    /// This many nanoseconds in the unit of [`ticks`](Host::ticks).
+    fn ticks_in(&self, ns: u64) -> u64;
 
     /// Lets other threads run.
     fn pause(&self, how: PauseKind);
@@ -73,6 +77,10 @@ impl Host for Linux {
     fn ticks(&self) -> u64 {
         // A model that depends on the time of day could not be repeated.
         if cfg!(loom) { 0 } else { unspin_sys::clock::ticks() }
+    }
+
+    fn ticks_in(&self, ns: u64) -> u64 {
+        if cfg!(loom) { ns } else { unspin_sys::clock::ticks_in(ns) }
     }
 
     fn pause(&self, how: PauseKind) {

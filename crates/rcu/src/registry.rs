@@ -13,9 +13,8 @@ use core::fmt;
 use unspin_sync::atomic::{AtomicU64, Ordering, fence};
 use unspin_sys::process::{Identity, Liveness};
 
-/// [`Host::ticks`] between two checks of the life of a thread that holds up another: about a third of a millisecond on
-/// today's time-stamp counters. One check costs 5 µs.
-pub const EXAMINE_EVERY: u64 = 1 << 20;
+/// The time between two checks of the life of a thread that holds up another, in nanoseconds. One check costs 5 µs.
+pub const EXAMINE_EVERY_NS: u64 = 400_000;
 
 /// Error: no slot is free, and no owner of one is dead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,7 +165,7 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
         self.liveness_of(participant, |slot, state| self.mark_if_dead(slot, state))
     }
 
-    /// [`liveness`](ParticipantRegistry::liveness), but asks the system at most once per [`EXAMINE_EVERY`] ticks and
+    /// [`liveness`](ParticipantRegistry::liveness), but asks the system at most once per [`EXAMINE_EVERY_NS`] and
     /// participant; reports alive in between.
     pub fn rate_limited_liveness(&self, participant: ParticipantId) -> Liveness {
         self.liveness_of(participant, |slot, state| self.examine(slot, state))
@@ -285,11 +284,11 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
         }
     }
 
-    /// [`mark_if_dead`](ParticipantRegistry::mark_if_dead), at most once per [`EXAMINE_EVERY`] ticks and slot.
+    /// [`mark_if_dead`](ParticipantRegistry::mark_if_dead), at most once per [`EXAMINE_EVERY_NS`] and slot.
     pub(crate) fn examine(&self, slot: &Slot, state: State) -> Liveness {
-        let now = self.host.ticks();
+        let (now, pause) = (self.host.ticks(), self.host.ticks_in(EXAMINE_EVERY_NS));
         // Relaxed: only a hint; two threads that both check do no harm.
-        if now.wrapping_sub(slot.examined.load(Ordering::Relaxed)) < EXAMINE_EVERY {
+        if now.wrapping_sub(slot.examined.load(Ordering::Relaxed)) < pause {
             return Liveness::Alive;
         }
         // Relaxed: as above.

@@ -1,7 +1,7 @@
 //! An operating system whose answers a test scripts.
 
 use crate::host::{FenceReach, PauseKind};
-use crate::registry::EXAMINE_EVERY;
+use crate::registry::EXAMINE_EVERY_NS;
 use crate::{Domain, Host, PackedIdentity, Slot};
 use unspin_sync::atomic::{AtomicU64, Ordering, fence};
 use unspin_sys::process::{Identity, Liveness};
@@ -52,7 +52,11 @@ impl Host for &ScriptedHost {
 
     fn ticks(&self) -> u64 {
         // The clock jumps far enough for every check to reach the operating system.
-        self.ticks.fetch_add(EXAMINE_EVERY, unspin_sync::machine::Ordering::Relaxed) + EXAMINE_EVERY
+        self.ticks.fetch_add(EXAMINE_EVERY_NS, unspin_sync::machine::Ordering::Relaxed) + EXAMINE_EVERY_NS
+    }
+
+    fn ticks_in(&self, ns: u64) -> u64 {
+        ns
     }
 
     fn pause(&self, _: PauseKind) {

@@ -155,6 +155,9 @@ fn exec_marks_the_slot_of_the_old_image_dead() {
         fn ticks(&self) -> u64 {
             0
         }
+        fn ticks_in(&self, ns: u64) -> u64 {
+            ns
+        }
         fn pause(&self, _: host::PauseKind) {}
     }
     let (domain, slots) = arena(2);

@@ -1,6 +1,7 @@
 //! Clocks: nanoseconds for reports, seconds for `sem_otime`, ticks where reading must be cheap.
 
 use core::arch::x86_64::_rdtsc;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -66,17 +67,118 @@ pub fn ticks() -> u64 {
 pub fn ticks_per_second() -> u64 {
     static RATE: OnceLock<u64> = OnceLock::new();
     *RATE.get_or_init(|| {
-        let (ns, t) = (monotonic_ns(), ticks());
+        let start = Moment::now();
         std::thread::sleep(Duration::from_millis(2));
-        let (ns, t) = (monotonic_ns() - ns, ticks().wrapping_sub(t));
-        (t as u128 * 1_000_000_000 / ns.max(1) as u128) as u64
+        at_rate(1_000_000_000, start.rate_until(&Moment::now()))
     })
 }
 
-/// Ticks per second with an error of some percent, measured in 20 µs of CPU time: for a start-up that must not sleep.
-pub fn rough_ticks_per_second() -> u64 {
-    let (ns, t) = (monotonic_ns(), ticks());
-    while monotonic_ns() - ns < 20_000 {}
-    let (ns, t) = (monotonic_ns() - ns, ticks().wrapping_sub(t));
-    (t as u128 * 1_000_000_000 / ns.max(1) as u128) as u64
+/// This many nanoseconds in ticks of [`ticks`]; at least one tick. The error of the rate is a few percent.
+///
+/// It costs one load and one multiplication. Any code may call it: signal handlers, constructors, children after a fork.
+/// The first call in a process measures the counter's rate, which takes some 6 µs: see [`prepare`].
+#[inline]
+pub fn ticks_in(ns: u64) -> u64 {
+    // Relaxed: the number guards no other data.
+    let rate = match RATE.load(Relaxed) {
+        0 => measure_rate(),
+        known => known,
+    };
+    at_rate(ns, rate)
+}
+
+/// Measures the counter's rate now, unless it is known: for a caller that must not lose time later, or must not make a
+/// system call later. (`CLOCK_MONOTONIC` is a system call where the kernel uses another counter than this one.)
+pub fn prepare() {
+    ticks_in(1);
+}
+
+/// Ticks in 2^32 ns. 0: not measured yet. Of threads that measure at the same time the first stores its result, and all use
+/// it. A child after a fork inherits it.
+static RATE: AtomicU64 = AtomicU64::new(0);
+
+/// The time over which [`ticks_in`] measures the rate, without sleep.
+const MEASURED_NS: u64 = 5_000;
+
+#[cold]
+fn measure_rate() -> u64 {
+    let start = Moment::now();
+    while monotonic_ns() - start.ns < MEASURED_NS {}
+    let rate = start.rate_until(&Moment::now());
+    // Relaxed (both): see `ticks_in`.
+    RATE.compare_exchange(0, rate, Relaxed, Relaxed).err().unwrap_or(rate)
+}
+
+/// `ns` in ticks, at a rate in ticks in 2^32 ns.
+#[inline]
+const fn at_rate(ns: u64, rate: u64) -> u64 {
+    let ticks = ((ns as u128 * rate as u128) >> 32) as u64;
+    if ticks == 0 { 1 } else { ticks }
+}
+
+/// One moment on both clocks.
+struct Moment {
+    ns: u64,
+    ticks: u64,
+}
+
+impl Moment {
+    /// Reads the counter before and after the clock. Of some attempts it takes the one with the shortest time between: a
+    /// thread that loses its CPU between the two clocks would read moments that are milliseconds apart.
+    fn now() -> Moment {
+        let attempt = || {
+            let before = ticks();
+            let ns = monotonic_ns();
+            let between = ticks().wrapping_sub(before);
+            (between, Moment { ns, ticks: before.wrapping_add(between / 2) })
+        };
+        let mut best = attempt();
+        for _ in 0..4 {
+            let next = attempt();
+            if next.0 < best.0 {
+                best = next;
+            }
+        }
+        best.1
+    }
+
+    /// Ticks in 2^32 ns, at least 1.
+    fn rate_until(&self, end: &Moment) -> u64 {
+        let ticks = end.ticks.wrapping_sub(self.ticks) as u128;
+        let ns = end.ns.saturating_sub(self.ns).max(1) as u128;
+        u64::try_from((ticks << 32) / ns).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_times_are_no_less_than_a_tick_at_any_rate() {
+        let per_us = |ticks: u64| (ticks << 32) / 1_000;
+        assert_eq!([1, 40, 999].map(|ns| at_rate(ns, per_us(25))), [1, 1, 24]);
+        assert_eq!([1, 400, 3_000_000].map(|ns| at_rate(ns, per_us(2_596))), [2, 1_038, 7_787_999]);
+        assert_eq!(at_rate(u64::MAX, 1 << 32), u64::MAX);
+    }
+
+    #[test]
+    fn rate_is_that_of_the_two_moments() {
+        let start = Moment { ns: 1_000, ticks: u64::MAX - 99 };
+        assert_eq!(start.rate_until(&Moment { ns: 2_000, ticks: 2_400 }), (2_500 << 32) / 1_000);
+        assert_eq!(
+            start.rate_until(&Moment { ns: 1_000, ticks: u64::MAX - 99 }),
+            1,
+            "a clock that stands still"
+        );
+    }
+
+    #[test]
+    fn measured_rate_is_kept() {
+        prepare();
+        let known = RATE.load(Relaxed);
+        assert!(known != 0);
+        ticks_in(1_000_000);
+        assert_eq!(RATE.load(Relaxed), known);
+    }
 }

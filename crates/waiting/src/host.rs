@@ -5,7 +5,7 @@ pub(crate) use machine::*;
 
 #[cfg(not(any(loom, shuttle)))]
 mod machine {
-    pub(crate) use unspin_sys::clock::ticks;
+    pub(crate) use unspin_sys::clock::{ticks, ticks_in};
     use unspin_sys::process;
     use unspin_sys::sched::{self, ThreadQueries};
 
@@ -39,6 +39,11 @@ mod model {
     /// The model's clock stands still.
     pub(crate) fn ticks() -> u64 {
         0
+    }
+
+    /// A tick of the model's clock is a nanosecond.
+    pub(crate) fn ticks_in(ns: u64) -> u64 {
+        ns
     }
 
     pub(crate) fn involuntary_switches() -> u64 {

@@ -1,5 +1,7 @@
 //! Properties of the machine that the wait policy needs.
 
+use crate::host;
+
 /// Times in ticks of the time-stamp counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PollParameters {
@@ -10,11 +12,14 @@ pub struct PollParameters {
 }
 
 impl PollParameters {
-    /// The parameters of a machine with this wake-up cost and this rate of the time-stamp counter.
-    pub fn new(wake_up_ns: u64, ticks_per_second: u64) -> PollParameters {
-        let ticks = |ns: u64| (u128::from(ns) * u128::from(ticks_per_second) / 1_000_000_000) as u64;
+    /// The cost of a wake-up on a virtual machine whose CPU has halted, in nanoseconds. Assumed where none is measured.
+    pub const ASSUMED_WAKE_UP_NS: u64 = 40_000;
+
+    /// The parameters of a machine with this wake-up cost.
+    #[inline]
+    pub fn new(wake_up_ns: u64) -> PollParameters {
         let wake_up_ns = wake_up_ns.clamp(MIN_NS, MAX_NS);
-        PollParameters { wake_up: ticks(wake_up_ns), ready: ticks(READY_NS) }
+        PollParameters { wake_up: host::ticks_in(wake_up_ns), ready: host::ticks_in(READY_NS) }
     }
 }
 

@@ -27,13 +27,12 @@ pub enum PollOutcome<T> {
     CpuNeeded,
 }
 
-/// Checks by load follow each other closely for this many ticks. After that the poller yields between checks.
-const CLOSE: u64 = 2_000;
+/// Checks by load follow each other closely for this time. After that the poller yields between checks.
+const CLOSE_NS: u64 = 800;
 /// Number of pause instructions between two checks after that: some hundred nanoseconds.
 const PAUSES: u32 = 12;
-/// Ticks between two checks that indicate that the thread lost its CPU: some 6 us at 2.6 GHz. The kernel's timer
-/// interrupt takes less.
-const AWAY: u64 = 16_000;
+/// The time between two checks that indicates that the thread lost its CPU. The kernel's timer interrupt takes less.
+const AWAY_NS: u64 = 6_000;
 /// So many wake-ups between two checks mean that a computing thread had the CPU for its slice: some 0.2 ms.
 const SLICE_WAKE_UPS: u64 = 6;
 
@@ -50,6 +49,7 @@ pub fn poll<T>(
     if pressure.is_high(began) {
         return PollOutcome::CpuNeeded;
     }
+    let (close, away_max) = (host::ticks_in(CLOSE_NS), host::ticks_in(AWAY_NS));
     let mut switches = None;
     let mut last_check = began;
     loop {
@@ -57,7 +57,7 @@ pub fn poll<T>(
         let now = host::ticks();
         let (spent, away) = (now.wrapping_sub(began), now.wrapping_sub(last_check));
         // A short absence does not matter if the answer came meanwhile.
-        let most = if found.is_some() { SLICE_WAKE_UPS * parameters.wake_up } else { AWAY };
+        let most = if found.is_some() { SLICE_WAKE_UPS * parameters.wake_up } else { away_max };
         let is_late = away > most && is_switch(&mut switches);
         if is_late {
             pressure.report(away, now, parameters.wake_up);
@@ -72,7 +72,7 @@ pub fn poll<T>(
             return PollOutcome::TimedOut(spent);
         }
         last_check = now;
-        if kind == CheckKind::Load && spent < CLOSE {
+        if kind == CheckKind::Load && spent < close {
             hint::spin_loop();
             continue;
         }

@@ -5,6 +5,8 @@
 //! waiter that saw the lock free but lost it to another thread does not touch the lock for a while: if the owner comes
 //! back at once, its cache line is still there.
 
+use crate::host;
+
 /// One period of spinning.
 ///
 /// The memo is the average time, in ticks, of periods that ended with the lock. A waiter spins for a multiple of it. A
@@ -20,6 +22,15 @@ pub struct SpinPeriod {
     checks: u32,
     /// Number of pause instructions before the next check.
     pauses: u32,
+    limits: SpinLimits,
+}
+
+/// The limits of a period, in ticks.
+#[derive(Debug)]
+struct SpinLimits {
+    min: u32,
+    max: u32,
+    absence: u64,
 }
 
 /// Number of checks with one pause between them; after that the pauses double. An owner that holds the lock for the
@@ -30,16 +41,15 @@ const EAGER: u32 = 8;
 const MAX_PAUSES: u32 = 64;
 /// Number of pauses after another thread has acquired a lock that this thread saw free.
 const AFTER_LOSS: u32 = 100;
-/// Ticks to spin: minimum, initial value, and maximum. Sleeping and being woken costs some 20 000 on a virtual machine.
-/// The waker pays a good part of that.
-pub const MIN_TICKS: u32 = 12_000;
-const INITIAL_TICKS: u32 = 20_000;
-/// See [`MIN_TICKS`].
-pub const MAX_TICKS: u32 = 40_000;
+/// How long a waiter spins: minimum, at first, and maximum. Sleeping and being woken costs some 8 us on a virtual
+/// machine. The waker pays a good part of that.
+const MIN_NS: u64 = 4_600;
+const INITIAL_NS: u64 = 7_700;
+const MAX_NS: u64 = 15_400;
 /// A waiter spins for this multiple of the average.
 const MULTIPLE: u32 = 4;
-/// Ticks between two checks that indicate that the thread was descheduled: another thread needs the CPU.
-const ABSENCE: u64 = 30_000;
+/// The time between two checks that indicates that the thread was descheduled: another thread needs the CPU.
+const ABSENCE_NS: u64 = 11_500;
 
 /// Whether the owner of a lock can be running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,19 +63,21 @@ pub enum OwnerCpu {
 impl SpinPeriod {
     /// Begins a period of spinning, also after a sleep.
     pub fn begin(memo: u32, now: u64) -> SpinPeriod {
-        let memo = if memo == 0 { INITIAL_TICKS / MULTIPLE } else { memo.min(MAX_TICKS) };
-        SpinPeriod { memo, began: now, last_check: now, checks: 0, pauses: 1 }
+        let limits =
+            SpinLimits { min: ticks_in(MIN_NS), max: ticks_in(MAX_NS), absence: host::ticks_in(ABSENCE_NS) };
+        let memo = if memo == 0 { ticks_in(INITIAL_NS).div_ceil(MULTIPLE) } else { memo.min(limits.max) };
+        SpinPeriod { memo, began: now, last_check: now, checks: 0, pauses: 1, limits }
     }
 
     /// Maximum duration of this period, in ticks.
-    pub fn max_ticks(&self) -> u64 {
-        u64::from((self.memo * MULTIPLE).clamp(MIN_TICKS, MAX_TICKS))
+    fn max_ticks(&self) -> u64 {
+        u64::from(self.memo.saturating_mul(MULTIPLE).clamp(self.limits.min, self.limits.max))
     }
 
     /// Number of pauses to make before the next check; `None`: it is time to sleep.
     pub fn pauses(&mut self, now: u64, owner: OwnerCpu) -> Option<u32> {
         let is_over = now.wrapping_sub(self.began) > self.max_ticks();
-        let was_away = now.wrapping_sub(self.last_check) > ABSENCE;
+        let was_away = now.wrapping_sub(self.last_check) > self.limits.absence;
         if is_over || was_away || owner == OwnerCpu::Own {
             return None;
         }
@@ -87,18 +99,22 @@ impl SpinPeriod {
 
     /// The new memo after a period that ended in sleep.
     pub fn memo_after_sleep(&self) -> u32 {
-        self.decayed_memo().max(MIN_TICKS / MULTIPLE)
+        self.decayed_memo().max(self.limits.min.div_ceil(MULTIPLE))
     }
 
     /// The new memo after a period that ended with the lock.
     pub fn memo_after_acquisition(&self, now: u64) -> u32 {
-        let took = now.wrapping_sub(self.began).min(u64::from(MAX_TICKS));
+        let took = now.wrapping_sub(self.began).min(u64::from(self.limits.max));
         self.decayed_memo() + took as u32 / 8
     }
 
     fn decayed_memo(&self) -> u32 {
         self.memo - self.memo / 8
     }
+}
+
+fn ticks_in(ns: u64) -> u32 {
+    u32::try_from(host::ticks_in(ns)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -113,22 +129,26 @@ mod tests {
 
     #[test]
     fn spinning_ends_after_the_maximum_or_a_preemption() {
+        let max = host::ticks_in(MAX_NS);
+        let step = max.div_ceil(40);
         let mut spin = SpinPeriod::begin(u32::MAX, 0);
-        let checks = (0..).map(|n| n * 1_000).take_while(|&now| spin.pauses(now, OwnerCpu::Other).is_some());
-        assert_eq!(checks.count() as u64, u64::from(MAX_TICKS) / 1_000 + 1);
+        let checks = (0..).map(|n| n * step).take_while(|&now| spin.pauses(now, OwnerCpu::Other).is_some());
+        assert_eq!(checks.count() as u64, max / step + 1);
         let mut spin = SpinPeriod::begin(u32::MAX, 0);
-        assert_eq!(spin.pauses(ABSENCE + 1, OwnerCpu::Other), None);
+        assert_eq!(spin.pauses(host::ticks_in(ABSENCE_NS) + 1, OwnerCpu::Other), None);
     }
 
     #[test]
     fn sleeps_shorten_spinning_down_to_the_minimum() {
-        let mut memo = MAX_TICKS;
+        let mut memo = ticks_in(MAX_NS);
         for _ in 0..100 {
             let less = SpinPeriod::begin(memo, 0).memo_after_sleep();
             assert!(less <= memo);
             memo = less;
         }
-        assert_eq!(SpinPeriod::begin(memo, 0).max_ticks(), u64::from(MIN_TICKS));
-        assert!(SpinPeriod::begin(memo, 0).memo_after_acquisition(u64::from(MAX_TICKS)) > memo);
+        let shortest = SpinPeriod::begin(memo, 0);
+        let min = host::ticks_in(MIN_NS);
+        assert!((min..min + u64::from(MULTIPLE)).contains(&shortest.max_ticks()));
+        assert!(shortest.memo_after_acquisition(host::ticks_in(MAX_NS)) > memo);
     }
 }

@@ -10,6 +10,7 @@
 //! On a CPU that other threads keep busy a wake-up is much faster, or much slower. Such wake-ups are not made: before
 //! each, the kernel is asked how many threads are runnable. On a machine that is busy all the time a typical cost is assumed.
 
+use crate::parameters::PollParameters;
 use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use unspin_sync::sync::Arc;
@@ -33,9 +34,8 @@ pub const ROUNDS: usize = 31;
 const TIME_MAX: Duration = Duration::from_millis(10);
 /// Fewer valid measurements than this say nothing.
 const ROUNDS_MIN: usize = 9;
-/// The cost of a wake-up on a virtual machine whose CPU has halted, in nanoseconds. Assumed where it cannot be
-/// measured.
-pub const ASSUMED_NS: u64 = 40_000;
+/// The cost of a wake-up, in nanoseconds, where it cannot be measured.
+pub const ASSUMED_NS: u64 = PollParameters::ASSUMED_WAKE_UP_NS;
 /// How long the sleeper's CPU stays idle before the wake-up.
 const IDLE: Duration = Duration::from_micros(200);
 

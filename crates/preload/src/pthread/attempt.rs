@@ -3,6 +3,7 @@
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EBUSY, EOWNERDEAD};
+use unspin_sys::clock;
 use unspin_wire::{AttemptOutcome, RecordKind, RowRef};
 
 /// An attempt to acquire an object, by a thread that is recorded. It is counted first as one without a wait.
@@ -134,8 +135,8 @@ pub struct LockWait {
     begin: u64,
 }
 
-/// Upper limit, in ticks, of glibc's spinning before it sleeps: a hundred pauses (MAX_ADAPTIVE_COUNT).
-const SPINNING_MAX: u64 = 10_000;
+/// Upper limit of glibc's spinning before it sleeps: a hundred pauses (MAX_ADAPTIVE_COUNT).
+const SPINNING_MAX_NS: u64 = 4_000;
 
 impl LockWait {
     /// The beginning of the wait, in ticks; 0 if no times are recorded.
@@ -157,7 +158,7 @@ impl LockWait {
         }
         let is_spin = match how {
             HowWaited::Spinning => true,
-            HowWaited::SpinningFirst => thread.has_clock() && wait <= SPINNING_MAX,
+            HowWaited::SpinningFirst => thread.has_clock() && wait <= clock::ticks_in(SPINNING_MAX_NS),
             HowWaited::Asleep | HowWaited::NotAtAll => false,
         };
         let (spun, slept) = if is_spin { (wait, 0) } else { (0, wait) };

@@ -11,17 +11,17 @@ use crate::glibc::mutex::MutexLayout;
 use crate::sandbox;
 use crate::swap::mutex_impl::raises_priority;
 use crate::watch::{Hook, Object, Thread};
-use unspin_sys::sched;
+use unspin_sys::{clock, sched};
 use unspin_wire::{AttemptOutcome, RecordKind};
 
-/// The minimum length of a wait that is judged, in ticks: about a millisecond. The kernel preempts a thread for some
-/// milliseconds at a time (sched(7)), so shorter waits are no inversion that matters.
-const LONG: u64 = 1 << 21;
+/// The minimum length of a wait that is judged. The kernel preempts a thread for some milliseconds at a time (sched(7)),
+/// so shorter waits are no inversion that matters.
+const LONG_NS: u64 = 800_000;
 
 /// Records a wait of this many ticks if the owner had the lower priority.
 #[inline(always)]
 pub fn note(thread: &'static Thread, mutex: &MutexLayout, owner: u32, wait: u64, hook: Hook) {
-    if wait >= LONG && owner != 0 {
+    if owner != 0 && wait >= clock::ticks_in(LONG_NS) {
         compare(thread, mutex, owner, wait, hook);
     }
 }

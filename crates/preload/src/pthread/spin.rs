@@ -61,8 +61,8 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
     }
 }
 
-/// A spinner reads the clock in every iteration. If more ticks than this pass between two reads, it was not on a CPU.
-const ABSENCE: u64 = 25_000;
+/// A spinner reads the clock in every iteration. If more time than this passes between two reads, it was not on a CPU.
+const ABSENCE_NS: u64 = 10_000;
 
 #[cold]
 fn acquire_contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout) -> c_int {
@@ -70,6 +70,7 @@ fn acquire_contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout
     if !thread.has_clock() {
         return lock.lock();
     }
+    let absence = clock::ticks_in(ABSENCE_NS);
     let begin = clock::ticks();
     let (mut last, mut absent) = (begin, 0);
     thread.table().set_wait_start(row, begin);
@@ -78,7 +79,7 @@ fn acquire_contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout
         spin_loop();
         let now = clock::ticks();
         let pause = now.saturating_sub(last);
-        if pause > ABSENCE {
+        if pause > absence {
             absent += pause;
         }
         last = now;
@@ -86,7 +87,7 @@ fn acquire_contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout
     let end = clock::ticks();
     thread.table().set_wait_start(row, 0);
     let pause = end.saturating_sub(last);
-    if pause > ABSENCE {
+    if pause > absence {
         absent += pause;
     }
     let spun = end.saturating_sub(begin).saturating_sub(absent);

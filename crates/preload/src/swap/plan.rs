@@ -145,7 +145,7 @@ impl<T, const N: usize> Rows<T, N> {
 impl Plan {
     const NOTHING: Plan = Plan {
         all: None,
-        wake_up_ns: 50_000,
+        wake_up_ns: unspin_waiting::wakeup::ASSUMED_NS,
         waits: WaitPolicy::System,
         has_waits: false,
         is_forced: false,

@@ -14,6 +14,7 @@ use crate::watch::{Hook, Known, Object, Thread};
 use answer::AnsweredBy;
 use core::ptr::null;
 use libc::sigset_t;
+use unspin_sys::clock;
 use unspin_wire::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind, RowRef};
 
 /// A call that may wait for descriptors.
@@ -75,8 +76,8 @@ pub fn sleeps_at_once(hook: Hook) -> bool {
     }
 }
 
-/// Ticks, 1 to 3 us. A call that takes longer may have slept.
-const BRIEF: u64 = 4_000;
+/// A call that takes longer may have slept.
+const BRIEF_NS: u64 = 1_500;
 
 /// Makes and records the call, after a poll if that pays.
 ///
@@ -119,11 +120,12 @@ unsafe fn wait_and_record<C: Call>(mut call: C, hook: Hook) -> C::Answer {
 /// Corrects the row, in which the attempt counts as one without a wait.
 #[inline(never)]
 fn record<C: Call>(thread: &Thread, place: RowRef, took: u64, answer: C::Answer, by: AnsweredBy) {
-    let slept = by == AnsweredBy::Call && took > BRIEF && Waiter::has_slept_now();
+    let is_brief = took <= clock::ticks_in(BRIEF_NS);
+    let slept = by == AnsweredBy::Call && !is_brief && Waiter::has_slept_now();
     let outcome = match by {
         // A call that found nothing, or failed, without a wait.
-        _ if !slept && took <= BRIEF && C::items(answer) == 0 => AttemptOutcome::Rejected,
-        AnsweredBy::Poll if took > BRIEF => AttemptOutcome::Spun,
+        _ if !slept && is_brief && C::items(answer) == 0 => AttemptOutcome::Rejected,
+        AnsweredBy::Poll if !is_brief => AttemptOutcome::Spun,
         AnsweredBy::Call if slept && C::items(answer) > 0 => AttemptOutcome::Slept,
         AnsweredBy::Call if slept => AttemptOutcome::Rejected,
         _ => return,

@@ -63,7 +63,6 @@ use crate::pthread::barrier;
 use crate::sandbox;
 use crate::swap::plan;
 use unspin_sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
-use unspin_sys::clock;
 use unspin_sys::mem::Mapping;
 use unspin_waiting::{CpuPressure, PollParameters};
 use unspin_wire::TallyCount;
@@ -90,7 +89,7 @@ pub fn prepare() {
         CPU_PRESSURE.store(page.leak().as_ptr().cast(), Relaxed);
     }
     barrier::prepare();
-    let policy = PollParameters::new(plan.wake_up_ns, clock::rough_ticks_per_second());
+    let policy = PollParameters::new(plan.wake_up_ns);
     READY.store(if plan.is_ready { u64::MAX } else { policy.ready }, Relaxed);
     WAKE_UP.store(policy.wake_up, Relaxed);
 }

@@ -11,6 +11,7 @@ use core::mem::MaybeUninit;
 use std::io::ErrorKind;
 use std::path::Path;
 use unspin_sync::atomic::{AtomicU32, Ordering};
+use unspin_sys::clock;
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_wire::{Reason, Recording};
 
@@ -111,6 +112,8 @@ fn open_now() -> u32 {
         Ok(recording) => {
             // SAFETY: this thread has the claim OPENING and PHASE is UNKNOWN: no other thread writes, and none reads yet.
             unsafe { (*RECORDING.0.get()).write(recording) };
+            // Now rather than while the program holds a lock.
+            clock::prepare();
             ON
         }
         // Its creator says so.

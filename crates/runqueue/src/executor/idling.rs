@@ -28,18 +28,17 @@ pub(crate) struct Idling {
 pub(crate) const LOOK_FIRST: Duration = Duration::from_millis(5);
 pub(crate) const LOOK_LAST: Duration = Duration::from_secs(1);
 /// A worker that always has tasks looks for events once in a millisecond. A look costs about a microsecond.
-const CHECKS_PER_SECOND: u64 = 1_000;
+const CHECK_NS: u64 = 1_000_000;
 
 impl Idling {
     pub fn new() -> Idling {
         let wake_up_ns = unspin_waiting::wakeup::ASSUMED_NS;
-        let ticks_per_second = clock::rough_ticks_per_second();
         Idling {
-            parameters: PollParameters::new(wake_up_ns, ticks_per_second),
+            parameters: PollParameters::new(wake_up_ns),
             pressure: CpuPressure::new(),
             has_deputy: AtomicBool::new(false),
             without_timeout: AtomicUsize::new(0),
-            check_interval: ticks_per_second / CHECKS_PER_SECOND,
+            check_interval: clock::ticks_in(CHECK_NS),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::schedule::{Schedulable, WorkerId};
 use unspin_locks::RawLock;
 use unspin_sync::hint;
 #[cfg(not(any(loom, shuttle)))]
-use unspin_sys::clock::ticks;
+use unspin_sys::clock::{ticks, ticks_in};
 
 /// How often a worker looks at the queues while it misses locks. Then it goes idle. The protocol for that notices tasks
 /// (see `Pool`), so more looks would only spin.
@@ -15,15 +15,20 @@ const LOOKS: u32 = 4;
 /// Pauses before a worker looks again: about as long as a lock is held.
 const PAUSES: u32 = 16;
 
-/// Tasks that take less than this many ticks each (some 0.4 us at 2.6 GHz) are tiny: to steal one costs more than to run it.
-const TINY: u64 = 1_000;
-/// Ticks from one steal of tiny tasks to the next (some 12 us). In this time more tiny tasks gather, which one steal
-/// takes. A wake-up takes longer.
-const INTERVAL: u64 = 32_000;
+/// Tasks that take less time than this each are tiny: to steal one costs more than to run it.
+const TINY_NS: u64 = 400;
+/// The time from one steal of tiny tasks to the next. In this time more tiny tasks gather, which one steal takes. A
+/// wake-up takes longer.
+const INTERVAL_NS: u64 = 12_000;
 
 #[cfg(any(loom, shuttle))]
 fn ticks() -> u64 {
     0
+}
+
+#[cfg(any(loom, shuttle))]
+fn ticks_in(ns: u64) -> u64 {
+    ns
 }
 
 /// The result of a look at all queues.
@@ -107,17 +112,18 @@ impl<L: RawLock, T: Schedulable> PerCpu<L, T> {
         None
     }
 
-    /// Waits until [`INTERVAL`] has passed since the worker's last steal, if the tasks of that steal were tiny, or
+    /// Waits until [`INTERVAL_NS`] have passed since the worker's last steal, if the tasks of that steal were tiny, or
     /// until the worker's own queue gets a task. Each steal moves cache lines of the victim's queue to another CPU,
     /// which slows down a worker that starts tiny tasks.
     fn space_out_steals(&self, worker: &mut WorkerClaim) {
         let own = self.own(worker);
         let (last, tasks) = (own.counters.stole_at.get(), own.counters.stolen_last.get());
         // 0: it has not stolen yet, or the clock is a model's, which stands still.
-        if last == 0 || ticks().wrapping_sub(last) >= tasks * TINY {
+        if last == 0 || ticks().wrapping_sub(last) >= ticks_in(tasks * TINY_NS) {
             return;
         }
-        while ticks().wrapping_sub(last) < INTERVAL && own.summary.best_word() == 0 {
+        let interval = ticks_in(INTERVAL_NS);
+        while ticks().wrapping_sub(last) < interval && own.summary.best_word() == 0 {
             hint::spin_loop();
         }
     }
