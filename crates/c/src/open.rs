@@ -123,7 +123,7 @@ unsafe fn read(options: *const CommonOptions) -> Option<Options> {
     let requested = unsafe { *options };
     let bytes = if requested.arena_bytes == 0 { usual.bytes } else { requested.arena_bytes };
     let mode = if requested.arena_mode == 0 { usual.mode } else { requested.arena_mode };
-    Some(Options { bytes, mode })
+    Some(Options { bytes, mode, ..usual })
 }
 
 /// The `errno` for an arena that cannot be used. The error text is more detailed.

@@ -4,7 +4,7 @@ use crate::{environment, swap};
 use std::path::Path;
 use unspin_sync::atomic::{AtomicU8, Ordering};
 use unspin_sysv::Kind;
-use unspin_wire::environment::{ARENA, RECORD, SYSV, TALLY};
+use unspin_wire::environment::{ARENA, RECORD, SYSV, TALLY, WAKE_UP_NS};
 
 /// The engine, or as an error the value of `UNSPIN_SYSV` that names no engine.
 pub fn engine() -> Result<Kind, &'static str> {
@@ -16,6 +16,15 @@ pub fn engine() -> Result<Kind, &'static str> {
 /// The path of the arena, if `UNSPIN_ARENA` names one.
 pub fn arena() -> Option<&'static Path> {
     path(ARENA)
+}
+
+/// The cost of a wake-up, if `UNSPIN_WAKEUP_NS` states a number.
+pub fn wake_up_ns() -> Option<u64> {
+    number(environment::value(WAKE_UP_NS)?)
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    core::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
 /// The path of the recording, if `UNSPIN_RECORD` names one.
@@ -86,5 +95,16 @@ pub fn handlers() -> Handlers {
             DECISION.store(decision as u8, Ordering::Relaxed);
             decision
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_that_is_no_number_is_as_none() {
+        assert_eq!([&b"31000"[..], b" 31000\n"].map(number), [Some(31_000); 2]);
+        assert_eq!([&b"fast"[..], b"-1", b"\xff", b"99999999999999999999"].map(number), [None; 4]);
     }
 }

@@ -239,7 +239,9 @@ fn open(namespace: Ipc) -> NamespaceEngine {
     };
     let engine = match kind {
         Ok(kind) => {
-            let opened = Engine::open(kind, &arena, &Options::default(), recording::wait());
+            let usual = Options::default();
+            let wake_up_ns = plan::wake_up_ns().unwrap_or(usual.wake_up_ns);
+            let opened = Engine::open(kind, &arena, &Options { wake_up_ns, ..usual }, recording::wait());
             opened.map_err(|error| format!("{error}; {}", remedy(&error)))
         }
         Err(name) => Err(format!("{SYSV} names no engine: {name:?}; set it to {}", Kind::choices())),

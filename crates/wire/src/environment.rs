@@ -23,5 +23,6 @@ pub const ALL: [&str; 6] = [SYSV, ARENA, RECORD, PLAN, TALLY, EXECUTABLE];
 pub const RUN_QUEUE: &str = "UNSPIN_RUNQUEUE";
 /// Path of a file of `unspin profile`. What a program appends to the file sets the ticks to zero.
 pub const PROFILE_RESET: &str = "UNSPIN_PROFILE_RESET";
-/// The cost of a wake-up in nanoseconds. The user states it, and `unspin` measures nothing then.
+/// The cost of a wake-up in nanoseconds. If the user states it, `unspin` measures nothing. Otherwise `unspin` states what
+/// it has measured to a program that runs with an engine.
 pub const WAKE_UP_NS: &str = "UNSPIN_WAKEUP_NS";

@@ -348,6 +348,34 @@ fn cost_of_a_wake_up_is_asked_for_only_where_waits_poll() {
 }
 
 #[test]
+fn engine_gets_the_cost_of_a_wake_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let arena = folder.path().join("arena");
+    let run = |engine: &[&str], cost: Option<&str>| {
+        let shell = ["--", "/bin/sh", "-c", "echo \"cost $UNSPIN_WAKEUP_NS\""];
+        let mut command = unspin(&[&["run"], engine, &shell].concat());
+        match cost {
+            Some(cost) => command.env("UNSPIN_WAKEUP_NS", cost),
+            None => command.env_remove("UNSPIN_WAKEUP_NS"),
+        };
+        finish(&mut command)
+    };
+    let rcu = ["--sysv", "rcu", "--arena", arena.to_str().unwrap()];
+    assert_eq!(run(&["--sysv", "kernel"], None), ("cost \n".into(), String::new(), Some(0)));
+    assert_eq!(run(&rcu, Some("31000")), ("cost 31000\n".into(), String::new(), Some(0)));
+    let (out, err, code) = run(&rcu, None);
+    assert_eq!((err.as_str(), code), ("", Some(0)));
+    let cost = out.strip_prefix("cost ").unwrap().trim_end();
+    assert!(
+        cost.is_empty() || cost.parse::<u64>().unwrap() > 0,
+        "empty where it could only be assumed: {out}"
+    );
+    let (_, err, code) = run(&rcu, Some("fast"));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.starts_with("unspin: UNSPIN_WAKEUP_NS=fast: state the cost"), "{err}");
+}
+
+#[test]
 fn stated_cost_of_a_wake_up_is_in_the_report() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("ping_pong.c", folder.path()) else { return };

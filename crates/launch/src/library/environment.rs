@@ -1,11 +1,12 @@
 //! The environment variables that tell a program's preload library what to do.
 
+use crate::machine::wakeup;
 use crate::replace::engine::Engine;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
-use unspin_wire::environment::{ALL, ARENA, PLAN, RECORD, SYSV, TALLY};
+use unspin_wire::environment::{ALL, ARENA, PLAN, RECORD, SYSV, TALLY, WAKE_UP_NS};
 
 /// The parameters of the preload library. The crate `unspin-preload` reads them.
 #[derive(Debug)]
@@ -31,6 +32,9 @@ impl Environment<'_> {
         let others = std::env::var_os("LD_PRELOAD").and_then(|list| others(&list));
         command.env("LD_PRELOAD", preload(self.library, others));
         command.env(SYSV, self.engine.name());
+        if let Some(ns) = wakeup::ns_for(self.engine) {
+            command.env(WAKE_UP_NS, ns.to_string());
+        }
         let paths = [(ARENA, self.arena), (RECORD, self.recording), (PLAN, self.plan), (TALLY, self.tally)];
         for (name, value) in paths {
             if let Some(path) = value {

@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::library::cache;
 use crate::machine::Machine;
+use crate::replace::engine::Engine;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::sync::OnceLock;
@@ -25,6 +26,13 @@ pub fn cost() -> Result<MeasuredWakeUp, Error> {
         return stated_cost(&stated.to_string_lossy());
     }
     Ok(*COST.get_or_init(|| read_kept().unwrap_or_else(measure)))
+}
+
+/// The cost for a program that runs with this engine: the engine polls about as long. None if the program's own default
+/// is as good: the kernel does not poll, and what is assumed here is assumed there.
+pub fn ns_for(engine: Engine) -> Option<u64> {
+    let cost = (engine != Engine::Kernel).then(cost)?.ok()?;
+    cost.is_measured().then_some(cost.futex_ns)
 }
 
 fn stated_cost(text: &str) -> Result<MeasuredWakeUp, Error> {

@@ -1,6 +1,7 @@
 //! The arena that is given on the command line.
 
 use crate::error::Error;
+use crate::machine::wakeup;
 use crate::output::shell;
 use crate::replace::engine::Engine;
 use std::path::{Path, PathBuf};
@@ -38,8 +39,11 @@ pub fn check(engine: Option<Engine>, named: Option<&Path>) -> Result<(), String>
 }
 
 /// Opens the arena like the program will, so that an arena that is full, damaged or another user's is reported before
-/// the program starts.
+/// the program starts. So is a cost of a wake-up that the user states and no machine can have.
 pub fn try_open(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
+    if engine != Engine::Kernel {
+        wakeup::cost()?;
+    }
     let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
     let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
     opened.map(drop).map_err(|error| Error::arena(&error))

@@ -10,6 +10,7 @@ use unspin_sync::atomic::Ordering::Acquire;
 use unspin_sys::Errno;
 use unspin_sys::process::Liveness;
 use unspin_sys::robust::RobustFutex;
+use unspin_waiting::PollParameters;
 use unspin_wire::Recording;
 
 /// The parts of an engine. Made once and never dropped: threads refer to it until they end.
@@ -21,6 +22,8 @@ pub(crate) struct Inner {
     pub arena: Arena,
     pub recording: Option<&'static Recording>,
     pub fences: FenceMode,
+    /// Immutable: what the waits of this process cost.
+    pub polling: PollParameters,
     /// Through it one thread of this process holds the process's robust word: see [`crate::recovery::process`].
     pub robust_futex: RobustFutex,
     /// The engine that was opened before this one, a linked list: see [`crate::recovery::damage`].
@@ -56,5 +59,22 @@ impl Inner {
     pub fn is_dead(&self, index: u32) -> bool {
         let registry = self.rcu().registry();
         registry.participant(index as usize).is_none_or(|who| registry.liveness(who) == Liveness::Dead)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Engine, Options};
+
+    #[test]
+    fn waits_poll_for_the_cost_of_a_wake_up_that_the_options_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let polling = |wake_up_ns: u64| {
+            let options = Options { wake_up_ns, ..Options::default() };
+            Engine::open(Kind::Rcu, &dir.path().join("arena"), &options, None).unwrap().inner.unwrap().polling
+        };
+        assert_eq!(polling(100_000), PollParameters::new(100_000));
+        assert!(polling(100_000).wake_up > polling(Options::default().wake_up_ns).wake_up);
     }
 }

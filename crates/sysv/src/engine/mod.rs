@@ -26,6 +26,7 @@ use unspin_sync::atomic::AtomicPtr;
 use unspin_sync::machine::{AtomicU64, Ordering};
 use unspin_sys::robust::RobustFutex;
 use unspin_sys::{Errno, membarrier, namespace};
+use unspin_waiting::PollParameters;
 use unspin_wire::Recording;
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
@@ -49,7 +50,10 @@ impl Engine {
     ) -> Result<Engine, ArenaError> {
         match kind.rules() {
             None => Ok(Engine { inner: None }),
-            Some(rules) => Ok(Engine::over(Arena::open(arena, kind, options)?, (kind, rules), recording)),
+            Some(rules) => {
+                let arena = Arena::open(arena, kind, options)?;
+                Ok(Engine::over(arena, (kind, rules), options.wake_up_ns, recording))
+            }
         }
     }
 
@@ -58,12 +62,19 @@ impl Engine {
         match kind.rules() {
             None => Ok(Some(Engine { inner: None })),
             Some(rules) => {
-                Ok(Arena::find(arena, kind)?.map(|arena| Engine::over(arena, (kind, rules), None)))
+                let wake_up_ns = Options::default().wake_up_ns;
+                let found = Arena::find(arena, kind)?;
+                Ok(found.map(|arena| Engine::over(arena, (kind, rules), wake_up_ns, None)))
             }
         }
     }
 
-    fn over(arena: Arena, (kind, rules): (Kind, Rules), recording: Option<&'static Recording>) -> Engine {
+    fn over(
+        arena: Arena,
+        (kind, rules): (Kind, Rules),
+        wake_up_ns: u64,
+        recording: Option<&'static Recording>,
+    ) -> Engine {
         let fences = match membarrier::register_global_expedited() {
             true => FenceMode::Expedited,
             false => FenceMode::Full,
@@ -77,6 +88,7 @@ impl Engine {
             arena,
             recording,
             fences,
+            polling: PollParameters::new(wake_up_ns),
             robust_futex: RobustFutex::new(),
             older: AtomicPtr::default(),
         };

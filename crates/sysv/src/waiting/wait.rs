@@ -22,11 +22,8 @@ use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
-use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, PollParameters, WaitDecision, poll};
+use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, WaitDecision, poll};
 
-/// Assumed costs in ticks: wake-ups take some 40 us, as on a virtual machine. The programs that the engine serves do
-/// not measure them.
-const PARAMETERS: PollParameters = PollParameters { wake_up: 100_000, ready: 4_000 };
 /// State that the polling waiters of this process share.
 static CPU_PRESSURE: CpuPressure = CpuPressure::new();
 
@@ -53,26 +50,26 @@ fn outcome(end: u32) -> WaitResult {
 /// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` is in
 /// nanoseconds of the monotonic clock.
 pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> WaitResult {
-    let site = &thread.site;
-    let decision = site.decide(&PARAMETERS);
+    let (site, parameters) = (&thread.site, &inner.polling);
+    let decision = site.decide(parameters);
     let began = if decision == WaitDecision::Sleep { 0 } else { clock::ticks() };
     let polled = match decision {
-        WaitDecision::Poll(budget) => spin(thread, budget),
+        WaitDecision::Poll(budget) => spin(inner, thread, budget),
         WaitDecision::Sleep | WaitDecision::TimedSleep => PollOutcome::CpuNeeded,
     };
     let end = sleep(inner, thread, number, deadline);
     let now = if decision == WaitDecision::Sleep { 0 } else { clock::ticks() };
     match (decision, polled) {
         (WaitDecision::Sleep, _) => {}
-        (WaitDecision::TimedSleep, _) => site.report_sleep(&PARAMETERS, now.saturating_sub(began), now, None),
+        (WaitDecision::TimedSleep, _) => site.report_sleep(parameters, now.saturating_sub(began), now, None),
         (WaitDecision::Poll(_), PollOutcome::Found((), took)) => {
-            site.report_poll(&PARAMETERS, took, now, None)
+            site.report_poll(parameters, took, now, None)
         }
         (WaitDecision::Poll(_), PollOutcome::TimedOut(spent)) => {
-            site.report_failed_poll(&PARAMETERS, spent, now.saturating_sub(began), now, None);
+            site.report_failed_poll(parameters, spent, now.saturating_sub(began), now, None);
         }
         (WaitDecision::Poll(_), PollOutcome::FoundLate(()) | PollOutcome::CpuNeeded) => {
-            site.report_cpu_needed(&PARAMETERS)
+            site.report_cpu_needed(parameters)
         }
     }
     end
@@ -151,8 +148,8 @@ fn end(inner: &'static Inner, thread: &Thread, buffers: CallerBuffers) {
     record.waiter.acknowledge();
 }
 
-fn spin(thread: &Thread, budget: u64) -> PollOutcome<()> {
-    poll(&PARAMETERS, &CPU_PRESSURE, budget, CheckKind::Load, || {
+fn spin(inner: &Inner, thread: &Thread, budget: u64) -> PollOutcome<()> {
+    poll(&inner.polling, &CPU_PRESSURE, budget, CheckKind::Load, || {
         // Looked up each time: a handler may have forked, and the child has another record.
         let waiter = &thread.record().waiter;
         // Relaxed: a hint; `try_end` orders.
