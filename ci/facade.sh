@@ -27,6 +27,15 @@ source_of() {
         done
 }
 
+# Numbers of several digits, and powers of two, whose documentation mentions ticks, as "file:line:text".
+constants_in_ticks() {
+    find "$@" -name '*.rs' ! -name tests.rs | sort | xargs awk '
+        FNR == 1 { doc = "" }
+        /^[ \t]*\/\/\// { doc = doc $0; next }
+        doc ~ /[^A-Za-z_][Tt]icks?([^A-Za-z_]|$)/ && /const [A-Z_0-9]+: *(u64|u32|i64) *= *([0-9][0-9_][0-9_][0-9_]|[0-9]+ *<<)/ && !/_NS:/ { print FILENAME ":" FNR ":" $0 }
+        !/^[ \t]*#\[/ { doc = "" }'
+}
+
 # forbid RULE PATTERN: lines of the standard input that match are violations.
 forbid() {
     local rule=$1 pattern=$2 found
@@ -88,6 +97,11 @@ check() {
         < <(grep -rn --include='*.rs' '' crates tests bench fuzz ci)
     forbid "examples are compiled" '```(rust,)?(ignore|no_run)' \
         < <(grep -rn --include='*.rs' --include='*.md' '' crates tests docs -- *.md)
+    local in_ticks="a time is a constant in nanoseconds, which clock::ticks_in converts: processors count at different rates"
+    forbid "$in_ticks" 'const [A-Z_0-9]*TICKS[A-Z_0-9]*: *(u64|u32|i64)|PollParameters \{ *[a-z_]+: *[0-9]|(wrapping|saturating)_sub\([^;]*\)+ *[<>]=? *([A-Z][A-Z_0-9]+\b|[2-9]|[0-9]{2})' \
+        < <(source_of crates/{sys,waiting,locks,rcu,sysv,preload,runqueue,wire,volano,c}/src | grep -v '^crates/sysv/src/participant/wakes.rs:')
+    forbid "$in_ticks" . \
+        < <(constants_in_ticks crates/{sys,waiting,locks,rcu,sysv,preload,runqueue,wire,volano,c}/src | grep -v '^crates/sysv/src/participant/wakes.rs:')
     forbid "what to do next is laid out in report/src/next only" '"(Next|Prove it): ' \
         < <(source_of crates/*/src | grep -v -E '^crates/report/src/next/')
     forbid "what to do next is said in report/src/next, trial/src/next and lab/src/reproduce only" '\bNext(::(new|with_step)\(| \{)' \
@@ -161,6 +175,10 @@ selftest() {
     plant "nothing is left to do" crates/cli/src/run.rs 'fn f() { todo!() }'
     plant "is laid out in" crates/observe/src/lens/rows.rs 'fn f(text: &str) -> String { format!("Next: {text}") }'
     plant "is said in" crates/trial/src/text/search.rs 'fn f() -> Next { Next::new("measure again") }'
+    plant "a time is a constant in nanoseconds" crates/waiting/src/poll.rs 'const SNEAKED_TICKS: u64 = 2_000;'
+    plant "a time is a constant in nanoseconds" crates/locks/src/rt.rs 'fn f(now: u64, last: u64) -> bool { now.wrapping_sub(last) > SNEAKED }'
+    plant "a time is a constant in nanoseconds" crates/sysv/src/waiting/wait.rs 'const SNEAKED: PollParameters = PollParameters { wake_up: 100_000, ready: 4_000 };'
+    plant "a time is a constant in nanoseconds" crates/preload/src/pthread/spin.rs $'/// Ticks, 1 to 3 us.\n#[cfg(test)]\nconst SNEAKED: u64 = 4_000;'
     plant "examples are compiled" crates/cli/src/run.rs '//! ```ignore'
     sed -i '/forbid(unsafe_code)/d' crates/wire/src/lib.rs
     expect "need no unsafe forbid it" crates/wire/src/lib.rs
