@@ -14,7 +14,7 @@
 
 use crate::signal::{Mask, set_mask};
 use crate::{Errno, page, raw};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// The thread that held the word has ended, or its process has executed another program.
 pub const OWNER_DIED: u32 = libc::FUTEX_OWNER_DIED;
@@ -46,6 +46,9 @@ struct Links {
     next: usize,
 }
 
+/// The kernel handles no more entries of a list than this (`ROBUST_LIST_LIMIT`).
+const LONGEST: usize = 2048;
+
 /// The lowest bit of a link is the kind of its futex: set for priority inheritance.
 const KIND: usize = 1;
 
@@ -56,14 +59,12 @@ const KIND: usize = 1;
 #[derive(Debug, Default)]
 pub struct RobustFutex {
     pages: AtomicUsize,
-    /// Whether the links are in a thread's list.
-    linked: AtomicBool,
 }
 
 impl RobustFutex {
     /// A robust futex without pages yet.
     pub const fn new() -> RobustFutex {
-        RobustFutex { pages: AtomicUsize::new(0), linked: AtomicBool::new(false) }
+        RobustFutex { pages: AtomicUsize::new(0) }
     }
 
     /// Reserves the pages.
@@ -102,17 +103,39 @@ impl RobustFutex {
         result
     }
 
-    /// Unmaps the pages, unless their links are in a thread's list. A child made by a bare clone(2) has its own copy.
-    pub fn unmap(&self) {
-        // Relaxed (both): only the thread that has linked and released them calls this.
-        if self.linked.load(Ordering::Relaxed) {
+    /// Unmaps the pages, unless the calling thread has the links in its list. A child made by a bare clone(2) has its own
+    /// copy of them.
+    ///
+    /// # Safety
+    /// No other thread of this process has taken a word by this robust futex.
+    pub unsafe fn unmap(&self) {
+        let mask = set_mask(Mask::ALL_BUT_FAULTS);
+        // SAFETY: the list belongs to the calling thread, and signals are blocked.
+        let is_linked = own_head().is_ok_and(|head| unsafe { self.is_in(head) });
+        set_mask(mask);
+        if is_linked {
             return;
         }
+        // Relaxed: only an address; the calling thread's own call wrote what lies there.
         let at = self.pages.swap(0, Ordering::Relaxed);
         if at != 0 {
             // SAFETY: our own mapping, which no list leads to.
             let _ = unsafe { raw::call(libc::SYS_munmap, [at, 2 * page::BYTES]) };
         }
+    }
+
+    /// Whether our links are in the list. They may be there without the word being held: a foreign write can change the
+    /// word, and then it is neither released nor does the kernel mark it.
+    ///
+    /// # Safety
+    /// The list is the calling thread's, with signals blocked.
+    unsafe fn is_in(&self, head: *mut Head) -> bool {
+        // SAFETY: the links in the list are libc's or ours; all are readable.
+        let after =
+            |&name: &usize| Some(unsafe { (*links_of(name)).next }).filter(|&next| next != head as usize);
+        // SAFETY: libc keeps the head while the thread lives.
+        let first = Some(unsafe { (*head).first }).filter(|&first| first != head as usize);
+        core::iter::successors(first, after).take(LONGEST).any(|name| name == self.name())
     }
 
     /// Maps the page of the word in front of the links.
@@ -161,9 +184,7 @@ impl RobustFutex {
             let taken = word
                 .compare_exchange(seen, seen & WAITERS | tid, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok();
-            if taken {
-                // Relaxed: see `unmap`.
-                self.linked.store(true, Ordering::Relaxed);
+            if taken && !self.is_in(head) {
                 let first = (*head).first;
                 self.links().write(Links { prev: head as usize, next: first });
                 (*links_of(first)).prev = self.name();
@@ -199,7 +220,8 @@ impl RobustFutex {
         let head = own_head().ok()?;
         // SAFETY: as in `link`.
         unsafe {
-            if (*head).pending != 0 {
+            // Not in the list: a foreign write has put the thread's id into the word.
+            if (*head).pending != 0 || !self.is_in(head) {
                 return None;
             }
             (&raw mut (*head).pending).write_volatile(self.name());
@@ -212,8 +234,6 @@ impl RobustFutex {
             // AcqRel: as in `link`.
             let before = word.swap(0, Ordering::AcqRel);
             (&raw mut (*head).pending).write_volatile(0);
-            // Relaxed: see `unmap`.
-            self.linked.store(false, Ordering::Relaxed);
             Some(if before & WAITERS != 0 { Sleepers::Some } else { Sleepers::None })
         }
     }
@@ -325,6 +345,31 @@ mod tests {
         word.store(OWNER_DIED | WAITERS, Ordering::SeqCst);
         let status = in_a_child(|| _ = held(word, OWNER_DIED | WAITERS));
         assert_eq!((status, word.load(Ordering::SeqCst)), (0, OWNER_DIED | WAITERS));
+    }
+
+    /// A foreign write puts an id into a word, or takes it out. The list stays sound.
+    #[test]
+    fn overwritten_word_harms_no_list() {
+        let word = word();
+        word.store(process::tid(), Ordering::SeqCst);
+        let never_taken = RobustFutex::new();
+        // SAFETY: no word was taken by it.
+        assert_eq!(unsafe { never_taken.release(word, process::tid()) }, None);
+        let status = in_a_child(|| {
+            word.store(0, Ordering::SeqCst);
+            let robust_futex = held(word, 0);
+            word.store(0, Ordering::SeqCst);
+            // SAFETY (all): as it was taken.
+            unsafe {
+                assert_eq!(robust_futex.release(word, process::tid()), None);
+                robust_futex.unmap();
+                robust_futex.acquire(word, 0, process::tid()).unwrap();
+                assert_eq!(robust_futex.release(word, process::tid()), Some(Sleepers::None));
+                robust_futex.unmap();
+                robust_futex.acquire(word, 0, process::tid()).unwrap();
+            }
+        });
+        assert_eq!((status, word.load(Ordering::SeqCst)), (0, OWNER_DIED));
     }
 
     /// libc inserts its mutexes before and after ours in the list, and removes them around it.

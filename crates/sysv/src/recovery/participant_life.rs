@@ -61,8 +61,11 @@ impl Inner {
     /// Gives the robust word back, because the calling thread leaves.
     pub fn give_back_participant_word(&self, thread: &Thread) {
         let word = self.arena.participant_word(thread.index() as usize);
-        // SAFETY: if the thread holds the word, it has taken it by this robust futex. No thread sleeps on the word.
-        unsafe { thread.robust_futex.release(word, thread.identity().tid) };
-        thread.robust_futex.unmap();
+        // SAFETY: only this thread takes words by its robust futex, and it took this one last. No thread sleeps on the
+        // word.
+        unsafe {
+            thread.robust_futex.release(word, thread.identity().tid);
+            thread.robust_futex.unmap();
+        }
     }
 }

@@ -36,6 +36,8 @@ struct World {
     dead: AtomicU32,
     thing: UnsafeCell<u32>,
     steps: AtomicU32,
+    /// 1 while the lock's holder has repaired the set, and the wake-ups for that are due.
+    repaired: AtomicU32,
     arena: Option<Arena>,
 }
 
@@ -56,6 +58,7 @@ impl World {
             dead: AtomicU32::new(0),
             thing: UnsafeCell::new(0),
             steps: AtomicU32::new(0),
+            repaired: AtomicU32::new(0),
             arena: None,
         }
     }
@@ -134,7 +137,8 @@ impl World {
                 let mut section = SetSection::new(self.space(), me);
                 section.repair();
                 section.restore_fast();
-                section.wakes.iter().for_each(|wake| self.wake(wake));
+                // Relaxed: under the lock. As `Held::note_repair`.
+                self.repaired.store(1, Ordering::Relaxed);
                 return Taken::OwnerDied;
             }
             loom::thread::yield_now();
@@ -148,9 +152,26 @@ impl World {
         let result = f(&mut section);
         self.step();
         section.restore_fast();
+        // Relaxed: under the lock.
+        let repaired = self.repaired.swap(0, Ordering::Relaxed) != 0;
         self.set.lock().release();
+        if repaired {
+            self.wake_news();
+        }
         section.wakes.iter().for_each(|wake| self.wake(wake));
         (result, section.wakes)
+    }
+
+    /// As `wake::wake_news`.
+    fn wake_news(&self) {
+        for (participant, index) in self.participants.iter().zip(0u32..) {
+            self.step();
+            // Acquire: as in `wake::wake_news`.
+            let end = participant.waiter.status.load(Ordering::Acquire);
+            if status::is_news(end) {
+                self.wake(PendingWake { index, end, asleep: true });
+            }
+        }
     }
 
     /// As `wake::wake`.

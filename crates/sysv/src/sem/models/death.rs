@@ -185,3 +185,41 @@ fn planted_grant_decided_before_redo_record() {
     }
     explore(2, world_with_queued_vector, &[poll, die, next_receiver], |_| {});
 }
+
+/// The dead holder made its post and served no waiter. The thread that takes over the lock serves the sleeper, and wakes
+/// it once the lock is released.
+fn explore_sleeper_of_dead_poster(release: fn(&World, u32)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(move || {
+        let world = World::new(1, 3);
+        assert_eq!(world.perform(0, &[op(0, -1)]), None);
+        world.acquire(1);
+        SetSection::new(world.space(), 1).mark_slow(0);
+        world.space().put(0, 1, pid(1));
+        world.kill(1);
+        let world = Arc::new(world);
+        let recoverer = {
+            let world = world.clone();
+            loom::thread::spawn(move || {
+                assert_eq!(world.acquire_or_take_over(2), Taken::OwnerDied);
+                release(&world, 2);
+            })
+        };
+        assert_eq!(world.wait(0), Ok(()));
+        recoverer.join().unwrap();
+    });
+}
+
+#[test]
+fn sleeper_of_dead_poster_is_woken() {
+    explore_sleeper_of_dead_poster(|world, me| {
+        world.section(me, |_| {});
+    });
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_release_after_repair_without_wake_up() {
+    explore_sleeper_of_dead_poster(|world, _| world.set.lock().release());
+}

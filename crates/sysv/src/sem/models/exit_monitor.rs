@@ -49,7 +49,7 @@ impl Scene {
     }
 
     /// An operation of the holder that can proceed, and serves no waiter.
-    fn perform(&self, op: Op, assign_monitors: fn(&SetSection<'_>)) {
+    fn perform(&self, op: Op, assign_monitors: fn(&mut SetSection<'_>)) {
         self.world.step();
         self.world.acquire(HOLDER);
         self.world.section(HOLDER, |section| {
@@ -107,7 +107,7 @@ fn undo_op(sem: u16, sem_op: i16) -> Op {
 
 /// Participant 0 sleeps for two tokens, of which there is one. Participant 1 takes that one with SEM_UNDO, posts
 /// another one without, and dies: now there are two.
-fn explore_exit_monitor(assign_monitors: fn(&SetSection<'_>)) {
+fn explore_exit_monitor(assign_monitors: fn(&mut SetSection<'_>)) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(move || {
