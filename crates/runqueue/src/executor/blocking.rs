@@ -2,7 +2,7 @@
 
 use crate::executor::counts::TaskCounts;
 use crate::schedule::{Nice, Schedule};
-use crate::task::{self, JoinHandle, Listed, Owner, Ran, Runnable};
+use crate::task::{self, JoinHandle, Listed, Owner, Ran, Runnable, Runner};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -43,10 +43,6 @@ impl Owner for BlockingOwner {
         drop(task);
     }
 
-    fn charge(&self, schedule: Schedule) -> Schedule {
-        schedule
-    }
-
     fn list(&self, _: Listed) -> u64 {
         unreachable!("a closure is never suspended")
     }
@@ -54,6 +50,17 @@ impl Owner for BlockingOwner {
     fn retire(&self, _: u64) -> Option<Listed> {
         self.0.counts.end(None);
         None
+    }
+}
+
+/// A closure is never pending, so its thread is asked nothing.
+impl Runner for BlockingPool {
+    fn charge(&self, schedule: Schedule) -> Schedule {
+        schedule
+    }
+
+    fn has_yielded(&self) -> bool {
+        false
     }
 }
 
@@ -139,7 +146,7 @@ impl BlockingPool {
             if let Some(task) = state.queue.pop_front() {
                 drop(state);
                 // The closure never waits, so there is no second run.
-                let Ran::Done = task.run() else { unreachable!("a closure is never woken") };
+                let Ran::Done = task.run(self) else { unreachable!("a closure is never woken") };
                 state = self.state();
             } else if state.is_closed {
                 break;

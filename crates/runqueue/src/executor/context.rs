@@ -2,9 +2,12 @@
 
 use crate::executor::shared::Shared;
 use crate::executor::timed_wait::TimedWait;
-use crate::schedule::{TICK, WorkerId};
+use crate::queue::Requeue;
+use crate::schedule::{Schedule, TICK, WorkerId};
+use crate::task::{Ran, Runnable, Runner, TaskAddress};
 use core::cell::{Cell, RefCell};
 use core::ptr;
+use core::task::Waker;
 use std::sync::Arc;
 use unspin_sys::clock;
 
@@ -17,12 +20,24 @@ pub(crate) struct Context {
     pub in_driver: Cell<bool>,
     /// The task that runs is in a `block_on`. Until that returns, the thread's executor may be another one.
     is_covered: Cell<bool>,
-    /// The task that runs has called [`yield_now`](crate::yield_now).
-    yielded: Cell<bool>,
+    /// The task that runs.
+    running: Cell<Option<TaskAddress>>,
+    /// Whether that task has called [`yield_now`](crate::yield_now).
+    yielded: Cell<Yielded>,
     /// Time up to which tasks have been charged, in nanoseconds.
     charged: Cell<u64>,
     /// When the worker's present wait began, in ticks, if its time is to be reported.
     pub wait: Cell<Option<TimedWait>>,
+}
+
+/// What a task has yielded, in the order of what follows from it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Yielded {
+    Nothing,
+    /// A part that has a waker of its own, such as a future in a join or in a `block_on`. The part was woken by that waker.
+    Part,
+    /// The whole task. No waker was used: the worker runs the task again.
+    Task,
 }
 
 thread_local! {
@@ -39,7 +54,8 @@ impl Context {
             worker,
             in_driver: Cell::new(false),
             is_covered: Cell::new(false),
-            yielded: Cell::new(false),
+            running: Cell::new(None),
+            yielded: Cell::new(Yielded::Nothing),
             charged: Cell::new(clock::monotonic_tick_ns()),
             wait: Cell::new(None),
         }
@@ -77,18 +93,34 @@ impl Context {
         Context::with(|context| context.is_some_and(|context| context.is_covered.replace(is_covered)))
     }
 
-    pub fn note_yield(&self) {
-        self.yielded.set(true);
+    /// Runs a task. If it can run again, says how it comes back into the queue.
+    #[inline(always)]
+    pub fn run(&self, task: Runnable) -> Option<(Runnable, Requeue)> {
+        self.running.set(Some(task.address()));
+        let ran = task.run(self);
+        self.running.set(None);
+        // The task may also have yielded before it ended. The next task has not yielded.
+        let yielded = self.yielded.replace(Yielded::Nothing);
+        let Ran::Again(task) = ran else { return None };
+        Some((task, if yielded == Yielded::Nothing { Requeue::Woken } else { Requeue::Yielded }))
     }
 
-    /// Whether the task has yielded since this was last asked.
-    pub fn take_yield(&self) -> bool {
-        self.yielded.replace(false)
+    /// The task that runs yields, in a future that is polled with this waker. If that is not the task's own waker, wakes the
+    /// future. The own one is not used: what it does is known here.
+    #[inline]
+    pub fn yield_by(&self, waker: &Waker) {
+        let yielded = if self.running.get().is_some_and(|task| task.is_woken_by(waker)) {
+            Yielded::Task
+        } else {
+            waker.wake_by_ref();
+            Yielded::Part
+        };
+        self.yielded.set(self.yielded.get().max(yielded));
     }
 
     /// The ticks since tasks were last charged.
     #[inline(always)]
-    pub fn take_ticks(&self) -> u64 {
+    fn take_ticks(&self) -> u64 {
         const NS: u64 = TICK.as_nanos() as u64;
         let time = clock::monotonic_tick_ns().saturating_sub(self.charged.get());
         if time < NS {
@@ -101,6 +133,24 @@ impl Context {
     /// Charges the time since tasks were last charged to no task, because the worker had none.
     pub fn skip_ticks(&self) {
         self.charged.set(clock::monotonic_tick_ns());
+    }
+}
+
+impl Runner for Context {
+    #[inline(always)]
+    fn charge(&self, schedule: Schedule) -> Schedule {
+        match self.take_ticks() {
+            0 => schedule,
+            ticks => {
+                let epoch = self.shared.pool.queue().epoch(self.worker);
+                schedule.recalculate_to(epoch).charge(ticks)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn has_yielded(&self) -> bool {
+        self.yielded.get() == Yielded::Task
     }
 }
 

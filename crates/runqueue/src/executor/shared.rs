@@ -76,20 +76,6 @@ impl Owner for TaskOwner {
         });
     }
 
-    #[inline]
-    fn charge(&self, schedule: Schedule) -> Schedule {
-        self.with_context(|context| {
-            let Some(context) = context else { return schedule };
-            match context.take_ticks() {
-                0 => schedule,
-                ticks => {
-                    let epoch = context.shared.pool.queue().epoch(context.worker);
-                    schedule.recalculate_to(epoch).charge(ticks)
-                }
-            }
-        })
-    }
-
     fn list(&self, task: Listed) -> u64 {
         let worker = self.with_context(|context| context.map_or(0, |context| context.worker.index()));
         self.shared().suspended.insert(worker, task)

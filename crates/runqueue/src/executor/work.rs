@@ -6,9 +6,8 @@ use crate::executor::idling::Idling;
 use crate::executor::reactor_check::ReactorCheck;
 use crate::executor::shared::Shared;
 use crate::pool::Worker;
-use crate::queue::Requeue;
 use crate::schedule::WorkerId;
-use crate::task::{Ran, Runnable};
+use crate::task::Runnable;
 use std::sync::Arc;
 
 /// Runs tasks until the executor stops.
@@ -35,15 +34,10 @@ fn run(
     task: Runnable,
     check: &mut ReactorCheck,
 ) -> Option<Runnable> {
-    let ran = task.run();
+    let again = context.run(task);
     // This comes before the choice of the next task, because an event may wake a better one.
     check.after_run(context);
-    let Ran::Again(task) = ran else {
-        // The task may have yielded before it ended. The next task has not yielded.
-        context.take_yield();
-        return None;
-    };
-    let how = if context.take_yield() { Requeue::Yielded } else { Requeue::Woken };
+    let (task, how) = again?;
     let next = worker.requeue(task, how);
     if context.shared.pool.is_stopped() {
         // Dropping the task cancels it, like all other tasks that are left.

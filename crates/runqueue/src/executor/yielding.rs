@@ -25,12 +25,10 @@ impl Future for YieldNow {
             return Poll::Ready(());
         }
         self.has_yielded = true;
-        WorkerContext::with(|worker| {
-            if let Some(worker) = worker {
-                worker.note_yield();
-            }
+        WorkerContext::with(|worker| match worker {
+            Some(worker) => worker.yield_by(context.waker()),
+            None => context.waker().wake_by_ref(),
         });
-        context.waker().wake_by_ref();
         Poll::Pending
     }
 }

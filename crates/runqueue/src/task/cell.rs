@@ -10,8 +10,8 @@ pub(super) struct Cell<F: Future, S> {
     pub header: Header,
     /// Immutable.
     pub owner: S,
-    /// It belongs to the thread that has set `RUNNING` in the state, until it sets `COMPLETED`; then to the join handle,
-    /// if there is one, else to the thread that completed the task.
+    /// It belongs to the thread that has set `RUNNING` in the state, or that has got the task's runnable from it, until that
+    /// thread sets `COMPLETED`; then to the join handle, if there is one, else to the thread that completed the task.
     pub stage: UnsafeCell<Stage<F>>,
 }
 

@@ -35,8 +35,6 @@ pub(super) struct Functions {
     pub take_output: unsafe fn(NonNull<Header>, *mut ()),
     /// Puts a runnable into a run queue of the executor.
     pub schedule: unsafe fn(NonNull<Header>),
-    /// Charges the task for the time since its run began. For the thread that owns the future.
-    pub charge: unsafe fn(NonNull<Header>),
     /// Adds the task to the list of suspended tasks. For the thread that owns the future.
     pub list: unsafe fn(NonNull<Header>) -> u64,
     /// Tells the executor that the task is about to be completed, and gives up the reference of the list, where the task

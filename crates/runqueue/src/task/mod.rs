@@ -29,6 +29,8 @@ pub(crate) use listed::Listed;
 pub(crate) use runnable::{Ran, Runnable};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use suspended::SuspendedTasks;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use waker::TaskAddress;
 
 use crate::schedule::Schedule;
 
@@ -37,15 +39,21 @@ pub(crate) trait Owner: Send + Sync + 'static {
     /// Puts a task that was woken into a run queue. Called by any thread.
     fn schedule(&self, task: Runnable);
 
-    /// The future was polled and is pending: the task's scheduling state with the time that it has used.
-    fn charge(&self, schedule: Schedule) -> Schedule;
-
     /// Adds a task to the list of suspended tasks, before its first suspension. Returns where it is.
     fn list(&self, task: Listed) -> u64;
 
     /// The task is about to be completed. Takes it from the list, if it has a place there (not 0). The task does not use
     /// its owner after that.
     fn retire(&self, place: u64) -> Option<Listed>;
+}
+
+/// The worker that runs a task.
+pub(crate) trait Runner {
+    /// The future was polled and is pending: the task's scheduling state with the time that it has used.
+    fn charge(&self, schedule: Schedule) -> Schedule;
+
+    /// Whether the task is to run again, although its waker may not have been used.
+    fn has_yielded(&self) -> bool;
 }
 
 /// Makes a task that belongs to `owner`. It runs when its `Runnable` is run.

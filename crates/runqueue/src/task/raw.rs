@@ -1,10 +1,11 @@
 //! Tasks by pointer: what the safe types of this module are built from.
 //!
-//! **Which thread may touch what.** The bits of [`State`](crate::task::state::State) decide, and every transfer is an exchange
-//! of that word:
+//! **Which thread may touch what.** The bits of [`State`](crate::task::state::State) decide, and every transfer but one is an
+//! exchange of that word:
 //!
-//! - the *stage* (future, then output) belongs to the thread that set `RUNNING`; from `COMPLETED` on to the join handle,
-//!   or to the thread that completed the task if there is no handle;
+//! - the *stage* (future, then output) belongs to the thread that set `RUNNING`. That thread may pass it on with the task's
+//!   runnable: the run queue's lock is the transfer, and the word stays as it is. From `COMPLETED` on the stage belongs to
+//!   the join handle, or to the thread that completed the task if there is no handle;
 //! - the *slot of the join handle's waker* belongs to the handle while `AWAITED` is clear, and to the thread that
 //!   completes the task while it is set; from `COMPLETED` on to the thread that frees the task;
 //! - the *memory* belongs to all references together.
@@ -53,7 +54,6 @@ where
             drop_output: drop_output::<F, S>,
             take_output: take_output::<F, S>,
             schedule: schedule::<F, S>,
-            charge: charge::<F, S>,
             list: list::<F, S>,
             retire: retire::<F, S>,
             free: free::<F, S>,
@@ -135,16 +135,6 @@ unsafe fn schedule<F: Future, S: Owner>(task: NonNull<Header>) {
     // SAFETY: the caller passes a header of these types, and a reference that it has counted for the queue. The task is
     // scheduled, so no other runnable exists.
     unsafe { cell::<F, S>(task).owner.schedule(Runnable::from_raw(task)) };
-}
-
-unsafe fn charge<F: Future, S: Owner>(task: NonNull<Header>) {
-    // SAFETY: the caller passes a header of these types, and has a reference.
-    let cell = unsafe { cell::<F, S>(task) };
-    let before = cell.header.schedule();
-    let after = cell.owner.charge(before);
-    if after != before {
-        cell.header.set_schedule(after);
-    }
 }
 
 unsafe fn list<F: Future, S: Owner>(task: NonNull<Header>) -> u64 {

@@ -1,10 +1,11 @@
 //! A task that can run now.
 
 use crate::schedule::{Schedulable, Schedule};
+use crate::task::Runner;
 use crate::task::header::Header;
 use crate::task::raw::{self, Reference};
 use crate::task::state::{Begin, ListedNow, Pending};
-use crate::task::waker;
+use crate::task::waker::{self, TaskAddress};
 use core::ptr::NonNull;
 use core::task::Poll;
 
@@ -19,7 +20,7 @@ unsafe impl Send for Runnable {}
 pub(crate) enum Ran {
     /// The task is completed, or waits to be woken.
     Done,
-    /// It was woken meanwhile, so it can run again.
+    /// It was woken meanwhile, or has yielded, so it can run again.
     Again(Runnable),
 }
 
@@ -40,9 +41,15 @@ impl Runnable {
         unsafe { self.0.as_ref() }
     }
 
+    /// The task's address, by which its own waker is known.
+    #[inline(always)]
+    pub fn address(&self) -> TaskAddress {
+        TaskAddress::of(self.0)
+    }
+
     /// Polls the future once.
     #[inline]
-    pub fn run(self) -> Ran {
+    pub fn run(self, runner: &impl Runner) -> Ran {
         let task = self.into_raw();
         // SAFETY: the reference keeps the task.
         let header = unsafe { task.as_ref() };
@@ -61,7 +68,7 @@ impl Runnable {
                 unsafe { end(task, raw::complete) };
                 Ran::Done
             }
-            Poll::Pending => end_pending_run(task),
+            Poll::Pending => end_pending_run(task, runner),
         }
     }
 
@@ -112,14 +119,22 @@ unsafe fn end(task: Reference, how: unsafe fn(NonNull<Header>) -> bool) {
 
 /// Ends a run whose future is pending. The calling thread owns the future.
 #[inline]
-fn end_pending_run(task: Reference) -> Ran {
+fn end_pending_run(task: Reference, runner: &impl Runner) -> Ran {
     // SAFETY: the reference of the runnable keeps the task until it is given up.
     let header = unsafe { task.as_ref() };
-    // SAFETY: the functions belong to this task, and this thread owns its future.
-    unsafe { (header.functions.charge)(task) };
+    let before = header.schedule();
+    let after = runner.charge(before);
+    if after != before {
+        header.set_schedule(after);
+    }
+    if runner.has_yielded() || header.state.is_woken() {
+        // The future goes with the runnable: the state stays as it is.
+        return Ran::Again(Runnable(task));
+    }
     let mut listed_now = ListedNow::No;
-    if header.list_place() == 0 && !header.state.is_woken() {
-        // SAFETY: as above. The reference for the list is counted when the run ends.
+    if header.list_place() == 0 {
+        // SAFETY: the functions belong to this task, and this thread owns its future. The reference for the list is counted
+        // when the run ends.
         header.set_list_place(unsafe { (header.functions.list)(task) });
         listed_now = ListedNow::Yes;
     }

@@ -3,12 +3,18 @@
 //! ```text
 //!                    wake                     begin_run                 end_run
 //!  suspended ─────────────────► SCHEDULED ───────────────► RUNNING ───────────────► suspended
-//!      │                            ▲                       │  │ ▲
-//!      │ cancel                     └── woken while it ran ─┘  │ └─ wake: SCHEDULED is set as well
-//!      └──────────► RUNNING (dropping its future) ─────────► COMPLETED
+//!      │                                                    │ │ ▲
+//!      │ cancel                                             │ │ └─ wake: SCHEDULED is set as well, until `begin_run`
+//!      └──────────► RUNNING (dropping its future) ─────────►│ │
+//!                                                           │ └─ yields, or was woken: back into the run queue as it is
+//!                                                           └──► COMPLETED
 //! ```
 //!
 //! A wake-up of a task that is scheduled already, or that runs, changes the word and nothing else.
+//!
+//! A task that goes back into the run queue keeps `RUNNING`: its runnable owns the future. So a run that yields exchanges
+//! the word neither at its end nor at its next beginning. A wake-up that comes while the task waits in the queue sets
+//! `SCHEDULED`, as it does during a run.
 
 use unspin_sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,10 +22,11 @@ use unspin_sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub(crate) struct State(AtomicUsize);
 
-/// The task is in a run queue, or a thread is about to put it there; with `RUNNING`: it will be, once it no longer runs.
-/// Set by the thread that wakes it, cleared by the worker that runs it.
+/// The task was woken, and no run has begun since. Without `RUNNING` it is in a run queue, or a thread is about to put it
+/// there. Set by the thread that wakes it, cleared by the worker that begins the run.
 const SCHEDULED: usize = 1;
-/// A thread owns the future: it polls it, or drops it. Set and cleared by that thread.
+/// A thread owns the future: it polls it, or drops it. Or the task's runnable owns it, which that thread has put back into
+/// a run queue. Set by the thread that takes the future over, cleared by the one that suspends or completes the task.
 const RUNNING: usize = 1 << 1;
 /// The future is gone. Set once, by the thread that owned the future; nothing clears it.
 const COMPLETED: usize = 1 << 2;
@@ -52,7 +59,7 @@ pub(crate) enum Pending {
     Suspended,
     /// The task no longer belongs to the worker, and no reference to it is left.
     Abandoned,
-    /// The task was woken meanwhile: put it into a run queue.
+    /// The task was woken meanwhile: put it into a run queue, which gets the future.
     Woken,
     /// The task was cancelled meanwhile: drop its future. The worker still owns it.
     Cancel,
@@ -120,19 +127,28 @@ impl State {
     /// A worker has taken the task from a queue.
     #[inline]
     pub fn begin_run(&self) -> Begin {
-        // Acquire: partner of the AcqRel exchanges: see `change`. A scheduled task that does not run stays so until its
-        // worker changes that, so the bits need no comparison.
-        let seen = self.0.fetch_xor(SCHEDULED | RUNNING, Ordering::Acquire);
+        // Relaxed: a hint for what others do: a wake-up or a cancellation that it misses keeps its bit, which the end of
+        // the run or the next beginning sees. `RUNNING` is this thread's. `SCHEDULED` without it is the run queue's: other
+        // threads change neither. So the bits need no comparison, only a subtraction.
+        let before = self.0.load(Ordering::Relaxed);
+        let seen = match before & (SCHEDULED | RUNNING) {
+            // The task has yielded. Its future came with the runnable, by the run queue's lock.
+            RUNNING => before,
+            // Acquire (both): partner of the AcqRel exchanges: see `change`.
+            SCHEDULED => self.0.fetch_add(RUNNING - SCHEDULED, Ordering::Acquire),
+            _ => self.0.fetch_sub(SCHEDULED, Ordering::Acquire),
+        };
         debug_assert!(
-            seen & (SCHEDULED | RUNNING | COMPLETED) == SCHEDULED,
+            seen & (SCHEDULED | RUNNING) != 0 && seen & COMPLETED == 0,
             "a worker runs a task that has no turn"
         );
         if seen & CANCELLED == 0 { Begin::Poll } else { Begin::Cancel }
     }
 
-    /// Whether the task was woken since its present run began. For the worker that runs it.
+    /// Whether the task was woken since its present run began. For the worker that runs it. True stays true until the next
+    /// run: the worker may put the task into a run queue without another look.
     pub fn is_woken(&self) -> bool {
-        // Relaxed: a hint.
+        // Relaxed: the next `begin_run` clears the bit, and acquires what the waker did. False is a hint: `end_run` decides.
         self.0.load(Ordering::Relaxed) & SCHEDULED != 0
     }
 
@@ -150,7 +166,7 @@ impl State {
             }
             SCHEDULED => {
                 let counted = if listed_now == ListedNow::Yes { REFERENCE } else { 0 };
-                ((seen & !RUNNING) + counted, Pending::Woken)
+                (seen + counted, Pending::Woken)
             }
             _ => {
                 let counted = if listed_now == ListedNow::Yes { REFERENCE } else { 0 };
@@ -261,6 +277,15 @@ impl State {
     pub fn drop_reference(&self) -> bool {
         // AcqRel: partner of itself: the thread that frees the task sees what all others have done with it.
         self.0.fetch_sub(REFERENCE, Ordering::AcqRel) < 2 * REFERENCE
+    }
+}
+
+#[cfg(all(test, loom))]
+impl State {
+    /// A mistake that the models must find: a wake-up between the load and the store is lost.
+    pub fn begin_run_by_store(&self) {
+        // Relaxed (both): no ordering helps.
+        self.0.store(self.0.load(Ordering::Relaxed) & !SCHEDULED, Ordering::Relaxed);
     }
 }
 

@@ -1,10 +1,10 @@
 //! One task by hand, in one thread.
 
-use super::{JoinError, JoinHandle, Listed, Owner, Ran, Runnable, SuspendedTasks};
+use super::{JoinError, JoinHandle, Listed, Owner, Ran, Runnable, Runner, SuspendedTasks};
 use crate::schedule::{Nice, Schedulable, Schedule, WorkerId};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 /// An executor without workers.
@@ -14,15 +14,13 @@ struct ByHand(Arc<Parts>);
 struct Parts {
     queue: Mutex<Vec<Runnable>>,
     suspended: SuspendedTasks,
+    /// The next run that is pending yields.
+    yields: AtomicBool,
 }
 
 impl Owner for ByHand {
     fn schedule(&self, task: Runnable) {
         self.0.queue.lock().unwrap().push(task);
-    }
-
-    fn charge(&self, schedule: Schedule) -> Schedule {
-        schedule.charge(1)
     }
 
     fn list(&self, task: Listed) -> u64 {
@@ -34,9 +32,23 @@ impl Owner for ByHand {
     }
 }
 
+impl Runner for ByHand {
+    fn charge(&self, schedule: Schedule) -> Schedule {
+        schedule.charge(1)
+    }
+
+    fn has_yielded(&self) -> bool {
+        self.0.yields.swap(false, SeqCst)
+    }
+}
+
 impl ByHand {
     fn new() -> ByHand {
-        ByHand(Arc::new(Parts { queue: Mutex::default(), suspended: SuspendedTasks::new(1) }))
+        ByHand(Arc::new(Parts {
+            queue: Mutex::default(),
+            suspended: SuspendedTasks::new(1),
+            yields: AtomicBool::new(false),
+        }))
     }
 
     fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
@@ -48,7 +60,7 @@ impl ByHand {
     /// Runs one task. Returns whether there was one.
     fn run(&self) -> bool {
         let Some(task) = self.0.queue.lock().unwrap().pop() else { return false };
-        if let Ran::Again(task) = task.run() {
+        if let Ran::Again(task) = task.run(self) {
             self.schedule(task);
         }
         true
@@ -166,6 +178,45 @@ fn cancelled_tasks_drop_their_futures() {
     completed.cancel();
     assert!(matches!(poll(&mut completed), Poll::Ready(Ok(5))));
     assert_eq!(hand.0.suspended.len(), 0, "no task is left in the list");
+}
+
+#[test]
+fn task_that_yields_runs_again_and_is_then_suspended() {
+    let hand = ByHand::new();
+    let slot = Arc::new(Mutex::new(None::<Waker>));
+    let (future, drops) = after(4, Some(slot.clone()));
+    let mut handle = hand.spawn(future);
+    let yield_once = || hand.0.yields.store(true, SeqCst);
+    yield_once();
+    assert!(hand.run());
+    assert_eq!((hand.0.queue.lock().unwrap().len(), hand.0.suspended.len()), (1, 0));
+    // A wake-up while it is in the queue: the next run is for both.
+    slot.lock().unwrap().take().unwrap().wake();
+    assert_eq!(hand.0.queue.lock().unwrap().len(), 1, "it is in the queue already");
+    assert!(hand.run() && !hand.run());
+    assert_eq!(hand.0.suspended.len(), 1);
+    // A wake-up before the run that yields: the yield asks for another run.
+    slot.lock().unwrap().take().unwrap().wake();
+    yield_once();
+    assert!(hand.run() && hand.run() && !hand.run());
+    slot.lock().unwrap().take().unwrap().wake();
+    assert!(hand.run() && !hand.run());
+    assert!(matches!(poll(&mut handle), Poll::Ready(Ok("done"))));
+    assert_eq!(drops.load(SeqCst), 1);
+}
+
+#[test]
+fn cancelled_task_that_has_yielded_drops_its_future_at_its_next_run() {
+    let hand = ByHand::new();
+    let (future, drops) = after(2, Some(Arc::default()));
+    let mut handle = hand.spawn(future);
+    hand.0.yields.store(true, SeqCst);
+    assert!(hand.run());
+    handle.cancel();
+    assert_eq!(drops.load(SeqCst), 0, "the future is the queue's");
+    assert!(hand.run() && !hand.run());
+    assert_eq!((drops.load(SeqCst), hand.0.suspended.len()), (1, 0));
+    assert!(matches!(poll(&mut handle), Poll::Ready(Err(JoinError::Cancelled))));
 }
 
 #[test]

@@ -19,6 +19,23 @@ pub(super) fn with<R>(task: NonNull<Header>, f: impl FnOnce(&Waker) -> R) -> R {
     f(&waker)
 }
 
+/// Where a task is. It tells tasks apart as long as they exist.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TaskAddress(*const ());
+
+impl TaskAddress {
+    #[inline(always)]
+    pub(super) fn of(task: NonNull<Header>) -> TaskAddress {
+        TaskAddress(task.as_ptr().cast_const().cast())
+    }
+
+    /// Whether this waker is the task's own.
+    #[inline]
+    pub fn is_woken_by(self, waker: &Waker) -> bool {
+        waker.data() == self.0 && core::ptr::eq(waker.vtable(), &raw const FUNCTIONS)
+    }
+}
+
 /// # Safety
 /// `data` is a waker's, so the waker's reference keeps the task.
 unsafe fn task(data: *const ()) -> Reference {
