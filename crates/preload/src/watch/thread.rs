@@ -26,7 +26,7 @@ use unspin_wire::{Level, Recording, Table};
 /// A thread that records. Valid when zeroed: not known yet.
 pub struct Thread {
     phase: Cell<u32>,
-    /// Acquisitions until the next hold that is timed.
+    /// Acquisitions until [`turn`](Thread::turn).
     countdown: Cell<u32>,
     /// One hold in this many is timed; 0 at level `counts`, which tracks no holds.
     every: Cell<u32>,
@@ -93,12 +93,19 @@ impl Thread {
         // SAFETY: the word is zero or the address of a `Thread`: a static one, or a page that only `leave` gives back,
         // after it has zeroed the word.
         let Some(thread) = (unsafe { address.as_ref() }) else { return Known::Unknown };
-        match thread.phase.get() {
-            COUNTED => Known::Counted(thread),
-            TIMED => Known::Timed(thread),
-            PLANNED => Known::Planned(thread),
-            ABSENT => Known::Absent,
+        // Two comparisons find each phase; one `match` of all would be a jump through a table.
+        let phase = thread.phase.get();
+        if phase <= TIMED {
+            return match phase {
+                TIMED => Known::Timed(thread),
+                COUNTED => Known::Counted(thread),
+                _ => Known::Unknown,
+            };
+        }
+        match phase {
             IDLE => Known::Idle,
+            ABSENT => Known::Absent,
+            PLANNED => Known::Planned(thread),
             _ => Known::Unknown,
         }
     }
@@ -146,7 +153,7 @@ impl Thread {
             Level::Sampled { every } => every,
             Level::Full => 1,
         });
-        self.countdown.set(self.every.get());
+        self.countdown.set(if self.every.get() == 1 { u32::MAX } else { self.every.get() });
         self.random.begin(clock::ticks());
         self.recording.set(Some(recording));
         // SAFETY: the thread lies in a page of its own, and its phase is ABSENT: no hook uses the table.

@@ -19,11 +19,11 @@ impl Thread {
     /// [`record_acquired`](Self::record_acquired), in a thread of which times are recorded.
     #[inline(always)]
     pub fn begin_hold(&self, lock: u64, row: RowRef) {
-        // Never 0 in a thread that is recorded: a handler has forked since the hook began, and this is the child.
-        if self.countdown.get() == 0 {
+        let since = self.start_of_hold(clock::ticks);
+        // A handler has forked since the hook began, and this is the child.
+        if since == 0 && !self.has_clock() {
             return;
         }
-        let since = self.start_of_hold(clock::ticks);
         self.table().begin_hold(lock, row, since, None);
     }
 
@@ -47,21 +47,24 @@ impl Thread {
         }
     }
 
-    /// The start of a hold that begins now; 0 if this hold is not timed. At level `sampled` the next hold to be timed is
-    /// chosen at random.
+    /// The start of a hold that begins now; 0 if this hold is not timed.
     #[inline(always)]
     fn start_of_hold(&self, now: impl FnOnce() -> u64) -> u64 {
-        let left = self.countdown.get();
-        if left > 1 {
-            self.countdown.set(left - 1);
+        let left = self.countdown.get().wrapping_sub(1);
+        self.countdown.set(left);
+        if left == 0 {
+            self.turn();
+        } else if self.every.get() != 1 {
             return 0;
         }
-        let now = now();
+        now()
+    }
+
+    /// Chooses the next hold to be timed, at random. If all are, nothing is left to choose for long.
+    #[inline(never)]
+    fn turn(&self) {
         let every = self.every.get();
-        if every > 1 {
-            self.countdown.set(self.random.draw(every));
-        }
-        now
+        self.countdown.set(if every == 1 { u32::MAX } else { self.random.draw(every) });
     }
 
     /// The time at which the hold ends, in a thread of which times are recorded, for
