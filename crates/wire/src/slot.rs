@@ -118,6 +118,13 @@ pub(crate) fn add_hold(whole: &Whole, hold: u64) {
     increment(&whole[WORDS + HOLDS + TimeKind::Holds.bucket(hold)]);
 }
 
+/// Adds a hold that stands for `n`.
+pub(crate) fn add_holds(whole: &Whole, hold: u64, n: u64) {
+    add(&whole[HOLD], hold.saturating_mul(n));
+    raise_to(&whole[HOLD_MAX], hold);
+    add(&whole[WORDS + HOLDS + TimeKind::Holds.bucket(hold)], n);
+}
+
 /// Adds a hold to a row without histograms.
 pub(crate) fn add_hold_without_histogram(slot: &Slot, hold: u64) {
     add(&slot[HOLD], hold);

@@ -410,6 +410,14 @@ impl<'r> Table<'r> {
         }
     }
 
+    /// Adds a hold time, in ticks, for `n` holds: the one that was timed, and those that were not. Rows without histograms
+    /// have no times.
+    pub fn add_holds(&self, row: RowRef, hold: u64, n: u64) {
+        if let Some(whole) = self.wholes.get(row.word() / slot::WHOLE) {
+            slot::add_holds(whole, hold, n);
+        }
+    }
+
     /// Adds a period in which at least one reader held the lock, in ticks.
     #[inline]
     pub fn add_busy_period(&self, row: RowRef, ticks: u64) {

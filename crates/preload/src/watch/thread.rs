@@ -12,6 +12,7 @@ pub use woken::WokenFrom;
 
 use super::recording;
 use super::sample_rng::SampleRng;
+use super::timing_cost;
 use super::wrappers::WrapperCandidates;
 use crate::swap::plan;
 use crate::{departure, sandbox};
@@ -30,6 +31,11 @@ pub struct Thread {
     countdown: Cell<u32>,
     /// One hold in this many is timed; 0 at level `counts`, which tracks no holds.
     every: Cell<u32>,
+    /// Start of the [stretch](timing_cost) of holds that are timed, in ticks; 0 except at level `auto`.
+    stretch: Cell<u64>,
+    /// A timed hold that began later, in ticks, stands for `every` holds; a thread that is sampled from its start needs no
+    /// weights.
+    weighted_from: Cell<u64>,
     random: SampleRng,
     /// The mutex that a wait for a condition has released and will lock again.
     waiting: Cell<u64>,
@@ -151,9 +157,11 @@ impl Thread {
         self.every.set(match recording.level() {
             Level::Counts => 0,
             Level::Sampled { every } => every,
-            Level::Full => 1,
+            Level::Full | Level::Auto => 1,
         });
-        self.countdown.set(if self.every.get() == 1 { u32::MAX } else { self.every.get() });
+        self.stretch.set(if recording.level() == Level::Auto { clock::ticks() } else { 0 });
+        self.weighted_from.set(u64::MAX);
+        self.countdown.set(if self.every.get() == 1 { timing_cost::STRETCH } else { self.every.get() });
         self.random.begin(clock::ticks());
         self.recording.set(Some(recording));
         // SAFETY: the thread lies in a page of its own, and its phase is ABSENT: no hook uses the table.
