@@ -12,8 +12,8 @@ pub const STRETCH: u32 = 1 << 14;
 /// The share of a thread's time that the timing may cost, in percent.
 const PERCENT: u64 = 3;
 
-/// What it costs to time a hold, in readings of the clock: two that it makes, and the bookkeeping, which takes less time
-/// than a third one (`unspin-bench --only meter`).
+/// What it costs to time a hold, in readings of the clock: two that it makes, and the bookkeeping, which is taken for a
+/// third one.
 const READINGS: u64 = 3;
 
 /// Whether the timing of `holds` holds within `elapsed` ticks has cost more than its share, where a reading of the clock
