@@ -34,9 +34,10 @@ pub enum Event {
     #[serde(rename = "crowded")]
     HeldListFull,
     SeccompFilter,
+    Sampled,
 }
 
-/// [`unspin_wire::Level`]: `"counts"`, `{"sampled": {"every": 16}}`, `"full"`.
+/// [`unspin_wire::Level`]: `"counts"`, `{"sampled": {"every": 16}}`, `"full"`, `"auto"`.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "unspin_wire::Level", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "unspin_wire::Level documents the variants")]
@@ -44,6 +45,7 @@ pub enum Level {
     Counts,
     Sampled { every: u32 },
     Full,
+    Auto,
 }
 
 /// [`unspin_wire::Invocation`]: an object of its fields.

@@ -14,7 +14,7 @@ use crate::units::Units;
 use crate::wait_text;
 use crate::{notes, paragraph};
 use std::fmt::{self, Write};
-use unspin_wire::{Level, RecordKind, WakeUpCost};
+use unspin_wire::{Event, Level, RecordKind, WakeUpCost};
 
 /// Number of locks that are shown even if no thread waited for any lock.
 const SHOWN_MIN: usize = 3;
@@ -96,11 +96,25 @@ impl MeterReport {
     fn level_note(&self) -> String {
         match self.level {
             Level::Full => String::new(),
+            Level::Auto => self.sampled_threads_note(),
             Level::Counts => ", counted only: no times are known".into(),
             Level::Sampled { every } => {
                 format!(", 1 of {every} holds timed: HOLD, UTIL and CPUS are estimates")
             }
         }
+    }
+
+    /// How many threads were sampled, at level `auto`.
+    fn sampled_threads_note(&self) -> String {
+        let sampled = self.events.iter().find(|event| event.event == Event::Sampled);
+        sampled.map_or(String::new(), |event| {
+            let threads = if event.count == 1 { "thread" } else { "threads" };
+            let every = Level::AUTO_EVERY;
+            format!(
+                ", 1 of {every} holds timed in {} {threads}: HOLD, UTIL and CPUS are estimates",
+                event.count
+            )
+        })
     }
 
     /// The cost of a wake-up, if the report compares anything with it.

@@ -20,6 +20,15 @@ pub fn add(word: &AtomicU64, n: u64) {
     }
 }
 
+/// [`add`] of 1, which takes no register.
+#[inline(always)]
+pub fn increment(word: &AtomicU64) {
+    // SAFETY: as in `add`.
+    unsafe {
+        core::arch::asm!("inc qword ptr [{word}]", word = in(reg) word.as_ptr(), options(nostack));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,7 +38,8 @@ mod tests {
     fn sums_wrap() {
         let word = AtomicU64::new(u64::MAX);
         add(&word, 3);
+        increment(&word);
         // Relaxed: one thread.
-        assert_eq!(word.load(Relaxed), 2);
+        assert_eq!(word.load(Relaxed), 3);
     }
 }

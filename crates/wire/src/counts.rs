@@ -17,7 +17,7 @@ pub struct Counts {
     pub rejected: u64,
     /// Refused attempts that had waited before.
     pub gave_up: u64,
-    /// Holds that were timed.
+    /// Holds that were timed. A hold that level `auto` chose at random counts as the holds for which it stands.
     pub timed: u64,
     /// Cumulated time of the timed holds.
     pub hold: u64,
@@ -63,12 +63,10 @@ impl Counts {
     }
 
     /// Cumulated hold time of all acquisitions: the measured sum if every hold was timed, otherwise an estimate from
-    /// the timed holds.
+    /// the timed holds. At level `auto` these may stand for more holds than there were.
     pub fn hold_in_all(&self) -> f64 {
-        match self.timed {
-            timed @ 1.. if timed < self.acquisitions() => {
-                self.hold as f64 * (self.acquisitions() as f64 / timed as f64)
-            }
+        match (self.timed, self.acquisitions()) {
+            (timed @ 1.., all @ 1..) => self.hold as f64 * (all as f64 / timed as f64),
             _ => self.hold as f64,
         }
     }

@@ -90,11 +90,13 @@ pub enum Event {
     HeldListFull = 6,
     /// A seccomp filter that a thread installed. What came after it is recorded in part only.
     SeccompFilter = 7,
+    /// A thread of which level `auto` times only some holds from now on.
+    Sampled = 8,
 }
 
 impl Event {
     /// Every event, in the order of the discriminants.
-    pub const ALL: [Event; 8] = [
+    pub const ALL: [Event; 9] = [
         Event::FastPath,
         Event::Blocked,
         Event::HandOff,
@@ -103,6 +105,7 @@ impl Event {
         Event::Unmatched,
         Event::HeldListFull,
         Event::SeccompFilter,
+        Event::Sampled,
     ];
 
     /// The event's name in the reports.
@@ -118,6 +121,7 @@ impl Event {
             Event::SeccompFilter => {
                 "seccomp filters: locks, callers and threads that came after one are not recorded"
             }
+            Event::Sampled => "threads that took locks so often that one hold in 16 was timed",
         }
     }
 }

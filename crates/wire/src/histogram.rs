@@ -26,9 +26,9 @@ impl TimeKind {
     /// The bucket that a time belongs to.
     #[inline(always)]
     pub(crate) const fn bucket(self, ticks: u64) -> usize {
-        // The number of the highest bit that is set, from 1; 0 for 0.
-        let bits = (u64::BITS - ticks.leading_zeros()).saturating_sub(self.first()) as usize;
-        if bits < BUCKETS { bits } else { BUCKETS - 1 }
+        // The shift leaves the lowest bit of the second bucket's times at position 1; below them is bit 0.
+        let bucket = (ticks >> (self.first() - 1) | 1).ilog2() as usize;
+        if bucket < BUCKETS { bucket } else { BUCKETS - 1 }
     }
 }
 
@@ -48,6 +48,11 @@ impl Histogram {
     /// The counts, shortest times first.
     pub fn counts(&self) -> &[u64; BUCKETS] {
         &self.counts
+    }
+
+    /// The sum of the counts.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, &n| sum.saturating_add(n))
     }
 
     /// The range of a bucket in ticks. The last bucket ends at `u64::MAX`.
@@ -94,7 +99,7 @@ impl Histogram {
     /// The median in ticks, interpolated within its bucket as in [`shorter_than`](Histogram::shorter_than). None if
     /// there are no times.
     pub fn median(&self, longest: u64) -> Option<f64> {
-        let half = self.counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n)) as f64 / 2.0;
+        let half = self.total() as f64 / 2.0;
         let mut below = 0.0;
         for (bucket, &n) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
             let n = n as f64;
@@ -109,7 +114,7 @@ impl Histogram {
 
     /// The ranges of ticks in which the middle time lies, or the two middle times. None if there are no times.
     pub fn middle(&self, longest: u64) -> Option<Range<f64>> {
-        let total = self.counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
+        let total = self.total();
         let bucket_of = |rank: u64| {
             let mut up_to = 0u64;
             self.counts.iter().position(|&n| {
@@ -140,7 +145,7 @@ impl Histogram {
     /// A bound in ticks: at least this share of the times lies below it. It is the end of a bucket. None if there are
     /// no times, or if the bound falls into the last bucket.
     pub fn quantile(&self, share: f64) -> Option<u64> {
-        let total: u64 = self.counts.iter().fold(0, |sum, &n| sum.saturating_add(n));
+        let total = self.total();
         let wanted = (share * total as f64).ceil().max(1.0) as u64;
         let mut below = 0u64;
         for (bucket, &n) in self.counts.iter().enumerate().take(BUCKETS - 1) {

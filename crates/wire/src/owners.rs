@@ -78,8 +78,8 @@ impl Recording {
                 let (owner, since) = (head[table::OWNER].load(Relaxed), head[table::SINCE].load(Relaxed));
                 let lived = end.saturating_sub(since);
                 if let Some((on_cpu, runnable)) = used((owner >> 32) as u32, owner as u32, lived) {
-                    slot::increment(&head[table::ON_CPU], on_cpu);
-                    slot::increment(&head[table::RUNNABLE], runnable);
+                    slot::add(&head[table::ON_CPU], on_cpu);
+                    slot::add(&head[table::RUNNABLE], runnable);
                 }
             }
         }

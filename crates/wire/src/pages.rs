@@ -44,12 +44,6 @@ impl<'m> Pages<'m> {
         self.words.get(index..)?.first_chunk()
     }
 
-    /// The words `index * N` to `index * N + N - 1`; none if they exceed the file.
-    #[inline(always)]
-    pub fn stretch<const N: usize>(&self, index: usize) -> Option<&'m [AtomicU64; N]> {
-        self.words.as_chunks().0.get(index)
-    }
-
     /// All words, `N` at a time.
     pub fn slots<const N: usize>(&self) -> &'m [[AtomicU64; N]] {
         self.words.as_chunks().0

@@ -70,7 +70,7 @@ mod models {
         /// table.
         fn use_one(&self, order: Ordering) -> bool {
             let Some(index) = pop(&self.top, |index| self.links.get(index as usize)) else { return false };
-            increment(&self.counters[index as usize], 1);
+            increment(&self.counters[index as usize]);
             push_with(&self.top, &self.links[index as usize], index, order);
             true
         }

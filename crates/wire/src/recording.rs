@@ -396,7 +396,7 @@ impl Recording {
         table.tokens().clear();
         // Relaxed (all): readers take these times as they are.
         let lived = head[table::UNTIL].load(Relaxed).saturating_sub(head[table::SINCE].load(Relaxed));
-        slot::increment(&head[table::LIVED], lived);
+        slot::add(&head[table::LIVED], lived);
         head[table::SINCE].store(clock::ticks(), Relaxed);
         head[table::UNTIL].store(0, Relaxed);
         head[OWNER].store(own_thread_id(), Relaxed);
@@ -429,8 +429,8 @@ impl Recording {
         }
         let image = Image::at(self.pages(), self.free(), head[table::IMAGE].load(Relaxed));
         let (on_cpu, runnable) = used.unwrap_or_default();
-        slot::increment(&head[table::ON_CPU], on_cpu);
-        slot::increment(&head[table::RUNNABLE], runnable);
+        slot::add(&head[table::ON_CPU], on_cpu);
+        slot::add(&head[table::RUNNABLE], runnable);
         head[table::UNTIL].store(clock::ticks(), Relaxed);
         self.update_last_seen();
         // If the thread was cancelled during a wait, the wait has ended with the thread.

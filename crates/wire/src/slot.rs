@@ -13,6 +13,8 @@ pub(crate) const WHOLE: usize = 64;
 
 /// The counts as laid out in the recording.
 pub(crate) type Slot = [AtomicU64; WORDS];
+/// A slot with its histograms.
+pub(crate) type Whole = [AtomicU64; WHOLE];
 /// The words that follow the counts at all levels except `counts`.
 pub(crate) type Tail = [AtomicU64; WHOLE - WORDS];
 
@@ -24,6 +26,7 @@ const CALLER: usize = 1;
 const OUTCOMES: usize = 2;
 const HOLD: usize = 6;
 const HOLD_MAX: usize = 7;
+/// Holds that were timed, in a row without a histogram of them. Where there is one, its counts add up to that number.
 const TIMED: usize = 8;
 const SPIN: usize = 9;
 const SPIN_MAX: usize = 10;
@@ -84,44 +87,55 @@ fn publish_with(slot: &Slot, key: Key, first_use: FirstUse, order: Ordering) {
 /// Counts an attempt before its outcome is known, as one without waiting.
 #[inline(always)]
 pub(crate) fn count_attempt(slot: &Slot) {
-    increment(&slot[OUTCOMES], 1);
+    increment(&slot[OUTCOMES]);
 }
 
 /// Moves an attempt that has been counted from one outcome to another.
 pub(crate) fn reclassify_attempt(slot: &Slot, from: AttemptOutcome, to: AttemptOutcome) {
-    increment(&slot[OUTCOMES + from as usize], u64::MAX);
-    increment(&slot[OUTCOMES + to as usize], 1);
+    add(&slot[OUTCOMES + from as usize], u64::MAX);
+    increment(&slot[OUTCOMES + to as usize]);
 }
 
 /// Adds a wait.
 pub(crate) fn add_wait(slot: &Slot, tail: Option<&Tail>, outcome: AttemptOutcome, spun: u64, slept: u64) {
-    increment(&slot[SPIN], spun);
+    add(&slot[SPIN], spun);
     raise_to(&slot[SPIN_MAX], spun);
-    increment(&slot[SLEEP], slept);
+    add(&slot[SLEEP], slept);
     raise_to(&slot[SLEEP_MAX], slept);
     let wait = spun.saturating_add(slept);
     raise_to(&slot[WAIT_MAX], wait);
-    increment(&slot[GAVE_UP], u64::from(outcome == AttemptOutcome::Rejected));
+    add(&slot[GAVE_UP], u64::from(outcome == AttemptOutcome::Rejected));
     if let Some(tail) = tail {
-        increment(&tail[WAITS + TimeKind::Waits.bucket(wait)], 1);
+        increment(&tail[WAITS + TimeKind::Waits.bucket(wait)]);
     }
 }
 
-/// Adds a hold.
+/// Adds a hold to a row with histograms.
 #[inline(always)]
-pub(crate) fn add_hold(slot: &Slot, tail: Option<&Tail>, hold: u64) {
-    increment(&slot[HOLD], hold);
-    increment(&slot[TIMED], 1);
+pub(crate) fn add_hold(whole: &Whole, hold: u64) {
+    add(&whole[HOLD], hold);
+    raise_to(&whole[HOLD_MAX], hold);
+    increment(&whole[WORDS + HOLDS + TimeKind::Holds.bucket(hold)]);
+}
+
+/// Adds a hold that stands for `n`.
+pub(crate) fn add_holds(whole: &Whole, hold: u64, n: u64) {
+    add(&whole[HOLD], hold.saturating_mul(n));
+    raise_to(&whole[HOLD_MAX], hold);
+    add(&whole[WORDS + HOLDS + TimeKind::Holds.bucket(hold)], n);
+}
+
+/// Adds a hold to a row without histograms.
+pub(crate) fn add_hold_without_histogram(slot: &Slot, hold: u64) {
+    add(&slot[HOLD], hold);
     raise_to(&slot[HOLD_MAX], hold);
-    if let Some(tail) = tail {
-        increment(&tail[HOLDS + TimeKind::Holds.bucket(hold)], 1);
-    }
+    increment(&slot[TIMED]);
 }
 
 /// Adds a period in which readers held a lock.
 pub(crate) fn add_busy_period(tail: &Tail, ticks: u64) {
-    increment(&tail[BUSY], ticks);
-    increment(&tail[PERIODS], 1);
+    add(&tail[BUSY], ticks);
+    increment(&tail[PERIODS]);
     raise_to(&tail[BUSY_MAX], ticks);
 }
 
@@ -133,12 +147,9 @@ pub(crate) fn record_init(tail: Option<&Tail>, ticks: u64) {
     }
 }
 
-/// Counts a sample.
-pub(crate) fn add_sample(slot: &Slot, tail: Option<&Tail>, sample: &Sample) {
-    increment(&slot[OUTCOMES + sample.outcome as usize], 1);
-    if sample.outcome != AttemptOutcome::Rejected {
-        add_hold(slot, tail, sample.hold);
-    }
+/// Counts the attempt of a sample, and adds its wait.
+pub(crate) fn add_attempt(slot: &Slot, tail: Option<&Tail>, sample: &Sample) {
+    increment(&slot[OUTCOMES + sample.outcome as usize]);
     if sample.spun | sample.slept != 0 {
         add_wait(slot, tail, sample.outcome, sample.spun, sample.slept);
     }
@@ -146,7 +157,7 @@ pub(crate) fn add_sample(slot: &Slot, tail: Option<&Tail>, sample: &Sample) {
 
 /// Adds to a word that only the calling thread and its signal handlers write.
 #[inline(always)]
-pub(crate) fn increment(word: &AtomicU64, n: u64) {
+pub(crate) fn add(word: &AtomicU64, n: u64) {
     #[cfg(not(loom))]
     unspin_sys::local::add(word, n);
     // Relaxed (both): one writer; readers take each word as it stands and expect no order among them.
@@ -154,11 +165,20 @@ pub(crate) fn increment(word: &AtomicU64, n: u64) {
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
+/// Adds 1, as [`add`] does.
+#[inline(always)]
+pub(crate) fn increment(word: &AtomicU64) {
+    #[cfg(not(loom))]
+    unspin_sys::local::increment(word);
+    #[cfg(loom)]
+    add(word, 1);
+}
+
 /// Raises a maximum. If a signal handler raises it between the load and the store, the handler's value may be lost,
 /// which is harmless.
 #[inline(always)]
 fn raise_to(word: &AtomicU64, n: u64) {
-    // Relaxed (both): as in `increment`.
+    // Relaxed (both): as in `add`.
     if word.load(Relaxed) < n {
         word.store(n, Relaxed);
     }
@@ -197,13 +217,15 @@ pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<RawRow> {
         count @ 0..=COUNT_MAX => count,
         _ => 0,
     };
+    let histogram = |of, first| Histogram::new(of, core::array::from_fn(|bucket| rest(first + bucket)));
+    let holds = histogram(TimeKind::Holds, HOLDS);
     let counts = Counts {
         nowait: outcome(AttemptOutcome::NoWait),
         spun: outcome(AttemptOutcome::Spun),
         slept: outcome(AttemptOutcome::Slept),
         rejected: outcome(AttemptOutcome::Rejected),
         gave_up: word(GAVE_UP),
-        timed: word(TIMED),
+        timed: if tail.is_some() { holds.total() } else { word(TIMED) },
         hold: word(HOLD),
         hold_max: word(HOLD_MAX),
         spin: word(SPIN),
@@ -215,12 +237,11 @@ pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<RawRow> {
         busy_max: rest(BUSY_MAX),
         periods: rest(PERIODS),
     };
-    let histogram = |of, first| Histogram::new(of, core::array::from_fn(|bucket| rest(first + bucket)));
     Some(RawRow {
         key: Key { lock, caller: word(CALLER) },
         first_use: FirstUse { ticks: word(FIRST_USE) & !0xFF, generation: word(FIRST_USE) as u8 },
         counts,
-        holds: histogram(TimeKind::Holds, HOLDS),
+        holds,
         waits: histogram(TimeKind::Waits, WAITS),
         latest: rest(LATEST),
     })
@@ -234,6 +255,11 @@ mod models {
     const KEY: Key = Key { lock: 7, caller: 9 };
     const SAMPLE: Sample = Sample { outcome: AttemptOutcome::Spun, hold: 5, spun: 3, slept: 0 };
 
+    fn add_sample(slot: &Slot) {
+        add_attempt(slot, None, &SAMPLE);
+        add_hold_without_histogram(slot, SAMPLE.hold);
+    }
+
     /// One thread records a sample of a new key while another thread reads, and a second sample when the reader has read.
     fn record_beside_a_reader(order: Ordering) {
         model(move || {
@@ -242,7 +268,7 @@ mod models {
                 let slot = Arc::clone(&slot);
                 thread::spawn(move || {
                     publish_with(&slot, KEY, FirstUse { ticks: 256, generation: 3 }, order);
-                    add_sample(&slot, None, &SAMPLE);
+                    add_sample(&slot);
                 })
             };
             if let Some(row) = read(&slot, None) {
@@ -252,7 +278,7 @@ mod models {
                 assert!([0, 3].contains(&counts.spin) && counts.wait_max <= 3, "{counts:?}");
             }
             writer.join().unwrap();
-            add_sample(&slot, None, &SAMPLE);
+            add_sample(&slot);
             let counts = read(&slot, None).expect("published").counts;
             assert_eq!((counts.attempts(), counts.hold, counts.spin), (2, 10, 6));
         });

@@ -7,7 +7,7 @@ use crate::event::{AttemptOutcome, Event, Key, Sample};
 use crate::held::{HeldLock, HeldLocks};
 use crate::image;
 use crate::pages::{self, Pages, WORDS};
-use crate::slot::{self, FirstUse, RawRow, Slot, Tail, increment};
+use crate::slot::{self, FirstUse, RawRow, Slot, Tail, Whole, add, increment};
 use crate::tokens::{self, Token, Tokens};
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -85,11 +85,14 @@ pub struct Table<'r> {
     head: &'r [AtomicU64; WORDS],
     /// Words from one row to the next.
     stride: Stride,
-    cache: [Cell<u32>; CACHE],
-    /// The cache for keys of [`remember_direct`](Table::remember_direct).
-    direct: [Cell<u32>; CACHE],
+    cache: [Cell<RowRef>; CACHE],
+    /// The cache for keys of [`remember_direct`](Table::remember_direct); the header, which has no key, for none.
+    direct: [Cell<&'r Slot>; CACHE],
     /// All of `pages`, as rows' first 16 words.
     slots: &'r [Slot],
+    /// All of `pages`, as rows with histograms: a block begins at a page boundary, so each row is one of them. Empty if
+    /// rows have no histograms.
+    wholes: &'r [Whole],
     /// A row is being added. A signal handler that needs a new row at this time gets none.
     publishing: Cell<bool>,
     one_thread: PhantomData<Cell<()>>,
@@ -102,22 +105,17 @@ pub(crate) enum Stride {
     Whole = slot::WHOLE as isize,
 }
 
-/// A row of a table: where it begins, in units of 16 words from the recording's first.
+/// A row of a table: the number of its first word in the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RowRef(u32);
+pub struct RowRef(u64);
 
 impl RowRef {
     /// No row of any table: the recording's header is there.
     pub const NONE: RowRef = RowRef(0);
 
     #[inline(always)]
-    fn of(word: u64) -> RowRef {
-        RowRef((word / slot::WORDS as u64) as u32)
-    }
-
-    #[inline(always)]
     fn word(self) -> usize {
-        self.0 as usize * slot::WORDS
+        self.0 as usize
     }
 }
 
@@ -125,7 +123,7 @@ impl HeldLock {
     /// The row of the thread that acquired the lock.
     #[inline(always)]
     pub fn row_ref(&self) -> RowRef {
-        RowRef::of(self.row)
+        RowRef(self.row)
     }
 }
 
@@ -133,15 +131,18 @@ impl<'r> Table<'r> {
     /// The table with this first page.
     pub(crate) fn at(pages: Pages<'r>, free: &'r AtomicU64, page: u64, stride: Stride) -> Option<Table<'r>> {
         let head = pages.page(page)?;
+        let slots = pages.slots();
+        let no_key = slots.first()?;
         Some(Table {
             pages,
             free,
             page,
             head,
             stride,
-            cache: [const { Cell::new(0) }; CACHE],
-            direct: [const { Cell::new(0) }; CACHE],
-            slots: pages.slots(),
+            cache: [const { Cell::new(RowRef::NONE) }; CACHE],
+            direct: [no_key; CACHE].map(Cell::new),
+            slots,
+            wholes: if stride == Stride::Whole { pages.slots() } else { &[] },
             publishing: Cell::new(false),
             one_thread: PhantomData,
         })
@@ -151,7 +152,7 @@ impl<'r> Table<'r> {
     #[inline(always)]
     pub fn find(&self, key: Key) -> Option<RowRef> {
         let hash = hash(key);
-        let row = RowRef(self.cache[hash % CACHE].get());
+        let row = self.cache[hash % CACHE].get();
         match self.slot(row) {
             Some(slot) if slot::has_key(slot, key) => Some(row),
             _ => self.search_index(key, hash),
@@ -167,10 +168,10 @@ impl<'r> Table<'r> {
             // Relaxed: only this thread writes it.
             let row = match self.pages.word(first.wrapping_add(at & mask))?.load(Relaxed) {
                 0 => return None,
-                word => RowRef::of(word),
+                word => RowRef(word),
             };
             if self.slot(row).is_some_and(|slot| slot::has_key(slot, key)) {
-                self.cache[hash % CACHE].set(row.0);
+                self.cache[hash % CACHE].set(row);
                 return Some(row);
             }
             at = at.wrapping_add(1);
@@ -246,7 +247,7 @@ impl<'r> Table<'r> {
         if at.is_multiple_of(WORDS) {
             self.pages.populate(first + (at / WORDS) as u64, 1).ok()?;
         }
-        Some(RowRef::of(first * WORDS as u64 + at as u64))
+        Some(RowRef(first * WORDS as u64 + at as u64))
     }
 
     #[inline(always)]
@@ -287,7 +288,7 @@ impl<'r> Table<'r> {
             (0..=mask).filter_map(|step| self.pages.word(first.wrapping_add(hash.wrapping_add(step) & mask)));
         // Relaxed (both): only this thread looks at it.
         if let Some(word) = { words }.find(|word| word.load(Relaxed) == 0) {
-            word.store(row.word() as u64, Relaxed);
+            word.store(row.0, Relaxed);
         }
     }
 
@@ -298,19 +299,14 @@ impl<'r> Table<'r> {
 
     #[inline(always)]
     fn slot(&self, row: RowRef) -> Option<&'r Slot> {
-        self.slots.get(row.0 as usize)
+        self.slots.get(row.word() / slot::WORDS)
     }
 
-    /// A row and its tail.
+    /// The row that begins with a slot of [`slots`](Table::slots).
     #[inline(always)]
-    fn row_and_tail(&self, row: RowRef) -> Option<(&'r Slot, Option<&'r Tail>)> {
-        if self.stride == Stride::Counts {
-            return Some((self.slot(row)?, None));
-        }
-        // A block begins at a page boundary, so each row is an aligned stretch of the whole file.
-        let words = self.pages.stretch::<{ slot::WHOLE }>(row.word() / slot::WHOLE)?;
-        let (slot, tail) = words.split_first_chunk()?;
-        Some((slot, tail.first_chunk()))
+    fn row_of(&self, slot: &'r Slot) -> RowRef {
+        let bytes = core::ptr::from_ref(slot).addr() - self.slots.as_ptr().addr();
+        RowRef((bytes / size_of::<AtomicU64>()) as u64)
     }
 
     #[inline(always)]
@@ -323,28 +319,26 @@ impl<'r> Table<'r> {
     /// no look-up of their own.
     #[inline(always)]
     pub fn count_direct_attempt(&self, key: Key) -> Option<RowRef> {
-        let (row, slot) = self.direct(key)?;
+        let slot = self.direct[hash(key) % CACHE].get();
+        if !slot::has_key(slot, key) {
+            return None;
+        }
         slot::count_attempt(slot);
-        Some(row)
-    }
-
-    #[inline(always)]
-    fn direct(&self, key: Key) -> Option<(RowRef, &'r Slot)> {
-        let row = RowRef(self.direct[hash(key) % CACHE].get());
-        let slot = self.slot(row)?;
-        slot::has_key(slot, key).then_some((row, slot))
+        Some(self.row_of(slot))
     }
 
     /// Lets [`count_direct_attempt`](Table::count_direct_attempt) find the row of a key.
     pub fn remember_direct(&self, key: Key, row: RowRef) {
-        self.direct[hash(key) % CACHE].set(row.0);
+        if let Some(slot) = self.slot(row) {
+            self.direct[hash(key) % CACHE].set(slot);
+        }
     }
 
     /// Counts an attempt as [`count_attempt`](Table::count_attempt) does, for a key whose row is in the cache.
     #[inline(always)]
     pub fn count_known_attempt(&self, key: Key) -> Option<RowRef> {
         let hash = hash(key);
-        let row = RowRef(self.cache[hash % CACHE].get());
+        let row = self.cache[hash % CACHE].get();
         if let Some(slot) = self.slot(row)
             && slot::has_key(slot, key)
         {
@@ -394,7 +388,7 @@ impl<'r> Table<'r> {
 
     fn set_wait(&self, row: RowRef, word: u64) {
         // Relaxed: published by the next store.
-        self.head()[WAITING_ROW].store(row.word() as u64, Relaxed);
+        self.head()[WAITING_ROW].store(row.0, Relaxed);
         // Release: pairs with the Acquire in the snapshot.
         self.head()[WAITING_SINCE].store(word, Release);
     }
@@ -402,8 +396,25 @@ impl<'r> Table<'r> {
     /// Adds a hold time, in ticks.
     #[inline(always)]
     pub fn add_hold(&self, row: RowRef, hold: u64) {
-        if let Some((slot, tail)) = self.row_and_tail(row) {
-            slot::add_hold(slot, tail, hold);
+        match self.wholes.get(row.word() / slot::WHOLE) {
+            Some(whole) => slot::add_hold(whole, hold),
+            None => self.add_hold_without_histogram(row, hold),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_hold_without_histogram(&self, row: RowRef, hold: u64) {
+        if let Some(slot) = self.slot(row) {
+            slot::add_hold_without_histogram(slot, hold);
+        }
+    }
+
+    /// Adds a hold time, in ticks, for `n` holds: the one that was timed, and those that were not. Rows without histograms
+    /// have no times.
+    pub fn add_holds(&self, row: RowRef, hold: u64, n: u64) {
+        if let Some(whole) = self.wholes.get(row.word() / slot::WHOLE) {
+            slot::add_holds(whole, hold, n);
         }
     }
 
@@ -424,7 +435,7 @@ impl<'r> Table<'r> {
     /// this hold is not timed. `wait` is as in [`HeldLock::wait`].
     #[inline(always)]
     pub fn begin_hold(&self, lock: u64, row: RowRef, since: u64, wait: Option<(u64, u64)>) {
-        if !self.held_locks().push(HeldLock { lock, row: row.word() as u64, since, wait }) {
+        if !self.held_locks().push(HeldLock { lock, row: row.0, since, wait }) {
             self.count_event(Event::HeldListFull, 1);
         }
     }
@@ -434,7 +445,7 @@ impl<'r> Table<'r> {
     /// [`end_hold`](Table::end_hold).
     #[inline(always)]
     pub fn end_last_hold(&self, lock: u64) -> Option<(RowRef, u64)> {
-        self.held_locks().pop_plain(lock).map(|(row, since)| (RowRef::of(row), since))
+        self.held_locks().pop_plain(lock).map(|(row, since)| (RowRef(row), since))
     }
 
     /// Ends the lock's latest hold by this thread and returns what was recorded of it.
@@ -476,14 +487,14 @@ impl<'r> Table<'r> {
     /// Records that the thread has taken a token of a semaphore, at this time in ticks.
     #[inline]
     pub fn take_token(&self, semaphore: u64, row: RowRef, since: u64) {
-        self.tokens().take(Token { lock: semaphore, row: row.word() as u64, since });
+        self.tokens().take(Token { lock: semaphore, row: row.0, since });
     }
 
     /// Records that the thread posts a semaphore. The row and the time of the token that the thread had taken from it,
     /// if it had.
     #[inline]
     pub fn give_back_token(&self, semaphore: u64) -> Option<(RowRef, u64)> {
-        self.tokens().give_back(semaphore).map(|token| (RowRef::of(token.row), token.since))
+        self.tokens().give_back(semaphore).map(|token| (RowRef(token.row), token.since))
     }
 
     /// Records one attempt at a lock in one call. For a known key it takes some two dozen instructions, without a
@@ -493,7 +504,10 @@ impl<'r> Table<'r> {
         match self.find(key).or_else(|| self.publish(key)) {
             Some(row) => {
                 if let Some(slot) = self.slot(row) {
-                    slot::add_sample(slot, self.tail(row), sample);
+                    slot::add_attempt(slot, self.tail(row), sample);
+                }
+                if sample.outcome != AttemptOutcome::Rejected {
+                    self.add_hold(row, sample.hold);
                 }
             }
             None => self.count_dropped_sample(),
@@ -503,13 +517,13 @@ impl<'r> Table<'r> {
     /// Counts a sample that could not be recorded.
     #[cold]
     pub fn count_dropped_sample(&self) {
-        increment(&self.head()[OVERFLOWED], 1);
+        increment(&self.head()[OVERFLOWED]);
     }
 
     /// Counts `n` occurrences of an event.
     #[inline]
     pub fn count_event(&self, event: Event, n: u64) {
-        increment(&self.head()[FIRST_EVENT + event as usize], n);
+        add(&self.head()[FIRST_EVENT + event as usize], n);
     }
 
     /// The first page.
@@ -544,7 +558,7 @@ fn row_in(head: &[AtomicU64; WORDS], number: usize, stride: Stride) -> Option<Ro
     // Relaxed: written before the first row in it was published.
     let first = head.get(FIRST_BLOCK + block)?.load(Relaxed);
     let word = first.checked_mul(WORDS as u64)?.checked_add((within * stride as usize) as u64)?;
-    (first != 0 && word / (slot::WORDS as u64) < u64::from(u32::MAX)).then(|| RowRef::of(word))
+    (first != 0 && word / (slot::WORDS as u64) < u64::from(u32::MAX)).then_some(RowRef(word))
 }
 
 /// The block that contains a row, and the row's number within it.

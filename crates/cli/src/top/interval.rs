@@ -1,7 +1,9 @@
 //! The counts between two snapshots of one recording.
 
 use std::collections::{BTreeMap, HashMap};
-use unspin_wire::{BUCKETS, Class, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
+use unspin_wire::{
+    BUCKETS, Class, Counts, Event, Histogram, Image, Level, Record, Snapshot, TimeKind, Window,
+};
 
 /// The counts between two snapshots, as a snapshot. Rows without change are left out. Maxima are those since the start,
 /// because they are unknown for a part of the time. None if no time has passed.
@@ -38,6 +40,8 @@ fn about_all(snapshot: &Snapshot) -> Snapshot {
 }
 
 fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_wire::Key, Record> {
+    let is_sampled = image.events[Event::Sampled as usize] != 0;
+    let level = if level == Level::Auto && !is_sampled { Level::Full } else { level };
     let changed = image.rows.iter().filter_map(|(key, now)| {
         // Only those holds of a semaphore are timed that begin and end in one thread.
         let level =

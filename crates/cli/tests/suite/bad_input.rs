@@ -32,7 +32,7 @@ fn invalid_command_line_is_refused_with_the_culprit() {
         (&["prove", "--time-budget", "soon", "ls"], "'soon' for '--time-budget <DURATION>'"),
         (&["prove", "--higher-is-better", "ls"], "--metric"),
         (&["meter"], "<COMMAND>"),
-        (&["meter", "--level", "all", "ls"], "there is no level all: counts, sampled, sampled=N, full"),
+        (&["meter", "--level", "all", "ls"], "there is no level all: auto, counts, sampled, sampled=N, full"),
         (&["meter", "--level", "sampled=0", "ls"], "give a number from 1"),
         (&["meter", "--size", "much", "ls"], "give a number of bytes such as 512M or 8G"),
         (&["meter", "--min-util", "half", "ls"], "give a percentage such as 5 or 0.5"),

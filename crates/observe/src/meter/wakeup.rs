@@ -8,7 +8,7 @@ use unspin_wire::{Level, Recording, WakeUpCost};
 pub fn determine(level: Level) -> Result<(), Error> {
     match level {
         Level::Counts => Ok(()),
-        Level::Full | Level::Sampled { .. } => wakeup::cost().map(drop),
+        Level::Full | Level::Auto | Level::Sampled { .. } => wakeup::cost().map(drop),
     }
 }
 

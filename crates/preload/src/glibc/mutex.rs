@@ -120,8 +120,9 @@ impl MutexLayout {
     /// Whether it is neither robust nor recursive.
     #[inline(always)]
     pub fn is_simple(&self) -> bool {
-        let kind = self.kind();
-        kind & ROBUST == 0 && kind & TYPE != RECURSIVE
+        const SIMPLE: u32 = 1 | 1 << ERRORCHECK | 1 << ADAPTIVE;
+        // A robust mutex has a number from 16 on here.
+        SIMPLE >> (self.kind() & (TYPE | ROBUST)) & 1 != 0
     }
 
     /// Whether libc's unlock refuses a thread that does not own the mutex: it checks the owner itself, or the kernel

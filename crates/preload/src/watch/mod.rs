@@ -16,6 +16,7 @@ mod object;
 pub mod recording;
 mod sample_rng;
 pub mod thread;
+mod timing_cost;
 mod wrappers;
 
 /// To be called before the program begins. Looks up names, which must not happen later, and has seccomp filters counted.

@@ -12,6 +12,7 @@ pub use woken::WokenFrom;
 
 use super::recording;
 use super::sample_rng::SampleRng;
+use super::timing_cost;
 use super::wrappers::WrapperCandidates;
 use crate::swap::plan;
 use crate::{departure, sandbox};
@@ -26,10 +27,15 @@ use unspin_wire::{Level, Recording, Table};
 /// A thread that records. Valid when zeroed: not known yet.
 pub struct Thread {
     phase: Cell<u32>,
-    /// Acquisitions until the next hold that is timed.
+    /// Acquisitions until [`turn`](Thread::turn).
     countdown: Cell<u32>,
     /// One hold in this many is timed; 0 at level `counts`, which tracks no holds.
     every: Cell<u32>,
+    /// Start of the [stretch](timing_cost) of holds that are timed, in ticks; 0 except at level `auto`.
+    stretch: Cell<u64>,
+    /// A timed hold that began later, in ticks, stands for `every` holds; a thread that is sampled from its start needs no
+    /// weights.
+    weighted_from: Cell<u64>,
     random: SampleRng,
     /// The mutex that a wait for a condition has released and will lock again.
     waiting: Cell<u64>,
@@ -93,12 +99,19 @@ impl Thread {
         // SAFETY: the word is zero or the address of a `Thread`: a static one, or a page that only `leave` gives back,
         // after it has zeroed the word.
         let Some(thread) = (unsafe { address.as_ref() }) else { return Known::Unknown };
-        match thread.phase.get() {
-            COUNTED => Known::Counted(thread),
-            TIMED => Known::Timed(thread),
-            PLANNED => Known::Planned(thread),
-            ABSENT => Known::Absent,
+        // Two comparisons find each phase; one `match` of all would be a jump through a table.
+        let phase = thread.phase.get();
+        if phase <= TIMED {
+            return match phase {
+                TIMED => Known::Timed(thread),
+                COUNTED => Known::Counted(thread),
+                _ => Known::Unknown,
+            };
+        }
+        match phase {
             IDLE => Known::Idle,
+            ABSENT => Known::Absent,
+            PLANNED => Known::Planned(thread),
             _ => Known::Unknown,
         }
     }
@@ -144,9 +157,11 @@ impl Thread {
         self.every.set(match recording.level() {
             Level::Counts => 0,
             Level::Sampled { every } => every,
-            Level::Full => 1,
+            Level::Full | Level::Auto => 1,
         });
-        self.countdown.set(self.every.get());
+        self.stretch.set(if recording.level() == Level::Auto { clock::ticks() } else { 0 });
+        self.weighted_from.set(u64::MAX);
+        self.countdown.set(if self.every.get() == 1 { timing_cost::STRETCH } else { self.every.get() });
         self.random.begin(clock::ticks());
         self.recording.set(Some(recording));
         // SAFETY: the thread lies in a page of its own, and its phase is ABSENT: no hook uses the table.

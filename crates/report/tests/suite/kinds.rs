@@ -98,7 +98,7 @@ fn snapshot() -> Snapshot {
             holds: vec![(key(RecordKind::Mutex, 1, 10), 900 * MS)],
             ..thread(101, 500, 0)
         }],
-        events: [0, 0, 0, 0, 3, 2, 1, 0],
+        events: [0, 0, 0, 0, 3, 2, 1, 0, 0],
         ..Image::default()
     };
     Snapshot {
@@ -187,6 +187,22 @@ fn text_at_other_levels() {
         text += &format!("{report}\n");
     }
     agreed(&text, "kinds.levels.txt");
+}
+
+#[test]
+fn head_says_how_many_threads_level_auto_sampled() {
+    let mut snapshot = snapshot();
+    snapshot.level = Level::Auto;
+    let text = |snapshot: &Snapshot| MeterReport::new(snapshot, &names).to_string();
+    assert!(!text(&snapshot).contains("holds timed"), "all holds were timed");
+    for (image, expected) in
+        [(0, "1 of 16 holds timed in 1 thread:"), (1, "1 of 16 holds timed in 2 threads:")]
+    {
+        snapshot.images[image].events[Event::Sampled as usize] = 1;
+        let text = text(&snapshot);
+        let head = text.lines().next().unwrap();
+        assert!(head.contains(expected), "{head}");
+    }
 }
 
 #[test]
@@ -324,7 +340,7 @@ fn json_holds_everything() {
     let report = report();
     let text = serde_json::to_string_pretty(&report).unwrap();
     assert_eq!(serde_json::from_str::<MeterReport>(&text).unwrap(), report);
-    for level in [Level::Counts, Level::SAMPLED, Level::Full] {
+    for level in [Level::Counts, Level::SAMPLED, Level::Full, Level::Auto] {
         let report = MeterReport { level, ..report.clone() };
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<MeterReport>(&text).unwrap(), report);

@@ -26,7 +26,7 @@ prop_compose! {
         seconds in 0.001f64..1000.0,
         cpus in 1u32..256,
         cpu_seconds in prop::option::of(0.001f64..100_000.0),
-        events in prop::array::uniform8(any_size()),
+        events in prop::array::uniform9(any_size()),
         lost in prop::array::uniform2(0u64..3),
     ) -> Snapshot {
         let window = Window { seconds, cpus, ticks_per_second: 2e9, cpu_seconds };
@@ -138,7 +138,7 @@ fn example(spun: u64, spin: u64) -> MeterReport {
             (Key { lock: 3, caller: 0 }, counts(1)),
         ],
     );
-    snapshot.images[0].events = [1_234_567, 0, 89, 4, 0, 0, 0, 0];
+    snapshot.images[0].events = [1_234_567, 0, 89, 4, 0, 0, 0, 0, 0];
     snapshot.unrecorded = Unrecorded { overflowed: 7, threads: 1 };
     MeterReport::new(&snapshot, &|_, key: &Key| {
         let lock = if key.lock == 2 { "registry lock" } else { "id lock" };

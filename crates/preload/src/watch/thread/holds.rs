@@ -1,8 +1,9 @@
 //! Holds: from the acquisition of a lock to its release.
 
 use super::Thread;
+use crate::watch::timing_cost::{STRETCH, clock_reading, exceeds_share};
 use unspin_sys::clock;
-use unspin_wire::{AttemptOutcome, Event, HeldLock, RowRef};
+use unspin_wire::{AttemptOutcome, Event, HeldLock, Level, RowRef};
 
 /// In how many threads' tables to look for a lock that is released by another thread than the one that acquired it.
 const TABLES_SEARCHED: usize = 1024;
@@ -19,11 +20,11 @@ impl Thread {
     /// [`record_acquired`](Self::record_acquired), in a thread of which times are recorded.
     #[inline(always)]
     pub fn begin_hold(&self, lock: u64, row: RowRef) {
-        // Never 0 in a thread that is recorded: a handler has forked since the hook began, and this is the child.
-        if self.countdown.get() == 0 {
+        let since = self.start_of_hold(clock::ticks);
+        // A handler has forked since the hook began, and this is the child.
+        if since == 0 && !self.has_clock() {
             return;
         }
-        let since = self.start_of_hold(clock::ticks);
         self.table().begin_hold(lock, row, since, None);
     }
 
@@ -40,28 +41,58 @@ impl Thread {
     /// Records that the thread has acquired a lock that it holds already: an attempt, but no new hold.
     pub fn record_acquired_again(&self, lock: u64, row: RowRef) {
         if self.has_clock() {
-            if self.start_of_hold(clock::ticks) != 0 {
-                self.table().add_hold(row, 0);
+            let since = self.start_of_hold(clock::ticks);
+            if since != 0 {
+                self.add_hold(row, since, since);
             }
             self.table().begin_hold(lock, row, 0, None);
         }
     }
 
-    /// The start of a hold that begins now; 0 if this hold is not timed. At level `sampled` the next hold to be timed is
-    /// chosen at random.
+    /// The start of a hold that begins now; 0 if this hold is not timed.
     #[inline(always)]
     fn start_of_hold(&self, now: impl FnOnce() -> u64) -> u64 {
-        let left = self.countdown.get();
-        if left > 1 {
-            self.countdown.set(left - 1);
-            return 0;
+        let left = self.countdown.get().wrapping_sub(1);
+        self.countdown.set(left);
+        if left == 0 {
+            let since = now();
+            self.turn();
+            return since;
         }
-        let now = now();
-        let every = self.every.get();
-        if every > 1 {
-            self.countdown.set(self.random.draw(every));
+        if self.every.get() == 1 { now() } else { 0 }
+    }
+
+    /// Chooses the next hold to be timed, at random. If all are, decides whether that goes on.
+    #[inline(never)]
+    fn turn(&self) {
+        if self.every.get() == 1 && !self.is_stretch_dear() {
+            return self.countdown.set(STRETCH);
         }
-        now
+        match self.every.get() {
+            // A handler has forked since the hook began, and this is the child.
+            0 => {}
+            every => self.countdown.set(self.random.draw(every)),
+        }
+    }
+
+    /// Ends a stretch of holds that were all timed. If timing them has cost too much, the thread is sampled from now on.
+    fn is_stretch_dear(&self) -> bool {
+        let (began, now) = (self.stretch.get(), clock::ticks());
+        if began == 0 || !exceeds_share(STRETCH, now.saturating_sub(began), clock_reading()) {
+            self.stretch.set(if began == 0 { 0 } else { now });
+            return false;
+        }
+        self.weighted_from.set(now);
+        self.every.set(Level::AUTO_EVERY);
+        self.table().count_event(Event::Sampled, 1);
+        true
+    }
+
+    /// Adds a timed hold of this thread. Those of a thread that level `auto` samples count as the holds for which they stand,
+    /// beside the thread's earlier holds and those of other threads.
+    fn add_hold(&self, row: RowRef, since: u64, now: u64) {
+        let holds = if since > self.weighted_from.get() { self.every.get() } else { 1 };
+        self.table().add_holds(row, now.saturating_sub(since), holds.into());
     }
 
     /// The time at which the hold ends, in a thread of which times are recorded, for
@@ -74,13 +105,25 @@ impl Thread {
     /// Records that the thread has released a lock, at the time that [`before_unlock`](Thread::before_unlock) returned.
     #[inline(always)]
     pub fn after_unlock(&self, lock: u64, now: u64) {
+        if self.every.get() != 1 {
+            return self.after_unlock_sampled(lock, now);
+        }
+        match self.table().end_last_hold(lock) {
+            Some((_, 0)) => {}
+            Some((row, since)) => self.table().add_hold(row, now.saturating_sub(since)),
+            None => self.after_unlock_slow(lock, now),
+        }
+    }
+
+    #[inline(never)]
+    fn after_unlock_sampled(&self, lock: u64, now: u64) {
         // A handler has forked since the hook began, and this is the child.
         if !self.has_clock() {
             return;
         }
         match self.table().end_last_hold(lock) {
             Some((_, 0)) => {}
-            Some((row, since)) => self.table().add_hold(row, now.saturating_sub(since)),
+            Some((row, since)) => self.add_hold(row, since, now),
             None => self.after_unlock_slow(lock, now),
         }
     }
@@ -97,8 +140,13 @@ impl Thread {
     /// Records the end of a hold in a row of this thread.
     pub fn end_hold(&self, held: &HeldLock, row: RowRef, now: u64) {
         if held.since != 0 {
-            self.table().add_hold(row, now.saturating_sub(held.since));
+            self.add_hold(row, held.since, now);
         }
+        self.add_wait_before(held, row);
+    }
+
+    /// Records the wait before a hold.
+    fn add_wait_before(&self, held: &HeldLock, row: RowRef) {
         if let Some((spun, slept)) = held.wait {
             self.table().add_wait(row, AttemptOutcome::Slept, spun, slept);
         }
@@ -122,7 +170,11 @@ impl Thread {
             table.find(key).or_else(|| table.publish(key))
         });
         if let Some(row) = own {
-            self.end_hold(&held, row, now);
+            // It is not known for how many holds the other thread has timed this one.
+            if held.since != 0 {
+                self.table().add_hold(row, now.saturating_sub(held.since));
+            }
+            self.add_wait_before(&held, row);
         }
     }
 }

@@ -24,6 +24,8 @@ impl NotRecorded {
             phase: Cell::new(phase),
             countdown: Cell::new(0),
             every: Cell::new(0),
+            stretch: Cell::new(0),
+            weighted_from: Cell::new(u64::MAX),
             random: SampleRng::new(),
             waiting: Cell::new(0),
             woken: Cell::new(0),
