@@ -84,7 +84,7 @@ fn op(sem_num: u16, sem_op: i16, flags: i32) -> Sembuf {
 impl Scene {
     fn new(stage: &mut Stage, kind: Kind, path: &Path) -> Scene {
         // The smallest size with enough room for the programs.
-        let options = Options { bytes: 256 << 20, ..Options::default() };
+        let options = Options { bytes: 512 << 20, ..Options::default() };
         let engine = Engine::open(kind, path, &options, None).expect("a new arena");
         let make = "what a new arena has room for";
         let ids = Ids {
