@@ -114,6 +114,7 @@ fn common_parts(arena: &Arena) -> Vec<Part> {
             field("busy, and block under way", offset_of!(ParticipantRecord, lock_count), 16),
             field("operations and changes", offset_of!(ParticipantRecord, lines), 64),
             field("watched", offset_of!(ParticipantRecord, monitored), 32),
+            Part::new("robust word", arena.offset_of(arena.participant_word(i)), 4),
         ]
     });
     let entry = size_of::<process::ProcessEntry>();

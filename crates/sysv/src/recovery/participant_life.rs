@@ -43,14 +43,12 @@ impl Inner {
     #[cold]
     pub fn take_participant_word(&self, thread: &Thread) {
         let word = self.arena.participant_word(thread.index() as usize);
-        // Relaxed: the exchange that takes the word orders.
+        // Relaxed: the exchange that takes the word orders. An id in it is not that of a thread that lives: the index is the
+        // calling thread's. The thread that had it before is dead, and the kernel is about to clear its id; or a foreign
+        // write left the id. Both find that the word has changed.
         let seen = word.load(Relaxed);
-        // An id: the thread that had this index before is dead, but the kernel has not yet cleared its id.
-        let answer = match process::is_held(seen) {
-            true => Err(Errno::EAGAIN),
-            // SAFETY: the word lies in the arena. The robust futex is the thread's own, and it holds no word.
-            false => unsafe { thread.robust_futex.acquire(word, seen, thread.identity().tid) },
-        };
+        // SAFETY: the word lies in the arena. The robust futex is the thread's own, and it holds no word.
+        let answer = unsafe { thread.robust_futex.acquire(word, seen, thread.identity().tid) };
         thread.participant_word.set(match answer {
             Ok(()) => ParticipantWord::Settled,
             // The word, or the thread's robust list, is just changing.

@@ -77,14 +77,16 @@ struct Scene {
     stranger: i32,
 }
 
+/// A size with little more room than the programs need.
+const ARENA_BYTES: u64 = 320 << 20;
+
 fn op(sem_num: u16, sem_op: i16, flags: i32) -> Sembuf {
     Sembuf { sem_num, sem_op, sem_flg: flags as i16 }
 }
 
 impl Scene {
     fn new(stage: &mut Stage, kind: Kind, path: &Path) -> Scene {
-        // The smallest size with enough room for the programs.
-        let options = Options { bytes: 256 << 20, ..Options::default() };
+        let options = Options { bytes: ARENA_BYTES, ..Options::default() };
         let engine = Engine::open(kind, path, &options, None).expect("a new arena");
         let make = "what a new arena has room for";
         let ids = Ids {
@@ -165,7 +167,7 @@ impl Scene {
             Value::Ones(bits) => u64::MAX.checked_shr(64 - u32::from(bits)).unwrap_or(0),
             Value::Itself => part.at,
             Value::Part(n, more) => self.part(n).at + u64::from(more),
-            Value::End(near) => (256u64 << 20).wrapping_add_signed(near.into()),
+            Value::End(near) => ARENA_BYTES.wrapping_add_signed(near.into()),
             Value::Name(calling) => self.names[calling as usize].into(),
             Value::Flip(bit) => self.word(at) ^ 1 << bit,
             Value::Copy(n, word) => self.word(self.part(n).at + u64::from(word) % 16 * width),
