@@ -1,6 +1,6 @@
 //! The rows of the table: the two sides of each comparison, and the goal.
 
-use crate::hand_off;
+use crate::hand_off::{HandOff, Way};
 use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Call, EffortOptions, Section, Task};
 use crate::ipc;
@@ -72,7 +72,7 @@ pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
     rows.push(ring("semopbench -g 1 -s 2", 1, 2, 20_000, &[AtLeast(3.0)]));
     rows.push(ring("semopbench -g 8 -s 16", 8, 16, 500, &[Wanted::NotWorse]));
     rows.push(ring("semopbench -g 64 -s 16", 64, 16, 100, &[AtLeast(1.0), Aim(1.3)]));
-    rows.extend(hand_off::rows(tools, extent));
+    rows.extend(sleepers(tools, extent));
     rows.extend(ipc::rows(tools, extent));
     rows.extend(sections(tools, extent));
     rows
@@ -134,6 +134,57 @@ fn own_sets(extent: &SessionSize) -> [Row; 2] {
             &[Wanted::AtLeast(1.9)],
         ),
     ]
+}
+
+/// Sizes of semopbench: its default, and that of the report of 2002. With repetitions that take some tenths of a second.
+const RING_SIZES: [(&str, u32, u32, u32); 2] =
+    [("semopbench -g 8 -s 16", 8, 16, 500), ("semopbench -g 64 -s 16", 64, 16, 100)];
+const HAND_OFF: &str = "us a hand-off";
+
+/// Rows of sleeping processes: semopbench against the floor, and what else processes sleep for against the kernel.
+fn sleepers(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
+    let missing = tools.handoff.as_ref().err().cloned();
+    let measured = |world, way, (groups, processes, rounds): (u32, u32, u32)| {
+        let rounds = (rounds / extent.shorter).max(1);
+        Measurement::HandOff(world, HandOff { way, groups, processes, rounds })
+    };
+    let floor = RING_SIZES.map(|(name, groups, processes, rounds)| Row {
+        name,
+        unit: HAND_OFF,
+        direction: Direction::LowerIsBetter,
+        ours: Measurement::Inner(
+            World::RCU,
+            Task::Semopbench {
+                groups: groups as usize,
+                semaphores: processes as usize,
+                repetitions: rounds / extent.shorter,
+            },
+        ),
+        against: ("floor", measured(World::NoPreload, Way::Futex, (groups, processes, rounds))),
+        others: Vec::new(),
+        wanted: &[Wanted::AtLeast(0.95)],
+        missing: missing.clone(),
+    });
+    let sleeping = [
+        ("sleeping for -1", Way::Posts),
+        ("sleeping for zero", Way::Zero),
+        ("sleeping for {0, +1 UNDO}", Way::Lock),
+        ("sleeping for a message", Way::Message),
+    ]
+    .map(|(name, way)| {
+        let in_world = |world| measured(world, way, (8, 16, 500));
+        Row {
+            name,
+            unit: HAND_OFF,
+            direction: Direction::LowerIsBetter,
+            ours: in_world(World::RCU),
+            against: (World::NoPreload.label(), in_world(World::NoPreload)),
+            others: vec![(World::CONTROL.label(), in_world(World::CONTROL))],
+            wanted: &[Wanted::NotWorse],
+            missing: missing.clone(),
+        }
+    });
+    floor.into_iter().chain(sleeping).collect()
 }
 
 fn sections(tools: &Tools, extent: &SessionSize) -> [Row; 2] {

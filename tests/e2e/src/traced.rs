@@ -1,6 +1,6 @@
 //! The system calls of a program and of its children, by ptrace(2): no privilege is needed, and every call stops its thread.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
@@ -15,23 +15,47 @@ pub struct SystemCall {
 }
 
 /// Counts the calls of all threads but the first one, which is the program's own.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct CallsOfChildren {
     first: Option<u32>,
-    count: u64,
+    by_number: BTreeMap<i64, u64>,
 }
 
 impl CallsOfChildren {
     /// Takes note of a call.
     pub fn add(&mut self, call: &SystemCall) {
-        let first = *self.first.get_or_insert(call.tid);
-        self.count += u64::from(call.tid != first);
+        if call.tid != *self.first.get_or_insert(call.tid) {
+            *self.by_number.entry(call.number).or_default() += 1;
+        }
     }
 
     /// How many there were.
     pub fn count(&self) -> u64 {
-        self.count
+        self.by_number.values().sum()
     }
+}
+
+/// Rounds of the two counts whose difference is the calls of hand-offs.
+const FEW: u64 = 10;
+const MANY: u64 = 60;
+/// A process that is kept from the CPU makes others look after it, which takes calls. So one attempt of these has to succeed.
+const ATTEMPTS: usize = 3;
+
+/// Demands that a hand-off takes 2.1 calls at most. `count` runs so many rounds of `hand_offs` each.
+///
+/// # Panics
+/// With the counts of the last attempt, if it takes more.
+pub fn assert_two_calls(name: &str, hand_offs: u64, mut count: impl FnMut(u64) -> CallsOfChildren) {
+    let hand_offs = (MANY - FEW) * hand_offs;
+    let mut text = String::new();
+    let is_two = (0..ATTEMPTS).any(|_| {
+        let (many, few) = (count(MANY), count(FEW));
+        // Starting, joining and ending takes as many calls in both.
+        let more = many.count().saturating_sub(few.count());
+        text = format!("{name}: {more} system calls for {hand_offs} hand-offs: {many:?} without {few:?}");
+        10 * more <= 21 * hand_offs
+    });
+    assert!(is_two, "{text}");
 }
 
 /// Bit of a stop's signal that tells a system call (`PTRACE_O_TRACESYSGOOD`).

@@ -68,6 +68,14 @@ fn slower_candidate_is_proven_slower() {
     let (out, err, code) = prove("8", &[], script);
     assert_eq!(code, Some(1), "{out}{err}");
     assert!(flat(&out).contains("difference proven, for the worse"), "{out}");
+    assert_recommends_nothing(&out);
+}
+
+/// Names no engine to be used, and no plan.
+fn assert_recommends_nothing(out: &str) {
+    let text = flat(out);
+    assert!(!text.contains(" is better, ") && !text.contains(" is faster, "), "{out}");
+    assert!(!text.contains("unspin run ") && !text.contains("--use-plan"), "{out}");
 }
 
 #[test]
@@ -76,6 +84,7 @@ fn equal_candidates_prove_nothing() {
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(flat(&out).contains("no difference proven"), "{out}");
     assert!(!flat(&out).contains(": difference proven"), "{out}");
+    assert_recommends_nothing(&out);
 }
 
 #[test]

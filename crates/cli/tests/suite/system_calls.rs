@@ -2,13 +2,13 @@
 
 use crate::common::unspin;
 use std::process::Stdio;
-use unspin_e2e::{CallsOfChildren, may_trace, trace};
+use unspin_e2e::{CallsOfChildren, assert_two_calls, may_trace, trace};
 
 const GROUPS: u64 = 2;
 const SEMAPHORES: u64 = 8;
 
 /// The calls of the processes of the rings, and of the one that keeps the sets.
-fn calls(repetitions: u64) -> u64 {
+fn calls(repetitions: u64) -> CallsOfChildren {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let arena = folder.path().join("arena");
     let [groups, semaphores, repetitions] = [GROUPS, SEMAPHORES, repetitions].map(|n| n.to_string());
@@ -17,20 +17,13 @@ fn calls(repetitions: u64) -> u64 {
     let mut calls = CallsOfChildren::default();
     let status = trace(&mut command, |call| calls.add(call)).unwrap();
     assert!(status.success(), "{status}");
-    calls.count()
+    calls
 }
 
 /// FUTEX_WAKE and FUTEX_WAIT, and one call in ten hand-offs for waits for a set's lock. A hand-off without sleep takes none.
 #[test]
 fn blocked_hand_off_takes_two_system_calls() {
-    if !may_trace("blocked_hand_off_takes_two_system_calls") {
-        return;
+    if may_trace("blocked_hand_off_takes_two_system_calls") {
+        assert_two_calls("semopbench", GROUPS * SEMAPHORES, calls);
     }
-    const FEW: u64 = 10;
-    const MANY: u64 = 60;
-    // Starting, joining and ending takes as many calls in both.
-    let more = calls(MANY).saturating_sub(calls(FEW));
-    let hand_offs = (MANY - FEW) * GROUPS * SEMAPHORES;
-    eprintln!("{more} system calls for {hand_offs} hand-offs");
-    assert!(10 * more <= 21 * hand_offs, "{more} system calls for {hand_offs} hand-offs");
 }
