@@ -12,7 +12,7 @@ use std::thread::{Builder, scope};
 use std::time::Instant;
 use unspin_sys::{clock, futex, sched};
 
-/// The costs, each the median of [`BATCHES`].
+/// The costs, each the median of some batches.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Floor {
     /// A system call that does nothing: getppid(2), in nanoseconds.
