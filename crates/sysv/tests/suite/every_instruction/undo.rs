@@ -28,6 +28,30 @@ fn sigkill_in_semop_with_undo_undoes_whole_operation() {
     });
 }
 
+/// The same for single operations, which take their own path once the process has a record of adjustments.
+#[test]
+fn sigkill_in_semop_of_one_operation_with_undo_undoes_it() {
+    engines(|engine| {
+        // SAFETY: the address of a live operation.
+        let semop = |id, op: Sembuf| ignore(unsafe { engine.semop(id, &raw const op as usize, 1) });
+        each_moment(
+            engine,
+            |id| {
+                semop(id, undoable(0, 2));
+                semop(id, undoable(0, -1));
+                semop(id, undoable(0, -1));
+                semop(id, op(0, 3));
+                semop(id, undoable(0, -2));
+            },
+            |id| engine.semop_ops(id, &[op(1, 4)]).unwrap(),
+            |id, steps| {
+                let now = values(engine, id);
+                assert!(now == [0, 4, 0] || now == [3, 4, 0], "{now:?} after {steps} steps");
+            },
+        );
+    });
+}
+
 /// The thread that applies the adjustments of a dead process dies as well: the next thread finds them applied exactly
 /// once.
 #[test]
