@@ -18,35 +18,16 @@ fn sigkill_in_semop_with_undo_undoes_whole_operation() {
             |id| {
                 ignore(engine.semop_ops(id, &[undoable(0, 2), op(1, 3), undoable(2, -4), undoable(0, 1)]));
                 ignore(engine.semop_ops(id, &[undoable(0, -1)]));
+                // The path of one operation of a process that has a record of adjustments.
+                for op in [undoable(0, -1), undoable(0, 1)] {
+                    // SAFETY: the address of a live operation.
+                    ignore(unsafe { engine.semop(id, &raw const op as usize, 1) });
+                }
             },
             |id| engine.semop_ops(id, &[op(2, 4)]).unwrap(),
             |id, steps| {
                 let now = values(engine, id);
                 assert!(now == [0, 0, 4] || now == [0, 3, 4], "{now:?} after {steps} steps");
-            },
-        );
-    });
-}
-
-/// The same for single operations, which take their own path once the process has a record of adjustments.
-#[test]
-fn sigkill_in_semop_of_one_operation_with_undo_undoes_it() {
-    engines(|engine| {
-        // SAFETY: the address of a live operation.
-        let semop = |id, op: Sembuf| ignore(unsafe { engine.semop(id, &raw const op as usize, 1) });
-        each_moment(
-            engine,
-            |id| {
-                semop(id, undoable(0, 2));
-                semop(id, undoable(0, -1));
-                semop(id, undoable(0, -1));
-                semop(id, op(0, 3));
-                semop(id, undoable(0, -2));
-            },
-            |id| engine.semop_ops(id, &[op(1, 4)]).unwrap(),
-            |id, steps| {
-                let now = values(engine, id);
-                assert!(now == [0, 4, 0] || now == [3, 4, 0], "{now:?} after {steps} steps");
             },
         );
     });
