@@ -367,6 +367,13 @@ impl ParticipantRecord {
         self.lines.iter().map(|line| &line.entry)
     }
 
+    /// The first of the entries.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(crate) fn first_entry(&self) -> &AtomicU64 {
+        &self.lines[0].entry
+    }
+
     /// The processes whose exit it monitors.
     pub(crate) fn monitored_processes(&self) -> MonitoredProcesses<'_> {
         MonitoredProcesses {

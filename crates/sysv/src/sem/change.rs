@@ -21,11 +21,13 @@ const ADJUSTS: u64 = 1 << 48;
 
 impl Change {
     /// A change of the value alone.
+    #[inline(always)]
     pub fn to(value: i32) -> Change {
         Change { value, adjustment: None }
     }
 
     /// The change as one word.
+    #[inline(always)]
     pub fn word(self) -> u64 {
         let value = self.value as u64 & 0xFFFF;
         self.adjustment.map_or(value, |adjustment| value | (adjustment as u64 & 0xFFFF) << 16 | ADJUSTS)

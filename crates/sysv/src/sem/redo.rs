@@ -42,8 +42,8 @@ pub(super) fn prepare(
     changes: impl Iterator<Item = (usize, Change)>,
 ) {
     let mut count = 0u32;
-    for (entry, (sem, change)) in writer.entries().zip(changes) {
-        entry.store((sem as u64) << 32 | change.word(), Relaxed);
+    for (word, (sem, change)) in writer.entries().zip(changes) {
+        word.store(entry(sem, change), Relaxed);
         count += 1;
     }
     let redo = &writer.redo;
@@ -56,6 +56,32 @@ pub(super) fn prepare(
     // Release: partner of the Acquire in `resolve`: the record is complete when its kind is seen. If the writer dies
     // before this store, the state is IDLE and nothing has happened.
     redo.state.store(kind, Release);
+}
+
+/// Like [`prepare`], for a decided change of one semaphore and one adjustment by the writer itself, of the set at the
+/// offset `set`. No other thread's status decides it, so the record names none.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(super) fn commit_one(
+    set: u64,
+    writer: &ParticipantRecord,
+    (pid, undo): (u32, u64),
+    (sem, change): (usize, Change),
+) {
+    writer.first_entry().store(entry(sem, change), Relaxed);
+    let redo = &writer.redo;
+    redo.count.store(1, Relaxed);
+    redo.set.store(set, Relaxed);
+    redo.pid.store(pid, Relaxed);
+    redo.undo.store(undo, Relaxed);
+    // Release: as in `prepare`.
+    redo.state.store(state::COMMITTED, Release);
+}
+
+/// A change and its semaphore as one word.
+#[inline(always)]
+fn entry(sem: usize, change: Change) -> u64 {
+    (sem as u64) << 32 | change.word()
 }
 
 /// Writes the words and clears the record.
@@ -122,13 +148,15 @@ pub(super) fn resolve(space: &Space<'_>) {
 }
 
 fn is_decided(space: &Space<'_>, writer: &ParticipantRecord, kind: u32) -> bool {
+    if kind == state::COMMITTED {
+        return true;
+    }
     let Some(about) = space.find_participant(writer.redo.decider.load(Relaxed)) else { return false };
     // Acquire: partner of the stores that decide: the swap in `WakeList::finish` and the store in `SetSection::revert`.
     let now = about.waiter.status.load(Acquire);
     let same = about.waiter.ticket.load(Relaxed) == writer.redo.ticket.load(Relaxed)
         && about.waiter.object.load(Relaxed) == space.offset;
     match kind {
-        state::COMMITTED => true,
         state::GRANT => !(same && status::is_waiting(now)),
         state::REVERT => !(same && status::is_granted(now)),
         _ => false,

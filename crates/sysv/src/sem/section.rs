@@ -497,7 +497,7 @@ impl<'a> SetSection<'a> {
 
 /// The change that operation number `i` of a vector makes, or the reason that it cannot proceed. The checks are in the
 /// kernel's order (`perform_atomic_semop`): it blocks, the value is out of range, the adjustment is out of range.
-#[inline]
+#[inline(always)]
 pub(super) fn proceed(
     op: Op,
     i: usize,

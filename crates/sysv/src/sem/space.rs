@@ -32,6 +32,7 @@ impl<'a> Space<'a> {
     }
 
     /// Writes value and pid, and keeps the semaphore slow. Only for the lock's holder, on a slow word.
+    #[inline(always)]
     pub(super) fn put(&self, sem: usize, value: i32, pid: u32) {
         // Release: partner of the Acquire in `word`; also keeps the redo record's stores before this one.
         self.sem(sem).word.store(Word::new(value, pid).0 | SLOW, Ordering::Release);

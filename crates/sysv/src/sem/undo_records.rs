@@ -71,6 +71,12 @@ impl<'a> UndoRecord<'a> {
         self.adjustments.get(sem).map_or(0, |it| it.load(Relaxed) as i16 as i32)
     }
 
+    /// Whether it is the only record in the list of active records that begins with `first`.
+    #[inline(always)]
+    pub fn is_only_active(&self, first: u64) -> bool {
+        first == self.at && self.undo.active_next.load(Relaxed) == 0
+    }
+
     /// Whether any adjustment is not zero.
     pub fn is_active(&self) -> bool {
         self.undo.nonzero.load(Relaxed) != 0
@@ -85,7 +91,7 @@ impl<'a> UndoRecord<'a> {
 
 impl<'a> Space<'a> {
     /// The record at an offset.
-    #[inline]
+    #[inline(always)]
     pub fn record(&self, at: u64) -> Option<UndoRecord<'a>> {
         let arena = self.arena.filter(|_| at != 0)?;
         // Checked first, because the arena may have been overwritten. Then the offset is known to lie inside, and the
@@ -140,7 +146,7 @@ impl<'a> Space<'a> {
     }
 
     /// Changes an adjustment, and the state that is derived from it.
-    #[inline]
+    #[inline(always)]
     pub fn adjust(&self, record: &UndoRecord<'_>, sem: usize, adjustment: i32) {
         let Some(word) = record.adjustments.get(sem) else { return };
         let before = word.load(Relaxed);
@@ -154,7 +160,7 @@ impl<'a> Space<'a> {
     }
 
     /// Counts one more adjustment that is not zero (`more` is 1), or one less (`u32::MAX`).
-    #[inline]
+    #[inline(always)]
     fn count(&self, record: &UndoRecord<'_>, sem: usize, more: u32) {
         let add = |count: &AtomicU32| {
             let sum = count.load(Relaxed).wrapping_add(more);
@@ -170,7 +176,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn activate(&self, record: &UndoRecord<'_>) {
         let first = self.set.contended.active.load(Relaxed);
         record.undo.active_prev.store(0, Relaxed);
@@ -181,7 +187,7 @@ impl<'a> Space<'a> {
         self.set.contended.active.store(record.at, Relaxed);
     }
 
-    #[inline]
+    #[inline(always)]
     fn deactivate(&self, record: &UndoRecord<'_>) {
         let (prev, next) = (record.undo.active_prev.load(Relaxed), record.undo.active_next.load(Relaxed));
         match self.record(prev) {

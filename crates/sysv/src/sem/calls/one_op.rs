@@ -7,17 +7,17 @@
 //! | `semop_slow` | every call | all others, and what the two have refused |
 //!
 //! Both fast paths are for threads with [`Engine::has_fast_path`], and take a set that the thread has cached and a
-//! semaphore for which no thread waits. If one refuses, nothing has happened, and the next path is taken. The first
-//! loads the operation for itself: to keep it for the others would cost registers. The second passes on what it has
-//! loaded.
+//! semaphore for which no thread waits. The flag decides which of them is tried. If it refuses, nothing has happened,
+//! and the call is made in full. The first loads the operation for itself: to keep it for the others would cost
+//! registers. The second passes on what it has loaded.
 
 use super::fast_path::fast_path;
 use super::undo_fast_path::undo_fast_path;
 use crate::engine::Engine;
 use crate::sem::Op;
 use crate::thread::Thread;
-use crate::thread::cancel_point::{CancelType, cancel_type};
 use crate::time;
+use unspin_sys::ipc::flag::SEM_UNDO;
 use unspin_sys::{Errno, fault};
 
 /// The caller of [`Engine::semop_one`]: what it returns, and how it makes the call in full.
@@ -61,20 +61,19 @@ impl Engine {
             // The clock is read here because few values are in registers yet that the call would make the compiler
             // save. It is not read after the exchange, because what follows the exchange must wait for it.
             let now = time::seconds();
-            if let Some(result) = fast_path(thread, id, fault::load_plain_sembuf(op), now) {
+            let loaded = fault::load_plain_sembuf(op);
+            if i32::from(loaded.sem_flg) & SEM_UNDO != 0 {
+                // SAFETY: the caller's promise.
+                return unsafe { undo_or_call(caller, id, op, now) };
+            }
+            if let Some(result) = fast_path(thread, id, loaded, now) {
                 return caller.answer(result.map(|()| 0));
             }
         }
-        // SAFETY: the caller's promise, for both.
-        unsafe {
-            match cancel_type() {
-                CancelType::Deferred if Engine::has_fast_path() => undo_or_call(caller, id, op),
-                // A thread with asynchronous cancellation has no fast path. Nor has a thread if the kernel is the
-                // engine: it may run a handler in which libc allows asynchronous cancellation, and then nothing tells
-                // the engine of that.
-                _ => caller.call(id, op),
-            }
-        }
+        // A thread with asynchronous cancellation has no fast path. Nor has a thread if the kernel is the engine: it may
+        // run a handler in which libc allows asynchronous cancellation, and then nothing tells the engine of that.
+        // SAFETY: the caller's promise.
+        unsafe { caller.call(id, op) }
     }
 
     /// Whether the calling thread takes the fast paths at all.
@@ -84,19 +83,20 @@ impl Engine {
     }
 }
 
-/// The second path, and then the third. Not inlined: a hook that ends with this call has nothing to drop, so the call
-/// becomes a jump, and the hook saves no registers for it.
+/// The second path, and then the third, of an operation with `SEM_UNDO` or one that only a system call can load, at the
+/// time `now`, in seconds. Not inlined: a hook that ends with this call has nothing to drop, so the call becomes a jump,
+/// and the hook saves no registers for it.
 ///
 /// # Safety
 /// As for [`Engine::semtimedop`].
 #[cold]
 #[inline(never)]
-unsafe fn undo_or_call<C: OneOpCaller>(caller: C, id: i32, op: usize) -> C::Answer {
+unsafe fn undo_or_call<C: OneOpCaller>(caller: C, id: i32, op: usize, now: i64) -> C::Answer {
     let loaded = match fault::load_sembuf(op) {
         Ok(loaded) => Op::new(loaded),
         Err(errno) => return caller.answer(Err(errno)),
     };
-    let result = Thread::fast_path_thread().and_then(|thread| undo_fast_path(thread, id, loaded));
+    let result = Thread::fast_path_thread().and_then(|thread| undo_fast_path(thread, id, loaded, now));
     match result {
         Some(result) => caller.answer(result.map(|()| 0)),
         // SAFETY: the caller's promise.

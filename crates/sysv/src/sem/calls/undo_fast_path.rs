@@ -3,19 +3,26 @@
 
 use crate::recovery::process::{self, Process};
 use crate::sem::change::Change;
-use crate::sem::redo::{self, state};
+use crate::sem::redo;
 use crate::sem::section::{Performed, proceed};
-use crate::sem::word::SLOW;
-use crate::sem::{Op, Space, UndoRecord};
+use crate::sem::word::{SLOW, Word};
+use crate::sem::{Op, Sem, Space, UndoRecord};
 use crate::thread::Thread;
 use crate::thread::signal_policy;
-use crate::time;
-use core::iter;
-use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use unspin_sys::Errno;
 
-/// Performs `op`, or returns its error. `None` if this path cannot handle it; then nothing has happened.
-pub(super) fn undo_fast_path(thread: &'static Thread, id: i32, op: Op) -> Option<Result<(), Errno>> {
+/// Performs `op` at the time `now`, in seconds, or returns its error. `None` if this path cannot handle it; then nothing
+/// has happened.
+///
+/// Everything that the usual case needs is inlined, and passed by value: the address of a value that is passed to a
+/// function keeps the value in memory.
+pub(super) fn undo_fast_path(
+    thread: &'static Thread,
+    id: i32,
+    op: Op,
+    now: i64,
+) -> Option<Result<(), Errno>> {
     // Acquire: partner of the exchange in `robust::RobustFutex`: the robust word is held, so the kernel will announce our end.
     let is_held = thread.robust_word.get().is_some_and(|word| process::is_held(word.load(Acquire)));
     // If locks are metered, the path that records them must be used. And the read-side section by itself keeps handlers
@@ -23,7 +30,6 @@ pub(super) fn undo_fast_path(thread: &'static Thread, id: i32, op: Op) -> Option
     if !is_held || !op.has_undo() || thread.is_metered() || signal_policy::masks() {
         return None;
     }
-    let now = time::seconds();
     let read = thread.read_outermost()?;
     let answer = try_under_lock(thread, id, op, now);
     drop(read);
@@ -36,38 +42,41 @@ pub(super) fn undo_fast_path(thread: &'static Thread, id: i32, op: Op) -> Option
 /// Takes the lock of the set, if the thread has cached the set and the record, and if the lock is free.
 #[inline(always)]
 fn try_under_lock(thread: &'static Thread, id: i32, op: Op, now: i64) -> Option<Result<(), Errno>> {
-    let cached = thread.cached_set(id).filter(|cached| cached.allows_all() && cached.undo() != 0)?;
+    let cached = thread.cached_set(id).filter(|cached| cached.allows_all())?;
     let (set, sems, arena) = (cached.set(), cached.sems(), &thread.inner().arena);
-    if op.sem() >= sems.len() {
-        return None;
-    }
-    let participants = arena.participants(thread.index() as usize + 1);
-    let space = Space { set, sems, participants, offset: arena.offset_of(set), arena: Some(arena) };
+    let sem = sems.get(op.sem())?;
+    // The records of participants are not needed where no thread waits.
+    let space = Space { set, sems, participants: &[], offset: arena.offset_of(set), arena: Some(arena) };
     let undo = space.record(cached.undo())?;
     thread.count_lock();
-    let answer = set.lock().try_acquire(thread.owner()).then(|| {
-        let answer = if is_uncontended(thread, &space) { perform(thread, &space, &undo, op) } else { None };
+    let answer = if set.lock().try_acquire(thread.owner()) {
+        let answer = perform(thread, space, undo, (op, sem));
         if answer == Some(Ok(())) {
             set.set_otime(now);
         }
         set.lock().release();
         answer
-    });
+    } else {
+        None
+    };
     thread.uncount_lock();
-    answer.flatten()
+    answer
 }
 
-/// Whether no thread waits, the set is not removed, and every process with adjustments is alive.
+/// Whether no thread waits, the set is not removed, and every process with adjustments is alive. `own` is the calling
+/// process's record.
 #[inline(always)]
-fn is_uncontended(thread: &Thread, space: &Space<'static>) -> bool {
+fn is_uncontended(thread: &Thread, space: Space<'static>, own: UndoRecord<'static>) -> bool {
     let contended = &space.set.contended;
     // Relaxed: under the lock.
+    let active = contended.active.load(Relaxed);
     contended.waiters.load(Relaxed) == 0
         && !space.is_deleted()
-        && (contended.active.load(Relaxed) == 0 || is_every_owner_alive(thread, space))
+        && (active == 0 || own.is_only_active(active) || is_every_owner_alive(thread, space))
 }
 
-fn is_every_owner_alive(thread: &Thread, space: &Space<'static>) -> bool {
+#[inline(never)]
+fn is_every_owner_alive(thread: &Thread, space: Space<'static>) -> bool {
     let inner = thread.inner();
     space.active().all(|record| {
         record.owner() == thread.process.get().map_or(0, Process::word)
@@ -76,36 +85,35 @@ fn is_every_owner_alive(thread: &Thread, space: &Space<'static>) -> bool {
 }
 
 /// Like [`crate::sem::SetSection::perform_one`], for a semaphore without waiters.
+///
+/// The word stays slow. The next operation without `SEM_UNDO` takes the lock and makes it fast again if no process has
+/// an adjustment then. So a pair of operations with `SEM_UNDO` does not set and clear the bit each time.
 #[inline(always)]
 fn perform(
     thread: &Thread,
-    space: &Space<'static>,
-    undo: &UndoRecord<'static>,
-    op: Op,
+    space: Space<'static>,
+    undo: UndoRecord<'static>,
+    (op, sem): (Op, &Sem),
 ) -> Option<Result<(), Errno>> {
-    let s = space.sem(op.sem());
-    if !space.word(op.sem()).is_slow() {
-        // AcqRel: as in `SetSection::mark_slow`.
-        s.word.fetch_or(SLOW, AcqRel);
+    if !is_uncontended(thread, space, undo) {
+        return None;
     }
-    let before = Change::to(space.word(op.sem()).value());
-    let answer = match proceed(op, 0, before, Some(undo)) {
+    // Acquire: as in `Space::word`.
+    let word = Word(sem.word.load(Acquire));
+    // AcqRel: as in `SetSection::mark_slow`. Relaxed on failure: nothing has happened, and the value is not used.
+    if !word.is_slow() && sem.word.compare_exchange(word.0, word.0 | SLOW, AcqRel, Relaxed).is_err() {
+        return None;
+    }
+    match proceed(op, 0, Change::to(word.value()), Some(&undo)) {
         Ok(change) => {
-            let (writer, me) = (thread.record(), thread.index());
-            let who = (thread.pid(), undo.at);
-            redo::prepare(space, writer, (state::COMMITTED, me), who, iter::once((op.sem(), change)));
-            space.put(op.sem(), change.value, who.0);
-            space.adjust(undo, op.sem(), change.adjustment.unwrap_or(0));
+            let (writer, pid) = (thread.record(), thread.pid());
+            redo::commit_one(space.offset, writer, (pid, undo.at), (op.sem(), change));
+            space.put(op.sem(), change.value, pid);
+            space.adjust(&undo, op.sem(), change.adjustment.unwrap_or(0));
             redo::clear(writer);
             Some(Ok(()))
         }
         Err(Performed::Fails(errno)) => Some(Err(errno)),
         Err(_) => None,
-    };
-    // Relaxed: under the lock. No thread waits, so no operation of a waiter names this semaphore.
-    if s.adjusted.load(Relaxed) == 0 && space.set.contended.always_slow.load(Relaxed) == 0 {
-        // Release: as in `SetSection::restore_fast`.
-        s.word.store(s.word.load(Relaxed) & !SLOW, Release);
     }
-    answer
 }

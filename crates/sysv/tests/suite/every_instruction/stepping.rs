@@ -2,8 +2,10 @@
 
 use crate::every_instruction::sets::{ctl, set};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use unspin_sys::ipc::flag;
+use unspin_sysv::signal::{self, Policy};
 use unspin_sysv::{Engine, Kind, Options};
 
 /// Moments that a test tries unless `UNSPIN_STEPS` says otherwise.
@@ -11,6 +13,10 @@ const SAMPLE: usize = 3;
 
 /// One at a time: a test counts the participants of its arena, not others' children.
 pub static ONE: Mutex<()> = Mutex::new(());
+
+/// Whether stepped processes take the fast paths that need trampolines, as programs under the preload library do. They
+/// have no signal handlers.
+static FAST_PATHS: AtomicBool = AtomicBool::new(false);
 
 /// Ignores the answer of a stepped process's call: the process may be dead by then.
 pub fn ignore<T>(_: T) {}
@@ -42,6 +48,9 @@ pub fn start(engine: &Engine, id: i32, operation: &dyn Fn()) -> i32 {
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+        }
+        if FAST_PATHS.load(Relaxed) {
+            signal::set_policy(Policy::Trampolines);
         }
         let _ = ctl(engine, id, 0, flag::GETPID, 0); // joins
         // SAFETY: stops for the parent; then ends without running what belongs to the parent.
@@ -141,13 +150,16 @@ pub fn length(engine: &Engine, id: i32, operation: &dyn Fn()) -> usize {
     }
 }
 
+/// Runs `test` with each engine, and with the `rcu` engine's fast paths.
 pub fn engines(test: impl Fn(&Engine)) {
     let _one = ONE.lock().unwrap_or_else(|poison| poison.into_inner());
     // If that is refused, segments of others only make for longer operations, and ours are left to them if we are
     // killed. SAFETY: takes no address; the thread is the test's own.
     unsafe { libc::unshare(libc::CLONE_NEWIPC) };
     unspin_sys::sched::stay_here();
-    for kind in Kind::IN_ARENAS {
+    let with_fast_paths = core::iter::once((Kind::Rcu, true));
+    for (kind, fast_paths) in Kind::IN_ARENAS.into_iter().map(|kind| (kind, false)).chain(with_fast_paths) {
+        FAST_PATHS.store(fast_paths, Relaxed);
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
         test(&engine);

@@ -18,6 +18,11 @@ fn sigkill_in_semop_with_undo_undoes_whole_operation() {
             |id| {
                 ignore(engine.semop_ops(id, &[undoable(0, 2), op(1, 3), undoable(2, -4), undoable(0, 1)]));
                 ignore(engine.semop_ops(id, &[undoable(0, -1)]));
+                // The path of one operation of a process that has a record of adjustments.
+                for op in [undoable(0, -1), undoable(0, 1)] {
+                    // SAFETY: the address of a live operation.
+                    ignore(unsafe { engine.semop(id, &raw const op as usize, 1) });
+                }
             },
             |id| engine.semop_ops(id, &[op(2, 4)]).unwrap(),
             |id, steps| {
