@@ -69,7 +69,7 @@ circles=(cargo run --quiet --locked --manifest-path "$PWD/Cargo.toml" --package 
 # Files of sysv that lie in shared memory, hand out references into it, or take the addresses of a C program.
 sysv_raw='^crates/sysv/src/(store/memory|arena_file|shm|msg|typed)/|^crates/sysv/src/registry/(keys|table)\.rs:'
 sysv_raw+='|^crates/sysv/src/engine/inner\.rs:|^crates/sysv/src/thread/(mod|join|sections|cache)\.rs:'
-sysv_raw+='|^crates/sysv/src/recovery/process_table\.rs:|^crates/sysv/src/inspect/objects\.rs:'
+sysv_raw+='|^crates/sysv/src/recovery/(process_table|participant_life)\.rs:|^crates/sysv/src/inspect/objects\.rs:'
 sysv_raw+='|^crates/sysv/src/sem/calls/(one_op|semop|semctl)\.rs:'
 
 # Files of runqueue that reach tasks by pointer, or protect a value by a lock.

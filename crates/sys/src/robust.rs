@@ -359,7 +359,7 @@ mod tests {
             word.store(0, Ordering::SeqCst);
             let robust_futex = held(word, 0);
             word.store(0, Ordering::SeqCst);
-            // SAFETY (all): as it was taken.
+            // SAFETY: the word is the one that it took last.
             unsafe {
                 assert_eq!(robust_futex.release(word, process::tid()), None);
                 robust_futex.unmap();

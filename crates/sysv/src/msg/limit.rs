@@ -20,9 +20,9 @@ impl MsgmaxCache {
         self.tick.get() == tick && size as u64 <= self.bytes.get() || self.read(tick) >= size as u64
     }
 
-    /// The limit at this tick, in bytes.
-    pub fn at(&self, tick: (i64, i64)) -> u64 {
-        if self.tick.get() == tick { self.bytes.get() } else { self.read(tick) }
+    /// The limit in bytes, if it was read at this tick.
+    pub fn known_at(&self, tick: (i64, i64)) -> Option<u64> {
+        (self.tick.get() == tick).then_some(self.bytes.get())
     }
 
     /// Reads the limit now, in bytes.

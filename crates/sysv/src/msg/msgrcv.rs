@@ -130,6 +130,8 @@ enum Progress {
     NoMailbox(usize),
     /// The call must wait, and wakers could not tell by the thread's robust word whether it lives.
     LacksWord,
+    /// The call must wait, and the largest message that may come is not known. It is asked for outside the lock.
+    LacksLimit,
     /// Queued; the number of the wait.
     Queued(u64),
 }
@@ -176,9 +178,12 @@ impl MsgrcvCall {
         if self.thread.wants_participant_word() {
             return Ok(Progress::LacksWord);
         }
+        let Some(limit) = self.thread.message_limit.known_at(clock::realtime_tick()) else {
+            return Ok(Progress::LacksLimit);
+        };
         // A message is handed over complete, although the receiver may want less of it, so that it can go back
         // complete.
-        let longest = self.most().min(self.thread.message_limit.at(clock::realtime_tick())) as usize;
+        let longest = self.most().min(limit) as usize;
         let record = self.thread.record();
         if mailbox::capacity(&self.inner.arena, record) < Some(longest) {
             return Ok(Progress::NoMailbox(longest));
@@ -201,6 +206,7 @@ impl MsgrcvCall {
             match step {
                 Progress::Done => return Ok(self.received.get()),
                 Progress::LacksWord => self.inner.take_participant_word(self.thread),
+                Progress::LacksLimit => drop(self.thread.message_limit.read(clock::realtime_tick())),
                 Progress::NoMailbox(longest) => mailbox::provide(self.inner, self.thread, longest)?,
                 Progress::Queued(wait) => {
                     self.thread.count(Event::Blocked, 1);

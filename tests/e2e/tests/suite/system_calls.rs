@@ -8,7 +8,7 @@ use unspin_sysv::arena_parts::holds_object_lock;
 use unspin_sysv::{Engine, Kind, Options};
 
 /// What the processes wait for: a post, zero, {zero, +1 with SEM_UNDO} in one call. Not a message: threads that send and receive read
-/// the kernel's limit of a message once in a tick of its clock, so their calls depend on the time.
+/// the kernel's limit of a message once in a tick of its clock, so the number of their calls depends on the time.
 const WAYS: [&str; 3] = ["posts", "zero", "lock"];
 const GROUPS: u64 = 2;
 const PROCESSES: u64 = 6;
@@ -40,10 +40,10 @@ fn blocked_hand_off_takes_two_system_calls() {
 }
 
 #[test]
-fn no_system_call_under_a_sets_lock() {
+fn no_system_call_under_an_objects_lock() {
     let folder = scratch();
-    let Some(program) = handoff("no_system_call_under_a_sets_lock", folder.path()) else { return };
-    for way in WAYS {
+    let Some(program) = handoff("no_system_call_under_an_objects_lock", folder.path()) else { return };
+    for way in WAYS.into_iter().chain(["message"]) {
         let run = run(&program, way, 10);
         let engine = Engine::open(Kind::Rcu, &run.arena(), &Options::default(), None).expect("a new arena");
         let mut found: BTreeMap<i64, u32> = BTreeMap::new();
