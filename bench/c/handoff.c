@@ -36,7 +36,7 @@ struct place {
 static enum { SEMOP, POSTS, ZERO, LOCK, MESSAGE, FUTEX, TIMED } way;
 static const char *const names[] = {"semop", "posts", "zero", "lock", "message", "futex", "timed"};
 static struct place *places;
-static int semaphores, *sets, *queues;
+static int groups, semaphores, *sets, *queues;
 
 static double now_us(void) {
     struct timespec t;
@@ -127,15 +127,32 @@ static void take_turns(int group, int gate, int rounds) {
     mine->cpu_us = cpu_us() - before;
 }
 
+static void remove_objects(void) {
+    for (int i = 0; i < groups; i++) {
+        semctl(sets[i], 0, IPC_RMID);
+        if (way == MESSAGE)
+            msgctl(queues[i], IPC_RMID, 0);
+    }
+}
+
+/* No process ends before all have started, unless a call fails in it. */
+static void rest(void) {
+    if (waitpid(-1, NULL, WNOHANG) > 0) {
+        remove_objects();
+        exit(1);
+    }
+    usleep(100);
+}
+
 /* Returns when the process sleeps in its first wait, or is about to. */
 static void await_sleeper(int group, int gate) {
     int number = way == LOCK ? 0 : gate;
     int expected = way == LOCK ? gate + 1 : 1;
     while (!atomic_load(&places[group * semaphores + gate].ready))
-        usleep(100);
+        rest();
     if (way < MESSAGE)
         while (semctl(sets[group], number, GETNCNT) + semctl(sets[group], number, GETZCNT) < expected)
-            usleep(100);
+            rest();
 }
 
 int main(int argc, char **argv) {
@@ -145,15 +162,23 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: handoff semop|posts|zero|lock|message|futex|timed GROUPS SEMAPHORES ROUNDS\n");
         return 2;
     }
-    int groups = atoi(argv[2]), rounds = atoi(argv[4]), all;
+    int rounds = atoi(argv[4]), all;
+    groups = atoi(argv[2]);
     semaphores = atoi(argv[3]);
     all = groups * semaphores;
     places = mmap(0, all * sizeof *places, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     sets = calloc(groups, sizeof *sets);
     queues = calloc(groups, sizeof *queues);
+    for (int i = 0; i < groups; i++)
+        sets[i] = queues[i] = -1;
     for (int i = 0; i < groups; i++) {
         sets[i] = semget(IPC_PRIVATE, way == LOCK ? 1 : semaphores, 0600);
-        queues[i] = way == MESSAGE ? msgget(IPC_PRIVATE, 0600) : -1;
+        queues[i] = way == MESSAGE ? msgget(IPC_PRIVATE, 0600) : 0;
+        if (sets[i] < 0 || queues[i] < 0) {
+            perror("handoff");
+            remove_objects();
+            return 1;
+        }
         if (way == LOCK)
             operate(i, 0, 1, 0);
         for (int gate = 0; way == ZERO && gate < semaphores; gate++)
@@ -179,10 +204,6 @@ int main(int argc, char **argv) {
         last = places[i].finished_us > last ? places[i].finished_us : last;
     }
     printf("%.3f %.3f\n", (last - started) / all / rounds, cpu / all / rounds);
-    for (int i = 0; i < groups; i++) {
-        semctl(sets[i], 0, IPC_RMID);
-        if (way == MESSAGE)
-            msgctl(queues[i], IPC_RMID, 0);
-    }
+    remove_objects();
     return failed != 0;
 }

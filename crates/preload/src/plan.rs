@@ -4,7 +4,7 @@ use crate::{environment, swap};
 use std::path::Path;
 use unspin_sync::atomic::{AtomicU8, Ordering};
 use unspin_sysv::Kind;
-use unspin_wire::environment::{ARENA, RECORD, SYSV, TALLY, WAKE_UP_NS};
+use unspin_wire::environment::{ARENA, ENGINE_WAKE_UP_NS, RECORD, SYSV, TALLY, WAKE_UP_NS};
 
 /// The engine, or as an error the value of `UNSPIN_SYSV` that names no engine.
 pub fn engine() -> Result<Kind, &'static str> {
@@ -18,9 +18,9 @@ pub fn arena() -> Option<&'static Path> {
     path(ARENA)
 }
 
-/// The cost of a wake-up, if `UNSPIN_WAKEUP_NS` states a number.
+/// The cost of a wake-up, if `UNSPIN_ENGINE_WAKEUP_NS` or else `UNSPIN_WAKEUP_NS` states a number.
 pub fn wake_up_ns() -> Option<u64> {
-    number(environment::value(WAKE_UP_NS)?)
+    number(environment::value(ENGINE_WAKE_UP_NS).or_else(|| environment::value(WAKE_UP_NS))?)
 }
 
 fn number(text: &[u8]) -> Option<u64> {

@@ -97,6 +97,9 @@ pub fn prepare() {
 /// it. A child after a fork inherits it.
 static RATE: AtomicU64 = AtomicU64::new(0);
 
+/// Rates that a processor can have, in ticks in 2^32 ns: from 10 MHz to 100 GHz.
+const PLAUSIBLE: core::ops::RangeInclusive<u64> = (1 << 32) / 100..=(1 << 32) * 100;
+
 /// The time over which [`ticks_in`] measures the rate, without sleep.
 const MEASURED_NS: u64 = 5_000;
 
@@ -142,17 +145,26 @@ impl Moment {
         best.1
     }
 
-    /// Ticks in 2^32 ns, at least 1.
+    /// Ticks in 2^32 ns. A tick a nanosecond if what was measured is no processor's rate: the counters of two CPUs may
+    /// differ, and the thread may have moved.
     fn rate_until(&self, end: &Moment) -> u64 {
         let ticks = end.ticks.wrapping_sub(self.ticks) as u128;
         let ns = end.ns.saturating_sub(self.ns).max(1) as u128;
-        u64::try_from((ticks << 32) / ns).unwrap_or(u64::MAX).max(1)
+        u64::try_from((ticks << 32) / ns).ok().filter(|rate| PLAUSIBLE.contains(rate)).unwrap_or(1 << 32)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counter_that_goes_back_or_stands_counts_as_a_tick_a_nanosecond() {
+        let rate =
+            |ticks: u64| Moment { ns: 1_000, ticks: 1_000_000 }.rate_until(&Moment { ns: 6_000, ticks });
+        assert_eq!(rate(1_012_500), (1 << 32) / 2 * 5);
+        assert_eq!([1_000_000, 999_000].map(rate), [1 << 32; 2]);
+    }
 
     #[test]
     fn short_times_are_no_less_than_a_tick_at_any_rate() {

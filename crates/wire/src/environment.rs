@@ -16,13 +16,16 @@ pub const TALLY: &str = "UNSPIN_TALLY";
 /// Absolute path of the `unspin` that has executed `unspin-lab`. No program that is run or measured gets it.
 pub const EXECUTABLE: &str = "UNSPIN_EXECUTABLE";
 
+/// The cost of a wake-up in nanoseconds that `unspin` states to the engine of a program. Without it the engine takes
+/// [`WAKE_UP_NS`].
+pub const ENGINE_WAKE_UP_NS: &str = "UNSPIN_ENGINE_WAKEUP_NS";
+
 /// The variables that `unspin` sets for another program, and removes first if an outer `unspin` has set them.
-pub const ALL: [&str; 6] = [SYSV, ARENA, RECORD, PLAN, TALLY, EXECUTABLE];
+pub const ALL: [&str; 7] = [SYSV, ARENA, RECORD, PLAN, TALLY, EXECUTABLE, ENGINE_WAKE_UP_NS];
 
 /// The run queue of every executor of the process: `global`, `percpu`. The user sets it, or `unspin` does.
 pub const RUN_QUEUE: &str = "UNSPIN_RUNQUEUE";
 /// Path of a file of `unspin profile`. What a program appends to the file sets the ticks to zero.
 pub const PROFILE_RESET: &str = "UNSPIN_PROFILE_RESET";
-/// The cost of a wake-up in nanoseconds. If the user states it, `unspin` measures nothing. Otherwise `unspin` states what
-/// it has measured to a program that runs with an engine.
+/// The cost of a wake-up in nanoseconds, as the user states it. Then `unspin` measures nothing.
 pub const WAKE_UP_NS: &str = "UNSPIN_WAKEUP_NS";

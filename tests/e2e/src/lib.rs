@@ -49,7 +49,7 @@ pub use running::Running;
 pub use target::target_directory;
 pub use tier::size;
 pub use tools::{find_tool, is_root, shared_library, skip};
-pub use traced::{CallsOfChildren, SystemCall, assert_two_calls, may_trace, trace};
+pub use traced::{CallsOfChildren, SystemCall, assert_few_calls, may_trace, trace};
 pub use user::User;
 pub use waits::{WAKE_UP_NS, WaitMode};
 pub use workshop::Workshop;

@@ -29,9 +29,12 @@ impl CallsOfChildren {
         }
     }
 
-    /// How many there were.
-    pub fn count(&self) -> u64 {
-        self.by_number.values().sum()
+    /// How many of them sleep or wake by a futex, and how many do not.
+    fn futexes_and_others(&self) -> (u64, u64) {
+        let is_futex =
+            |&(&number, _): &(&i64, &u64)| [libc::SYS_futex, libc::SYS_futex_waitv].contains(&number);
+        let futexes = self.by_number.iter().filter(is_futex).map(|(_, count)| count).sum();
+        (futexes, self.by_number.values().sum::<u64>() - futexes)
     }
 }
 
@@ -41,21 +44,27 @@ const MANY: u64 = 60;
 /// A process that is kept from the CPU makes others look after it, which takes calls. So one attempt of these has to succeed.
 const ATTEMPTS: usize = 3;
 
-/// Demands that a hand-off takes 2.1 calls at most. `count` runs so many rounds of `hand_offs` each.
+/// Demands that a hand-off takes calls of futex alone, and few of them. `count` runs so many rounds of `hand_offs` each.
+///
+/// A blocked hand-off needs two, FUTEX_WAKE and FUTEX_WAIT. How many more wait for an object's lock, and how often a sleeper that
+/// waits for long looks after the others, depends on the load of the machine. So the limits are far above that, and far below
+/// what a question about the waiter's life at each hand-off takes: four futex calls and four others.
 ///
 /// # Panics
 /// With the counts of the last attempt, if it takes more.
-pub fn assert_two_calls(name: &str, hand_offs: u64, mut count: impl FnMut(u64) -> CallsOfChildren) {
+pub fn assert_few_calls(name: &str, hand_offs: u64, mut count: impl FnMut(u64) -> CallsOfChildren) {
     let hand_offs = (MANY - FEW) * hand_offs;
     let mut text = String::new();
-    let is_two = (0..ATTEMPTS).any(|_| {
+    let are_few = (0..ATTEMPTS).any(|_| {
         let (many, few) = (count(MANY), count(FEW));
+        text = format!("{name}: {hand_offs} hand-offs: {many:?} without {few:?}");
         // Starting, joining and ending takes as many calls in both.
-        let more = many.count().saturating_sub(few.count());
-        text = format!("{name}: {more} system calls for {hand_offs} hand-offs: {many:?} without {few:?}");
-        10 * more <= 21 * hand_offs
+        let ((many_futexes, many_others), (futexes, others)) =
+            (many.futexes_and_others(), few.futexes_and_others());
+        many_futexes.saturating_sub(futexes) <= 4 * hand_offs
+            && many_others.saturating_sub(others) <= hand_offs / 4
     });
-    assert!(is_two, "{text}");
+    assert!(are_few, "{text}");
 }
 
 /// Bit of a stop's signal that tells a system call (`PTRACE_O_TRACESYSGOOD`).

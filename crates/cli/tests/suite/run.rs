@@ -352,7 +352,7 @@ fn engine_gets_the_cost_of_a_wake_up() {
     let folder = tempfile::tempdir().unwrap();
     let arena = folder.path().join("arena");
     let run = |engine: &[&str], cost: Option<&str>| {
-        let shell = ["--", "/bin/sh", "-c", "echo \"cost $UNSPIN_WAKEUP_NS\""];
+        let shell = ["--", "/bin/sh", "-c", "echo \"cost $UNSPIN_ENGINE_WAKEUP_NS\""];
         let mut command = unspin(&[&["run"], engine, &shell].concat());
         match cost {
             Some(cost) => command.env("UNSPIN_WAKEUP_NS", cost),

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
-use unspin_wire::environment::{ALL, ARENA, PLAN, RECORD, SYSV, TALLY, WAKE_UP_NS};
+use unspin_wire::environment::{ALL, ARENA, ENGINE_WAKE_UP_NS, PLAN, RECORD, SYSV, TALLY};
 
 /// The parameters of the preload library. The crate `unspin-preload` reads them.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Environment<'_> {
         command.env("LD_PRELOAD", preload(self.library, others));
         command.env(SYSV, self.engine.name());
         if let Some(ns) = wakeup::ns_for(self.engine) {
-            command.env(WAKE_UP_NS, ns.to_string());
+            command.env(ENGINE_WAKE_UP_NS, ns.to_string());
         }
         let paths = [(ARENA, self.arena), (RECORD, self.recording), (PLAN, self.plan), (TALLY, self.tally)];
         for (name, value) in paths {

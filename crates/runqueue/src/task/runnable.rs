@@ -54,12 +54,13 @@ impl Runnable {
         // SAFETY: the reference keeps the task.
         let header = unsafe { task.as_ref() };
         if header.state.begin_run() == Begin::Cancel {
-            // SAFETY: this thread has set `RUNNING`, and has the reference.
+            // SAFETY: `RUNNING` is set, and this thread has the runnable: it owns the future, and the reference.
             unsafe { end(task, raw::cancel_and_complete) };
             return Ran::Done;
         }
         let polled = waker::with(task, |waker| {
-            // SAFETY: this thread has set `RUNNING`, so it owns the future; the functions belong to this task.
+            // SAFETY: `RUNNING` is set, and this thread has the runnable, so it owns the future; the functions belong to
+            // this task.
             unsafe { (header.functions.poll)(task, waker) }
         });
         match polled {
@@ -75,7 +76,7 @@ impl Runnable {
     /// Drops the future.
     pub fn cancel(self) {
         let task = self.into_raw();
-        // SAFETY: the reference keeps the task; from here on this thread has set `RUNNING`.
+        // SAFETY: the reference keeps the task; from here on `RUNNING` is set, and this thread has the runnable.
         unsafe {
             task.as_ref().state.begin_run();
             end(task, raw::cancel_and_complete);

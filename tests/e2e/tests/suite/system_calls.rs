@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use unspin_e2e::{CallsOfChildren, Run, World, assert_two_calls, compile, may_trace, scratch};
+use unspin_e2e::{CallsOfChildren, Run, World, assert_few_calls, compile, may_trace, scratch};
 use unspin_sysv::arena_parts::holds_object_lock;
 use unspin_sysv::{Engine, Kind, Options};
 
@@ -25,13 +25,12 @@ fn run(program: &Path, way: &str, rounds: u64) -> Run {
     Run::new(program, World::RCU).args([way, &groups, &processes, &rounds])
 }
 
-/// FUTEX_WAKE and FUTEX_WAIT, and one call in ten hand-offs for waits for a set's lock. A hand-off without sleep takes none.
 #[test]
-fn blocked_hand_off_takes_two_system_calls() {
+fn blocked_hand_off_takes_few_system_calls() {
     let folder = scratch();
-    let Some(program) = handoff("blocked_hand_off_takes_two_system_calls", folder.path()) else { return };
+    let Some(program) = handoff("blocked_hand_off_takes_few_system_calls", folder.path()) else { return };
     for way in WAYS {
-        assert_two_calls(way, GROUPS * PROCESSES, |rounds| {
+        assert_few_calls(way, GROUPS * PROCESSES, |rounds| {
             let mut calls = CallsOfChildren::default();
             run(&program, way, rounds).traced(|call| calls.add(call));
             calls
