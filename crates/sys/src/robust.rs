@@ -2,7 +2,8 @@
 //!
 //! It is a robust futex (Documentation/locking/robust-futexes.rst). Each thread has a list of such words. When the
 //! thread ends, or executes another program, the kernel walks the list. If a word holds the thread's id, the kernel
-//! replaces the id by [`OWNER_DIED`], and wakes one sleeper if [`WAITERS`] is set. libc owns the list head and keeps
+//! replaces the id by [`OWNER_DIED`], and wakes one sleeper if [`WAITERS`] is set. (Not if a thread other than the
+//! process's first one executes the program: the kernel has given it the first one's id by then.) libc owns the list head and keeps
 //! its robust mutexes in the list; each has its links 24 bytes after the word, so we must use the same distance.
 //!
 //! The word is shared, but the links are addresses of this process, and libc follows them when it removes a neighbour.
@@ -13,7 +14,7 @@
 //! This works only with glibc's list, which is recognised by its distance between link and word.
 
 use crate::signal::{Mask, set_mask};
-use crate::{Errno, page, raw};
+use crate::{Errno, fault, page, raw};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// The thread that held the word has ended, or its process has executed another program.
@@ -46,9 +47,6 @@ struct Links {
     next: usize,
 }
 
-/// The kernel handles no more entries of a list than this (`ROBUST_LIST_LIMIT`).
-const LONGEST: usize = 2048;
-
 /// The lowest bit of a link is the kind of its futex: set for priority inheritance.
 const KIND: usize = 1;
 
@@ -59,12 +57,16 @@ const KIND: usize = 1;
 #[derive(Debug, Default)]
 pub struct RobustFutex {
     pages: AtomicUsize,
+    /// The head of the list that has the links, 0 if none has, and the thread that it belongs to. A foreign write can change
+    /// the word, so the word does not tell.
+    list: AtomicUsize,
+    linker: AtomicU32,
 }
 
 impl RobustFutex {
     /// A robust futex without pages yet.
     pub const fn new() -> RobustFutex {
-        RobustFutex { pages: AtomicUsize::new(0) }
+        RobustFutex { pages: AtomicUsize::new(0), list: AtomicUsize::new(0), linker: AtomicU32::new(0) }
     }
 
     /// Reserves the pages.
@@ -87,12 +89,20 @@ impl RobustFutex {
     /// held until [`release`](RobustFutex::release) or the end of the thread.
     ///
     /// Errors: `EINVAL` if the word does not lie at [`OFFSET`] of a page. `EAGAIN` if the word has changed, or the
-    /// thread is just changing its list. `ENOSYS` if it has no list that we know.
+    /// thread is just changing its list. `ENOSYS` if it has no list that we know and can change. Others if there is no
+    /// memory for the pages.
     ///
     /// # Safety
-    /// `word` lies in a shared mapping. No thread of this process holds a word by this robust futex, and no other
-    /// thread tries to.
+    /// `word` lies in a shared mapping. No other thread of this process uses the robust futex meanwhile, and none holds
+    /// a word by it.
     pub unsafe fn acquire(&self, word: &AtomicU32, seen: u32, tid: u32) -> Result<(), Errno> {
+        // Relaxed (all): the caller keeps other threads away.
+        if self.list.load(Ordering::Relaxed) != 0 && self.linker.load(Ordering::Relaxed) != tid {
+            // Another thread has taken a word that was overwritten since, or it has ended, or this is a child after a
+            // fork. Its list may still have the links, so they stay where they are.
+            self.pages.store(0, Ordering::Relaxed);
+            self.list.store(0, Ordering::Relaxed);
+        }
         self.reserve()?;
         self.map(word)?;
         let mask = set_mask(Mask::ALL_BUT_FAULTS);
@@ -103,39 +113,20 @@ impl RobustFutex {
         result
     }
 
-    /// Unmaps the pages, unless the calling thread has the links in its list. A child made by a bare clone(2) has its own
-    /// copy of them.
+    /// Unmaps the pages, unless a list has the links. A child made by a bare clone(2) has its own copy of them.
     ///
     /// # Safety
-    /// No other thread of this process has taken a word by this robust futex.
+    /// No other thread of this process uses the robust futex meanwhile.
     pub unsafe fn unmap(&self) {
-        let mask = set_mask(Mask::ALL_BUT_FAULTS);
-        // SAFETY: the list belongs to the calling thread, and signals are blocked.
-        let is_linked = own_head().is_ok_and(|head| unsafe { self.is_in(head) });
-        set_mask(mask);
-        if is_linked {
+        // Relaxed (both): the caller keeps other threads away.
+        if self.list.load(Ordering::Relaxed) != 0 {
             return;
         }
-        // Relaxed: only an address; the calling thread's own call wrote what lies there.
         let at = self.pages.swap(0, Ordering::Relaxed);
         if at != 0 {
             // SAFETY: our own mapping, which no list leads to.
             let _ = unsafe { raw::call(libc::SYS_munmap, [at, 2 * page::BYTES]) };
         }
-    }
-
-    /// Whether our links are in the list. They may be there without the word being held: a foreign write can change the
-    /// word, and then it is neither released nor does the kernel mark it.
-    ///
-    /// # Safety
-    /// The list is the calling thread's, with signals blocked.
-    unsafe fn is_in(&self, head: *mut Head) -> bool {
-        // SAFETY: the links in the list are libc's or ours; all are readable.
-        let after =
-            |&name: &usize| Some(unsafe { (*links_of(name)).next }).filter(|&next| next != head as usize);
-        // SAFETY: libc keeps the head while the thread lives.
-        let first = Some(unsafe { (*head).first }).filter(|&first| first != head as usize);
-        core::iter::successors(first, after).take(LONGEST).any(|name| name == self.name())
     }
 
     /// Maps the page of the word in front of the links.
@@ -167,8 +158,10 @@ impl RobustFutex {
     /// As [`RobustFutex::acquire`], with signals blocked.
     unsafe fn link(&self, seen: u32, tid: u32) -> Result<(), Errno> {
         let head = own_head()?;
-        // SAFETY: libc registered the head for this thread and keeps it while the thread lives. The links in the list
-        // are libc's or ours; all are readable and writable.
+        // Relaxed: as in `acquire`.
+        let is_linked = self.list.load(Ordering::Relaxed) == head as usize;
+        // SAFETY: libc registered the head for this thread and keeps it while the thread lives. Our own links are ours.
+        // The program's may be gone, so they are changed by `set_prev`.
         unsafe {
             if (*head).pending != 0 {
                 // We are in a signal handler that interrupted libc between two stores.
@@ -177,6 +170,14 @@ impl RobustFutex {
             // From here on the kernel marks the word even if the thread ends before the links are complete.
             (&raw mut (*head).pending).write_volatile(self.name());
             compiler_fence(Ordering::SeqCst);
+            let first = (*head).first;
+            if !is_linked {
+                self.links().write(Links { prev: head as usize, next: first });
+                if set_prev(first, self.name()).is_err() {
+                    (&raw mut (*head).pending).write_volatile(0);
+                    return Err(Errno::ENOSYS);
+                }
+            }
             // Acquire: partner of the Release of the thread that held the word before. Release: partner of the Acquire
             // of threads that check the word: they see that our process is registered. The address is in the second
             // mapping, which the kernel will use, so that the kernel need not fault the page in when the thread ends.
@@ -184,12 +185,14 @@ impl RobustFutex {
             let taken = word
                 .compare_exchange(seen, seen & WAITERS | tid, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok();
-            if taken && !self.is_in(head) {
-                let first = (*head).first;
-                self.links().write(Links { prev: head as usize, next: first });
-                (*links_of(first)).prev = self.name();
-                compiler_fence(Ordering::SeqCst);
+            if !is_linked && taken {
                 (&raw mut (*head).first).write_volatile(self.name());
+                // Relaxed (both): as in `acquire`.
+                self.linker.store(tid, Ordering::Relaxed);
+                self.list.store(head as usize, Ordering::Relaxed);
+            } else if !is_linked {
+                // As it was. It could be changed a moment ago.
+                let _ = set_prev(first, head as usize);
             }
             compiler_fence(Ordering::SeqCst);
             (&raw mut (*head).pending).write_volatile(0);
@@ -201,40 +204,46 @@ impl RobustFutex {
     /// thread does not hold the word, or is just changing its list.
     ///
     /// # Safety
-    /// `word` is the one that this robust futex took last.
+    /// `word` is the one that this robust futex took last. If the calling thread took it, no other thread uses the robust
+    /// futex meanwhile.
     pub unsafe fn release(&self, word: &AtomicU32, tid: u32) -> Option<Sleepers> {
-        // Relaxed: only the calling thread stores its own id.
-        if word.load(Ordering::Relaxed) & OWNER_TID != tid {
+        // Relaxed (both): only the calling thread stores its own id, and a list while the id is its own.
+        if self.list.load(Ordering::Relaxed) == 0 || self.linker.load(Ordering::Relaxed) != tid {
             return None;
         }
         let mask = set_mask(Mask::ALL_BUT_FAULTS);
-        // SAFETY: the links are in the list of the calling thread, which holds the word.
-        let result = unsafe { self.unlink(word) };
+        // SAFETY: the links are in the list of the calling thread.
+        let result = unsafe { self.unlink(word, tid) };
         set_mask(mask);
         result
     }
 
     /// # Safety
-    /// As [`RobustFutex::release`], of a thread that holds the word, with signals blocked.
-    unsafe fn unlink(&self, word: &AtomicU32) -> Option<Sleepers> {
+    /// As [`RobustFutex::release`], of a thread that has the links in its list, with signals blocked.
+    unsafe fn unlink(&self, word: &AtomicU32, tid: u32) -> Option<Sleepers> {
         let head = own_head().ok()?;
         // SAFETY: as in `link`.
         unsafe {
-            // Not in the list: a foreign write has put the thread's id into the word.
-            if (*head).pending != 0 || !self.is_in(head) {
+            // Relaxed: as in `acquire`. Another head: the program has registered a list of its own, which has no links of ours.
+            if (*head).pending != 0 || self.list.load(Ordering::Relaxed) != head as usize {
                 return None;
             }
             (&raw mut (*head).pending).write_volatile(self.name());
             compiler_fence(Ordering::SeqCst);
             let links = self.links().read();
-            (*links_of(links.next)).prev = links.prev;
+            // If the memory of a neighbour is gone, the list ends there for the kernel too, and ours stay in it.
+            let unlinked = set_prev(links.next, links.prev).and_then(|()| set_next(links.prev, links.next));
+            if unlinked.is_ok() {
+                // Relaxed: as in `acquire`.
+                self.list.store(0, Ordering::Relaxed);
+            }
             compiler_fence(Ordering::SeqCst);
-            (&raw mut (*links_of(links.prev)).next).write_volatile(links.next);
-            compiler_fence(Ordering::SeqCst);
+            // Relaxed: a foreign write may have changed the word. Then it is not ours to release.
+            let is_held = word.load(Ordering::Relaxed) & OWNER_TID == tid;
             // AcqRel: as in `link`.
-            let before = word.swap(0, Ordering::AcqRel);
+            let before = if is_held { Some(word.swap(0, Ordering::AcqRel)) } else { None };
             (&raw mut (*head).pending).write_volatile(0);
-            Some(if before & WAITERS != 0 { Sleepers::Some } else { Sleepers::None })
+            before.map(|before| if before & WAITERS != 0 { Sleepers::Some } else { Sleepers::None })
         }
     }
 }
@@ -252,6 +261,25 @@ pub enum Sleepers {
 /// nptl/descr.h).
 fn links_of(name: usize) -> *mut Links {
     ((name & !KIND) - core::mem::offset_of!(Links, next)) as *mut Links
+}
+
+/// Sets the link to the previous entry. The entry may be a mutex of the program in memory that is gone: `EFAULT`, as for the
+/// kernel.
+///
+/// # Safety
+/// The calling thread's list has the entry, or had it a moment ago.
+unsafe fn set_prev(name: usize, prev: usize) -> Result<(), Errno> {
+    // SAFETY: links, which the list's owner may change.
+    unsafe { fault::store_word(prev as u64, &raw const (*links_of(name)).prev as usize) }
+}
+
+/// Sets the link to the next entry, as [`set_prev`].
+///
+/// # Safety
+/// As for [`set_prev`].
+unsafe fn set_next(name: usize, next: usize) -> Result<(), Errno> {
+    // SAFETY: as above.
+    unsafe { fault::store_word(next as u64, &raw const (*links_of(name)).next as usize) }
 }
 
 /// The list head of the calling thread.
@@ -364,12 +392,68 @@ mod tests {
                 assert_eq!(robust_futex.release(word, process::tid()), None);
                 robust_futex.unmap();
                 robust_futex.acquire(word, 0, process::tid()).unwrap();
+                word.store(0, Ordering::SeqCst);
+                robust_futex.acquire(word, 0, process::tid()).unwrap();
                 assert_eq!(robust_futex.release(word, process::tid()), Some(Sleepers::None));
                 robust_futex.unmap();
                 robust_futex.acquire(word, 0, process::tid()).unwrap();
             }
         });
         assert_eq!((status, word.load(Ordering::SeqCst)), (0, OWNER_DIED));
+    }
+
+    /// A second thread takes a word that a foreign write has taken from the first one. The first one's list still leads to its
+    /// mutex, which the kernel marks.
+    #[test]
+    fn second_taker_leaves_the_first_ones_list() {
+        let word = word();
+        // SAFETY: one thread at a time uses the robust futex, and the mutex is initialised before its use.
+        unsafe {
+            let mutex: &mut libc::pthread_mutex_t = Box::leak(Box::new(core::mem::zeroed()));
+            let mut kind = core::mem::zeroed();
+            libc::pthread_mutexattr_init(&raw mut kind);
+            libc::pthread_mutexattr_setrobust(&raw mut kind, libc::PTHREAD_MUTEX_ROBUST);
+            libc::pthread_mutex_init(mutex, &raw const kind);
+            let at = &raw mut *mutex as usize;
+            let robust_futex = &*Box::leak(Box::new(RobustFutex::new()));
+            let first = std::thread::spawn(move || {
+                assert_eq!(libc::pthread_mutex_lock(at as *mut _), 0);
+                robust_futex.acquire(word, 0, process::tid()).unwrap();
+                word.store(0, Ordering::SeqCst);
+                let second = std::thread::spawn(move || {
+                    robust_futex.acquire(word, 0, process::tid()).unwrap();
+                    assert_eq!(robust_futex.release(word, process::tid()), Some(Sleepers::None));
+                });
+                second.join().unwrap();
+            });
+            first.join().unwrap();
+            assert_eq!(libc::pthread_mutex_lock(mutex), libc::EOWNERDEAD);
+        }
+    }
+
+    /// A thread locks a robust mutex and unmaps its memory. Then its list cannot be changed, and nothing crashes.
+    #[test]
+    fn list_that_leads_to_unmapped_memory_is_left_alone() {
+        let word = word();
+        let status = in_a_child(|| {
+            // SAFETY: fresh memory for the mutex, which nothing uses after it is unmapped.
+            unsafe {
+                let (access, kind) =
+                    (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+                let memory = libc::mmap(core::ptr::null_mut(), page::BYTES, access, kind, -1, 0);
+                let mut robust = core::mem::zeroed();
+                libc::pthread_mutexattr_init(&raw mut robust);
+                libc::pthread_mutexattr_setrobust(&raw mut robust, libc::PTHREAD_MUTEX_ROBUST);
+                libc::pthread_mutex_init(memory.cast(), &raw const robust);
+                assert_eq!(libc::pthread_mutex_lock(memory.cast()), 0);
+                libc::munmap(memory, page::BYTES);
+                let robust_futex = RobustFutex::new();
+                assert_eq!(robust_futex.acquire(word, 0, process::tid()), Err(Errno::ENOSYS));
+                assert_eq!(robust_futex.release(word, process::tid()), None);
+                robust_futex.unmap();
+            }
+        });
+        assert_eq!((status, word.load(Ordering::SeqCst)), (0, 0));
     }
 
     /// libc inserts its mutexes before and after ours in the list, and removes them around it.

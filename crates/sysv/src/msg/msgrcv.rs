@@ -98,8 +98,8 @@ fn receive(
     }
     let thread = Thread::of(inner)?;
     waiting::interrupt(thread, CallerBuffers::Gone);
-    let (wanted, received) = (Selector::new(mtype, flags), Cell::default());
-    let receiving = MsgrcvCall { inner, thread, id, buffer, wanted, flags, received };
+    let (wanted, received, limit) = (Selector::new(mtype, flags), Cell::default(), Cell::default());
+    let receiving = MsgrcvCall { inner, thread, id, buffer, wanted, flags, received, limit };
     if flags & MSG_COPY != 0 {
         return receiving.copy();
     }
@@ -120,6 +120,9 @@ struct MsgrcvCall {
     /// The result of the successful attempt. It is not in the attempt's return value, because there it would be copied
     /// in words of another size than it was written in.
     received: Cell<Received>,
+    /// The largest message that may come, once the call has asked the kernel. If it is raised, a sender makes a receiver
+    /// with a small mailbox try again.
+    limit: Cell<Option<u64>>,
 }
 
 /// The result of an attempt.
@@ -178,7 +181,8 @@ impl MsgrcvCall {
         if self.thread.wants_participant_word() {
             return Ok(Progress::LacksWord);
         }
-        let Some(limit) = self.thread.message_limit.known_at(clock::realtime_tick()) else {
+        let known = || self.thread.message_limit.known_at(clock::realtime_tick());
+        let Some(limit) = self.limit.get().or_else(known) else {
             return Ok(Progress::LacksLimit);
         };
         // A message is handed over complete, although the receiver may want less of it, so that it can go back
@@ -206,14 +210,19 @@ impl MsgrcvCall {
             match step {
                 Progress::Done => return Ok(self.received.get()),
                 Progress::LacksWord => self.inner.take_participant_word(self.thread),
-                Progress::LacksLimit => drop(self.thread.message_limit.read(clock::realtime_tick())),
+                Progress::LacksLimit => {
+                    self.limit.set(Some(self.thread.message_limit.read(clock::realtime_tick())));
+                }
                 Progress::NoMailbox(longest) => mailbox::provide(self.inner, self.thread, longest)?,
                 Progress::Queued(wait) => {
                     self.thread.count(Event::Blocked, 1);
                     match waiting::wait(self.inner, self.thread, wait, None) {
                         WaitResult::Done(received) => return Ok(received),
                         WaitResult::Failed(errno) => return Err(errno),
-                        WaitResult::Retry => try_number = Try::Again,
+                        WaitResult::Retry => {
+                            try_number = Try::Again;
+                            self.limit.set(None);
+                        }
                     }
                 }
             }

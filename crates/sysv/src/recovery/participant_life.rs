@@ -42,19 +42,21 @@ impl Inner {
     /// the thread lacks the word.
     #[cold]
     pub fn take_participant_word(&self, thread: &Thread) {
+        // Critical section: a handler that forked meanwhile would return in a child that has another record, and another
+        // participant's word.
+        let _critical = thread.critical();
         let word = self.arena.participant_word(thread.index() as usize);
-        // Relaxed: the exchange that takes the word orders. An id in it is not that of a thread that lives: the index is the
-        // calling thread's. The thread that had it before is dead, and the kernel is about to clear its id; or a foreign
-        // write left the id. Both find that the word has changed.
+        // Relaxed: the exchange that takes the word orders. An id in it is not that of a thread that lives: the index is
+        // the calling thread's. The thread that had it before is dead, and the kernel is about to clear its id; or a
+        // foreign write left the id. Both find that the word has changed.
         let seen = word.load(Relaxed);
         // SAFETY: the word lies in the arena. The robust futex is the thread's own, and it holds no word.
         let answer = unsafe { thread.robust_futex.acquire(word, seen, thread.identity().tid) };
         thread.participant_word.set(match answer {
-            Ok(()) => ParticipantWord::Settled,
-            // The word, or the thread's robust list, is just changing.
-            Err(Errno::EAGAIN) => ParticipantWord::WantedLater,
-            // The thread has no robust list.
-            Err(_) => ParticipantWord::Settled,
+            // ENOSYS: the thread has no robust list that we can use.
+            Ok(()) | Err(Errno::ENOSYS) => ParticipantWord::Settled,
+            // The word or the list is just changing, or there is no memory.
+            Err(_) => ParticipantWord::WantedLater,
         });
     }
 
