@@ -461,6 +461,7 @@ mod tests {
             assert_eq!((load(64, out.as_mut_ptr(), 0), probe(64, 0)), (Ok(()), Ok(())));
         }
         copies_all_lengths();
+        faults_at_the_end_of_a_page();
         let source = [1u8, 2, 3, 4, 5, 6];
         copy_in(source.as_ptr() as usize, &mut out[..6]).unwrap();
         assert_eq!(out[..6], source);
@@ -471,6 +472,29 @@ mod tests {
         assert_eq!(load_sembuf(source.as_ptr() as usize), Ok(op));
         assert_eq!(i32::from(load_plain_sembuf(source.as_ptr() as usize).sem_flg), SEM_UNDO);
         copies_all_lengths();
+    }
+
+    /// Each load and each store of a copy faults once, because the range ends this many bytes behind a readable page.
+    fn faults_at_the_end_of_a_page() {
+        let (mut there, from) = ([0u8; 600], [7u8; 600]);
+        // SAFETY: fresh memory, the second page of which is not accessible; live arrays of that length and more.
+        unsafe {
+            let (access, kind) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let pages = libc::mmap(core::ptr::null_mut(), 2 * page::BYTES, access, kind, -1, 0);
+            let end = pages as usize + page::BYTES;
+            assert_eq!(libc::mprotect(end as *mut libc::c_void, page::BYTES, libc::PROT_NONE), 0);
+            for len in (1..70).chain([511, 512, 513]) {
+                for missing in 1..=len {
+                    let at = end - (len - missing);
+                    assert_eq!(load(at, there.as_mut_ptr(), len), Err(Errno::EFAULT), "{len} {missing}");
+                    assert_eq!(store(from.as_ptr(), at, len), Err(Errno::EFAULT), "{len} {missing}");
+                }
+                assert_eq!(store(from.as_ptr(), end - len, len), Ok(()));
+                assert_eq!(load(end - len, there.as_mut_ptr(), len), Ok(()));
+            }
+            libc::munmap(pages, 2 * page::BYTES);
+        }
     }
 
     fn copies_all_lengths() {

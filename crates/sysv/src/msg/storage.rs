@@ -18,7 +18,7 @@ const BLOCK: u64 = 16_384;
 impl MsgQueue {
     /// Makes a slab of cells of this size, which is not in the queue yet; `None` if there are free cells of the size by
     /// now. Allocation may make system calls, so the caller does not hold the queue's lock. It holds the registry lock,
-    /// so the queue grows by no other thread meanwhile. `record` is the caller's.
+    /// so no other thread makes a slab for the queue meanwhile. `record` is the caller's.
     pub(super) fn new_slab(
         &self,
         arena: &Arena,
@@ -29,7 +29,7 @@ impl MsgQueue {
         if !self.contended.free[size.index()].is_empty() {
             return Ok(None);
         }
-        // Relaxed: stored under the registry lock.
+        // Relaxed: a hint. A queue may also adopt a mailbox meanwhile, under its own lock alone.
         let is_first = self.contended.slabs.load(Relaxed) == 0;
         let count = size.cells_in(if is_first { FIRST_BLOCK } else { BLOCK });
         let at = heap::allocate(arena, record, size.slab_bytes(count))?;

@@ -170,7 +170,7 @@ impl Waiter {
     /// The spinning waiter is about to sleep on the status. From now on the thread that ends its wait wakes it. No
     /// effect if the wait is over.
     pub fn mark_sleeping(&self) {
-        // SeqCst: ordered before the waiter's read of its list of monitored processes; see `notify`. The thread that
+        // SeqCst: ordered before the waiter's read of its list of monitored processes; see `rouse`. The thread that
         // ends the wait reads only this word's value from this store. It sees what the waiter wrote for it by the
         // object's lock.
         let _ = self.status.compare_exchange(

@@ -1,11 +1,12 @@
 //! Whether a participant's thread is alive, by one load.
 //!
 //! Before its first wait a thread takes the robust word of its participant, and holds it until it leaves
-//! ([`unspin_sys::robust`]). When the thread ends or its process executes another program, the kernel clears the id in the
-//! word. So while the word has an id, the thread is alive. Every waker asks that of the thread that it wakes, and in some
-//! cases under an object's lock, where no system call is allowed.
+//! ([`unspin_sys::robust`]). When the thread ends, the kernel clears the id in the word. So while the word has an id, the
+//! thread is alive. Every waker asks that of the thread that it wakes, and in some cases under an object's lock.
 //!
 //! No id in the word is no answer: the thread has never waited, or has no robust list, or is dead. Then `/proc` is asked.
+//! A thread that executes a program and is not its process's first one leaves its id: until the index is used again, it
+//! counts as alive in a wait that a handler has left by the exec.
 
 use super::process;
 use crate::engine::Inner;

@@ -403,7 +403,7 @@ impl<'a> SetSection<'a> {
 
     /// Whether this change, by a waiter with one operation, may let other waiters proceed. A grant to a dead waiter can
     /// be taken back; what other waiters did because of it cannot. So in this case, and only in this case, the section
-    /// checks for life before the grant: the check takes ten microseconds.
+    /// checks for life before the grant.
     fn may_release_others(&self, sem: usize, change: Change) -> bool {
         let vectors = [&self.contended().complex_alter, &self.contended().complex_zero];
         let mut waiting = vectors.into_iter().flat_map(|list| list.iter(self.space.participants));

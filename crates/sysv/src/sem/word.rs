@@ -9,9 +9,10 @@
 //! With `SLOW` clear an operation on this one semaphore is one compare-and-swap: value and pid change together, and
 //! there is no lock that a dying thread could hold. `SLOW` is set while a thread waits for this semaphore, while a
 //! process has an adjustment for it, while the lock's holder changes several words at once, and for good once the set
-//! is removed. It stays set after an operation with `SEM_UNDO` until an operation without that flag takes the lock. (In the `global` engine it is always set.) A bit that is set and should be clear costs only time. A bit
-//! that is clear and should be set would let an operation overtake a waiter. So the enqueuing thread sets it *before*
-//! it reads the value that it decides on.
+//! is removed. It stays set after an operation with `SEM_UNDO` until an operation without that flag takes the lock. (In
+//! the `global` engine it is always set.) A bit that is set and should be clear costs only time. A bit that is clear and
+//! should be set would let an operation overtake a waiter. So the enqueuing thread sets it *before* it reads the value
+//! that it decides on.
 
 /// A semaphore's value, last pid and `SLOW` bit, as read by one load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

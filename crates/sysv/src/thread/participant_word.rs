@@ -1,4 +1,5 @@
-//! Whether a thread has the robust word of its participant, by which wakers see that it lives (`recovery/participant_life.rs`).
+//! Whether a thread has the robust word of its participant, by which wakers see that it lives
+//! (`recovery/participant_life.rs`).
 
 use super::Thread;
 
