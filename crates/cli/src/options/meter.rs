@@ -131,7 +131,7 @@ fn lens_parser() -> impl TypedValueParser<Value = Lens> {
 pub struct RecordOptions {
     /// How much to record: `counts` records no times, `sampled` times a random hold in 16 (`sampled=N`: in N), `full` times all,
     /// `auto` times all until that costs a thread 3 % of its time, and then samples the thread's holds
-    #[arg(long, value_name = "LEVEL", default_value_t = Level::Auto)]
+    #[arg(long, value_name = "LEVEL", default_value_t = Level::Full)]
     pub level: Level,
 
     /// Maximum size of the recording, such as 512M; records that do not fit are counted as dropped

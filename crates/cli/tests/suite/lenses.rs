@@ -216,7 +216,7 @@ fn both_lenses_are_in_one_report() {
     let kernel = table.find("Kernel locks over").unwrap_or_else(|| panic!("{table}"));
     assert!(table[kernel..].contains("mmap_lock"), "{table}");
     let document = json(&file);
-    assert!(document["waits"].is_array() && document["level"] == "auto", "the pthread lens has its fields");
+    assert!(document["waits"].is_array() && document["level"] == "full", "the pthread lens has its fields");
     assert!(lock(&document, "mmap_lock")["waits"].as_u64().unwrap() > 0);
 }
 
