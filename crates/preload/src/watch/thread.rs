@@ -27,14 +27,14 @@ use unspin_wire::{Level, Recording, Table};
 /// A thread that records. Valid when zeroed: not known yet.
 pub struct Thread {
     phase: Cell<u32>,
-    /// Acquisitions until [`choose`](Thread::choose).
+    /// Acquisitions until [`turn`](Thread::turn).
     countdown: Cell<u32>,
     /// One hold in this many is timed; 0 at level `counts`, which tracks no holds.
     every: Cell<u32>,
     /// Start of the [stretch](timing_cost) of holds that are timed, in ticks; 0 except at level `auto`.
     stretch: Cell<u64>,
     /// Holds of frequent rows until one is timed that stands for [`Level::AUTO_EVERY`], in a thread that level `auto` samples;
-    /// else 0. The countdown then stays at 1: what is timed depends on the row.
+    /// else 0. The countdown is then 1: what is timed depends on the row.
     until_sample: Cell<u32>,
     random: SampleRng,
     /// The mutex that a wait for a condition has released and will lock again.

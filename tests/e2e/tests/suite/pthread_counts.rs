@@ -272,7 +272,7 @@ fn locks_that_take_turns_are_both_sampled() {
 
 /// Whether level `auto` has sampled the thread of `pairs.c`; and of its outer and its inner lock the attempts, the timed holds,
 /// and those for which these stand beside themselves.
-fn pairs_at_level_auto(pairs: u64, more: u64) -> Option<(bool, [(u64, u64, u64); 2])> {
+fn pairs_at_level_auto(pairs: u64, more: u64) -> Option<(bool, [[u64; 3]; 2])> {
     let program = build("pthread/pairs")?;
     let recorder = Recorder::create(Level::Auto);
     let args = [pairs.to_string(), more.to_string()];
@@ -282,9 +282,9 @@ fn pairs_at_level_auto(pairs: u64, more: u64) -> Option<(bool, [(u64, u64, u64);
     let counts = outcome.stdout.split_whitespace().map(|address| {
         let address = u64::from_str_radix(address.trim_start_matches("0x"), 16).expect("an address");
         let counts = &locks[&(RecordKind::Mutex, address)];
-        (counts.attempts(), counts.timed, counts.implied)
+        [counts.attempts(), counts.timed, counts.implied]
     });
-    let counts: Vec<(u64, u64, u64)> = counts.collect();
+    let counts: Vec<[u64; 3]> = counts.collect();
     let counts = counts.try_into().unwrap_or_else(|_| panic!("two locks: {outcome}"));
     Some((snapshot.event(Event::Sampled) == 1, counts))
 }
@@ -292,7 +292,7 @@ fn pairs_at_level_auto(pairs: u64, more: u64) -> Option<(bool, [(u64, u64, u64);
 #[test]
 fn level_auto_times_every_hold_of_thread_with_few_locks() {
     let Some(found) = pairs_at_level_auto(10_000, 0) else { return };
-    assert_eq!(found, (false, [(1, 1, 0), (10_000, 10_000, 0)]));
+    assert_eq!(found, (false, [[1, 1, 0], [10_000, 10_000, 0]]));
 }
 
 /// The thread does nothing but take a lock, so the timing is a large share of its time on any machine.
@@ -300,9 +300,9 @@ fn level_auto_times_every_hold_of_thread_with_few_locks() {
 fn level_auto_samples_thread_that_does_nothing_but_take_locks() {
     let Some((is_sampled, [outer, inner])) = pairs_at_level_auto(1_000_000, 0) else { return };
     assert!(is_sampled);
-    assert_eq!(outer, (1, 1, 0), "this hold was not chosen at random, so it stands for itself");
+    assert_eq!(outer, [1, 1, 0], "this hold was not chosen at random, so it stands for itself");
     // One hold in 16 is timed, and stands for 16.
-    let (attempts, timed, implied) = inner;
+    let [attempts, timed, implied] = inner;
     assert_eq!(attempts, 1_000_000);
     assert!((900_000..1_100_000).contains(&(timed + implied)) && timed < attempts, "{inner:?}");
     assert_eq!(implied % 15, 0, "{inner:?}");
@@ -313,8 +313,8 @@ fn level_auto_samples_thread_that_does_nothing_but_take_locks() {
 fn level_auto_times_every_hold_of_rare_lock_in_sampled_thread() {
     for more in [12, 1_000] {
         let Some((is_sampled, [outer, inner])) = pairs_at_level_auto(200_000, more) else { return };
-        assert!(is_sampled && inner.1 < inner.0, "{inner:?}");
-        assert_eq!(outer, (1 + more, 1 + more, 0));
+        assert!(is_sampled && inner[1] < inner[0], "{inner:?}");
+        assert_eq!(outer, [1 + more, 1 + more, 0]);
     }
 }
 

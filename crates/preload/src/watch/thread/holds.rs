@@ -38,14 +38,18 @@ impl Thread {
         self.table().begin_hold(lock, row, since, None);
     }
 
-    /// [`begin_hold`](Self::begin_hold) at the end of the countdown.
+    /// [`begin_hold`](Self::begin_hold) in a thread that level `auto` samples.
     #[inline(never)]
     fn begin_chosen_hold(&self, lock: u64, row: RowRef) {
-        self.add_held(lock, row, self.choose(row, clock::ticks), None);
+        self.add_held(lock, row, self.choose_by_row(row, clock::ticks), None);
     }
 
     /// Adds a lock to those that the thread holds.
     fn add_held(&self, lock: u64, row: RowRef, start: HoldStart, wait: Option<(u64, u64)>) {
+        // A handler has forked since the hook began, and this is the child.
+        if !self.has_clock() {
+            return;
+        }
         match start {
             HoldStart::One(since) => self.table().begin_hold(lock, row, since, wait),
             HoldStart::Sample(since) => self.table().begin_sample_hold(lock, row, since, wait),
@@ -73,15 +77,20 @@ impl Thread {
         }
     }
 
-    /// The start of a hold that begins now, in ticks, while the countdown goes on; 0 if this hold is not timed. `None` at its
-    /// end: [`choose`](Self::choose) decides. It then stays at 1.
+    /// The start of a hold that begins now, in ticks; 0 if this hold is not timed. `None` if its row decides:
+    /// [`choose_by_row`](Self::choose_by_row).
     #[inline(always)]
     fn start_by_countdown(&self, now: impl FnOnce() -> u64) -> Option<u64> {
         let left = self.countdown.get().wrapping_sub(1);
-        if left == 0 {
-            return None;
-        }
         self.countdown.set(left);
+        if left == 0 {
+            if self.until_sample.get() != 0 {
+                return None;
+            }
+            let since = now();
+            self.turn();
+            return Some(since);
+        }
         Some(if self.every.get() == 1 { now() } else { 0 })
     }
 
@@ -89,28 +98,24 @@ impl Thread {
     fn start_of_hold(&self, row: RowRef, now: impl Fn() -> u64) -> HoldStart {
         match self.start_by_countdown(&now) {
             Some(since) => HoldStart::One(since),
-            None => self.choose(row, now),
+            None => self.choose_by_row(row, now),
         }
     }
 
-    /// The start of a hold at the end of the countdown.
-    fn choose(&self, row: RowRef, now: impl FnOnce() -> u64) -> HoldStart {
-        match self.until_sample.get() {
-            0 => {
-                let since = now();
-                self.turn();
-                HoldStart::One(since)
-            }
-            _ if is_rare(self.table().acquisitions(row)) => HoldStart::One(now()),
-            1 => {
-                self.until_sample.set(self.random.draw(Level::AUTO_EVERY));
-                HoldStart::Sample(now())
-            }
-            left => {
-                self.until_sample.set(left - 1);
-                HoldStart::One(0)
-            }
+    /// The start of a hold in a thread that level `auto` samples. A handler that takes a lock before the countdown is at 1
+    /// again has a hold that is not timed.
+    fn choose_by_row(&self, row: RowRef, now: impl FnOnce() -> u64) -> HoldStart {
+        self.countdown.set(1);
+        if is_rare(self.table().acquisitions(row)) {
+            return HoldStart::One(now());
         }
+        let left = self.until_sample.get().wrapping_sub(1);
+        if left == 0 {
+            self.until_sample.set(self.random.draw(Level::AUTO_EVERY));
+            return HoldStart::Sample(now());
+        }
+        self.until_sample.set(left);
+        HoldStart::One(0)
     }
 
     /// Begins the next countdown: up to the next hold to be timed, which is chosen at random. If all are, decides whether
