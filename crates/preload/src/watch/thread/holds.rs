@@ -118,28 +118,32 @@ impl Thread {
         HoldStart::One(0)
     }
 
-    /// Begins the next countdown: up to the next hold to be timed, which is chosen at random. If all are, decides whether
-    /// that goes on.
+    /// Begins the next countdown: up to the next hold to be timed, which is chosen at random; or a stretch of holds that are all
+    /// timed.
     #[inline(never)]
     fn turn(&self) {
         match self.every.get() {
             // A handler has forked since the hook began, and this is the child.
             0 => {}
-            1 if self.is_stretch_dear() => self.sample_frequent_rows(),
-            1 => self.countdown.set(STRETCH),
+            1 => self.end_stretch(),
             every => self.countdown.set(self.random.draw(every)),
         }
     }
 
-    /// Times the holds of this thread by their rows from now on.
-    fn sample_frequent_rows(&self) {
+    /// Ends a stretch of holds that were all timed. If timing them has cost too much, the thread is sampled from now on: its
+    /// holds are timed by their rows.
+    #[inline(never)]
+    fn end_stretch(&self) {
+        if !self.is_stretch_dear() {
+            return self.countdown.set(STRETCH);
+        }
         self.until_sample.set(self.random.draw(Level::AUTO_EVERY));
         self.every.set(Level::AUTO_EVERY);
         self.countdown.set(1);
         self.table().count_event(Event::Sampled, 1);
     }
 
-    /// Ends a stretch of holds that were all timed, and begins the next one. Whether timing them has cost too much.
+    /// Whether timing the holds of the stretch that ends now has cost too much. The next stretch begins.
     fn is_stretch_dear(&self) -> bool {
         let began = self.stretch.get();
         if began == 0 {
