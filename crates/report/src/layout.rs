@@ -62,5 +62,6 @@ descriptors (poll, epoll_wait, read, ...) have a row for each call site.
 Some runtimes (CPython, JVM) make their locks of conditions and semaphores: a semaphore that its
 waiters post themselves is a lock.
 A dash is a time that was not measured: level `counts` reads no clock. At level `sampled` HOLD,
-UTIL and CPUS are estimated from the holds that were timed.
+UTIL and CPUS are estimated from the holds that were timed; at level `auto` too, of the locks that
+a thread takes often, if the first line says that threads were sampled.
 ";

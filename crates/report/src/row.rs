@@ -37,6 +37,10 @@ pub struct Row {
     pub rejected: u64,
     /// Number of timed holds. At level `counts` it is 0, and all times are 0, because no clock is read.
     pub timed: u64,
+    /// Number of holds for which timed ones stand beside themselves: at level `auto`, 15 for each hold of a frequent lock that
+    /// was chosen at random.
+    #[serde(default)]
+    pub implied: u64,
     /// Total hold time in seconds.
     pub hold: f64,
     /// Mean hold per acquisition, in seconds.
@@ -125,6 +129,7 @@ impl Row {
             slept: counts.slept,
             rejected: counts.rejected,
             timed: counts.timed,
+            implied: counts.implied,
             hold,
             hold_mean: per(hold, counts.acquisitions()),
             hold_max: seconds(counts.hold_max),

@@ -106,15 +106,22 @@ impl MeterReport {
 
     /// How many threads were sampled, at level `auto`.
     fn sampled_threads_note(&self) -> String {
+        match self.sampled_threads() {
+            0 => String::new(),
+            n => {
+                let threads = if n == 1 { "thread" } else { "threads" };
+                let every = Level::AUTO_EVERY;
+                format!(
+                    ", 1 of {every} holds of frequent locks timed in {n} {threads}: their HOLD, UTIL and CPUS are estimates"
+                )
+            }
+        }
+    }
+
+    /// The number of threads of which level `auto` has timed only some holds of frequent locks.
+    pub fn sampled_threads(&self) -> u64 {
         let sampled = self.events.iter().find(|event| event.event == Event::Sampled);
-        sampled.map_or(String::new(), |event| {
-            let threads = if event.count == 1 { "thread" } else { "threads" };
-            let every = Level::AUTO_EVERY;
-            format!(
-                ", 1 of {every} holds timed in {} {threads}: HOLD, UTIL and CPUS are estimates",
-                event.count
-            )
-        })
+        sampled.map_or(0, |event| event.count)
     }
 
     /// The cost of a wake-up, if the report compares anything with it.

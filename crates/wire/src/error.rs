@@ -86,8 +86,9 @@ impl fmt::Display for RecordingError {
             Reason::NotARecording => write!(f, "{path} is not an unspin recording"),
             Reason::Version { found } => write!(
                 f,
-                "recording {path} has format version {found}, this unspin reads {}; read it with the unspin \
+                "recording {path} has format version {found}, this unspin reads {} to {}; read it with the unspin \
                  that made it or record again",
+                crate::format::OLDEST,
                 crate::format::VERSION
             ),
             Reason::Truncated { expected, found } => write!(

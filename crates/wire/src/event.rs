@@ -90,7 +90,7 @@ pub enum Event {
     HeldListFull = 6,
     /// A seccomp filter that a thread installed. What came after it is recorded in part only.
     SeccompFilter = 7,
-    /// A thread of which level `auto` times only some holds from now on.
+    /// A thread of which level `auto` times only some holds of frequent locks from now on.
     Sampled = 8,
 }
 
@@ -121,7 +121,9 @@ impl Event {
             Event::SeccompFilter => {
                 "seccomp filters: locks, callers and threads that came after one are not recorded"
             }
-            Event::Sampled => "threads that took locks so often that one hold in 16 was timed",
+            Event::Sampled => {
+                "threads that took locks so often that of frequent locks one hold in 16 was timed"
+            }
         }
     }
 }

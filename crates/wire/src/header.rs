@@ -58,6 +58,12 @@ fn layout() -> [u64; 4] {
     [WORDS as u64, crate::slot::WHOLE as u64, KEYS as u64, BUCKETS as u64]
 }
 
+/// The version of the recording's format.
+pub(crate) fn version(words: &[AtomicU64]) -> u64 {
+    // Relaxed: checked before the recording was mapped; it never changes.
+    words[VERSION].load(Relaxed)
+}
+
 /// Fills the header of a new file.
 pub(crate) fn write(words: &[AtomicU64], pages: u64, cpus: u32, level: Level) {
     // Relaxed: published by the magic number.
@@ -143,8 +149,9 @@ pub(crate) struct HeaderFields {
     pub level: Level,
 }
 
-/// Checks the header of a file of `bytes` bytes. `word` reads one of the first [`WORDS`] words.
-pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<HeaderFields, Reason> {
+/// Checks the header of a file of `bytes` bytes. `oldest` is the first version that will do; `word` reads one of the first
+/// [`WORDS`] words.
+pub(crate) fn check(bytes: u64, oldest: u64, word: impl Fn(usize) -> u64) -> Result<HeaderFields, Reason> {
     let page = BYTES as u64;
     if word(MAGIC) != MAGIC_NUMBER {
         return Err(Reason::NotARecording);
@@ -152,7 +159,7 @@ pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<HeaderFie
     if bytes < page {
         return Err(Reason::Truncated { expected: page, found: bytes });
     }
-    if word(VERSION) != crate::format::VERSION {
+    if !(oldest..=crate::format::VERSION).contains(&word(VERSION)) {
         return Err(Reason::Version { found: word(VERSION) });
     }
     if !layout().into_iter().enumerate().all(|(index, size)| word(LAYOUT + index) == size) {

@@ -21,7 +21,7 @@ const _: () = assert!(FIRST + ENTRIES * ENTRY <= crate::table::INDEX);
 // Indices of the words of an entry.
 /// The lock's key; 0: a hole.
 const LOCK: usize = 0;
-/// First word of the table's row. If [`WAITED`] is set, SPUN and SLEPT hold the wait before the acquisition.
+/// First word of the table's row, and flags.
 const ROW: usize = 1;
 /// Time of the acquisition in ticks; 0 if the hold is not timed.
 const SINCE: usize = 2;
@@ -29,7 +29,14 @@ const SINCE: usize = 2;
 const SPUN: usize = 3;
 const SLEPT: usize = 4;
 
-const WAITED: u64 = 1 << 63;
+// Flags of [`ROW`]. None is set in nearly every entry, which is `pop_plain`'s.
+/// The entry has a wait, or it is a sample, or both.
+const NOT_PLAIN: u64 = 1 << 63;
+/// [`HeldLock::is_sample`]; only with [`NOT_PLAIN`].
+const SAMPLE: u64 = 1 << 62;
+/// SPUN and SLEPT do not hold the wait before the acquisition; only with [`SAMPLE`].
+const NO_WAIT: u64 = 1 << 61;
+const FLAGS: u64 = NOT_PLAIN | SAMPLE | NO_WAIT;
 
 /// A lock that a thread holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +46,9 @@ pub struct HeldLock {
     pub(crate) row: u64,
     /// Time of the acquisition in ticks; 0 if the hold is not timed.
     pub since: u64,
+    /// Whether level `auto` has chosen this hold at random: it stands for
+    /// [`AUTO_EVERY`](crate::Level::AUTO_EVERY) holds.
+    pub is_sample: bool,
     /// The wait before the acquisition in ticks: spinning, and asleep. It is recorded when the lock is released, so
     /// that recording it does not prolong the hold. None if the lock was free, or if the wait is not known.
     pub wait: Option<(u64, u64)>,
@@ -89,15 +99,28 @@ impl<'m> HeldLocks<'m> {
     /// The row's word in an entry.
     #[inline(always)]
     fn row(held: &HeldLock) -> u64 {
-        held.row | if held.wait.is_some() { WAITED } else { 0 }
+        held.row
+            | match (held.wait, held.is_sample) {
+                (None, false) => 0,
+                (Some(_), false) => NOT_PLAIN,
+                (Some(_), true) => NOT_PLAIN | SAMPLE,
+                (None, true) => NOT_PLAIN | SAMPLE | NO_WAIT,
+            }
+    }
+
+    /// The entry whose words have these values.
+    #[inline(always)]
+    fn held(lock: u64, row: u64, since: u64, wait: impl FnOnce() -> (u64, u64)) -> HeldLock {
+        let has_wait = row & NOT_PLAIN != 0 && row & NO_WAIT == 0;
+        let is_sample = row & SAMPLE != 0;
+        HeldLock { lock, row: row & !FLAGS, since, is_sample, wait: has_wait.then(wait) }
     }
 
     /// Notes a hold in a hole of the list, if there is no room above the last entry.
     #[cold]
     #[inline(never)]
     fn push_to_full(self, lock: u64, row: u64, since: u64, spun: u64, slept: u64) -> bool {
-        let wait = (row & WAITED != 0).then_some((spun, slept));
-        let held = HeldLock { lock, row: row & !WAITED, since, wait };
+        let held = Self::held(lock, row, since, || (spun, slept));
         let depth = self.trim(ENTRIES);
         if depth == ENTRIES {
             return self.fill_hole(held);
@@ -138,7 +161,7 @@ impl<'m> HeldLocks<'m> {
         entry[LOCK].store(held.lock, Release);
     }
 
-    /// Removes the top entry if it belongs to the lock and records no wait, and returns row and start. Nearly every
+    /// Removes the top entry if it belongs to the lock, records no wait and is no sample, and returns row and start. Nearly every
     /// hold ends this way. Otherwise it does nothing, and the caller calls [`pop`](HeldLocks::pop).
     #[inline(always)]
     pub fn pop_plain(&self, lock: u64) -> Option<(u64, u64)> {
@@ -148,7 +171,7 @@ impl<'m> HeldLocks<'m> {
         // release one lock at once and a hold is counted twice. That is a bug of the program, and harmless here. An
         // entry above the depth is a hole.
         let row = top[ROW].load(Relaxed);
-        if top[LOCK].load(Relaxed) != lock || row & WAITED != 0 {
+        if top[LOCK].load(Relaxed) != lock || row & NOT_PLAIN != 0 {
             return None;
         }
         let since = top[SINCE].load(Relaxed);
@@ -208,8 +231,8 @@ impl<'m> HeldLocks<'m> {
     fn read_entry(entry: &[AtomicU64; ENTRY], lock: u64) -> HeldLock {
         // Relaxed (all): this thread wrote the words, or the caller has acquired them.
         let row = entry[ROW].load(Relaxed);
-        let wait = (row & WAITED != 0).then(|| (entry[SPUN].load(Relaxed), entry[SLEPT].load(Relaxed)));
-        HeldLock { lock, row: row & !WAITED, since: entry[SINCE].load(Relaxed), wait }
+        let since = entry[SINCE].load(Relaxed);
+        Self::held(lock, row, since, || (entry[SPUN].load(Relaxed), entry[SLEPT].load(Relaxed)))
     }
 
     /// Removes another thread's entry of a lock that the calling thread has released.
@@ -266,7 +289,8 @@ mod tests {
             for (step, lock) in steps {
                 if step == 0 {
                     let wait = (lock % 2 == 0).then_some((lock, 2 * lock));
-                    let pushed = held.push(HeldLock { lock, row: lock, since: lock, wait });
+                    let is_sample = lock % 3 == 0;
+                    let pushed = held.push(HeldLock { lock, row: lock, since: lock, is_sample, wait });
                     prop_assert_eq!(pushed, model.len() < ENTRIES);
                     if pushed {
                         model.push(lock);
@@ -275,6 +299,7 @@ mod tests {
                     let found = if step == 1 { held.pop(lock) } else { held.take_from_another(lock) };
                     let at = model.iter().rposition(|&l| l == lock);
                     prop_assert!(found.is_none_or(|held| held.wait == (lock % 2 == 0).then_some((lock, 2 * lock))));
+                    prop_assert!(found.is_none_or(|held| held.is_sample == (lock % 3 == 0) && held.since == lock));
                     prop_assert_eq!(found.map(|held| held.row), at.map(|at| model.remove(at)));
                 }
                 prop_assert_eq!(held.has(lock), model.contains(&lock));
@@ -291,7 +316,7 @@ mod tests {
     fn hand_over_hand_locking_needs_two_entries() {
         let page = page();
         let held = HeldLocks::new(&page);
-        let push = |lock| held.push(HeldLock { lock, row: lock, since: lock, wait: None });
+        let push = |lock| held.push(HeldLock { lock, row: lock, since: lock, is_sample: false, wait: None });
         assert!(push(1));
         for lock in 2..1000 {
             assert!(push(lock), "{lock}");
@@ -304,11 +329,11 @@ mod tests {
         let page = page();
         let held = HeldLocks::new(&page);
         for lock in 1..=ENTRIES as u64 {
-            assert!(held.push(HeldLock { lock, row: 0, since: 0, wait: None }));
+            assert!(held.push(HeldLock { lock, row: 0, since: 0, is_sample: false, wait: None }));
         }
-        assert!(!held.push(HeldLock { lock: 1000, row: 0, since: 0, wait: None }));
+        assert!(!held.push(HeldLock { lock: 1000, row: 0, since: 0, is_sample: false, wait: None }));
         held.take_from_another(ENTRIES as u64).unwrap();
-        assert!(held.push(HeldLock { lock: 1000, row: 0, since: 0, wait: None }));
+        assert!(held.push(HeldLock { lock: 1000, row: 0, since: 0, is_sample: false, wait: None }));
     }
 }
 

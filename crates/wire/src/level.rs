@@ -15,8 +15,9 @@ pub enum Level {
     },
     /// The duration of each hold and each wait.
     Full,
-    /// As `Full`, until timing its holds costs a thread more than a few percent of its time; from then on one hold of the
-    /// thread in [`AUTO_EVERY`](Level::AUTO_EVERY) is timed, chosen at random, and stands for that many.
+    /// As `Full`, until timing its holds is assumed to cost a thread more than a few percent of its time. From then on, of the
+    /// locks that the thread takes often at one place, one hold in [`AUTO_EVERY`](Level::AUTO_EVERY) is timed, chosen at
+    /// random, and stands for that many.
     Auto,
 }
 
@@ -24,7 +25,7 @@ impl Level {
     /// The level `sampled` without a number.
     pub const SAMPLED: Level = Level::Sampled { every: Level::AUTO_EVERY };
 
-    /// The mean number of holds of which one is timed, in a thread that level `auto` samples.
+    /// The mean number of holds of which one is timed, of a frequent lock in a thread that level `auto` samples.
     pub const AUTO_EVERY: u32 = 16;
 
     /// The level as the two words of the header.

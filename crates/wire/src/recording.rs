@@ -4,7 +4,7 @@ use crate::checksum::Checksum;
 use crate::disturbance::Disturbance;
 use crate::error::{Reason, RecordingError};
 use crate::event::{Event, Key};
-use crate::format::{MAX_PAGES, MIN_PAGES};
+use crate::format::{MAX_PAGES, MIN_PAGES, OLDEST, VERSION};
 use crate::header::{self, CHECKSUM, FREE, HeaderFields, IMAGES, REFUSED};
 use crate::held::HeldLock;
 use crate::image::{self, Image, Registers};
@@ -121,32 +121,39 @@ impl Recording {
     /// checked before it is used. (If the file is truncated while it is open, every process that uses it gets
     /// SIGBUS, whose handler calls [`handle_sigbus`](unspin_sys::file_mapping::handle_sigbus).)
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
-        let joined =
-            Self::open_file(path, File::options().read(true).write(true)).and_then(|(file, facts, bytes)| {
+        let joined = Self::open_file(path, File::options().read(true).write(true), VERSION).and_then(
+            |(file, facts, bytes)| {
                 let expected = facts.pages * BYTES as u64;
                 if bytes < expected {
                     return Err(Reason::Truncated { expected, found: bytes });
                 }
                 let map = Mapping::map_shared(&file, expected as usize).map_err(Reason::Map)?;
                 Ok(Recording::new(map, None, facts.level, Access::Write))
-            });
+            },
+        );
         joined.map_err(|reason| RecordingError::new(path, reason))
     }
 
     /// Opens a recording for reading: a live one, one left behind by a dead program, or a [saved](Recording::save)
     /// one.
     pub fn load(path: &Path) -> Result<Recording, RecordingError> {
-        let loaded = Self::open_file(path, File::options().read(true)).and_then(|(file, facts, bytes)| {
-            // A live recording grows into pages that the file already has. A saved one has only the used pages.
-            let len = bytes.min(facts.pages * BYTES as u64) as usize / BYTES * BYTES;
-            verify(&file, &facts)?;
-            let map = Mapping::map_shared_read_only(&file, len).map_err(Reason::Map)?;
-            Ok(Recording::new(map, Some(file), facts.level, Access::Read))
-        });
+        let loaded =
+            Self::open_file(path, File::options().read(true), OLDEST).and_then(|(file, facts, bytes)| {
+                // A live recording grows into pages that the file already has. A saved one has only the used pages.
+                let len = bytes.min(facts.pages * BYTES as u64) as usize / BYTES * BYTES;
+                verify(&file, &facts)?;
+                let map = Mapping::map_shared_read_only(&file, len).map_err(Reason::Map)?;
+                Ok(Recording::new(map, Some(file), facts.level, Access::Read))
+            });
         loaded.map_err(|reason| RecordingError::new(path, reason))
     }
 
-    fn open_file(path: &Path, how: &mut std::fs::OpenOptions) -> Result<(File, HeaderFields, u64), Reason> {
+    /// Opens a file whose format has at least the version `oldest`.
+    fn open_file(
+        path: &Path,
+        how: &mut std::fs::OpenOptions,
+        oldest: u64,
+    ) -> Result<(File, HeaderFields, u64), Reason> {
         let open = |e: unspin_sys::Errno| Reason::Open(io::Error::from_raw_os_error(e.0));
         if !unspin_sys::file::is_regular(path).map_err(open)? {
             return Err(Reason::NotARecording);
@@ -165,7 +172,7 @@ impl Recording {
             }
         }
         let (words, _) = page.as_chunks::<8>();
-        let facts = header::check(bytes, |index| u64::from_ne_bytes(words[index]))?;
+        let facts = header::check(bytes, oldest, |index| u64::from_ne_bytes(words[index]))?;
         Ok((file, facts, bytes))
     }
 

@@ -26,8 +26,11 @@ const CALLER: usize = 1;
 const OUTCOMES: usize = 2;
 const HOLD: usize = 6;
 const HOLD_MAX: usize = 7;
-/// Holds that were timed, in a row without a histogram of them. Where there is one, its counts add up to that number.
+/// Holds that were timed, in a row without a histogram of them.
 const TIMED: usize = 8;
+/// Holds for which timed ones stand beside themselves, in a row with a histogram. Its counts add up to these and to the
+/// timed ones.
+const IMPLIED: usize = TIMED;
 const SPIN: usize = 9;
 const SPIN_MAX: usize = 10;
 const SLEEP: usize = 11;
@@ -90,6 +93,17 @@ pub(crate) fn count_attempt(slot: &Slot) {
     increment(&slot[OUTCOMES]);
 }
 
+/// The acquisitions, and the attempts of which the outcome is not known yet.
+#[inline]
+pub(crate) fn acquisitions(slot: &Slot) -> u64 {
+    // Relaxed: only this thread and its signal handlers write the words. The sum wraps, as a count is below 0 for a moment
+    // while an attempt is reclassified.
+    let count = |outcome: AttemptOutcome| slot[OUTCOMES + outcome as usize].load(Relaxed);
+    count(AttemptOutcome::NoWait)
+        .wrapping_add(count(AttemptOutcome::Spun))
+        .wrapping_add(count(AttemptOutcome::Slept))
+}
+
 /// Moves an attempt that has been counted from one outcome to another.
 pub(crate) fn reclassify_attempt(slot: &Slot, from: AttemptOutcome, to: AttemptOutcome) {
     add(&slot[OUTCOMES + from as usize], u64::MAX);
@@ -118,11 +132,12 @@ pub(crate) fn add_hold(whole: &Whole, hold: u64) {
     increment(&whole[WORDS + HOLDS + TimeKind::Holds.bucket(hold)]);
 }
 
-/// Adds a hold that stands for `n`.
+/// Adds a hold that stands for `n`, at least 1.
 pub(crate) fn add_holds(whole: &Whole, hold: u64, n: u64) {
     add(&whole[HOLD], hold.saturating_mul(n));
     raise_to(&whole[HOLD_MAX], hold);
     add(&whole[WORDS + HOLDS + TimeKind::Holds.bucket(hold)], n);
+    add(&whole[IMPLIED], n - 1);
 }
 
 /// Adds a hold to a row without histograms.
@@ -219,13 +234,18 @@ pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<RawRow> {
     };
     let histogram = |of, first| Histogram::new(of, core::array::from_fn(|bucket| rest(first + bucket)));
     let holds = histogram(TimeKind::Holds, HOLDS);
+    let (timed, implied) = match tail {
+        Some(_) => (holds.total().saturating_sub(word(IMPLIED)), word(IMPLIED)),
+        None => (word(TIMED), 0),
+    };
     let counts = Counts {
         nowait: outcome(AttemptOutcome::NoWait),
         spun: outcome(AttemptOutcome::Spun),
         slept: outcome(AttemptOutcome::Slept),
         rejected: outcome(AttemptOutcome::Rejected),
         gave_up: word(GAVE_UP),
-        timed: if tail.is_some() { holds.total() } else { word(TIMED) },
+        timed,
+        implied,
         hold: word(HOLD),
         hold_max: word(HOLD_MAX),
         spin: word(SPIN),

@@ -3,6 +3,7 @@
 use crate::counts::Counts;
 use crate::disturbance::Disturbance;
 use crate::event::{Event, Key};
+use crate::format::WEIGHTS_SINCE;
 use crate::header::{self, IMAGES, REFUSED};
 use crate::held::{HeldLock, HeldLocks};
 use crate::histogram::{BUCKETS, Histogram, TimeKind};
@@ -180,7 +181,8 @@ impl Snapshot {
 
 pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level: Level) -> Snapshot {
     let program = liveness(pages, words);
-    let mut reader = Reader::new(pages, stride, header::ticks(words, program));
+    let has_weights = header::version(words) >= WEIGHTS_SINCE;
+    let mut reader = Reader::new(pages, stride, has_weights, header::ticks(words, program));
     // Relaxed: a count.
     let refused = words[REFUSED].load(Relaxed);
     let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
@@ -219,6 +221,8 @@ fn liveness(pages: Pages<'_>, words: &[AtomicU64]) -> Liveness {
 struct Reader<'m> {
     pages: Pages<'m>,
     stride: Stride,
+    /// Whether rows with histograms say for how many holds the timed ones stand.
+    has_weights: bool,
     /// Beginning and end of the recording.
     ticks: (u64, u64),
     /// The pages that have been found in a list. Only in a damaged file is a page in two lists, or in one list twice.
@@ -238,9 +242,16 @@ fn word(page: &Page, index: usize) -> u64 {
 }
 
 impl<'m> Reader<'m> {
-    fn new(pages: Pages<'m>, stride: Stride, ticks: (u64, u64)) -> Reader<'m> {
+    fn new(pages: Pages<'m>, stride: Stride, has_weights: bool, ticks: (u64, u64)) -> Reader<'m> {
         let all = pages.len() as usize;
-        Reader { pages, stride, ticks, seen: vec![false; all], rows_left: all * WORDS / stride as usize }
+        Reader {
+            pages,
+            stride,
+            has_weights,
+            ticks,
+            seen: vec![false; all],
+            rows_left: all * WORDS / stride as usize,
+        }
     }
 
     /// The pages of a list, latest first.
@@ -322,7 +333,7 @@ impl<'m> Reader<'m> {
             let record = Record {
                 first_use: FirstUse { ticks: self.since(row.first_use.ticks), ..row.first_use },
                 latest: self.since(row.latest),
-                counts: row.counts,
+                counts: if self.has_weights { row.counts } else { without_weights(row.counts) },
                 holds: row.holds,
                 waits: row.waits,
             };
@@ -449,15 +460,21 @@ fn add_present_readers(image: &mut Image, now: u64) {
     }
 }
 
-/// Counts of a hold that has not ended: its duration so far, and the wait before it. A hold that began after its
-/// process was last seen alive counts as not timed.
+/// Counts of a row of a recording without weights: all holds in the histogram were timed.
+fn without_weights(counts: Counts) -> Counts {
+    Counts { timed: counts.timed.saturating_add(counts.implied), implied: 0, ..counts }
+}
+
+/// Counts of a hold that has not ended: its duration so far, as often as it will count when it ends, and the wait before
+/// it. A hold that began after its process was last seen alive counts as not timed.
 fn counts_of_hold(grip: &HeldLock, end: u64) -> Counts {
     let timed = grip.since != 0 && grip.since <= end;
     let hold = if timed { end - grip.since } else { 0 };
     let (spin, sleep) = grip.wait.unwrap_or_default();
     Counts {
         timed: u64::from(timed),
-        hold,
+        implied: if timed { grip.holds() - 1 } else { 0 },
+        hold: hold.saturating_mul(grip.holds()),
         hold_max: hold,
         spin,
         spin_max: spin,

@@ -6,6 +6,7 @@
 use crate::event::{AttemptOutcome, Event, Key, Sample};
 use crate::held::{HeldLock, HeldLocks};
 use crate::image;
+use crate::level::Level;
 use crate::pages::{self, Pages, WORDS};
 use crate::slot::{self, FirstUse, RawRow, Slot, Tail, Whole, add, increment};
 use crate::tokens::{self, Token, Tokens};
@@ -124,6 +125,11 @@ impl HeldLock {
     #[inline(always)]
     pub fn row_ref(&self) -> RowRef {
         RowRef(self.row)
+    }
+
+    /// For how many holds this one stands.
+    pub fn holds(&self) -> u64 {
+        if self.is_sample { Level::AUTO_EVERY.into() } else { 1 }
     }
 }
 
@@ -358,6 +364,12 @@ impl<'r> Table<'r> {
         }
     }
 
+    /// The acquisitions of a row, and the attempts of which the outcome is not known yet; 0 of no row.
+    #[inline]
+    pub fn acquisitions(&self, row: RowRef) -> u64 {
+        self.slot(row).map_or(0, slot::acquisitions)
+    }
+
     /// Moves an attempt that has been counted from one outcome to another.
     #[inline]
     pub fn reclassify_attempt(&self, row: RowRef, from: AttemptOutcome, to: AttemptOutcome) {
@@ -410,8 +422,8 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Adds a hold time, in ticks, for `n` holds: the one that was timed, and those that were not. Rows without histograms
-    /// have no times.
+    /// Adds a hold time, in ticks, for `n` holds: the one that was timed, and n - 1 for which it stands. Rows without
+    /// histograms have no times.
     pub fn add_holds(&self, row: RowRef, hold: u64, n: u64) {
         if let Some(whole) = self.wholes.get(row.word() / slot::WHOLE) {
             slot::add_holds(whole, hold, n);
@@ -435,13 +447,23 @@ impl<'r> Table<'r> {
     /// this hold is not timed. `wait` is as in [`HeldLock::wait`].
     #[inline(always)]
     pub fn begin_hold(&self, lock: u64, row: RowRef, since: u64, wait: Option<(u64, u64)>) {
-        if !self.held_locks().push(HeldLock { lock, row: row.0, since, wait }) {
+        self.push_held(HeldLock { lock, row: row.0, since, is_sample: false, wait });
+    }
+
+    /// [`begin_hold`](Table::begin_hold) of a hold that is a [sample](HeldLock::is_sample).
+    pub fn begin_sample_hold(&self, lock: u64, row: RowRef, since: u64, wait: Option<(u64, u64)>) {
+        self.push_held(HeldLock { lock, row: row.0, since, is_sample: true, wait });
+    }
+
+    #[inline(always)]
+    fn push_held(&self, held: HeldLock) {
+        if !self.held_locks().push(held) {
             self.count_event(Event::HeldListFull, 1);
         }
     }
 
     /// Ends the lock's hold by this thread and returns its row and start, if the lock is the last that the thread
-    /// took and the acquisition did not wait. Otherwise it does nothing, and the caller calls
+    /// took, the acquisition did not wait, and the hold is no [sample](HeldLock::is_sample). Otherwise it does nothing, and the caller calls
     /// [`end_hold`](Table::end_hold).
     #[inline(always)]
     pub fn end_last_hold(&self, lock: u64) -> Option<(RowRef, u64)> {

@@ -130,7 +130,7 @@ fn lens_parser() -> impl TypedValueParser<Value = Lens> {
 #[derive(Args, Debug)]
 pub struct RecordOptions {
     /// How much to record: `counts` records no times, `sampled` times a random hold in 16 (`sampled=N`: in N), `full` times all,
-    /// `auto` times all until that costs a thread 3 % of its time, and then samples the thread's holds
+    /// `auto` times all until that costs a thread 3 % of the time, and then samples the thread's frequent locks
     #[arg(long, value_name = "LEVEL", default_value_t = Level::Full)]
     pub level: Level,
 

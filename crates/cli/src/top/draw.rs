@@ -66,6 +66,11 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
             report.invocation.policies().map_or(String::new(), |policies| format!("  {policies}")),
             report.level,
         )));
+        let sampled = report.sampled_threads();
+        if sampled > 0 {
+            let text = format!(": {} sampled", plural(sampled, "thread"));
+            second.push(Span::styled(text, palette.quiet()));
+        }
         if let Some(disturbance) = report.disturbance {
             let style = if report.is_disturbed() { palette.alarm() } else { palette.quiet() };
             let ceiling = if report.is_disturbed() { ": no CEIL" } else { "" };

@@ -1,9 +1,7 @@
 //! The counts between two snapshots of one recording.
 
 use std::collections::{BTreeMap, HashMap};
-use unspin_wire::{
-    BUCKETS, Class, Counts, Event, Histogram, Image, Level, Record, Snapshot, TimeKind, Window,
-};
+use unspin_wire::{BUCKETS, Class, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
 
 /// The counts between two snapshots, as a snapshot. Rows without change are left out. Maxima are those since the start,
 /// because they are unknown for a part of the time. None if no time has passed.
@@ -40,15 +38,19 @@ fn about_all(snapshot: &Snapshot) -> Snapshot {
 }
 
 fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_wire::Key, Record> {
-    let is_sampled = image.events[Event::Sampled as usize] != 0;
-    let level = if level == Level::Auto && !is_sampled { Level::Full } else { level };
+    let threads = image.threads.len() as u64;
     let changed = image.rows.iter().filter_map(|(key, now)| {
         // Only those holds of a semaphore are timed that begin and end in one thread.
-        let level =
-            if key.kind().is_some_and(|kind| kind.class() != Class::Lock) { Level::Counts } else { level };
+        let is_lock = key.kind().is_none_or(|kind| kind.class() == Class::Lock);
+        let all_timed = is_lock
+            && match level {
+                Level::Full => true,
+                Level::Auto => has_all_timed(&now.counts, threads),
+                Level::Counts | Level::Sampled { .. } => false,
+            };
         let record = match before.and_then(|before| before.rows.get(key)) {
             Some(before) if before.counts == now.counts => return None,
-            Some(before) => since(before, now, level),
+            Some(before) => since(before, now, all_timed),
             None => *now,
         };
         Some((*key, record))
@@ -56,9 +58,15 @@ fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_
     changed.collect()
 }
 
-fn since(before: &Record, now: &Record, level: Level) -> Record {
+/// Whether all holds of a row have been timed so far, at level `auto`. Each of the threads may be at an attempt, which is
+/// counted before its hold begins.
+fn has_all_timed(counts: &Counts, threads: u64) -> bool {
+    counts.implied == 0 && counts.timed.saturating_add(threads) >= counts.acquisitions()
+}
+
+fn since(before: &Record, now: &Record, all_timed: bool) -> Record {
     Record {
-        counts: counts(&before.counts, &now.counts, level),
+        counts: counts(&before.counts, &now.counts, all_timed),
         holds: histogram(&before.holds, &now.holds, TimeKind::Holds),
         waits: histogram(&before.waits, &now.waits, TimeKind::Waits),
         ..*now
@@ -67,7 +75,7 @@ fn since(before: &Record, now: &Record, level: Level) -> Record {
 
 /// Saturating, because the counts of threads are not read at the same instant: a hold can be counted in the earlier
 /// snapshot and be missing in the later one.
-fn counts(before: &Counts, now: &Counts, level: Level) -> Counts {
+fn counts(before: &Counts, now: &Counts, all_timed: bool) -> Counts {
     let mut counts = Counts {
         nowait: now.nowait.saturating_sub(before.nowait),
         spun: now.spun.saturating_sub(before.spun),
@@ -75,6 +83,8 @@ fn counts(before: &Counts, now: &Counts, level: Level) -> Counts {
         rejected: now.rejected.saturating_sub(before.rejected),
         gave_up: now.gave_up.saturating_sub(before.gave_up),
         timed: now.timed.saturating_sub(before.timed),
+        // If a hold that stands for several goes on since before the interval, nothing but this says that it does.
+        implied: now.implied.saturating_sub(before.implied).max(now.implied.min(1)),
         hold: now.hold.saturating_sub(before.hold),
         spin: now.spin.saturating_sub(before.spin),
         sleep: now.sleep.saturating_sub(before.sleep),
@@ -83,7 +93,7 @@ fn counts(before: &Counts, now: &Counts, level: Level) -> Counts {
     };
     // A hold that spans the earlier snapshot was counted there as timed, and is counted here as an acquisition. If all
     // holds are timed, nothing is estimated.
-    if level == Level::Full {
+    if all_timed {
         counts.timed = counts.timed.max(counts.acquisitions());
     }
     counts
@@ -101,8 +111,9 @@ fn histogram(before: &Histogram, now: &Histogram, of: TimeKind) -> Histogram {
 mod tests {
     use super::super::testing::{at, snapshot};
     use super::*;
-    use unspin_report::MeterReport;
-    use unspin_wire::{ANY_DESCRIPTOR, Key, RecordKind};
+    use unspin_report::columns::LOCKS;
+    use unspin_report::{Medium, MeterReport, Table, Units};
+    use unspin_wire::{ANY_DESCRIPTOR, Event, Key, RecordKind};
 
     #[test]
     fn interval_contains_only_changes() {
@@ -159,8 +170,40 @@ mod tests {
         let key = Key::new(RecordKind::Mutex, 1, 1);
         let going_on = Counts { timed: 1, hold: 500, ..Counts::default() };
         let ended = Counts { nowait: 2, timed: 2, hold: 1100, ..Counts::default() };
-        let between = between(&snapshot(1.0, &[(key, going_on)]), &snapshot(2.0, &[(key, ended)])).unwrap();
-        assert_eq!(between.images[0].rows[&key].counts.hold_in_all(), 600.0);
+        for level in [Level::Full, Level::Auto] {
+            let at = |seconds, counts| Snapshot { level, ..snapshot(seconds, &[(key, counts)]) };
+            let mut later = at(2.0, ended);
+            // Other rows of the thread are sampled.
+            later.images[0].events[Event::Sampled as usize] = 1;
+            let between = between(&at(1.0, going_on), &later).unwrap();
+            assert_eq!(between.images[0].rows[&key].counts.hold_in_all(), 600.0, "{level}");
+        }
+    }
+
+    /// The hold of which 1.6 ms are counted has lasted 0.1 ms. Nothing is known of the interval's other holds.
+    #[test]
+    fn holds_of_sampled_row_are_unknown_in_interval_with_few_samples() {
+        let key = Key::new(RecordKind::Mutex, 1, 1);
+        let counts =
+            |nowait, timed, implied, hold| Counts { nowait, timed, implied, hold, ..Counts::default() };
+        let first = counts(9_000, 3_000, 6_000, at(0.4));
+        let report = |later: Counts| {
+            let snapshot =
+                |seconds, counts| Snapshot { level: Level::Auto, ..snapshot(seconds, &[(key, counts)]) };
+            let between = between(&snapshot(1.0, first), &snapshot(2.0, later)).unwrap();
+            MeterReport::new(&between, &|_, _| None)
+        };
+        for (later, is_known) in [
+            (counts(9_000, 3_000, 6_000, at(0.4016)), false),
+            (counts(9_100, 3_006, 6_090, at(0.41)), false),
+            (counts(12_000, 3_200, 9_000, at(0.5)), true),
+        ] {
+            let report = report(later);
+            let table = Table::all(&LOCKS, Medium::Screen);
+            let figures = table.figures(&report.locks[0].row, &Units::of(&report));
+            let dashes = figures.split_whitespace().filter(|word| *word == "-").count();
+            assert_eq!(dashes, if is_known { 0 } else { 4 }, "{later:?}: {figures}");
+        }
     }
 
     /// Waits before the interval count neither in its median nor in its short waits.

@@ -421,7 +421,7 @@ fn stored_recording_gives_the_same_report() {
     file.write_all_at(&2u64.to_ne_bytes(), 8).unwrap();
     let (out, err, code) = finish(&mut unspin(&["report", recording.to_str().unwrap()]));
     assert!(
-        err.contains("has format version 2, this unspin reads 4; read it with the unspin that made it"),
+        err.contains("has format version 2, this unspin reads 4 to 5; read it with the unspin that made it"),
         "{err}"
     );
     assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, Some(1)), "{err}");

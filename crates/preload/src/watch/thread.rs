@@ -33,9 +33,9 @@ pub struct Thread {
     every: Cell<u32>,
     /// Start of the [stretch](timing_cost) of holds that are timed, in ticks; 0 except at level `auto`.
     stretch: Cell<u64>,
-    /// A timed hold that began later, in ticks, stands for `every` holds; a thread that is sampled from its start needs no
-    /// weights.
-    weighted_from: Cell<u64>,
+    /// Holds of frequent rows until one is timed that stands for [`Level::AUTO_EVERY`], in a thread that level `auto` samples;
+    /// else 0. The countdown is then 1: what is timed depends on the row.
+    until_sample: Cell<u32>,
     random: SampleRng,
     /// The mutex that a wait for a condition has released and will lock again.
     waiting: Cell<u64>,
@@ -160,7 +160,7 @@ impl Thread {
             Level::Full | Level::Auto => 1,
         });
         self.stretch.set(if recording.level() == Level::Auto { clock::ticks() } else { 0 });
-        self.weighted_from.set(u64::MAX);
+        self.until_sample.set(0);
         self.countdown.set(if self.every.get() == 1 { timing_cost::STRETCH } else { self.every.get() });
         self.random.begin(clock::ticks());
         self.recording.set(Some(recording));

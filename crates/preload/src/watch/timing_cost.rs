@@ -1,7 +1,10 @@
 //! When level `auto` stops timing every hold of a thread.
 //!
-//! A thread times a stretch of holds. Then it compares what the timing has cost with how long the stretch has lasted. A
-//! thread that takes fewer locks than that in its life has all of its holds timed.
+//! A thread times a stretch of holds. Then it compares what the timing is assumed to cost with how long the stretch has
+//! lasted. A thread that takes fewer locks than that in its life has all of its holds timed.
+//!
+//! From then on it times the holds of rare rows, which cost little, and samples those of frequent rows, which cause the
+//! cost: [`is_rare`].
 
 use unspin_sys::clock;
 
@@ -16,11 +19,22 @@ const PERCENT: u64 = 3;
 /// third one.
 const READINGS: u64 = 3;
 
+/// Acquisitions of a row from which on it is frequent.
+const FREQUENT: u64 = 1 << 10;
+
+/// Whether a row with this many acquisitions, the present one among them, is rare: each of its holds is timed. A lock that
+/// is taken seldom is often one that is held long, and few random holds would say nothing about it.
+pub fn is_rare(acquisitions: u64) -> bool {
+    acquisitions <= FREQUENT
+}
+
 /// Whether the timing of `holds` holds within `elapsed` ticks has cost more than its share, where a reading of the clock
-/// costs `reading` ticks.
+/// costs `reading` ticks. If that many holds cannot have been timed in so little time, it is not known: a signal handler
+/// has begun a new stretch while its thread was about to end one.
 pub fn exceeds_share(holds: u32, elapsed: u64, reading: u64) -> bool {
-    let cost = u64::from(holds).saturating_mul(READINGS).saturating_mul(reading);
-    cost.saturating_mul(100) > elapsed.saturating_mul(PERCENT)
+    let readings = u64::from(holds).saturating_mul(reading);
+    let cost = readings.saturating_mul(READINGS);
+    elapsed >= readings && cost.saturating_mul(100) > elapsed.saturating_mul(PERCENT)
 }
 
 /// What a reading of the clock costs on this machine, in ticks: the shortest of a few, as an interruption only prolongs one.
@@ -42,9 +56,20 @@ mod tests {
         // A hold costs 90 ticks; 3 % of 3,000.
         assert!(!exceeds_share(1_000, 3_000_000, 30));
         assert!(exceeds_share(1_000, 2_999_999, 30));
-        assert!(exceeds_share(1, 0, 1), "no time has passed");
+        assert!(exceeds_share(1_000, 30_000, 30));
+        assert!(!exceeds_share(1_000, 29_999, 30), "each hold reads the clock");
+        assert!(!exceeds_share(STRETCH, 0, 30), "no time has passed");
         assert!(!exceeds_share(STRETCH, u64::MAX, 30), "the sum does not wrap");
         assert!(!exceeds_share(0, 0, 30));
+    }
+
+    #[test]
+    fn row_is_frequent_from_some_acquisitions_on() {
+        assert!(is_rare(1) && is_rare(FREQUENT) && !is_rare(FREQUENT + 1));
+        assert!(
+            FREQUENT < u64::from(STRETCH),
+            "the row that makes a thread take a stretch of locks is frequent at once"
+        );
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn messages_name_the_file_and_the_remedy() {
     assert_eq!(
         Recording::open(&path).unwrap_err().to_string(),
         format!(
-            "recording {} has format version 9, this unspin reads 4; read it with the unspin that made it or \
+            "recording {} has format version 9, this unspin reads 4 to 5; read it with the unspin that made it or \
              record again",
             path.display()
         )
@@ -132,7 +132,10 @@ fn version_2_recording_is_refused_in_one_line() {
     written(&path);
     File::options().write(true).open(&path).unwrap().write_all_at(&2u64.to_ne_bytes(), 8).unwrap();
     let error = Recording::load(&path).unwrap_err().to_string();
-    assert!(error.contains("has format version 2, this unspin reads 4") && !error.contains('\n'), "{error}");
+    assert!(
+        error.contains("has format version 2, this unspin reads 4 to 5") && !error.contains('\n'),
+        "{error}"
+    );
 }
 
 #[test]

@@ -195,14 +195,16 @@ fn head_says_how_many_threads_level_auto_sampled() {
     snapshot.level = Level::Auto;
     let text = |snapshot: &Snapshot| MeterReport::new(snapshot, &names).to_string();
     assert!(!text(&snapshot).contains("holds timed"), "all holds were timed");
-    for (image, expected) in
-        [(0, "1 of 16 holds timed in 1 thread:"), (1, "1 of 16 holds timed in 2 threads:")]
-    {
+    for (image, expected) in [
+        (0, "1 of 16 holds of frequent locks timed in 1 thread:"),
+        (1, "timed in 2 threads: their HOLD, UTIL"),
+    ] {
         snapshot.images[image].events[Event::Sampled as usize] = 1;
         let text = text(&snapshot);
         let head = text.lines().next().unwrap();
         assert!(head.contains(expected), "{head}");
     }
+    assert_eq!(MeterReport::new(&snapshot, &names).sampled_threads(), 2);
 }
 
 #[test]

@@ -270,39 +270,52 @@ fn locks_that_take_turns_are_both_sampled() {
     assert!(timed.len() == 2 && timed.iter().all(|n| (300..1_200).contains(n)), "{timed:?}: {outcome}");
 }
 
-/// Whether level `auto` has sampled the thread of `pairs.c`; and attempts and timed holds of its outer and its inner lock.
-fn pairs_at_level_auto(pairs: u64) -> Option<(bool, [(u64, u64); 2])> {
+/// Whether level `auto` has sampled the thread of `pairs.c`; and of its outer and its inner lock the attempts, the timed holds,
+/// and those for which these stand beside themselves.
+fn pairs_at_level_auto(pairs: u64, more: u64) -> Option<(bool, [[u64; 3]; 2])> {
     let program = build("pthread/pairs")?;
     let recorder = Recorder::create(Level::Auto);
-    let outcome =
-        Run::new(program.path(), World::Kernel).record(&recorder).args([pairs.to_string()]).output();
+    let args = [pairs.to_string(), more.to_string()];
+    let outcome = Run::new(program.path(), World::Kernel).record(&recorder).args(args).output();
     let snapshot = recorder.snapshot();
     let locks = by_lock(&snapshot);
     let counts = outcome.stdout.split_whitespace().map(|address| {
         let address = u64::from_str_radix(address.trim_start_matches("0x"), 16).expect("an address");
         let counts = &locks[&(RecordKind::Mutex, address)];
-        (counts.attempts(), counts.timed)
+        [counts.attempts(), counts.timed, counts.implied]
     });
-    let counts: Vec<(u64, u64)> = counts.collect();
+    let counts: Vec<[u64; 3]> = counts.collect();
     let counts = counts.try_into().unwrap_or_else(|_| panic!("two locks: {outcome}"));
     Some((snapshot.event(Event::Sampled) == 1, counts))
 }
 
 #[test]
 fn level_auto_times_every_hold_of_thread_with_few_locks() {
-    let Some(found) = pairs_at_level_auto(10_000) else { return };
-    assert_eq!(found, (false, [(1, 1), (10_000, 10_000)]));
+    let Some(found) = pairs_at_level_auto(10_000, 0) else { return };
+    assert_eq!(found, (false, [[1, 1, 0], [10_000, 10_000, 0]]));
 }
 
 /// The thread does nothing but take a lock, so the timing is a large share of its time on any machine.
 #[test]
 fn level_auto_samples_thread_that_does_nothing_but_take_locks() {
-    let Some((is_sampled, [outer, inner])) = pairs_at_level_auto(1_000_000) else { return };
+    let Some((is_sampled, [outer, inner])) = pairs_at_level_auto(1_000_000, 0) else { return };
     assert!(is_sampled);
-    assert_eq!(outer, (1, 1), "this hold was not chosen at random, so it stands for itself");
+    assert_eq!(outer, [1, 1, 0], "this hold was not chosen at random, so it stands for itself");
     // One hold in 16 is timed, and stands for 16.
-    assert_eq!(inner.0, 1_000_000);
-    assert!((900_000..1_100_000).contains(&inner.1), "{inner:?}");
+    let [attempts, timed, implied] = inner;
+    assert_eq!(attempts, 1_000_000);
+    assert!((900_000..1_100_000).contains(&(timed + implied)) && timed < attempts, "{inner:?}");
+    assert_eq!(implied % 15, 0, "{inner:?}");
+}
+
+/// What makes a thread sampled is the frequent lock. A lock that the thread takes seldom is never sampled.
+#[test]
+fn level_auto_times_every_hold_of_rare_lock_in_sampled_thread() {
+    for more in [12, 1_000] {
+        let Some((is_sampled, [outer, inner])) = pairs_at_level_auto(200_000, more) else { return };
+        assert!(is_sampled && inner[1] < inner[0], "{inner:?}");
+        assert_eq!(outer, [1 + more, 1 + more, 0]);
+    }
 }
 
 /// Threads of `storm.c`.

@@ -9,6 +9,7 @@ use ratatui::style::{Color, Modifier};
 use unspin_observe::lens::live::LensReading;
 use unspin_observe::lens::reports::Reports;
 use unspin_observe::lens::testing;
+use unspin_report::EventCount;
 
 /// The text of a window of this size, without spaces at the ends of lines.
 fn picture(state: &mut State, width: u16, height: u16) -> String {
@@ -194,6 +195,17 @@ fn unmeasured_times_are_dashes() {
     let picture = picture(&mut state, 120, 8);
     let row = picture.lines().nth(4).unwrap();
     assert_eq!(row.split_whitespace().filter(|word| *word == "-").count(), 9, "{picture}");
+}
+
+#[test]
+fn head_says_how_many_threads_are_sampled() {
+    let mut state = state(3);
+    let mut sampled = reading(11, 3);
+    sampled.since_start.level = unspin_wire::Level::Auto;
+    sampled.since_start.events = vec![EventCount { event: unspin_wire::Event::Sampled, count: 2 }];
+    state.show(sampled);
+    let picture = picture(&mut state, 160, 8);
+    assert!(picture.contains("level auto: 2 threads sampled"), "{picture}");
 }
 
 /// Every size, every screen, every dialog.

@@ -25,7 +25,7 @@ impl NotRecorded {
             countdown: Cell::new(0),
             every: Cell::new(0),
             stretch: Cell::new(0),
-            weighted_from: Cell::new(u64::MAX),
+            until_sample: Cell::new(0),
             random: SampleRng::new(),
             waiting: Cell::new(0),
             woken: Cell::new(0),

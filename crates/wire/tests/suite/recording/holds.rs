@@ -1,7 +1,10 @@
 //! Holds and waits: those that go on while the recording is read, and those that another thread ends.
 
 use super::{Scratch, counts, key, only, small};
-use unspin_wire::{AttemptOutcome, Event, Key, Level, RecordKind, Snapshot};
+use std::os::unix::fs::FileExt;
+use unspin_wire::{
+    AttemptOutcome, Event, Key, Level, Reason, RecordKind, Recording, RowRef, Snapshot, Table, VERSION,
+};
 
 #[test]
 fn running_hold_is_counted_up_to_now() {
@@ -119,4 +122,58 @@ fn exclusive_lock_has_one_holder() {
     let end = recording.snapshot();
     let holders: Vec<usize> = only(&end).threads.iter().map(|thread| thread.holds.len()).collect();
     assert_eq!(holders, [1, 0]);
+}
+
+/// Begins the second hold of key 1, which stands for 16; the first one was timed.
+fn begin_sample(table: &Table<'_>, since: u64) -> RowRef {
+    let row = table.publish(key(1)).unwrap();
+    table.count_attempt(row);
+    table.add_hold(row, 5);
+    table.count_attempt(row);
+    assert_eq!(table.acquisitions(row), 2);
+    table.begin_sample_hold(key(1).lock, row, since, None);
+    row
+}
+
+#[test]
+fn hold_that_stands_for_16_counts_as_16_before_and_after_its_end() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Auto));
+    let table = recording.claim().unwrap();
+    let row = begin_sample(&table, unspin_sys::clock::ticks());
+    let during = counts(&recording.snapshot(), key(1));
+    assert_eq!((during.timed, during.implied), (2, 15));
+    assert_eq!(during.hold, 5 + 16 * during.hold_max);
+
+    assert_eq!(table.end_last_hold(key(1).lock), None, "it is no plain hold");
+    let held = table.end_hold(key(1).lock).unwrap();
+    assert_eq!((held.row_ref(), held.holds(), held.wait), (row, 16, None));
+    table.add_holds(row, 1000, held.holds());
+    let after = counts(&recording.snapshot(), key(1));
+    assert_eq!((after.timed, after.implied, after.hold, after.hold_max), (2, 15, 16_005, 1000));
+    assert_eq!(after.hold_in_all(), 16_005.0 * 2.0 / 17.0);
+
+    table.begin_sample_hold(key(1).lock, row, 1, Some((3, 300)));
+    let held = table.end_hold(key(1).lock).unwrap();
+    assert_eq!((held.row_ref(), held.holds(), held.wait), (row, 16, Some((3, 300))));
+}
+
+/// Version 4 had no weights, and the word that says now for how many holds others stand could be the number of timed ones.
+#[test]
+fn recording_of_version_4_is_read_and_not_written() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let table = recording.claim().unwrap();
+    let row = table.publish(key(1)).unwrap();
+    table.add_holds(row, 7, 16);
+    let file = std::fs::File::options().write(true).open(scratch.path()).unwrap();
+    file.write_all_at(&4u64.to_ne_bytes(), 8).unwrap();
+    let read = counts(&Recording::load(&scratch.path()).unwrap().snapshot(), key(1));
+    assert_eq!((read.timed, read.implied), (16, 0));
+    let error = Recording::open(&scratch.path()).unwrap_err();
+    assert!(matches!(error.reason, Reason::Version { found: 4 }), "{error}");
+
+    file.write_all_at(&(VERSION + 1).to_ne_bytes(), 8).unwrap();
+    let error = Recording::load(&scratch.path()).unwrap_err();
+    assert!(error.to_string().contains("has format version 6, this unspin reads 4 to 5"), "{error}");
 }
