@@ -73,6 +73,7 @@ fn lookups_of_other_functions_find_the_same() {
 
 /// A foreign-function interface has a handle of libc, and one of the program.
 #[test]
+#[ignore = "nightly: one run in 40 hangs beside other programs, with every kind of lock; the cause is not found yet"]
 fn python_signals_by_a_handle_of_libc() {
     const PROGRAM: &str = "
 import ctypes, threading
