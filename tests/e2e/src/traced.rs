@@ -1,9 +1,11 @@
 //! The system calls of a program and of its children, by ptrace(2): no privilege is needed, and every call stops its thread.
 
+use crate::eventually::HANGS_AFTER;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 
 /// A system call that a thread is about to make. The thread is stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,9 +81,10 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACESYSGOOD
 
 /// Runs a program to its end. Calls `each` at the beginning of each system call of its threads and of its children's threads,
 /// except those that precede its `execve`. Other threads go on running meanwhile. Returns the program's status when all of them
-/// have ended, or why it does not start or may not be traced.
+/// have ended, or why it does not start or may not be traced. They are a process group, which is killed if it hangs.
 pub fn trace(command: &mut Command, mut each: impl FnMut(&SystemCall)) -> io::Result<ExitStatus> {
-    let root = start(command)?;
+    let root = start(command.process_group(0))?;
+    let _ended = kill_unless_ended(root);
     resume(root, 0);
     let mut stopped_before = HashSet::from([root]);
     let mut status_of_root = 0;
@@ -120,6 +123,18 @@ pub fn may_trace(test: &str) -> bool {
     };
     crate::skip(test, &format!("because ptrace(2) cannot be used: {reason}"));
     false
+}
+
+/// Kills a process group that hangs: one for which the sender is not dropped in time.
+fn kill_unless_ended(group: i32) -> Sender<()> {
+    let (sender, ended) = channel();
+    std::thread::spawn(move || {
+        if ended.recv_timeout(HANGS_AFTER) == Err(RecvTimeoutError::Timeout) {
+            // SAFETY: takes no address. The group is that of a child whose end was not waited for.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+    });
+    sender
 }
 
 /// Starts the program, stopped behind its `execve`.
