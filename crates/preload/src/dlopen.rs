@@ -1,9 +1,11 @@
 //! Finds code whose calls of libc [bypass](crate::bypass) the hooks. The dynamic linker binds a library that is loaded with `RTLD_DEEPBIND`, or
-//! in a namespace of its own (`dlmopen`), to libc directly. A program may also ask for libc's own lock functions: dlsym(3) on a
-//! handle of libc, as the foreign-function interfaces of Python, Java and .NET do, or `RTLD_NEXT` in a library behind this one.
-//! Such code and the program may share a mutex or a condition.
+//! in a namespace of its own (`dlmopen`), to libc directly. A library behind this one may ask for libc's own lock functions by
+//! `RTLD_NEXT`, and any code for those of an old version. Such code and the program may share a mutex or a condition.
 //!
 //! So this module looks at the arguments of these functions.
+//!
+//! A handle of libc, as the foreign-function interfaces of Python, Java and .NET have it, is no bypass: a lookup by it finds the
+//! hook. Without this library it finds what a lookup by default finds, and with it too.
 //!
 //! A function that is looked at must not notice the hook. libc finds out the caller by the return address: the next
 //! definition is therefore jumped to.
@@ -69,11 +71,13 @@ extern "C" fn look_at_dlsym(handle: *mut c_void, name: *const c_char, _: usize, 
     if private::is_in_this(caller) {
         return lookup::libcs_dlsym();
     }
-    look_at_lookup(handle, name, caller, || {
-        // SAFETY: the arguments are the program's, with which it calls this function.
-        unsafe { lookup::dlsym(handle, name) as usize }
-    });
-    destination(&DLSYM)
+    // SAFETY: the arguments are the program's, with which it calls this function.
+    let found = || unsafe { lookup::dlsym(handle, name) as usize };
+    if finds_the_hook(handle, name, caller, found) {
+        by_default as *const () as usize
+    } else {
+        destination(&DLSYM)
+    }
 }
 
 extern "C" fn look_at_dlvsym(
@@ -82,45 +86,79 @@ extern "C" fn look_at_dlvsym(
     version: *const c_char,
     caller: usize,
 ) -> usize {
-    look_at_lookup(handle, name, caller, || {
-        // SAFETY: as above.
-        unsafe { lookup::dlvsym(handle, name, version) as usize }
-    });
-    destination(&DLVSYM)
+    // SAFETY: as above.
+    let found = || unsafe { lookup::dlvsym(handle, name, version) as usize };
+    if finds_the_hook(handle, name, caller, found) {
+        by_default as *const () as usize
+    } else {
+        destination(&DLVSYM)
+    }
 }
 
-/// A lookup that is about to be made. `find` makes it too, unless it depends on the caller. The program's own call comes after
-/// it, so dlerror(3) reports the program's.
-fn look_at_lookup(handle: *mut c_void, name: *const c_char, caller: usize, find: impl FnOnce() -> usize) {
+/// Whether a lookup that is about to be made has to find a hook, where `find` makes it, unless it depends on the caller. The
+/// program's own call comes after it, so dlerror(3) reports the program's.
+fn finds_the_hook(
+    handle: *mut c_void,
+    name: *const c_char,
+    caller: usize,
+    find: impl FnOnce() -> usize,
+) -> bool {
     if handle == RTLD_DEFAULT || name.is_null() {
-        return;
+        return false;
     }
     // SAFETY: the program passes it as a C string.
-    let text = unsafe { CStr::from_ptr(name) }.to_bytes();
-    if LOCK_FUNCTIONS.iter().any(|begin| text.starts_with(begin)) {
-        let before = errno::get();
-        if is_hooked(name) && is_libcs(handle, caller, find) {
+    let name = unsafe { CStr::from_ptr(name) };
+    if !LOCK_FUNCTIONS.iter().any(|begin| name.to_bytes().starts_with(begin)) {
+        return false;
+    }
+    let before = errno::get();
+    let finds_the_hook = match kind_of(handle, name, caller, find) {
+        Lookup::Other => false,
+        Lookup::OfTheHook => true,
+        Lookup::Bypass => {
             found();
+            false
         }
-        errno::set(before);
+    };
+    errno::set(before);
+    finds_the_hook
+}
+
+/// What a lookup of a function of locks finds.
+enum Lookup {
+    /// A function that is not hooked, or not libc's.
+    Other,
+    /// The function of libc that the hook stands for: the lookup has to find the hook.
+    OfTheHook,
+    /// Another function of libc's: its calls bypass the hook.
+    Bypass,
+}
+
+fn kind_of(handle: *mut c_void, name: &CStr, caller: usize, find: impl FnOnce() -> usize) -> Lookup {
+    let by_default = by_default(null_mut(), name.as_ptr()) as usize;
+    if by_default == 0 || lookup::is_in_libc(by_default) {
+        return Lookup::Other;
     }
-}
-
-/// Whether the program's calls of this function lead to this library, or to another one in front of it. All of these are
-/// in the search order before libc.
-fn is_hooked(name: *const c_char) -> bool {
-    // SAFETY: a C string.
-    let by_default = unsafe { lookup::dlsym(RTLD_DEFAULT, name) } as usize;
-    by_default != 0 && !lookup::is_in_libc(by_default)
-}
-
-/// Whether the lookup of a hooked function finds libc's. What is next to a library behind this one is libc's too.
-fn is_libcs(handle: *mut c_void, caller: usize, find: impl FnOnce() -> usize) -> bool {
     if handle == RTLD_NEXT {
-        private::is_behind_this(lookup::object_of(caller))
-    } else {
-        lookup::is_in_libc(find())
+        // What is next to a library behind this one is libc's.
+        let is_behind = private::is_behind_this(lookup::object_of(caller));
+        return if is_behind { Lookup::Bypass } else { Lookup::Other };
     }
+    let found = find();
+    if !lookup::is_in_libc(found) {
+        return Lookup::Other;
+    }
+    // A library that wraps the function may look up what it wraps: in front of this one, and behind it, where the hook leads to the
+    // library again.
+    let is_wrapped = !private::is_in_this(by_default) || private::is_defined_behind_this(&[name]);
+    if is_wrapped || found != private::function_of_libc(name) { Lookup::Bypass } else { Lookup::OfTheHook }
+}
+
+/// dlsym(3) with `RTLD_DEFAULT`, in place of another handle. It finds the hook, or the function of another library in front of
+/// this one: all of these are in the search order before libc.
+extern "C" fn by_default(_: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: the name is the program's, a C string.
+    unsafe { lookup::dlsym(RTLD_DEFAULT, name) }
 }
 
 /// Where the call goes on.

@@ -1,7 +1,7 @@
 /* Shares a mutex and a condition between threads that call the functions as usual, and threads that call those which a lookup has
-   found. The argument is the lookup: "handle" of libc, "old" for its oldest version, "next" by a plugin, which is the second
-   argument, or "others": of functions that are no lock functions. The lookup is made while a thread waits for the condition, and
-   then there are more threads of both sorts. */
+   found. The argument is the lookup: "handle" of libc, "held" for the same while the mutex is locked, "old" for its oldest version,
+   "next" by a plugin, which is the second argument, or "others": of functions that are no lock functions. The lookup is made while a
+   thread waits for the condition, and then there are more threads of both sorts. */
 #define _GNU_SOURCE
 #include "row.h"
 #include <dlfcn.h>
@@ -112,6 +112,29 @@ static void fail(void)
     line("found", "%s", dlerror() ? "said" : "not said");
 }
 
+static void *gives_the_turn(void *unused)
+{
+    MUST(usual.lock(&mutex));
+    turn = 8;
+    MUST(usual.broadcast(&condition));
+    MUST(usual.unlock(&mutex));
+    return unused;
+}
+
+/* As Python's ctypes does: it looks a function up when it is first called, here the wait for the condition, with the mutex locked. */
+static void take_while_held(void)
+{
+    pthread_t giver;
+    MUST(usual.lock(&mutex));
+    take(by_handle);
+    MUST(pthread_create(&giver, NULL, gives_the_turn, NULL));
+    while (turn != 8)
+        MUST(taken.wait(&condition, &mutex));
+    MUST(taken.unlock(&mutex));
+    MUST(pthread_join(giver, NULL));
+    line("of libc", "%d", dlsym(handle, "pthread_mutex_lock") == dlsym(RTLD_DEFAULT, "pthread_mutex_lock"));
+}
+
 static void take_others(void)
 {
     static const char *const names[] = {"malloc", "pthread_self", "pthread_create", "pthread_mutexattr_init",
@@ -138,6 +161,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "others") == 0)
         take_others();
+    else if (strcmp(argv[1], "held") == 0)
+        take_while_held();
     else if (strcmp(argv[1], "next") == 0) {
         void *plugin = argc > 2 ? dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) : NULL;
         take((void *(*)(const char *))dlsym(plugin, "plugin_next"));

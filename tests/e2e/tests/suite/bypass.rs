@@ -57,6 +57,11 @@ fn functions_from_a_handle_of_libc_share_a_mutex_and_a_condition() {
 }
 
 #[test]
+fn functions_that_are_looked_up_while_the_mutex_is_held_share_it() {
+    survives_lookup("held");
+}
+
+#[test]
 fn functions_of_an_old_version_share_a_mutex() {
     survives_lookup("old");
 }
@@ -73,7 +78,6 @@ fn lookups_of_other_functions_find_the_same() {
 
 /// A foreign-function interface has a handle of libc, and one of the program.
 #[test]
-#[ignore = "nightly: one run in 40 hangs beside other programs, with every kind of lock; the cause is not found yet"]
 fn python_signals_by_a_handle_of_libc() {
     const PROGRAM: &str = "
 import ctypes, threading
