@@ -211,9 +211,13 @@ impl Inner {
             return ExitNotice::Gone;
         }
         let word = self.robust_word_of(process);
-        // Relaxed: the word itself announces the sleeper, to the kernel and to a thread that gives the word back.
+        // Relaxed: the word itself announces the sleeper, to the kernel and to a thread that gives the word back. The futex call
+        // compares it again.
         let mut seen = word.load(Relaxed);
         while is_held(seen) {
+            if seen & robust::WAITERS != 0 {
+                return ExitNotice::Armed(seen);
+            }
             match word.compare_exchange_weak(seen, seen | robust::WAITERS, Relaxed, Relaxed) {
                 Ok(_) => return ExitNotice::Armed(seen | robust::WAITERS),
                 Err(now) => seen = now,

@@ -155,17 +155,7 @@ mod tests {
         let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
         let op = |sem_op, sem_flg: i32| [Sembuf { sem_num: 0, sem_op, sem_flg: sem_flg as i16 }];
         engine.semop_ops(id, &op(1, 0)).unwrap();
-        // SAFETY: the child only makes calls of the engine and plain system calls, and never returns.
-        let holder = unsafe { libc::fork() };
-        if holder == 0 {
-            // SAFETY: as above.
-            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-            let _ = engine.semop_ops(id, &op(-1, flag::SEM_UNDO));
-            loop {
-                // SAFETY: as above.
-                unsafe { libc::pause() };
-            }
-        }
+        let holder = child(&engine, id, &op(-1, flag::SEM_UNDO));
         // SAFETY: GETVAL takes no address.
         while unsafe { engine.semctl(id, 0, flag::GETVAL, 0) }.unwrap() != 0 {
             std::thread::yield_now();
@@ -189,12 +179,71 @@ mod tests {
             };
             std::thread::sleep(Duration::from_millis(20));
             word.fetch_and(!WAITERS, Relaxed);
-            // SAFETY: our child, which nothing else has reaped.
-            unsafe {
-                libc::kill(holder, libc::SIGKILL);
-                libc::waitpid(holder, core::ptr::null_mut(), 0);
-            }
+            end(holder);
             assert_eq!(sleeper.join().unwrap(), Ok(()));
         });
+    }
+
+    /// A child that performs the operations and then only waits for its end.
+    fn child(engine: &Engine, id: i32, ops: &[Sembuf]) -> i32 {
+        // SAFETY: the child only makes calls of the engine and plain system calls, and never returns.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                let _ = engine.semop_ops(id, ops);
+                loop {
+                    libc::pause();
+                }
+            }
+            child
+        }
+    }
+
+    /// A semaphore as a lock: a waiter behind the second sleeps on two words. As each owner is killed, the next one has the lock.
+    #[test]
+    fn waiters_for_a_lock_monitor_the_one_before_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let inner = engine.inner.unwrap();
+        let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
+        let lock = [(0, 0), (1, flag::SEM_UNDO)].map(|(sem_op, flags)| Sembuf {
+            sem_num: 0,
+            sem_op,
+            sem_flg: flags as i16,
+        });
+        // SAFETY (both): these commands take no address.
+        let waiters = || unsafe { engine.semctl(id, 0, flag::GETZCNT, 0) }.unwrap();
+        let owner = || unsafe { engine.semctl(id, 0, flag::GETPID, 0) }.unwrap();
+        let children: Vec<i32> = (0..6)
+            .map(|number| {
+                let child = child(&engine, id, &lock);
+                while if number == 0 { owner() != child } else { waiters() != number } {
+                    std::thread::yield_now();
+                }
+                child
+            })
+            .collect();
+        let monitored = |&pid: &i32| {
+            let waiting = inner.participants().iter().find(|it| it.waiter.pid.load(Relaxed) == pid as u32);
+            waiting.map_or(0, |record| record.monitored_processes().iter().count())
+        };
+        assert_eq!(children.iter().skip(1).map(monitored).collect::<Vec<_>>(), [1, 2, 1, 1, 1]);
+        for pair in children.windows(2) {
+            assert_eq!(owner(), pair[0]);
+            end(pair[0]);
+            while owner() != pair[1] {
+                std::thread::yield_now();
+            }
+        }
+        end(children[5]);
+    }
+
+    fn end(child: i32) {
+        // SAFETY: a child of this thread's process, which nothing else has reaped.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, core::ptr::null_mut(), 0);
+        }
     }
 }
