@@ -212,9 +212,9 @@ mod tests {
             sem_op,
             sem_flg: flags as i16,
         });
-        // SAFETY (both): these commands take no address.
-        let waiters = || unsafe { engine.semctl(id, 0, flag::GETZCNT, 0) }.unwrap();
-        let owner = || unsafe { engine.semctl(id, 0, flag::GETPID, 0) }.unwrap();
+        // SAFETY: the two commands that follow take no address.
+        let get = |command| unsafe { engine.semctl(id, 0, command, 0) }.unwrap();
+        let (waiters, owner) = (|| get(flag::GETZCNT), || get(flag::GETPID));
         let children: Vec<i32> = (0..6)
             .map(|number| {
                 let child = child(&engine, id, &lock);
