@@ -66,8 +66,8 @@ pub fn holds_object_lock(engine: &Engine, tid: u32) -> Result<bool, Errno> {
     let registry = inner.rcu().registry();
     let records = (0..registry.high_water_mark()).filter_map(|index| registry.participant(index));
     let owners: Vec<Owner> = records
-        .filter(|&who| registry.identity(who).is_some_and(|identity| identity.tid == tid))
-        .map(|who| Owner::new(who.index() as u32, who.generation()))
+        .filter(|&participant| registry.identity(participant).is_some_and(|identity| identity.tid == tid))
+        .map(|participant| Owner::new(participant.index() as u32, participant.generation()))
         .collect();
     if owners.is_empty() {
         return Ok(false);

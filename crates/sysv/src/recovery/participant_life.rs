@@ -29,7 +29,7 @@ impl Inner {
     pub fn is_dead(&self, index: u32) -> bool {
         let index = index as usize;
         !self.holds_word(index)
-            && self.rcu().registry().participant(index).is_none_or(|who| self.liveness(who) == Liveness::Dead)
+            && self.rcu().registry().participant(index).is_none_or(|id| self.liveness(id) == Liveness::Dead)
     }
 
     #[inline]
