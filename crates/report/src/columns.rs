@@ -6,6 +6,7 @@ use crate::figures::{Percent, number, time};
 use crate::row::Row;
 use crate::units::{Units, known};
 use crate::wait::WaitRow;
+use unspin_wire::Level;
 
 type LockColumn = Column<Row>;
 type WaitColumn = Column<WaitRow>;
@@ -42,7 +43,7 @@ pub const WAITS: [WaitColumn; 7] = [
     WaitColumn::new("gave_up", Gap(1), 5, ["", " RJECT"], |row, _| Percent::Column.of(row.gave_up as f64 / row.calls.max(1) as f64)).dropped(6).on_screen(["RJECT"; 2], 5, 6),
 ];
 
-/// Timed holds from which on an estimate is printed that holds chosen at random by level `auto` are part of. With 20 it is
+/// Holds chosen at random by level `auto` from which on an estimate is printed that they are part of. With 20 of similar length it is
 /// off by about a fifth.
 const SAMPLES_MIN: u64 = 20;
 
@@ -50,7 +51,8 @@ const SAMPLES_MIN: u64 = 20;
 /// interval of `unspin top`. Its hold times are then unknown.
 fn held(row: &Row, units: &Units, text: impl FnOnce() -> String) -> String {
     let untimed = row.timed == 0 && row.hold == 0.0 && row.attempts > row.rejected;
-    let too_few = row.implied > 0 && row.timed < SAMPLES_MIN;
+    let chosen = row.implied / u64::from(Level::AUTO_EVERY - 1);
+    let too_few = row.implied > 0 && chosen < SAMPLES_MIN;
     known(!untimed && !too_few, || units.timed(text))
 }
 
@@ -76,8 +78,8 @@ mod tests {
         };
         for (timed, implied, expected) in [
             (0, 1, "-"),
-            (SAMPLES_MIN - 1, 15 * (SAMPLES_MIN - 1), "-"),
-            (SAMPLES_MIN, 15 * SAMPLES_MIN, "known"),
+            (1024 + SAMPLES_MIN - 1, 15 * (SAMPLES_MIN - 1), "-"),
+            (1024 + SAMPLES_MIN, 15 * SAMPLES_MIN, "known"),
             (1, 0, "known"),
         ] {
             assert_eq!(util(timed, implied).trim(), expected, "{timed} {implied}");

@@ -66,11 +66,12 @@ impl Counts {
     }
 
     /// Cumulated hold time of all acquisitions: the measured sum if every hold was timed, otherwise an estimate from
-    /// the timed holds. By chance these may stand for more holds than there were.
+    /// the timed holds, and no less than the longest. By chance these may stand for more holds than there were.
     pub fn hold_in_all(&self) -> f64 {
         match (self.timed, self.acquisitions()) {
             (timed @ 1.., all @ 1..) => {
-                self.hold as f64 * (all as f64 / timed.saturating_add(self.implied) as f64)
+                let estimate = self.hold as f64 * (all as f64 / timed.saturating_add(self.implied) as f64);
+                estimate.max(self.hold_max as f64)
             }
             _ => self.hold as f64,
         }

@@ -465,16 +465,15 @@ fn without_weights(counts: Counts) -> Counts {
     Counts { timed: counts.timed.saturating_add(counts.implied), implied: 0, ..counts }
 }
 
-/// Counts of a hold that has not ended: its duration so far, as often as it will count when it ends, and the wait before
-/// it. A hold that began after its process was last seen alive counts as not timed.
+/// Counts of a hold that has not ended: its duration so far, and the wait before it. It stands for no other hold: that others are as
+/// long as one that never ended is no estimate. A hold that began after its process was last seen alive counts as not timed.
 fn counts_of_hold(grip: &HeldLock, end: u64) -> Counts {
     let timed = grip.since != 0 && grip.since <= end;
     let hold = if timed { end - grip.since } else { 0 };
     let (spin, sleep) = grip.wait.unwrap_or_default();
     Counts {
         timed: u64::from(timed),
-        implied: if timed { grip.holds() - 1 } else { 0 },
-        hold: hold.saturating_mul(grip.holds()),
+        hold,
         hold_max: hold,
         spin,
         spin_max: spin,

@@ -211,6 +211,16 @@ fn broadcasts_that_wake_threads_in_vain_are_a_storm() {
     );
 }
 
+/// Level `auto` has chosen some holds at random.
+#[test]
+fn estimated_holds_tell_no_cause() {
+    for mut record in [used(360_000, 5 * US, 100_000, 10 * US), used(400, 2 * MS, 390, 4 * MS)] {
+        record.counts.implied = 15;
+        let finding = first_finding([(mutex(10), record)]);
+        assert_finding(&finding, Cause::Contended, "Threads wait for table: ", "meter it at `--level full`");
+    }
+}
+
 /// None of the causes: holds of medium length that some attempts meet.
 #[test]
 fn a_lock_without_a_cause_is_contended() {

@@ -82,10 +82,16 @@ pub(super) type Judged = (Cause, String, String);
 pub(super) fn judge(lock: &Lock) -> Judged {
     inverted(lock)
         .or_else(|| read_write(lock))
-        .or_else(|| long_hold(lock))
-        .or_else(|| convoy(lock))
-        .or_else(|| saturated(lock))
+        .or_else(|| told_by_holds(lock))
         .unwrap_or_else(|| contended(lock))
+}
+
+/// The causes that the holds tell, unless they are estimates of level `auto`: one long hold among those chosen at random would decide.
+fn told_by_holds(lock: &Lock) -> Option<Judged> {
+    match lock.row.implied {
+        0 => long_hold(lock).or_else(|| convoy(lock)).or_else(|| saturated(lock)),
+        _ => None,
+    }
 }
 
 fn inverted(lock: &Lock) -> Option<Judged> {
@@ -247,6 +253,11 @@ fn contended(lock: &Lock) -> Judged {
         time(row.wait_mean),
         time(row.hold_mean)
     );
+    if row.implied > 0 {
+        let next =
+            "meter it at `--level full`: at level `auto` its holds are estimates, which tell no cause.";
+        return (Cause::Contended, sentence, next.into());
+    }
     let holders = holders(lock);
     let longest = holders.first().map_or(String::new(), |(caller, share)| {
         let place = with_place(&caller.row.name, caller.place.as_deref());

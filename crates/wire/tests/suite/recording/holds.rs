@@ -136,14 +136,14 @@ fn begin_sample(table: &Table<'_>, since: u64) -> RowRef {
 }
 
 #[test]
-fn hold_that_stands_for_16_counts_as_16_before_and_after_its_end() {
+fn hold_that_stands_for_16_counts_as_one_before_its_end_and_as_16_after() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Auto));
     let table = recording.claim().unwrap();
     let row = begin_sample(&table, unspin_sys::clock::ticks());
     let during = counts(&recording.snapshot(), key(1));
-    assert_eq!((during.timed, during.implied), (2, 15));
-    assert_eq!(during.hold, 5 + 16 * during.hold_max);
+    assert_eq!((during.timed, during.implied), (2, 0));
+    assert_eq!(during.hold, 5 + during.hold_max);
 
     assert_eq!(table.end_last_hold(key(1).lock), None, "it is no plain hold");
     let held = table.end_hold(key(1).lock).unwrap();
