@@ -8,8 +8,8 @@
 //! updates its list. If every waiter monitored all processes, the cost of each sleep would grow with the length of the
 //! queue.
 //!
-//! A semaphore that is used as a lock has one holder, which will be gone when a waiter far behind it is the first. Such a waiter
-//! monitors the waiter before it alone: each further word costs a sleep some 0.5 us.
+//! A set that is used as a lock has one process with adjustments, its holder, which will be gone when a waiter far behind it is the
+//! first. Such a waiter monitors the waiter before it alone: each further word costs a sleep some 0.5 us.
 
 use super::queue;
 use super::section::SetSection;
@@ -49,6 +49,20 @@ impl<'a> SetSection<'a> {
             if !me.monitored_processes().add(process) {
                 return;
             }
+        }
+    }
+
+    /// Makes the waiter behind the caller, which has left the queue, monitor what the caller monitored: that waiter may have relied
+    /// on it.
+    pub(super) fn pass_on_monitored(&mut self, (index, behind): (u32, &'a ParticipantRecord)) {
+        let own = self.owner_of(behind);
+        let count = || behind.monitored_processes().iter().count();
+        let before = count();
+        let passed_on = self.own_record().monitored_processes().iter().filter(|&it| it != own);
+        // A full list is looked through every few milliseconds.
+        passed_on.take_while(|&process| behind.monitored_processes().add(process)).for_each(drop);
+        if count() != before {
+            self.wakes.notify(&behind.waiter, index);
         }
     }
 

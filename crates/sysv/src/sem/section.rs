@@ -209,11 +209,17 @@ impl<'a> SetSection<'a> {
     }
 
     /// Takes the caller out of the queue with an error, unless its wait has ended already.
-    pub fn withdraw(&self, errno: Errno) {
-        if queue::waits_here(&self.space, self.own_record()) {
-            self.dequeue(self.me);
-            // Relaxed: only the waiter itself reads it.
-            self.own_record().waiter.status.store(status::failure(errno.0), Relaxed);
+    pub fn withdraw(&mut self, errno: Errno) {
+        let me = self.own_record();
+        if !queue::waits_here(&self.space, me) {
+            return;
+        }
+        let behind = List::behind(self.space.participants, &me.waiter);
+        self.dequeue(self.me);
+        // Relaxed: only the waiter itself reads it.
+        me.waiter.status.store(status::failure(errno.0), Relaxed);
+        if let Some(behind) = behind {
+            self.pass_on_monitored(behind);
         }
     }
 

@@ -53,6 +53,15 @@ impl List {
         })
     }
 
+    /// The participant right behind a waiter.
+    pub(crate) fn behind<'a>(
+        participants: &'a [ParticipantRecord],
+        waiter: &Waiter,
+    ) -> Option<(u32, &'a ParticipantRecord)> {
+        let index = waiter.next.load(Relaxed).checked_sub(1)?;
+        Some((index, participants.get(index as usize)?))
+    }
+
     /// Whether the links of a waiter's neighbours, or of the list's ends, refer back to the waiter.
     #[cfg(not(loom))]
     pub(crate) fn holds(&self, participants: &[ParticipantRecord], index: u32) -> bool {

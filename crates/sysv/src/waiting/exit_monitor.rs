@@ -184,13 +184,18 @@ mod tests {
         });
     }
 
-    /// A child that performs the operations and then only waits for its end.
+    extern "C" fn interrupted(_: i32) {}
+
+    /// A child that performs the operations, unless SIGUSR1 interrupts it, and then only waits for its end.
     fn child(engine: &Engine, id: i32, ops: &[Sembuf]) -> i32 {
         // SAFETY: the child only makes calls of the engine and plain system calls, and never returns.
         unsafe {
             let child = libc::fork();
             if child == 0 {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                let mut action: libc::sigaction = core::mem::zeroed();
+                action.sa_sigaction = interrupted as extern "C" fn(i32) as usize;
+                libc::sigaction(libc::SIGUSR1, &action, core::ptr::null_mut());
                 let _ = engine.semop_ops(id, ops);
                 loop {
                     libc::pause();
@@ -200,7 +205,8 @@ mod tests {
         }
     }
 
-    /// A semaphore as a lock: a waiter behind the second sleeps on two words. As each owner is killed, the next one has the lock.
+    /// A semaphore as a lock: a waiter behind the second sleeps on two words. The one behind a waiter that is interrupted takes its
+    /// words over. As each owner is killed, the next one has the lock.
     #[test]
     fn waiters_for_a_lock_monitor_the_one_before_them() {
         let dir = tempfile::tempdir().unwrap();
@@ -229,6 +235,14 @@ mod tests {
             waiting.map_or(0, |record| record.monitored_processes().iter().count())
         };
         assert_eq!(children.iter().skip(1).map(monitored).collect::<Vec<_>>(), [1, 2, 1, 1, 1]);
+        // SAFETY: takes no address.
+        unsafe { libc::kill(children[4], libc::SIGUSR1) };
+        while waiters() != 4 {
+            std::thread::yield_now();
+        }
+        assert_eq!(monitored(&children[5]), 2, "the one that has left, and the one before it");
+        end(children[4]);
+        let children = [&children[..4], &children[5..]].concat();
         for pair in children.windows(2) {
             assert_eq!(owner(), pair[0]);
             end(pair[0]);
@@ -236,7 +250,7 @@ mod tests {
                 std::thread::yield_now();
             }
         }
-        end(children[5]);
+        end(children[4]);
     }
 
     fn end(child: i32) {
