@@ -74,7 +74,7 @@ extern "C" fn look_at_dlsym(handle: *mut c_void, name: *const c_char, _: usize, 
     // SAFETY: the arguments are the program's, with which it calls this function.
     let found = || unsafe { lookup::dlsym(handle, name) as usize };
     if finds_the_hook(handle, name, caller, found) {
-        by_default as *const () as usize
+        find_hook as *const () as usize
     } else {
         destination(&DLSYM)
     }
@@ -89,7 +89,7 @@ extern "C" fn look_at_dlvsym(
     // SAFETY: as above.
     let found = || unsafe { lookup::dlvsym(handle, name, version) as usize };
     if finds_the_hook(handle, name, caller, found) {
-        by_default as *const () as usize
+        find_hook as *const () as usize
     } else {
         destination(&DLVSYM)
     }
@@ -124,6 +124,10 @@ fn finds_the_hook(
     finds_the_hook
 }
 
+/// Functions that a library which wraps locks defines some of.
+const POSIX_FUNCTIONS: [&CStr; 4] =
+    [c"pthread_mutex_lock", c"pthread_mutex_unlock", c"pthread_cond_wait", c"pthread_cond_signal"];
+
 /// What a lookup of a function of locks finds.
 enum Lookup {
     /// A function that is not hooked, or not libc's.
@@ -135,8 +139,7 @@ enum Lookup {
 }
 
 fn kind_of(handle: *mut c_void, name: &CStr, caller: usize, find: impl FnOnce() -> usize) -> Lookup {
-    let by_default = by_default(null_mut(), name.as_ptr()) as usize;
-    if by_default == 0 || lookup::is_in_libc(by_default) {
+    if private::function_of_this(name) == 0 {
         return Lookup::Other;
     }
     if handle == RTLD_NEXT {
@@ -148,17 +151,22 @@ fn kind_of(handle: *mut c_void, name: &CStr, caller: usize, find: impl FnOnce() 
     if !lookup::is_in_libc(found) {
         return Lookup::Other;
     }
-    // A library that wraps the function may look up what it wraps: in front of this one, and behind it, where the hook leads to the
-    // library again.
-    let is_wrapped = !private::is_in_this(by_default) || private::is_defined_behind_this(&[name]);
-    if is_wrapped || found != private::function_of_libc(name) { Lookup::Bypass } else { Lookup::OfTheHook }
+    // A library behind this one that wraps a lock function may look up what it wraps. The hook would lead to the library again,
+    // and one of C11 leads to functions of POSIX.
+    let is_wrapped = POSIX_FUNCTIONS.iter().any(|name| !lookup::is_in_libc(next_to_this(name)));
+    if found == next_to_this(name) && !is_wrapped { Lookup::OfTheHook } else { Lookup::Bypass }
 }
 
-/// dlsym(3) with `RTLD_DEFAULT`, in place of another handle. It finds the hook, or the function of another library in front of
-/// this one: all of these are in the search order before libc.
-extern "C" fn by_default(_: *mut c_void, name: *const c_char) -> *mut c_void {
+/// What a hook of this name goes on to. The dynamic linker looks it up, because it knows which libraries are just being closed.
+fn next_to_this(name: &CStr) -> usize {
+    // SAFETY: a C string. The result is used here, so the call is not a tail call.
+    unsafe { lookup::dlsym(RTLD_NEXT, name.as_ptr()) as usize }
+}
+
+/// dlsym(3) for a lookup that has to find a hook.
+extern "C" fn find_hook(_: *mut c_void, name: *const c_char) -> *mut c_void {
     // SAFETY: the name is the program's, a C string.
-    unsafe { lookup::dlsym(RTLD_DEFAULT, name) }
+    private::function_of_this(unsafe { CStr::from_ptr(name) }) as *mut c_void
 }
 
 /// Where the call goes on.

@@ -71,7 +71,7 @@ pub extern "C" fn resolve(name: &PrivateName) -> usize {
 }
 
 /// Whether a library behind the calling one, but libc, defines one of these functions: the next definition of the name is
-/// not libc's.
+/// not libc's. To be called while no thread can close a library.
 pub fn is_defined_behind_this(names: &[&CStr]) -> bool {
     object::behind_this().filter(|object| !object.is_libc()).any(|object| object.defines_any(names))
 }
@@ -84,6 +84,11 @@ pub fn is_defined(names: &[&CStr]) -> bool {
 /// The address of a function of libc. 0 if it has none of that name.
 pub fn function_of_libc(name: &CStr) -> usize {
     Loaded::now().find(name, Source::Libc).unwrap_or(0)
+}
+
+/// The address of a function of the calling object. 0 if it has none of that name.
+pub fn function_of_this(name: &CStr) -> usize {
+    object::this().and_then(|object| object.function(name.to_bytes())).unwrap_or(0)
 }
 
 /// Whether the address lies in the code of the calling object.

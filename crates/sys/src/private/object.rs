@@ -2,7 +2,7 @@
 //! GNU extensions are in the Linux Standard Base and in binutils' `elflink.c`.
 //!
 //! Nothing here takes a lock, allocates or calls a function. Objects that a program closes meanwhile are no libc and not
-//! preloaded. Those stay, and lie in front of what is loaded later.
+//! preloaded. Those stay, and lie in front of what is loaded later. So a walk must end at them while other threads run.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_char, c_void};
@@ -61,6 +61,8 @@ struct Symbol {
     size: u64,
 }
 
+/// What an assembler gives a function whose type the source does not state. The dynamic linker binds calls to it too.
+const STT_NOTYPE: u8 = 0;
 const STT_FUNC: u8 = 2;
 const STT_GNU_IFUNC: u8 = 10;
 /// The bit of a version index that marks a version for programs that were linked long ago.
@@ -223,7 +225,8 @@ impl Object {
         let symbol = unsafe { &*symbols.add(index) };
         // SAFETY: as above; the table of versions has an entry for each symbol.
         let version = self.table::<u16>(DT_VERSYM).map_or(0, |versions| unsafe { *versions.add(index) });
-        let is_function = matches!(symbol.info & 0xF, STT_FUNC | STT_GNU_IFUNC) && symbol.section != 0;
+        let is_function =
+            matches!(symbol.info & 0xF, STT_NOTYPE | STT_FUNC | STT_GNU_IFUNC) && symbol.section != 0;
         let is_default = version & VERSYM_HIDDEN == 0;
         (is_function && is_default && self.text(symbol.name as usize) == Some(name)).then_some(symbol)
     }

@@ -1,10 +1,12 @@
 /* Shares a mutex and a condition between threads that call the functions as usual, and threads that call those which a lookup has
-   found. The argument is the lookup: "handle" of libc, "held" for the same while the mutex is locked, "old" for its oldest version,
-   "next" by a plugin, which is the second argument, or "others": of functions that are no lock functions. The lookup is made while a
+   found. The argument is the lookup: "handle" of libc, "held" for the same while the mutex is locked, "closing" for the same
+   while a plugin is closed, "old" for its oldest version, "next" by a plugin, or "others": of functions that are no lock functions. The
+   plugin is the second argument. The lookup is made while a
    thread waits for the condition, and then there are more threads of both sorts. */
 #define _GNU_SOURCE
 #include "row.h"
 #include <dlfcn.h>
+#include <stdatomic.h>
 
 enum { ROUNDS = 1000 };
 static struct functions {
@@ -122,8 +124,9 @@ static void *gives_the_turn(void *unused)
 }
 
 /* As Python's ctypes does: it looks a function up when it is first called, here the wait for the condition, with the mutex locked. */
-static void take_while_held(void)
+static void take_while_held(const char *plugin)
 {
+    MUST(plugin != NULL && dlopen(plugin, RTLD_NOW | RTLD_LOCAL) == NULL);
     pthread_t giver;
     MUST(usual.lock(&mutex));
     take(by_handle);
@@ -133,6 +136,29 @@ static void take_while_held(void)
     MUST(taken.unlock(&mutex));
     MUST(pthread_join(giver, NULL));
     line("of libc", "%d", dlsym(handle, "pthread_mutex_lock") == dlsym(RTLD_DEFAULT, "pthread_mutex_lock"));
+}
+
+static atomic_int is_over;
+
+static void *opens_and_closes(void *plugin)
+{
+    while (!is_over) {
+        void *opened = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+        MUST(opened == NULL || dlclose(opened));
+    }
+    return NULL;
+}
+
+static void take_while_a_plugin_is_closed(char *plugin)
+{
+    pthread_t closers[2];
+    for (int i = 0; i < 2; i++)
+        MUST(pthread_create(&closers[i], NULL, opens_and_closes, plugin));
+    for (int i = 0; i < ROUNDS / 4; i++)
+        take(by_handle);
+    is_over = 1;
+    for (int i = 0; i < 2; i++)
+        MUST(pthread_join(closers[i], NULL));
 }
 
 static void take_others(void)
@@ -162,7 +188,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "others") == 0)
         take_others();
     else if (strcmp(argv[1], "held") == 0)
-        take_while_held();
+        take_while_held(argv[2]);
+    else if (strcmp(argv[1], "closing") == 0)
+        take_while_a_plugin_is_closed(argv[2]);
     else if (strcmp(argv[1], "next") == 0) {
         void *plugin = argc > 2 ? dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) : NULL;
         take((void *(*)(const char *))dlsym(plugin, "plugin_next"));

@@ -44,7 +44,11 @@ fn thread_about_to_wait_for_a_shared_condition_is_woken() {
 
 /// The way in which `taken.c` finds libc's functions.
 fn survives_lookup(how: &str) {
-    let Some(plugin) = build_library("pthread/next_plugin") else { return };
+    survives_lookup_beside("pthread/next_plugin", how);
+}
+
+fn survives_lookup_beside(plugin: &str, how: &str) {
+    let Some(plugin) = build_library(plugin) else { return };
     let args = [how, plugin.path().to_str().expect("scratch paths are UTF-8")];
     survives_the_meter("pthread/taken", &args);
     survives_replacement("pthread/taken", &args, &KINDS);
@@ -58,7 +62,18 @@ fn functions_from_a_handle_of_libc_share_a_mutex_and_a_condition() {
 
 #[test]
 fn functions_that_are_looked_up_while_the_mutex_is_held_share_it() {
-    survives_lookup("held");
+    survives_lookup_beside("pthread/local_plugin", "held");
+}
+
+#[test]
+fn functions_are_looked_up_while_a_plugin_is_closed() {
+    survives_lookup("closing");
+}
+
+#[test]
+fn programs_own_wait_finds_libcs_while_the_mutex_is_held() {
+    survives_replacement("pthread/own_wait", &[], &KINDS);
+    survives_polling("pthread/own_wait", &[]);
 }
 
 #[test]
