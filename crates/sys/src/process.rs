@@ -106,6 +106,12 @@ pub fn exists(pid: u32) -> bool {
     pid != 0 && unsafe { raw::call(libc::SYS_kill, [pid as usize, 0]) } != Err(Errno::ESRCH)
 }
 
+/// Whether a thread of this process has the id `tid`.
+pub fn has_thread(tid: u32) -> bool {
+    // SAFETY: signal 0 checks for existence only.
+    tid != 0 && unsafe { raw::call(libc::SYS_tgkill, [pid() as usize, tid as usize, 0]) } != Err(Errno::ESRCH)
+}
+
 /// Whether the program has more privileges than its caller: it is set-uid or set-gid, or has capabilities of its file
 /// (getauxval(3), `AT_SECURE`). Then its environment must not decide which files it writes.
 pub fn is_secure_execution() -> bool {

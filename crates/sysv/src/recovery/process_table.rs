@@ -69,12 +69,16 @@ impl Inner {
 
     /// Takes the robust word of a process that was in the table before it executed this program. Call it early: until
     /// then other processes must ask `/proc` about this one.
+    ///
+    /// If a thread other than the process's first one executed the program, the kernel has left that thread's id in the word.
     pub fn retake_robust_word(&'static self) {
         if self.has_process_entry()
             && let Ok(thread) = Thread::of(self)
-        {
             // An error means that there is no room; then the process was not entered.
-            let _ = self.process_entry(thread);
+            && let Ok(process) = self.process_entry(thread)
+            && thread.robust_word.get().is_some_and(|word| !is_held_by_this_process(word.load(Relaxed)))
+        {
+            self.take_robust_word(thread, process);
         }
     }
 
@@ -148,7 +152,7 @@ impl Inner {
         let answer = self.with_registry(thread, Class::Sem, Call::Semop, |_| {
             // Relaxed: the exchange that takes the word orders.
             let seen = word.load(Relaxed);
-            if is_held(seen) {
+            if is_held_by_this_process(seen) {
                 return Ok(());
             }
             // SAFETY: the word lies in the arena, and no thread holds it. The registry lock keeps other threads from
@@ -250,3 +254,38 @@ impl Inner {
 /// How long the other threads of a killed process may take to end after the first. If the process is alive after that,
 /// it is taken for one that executes another program.
 const GROUP_EXIT_LIMIT: Duration = Duration::from_millis(2);
+
+/// Whether a thread of the calling process holds the word of this value.
+fn is_held_by_this_process(word: u32) -> bool {
+    is_held(word) && process::has_thread(word & robust::OWNER_TID)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Engine, Kind, Options};
+    use unspin_sys::ipc::{Sembuf, flag};
+
+    /// As after an execve by a thread that was not the first one of its process.
+    #[test]
+    fn word_with_the_id_of_a_thread_that_is_gone_is_retaken() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let inner = engine.inner.unwrap();
+        let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
+        let post = Sembuf { sem_num: 0, sem_op: 1, sem_flg: flag::SEM_UNDO as i16 };
+        engine.semop_ops(id, &[post]).unwrap();
+        let word = Thread::of(inner).unwrap().robust_word.get().unwrap();
+        let own = process::tid();
+        assert_eq!(word.load(Relaxed), own);
+        // The last id of a process that was reaped: no thread of this process has it.
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let gone = child.id();
+        child.wait().unwrap();
+        for seen in [gone, gone | robust::WAITERS] {
+            word.store(seen, Relaxed);
+            inner.retake_robust_word();
+            assert_eq!(word.load(Relaxed), own | seen & robust::WAITERS);
+        }
+    }
+}
