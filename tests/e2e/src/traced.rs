@@ -130,7 +130,7 @@ fn kill_unless_ended(group: i32) -> Sender<()> {
     let (sender, ended) = channel();
     std::thread::spawn(move || {
         if ended.recv_timeout(HANGS_AFTER) == Err(RecvTimeoutError::Timeout) {
-            // SAFETY: takes no address. The group is that of a child whose end was not waited for.
+            // SAFETY: takes no address. The sender lives while a traced thread does, by which the group keeps its id.
             unsafe { libc::kill(-group, libc::SIGKILL) };
         }
     });

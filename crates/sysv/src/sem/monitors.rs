@@ -9,7 +9,7 @@
 //! queue.
 //!
 //! A set that is used as a lock has one process with adjustments, its holder, which will be gone when a waiter far behind it is the
-//! first. Such a waiter monitors the waiter before it alone: each further word costs a sleep some 0.5 us.
+//! first. Such a waiter monitors the waiter before it alone: each further word costs a sleep some 0.1 us (docs/results.md).
 
 use super::queue;
 use super::section::SetSection;
