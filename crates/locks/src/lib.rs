@@ -33,8 +33,10 @@ mod models;
 pub mod park;
 mod raw;
 mod rt;
+pub mod rw;
 #[cfg(all(test, shuttle))]
 mod schedules;
+mod spin_kind;
 mod stamp;
 mod steal;
 mod ticket;
@@ -50,6 +52,8 @@ pub use kind::{AcquisitionOrder, LockKind, LockVisitor, Staircase, UnknownLockKi
 pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};
 pub use rt::{PriorityInheriting, RtAdaptive, RtFair, RtSteal};
+pub use rw::{RawRwLock, Recursion, Refused, RwLockKind};
+pub use spin_kind::{SpinKind, UnknownSpinKind};
 pub use steal::{Adaptive, Steal, Stealing};
 pub use ticket::Ticket;
 pub use ttas::Ttas;

@@ -1,0 +1,29 @@
+//! Read-write locks behind one contract, [`RawRwLock`]. [`RwLockKind`] has them all.
+
+mod kind;
+mod phased;
+mod raw;
+
+pub use kind::{RwLockKind, RwLockVisitor, UnknownRwLockKind};
+pub use phased::{RwBiased, RwFair, RwWriter};
+pub use raw::{RawRwLock, Recursion, Refused};
+
+/// The table of the kinds of read-write lock: calls the macro `$then` with all rows. A new row is the last: its position is
+/// the number in a replaced lock. There are at most 16.
+#[macro_export]
+macro_rules! for_each_rw_lock_kind {
+    ($then:ident) => {
+        $then! {
+            /// libc's read-write lock, reached through the same interposition as all other kinds: the control.
+            System "system" { lock: (libc), search_rank: None, note: Some("libc's own, the control") }
+            /// Phase-fair (Brandenburg and Anderson 2010): a reader waits for one writer at most, a writer for the readers
+            /// of one phase.
+            Fair "rw-fair" { lock: (RwFair), search_rank: Some(3), note: None }
+            /// Writers first. The readers that wait enter together after the last writer, or after a long wait.
+            Writer "rw-writer" { lock: (RwWriter), search_rank: Some(2), note: None }
+            /// [`RwLockKind::Writer`] with a bias towards readers (BRAVO, Dice and Kogan 2019): a reader writes to no cache
+            /// line that other threads write to; a writer has to look at each reader's.
+            Biased "rw-biased" { lock: (RwBiased), search_rank: Some(1), note: None }
+        }
+    };
+}
