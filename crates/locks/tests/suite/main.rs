@@ -3,6 +3,7 @@
 mod conformance;
 mod forks;
 mod guarded;
+mod rw;
 mod stress;
 
 use unspin_locks::{LockKind, LockVisitor, RawLock};
