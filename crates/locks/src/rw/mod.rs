@@ -11,6 +11,8 @@ mod phased;
 mod raw;
 mod reader;
 mod revocation;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod section;
 mod slots;
 mod word;

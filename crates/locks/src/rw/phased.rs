@@ -77,9 +77,6 @@ enum Left {
 // 2. A free lock is all zeroes.
 unsafe impl<P: Policy> RawRwLock for Phased<P> {
     free!(Phased {
-        #[cfg(not(loom))]
-        inhibition: Inhibition::NONE,
-        #[cfg(loom)]
         inhibition: Inhibition::none(),
         memo: AtomicU16::new(0),
         _embedder: UnsafeCell::new(MaybeUninit::zeroed()),
@@ -669,9 +666,8 @@ impl<P: Policy> Phased<P> {
     fn serve_writers_first(&self, section: &mut Section<'_>, left: Left) {
         let now = host::ticks();
         let is_long_since = |since: Option<u64>| since.is_some_and(|since| is_long(now.wrapping_sub(since)));
-        if section.state & WRITERS == 0 {
-            section.grant_readers();
-        } else if left == Left::Writer && is_long_since(section.first_readers_arrival()) {
+        let has_readers_turn = || left == Left::Writer && is_long_since(section.first_readers_arrival());
+        if section.state & WRITERS == 0 || has_readers_turn() {
             section.grant_readers();
         } else if left == Left::Writer && is_long_since(section.first_writers_arrival()) {
             section.hand_to_first_writer(now);
