@@ -15,10 +15,10 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use unspin_locks::LockKind;
+use unspin_locks::{LockKind, RwLockKind, SpinKind};
 use unspin_sys::regular;
 use unspin_wire::TallyRow;
-use unspin_wire::plan::{self, Line, MODULES, PLACES, RULES, SITES, TEXT, TITLE};
+use unspin_wire::plan::{self, AnyKind, Line, LockFamily, MODULES, PLACES, RULES, SITES, TEXT, TITLE};
 
 /// A plan with addresses instead of names: lines of words, separated by single tabs, shown here as spaces.
 ///
@@ -200,7 +200,8 @@ impl Compiled {
             let of_sort = if is_site { &mut self.sites } else { &mut self.rules };
             let row = TallyRow::Rule(*of_sort);
             *of_sort += 1;
-            self.lines.push(plan::rule(kind, place.by, place.spans.iter().map(Span::field)));
+            let fields = place.spans.iter().map(Span::field);
+            self.lines.push(plan::rule(LockFamily::Mutex, kind, place.by, fields));
             self.written.insert(place.clone());
             if !is_site {
                 self.placed.push((kind.to_owned(), place.clone()));
@@ -256,6 +257,9 @@ impl Compiled {
     }
 }
 
+/// A kind of lock, of any family.
+type Kind = AnyKind<LockKind, RwLockKind, SpinKind>;
+
 /// Whether a path can be written in a line.
 fn check_path(module: &Path) -> Result<&Path, Error> {
     if module.as_os_str().as_encoded_bytes().iter().any(|byte| b"\t\n".contains(byte)) {
@@ -280,16 +284,16 @@ impl fmt::Display for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{TITLE}")?;
         if let Some(ns) = self.wake_up_ns {
-            writeln!(f, "{}", Line::<LockKind>::WakeUp(ns))?;
+            writeln!(f, "{}", Line::<Kind>::WakeUp(ns))?;
         }
         for line in &self.lines {
             writeln!(f, "{line}")?;
         }
         if let Some(kind) = self.for_all {
-            writeln!(f, "{}", Line::All(kind))?;
+            writeln!(f, "{}", Line::<Kind>::All(AnyKind::Mutex(kind)))?;
         }
         if let Some(policy) = self.waits {
-            writeln!(f, "{}", Line::<LockKind>::Waits(policy))?;
+            writeln!(f, "{}", Line::<Kind>::Waits(policy))?;
         }
         Ok(())
     }

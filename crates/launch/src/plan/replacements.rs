@@ -13,6 +13,7 @@ use std::{fmt, fs};
 use unspin_locks::LockKind;
 use unspin_sys::creds::Creds;
 use unspin_wire::environment::TALLY;
+use unspin_wire::plan::LockFamily;
 use unspin_wire::{Tally, TallyCount, TallyRow};
 
 /// The tally of one run, and its file.
@@ -106,11 +107,15 @@ impl RunTally {
                 subject: entry.subject,
                 replaced: match entry.subject {
                     EntryKind::Waits => sum(TallyCount::Sites),
-                    EntryKind::Mutexes | EntryKind::FirstUsed => sum(TallyCount::Replaced),
+                    EntryKind::Mutexes | EntryKind::FirstUsed => {
+                        sum(|row| TallyCount::Replaced(LockFamily::Mutex, row))
+                    }
                 },
                 kept: match entry.subject {
                     EntryKind::Waits => 0,
-                    EntryKind::Mutexes | EntryKind::FirstUsed => sum(TallyCount::Kept),
+                    EntryKind::Mutexes | EntryKind::FirstUsed => {
+                        sum(|row| TallyCount::Kept(LockFamily::Mutex, row))
+                    }
                 },
                 is_all: entry.rows.contains(&TallyRow::All),
             }
@@ -120,7 +125,7 @@ impl RunTally {
         Replacements {
             programs: self.programs(),
             filters: get(TallyCount::Filters),
-            mutexes: get(TallyCount::OtherMutexes)
+            mutexes: get(TallyCount::Others(LockFamily::Mutex))
                 + of_mutexes.map(|entry| entry.replaced + entry.kept).sum::<u64>(),
             wrapped: get(TallyCount::Wrapped),
             bypassed: get(TallyCount::Bypassed),
