@@ -230,4 +230,49 @@ mod tests {
         assert_eq!((Reading::trylock(lock), lock.unlock()), (libc::EBUSY, 0));
         assert!(!lock.has_writer());
     }
+
+    #[test]
+    fn attributes_are_those_that_glibc_stored() {
+        let mut object = libc::PTHREAD_RWLOCK_INITIALIZER;
+        let mut attributes = MaybeUninit::uninit();
+        // SAFETY: live objects of this thread, here and below.
+        let lock = unsafe { RwLockLayout::of(&raw mut object) };
+        for kind in 0..3 {
+            for shared in [libc::PTHREAD_PROCESS_PRIVATE, libc::PTHREAD_PROCESS_SHARED] {
+                lock.tag.store(u16::MAX, Relaxed);
+                // SAFETY: as above.
+                unsafe {
+                    libc::pthread_rwlockattr_init(attributes.as_mut_ptr());
+                    pthread_rwlockattr_setkind_np(attributes.as_mut_ptr(), kind);
+                    libc::pthread_rwlockattr_setpshared(attributes.as_mut_ptr(), shared);
+                    libc::pthread_rwlock_init(lock.as_ptr(), attributes.as_ptr());
+                }
+                assert_eq!(lock.is_shared(), shared == libc::PTHREAD_PROCESS_SHARED);
+                assert_eq!(lock.excludes_recursion(), kind == 2);
+                assert_eq!(lock.tag.load(Relaxed), 0);
+            }
+        }
+    }
+
+    unsafe extern "C" {
+        fn pthread_rwlockattr_setkind_np(attributes: *mut libc::pthread_rwlockattr_t, kind: c_int) -> c_int;
+    }
+
+    /// The words of libc's, and the tag, are left alone by our locks.
+    #[test]
+    fn our_lock_lies_beside_libcs_words() {
+        let mut object = libc::PTHREAD_RWLOCK_INITIALIZER;
+        // SAFETY: a live lock of this thread.
+        let lock = unsafe { RwLockLayout::of(&raw mut object) };
+        let ours = lock.lock_in_place::<unspin_locks::rw::RwBiased>();
+        assert_eq!((&raw const *ours).addr() - (&raw const *lock).addr(), 16);
+        (lock.writer.store(77, Relaxed), lock.shared.store(78, Relaxed), lock.tag.store(79, Relaxed));
+        assert!(ours.try_write());
+        assert_eq!((Reading::lock(lock), lock.readers(), lock.unlock()), (0, 1, 0));
+        // SAFETY: acquired above.
+        unsafe { ours.unlock_write() };
+        assert!(ours.try_read(unspin_locks::Recursion::Allowed).is_ok());
+        let left = (lock.writer.load(Relaxed), lock.shared.load(Relaxed), lock.tag.load(Relaxed));
+        assert_eq!((left, lock.excludes_recursion(), lock.readers()), ((77, 78, 79), false, 0));
+    }
 }

@@ -269,3 +269,121 @@ impl TwoRwLocks for ReplacedRwLock<'_> {
         unsafe { (self.algorithm.unlock_write)(self.words) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::glibc::rwlock::Mode;
+    use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, pthread_rwlock_t, timespec};
+    use unspin_locks::RwLockKind;
+
+    /// Calls the function for a lock of each kind.
+    fn each_kind(test: impl Fn(ReplacedRwLock<'_>)) {
+        for algorithm in RwLockKind::ALL.into_iter().filter_map(Algorithm::of) {
+            let mut object = libc::PTHREAD_RWLOCK_INITIALIZER;
+            let address: *mut pthread_rwlock_t = &mut object;
+            // SAFETY: a live lock.
+            let words = unsafe { RwLockLayout::of(address) };
+            test(ReplacedRwLock { words, algorithm, recursion: Recursion::Allowed });
+            // SAFETY: a live lock. libc's own one is free, whatever was done.
+            assert_eq!((Writing::trylock(words), words.unlock()), (0, 0));
+        }
+    }
+
+    fn elsewhere(lock: ReplacedRwLock<'_>, call: impl FnOnce(ReplacedRwLock<'_>) -> c_int + Send) -> c_int {
+        let ReplacedRwLock { words, algorithm, recursion } = lock;
+        std::thread::scope(|scope| {
+            scope.spawn(|| call(ReplacedRwLock { words, algorithm, recursion })).join().unwrap()
+        })
+    }
+
+    fn acquire<M: Mode>(lock: ReplacedRwLock<'_>) -> c_int {
+        lock.acquire::<M>(None).code
+    }
+
+    fn acquire_until<M: Mode>(lock: ReplacedRwLock<'_>, clock: c_int, tv_nsec: i64) -> c_int {
+        let until = timespec { tv_sec: -1, tv_nsec };
+        // SAFETY: a live time.
+        lock.acquire::<M>(Some(unsafe { Deadline::new(clock, &until) })).code
+    }
+
+    #[test]
+    fn writer_is_refused_where_it_would_wait_for_itself() {
+        each_kind(|lock| {
+            assert_eq!(acquire::<Writing>(lock), 0);
+            assert!(lock.words.has_writer() && lock.words.is_written_by(current_tid()));
+            assert_eq!((acquire::<Writing>(lock), acquire::<Reading>(lock)), (EDEADLK, EDEADLK));
+            assert_eq!((lock.try_lock::<Writing>(), lock.try_lock::<Reading>()), (EBUSY, EBUSY));
+            assert_eq!(acquire_until::<Reading>(lock, CLOCK_REALTIME, 0), EDEADLK);
+            let past = |lock: ReplacedRwLock<'_>| acquire_until::<Reading>(lock, CLOCK_MONOTONIC, 0);
+            assert_eq!(elsewhere(lock, past), ETIMEDOUT);
+            assert_eq!((lock.unlock(), lock.words.has_writer()), (0, false));
+        });
+    }
+
+    #[test]
+    fn readers_share_and_keep_writers_out() {
+        each_kind(|lock| {
+            assert_eq!((acquire::<Reading>(lock), lock.try_lock::<Reading>()), (0, 0));
+            assert_eq!(elsewhere(lock, |lock| acquire::<Reading>(lock) + lock.unlock()), 0);
+            assert_eq!(lock.readers_of_ours(), 2);
+            assert_eq!(elsewhere(lock, |lock| lock.try_lock::<Writing>()), EBUSY);
+            let past = |lock: ReplacedRwLock<'_>| acquire_until::<Writing>(lock, CLOCK_MONOTONIC, 0);
+            assert_eq!(elsewhere(lock, past), ETIMEDOUT);
+            assert_eq!((lock.unlock(), lock.unlock(), lock.readers_of_ours()), (0, 0, 0));
+            assert_eq!((acquire::<Writing>(lock), lock.unlock()), (0, 0));
+        });
+    }
+
+    #[test]
+    fn deadline_is_checked_before_the_lock_and_a_free_lock_before_the_time() {
+        each_kind(|lock| {
+            for (clock, nanoseconds) in [(CLOCK_REALTIME, -1), (CLOCK_MONOTONIC, 1_000_000_000), (77, 0)] {
+                assert_eq!(acquire_until::<Reading>(lock, clock, nanoseconds), EINVAL);
+                assert_eq!(acquire_until::<Writing>(lock, clock, nanoseconds), EINVAL);
+            }
+            assert_eq!((acquire_until::<Reading>(lock, CLOCK_REALTIME, 0), lock.unlock()), (0, 0));
+            assert_eq!((acquire_until::<Writing>(lock, CLOCK_MONOTONIC, 0), lock.unlock()), (0, 0));
+        });
+    }
+
+    #[test]
+    fn any_thread_releases_and_a_release_of_a_free_lock_leaves_it_free() {
+        each_kind(|lock| {
+            assert_eq!(acquire::<Writing>(lock), 0);
+            assert_eq!(elsewhere(lock, |lock| lock.unlock()), 0);
+            assert_eq!(lock.unlock(), 0);
+            assert_eq!((lock.try_lock::<Writing>(), lock.unlock()), (0, 0));
+            assert_eq!(acquire::<Reading>(lock), 0);
+            assert_eq!(elsewhere(lock, |lock| lock.unlock()), 0);
+            assert_eq!((lock.try_lock::<Writing>(), lock.unlock()), (0, 0));
+        });
+    }
+
+    /// The calls of a hook that has read the tag before the hand-over began.
+    #[test]
+    fn reader_and_writer_move_a_lock_to_libc() {
+        each_kind(|lock| {
+            let waited = (lock.algorithm.try_read)(lock.words, lock.recursion);
+            assert_eq!((waited, lock.read_during_hand_over(None, None).code), (Ok(()), 0));
+            assert!(lock.is_libcs() && lock.readers_of_ours() == 0 && lock.words.readers() == 1);
+            assert_eq!(lock.unlock_during_hand_over(), 0);
+            assert_eq!(lock.try_read_during_hand_over(Err(Refused::Busy)), 0);
+            assert_eq!((lock.words.readers(), lock.unlock_during_hand_over()), (1, 0));
+            assert_eq!((lock.try_write_during_hand_over(), lock.is_libcs()), (0, true));
+        });
+    }
+
+    #[test]
+    fn lock_that_another_thread_reads_stays_ours_until_it_has_left() {
+        each_kind(|lock| {
+            assert_eq!(elsewhere(lock, |lock| lock.try_lock::<Reading>()), 0);
+            let tried = (lock.algorithm.try_read)(lock.words, lock.recursion);
+            assert_eq!(lock.try_read_during_hand_over(tried), 0);
+            assert!(!lock.is_libcs() && lock.readers_of_ours() == 2);
+            assert_eq!(two_rw_locks::held(lock), Held::OursForReading);
+            assert_eq!((lock.unlock_during_hand_over(), lock.unlock_during_hand_over()), (0, 0));
+            assert_eq!((lock.readers_of_ours(), lock.words.readers()), (0, 0));
+        });
+    }
+}
