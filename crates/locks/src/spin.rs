@@ -296,6 +296,12 @@ impl<W: SpinPolicy> SpinLock<W> {
         }
     }
 
+    /// Whether libc serves the lock.
+    pub fn is_libcs(&self) -> bool {
+        // Relaxed: a lock of libc stays one.
+        state(self.word.load(Ordering::Relaxed)) == State::Libcs
+    }
+
     /// Whether a thread holds the lock: true at some moment during the call.
     pub fn is_locked(&self) -> bool {
         // Relaxed: a snapshot, which orders nothing. Also of a lock of libc, which is free if it is greater than 0.

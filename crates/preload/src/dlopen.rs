@@ -14,7 +14,7 @@ use crate::bypass::HAND_OVER;
 use crate::errno;
 use crate::lookup;
 use crate::next::{Next, next};
-use crate::swap;
+use crate::swap::{self, plan};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 use libc::{LM_ID_BASE, RTLD_DEEPBIND, RTLD_DEFAULT, RTLD_NEXT};
@@ -48,9 +48,11 @@ next! {
     static DLVSYM = c"dlvsym";
 }
 
-/// What the names begin with that only functions of mutexes and conditions have. Other locks are always libc's.
-const LOCK_FUNCTIONS: [&[u8]; 5] =
-    [b"pthread_mutex_", b"__pthread_mutex_", b"pthread_cond_", b"mtx_", b"cnd_"];
+/// What the names begin with that only functions of mutexes, spin locks and conditions have.
+const LOCK_FUNCTIONS: [&[u8]; 6] =
+    [b"pthread_mutex_", b"__pthread_mutex_", SPIN_FUNCTIONS, b"pthread_cond_", b"mtx_", b"cnd_"];
+
+const SPIN_FUNCTIONS: &[u8] = b"pthread_spin_";
 
 extern "C" fn look_at_dlopen(_: *const c_char, flags: c_int) -> usize {
     if flags & RTLD_DEEPBIND != 0 {
@@ -116,7 +118,10 @@ fn finds_the_hook(
         Lookup::Other => false,
         Lookup::OfTheHook => true,
         Lookup::Bypass => {
-            found();
+            // libc's lock excludes ours, so the other locks of the process need no hand-over for a spin lock of libc.
+            if !name.to_bytes().starts_with(SPIN_FUNCTIONS) || plan::replaces_spin_locks() {
+                found();
+            }
             false
         }
     };

@@ -9,6 +9,7 @@
 //! | `algorithm` | the locks of `unspin-locks` as a table |
 //! | [`mutex`] | the mutex operations of a program: by libc (`libcs`), or by the lock in the mutex (`replaced`) |
 //! | [`fast_path`] | lock and unlock in one call |
+//! | [`spin`] | the spin lock operations of a program |
 //! | [`condition`], [`waiters`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
 //!
 //! Owner, depth and users stay where glibc keeps them ([`MutexLayout`](crate::glibc::mutex::MutexLayout)). So `memset`,
@@ -35,6 +36,7 @@ pub mod mutex_impl;
 pub mod plan;
 mod replaced;
 pub mod shared;
+pub mod spin;
 mod tag;
 pub mod waiters;
 
