@@ -10,6 +10,7 @@
 //! | [`mutex`] | the mutex operations of a program: by libc (`libcs`), or by the lock in the mutex (`replaced`) |
 //! | [`fast_path`] | lock and unlock in one call |
 //! | [`rwlock`] | read-write locks: a table of the same parts |
+//! | [`spin`] | the spin lock operations of a program |
 //! | [`condition`], [`waiters`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
 //!
 //! Owner, depth and users stay where glibc keeps them ([`MutexLayout`](crate::glibc::mutex::MutexLayout)). So `memset`,
@@ -38,6 +39,7 @@ pub mod plan;
 mod replaced;
 pub mod rwlock;
 pub mod shared;
+pub mod spin;
 mod tag;
 pub mod waiters;
 
