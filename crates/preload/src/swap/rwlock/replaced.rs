@@ -20,7 +20,7 @@ use crate::swap::deadline::Deadline;
 use core::ffi::c_int;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, ETIMEDOUT};
 use unspin_locks::handover::two_rw_locks::{self, GoesOn, Held, TwoRwLocks};
-use unspin_locks::{Recursion, Refused, Until, Waited};
+use unspin_locks::{Recursion, Refused, Until, Waited, rw};
 
 /// A read-write lock that contains a lock of ours, beside libc's.
 #[derive(Clone, Copy)]
@@ -232,7 +232,7 @@ impl TwoRwLocks for ReplacedRwLock<'_> {
     }
 
     fn holds_for_reading(self) -> bool {
-        super::moving::holds_for_reading()
+        rw::holds_for_reading()
     }
 
     fn is_mine(self) -> bool {
