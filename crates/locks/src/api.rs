@@ -111,41 +111,6 @@ unsafe impl<L: RawLock> RawMutexTimed for Api<L> {
     }
 }
 
-/// Adaptor that implements the trait of [`lock_api`] for the spin lock. No code that calls libc directly uses it, so it never
-/// becomes libc's.
-#[derive(Debug)]
-pub struct SpinApi(AdaptiveSpin);
-
-// SAFETY: `SpinLock` guarantees mutual exclusion.
-unsafe impl RawMutex for SpinApi {
-    const INIT: SpinApi = SpinApi(AdaptiveSpin::NEW);
-
-    /// As for [`Api`].
-    type GuardMarker = GuardNoSend;
-
-    #[inline(always)]
-    fn lock(&self) {
-        let waited = self.0.lock();
-        debug_assert!(waited.is_some(), "the lock is not libc's");
-    }
-
-    #[inline(always)]
-    fn try_lock(&self) -> bool {
-        self.0.try_lock() == Attempted::Acquired
-    }
-
-    #[inline(always)]
-    unsafe fn unlock(&self) {
-        // SAFETY: guaranteed by the caller.
-        let is_ours = unsafe { self.0.unlock() };
-        debug_assert!(is_ours, "the lock is not libc's");
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-}
-
 /// A read-write lock with one of this crate's locks.
 ///
 /// A biased lock has a fence in each reader, unless the program calls [`use_membarrier`](crate::rw::use_membarrier) at its start.
@@ -250,6 +215,41 @@ unsafe impl<L: RawRwLock> RawRwLockRecursiveTimed for RwApi<L> {
 
     fn try_lock_shared_recursive_until(&self, timeout: Instant) -> bool {
         self.try_lock_shared_until(timeout)
+    }
+}
+
+/// Adaptor that implements the trait of [`lock_api`] for the spin lock. No code that calls libc directly uses it, so it never
+/// becomes libc's.
+#[derive(Debug)]
+pub struct SpinApi(AdaptiveSpin);
+
+// SAFETY: `SpinLock` guarantees mutual exclusion.
+unsafe impl RawMutex for SpinApi {
+    const INIT: SpinApi = SpinApi(AdaptiveSpin::NEW);
+
+    /// As for [`Api`].
+    type GuardMarker = GuardNoSend;
+
+    #[inline(always)]
+    fn lock(&self) {
+        let waited = self.0.lock();
+        debug_assert!(waited.is_some(), "the lock is not libc's");
+    }
+
+    #[inline(always)]
+    fn try_lock(&self) -> bool {
+        self.0.try_lock() == Attempted::Acquired
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(&self) {
+        // SAFETY: guaranteed by the caller.
+        let is_ours = unsafe { self.0.unlock() };
+        debug_assert!(is_ours, "the lock is not libc's");
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
     }
 }
 

@@ -26,7 +26,7 @@ pub use kind::{RwLockKind, RwLockVisitor, UnknownRwLockKind};
 pub use order::{Order, Policy};
 pub use phased::Phased;
 pub use raw::{RawRwLock, Recursion, Refused};
-pub use reader::holds_for_reading;
+pub use reader::holds;
 pub(crate) use slots::Table;
 pub use writer::{RwWriter, WritersFirst};
 

@@ -216,38 +216,6 @@ fn hold_is_released_by_another_thread() {
     explore::<Writer>(2, CLOCK_STOPPED, acquire, &[nothing, leave_read, write]);
 }
 
-/// Two threads hold one lock each and want the other one, while writers wait for both: the readers overtake.
-#[test]
-fn readers_of_two_locks_do_not_wait_for_each_other() {
-    struct Two<P> {
-        locks: [World<P>; 2],
-    }
-    fn check<P: Policy>() {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(1);
-        builder.check(|| {
-            STEP.store(CLOCK_STOPPED, Relaxed);
-            let world = || World::<P> { lock: Phased::new(), count: UnsafeCell::new(0) };
-            let two = loom::sync::Arc::new(Two { locks: [world(), world()] });
-            two.locks.iter().for_each(bias);
-            let cross = |two: &Two<P>, first: usize| {
-                two.locks[first].lock.read(Recursion::Allowed, None).unwrap();
-                read(&two.locks[1 - first]);
-                leave_read(&two.locks[first]);
-            };
-            let (mine, other) = (two.clone(), two.clone());
-            let reader = loom::thread::spawn(move || cross(&mine, 0));
-            let writer = loom::thread::spawn(move || other.locks.iter().for_each(write));
-            cross(&two, 1);
-            reader.join().unwrap();
-            writer.join().unwrap();
-        });
-    }
-    check::<Biased>();
-    check::<Writer>();
-    check::<Fair>();
-}
-
 /// Planted bug: a reader publishes itself and reads the bias without a fence in between.
 #[test]
 #[should_panic(expected = "Causality violation")]

@@ -97,6 +97,46 @@ fn no_thread_sleeps_for_ever() {
     check::<BiasedLooking>();
 }
 
+/// Two readers hold one lock each and want the other one, while writers wait for both.
+fn cross<P: Policy>() {
+    let locks = Arc::new([Phased::<P>::new(), Phased::<P>::new()]);
+    // Sets the bias of a lock that has one.
+    for lock in locks.iter() {
+        lock.read(Recursion::Allowed, None).unwrap();
+        // SAFETY: acquired above.
+        unsafe { lock.unlock_read() };
+    }
+    let threads = (0..4).map(|number| {
+        let locks = locks.clone();
+        thread::spawn(move || {
+            let [first, second] = [&locks[number % 2], &locks[1 - number % 2]];
+            if number < 2 {
+                first.read(Recursion::Allowed, None).unwrap();
+                thread::yield_now();
+                second.read(Recursion::Allowed, None).unwrap();
+                // SAFETY: acquired above.
+                unsafe {
+                    second.unlock_read();
+                    first.unlock_read();
+                }
+            } else {
+                first.write(None).unwrap();
+                // SAFETY: acquired in the line before.
+                unsafe { first.unlock_write() };
+            }
+        })
+    });
+    threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn readers_of_two_locks_do_not_wait_for_each_other() {
+    shuttle::check_random(cross::<Fair>, SCHEDULES);
+    shuttle::check_random(cross::<Writer>, SCHEDULES);
+    shuttle::check_random(cross::<Biased>, SCHEDULES);
+    shuttle::check_pct(cross::<Biased>, SCHEDULES, 3);
+}
+
 /// Planted bug: the kernel wakes no thread.
 #[test]
 #[should_panic(expected = "deadlock")]
