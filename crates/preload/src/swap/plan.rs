@@ -381,6 +381,13 @@ pub fn replaces_rwlocks() -> bool {
     has(LockFamily::RwLock)
 }
 
+/// Whether it is certain that there is no plan with lines for read-write locks.
+#[inline(always)]
+pub fn never_replaces_rwlocks() -> bool {
+    // Relaxed: no other data is read because of it.
+    FAMILIES.load(Ordering::Relaxed) & (KNOWN | family_bit(LockFamily::RwLock)) == KNOWN
+}
+
 /// Whether the plan has lines for spin locks, the control included.
 #[inline(always)]
 pub fn replaces_spin_locks() -> bool {
