@@ -376,6 +376,13 @@ pub fn replaces_rwlocks() -> bool {
     has(LockFamily::RwLock)
 }
 
+/// Whether spin locks may be replaced: unless it is certain that the plan has no lines for them.
+#[inline(always)]
+pub fn may_replace_spin_locks() -> bool {
+    // Relaxed: as in `has`.
+    FAMILIES.load(Ordering::Relaxed) & (KNOWN | family_bit(LockFamily::Spin)) != KNOWN
+}
+
 /// Whether the plan has lines for spin locks, the control included.
 #[inline(always)]
 pub fn replaces_spin_locks() -> bool {
