@@ -38,7 +38,7 @@ fn crowds_finish() {
 #[test]
 fn large_crowds_finish_where_waiters_sleep() {
     let Some(program) = build("pthread/spin_crowd") else { return };
-    let run = || Run::new(program.path(), World::Kernel).args(&["large"]).mutexes("spin\tadaptive\tall");
+    let run = || Run::new(program.path(), World::Kernel).args(["large"]).mutexes("spin\tadaptive\tall");
     let recorder = Recorder::create(Level::Full);
     for outcome in [run().output(), run().record(&recorder).output()] {
         assert!(outcome.status.success(), "{outcome}");
@@ -64,7 +64,7 @@ fn waits_under(plan: &str) -> Option<(u64, u64)> {
     let program = build("pthread/spin_crowd")?;
     let recorder = Recorder::create(Level::Full);
     let outcome =
-        Run::new(program.path(), World::Kernel).args(&["small"]).mutexes(plan).record(&recorder).output();
+        Run::new(program.path(), World::Kernel).args(["small"]).mutexes(plan).record(&recorder).output();
     assert!(outcome.status.success(), "{outcome}");
     let (mut spun, mut slept) = (0, 0);
     for (key, record) in recorder.snapshot().images.iter().flat_map(|image| &image.rows) {
