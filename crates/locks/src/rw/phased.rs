@@ -314,8 +314,11 @@ impl<P: Policy> Phased<P> {
                     return Ok(how);
                 }
                 Told::Signalled => {}
-                Told::Nothing if until.is_some_and(Until::is_over) => return Err(Refused::Busy),
-                // The deference is over.
+                // It has waited for the writer that has the lock, or for as long as it may.
+                Told::Nothing if blocked_by & WRITERS == 0 || recursion == Recursion::Excluded => {
+                    return Err(Refused::Busy);
+                }
+                // The deference is over, or its own time: only the writer that has the lock keeps it out.
                 Told::Nothing => blocked_by = WRITER,
             }
         }

@@ -14,6 +14,7 @@ mod random_programs;
 mod random_waits;
 mod rules;
 mod signals;
+mod spin;
 mod swap;
 mod system_calls;
 mod sysv_apache;
