@@ -1,6 +1,6 @@
 //! Finds code whose calls of libc [bypass](crate::bypass) the hooks. The dynamic linker binds a library that is loaded with `RTLD_DEEPBIND`, or
 //! in a namespace of its own (`dlmopen`), to libc directly. A library behind this one may ask for libc's own lock functions by
-//! `RTLD_NEXT`, and any code for those of an old version. Such code and the program may share a mutex or a condition.
+//! `RTLD_NEXT`, and any code for those of an old version. Such code and the program may share a lock or a condition.
 //!
 //! So this module looks at the arguments of these functions.
 //!
@@ -48,9 +48,16 @@ next! {
     static DLVSYM = c"dlvsym";
 }
 
-/// What the names begin with that only functions of mutexes and conditions have. Other locks are always libc's.
-const LOCK_FUNCTIONS: [&[u8]; 5] =
-    [b"pthread_mutex_", b"__pthread_mutex_", b"pthread_cond_", b"mtx_", b"cnd_"];
+/// What the names begin with that only functions of mutexes, read-write locks and conditions have.
+const LOCK_FUNCTIONS: [&[u8]; 7] = [
+    b"pthread_mutex_",
+    b"__pthread_mutex_",
+    b"pthread_rwlock_",
+    b"__pthread_rwlock_",
+    b"pthread_cond_",
+    b"mtx_",
+    b"cnd_",
+];
 
 extern "C" fn look_at_dlopen(_: *const c_char, flags: c_int) -> usize {
     if flags & RTLD_DEEPBIND != 0 {
@@ -125,8 +132,15 @@ fn finds_the_hook(
 }
 
 /// Functions that a library which wraps locks defines some of.
-const POSIX_FUNCTIONS: [&CStr; 4] =
-    [c"pthread_mutex_lock", c"pthread_mutex_unlock", c"pthread_cond_wait", c"pthread_cond_signal"];
+const POSIX_FUNCTIONS: [&CStr; 7] = [
+    c"pthread_mutex_lock",
+    c"pthread_mutex_unlock",
+    c"pthread_rwlock_rdlock",
+    c"pthread_rwlock_wrlock",
+    c"pthread_rwlock_unlock",
+    c"pthread_cond_wait",
+    c"pthread_cond_signal",
+];
 
 /// What a lookup of a function of locks finds.
 enum Lookup {

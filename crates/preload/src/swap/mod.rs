@@ -34,6 +34,7 @@ pub mod mutex;
 pub mod mutex_impl;
 pub mod plan;
 mod replaced;
+pub mod rwlock;
 pub mod shared;
 mod tag;
 pub mod waiters;
