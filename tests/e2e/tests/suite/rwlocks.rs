@@ -18,6 +18,19 @@ fn reader_reads_again_while_writers_wait() {
     survives_rwlock_replacement("rwlock/recursive", &[]);
 }
 
+/// A thread that releases what another thread has acquired still holds what it holds itself.
+#[test]
+fn reader_that_releases_for_others_reads_again_while_a_writer_waits() {
+    survives_rwlock_replacement("rwlock/recursive", &["others release"]);
+}
+
+/// A reader waits for a thread that has yet to acquire the lock for reading: glibc's default kind lets that one in, although a
+/// writer waits.
+#[test]
+fn new_reader_for_which_a_reader_waits_is_let_in() {
+    survives_rwlock_replacement("rwlock/recursive", &["new readers"]);
+}
+
 #[test]
 fn random_programs_find_no_second_writer() {
     for seed in 0..size(3, 40) {
