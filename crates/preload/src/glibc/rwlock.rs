@@ -266,7 +266,9 @@ mod tests {
         let lock = unsafe { RwLockLayout::of(&raw mut object) };
         let ours = lock.lock_in_place::<unspin_locks::rw::RwBiased>();
         assert_eq!((&raw const *ours).addr() - (&raw const *lock).addr(), 16);
-        (lock.writer.store(77, Relaxed), lock.shared.store(78, Relaxed), lock.tag.store(79, Relaxed));
+        lock.writer.store(77, Relaxed);
+        lock.shared.store(78, Relaxed);
+        lock.tag.store(79, Relaxed);
         assert!(ours.try_write());
         assert_eq!((Reading::lock(lock), lock.readers(), lock.unlock()), (0, 1, 0));
         // SAFETY: acquired above.

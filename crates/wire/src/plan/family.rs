@@ -32,6 +32,41 @@ impl LockFamily {
         LockFamily::ALL.into_iter().find(|family| family.word().is_some_and(|own| own.as_bytes() == word))
     }
 
+    /// What messages call one lock.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            LockFamily::Mutex => "mutex",
+            LockFamily::RwLock => "read-write lock",
+            LockFamily::Spin => "spin lock",
+        }
+    }
+
+    /// What messages call several locks.
+    pub const fn nouns(self) -> &'static str {
+        match self {
+            LockFamily::Mutex => "mutexes",
+            LockFamily::RwLock => "read-write locks",
+            LockFamily::Spin => "spin locks",
+        }
+    }
+
+    /// The noun in the names that the meter prints: `rwlock first used in poll`.
+    pub const fn noun_in_names(self) -> &'static str {
+        match self {
+            LockFamily::RwLock => "rwlock",
+            LockFamily::Mutex | LockFamily::Spin => self.noun(),
+        }
+    }
+
+    /// The option of `unspin run` for its kinds.
+    pub const fn option(self) -> &'static str {
+        match self {
+            LockFamily::Mutex => "--mutex",
+            LockFamily::RwLock => "--rwlock",
+            LockFamily::Spin => "--spin",
+        }
+    }
+
     /// Whether its locks need no initialisation, so that one can be recognised by its first use.
     pub const fn has_first_use(self) -> bool {
         // A spin lock has no static initialiser (pthread_spin_init(3)).

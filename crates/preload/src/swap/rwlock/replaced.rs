@@ -386,4 +386,20 @@ mod tests {
             assert_eq!((lock.readers_of_ours(), lock.words.readers()), (0, 0));
         });
     }
+
+    /// Code that calls libc directly has acquired a lock that is still ours, or this library has.
+    #[test]
+    fn release_during_the_hand_over_finds_the_lock_that_is_held() {
+        each_kind(|lock| {
+            assert_eq!((Reading::lock(lock.words), two_rw_locks::held(lock)), (0, Held::Libcs));
+            assert_eq!((lock.unlock_during_hand_over(), lock.words.readers()), (0, 0));
+            assert_eq!((Writing::lock(lock.words), two_rw_locks::held(lock)), (0, Held::Libcs));
+            assert_eq!((lock.unlock_during_hand_over(), lock.words.has_writer()), (0, false));
+            assert_eq!((acquire::<Writing>(lock), two_rw_locks::held(lock)), (0, Held::OursForWriting));
+            assert_eq!(elsewhere(lock, |lock| lock.unlock_during_hand_over()), 0);
+            assert!(!lock.words.has_writer() && !lock.has_ours_write_locked());
+            assert_eq!((acquire::<Reading>(lock), two_rw_locks::held(lock)), (0, Held::OursForReading));
+            assert_eq!((lock.unlock_during_hand_over(), lock.readers_of_ours()), (0, 0));
+        });
+    }
 }
