@@ -3,6 +3,7 @@
 mod conformance;
 mod forks;
 mod guarded;
+mod rw;
 mod spin;
 mod stress;
 
