@@ -7,6 +7,8 @@ use unspin_e2e::{
     Run, World, build, build_library, find_tool, scratch, size, skip, survives_rwlock_replacement,
 };
 use unspin_locks::RwLockKind;
+use unspin_wire::plan::LockFamily;
+use unspin_wire::{Tally, TallyCount, TallyRow, environment};
 
 #[test]
 fn every_call_answers_as_glibc() {
@@ -64,7 +66,27 @@ fn shared_mutexes_of_cpp() {
     survives_rwlock_replacement("rwlock/shared_mutex", &[]);
 }
 
-/// Each check itself, and its data under every kind.
+/// Without this the other tests would show nothing: the locks of the programs are replaced, but for those that processes share.
+#[test]
+fn locks_of_the_programs_are_replaced() {
+    let Some(program) = build("rwlock/calls") else { return };
+    for kind in RwLockKind::ALL {
+        let directory = scratch();
+        let path = directory.path().join("tally");
+        let tally = Tally::create(&path, 0o600).expect("the scratch directory takes a file");
+        let run = Run::new(program.path(), World::Kernel).rwlocks(kind).env(environment::TALLY, &path);
+        let outcome = run.output();
+        let count = |count: fn(LockFamily, TallyRow) -> TallyCount| {
+            tally.get(count(LockFamily::RwLock, TallyRow::All))
+        };
+        let (replaced, kept) = (count(TallyCount::Replaced), count(TallyCount::Kept));
+        // Shared locks are libc's: nothing else happens to them under libc's kind.
+        assert!(replaced > 20, "{kind}: {replaced} replaced: {outcome}");
+        assert_eq!(kept > 0, kind != RwLockKind::System, "{kind}: {kept} kept: {outcome}");
+    }
+}
+
+/// Each program checks itself, and its data.
 #[test]
 #[ignore = "third-party: ci/release.sh runs it, under the library that users have"]
 fn kyoto_cabinet() {
