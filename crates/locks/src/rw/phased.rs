@@ -77,9 +77,6 @@ enum Left {
 // 2. A free lock is all zeroes.
 unsafe impl<P: Policy> RawRwLock for Phased<P> {
     free!(Phased {
-        #[cfg(not(loom))]
-        inhibition: Inhibition::NONE,
-        #[cfg(loom)]
         inhibition: Inhibition::none(),
         memo: AtomicU16::new(0),
         _embedder: UnsafeCell::new(MaybeUninit::zeroed()),
@@ -90,22 +87,27 @@ unsafe impl<P: Policy> RawRwLock for Phased<P> {
 
     #[inline(always)]
     fn try_read(&self, recursion: Recursion) -> Result<(), Refused> {
-        if self.read_at_once() { Ok(()) } else { self.try_read_in_section(recursion) }
+        if self.read_alone() { Ok(()) } else { self.try_read_in_section(recursion) }
+    }
+
+    #[inline(always)]
+    fn read_now(&self, recursion: Recursion) -> Result<(), Refused> {
+        if self.read_alone() { Ok(()) } else { self.read_now_in_section(recursion) }
     }
 
     #[inline(always)]
     fn read(&self, recursion: Recursion, until: Option<Until>) -> Result<Waited, Refused> {
-        if self.read_at_once() { Ok(Waited::No) } else { self.wait_to_read(recursion, until) }
+        if self.read_alone() { Ok(Waited::No) } else { self.wait_to_read(recursion, until) }
     }
 
     #[inline(always)]
     fn try_write(&self) -> bool {
-        self.write_at_once() || self.try_write_in_section()
+        self.write_alone() || self.try_write_in_section()
     }
 
     #[inline(always)]
     fn write(&self, until: Option<Until>) -> Option<Waited> {
-        if self.write_at_once() { Some(Waited::No) } else { self.wait_to_write(until) }
+        if self.write_alone() { Some(Waited::No) } else { self.wait_to_write(until) }
     }
 
     #[inline(always)]
@@ -168,9 +170,10 @@ impl<P: Policy> Phased<P> {
         Section::enter(&self.state, &self.tail)
     }
 
-    /// Acquires for reading, if no other thread has to be considered.
+    /// Acquires for reading, if no other thread has to be considered: the first step of [`RawRwLock::read`], which may fail for
+    /// any reason.
     #[inline(always)]
-    fn read_at_once(&self) -> bool {
+    pub fn read_alone(&self) -> bool {
         // Relaxed: what follows provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
         if P::IS_BIASED && state & BIASED != 0 && self.publish() {
@@ -228,6 +231,20 @@ impl<P: Policy> Phased<P> {
 
     #[cold]
     fn try_read_in_section(&self, recursion: Recursion) -> Result<(), Refused> {
+        let blocked_by = match recursion {
+            Recursion::Allowed => WRITER,
+            Recursion::Excluded => WRITER | WRITERS,
+        };
+        self.read_unless(blocked_by, recursion)
+    }
+
+    #[cold]
+    fn read_now_in_section(&self, recursion: Recursion) -> Result<(), Refused> {
+        self.read_unless(blocked_by(recursion), recursion)
+    }
+
+    /// Acquires for reading, unless the state has one of these bits.
+    fn read_unless(&self, blocked_by: u64, recursion: Recursion) -> Result<(), Refused> {
         if P::IS_BIASED && recursion == Recursion::Allowed && self.publish_again() {
             return Ok(());
         }
@@ -235,10 +252,6 @@ impl<P: Policy> Phased<P> {
         if self.state.load(Ordering::Relaxed) & WRITER != 0 {
             return Err(Refused::Busy);
         }
-        let blocked_by = match recursion {
-            Recursion::Allowed => WRITER,
-            Recursion::Excluded => WRITER | WRITERS,
-        };
         let mut section = self.enter();
         let result = match section.state & blocked_by {
             0 => self.read_in_section(&mut section),
@@ -250,7 +263,7 @@ impl<P: Policy> Phased<P> {
 
     /// Counts another hold in the slot that the calling thread has. The thread keeps writers out already.
     fn publish_again(&self) -> bool {
-        let is_in = reader::holds_for_reading() && slots::publish_again(self.address());
+        let is_in = reader::holds() > 0 && slots::publish_again(self.address());
         if is_in {
             reader::count_acquisition();
         }
@@ -262,8 +275,7 @@ impl<P: Policy> Phased<P> {
         if P::IS_BIASED && recursion == Recursion::Allowed && self.publish_again() {
             return Ok(Waited::No);
         }
-        let overtakes = recursion == Recursion::Allowed && reader::holds_for_reading();
-        let blocked_by = if overtakes { WRITER } else { WRITER | WRITERS };
+        let blocked_by = blocked_by(recursion);
         if P::ORDER == Order::WritersFirst && self.spin_to_read(blocked_by) {
             return Ok(Waited::Spun);
         }
@@ -401,7 +413,7 @@ impl<P: Policy> Phased<P> {
 
     /// Acquires for writing, if no other thread has to be considered.
     #[inline(always)]
-    fn write_at_once(&self) -> bool {
+    fn write_alone(&self) -> bool {
         // Relaxed: the compare-exchange provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
         // Acquire: partner of the Release in the releases. Relaxed on failure: a failed attempt reads nothing.
@@ -669,9 +681,8 @@ impl<P: Policy> Phased<P> {
     fn serve_writers_first(&self, section: &mut Section<'_>, left: Left) {
         let now = host::ticks();
         let is_long_since = |since: Option<u64>| since.is_some_and(|since| is_long(now.wrapping_sub(since)));
-        if section.state & WRITERS == 0 {
-            section.grant_readers();
-        } else if left == Left::Writer && is_long_since(section.first_readers_arrival()) {
+        let has_readers_turn = || left == Left::Writer && is_long_since(section.first_readers_arrival());
+        if section.state & WRITERS == 0 || has_readers_turn() {
             section.grant_readers();
         } else if left == Left::Writer && is_long_since(section.first_writers_arrival()) {
             section.hand_to_first_writer(now);
@@ -688,6 +699,12 @@ impl<P: Policy> Phased<P> {
 }
 
 const MEMO_UNIT: u32 = 6;
+
+/// What keeps a reader that may wait from acquiring: not a writer that waits, if the thread holds another lock.
+fn blocked_by(recursion: Recursion) -> u64 {
+    let overtakes = recursion == Recursion::Allowed && reader::holds() > 0;
+    if overtakes { WRITER } else { WRITER | WRITERS }
+}
 
 fn is_granted(node: &Node) -> bool {
     // Acquire: partner of the Release in `Wakes::deliver`.

@@ -43,7 +43,9 @@ pub mod spin;
 mod tag;
 pub mod waiters;
 
+use crate::sandbox;
 use plan::Conditions;
+use unspin_locks::RwLockKind;
 use unspin_sys::tid;
 use unspin_wire::TallyCount;
 
@@ -54,6 +56,16 @@ pub fn prepare() {
         unspin_locks::prepare();
         shared::prepare();
     }
+    let has_biased = plan::get().is_some_and(|plan| plan.has_kind(plan::Kind::RwLock(RwLockKind::Biased)));
+    // Nothing tells whether an inherited filter permits membarrier(2).
+    if has_biased && !sandbox::was_inherited() {
+        unspin_locks::rw::use_membarrier();
+    }
+}
+
+/// To be called before the program installs a seccomp filter, while all system calls are permitted still.
+pub fn before_filter() {
+    unspin_locks::rw::forgo_membarrier();
 }
 
 /// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes and read-write locks need nothing: each is handed to libc

@@ -320,6 +320,11 @@ impl Plan {
         self.all.into_iter().flatten().chain(self.rules().iter().map(|rule| rule.kind))
     }
 
+    /// Whether a line has this kind.
+    pub fn has_kind(&self, kind: Kind) -> bool {
+        self.kinds().any(|other| other == kind)
+    }
+
     /// Whether the plan has a line for locks of this family.
     fn has(&self, family: LockFamily) -> bool {
         self.kinds().any(|kind| kind.family() == family)

@@ -18,7 +18,7 @@ pub fn lock_fast<M: Mode>(lock: &RwLockLayout) -> Option<c_int> {
     if !M::IS_READING || Tag::of(lock) != Tag::FAST {
         return None;
     }
-    if lock.lock_in_place::<Fast>().try_read(Recursion::Allowed).is_err() {
+    if !lock.lock_in_place::<Fast>().read_alone() {
         return None;
     }
     if bypass::exists() {
