@@ -13,6 +13,7 @@ mod pthread_life;
 mod random_programs;
 mod random_waits;
 mod rules;
+mod rwlocks;
 mod signals;
 mod spin;
 mod swap;
