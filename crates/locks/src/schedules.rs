@@ -3,7 +3,8 @@
 
 use crate::host::model::STEP;
 use crate::park::model::FORGETS;
-use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
+use crate::spin::as_raw::AsRaw;
+use crate::waiting::{Park, SpinEnd, SpinPolicy, SpinStep};
 use crate::{LockKind, LockVisitor, RawLock, Stealing, Until, WaitingMode};
 use core::time::Duration;
 use unspin_sync::machine::{AtomicU64, Ordering::Relaxed};
@@ -54,7 +55,7 @@ fn crowd<L: RawLock>(step: u64) {
 
 /// Policy: reads the lock some times, and then sleeps.
 #[derive(Debug)]
-struct LookTimes(u32);
+pub(crate) struct LookTimes(u32);
 
 impl SpinPolicy for LookTimes {
     fn begin(_: u32) -> LookTimes {
@@ -105,6 +106,12 @@ fn no_thread_sleeps_for_ever_beside_spinners() {
 fn no_thread_sleeps_for_ever_when_all_starve() {
     const ALL_STARVE: u64 = 1 << 24;
     shuttle::check_random(|| crowd::<Stealing<LookTimes>>(ALL_STARVE), SCHEDULES);
+}
+
+#[test]
+fn no_thread_sleeps_for_ever_at_a_spin_lock() {
+    CpuPressure.visit::<AsRaw<Park>>();
+    CpuPressure.visit::<AsRaw<LookTimes>>();
 }
 
 /// Planted bug: the kernel wakes no thread.

@@ -231,15 +231,6 @@ impl Release {
     }
 }
 
-/// Ends a hold of a lock of libc. `released` is the function that the program called.
-#[inline(always)]
-pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
-    match Thread::current().and_then(|thread| Release::begin(thread, object, hook)) {
-        None => released(),
-        Some(release) => release.end(released()),
-    }
-}
-
 /// Records where an object was initialised.
 #[cold]
 pub fn record_init<T>(object: *const T, hook: Hook) {

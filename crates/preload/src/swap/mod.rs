@@ -1,5 +1,5 @@
-//! Replaces a program's mutexes in place. The lock lies in the `pthread_mutex_t` itself, and so does the word that says
-//! which lock it is. So no lookup is needed.
+//! Replaces a program's mutexes and read-write locks in place. The lock lies in the `pthread_mutex_t` or `pthread_rwlock_t`
+//! itself, and so does the word that says which lock it is. So no lookup is needed.
 //!
 //! | module | contents |
 //! |---|---|
@@ -9,6 +9,8 @@
 //! | `algorithm` | the locks of `unspin-locks` as a table |
 //! | [`mutex`] | the mutex operations of a program: by libc (`libcs`), or by the lock in the mutex (`replaced`) |
 //! | [`fast_path`] | lock and unlock in one call |
+//! | [`rwlock`] | read-write locks: a table of the same parts |
+//! | [`spin`] | the spin lock operations of a program |
 //! | [`condition`], [`waiters`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
 //!
 //! Owner, depth and users stay where glibc keeps them ([`MutexLayout`](crate::glibc::mutex::MutexLayout)). So `memset`,
@@ -16,11 +18,12 @@
 //! docs/semantics.md lists what differs.
 //!
 //! A mutex is replaced if it is private, not robust and without a protocol: normal, recursive, errorcheck or adaptive.
-//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. All other mutexes stay libc's,
-//! and so do those to which no rule applies. In a process in which nothing is to be replaced, libc's functions do
-//! everything. If code gets into the process whose calls bypass the hooks ([`bypass`](crate::bypass)), nothing is replaced
-//! from then on, and what was replaced becomes libc's again. If another library wraps the lock functions behind this one, or
-//! a sanitizer is in the process, nothing is replaced either, and no wait polls: the wrapper must see each call.
+//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. A read-write lock is replaced if it is
+//! private. All others stay libc's, and so do those to which no rule applies. In a process in which nothing is to be
+//! replaced, libc's functions do everything. If code gets into the process whose calls bypass the hooks
+//! ([`bypass`](crate::bypass)), nothing is replaced from then on, and what was replaced becomes libc's again. If another
+//! library wraps the lock functions behind this one, or a sanitizer is in the process, nothing is replaced either, and no wait
+//! polls: the wrapper must see each call.
 
 pub mod acquisition;
 mod algorithm;
@@ -36,10 +39,13 @@ pub mod plan;
 mod replaced;
 pub mod rwlock;
 pub mod shared;
+pub mod spin;
 mod tag;
 pub mod waiters;
 
+use crate::sandbox;
 use plan::Conditions;
+use unspin_locks::RwLockKind;
 use unspin_sys::tid;
 use unspin_wire::TallyCount;
 
@@ -50,10 +56,20 @@ pub fn prepare() {
         unspin_locks::prepare();
         shared::prepare();
     }
+    let has_biased = plan::get().is_some_and(|plan| plan.has_kind(plan::Kind::RwLock(RwLockKind::Biased)));
+    // Nothing tells whether an inherited filter permits membarrier(2).
+    if has_biased && !sandbox::was_inherited() {
+        unspin_locks::rw::use_membarrier();
+    }
 }
 
-/// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes need nothing: each is handed to libc by the thread that
-/// next acquires it. Conditions that are shared need [`shared::settle`].
+/// To be called before the program installs a seccomp filter, while all system calls are permitted still.
+pub fn before_filter() {
+    unspin_locks::rw::forgo_membarrier();
+}
+
+/// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes and read-write locks need nothing: each is handed to libc
+/// by the thread that next acquires it. Conditions that are shared need [`shared::settle`].
 pub fn give_up() {
     if plan::conditions() == Conditions::Ours {
         waiters::wake_everyone();

@@ -46,8 +46,29 @@ pub fn exclusively(lock: &RwLockLayout, algorithm: &Algorithm, until: Option<Unt
     is_mine
 }
 
-/// Whether the calling thread holds any lock of ours for reading.
-// TODO(#28): `unspin_locks::rw::holds_for_reading()`.
-pub fn holds_for_reading() -> bool {
-    false
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_locks::{Recursion, RwLockKind};
+
+    #[test]
+    fn reader_waits_once_for_a_lock_that_stays_held_and_not_longer_than_its_deadline() {
+        let mut object = libc::PTHREAD_RWLOCK_INITIALIZER;
+        // SAFETY: a live lock of this thread.
+        let lock = unsafe { RwLockLayout::of(&raw mut object) };
+        let algorithm = Algorithm::of(RwLockKind::Fair).unwrap();
+        assert_eq!((algorithm.try_read)(lock, Recursion::Allowed), Ok(()));
+        // Relaxed (all): one thread.
+        assert!(!exclusively(lock, algorithm, Some(Until::after(Duration::from_millis(1)))));
+        assert_eq!(pause(lock).load(Relaxed), 0);
+        let begin = Clock::Monotonic.now();
+        assert!(!exclusively(lock, algorithm, None));
+        assert!(Clock::Monotonic.now() - begin >= PATIENCE);
+        assert!(pause(lock).load(Relaxed) > 0 && !exclusively(lock, algorithm, None));
+        // SAFETY: acquired above.
+        unsafe { (algorithm.unlock_read)(lock) };
+        assert!(exclusively(lock, algorithm, None));
+        // SAFETY: acquired in the line before.
+        unsafe { (algorithm.unlock_write)(lock) };
+    }
 }

@@ -49,7 +49,7 @@ impl ReplacedRwLock<'_> {
 
     #[inline(always)]
     fn read(self, until: Option<Until>, deadline: Option<Deadline>) -> Acquisition {
-        let waited = match (self.algorithm.try_read)(self.words, self.recursion) {
+        let waited = match (self.algorithm.read_now)(self.words, self.recursion) {
             Ok(()) => Ok(Waited::No),
             Err(Refused::Busy) if self.words.is_written_by(current_tid()) => {
                 return Acquisition::with_code(EDEADLK);
@@ -84,9 +84,22 @@ impl ReplacedRwLock<'_> {
         Acquisition::success(waited)
     }
 
+    /// One attempt of a call that may block.
+    #[inline(always)]
+    pub fn try_first<M: Mode>(self) -> c_int {
+        match M::IS_READING {
+            true => self.finish_try_read((self.algorithm.read_now)(self.words, self.recursion)),
+            false => self.try_write(),
+        }
+    }
+
     #[inline(always)]
     fn try_read(self) -> c_int {
-        let tried = (self.algorithm.try_read)(self.words, self.recursion);
+        self.finish_try_read((self.algorithm.try_read)(self.words, self.recursion))
+    }
+
+    #[inline(always)]
+    fn finish_try_read(self, tried: Result<(), Refused>) -> c_int {
         if bypass::exists() {
             return self.try_read_during_hand_over(tried);
         }
@@ -232,7 +245,7 @@ impl TwoRwLocks for ReplacedRwLock<'_> {
     }
 
     fn holds_for_reading(self) -> bool {
-        super::moving::holds_for_reading()
+        unspin_locks::rw::holds() > 0
     }
 
     fn is_mine(self) -> bool {
@@ -384,6 +397,22 @@ mod tests {
             assert_eq!(two_rw_locks::held(lock), Held::OursForReading);
             assert_eq!((lock.unlock_during_hand_over(), lock.unlock_during_hand_over()), (0, 0));
             assert_eq!((lock.readers_of_ours(), lock.words.readers()), (0, 0));
+        });
+    }
+
+    /// Code that calls libc directly has acquired a lock that is still ours, or this library has.
+    #[test]
+    fn release_during_the_hand_over_finds_the_lock_that_is_held() {
+        each_kind(|lock| {
+            assert_eq!((Reading::lock(lock.words), two_rw_locks::held(lock)), (0, Held::Libcs));
+            assert_eq!((lock.unlock_during_hand_over(), lock.words.readers()), (0, 0));
+            assert_eq!((Writing::lock(lock.words), two_rw_locks::held(lock)), (0, Held::Libcs));
+            assert_eq!((lock.unlock_during_hand_over(), lock.words.has_writer()), (0, false));
+            assert_eq!((acquire::<Writing>(lock), two_rw_locks::held(lock)), (0, Held::OursForWriting));
+            assert_eq!(elsewhere(lock, |lock| lock.unlock_during_hand_over()), 0);
+            assert!(!lock.words.has_writer() && !lock.has_ours_write_locked());
+            assert_eq!((acquire::<Reading>(lock), two_rw_locks::held(lock)), (0, Held::OursForReading));
+            assert_eq!((lock.unlock_during_hand_over(), lock.readers_of_ours()), (0, 0));
         });
     }
 }
