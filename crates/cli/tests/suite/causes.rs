@@ -121,7 +121,7 @@ fn contended_readers_are_named() {
     check(
         "cause_contended_readers.c",
         "Readers of routes fight for the cache line of its counter: ",
-        "one of the program's 4 threads acquires or releases it",
+        "threads acquires or releases it",
         "Prove it: unspin prove --rwlock rw-biased@routes -- /",
     );
 }

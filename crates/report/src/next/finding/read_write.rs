@@ -20,8 +20,10 @@ const READS_PER_SECOND: f64 = 5e5;
 const FEW_WRITES: f64 = 0.01;
 /// The maximum mean hold of readers that contend: of a longer one the cache line's transfers are a small part.
 const SHORT_HOLD_S: f64 = 2e-6;
-/// The minimum mean number of readers while there is one. One thread alone has 1, and its cache line stays where it is.
-const AT_ONCE: f64 = 1.1;
+/// The minimum quotient of all readers' holds and the time in which there was a reader. One thread alone has 1, and its cache line
+/// stays where it is. Where readers come and go at the same time the meter loses some of that time, so the quotient is no number
+/// of readers.
+const OVERLAP: f64 = 1.1;
 
 /// The cause of the time that threads waited, if it is one of read-write locks.
 pub(super) fn judge(report: &MeterReport, lock: &Lock) -> Option<Judged> {
@@ -115,7 +117,7 @@ pub(super) fn contended_readers(report: &MeterReport, lock: &Lock) -> Option<Jud
     let per_second = each(acquired(reads));
     let is_hardly_written =
         lock.use_as(RecordKind::Write).is_none_or(|writes| written(lock, writes) <= FEW_WRITES);
-    let at_once = reads.row.hold / (reads.row.util * report.seconds);
+    let overlap = reads.row.hold / (reads.row.util * report.seconds);
     let threads: u64 = report.processes.iter().map(|process| process.threads).sum();
     let is_contended = report.cpus > 1
         && threads > 1
@@ -123,8 +125,8 @@ pub(super) fn contended_readers(report: &MeterReport, lock: &Lock) -> Option<Jud
         && per_second >= READS_PER_SECOND
         && reads.row.timed > 0
         && reads.row.hold_mean <= SHORT_HOLD_S
-        && at_once.is_finite()
-        && at_once >= AT_ONCE;
+        && overlap.is_finite()
+        && overlap >= OVERLAP;
     is_contended.then(|| {
         let writers = match lock.use_as(RecordKind::Write).map_or(0.0, |writes| written(lock, writes)) {
             0.0 => "none of them for writing".into(),
@@ -132,11 +134,10 @@ pub(super) fn contended_readers(report: &MeterReport, lock: &Lock) -> Option<Jud
         };
         let sentence = format!(
             "Readers of {} fight for the cache line of its counter: {} million times a second one of the program's {threads} \
-             threads acquires or releases it, {writers}, and writes to that line; while it is held, {} hold it at once, for {} \
-             each. No column has what that costs, as they do not wait.",
+             threads acquires or releases it, {writers}, and writes to that line; the holds overlap, and last {} on average. No \
+             column has what that costs, as they do not wait.",
             lock.row.name,
             number(2.0 * per_second / 1e6),
-            number(at_once),
             time(reads.row.hold_mean),
         );
         let next = "try a kind whose readers write to no line that they share; or lock it less often, as by a copy for each \
