@@ -150,19 +150,19 @@ Exit code: that of the program, or
 
 Examples:
   unspin run --waits poll ./server                  # every wait polls before it sleeps
-  unspin run --mutex adaptive@cache_lock ./server   # one mutex is replaced
+  unspin run --mutex adaptive@cache_lock --rwlock rw-biased ./server   # one mutex, and every read-write lock
   unspin run --sysv rcu ./server                    # System V IPC without the kernel";
 
 /// Run a program with its locks and waits replaced
 ///
-/// --mutex replaces pthread mutexes and --waits replaces wait policies: all of them, or single ones by the names that
-/// `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory).
+/// --mutex, --rwlock and --spin replace pthread mutexes, read-write locks and spin locks, and --waits replaces wait policies: all of
+/// them, or single ones by the names that `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory).
 /// --runqueue chooses the run queue of a program that is built on the crate unspin-runqueue. Nothing is measured. Output and exit code are those of the program.
 /// If an entry replaced nothing, a line on standard error says so when the program has ended, with the reason; of a program in
 /// which there is nothing to replace, which runs as it is, only with --verbose.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--waits|--use-plan|--runqueue|--sysv> [OPTIONS] <COMMAND>...",
-          group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan", "runqueue"]).required(true).multiple(true)))]
+#[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--rwlock|--spin|--waits|--use-plan|--runqueue|--sysv> [OPTIONS] <COMMAND>...",
+          group(ArgGroup::new("what").args(["sysv", "mutex", "rwlock", "spin", "waits", "use_plan", "runqueue"]).required(true).multiple(true)))]
 pub struct RunOptions {
     #[command(flatten)]
     pub replace: Replace,
@@ -175,7 +175,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE", requires = "sysv")]
     pub arena: Option<PathBuf>,
 
-    /// Print at the end of the program how many mutexes and call sites each entry of --mutex, --waits and --use-plan replaced.
+    /// Print at the end of the program how many locks and call sites each entry of --mutex, --rwlock, --spin, --waits and --use-plan replaced.
     /// Without it, only an entry that replaced nothing is reported, and that not of a program in which there is nothing to replace
     #[arg(long, short)]
     pub verbose: bool,

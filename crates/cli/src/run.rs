@@ -177,7 +177,7 @@ impl Observed<'_> {
         if self.options.verbose {
             lines.insert(0, format!("replaced: {replacements}"));
         }
-        if replacements.has_few_mutexes() {
+        if replacements.has_few_locks() {
             let runtimes = Runtime::of_file(&self.program.path);
             lines.extend(runtimes.into_iter().map(|runtime| runtime.advice().to_owned()));
         }

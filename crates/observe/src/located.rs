@@ -142,7 +142,9 @@ mod tests {
         let resolver = Resolver::new(&program);
         for located in located.values() {
             for name in [located.label(), located.name.clone()] {
-                let places = resolver.places(&LockName::new(&name).unwrap(), None).unwrap();
+                let places = resolver
+                    .places(unspin_wire::plan::LockFamily::Mutex, &LockName::new(&name).unwrap(), None)
+                    .unwrap();
                 let known = |exact: &Place| match exact.by {
                     By::Variable => exact.spans.iter().all(|span| places[0].spans.contains(span)),
                     _ => places.iter().any(|general| exact.is_within(general)),
@@ -212,8 +214,17 @@ mod tests {
         let program = Program::at(&path);
         let resolver = Resolver::new(&program);
         let name = LockName::new("plugin_lock").unwrap();
-        assert!(resolver.places(&name, None).unwrap_err().to_string().contains("there is no such variable"));
-        assert_eq!(resolver.places(&name, Some(&plugin)).unwrap(), located["plugin_lock"].places);
+        assert!(
+            resolver
+                .places(unspin_wire::plan::LockFamily::Mutex, &name, None)
+                .unwrap_err()
+                .to_string()
+                .contains("there is no such variable")
+        );
+        assert_eq!(
+            resolver.places(unspin_wire::plan::LockFamily::Mutex, &name, Some(&plugin)).unwrap(),
+            located["plugin_lock"].places
+        );
     }
 
     #[test]
@@ -258,8 +269,8 @@ mod tests {
         let module = report(&script, &[]).lock("cache_lock").unwrap().module.clone();
         assert_eq!(module.as_deref(), path.to_str());
         let choice: Choice = format!("fair@cache_lock in {}", module.unwrap()).parse().unwrap();
-        let plan = Plan::chosen(&[choice], &[]).unwrap().compile(&Program::at(&script)).unwrap();
-        let alone = Plan::chosen(&["fair@cache_lock".parse().unwrap()], &[]).unwrap();
+        let plan = Plan::chosen(&[choice], &[], &[], &[]).unwrap().compile(&Program::at(&script)).unwrap();
+        let alone = Plan::chosen(&["fair@cache_lock".parse().unwrap()], &[], &[], &[]).unwrap();
         assert_eq!(plan.to_string(), alone.compile(&Program::at(&path)).unwrap().to_string());
     }
 
@@ -296,8 +307,8 @@ mod tests {
         let chains: Vec<Located> = chains.collect();
         assert!(!chains.is_empty());
         for lock in chains {
-            let entry = Entry { kind: unspin_locks::LockKind::Fair, which: Which::Located(lock.clone()) };
-            let plan = Plan { mutexes: vec![entry], waits: Vec::new() };
+            let entry = Entry::new(unspin_locks::LockKind::Fair, Which::Located(lock.clone()));
+            let plan = Plan::of(entry);
             let compiled = plan.compile(&Program::at(&path)).unwrap();
             let said = run_with_plan(&path, &[], &compiled, &workshop.file("plan"));
             assert!(said.lines().any(|line| line.ends_with(" fair")), "{lock:?} {said}");
@@ -312,7 +323,7 @@ mod tests {
         for lock in located.values() {
             let mut plan = Plan::all(unspin_locks::LockKind::Steal);
             let which = Which::Located(lock.clone());
-            plan.mutexes.push(Entry { kind: unspin_locks::LockKind::Fair, which });
+            plan.locks.push(Entry::new(unspin_locks::LockKind::Fair, which));
             let said =
                 run_with_plan(path, arguments, &plan.compile(&program).unwrap(), &workshop.file("plan"));
             let fair = said.lines().filter_map(|line| line.strip_suffix(" fair"));
@@ -351,7 +362,7 @@ mod tests {
             assert_eq!((by(queue), queue.mutexes), (vec![(By::Use, 1); 2], 1), "{flags:?}");
             let mut plan = Plan::default();
             let which = Which::Located(queue.clone());
-            plan.mutexes.push(Entry { kind: unspin_locks::LockKind::Fair, which });
+            plan.locks.push(Entry::new(unspin_locks::LockKind::Fair, which));
             let compiled = plan.compile(&Program::at(&path)).unwrap();
             for run in 0..20 {
                 let order = ["push", "pop"][run % 2];

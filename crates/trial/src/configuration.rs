@@ -8,6 +8,7 @@ use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_stats::{Candidate, Role};
+use unspin_wire::plan::LockFamily;
 
 /// The name of the run queue that the program chooses.
 pub const OWN_RUN_QUEUE: &str = "default";
@@ -38,15 +39,17 @@ impl Configuration {
         Configuration { candidate: Candidate::control(name), setup: Some(Setup::default()) }
     }
 
-    /// The control of plans: libc's mutexes, and waits that sleep at once, through the same hooks. Its plan is for
-    /// mutexes, waits or both, like those of the candidates.
+    /// The control of plans: libc's locks, and waits that sleep at once, through the same hooks. Its plan is for the families of
+    /// locks and for waits for which the candidates' are.
     pub fn system<'p>(
         plans: impl IntoIterator<Item = &'p Plan> + Clone,
         program: &Program,
     ) -> Result<Configuration, Error> {
         let mut control = Plan::default();
-        if plans.clone().into_iter().any(|plan| !plan.mutexes.is_empty()) {
-            control = control.before(Plan::all(LockKind::System));
+        for family in LockFamily::ALL {
+            if plans.clone().into_iter().any(|plan| plan.has(family)) {
+                control = control.before(Plan::control(family));
+            }
         }
         if plans.into_iter().any(|plan| !plan.waits.is_empty()) {
             control = control.before(Plan::all_waits(WaitPolicy::System));

@@ -18,6 +18,7 @@ use unspin_observe::disturbance::Disturbance;
 use unspin_report::{Lock, LockId, MeterReport, Row};
 use unspin_runqueue::lock::LOCK_NAME;
 use unspin_wire::RecordKind;
+use unspin_wire::plan::LockFamily;
 
 /// A metered run after the rounds ends at this many times the candidate's longest run, and not before
 /// [`METERED_AT_LEAST`]. The meter makes a program that does nothing but lock a few times slower.
@@ -83,7 +84,7 @@ impl Metered {
         let located = metering.located();
         let stays = |lock: &&Lock| {
             let lock = located.iter().find(|located| located.is(lock));
-            plan.plan.replaces_mutexes() && plan.compiled.leaves_to_libc(lock)
+            plan.plan.replaces(LockFamily::Mutex) && plan.compiled.leaves_to_libc(LockFamily::Mutex, lock)
         };
         let mutexes = metering.report.locks.iter().filter(|lock| is_mutex(lock)).filter(stays);
         let libcs = mutexes.map(Lock::id).collect();
@@ -122,7 +123,7 @@ impl Locks {
         let control = &requested.control;
         let setup = control.setup.as_ref().expect("the control goes through the interposition");
         let plan = setup.plan.as_ref().map(|prepared| &prepared.plan);
-        let mutexes = plan.is_some_and(|plan| !plan.mutexes.is_empty());
+        let mutexes = plan.is_some_and(|plan| plan.has(LockFamily::Mutex));
         let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
         runner.progress.phase(&format!("one metered run of {}", control.name()));
         let metering = match meter_as_far_as_possible(runner, setup, time_limit) {
@@ -285,7 +286,7 @@ fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner
     }
     let is_useless = !polling.is_empty()
         && idle.len() == polling.len()
-        && prepared.plan.mutexes.is_empty()
+        && prepared.plan.locks.is_empty()
         && !prepared.compiled.polls_everywhere();
     if is_useless {
         let program = runner.program.path.display();
@@ -308,12 +309,13 @@ fn refuse_unused(
     let Some(prepared) = configuration.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
         return Ok(());
     };
-    if !prepared.plan.replaces_mutexes() || !prepared.plan.waits.is_empty() {
+    if !prepared.plan.replaces(LockFamily::Mutex) || !prepared.plan.waits.is_empty() {
         return Ok(());
     }
     let mut mutexes: Vec<&Lock> = report.locks.iter().filter(|lock| is_mutex(lock)).collect();
-    let stays =
-        |lock: &&Lock| prepared.compiled.leaves_to_libc(located.iter().find(|located| located.is(lock)));
+    let stays = |lock: &&Lock| {
+        prepared.compiled.leaves_to_libc(LockFamily::Mutex, located.iter().find(|located| located.is(lock)))
+    };
     if mutexes.is_empty() || !mutexes.iter().all(stays) {
         return Ok(());
     }

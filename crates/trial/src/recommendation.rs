@@ -32,7 +32,7 @@ impl Recommended {
     ) -> Result<Option<Recommended>, Error> {
         let fastest = proven.iter().map(|(ratio, ..)| *ratio).fold(0.0, f64::max);
         proven.retain(|(ratio, ..)| *ratio >= AS_GOOD * fastest);
-        let entries = |plan: &Plan| plan.mutexes.len() + plan.waits.len();
+        let entries = |plan: &Plan| plan.locks.len() + plan.waits.len();
         let simplest =
             proven.into_iter().min_by(|a, b| entries(a.2).cmp(&entries(b.2)).then(b.0.total_cmp(&a.0)));
         let Some((_, comparison, plan)) = simplest else { return Ok(None) };

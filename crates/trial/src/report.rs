@@ -194,7 +194,7 @@ impl Report {
     /// Whether only waits are judged.
     pub fn is_about_waits(&self) -> bool {
         let only_waits = |configuration: &Configuration| {
-            configuration.judged_plan().is_some_and(|plan| plan.mutexes.is_empty() && !plan.waits.is_empty())
+            configuration.judged_plan().is_some_and(|plan| plan.locks.is_empty() && !plan.waits.is_empty())
         };
         self.has_judged() && self.configurations.iter().filter(|c| c.is_judged()).all(only_waits)
     }

@@ -182,11 +182,11 @@ fn name(choice: &Choice) -> String {
 }
 
 fn plan_of(choice: &Choice) -> Plan {
-    Plan { mutexes: vec![Entry::from(choice)], waits: Vec::new() }
+    Plan::of(Entry::from(choice))
 }
 
 fn plan_of_wait(choice: &WaitChoice) -> Plan {
-    Plan { mutexes: Vec::new(), waits: vec![WaitEntry::from(choice)] }
+    Plan::of_wait(WaitEntry::from(choice))
 }
 
 /// Whether an argument ends with this word, as in `--transport=queue`.

@@ -294,7 +294,7 @@ impl<'a> Runner<'a> {
     /// Whether the plan was in effect: otherwise the run says nothing about it. It must replace a mutex, and by the same
     /// entries as in the first run.
     fn check_effect(&self, prepared: &Prepared, tally: &RunTally) -> Result<(), String> {
-        if !prepared.plan.replaces_mutexes() {
+        if !prepared.plan.replaces_locks() {
             return Ok(());
         }
         let replacements = tally.replacements(&prepared.compiled);

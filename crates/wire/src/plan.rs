@@ -1,5 +1,6 @@
-//! A compiled plan: which locks replace which mutexes, and which waits poll, with addresses instead of names. `unspin` writes
-//! it, the preload library reads it. Errors in it are reported nevertheless, because a user can write one by hand.
+//! A compiled plan: which locks replace which locks of the program, and which waits poll, with addresses instead of names.
+//! `unspin` writes it, the preload library reads it. Errors in it are reported nevertheless, because a user can write one by
+//! hand.
 //!
 //! ```text
 //! unspin plan 2
@@ -7,6 +8,10 @@
 //! KIND<tab>variable<tab>START-END@MODULE
 //! KIND<tab>init<tab>START-END@MODULE<tab>START-END@MODULE…
 //! KIND<tab>use<tab>START-END@MODULE…
+//! rwlock<tab>KIND<tab>all
+//! rwlock<tab>KIND<tab>variable|init|use<tab>START-END@MODULE…
+//! spin<tab>KIND<tab>all
+//! spin<tab>KIND<tab>variable|init<tab>START-END@MODULE…
 //! wakeup<tab>NANOSECONDS
 //! waits<tab>poll
 //! waits<tab>system
@@ -16,30 +21,45 @@
 //! force<tab>ready
 //! ```
 //!
+//! A line that begins with a kind is for mutexes, one that begins with `rwlock` for read-write locks, one that begins with
+//! `spin` for spin locks. A library that does not know these words refuses the plan, so they need no new version.
+//!
 //! `wakeup` is the cost of a wake-up on this machine. `force<tab>polls` makes every wait poll, whatever was
 //! learnt; tests use it. `force<tab>ready` makes every timed call count as one that found its answer ready, however long it
 //! took; counts of instructions use it, because calls take longer under the tool that counts.
 //!
 //! Addresses are link-time addresses of the module, in hexadecimal; the end is exclusive. A module is an absolute path.
 //!
-//! This crate knows no lock, so the kind of a lock is a parameter, `K`.
+//! This crate knows no lock, so the kinds of the three families of locks are parameters, in [`AnyKind`].
 //!
 //! ```
-//! use unspin_wire::plan::{self, By, Field, Line, TITLE};
+//! use unspin_wire::plan::{self, AnyKind, By, Field, Line, LockFamily, TITLE};
 //!
-//! let place = Field { range: 0x4040..0x4068, module: b"/usr/bin/x" };
-//! let rule = plan::rule("fair", By::Variable, [place]);
-//! let text = format!("{TITLE}\n{rule}\n{}\n", Line::<String>::WakeUp(48_000));
-//! assert_eq!(text, "unspin plan 2\nfair\tvariable\t4040-4068@/usr/bin/x\nwakeup\t48000\n");
+//! type Kind = AnyKind<String, String, String>;
 //!
-//! let mut lines: Vec<Line<String>> = Vec::new();
+//! let place = || Field { range: 0x4040..0x4068, module: b"/usr/bin/x" };
+//! let mutex = plan::rule(LockFamily::Mutex, "fair", By::Variable, [place()]);
+//! let rwlock = plan::rule(LockFamily::RwLock, "rw-fair", By::Use, [place()]);
+//! let all = Line::<Kind>::All(AnyKind::Spin("adaptive".into()));
+//! let text = format!("{TITLE}\n{mutex}\n{rwlock}\n{all}\n");
+//! assert_eq!(
+//!     text,
+//!     "unspin plan 2\nfair\tvariable\t4040-4068@/usr/bin/x\nrwlock\trw-fair\tuse\t4040-4068@/usr/bin/x\n\
+//!      spin\tadaptive\tall\n"
+//! );
+//!
+//! let mut lines: Vec<Line<Kind>> = Vec::new();
 //! plan::parse(text.as_bytes(), |line| {
 //!     lines.push(line);
 //!     true
 //! })
 //! .unwrap();
-//! assert_eq!(lines[1], Line::WakeUp(48_000));
+//! assert_eq!(lines[2], all);
 //! ```
+
+mod family;
+
+pub use family::{AnyKind, LockFamily};
 
 use core::fmt;
 use core::ops::Range;
@@ -51,7 +71,7 @@ pub const TITLE: &str = "unspin plan 2";
 // The preload library allocates no memory, so it has room for this much. One lock of a large program takes a few places.
 /// Maximum size of a plan in bytes.
 pub const TEXT: usize = 64 << 10;
-/// Maximum number of lines for particular mutexes.
+/// Maximum number of lines for particular locks, of all families together.
 pub const RULES: usize = 256;
 /// Maximum number of lines for particular call sites.
 pub const SITES: usize = 64;
@@ -60,13 +80,13 @@ pub const PLACES: usize = 1024;
 /// Maximum number of modules that a plan may name.
 pub const MODULES: usize = 64;
 
-/// The contents of one line. `K` is the kind of a lock.
+/// The contents of one line. `K` is the kind of a lock: [`AnyKind`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Line<'text, K> {
-    /// The kind for all mutexes to which no other line applies.
+    /// The kind for all locks of its family to which no other line applies.
     All(K),
-    /// The kind for the mutexes that the line describes. Never [`By::Site`].
-    Mutexes(K, By, Fields<'text>),
+    /// The kind for the locks that the line describes. Never [`By::Site`]; for spin locks never [`By::Use`].
+    Locks(K, By, Fields<'text>),
     /// The cost of a wake-up, in nanoseconds.
     WakeUp(u64),
     /// The policy of the waits to which no other line applies.
@@ -119,7 +139,7 @@ impl FromStr for WaitPolicy {
     }
 }
 
-/// How a mutex or a wait is identified.
+/// How a lock or a wait is identified.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum By {
     /// By its address within a static variable.
@@ -186,14 +206,31 @@ impl fmt::Display for Field<'_> {
     }
 }
 
-/// The line, without the line break, for the mutexes or the call site at these places. The first word is a kind of lock,
-/// or a policy for a site.
+/// The line, without the line break, for the locks of a family at these places.
 pub fn rule<'text>(
-    word: impl fmt::Display,
+    family: LockFamily,
+    kind: impl fmt::Display,
     by: By,
     fields: impl IntoIterator<Item = Field<'text>>,
 ) -> String {
-    let mut line = format!("{word}\t{}", by.word());
+    with_fields(format!("{}{kind}\t{}", Prefix(family), by.word()), fields)
+}
+
+/// The line, without the line break, for the waits of the call site at these places.
+pub fn site_rule<'text>(policy: WaitPolicy, fields: impl IntoIterator<Item = Field<'text>>) -> String {
+    with_fields(format!("{policy}\t{}", By::Site.word()), fields)
+}
+
+/// The family's word with a tab; nothing for mutexes.
+struct Prefix(LockFamily);
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.word().map_or(Ok(()), |word| write!(f, "{word}\t"))
+    }
+}
+
+fn with_fields<'text>(mut line: String, fields: impl IntoIterator<Item = Field<'text>>) -> String {
     for field in fields {
         line.push('\t');
         line.push_str(&field.to_string());
@@ -202,14 +239,16 @@ pub fn rule<'text>(
 }
 
 /// The line, without the line break.
-impl<K: fmt::Display> fmt::Display for Line<'_, K> {
+impl<M: fmt::Display, R: fmt::Display, S: fmt::Display> fmt::Display for Line<'_, AnyKind<M, R, S>> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Line::All(kind) => write!(f, "{kind}\tall"),
-            Line::Mutexes(kind, by, fields) => f.write_str(&rule(kind, *by, fields.clone().flatten())),
+            Line::All(kind) => write!(f, "{}{kind}\tall", Prefix(kind.family())),
+            Line::Locks(kind, by, fields) => {
+                f.write_str(&rule(kind.family(), kind, *by, fields.clone().flatten()))
+            }
             Line::WakeUp(ns) => write!(f, "wakeup\t{ns}"),
             Line::Waits(policy) => write!(f, "waits\t{policy}"),
-            Line::Site(policy, fields) => f.write_str(&rule(policy, By::Site, fields.clone().flatten())),
+            Line::Site(policy, fields) => f.write_str(&site_rule(*policy, fields.clone().flatten())),
             Line::ForcePolls => f.write_str("force\tpolls"),
             Line::ForceReady => f.write_str("force\tready"),
         }
@@ -241,9 +280,9 @@ pub enum Wrong {
 }
 
 /// Calls `each` with every line. `each` returns whether there was room.
-pub fn parse<'text, K: FromStr>(
+pub fn parse<'text, M: FromStr, R: FromStr, S: FromStr>(
     text: &'text [u8],
-    mut each: impl FnMut(Line<'text, K>) -> bool,
+    mut each: impl FnMut(Line<'text, AnyKind<M, R, S>>) -> bool,
 ) -> Result<(), Wrong> {
     let mut lines = text.split(|&byte| byte == b'\n');
     if lines.next() != Some(TITLE.as_bytes()) {
@@ -257,28 +296,43 @@ pub fn parse<'text, K: FromStr>(
     Ok(())
 }
 
-fn parse_line<K: FromStr>(line: &[u8]) -> Option<Line<'_, K>> {
-    let (kind, rest) = split(line, b'\t')?;
-    match (kind, rest) {
+fn parse_line<M: FromStr, R: FromStr, S: FromStr>(line: &[u8]) -> Option<Line<'_, AnyKind<M, R, S>>> {
+    let (word, rest) = split(line, b'\t')?;
+    match (word, rest) {
         (b"force", b"polls") => return Some(Line::ForcePolls),
         (b"force", b"ready") => return Some(Line::ForceReady),
         (b"wakeup", number) => return parse_decimal(number).map(Line::WakeUp),
         (b"waits", policy) => return parse_policy(policy).map(Line::Waits),
         _ => {}
     }
-    let word = core::str::from_utf8(kind).ok()?;
-    if rest == b"all" {
-        return word.parse().ok().map(Line::All);
+    if let Some((by, fields)) = split(rest, b'\t')
+        && by == By::Site.word().as_bytes()
+    {
+        return Some(Line::Site(parse_policy(word)?, parse_fields(fields)?));
     }
-    let (by, fields) = split(rest, b'\t')?;
-    let fields = check_fields(Fields(fields))?;
-    match By::from_word(by)? {
-        By::Site => Some(Line::Site(word.parse().ok()?, fields)),
-        by => Some(Line::Mutexes(word.parse().ok()?, by, fields)),
-    }
+    let (family, kind, rest) = match LockFamily::from_word(word) {
+        Some(family) => split(rest, b'\t').map(|(kind, rest)| (family, kind, rest))?,
+        None => (LockFamily::Mutex, word, rest),
+    };
+    parse_locks(AnyKind::named(family, core::str::from_utf8(kind).ok()?)?, rest)
 }
 
-fn check_fields(fields: Fields<'_>) -> Option<Fields<'_>> {
+/// What follows the kind.
+fn parse_locks<M, R, S>(kind: AnyKind<M, R, S>, rest: &[u8]) -> Option<Line<'_, AnyKind<M, R, S>>> {
+    if rest == b"all" {
+        return Some(Line::All(kind));
+    }
+    let (by, fields) = split(rest, b'\t')?;
+    let by = match By::from_word(by)? {
+        By::Site => return None,
+        By::Use if !kind.family().has_first_use() => return None,
+        by => by,
+    };
+    Some(Line::Locks(kind, by, parse_fields(fields)?))
+}
+
+fn parse_fields(text: &[u8]) -> Option<Fields<'_>> {
+    let fields = Fields(text);
     let is_well_formed = fields.clone().all(|field| field.is_some()) && fields.clone().next().is_some();
     is_well_formed.then_some(fields)
 }

@@ -2,10 +2,10 @@
 //! file.
 //!
 //! The CLI creates the file and names it in `UNSPIN_TALLY`. The preload library maps it when it reads the plan, and adds
-//! to a count when it decides on a mutex or a call site: once in the life of a mutex, never at its uses. Children
+//! to a count when it decides on a lock or a call site: once in the life of a lock, never at its uses. Children
 //! inherit the mapping, and executed programs open the file again. So the counts are complete however the processes end.
 
-use crate::plan::{RULES, SITES};
+use crate::plan::{LockFamily, RULES, SITES};
 use core::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,17 +17,20 @@ use unspin_sys::file_mapping::FileMapping;
 use unspin_sys::mem::Mapping;
 
 /// The first word: the format, and its version.
-const MAGIC: u64 = u64::from_le_bytes(*b"unsptly1");
+const MAGIC: u64 = u64::from_le_bytes(*b"unsptly2");
 /// Length of the file. The words of all counts fit.
-const BYTES: usize = 8192;
-const HEAD: usize = 9;
+const BYTES: usize = 16384;
+const HEAD: usize = 8;
+/// Words that every family of locks has.
+const FAMILY: usize = 1 + 2 * (1 + RULES);
+const FAMILIES: usize = LockFamily::ALL.len();
 
 /// The rule of a plan that decided.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TallyRow {
-    /// The rule for everything to which no other rule applies.
+    /// The rule for everything to which no other rule applies. Each family of locks has one, and waits have one.
     All,
-    /// A rule, by its position among the rules of its sort, from 0.
+    /// A rule, by its position from 0 among the rules for locks of all families, or among the call sites.
     Rule(usize),
 }
 
@@ -36,8 +39,6 @@ pub enum TallyRow {
 pub enum TallyCount {
     /// Executed programs into which the preload library was loaded.
     Programs,
-    /// Mutexes to which no rule applies.
-    OtherMutexes,
     /// Call sites of waits to which no rule applies, once for each process.
     OtherSites,
     /// Executors of the crate `unspin-runqueue` with one run queue for all workers. The executors count themselves.
@@ -50,10 +51,12 @@ pub enum TallyCount {
     Wrapped,
     /// Programs in which there is code whose calls bypass the hooks: nothing is replaced from then on.
     Bypassed,
-    /// Mutexes that the rule replaced.
-    Replaced(TallyRow),
-    /// Mutexes to which the rule applies, and which stay libc's because of their kind: shared, robust and so on.
-    Kept(TallyRow),
+    /// Locks of the family to which no rule applies.
+    Others(LockFamily),
+    /// Locks of the family that the rule replaced.
+    Replaced(LockFamily, TallyRow),
+    /// Locks of the family to which the rule applies, and which stay libc's because of their kind: shared, robust and so on.
+    Kept(LockFamily, TallyRow),
     /// Call sites of waits to which the rule applies, once for each process.
     Sites(TallyRow),
 }
@@ -65,23 +68,24 @@ impl TallyCount {
             TallyRow::All => Some(0),
             TallyRow::Rule(index) => (index < limit).then_some(1 + index),
         };
+        let family = |family: LockFamily| HEAD + FAMILY * family as usize;
         Some(match self {
             TallyCount::Programs => 1,
-            TallyCount::OtherMutexes => 2,
-            TallyCount::OtherSites => 3,
-            TallyCount::GlobalRunQueues => 4,
-            TallyCount::PerCpuRunQueues => 5,
-            TallyCount::Filters => 6,
-            TallyCount::Wrapped => 7,
-            TallyCount::Bypassed => 8,
-            TallyCount::Replaced(rule) => HEAD + row(rule, RULES)?,
-            TallyCount::Kept(rule) => HEAD + (1 + RULES) + row(rule, RULES)?,
-            TallyCount::Sites(rule) => HEAD + 2 * (1 + RULES) + row(rule, SITES)?,
+            TallyCount::OtherSites => 2,
+            TallyCount::GlobalRunQueues => 3,
+            TallyCount::PerCpuRunQueues => 4,
+            TallyCount::Filters => 5,
+            TallyCount::Wrapped => 6,
+            TallyCount::Bypassed => 7,
+            TallyCount::Others(of) => family(of),
+            TallyCount::Replaced(of, rule) => family(of) + 1 + row(rule, RULES)?,
+            TallyCount::Kept(of, rule) => family(of) + 2 + RULES + row(rule, RULES)?,
+            TallyCount::Sites(rule) => HEAD + FAMILY * FAMILIES + row(rule, SITES)?,
         })
     }
 }
 
-const _: () = assert!((HEAD + 2 * (1 + RULES) + 1 + SITES) * size_of::<u64>() <= BYTES);
+const _: () = assert!((HEAD + FAMILY * FAMILIES + 1 + SITES) * size_of::<u64>() <= BYTES);
 
 /// A mapped tally.
 #[derive(Debug)]
@@ -155,7 +159,6 @@ mod tests {
         let rows = |limit| [TallyRow::All].into_iter().chain((0..limit).map(TallyRow::Rule));
         let single = [
             TallyCount::Programs,
-            TallyCount::OtherMutexes,
             TallyCount::OtherSites,
             TallyCount::GlobalRunQueues,
             TallyCount::PerCpuRunQueues,
@@ -165,13 +168,18 @@ mod tests {
         ];
         let words: Vec<usize> = single
             .into_iter()
-            .chain(rows(RULES).flat_map(|row| [TallyCount::Replaced(row), TallyCount::Kept(row)]))
+            .chain(LockFamily::ALL.map(TallyCount::Others))
+            .chain(LockFamily::ALL.into_iter().flat_map(|family| {
+                rows(RULES)
+                    .flat_map(move |row| [TallyCount::Replaced(family, row), TallyCount::Kept(family, row)])
+            }))
             .chain(rows(SITES).map(TallyCount::Sites))
             .map(|count| count.word().unwrap())
             .collect();
         assert_eq!(words.iter().collect::<BTreeSet<_>>().len(), words.len());
         assert!(!words.contains(&0), "the magic number");
         assert_eq!(TallyCount::Sites(TallyRow::Rule(SITES)).word(), None);
+        assert_eq!(TallyCount::Kept(LockFamily::Spin, TallyRow::Rule(RULES)).word(), None);
     }
 
     #[test]
@@ -181,11 +189,13 @@ mod tests {
         let tally = Tally::create(&path, 0o600).unwrap();
         let c_path = CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
         let other = Tally::open(&c_path).unwrap();
-        other.add(TallyCount::Replaced(TallyRow::Rule(7)));
-        other.add(TallyCount::Replaced(TallyRow::Rule(7)));
+        let replaced = TallyCount::Replaced;
+        other.add(replaced(LockFamily::RwLock, TallyRow::Rule(7)));
+        other.add(replaced(LockFamily::RwLock, TallyRow::Rule(7)));
         other.add(TallyCount::Sites(TallyRow::Rule(SITES)));
-        assert_eq!(tally.get(TallyCount::Replaced(TallyRow::Rule(7))), 2);
-        assert_eq!(tally.get(TallyCount::Replaced(TallyRow::All)), 0);
+        assert_eq!(tally.get(replaced(LockFamily::RwLock, TallyRow::Rule(7))), 2);
+        assert_eq!(tally.get(replaced(LockFamily::Mutex, TallyRow::Rule(7))), 0);
+        assert_eq!(tally.get(replaced(LockFamily::RwLock, TallyRow::All)), 0);
         assert!(Tally::create(&path, 0o600).is_err(), "it exists");
     }
 
@@ -195,7 +205,7 @@ mod tests {
         let path = folder.path().join("tally");
         let c_path = CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
         assert_eq!(Tally::open(&c_path).unwrap_err(), Errno::ENOENT);
-        for bytes in [&b"unsptly1"[..], &[7; BYTES]] {
+        for bytes in [&b"unsptly2"[..], &[7; BYTES]] {
             std::fs::write(&path, bytes).unwrap();
             assert_eq!(Tally::open(&c_path).unwrap_err(), Errno::EINVAL);
         }

@@ -39,7 +39,7 @@ fn mutex_help() -> String {
     format!(
         "Kinds of mutex to judge, separated by commas: KIND replaces all mutexes, KIND@LOCK one, by the name that `unspin meter` \
          prints. Kinds: {}",
-        kind::list(kind::offer_candidates(), kind::describe)
+        kind::list(kind::offer_candidates::<LockKind>(), kind::describe)
     )
 }
 

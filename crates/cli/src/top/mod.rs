@@ -123,6 +123,8 @@ fn check(options: &options::TopOptions) -> Result<(), Error> {
     let unused = [
         ("--sysv", options.recorded.sysv != Engine::Kernel),
         ("--mutex", !replace.mutex.is_empty()),
+        ("--rwlock", !replace.rwlock.is_empty()),
+        ("--spin", !replace.spin.is_empty()),
         ("--waits", !replace.waits.is_empty()),
         ("--use-plan", replace.use_plan.is_some()),
         ("--runqueue", replace.runqueue.is_some()),

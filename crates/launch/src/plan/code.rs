@@ -1,6 +1,6 @@
 //! Locks that are named after the code that initialises them or uses them first.
 
-use super::lock_name::{At, FIRST_USED, Origin, SourceLine};
+use super::lock_name::{At, Origin, SourceLine, first_used, split_first_use};
 use super::place::{Address, By, Place, Span};
 use super::resolve::NameMatch;
 use super::site;
@@ -8,19 +8,26 @@ use crate::program::system_code::is_of_system;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use unspin_symbols::File;
+use unspin_wire::plan::LockFamily;
 
 /// Separates the names of two functions, the outer one first.
 const BY_WAY_OF: &str = " ▸ ";
 
 /// The locks that are initialised or first used in a line.
-pub fn at_line(line: SourceLine<'_>, files: &[File], runtime: &[File]) -> Option<NameMatch> {
+pub fn at_line(
+    family: LockFamily,
+    line: SourceLine<'_>,
+    files: &[File],
+    runtime: &[File],
+) -> Option<NameMatch> {
     let code = Code::of_line(line, files);
     let paths = code.paths();
     if paths.len() > 1 {
         let label = |path: &&String| format!("{path}:{}", line.line);
         return Some(NameMatch::Several(paths.iter().map(label).collect()));
     }
-    let calls = [By::Init, By::Use].map(|by| Calls::of(by, files, runtime));
+    let calls =
+        [LockCall::Init, LockCall::Use].map(|call| Calls::of(Callee::Lock(family, call), files, runtime));
     let direct = |calls: &Calls| code.spans().flat_map(|span| calls.within(span)).collect::<Vec<Place>>();
     let mut places: Vec<Place> = calls.iter().flat_map(direct).collect();
     if places.is_empty() {
@@ -32,17 +39,23 @@ pub fn at_line(line: SourceLine<'_>, files: &[File], runtime: &[File]) -> Option
         };
         places.extend(code.spans().flat_map(below));
     }
-    code.found(places, "its code calls no function that initialises or uses a mutex")
+    code.found(places, &format!("its code calls no function that initialises or uses a {}", family.noun()))
 }
 
-/// The locks that a function initialises, or that an inner function initialises for it (`outer ▸ inner`). With the
-/// prefix [`FIRST_USED`], the locks that the function uses first.
-pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<NameMatch> {
-    let (name, by) = match name.strip_prefix(FIRST_USED) {
-        Some(name) => (name, By::Use),
-        None => (name, By::Init),
+/// The locks that a function initialises, or that an inner function initialises for it (`outer ▸ inner`); or the locks that
+/// are first used there ([`first_used`]).
+pub fn find(
+    family: LockFamily,
+    name: &str,
+    origin: Option<&Origin<'_>>,
+    files: &[File],
+    runtime: &[File],
+) -> Option<NameMatch> {
+    let (name, call) = match split_first_use(name) {
+        Some((_, name)) => (name, LockCall::Use),
+        None => (name, LockCall::Init),
     };
-    if origin.is_some_and(|origin| origin.by != by) {
+    if origin.is_some_and(|origin| origin.by != call.by()) {
         return None;
     }
     let (outer, inner) = match name.split_once(BY_WAY_OF) {
@@ -62,30 +75,31 @@ pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[
             inner.spans().flat_map(|inner| code.spans().map(move |outer| chain(inner, outer))).collect()
         }
     };
-    let calls = Calls::of(by, files, runtime);
+    let calls = Calls::of(Callee::Lock(family, call), files, runtime);
     let mut places = Vec::new();
     for spans in chains {
         places.extend(calls.through_system(&spans));
-        if !calls.within(&spans[0]).is_empty() || may_reach_libc(&spans, files) {
-            places.push(Place { by, spans });
+        if !calls.within(&spans[0]).is_empty() || may_reach_libc(family, &spans, files) {
+            places.push(Place { by: call.by(), spans });
         }
     }
     let locks = || {
-        let calls = Calls::of(By::Use, files, runtime);
+        let calls = Calls::of(Callee::Lock(family, LockCall::Use), files, runtime);
         code.spans().any(|span| !calls.within(span).is_empty())
     };
-    let why = match by {
-        By::Init if places.is_empty() && locks() => format!(
-            "it initialises no mutex: mutexes that are first used there have the name '{FIRST_USED}{name}', others that of \
-             their variable, or of the function that initialises them"
+    let (noun, nouns) = (family.noun(), family.nouns());
+    let why = match call {
+        LockCall::Init if family.has_first_use() && places.is_empty() && locks() => format!(
+            "it initialises no {noun}: {nouns} that are first used there have the name '{}', others that of their variable, or \
+             of the function that initialises them",
+            first_used(family, name)
         ),
-        By::Init | By::Variable => {
-            "it calls no function of libc that initialises a mutex: name the function that does, or for which it is done"
-                .into()
-        }
-        By::Use | By::Site => {
-            "it calls no function of libc that locks a mutex: name the function that does, or for which it is done".into()
-        }
+        LockCall::Init => format!(
+            "it calls no function of libc that initialises a {noun}: name the function that does, or for which it is done"
+        ),
+        LockCall::Use => format!(
+            "it calls no function of libc that locks a {noun}: name the function that does, or for which it is done"
+        ),
     };
     code.found(places, &why)
 }
@@ -93,11 +107,11 @@ pub fn find(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[
 /// Whether the innermost code may call libc in a way that the file does not show: the code is a single call, or it
 /// calls through a pointer. The meter prints such names where it has seen libc's function return. Calls of mutex
 /// functions are not among them, because the file shows them.
-fn may_reach_libc(spans: &[Span], files: &[File]) -> bool {
+fn may_reach_libc(family: LockFamily, spans: &[Span], files: &[File]) -> bool {
     let Some(inner) = spans.first() else { return false };
     let Range { start, end } = inner.range;
-    let is_known =
-        |file: &File| file.calls(|name| is_call(By::Init, name) || is_call(By::Use, name)).contains(&start);
+    let is_of_lock = |name: &str| LockCall::ALL.iter().any(|&call| Callee::Lock(family, call).is(name));
+    let is_known = |file: &File| file.calls(is_of_lock).contains(&start);
     let may_reach = |file: &File| match end == start + 1 {
         true => file.is_return_address(end) && !is_known(file),
         false => file.calls_through_pointer(&inner.range),
@@ -116,9 +130,88 @@ fn chain(inner: &Span, outer: &Span) -> Vec<Span> {
     }
 }
 
-/// The calls of libc's functions that initialise a mutex, use it, or wait.
+/// How code calls libc for a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockCall {
+    /// It initialises the lock.
+    Init,
+    /// It acquires the lock.
+    Use,
+}
+
+impl LockCall {
+    const ALL: [LockCall; 2] = [LockCall::Init, LockCall::Use];
+
+    fn by(self) -> By {
+        match self {
+            LockCall::Init => By::Init,
+            LockCall::Use => By::Use,
+        }
+    }
+}
+
+/// A set of functions of libc.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callee {
+    /// Those that initialise or acquire a lock of this family.
+    Lock(LockFamily, LockCall),
+    /// Those that wait.
+    Wait,
+}
+
+impl Callee {
+    fn by(self) -> By {
+        match self {
+            Callee::Lock(_, call) => call.by(),
+            Callee::Wait => By::Site,
+        }
+    }
+
+    /// Whether a function of this name is among them.
+    fn is(self, function: &str) -> bool {
+        let Callee::Lock(family, call) = self else { return site::is_wait(function) };
+        let Some(verb) = verb(family, function) else { return false };
+        match call {
+            LockCall::Init => verb == "init",
+            LockCall::Use => family.has_first_use() && ACQUIRE.contains(&verb),
+        }
+    }
+
+    /// Whether a runtime function of the language is between the program's functions and libc's.
+    fn is_between(self, function: &str) -> bool {
+        if self == Callee::Wait { is_of_system(function) } else { is_lock_of_system(function) }
+    }
+}
+
+/// The functions that acquire a lock, without the object.
+const ACQUIRE: [&str; 12] = [
+    "lock",
+    "trylock",
+    "timedlock",
+    "clocklock",
+    "rdlock",
+    "tryrdlock",
+    "timedrdlock",
+    "clockrdlock",
+    "wrlock",
+    "trywrlock",
+    "timedwrlock",
+    "clockwrlock",
+];
+
+/// `init`, `lock` and so on: the name of a function of libc for locks of this family, without the object.
+pub fn verb(family: LockFamily, function: &str) -> Option<&str> {
+    let objects: &[&str] = match family {
+        LockFamily::Mutex => &["pthread_mutex_", "mtx_"],
+        LockFamily::RwLock => &["pthread_rwlock_", "__pthread_rwlock_"],
+        LockFamily::Spin => &["pthread_spin_"],
+    };
+    objects.iter().find_map(|object| function.strip_prefix(object))
+}
+
+/// The calls of libc's functions that initialise a lock, use it, or wait.
 pub struct Calls {
-    by: By,
+    callee: Callee,
     /// Each call in the program's own code.
     calls: Vec<Span>,
     /// The files that contain them.
@@ -129,18 +222,18 @@ pub struct Calls {
 
 impl Calls {
     /// The calls in these files, and in the runtime libraries of their language.
-    pub fn of(by: By, files: &[File], runtime: &[File]) -> Calls {
-        let calls = |file: &File| file.calls(|name| is_call(by, name));
+    pub fn of(callee: Callee, files: &[File], runtime: &[File]) -> Calls {
+        let calls = |file: &File| file.calls(|name| callee.is(name));
         let all = |file: &File| Span::new(file.path(), file.extent());
         let calling = runtime.iter().filter(|file| !calls(file).is_empty());
         let mut found =
-            Calls { by, calls: Vec::new(), files: Vec::new(), system: calling.map(all).collect() };
+            Calls { callee, calls: Vec::new(), files: Vec::new(), system: calling.map(all).collect() };
         for file in files {
             let calls = calls(file);
             if calls.is_empty() {
                 continue;
             }
-            let functions = file.functions_where(|name| is_between(by, name)).into_iter();
+            let functions = file.functions_where(|name| callee.is_between(name)).into_iter();
             let calling = functions.filter(|range| calls.iter().any(|call| range.contains(call)));
             found.system.extend(calling.map(|range| Span::new(file.path(), range)));
             found.calls.extend(calls.iter().map(|&call| Span::new(file.path(), call..call + 1)));
@@ -152,7 +245,7 @@ impl Calls {
     /// The calls in a piece of code.
     pub fn within(&self, span: &Span) -> Vec<Place> {
         let inside = |call: &&Span| call.module == span.module && span.range.contains(&call.range.start);
-        let place = |call: &Span| Place { by: self.by, spans: vec![call.clone()] };
+        let place = |call: &Span| Place { by: self.callee.by(), spans: vec![call.clone()] };
         self.calls.iter().filter(inside).map(place).collect()
     }
 
@@ -167,34 +260,18 @@ impl Calls {
     }
 
     fn through(&self, first: &Span, rest: &[Span]) -> Place {
-        Place { by: self.by, spans: [first.clone()].into_iter().chain(rest.iter().cloned()).collect() }
+        Place {
+            by: self.callee.by(),
+            spans: [first.clone()].into_iter().chain(rest.iter().cloned()).collect(),
+        }
     }
 }
 
-/// Whether libc's function of this name initialises a mutex, locks it, or waits.
-fn is_call(by: By, function: &str) -> bool {
-    if by == By::Site {
-        return site::is_wait(function);
-    }
-    let Some(verb) = ["pthread_mutex_", "mtx_"].iter().find_map(|object| function.strip_prefix(object))
-    else {
-        return false;
-    };
-    match by {
-        By::Init => verb == "init",
-        By::Use => ["lock", "trylock", "timedlock", "clocklock"].contains(&verb),
-        By::Variable | By::Site => false,
-    }
-}
-
-/// Whether a runtime function of the language is between the program's functions and libc's.
-fn is_between(by: By, function: &str) -> bool {
-    if by == By::Site { is_of_system(function) } else { is_mutex_of_system(function) }
-}
-
-/// `std::mutex::lock`, `__gthread_mutex_lock`; not `std::lock_guard<std::mutex>::lock_guard`, which calls these.
-fn is_mutex_of_system(function: &str) -> bool {
-    is_of_system(function) && function.split('<').next().is_some_and(|name| name.contains("mutex"))
+/// `std::mutex::lock`, `__gthread_mutex_lock`, `std::__glibcxx_rwlock_rdlock`; not
+/// `std::lock_guard<std::mutex>::lock_guard`, which calls these.
+fn is_lock_of_system(function: &str) -> bool {
+    let own = function.split('<').next().unwrap_or(function);
+    is_of_system(function) && ["mutex", "rwlock"].iter().any(|object| own.contains(object))
 }
 
 /// Pieces of code, each with the path of its source file if that is known.
@@ -305,12 +382,44 @@ mod tests {
     use super::*;
 
     #[test]
+    fn functions_of_libc_belong_to_one_family() {
+        let is = |family, call, function: &str| Callee::Lock(family, call).is(function);
+        for (function, family, call) in [
+            ("pthread_mutex_init", LockFamily::Mutex, LockCall::Init),
+            ("mtx_timedlock", LockFamily::Mutex, LockCall::Use),
+            ("pthread_rwlock_init", LockFamily::RwLock, LockCall::Init),
+            ("pthread_rwlock_clockwrlock", LockFamily::RwLock, LockCall::Use),
+            ("__pthread_rwlock_rdlock", LockFamily::RwLock, LockCall::Use),
+            ("pthread_spin_init", LockFamily::Spin, LockCall::Init),
+        ] {
+            for other in LockFamily::ALL {
+                for other_call in LockCall::ALL {
+                    let expected = (other, other_call) == (family, call);
+                    assert_eq!(
+                        is(other, other_call, function),
+                        expected,
+                        "{function} {other:?} {other_call:?}"
+                    );
+                }
+            }
+        }
+        assert!(!is(LockFamily::Spin, LockCall::Use, "pthread_spin_lock"), "its initialisation is mandatory");
+        assert!(!is(LockFamily::RwLock, LockCall::Use, "pthread_rwlock_unlock"));
+    }
+
+    #[test]
     fn runtime_functions_are_recognised() {
-        for function in ["std::mutex::lock", "__gthread_recursive_mutex_lock", "boost::mutex::mutex"] {
-            assert!(is_mutex_of_system(function), "{function}");
+        for function in [
+            "std::mutex::lock",
+            "__gthread_recursive_mutex_lock",
+            "boost::mutex::mutex",
+            "std::__glibcxx_rwlock_rdlock",
+            "std::shared_mutex::lock_shared",
+        ] {
+            assert!(is_lock_of_system(function), "{function}");
         }
         for function in ["std::lock_guard<std::mutex>::lock_guard", "port::Mutex::Lock", "mutex_lock"] {
-            assert!(!is_mutex_of_system(function), "{function}");
+            assert!(!is_lock_of_system(function), "{function}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The plan in the form that the preload library reads.
 
+use super::kind::{self, AnyKind};
 use super::located::Located;
 use super::place::{By, Place, Span};
 use super::policy::WaitPolicy;
@@ -15,10 +16,9 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use unspin_locks::LockKind;
 use unspin_sys::regular;
 use unspin_wire::TallyRow;
-use unspin_wire::plan::{self, Line, MODULES, PLACES, RULES, SITES, TEXT, TITLE};
+use unspin_wire::plan::{self, Line, LockFamily, MODULES, PLACES, RULES, SITES, TEXT, TITLE};
 
 /// A plan with addresses instead of names: lines of words, separated by single tabs, shown here as spaces.
 ///
@@ -29,6 +29,7 @@ use unspin_wire::plan::{self, Line, MODULES, PLACES, RULES, SITES, TEXT, TITLE};
 /// steal  init  1135-1136@/usr/lib/libq.so  2000-2040@/usr/bin/x
 /// system  site  1c40-1c41@/usr/bin/x
 /// fair  all
+/// rwlock  rw-biased  all
 /// waits  poll
 /// ```
 ///
@@ -38,17 +39,18 @@ pub struct Compiled {
     /// What it wants to replace.
     reach: PlanTarget,
     lines: Vec<String>,
-    /// The place of each line.
-    written: HashSet<Place>,
-    /// Number of rows for mutexes, and for call sites.
+    /// The place of each line; none: a line for a call site.
+    written: HashSet<(Option<LockFamily>, Place)>,
+    /// Number of rows for locks, and for call sites.
     rules: usize,
     sites: usize,
-    /// The kind and the place of each line for mutexes.
-    placed: Vec<(String, Place)>,
+    /// The kind and the place of each line for locks.
+    placed: Vec<(AnyKind, Place)>,
     counted: Vec<Counted>,
     spans: usize,
     modules: BTreeSet<PathBuf>,
-    for_all: Option<LockKind>,
+    /// At most one of each family.
+    for_all: Vec<AnyKind>,
     waits: Option<WaitPolicy>,
     wait_policies: Vec<String>,
     wake_up_ns: Option<u64>,
@@ -69,12 +71,22 @@ pub struct Counted {
 /// What an entry of a plan replaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntryKind {
-    /// Mutexes.
-    Mutexes,
-    /// Mutexes that are recognised by their first use.
-    FirstUsed,
+    /// Locks of a family.
+    Locks(LockFamily),
+    /// Locks of a family that are recognised by their first use.
+    FirstUsed(LockFamily),
     /// Call sites of waits.
     Waits,
+}
+
+impl EntryKind {
+    /// The family of the locks; none for waits.
+    pub fn family(self) -> Option<LockFamily> {
+        match self {
+            EntryKind::Locks(family) | EntryKind::FirstUsed(family) => Some(family),
+            EntryKind::Waits => None,
+        }
+    }
 }
 
 impl Compiled {
@@ -90,7 +102,7 @@ impl Compiled {
             counted: Vec::new(),
             spans: 0,
             modules: BTreeSet::new(),
-            for_all: None,
+            for_all: Vec::new(),
             waits: None,
             wait_policies: Vec::new(),
             wake_up_ns: None,
@@ -98,12 +110,16 @@ impl Compiled {
         }
     }
 
-    /// Sets the kind of every mutex that no line names.
-    pub fn all(&mut self, kind: LockKind) {
-        if self.for_all.is_none() {
-            self.for_all = Some(kind);
-            self.count(kind.name(), EntryKind::Mutexes);
+    /// Sets the kind of every lock of its family that no line names.
+    pub fn all(&mut self, kind: AnyKind) {
+        if self.all_of(kind.family()).is_none() {
+            self.for_all.push(kind);
+            self.count(&kind::label(kind), EntryKind::Locks(kind.family()));
         }
+    }
+
+    fn all_of(&self, family: LockFamily) -> Option<AnyKind> {
+        self.for_all.iter().copied().find(|kind| kind.family() == family)
     }
 
     /// Sets the policy of every wait that no line names.
@@ -123,7 +139,7 @@ impl Compiled {
 
     /// Refuses a program in which this plan could replace nothing.
     pub fn check_reach(&self, program: &Program) -> Result<(), Error> {
-        Resolver::new(program).check_reach(self.reach)
+        Resolver::new(program).check_reach(&self.reach)
     }
 
     /// The entries of the plan, with the rows of the tally that count what they replace. Where no wait polls, call sites
@@ -143,15 +159,14 @@ impl Compiled {
         &self.wait_policies
     }
 
-    /// Whether a mutex stays libc's under this plan. `None`: a mutex of which no place is known.
-    pub fn leaves_to_libc(&self, mutex: Option<&Located>) -> bool {
-        let places = mutex.map_or(&[][..], |mutex| &mutex.places);
-        let of_line = |(_, line): &&(String, Place)| places.iter().any(|place| place.overlaps(line));
-        let kind = match self.placed.iter().find(of_line) {
-            Some((kind, _)) => Some(kind.as_str()),
-            None => self.for_all.map(LockKind::name),
+    /// Whether a lock of this family stays libc's under this plan. `None`: a lock of which no place is known.
+    pub fn leaves_to_libc(&self, family: LockFamily, lock: Option<&Located>) -> bool {
+        let places = lock.map_or(&[][..], |lock| &lock.places);
+        let of_line = |(kind, line): &&(AnyKind, Place)| {
+            kind.family() == family && places.iter().any(|place| place.overlaps(line))
         };
-        kind.is_none_or(|kind| kind == LockKind::System.name())
+        let named = self.placed.iter().find(of_line).map(|(kind, _)| *kind);
+        named.or(self.all_of(family)).is_none_or(kind::is_libcs)
     }
 
     /// Sets the cost of a wake-up in nanoseconds, for plans for waits.
@@ -161,7 +176,7 @@ impl Compiled {
 
     /// Sets the policy for the waits of one call site, which is identified by any of these places.
     pub fn add_site(&mut self, policy: WaitPolicy, name: &str, places: &[Place]) -> Result<(), Error> {
-        self.add(policy.name(), name, places)?;
+        self.add_lines(Replacement::Policy(policy), name, places)?;
         if policy == WaitPolicy::Poll {
             let (name, places) = (name.to_owned(), places.to_vec());
             self.polling.push(Located { name, origin: None, places, mutexes: 0 });
@@ -184,39 +199,44 @@ impl Compiled {
         self.polls_everywhere() || !self.polling.is_empty()
     }
 
-    /// Adds a kind or policy for the lock or call site `name`, which is identified by any of these places.
-    pub fn add(&mut self, kind: &str, name: &str, places: &[Place]) -> Result<(), Error> {
-        let is_first_used = places.iter().any(|place| place.by == By::Use);
-        let is_site = places.iter().any(|place| place.by == By::Site);
+    /// Sets the kind of the locks `name` of its family, which are identified by any of these places.
+    pub fn add(&mut self, kind: AnyKind, name: &str, places: &[Place]) -> Result<(), Error> {
+        self.add_lines(Replacement::Kind(kind), name, places)
+    }
+
+    fn add_lines(&mut self, by: Replacement, name: &str, places: &[Place]) -> Result<(), Error> {
         let mut rows = Vec::new();
         for place in places {
             for span in &place.spans {
                 self.modules.insert(check_path(&span.module)?.to_owned());
             }
             // Of two lines for one place the first counts.
-            if self.written.contains(place) {
+            if !self.written.insert((by.family(), place.clone())) {
                 continue;
             }
-            let of_sort = if is_site { &mut self.sites } else { &mut self.rules };
-            let row = TallyRow::Rule(*of_sort);
+            let fields = place.spans.iter().map(Span::field);
+            let (line, of_sort) = match by {
+                Replacement::Policy(policy) => (plan::site_rule(policy, fields), &mut self.sites),
+                Replacement::Kind(kind) => {
+                    self.placed.push((kind, place.clone()));
+                    (plan::rule(kind.family(), kind, place.by, fields), &mut self.rules)
+                }
+            };
+            rows.push(TallyRow::Rule(*of_sort));
             *of_sort += 1;
-            self.lines.push(plan::rule(kind, place.by, place.spans.iter().map(Span::field)));
-            self.written.insert(place.clone());
-            if !is_site {
-                self.placed.push((kind.to_owned(), place.clone()));
-            }
+            self.lines.push(line);
             self.spans += place.spans.len();
-            rows.push(row);
         }
         // An entry replaces nothing if all its places belong to earlier entries. That is intended, so it is not
         // counted.
         if !rows.is_empty() {
-            let subject = match (is_site, is_first_used) {
-                (true, _) => EntryKind::Waits,
-                (false, true) => EntryKind::FirstUsed,
-                (false, false) => EntryKind::Mutexes,
+            let is_first_used = places.iter().any(|place| place.by == By::Use);
+            let subject = match by {
+                Replacement::Policy(_) => EntryKind::Waits,
+                Replacement::Kind(kind) if is_first_used => EntryKind::FirstUsed(kind.family()),
+                Replacement::Kind(kind) => EntryKind::Locks(kind.family()),
             };
-            self.counted.push(Counted { label: format!("{kind}@{name}"), subject, rows });
+            self.counted.push(Counted { label: format!("{}@{name}", by.label()), subject, rows });
         }
         let too_many =
             [(self.rules, RULES), (self.sites, SITES), (self.spans, PLACES), (self.modules.len(), MODULES)];
@@ -256,6 +276,30 @@ impl Compiled {
     }
 }
 
+/// What replaces a lock or the policy of a wait.
+#[derive(Clone, Copy)]
+enum Replacement {
+    Kind(AnyKind),
+    Policy(WaitPolicy),
+}
+
+impl Replacement {
+    /// The family of locks; none for waits.
+    fn family(self) -> Option<LockFamily> {
+        match self {
+            Replacement::Kind(kind) => Some(kind.family()),
+            Replacement::Policy(_) => None,
+        }
+    }
+
+    fn label(self) -> String {
+        match self {
+            Replacement::Kind(kind) => kind::label(kind),
+            Replacement::Policy(policy) => policy.to_string(),
+        }
+    }
+}
+
 /// Whether a path can be written in a line.
 fn check_path(module: &Path) -> Result<&Path, Error> {
     if module.as_os_str().as_encoded_bytes().iter().any(|byte| b"\t\n".contains(byte)) {
@@ -266,7 +310,7 @@ fn check_path(module: &Path) -> Result<&Path, Error> {
     Ok(module)
 }
 
-/// Bytes for the lines of particular mutexes and call sites. The rest is reserved for the lines for everything.
+/// Bytes for the lines of particular locks and call sites. The rest is reserved for the lines for everything.
 const BYTES: usize = TEXT - (4 << 10);
 
 /// Prefix of the names of its files.
@@ -280,16 +324,16 @@ impl fmt::Display for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{TITLE}")?;
         if let Some(ns) = self.wake_up_ns {
-            writeln!(f, "{}", Line::<LockKind>::WakeUp(ns))?;
+            writeln!(f, "{}", Line::<AnyKind>::WakeUp(ns))?;
         }
         for line in &self.lines {
             writeln!(f, "{line}")?;
         }
-        if let Some(kind) = self.for_all {
+        for &kind in &self.for_all {
             writeln!(f, "{}", Line::All(kind))?;
         }
         if let Some(policy) = self.waits {
-            writeln!(f, "{}", Line::<LockKind>::Waits(policy))?;
+            writeln!(f, "{}", Line::<AnyKind>::Waits(policy))?;
         }
         Ok(())
     }
@@ -298,22 +342,61 @@ impl fmt::Display for Compiled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::kind::KindOfFamily;
     use std::path::Path;
+    use unspin_locks::{LockKind, RwLockKind, SpinKind};
 
     #[test]
     fn specific_lines_come_before_the_one_for_all() {
         let place =
             Place { by: By::Variable, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x4040..0x4068)] };
         let site = Place { by: By::Site, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x1c40..0x1c41)] };
-        let mut compiled = Compiled::new(PlanTarget::Mutexes);
-        compiled.all(LockKind::Fair);
+        let mut compiled = Compiled::new(PlanTarget::default());
+        compiled.all(LockKind::Fair.any());
+        compiled.all(RwLockKind::Biased.any());
+        compiled.all(RwLockKind::Fair.any());
         compiled.all_waits(WaitPolicy::Poll);
-        compiled.add("adaptive", "x", &[place.clone(), place]).unwrap();
-        compiled.add("system", "f+0x41", &[site]).unwrap();
+        compiled.add(LockKind::Adaptive.any(), "x", &[place.clone(), place.clone()]).unwrap();
+        compiled.add(SpinKind::Adaptive.any(), "x", &[place]).unwrap();
+        compiled.add_site(WaitPolicy::System, "f+0x41", &[site]).unwrap();
         compiled.set_wake_up(48_000);
         let expected = "unspin plan 2\nwakeup\t48000\nadaptive\tvariable\t4040-4068@/usr/bin/x\n\
-            system\tsite\t1c40-1c41@/usr/bin/x\nfair\tall\nwaits\tpoll\n";
+            spin\tadaptive\tvariable\t4040-4068@/usr/bin/x\nsystem\tsite\t1c40-1c41@/usr/bin/x\n\
+            fair\tall\nrwlock\trw-biased\tall\nwaits\tpoll\n";
         assert_eq!(compiled.to_string(), expected);
+        let counted: Vec<(&str, TallyRow)> =
+            compiled.counted().map(|entry| (entry.label.as_str(), entry.rows[0])).collect();
+        let expected = [
+            ("fair", TallyRow::All),
+            ("rw-biased", TallyRow::All),
+            ("poll", TallyRow::All),
+            ("adaptive@x", TallyRow::Rule(0)),
+            ("spin adaptive@x", TallyRow::Rule(1)),
+            ("system@f+0x41", TallyRow::Rule(0)),
+        ];
+        assert_eq!(counted, expected, "the rules of all families have one sequence of numbers");
+    }
+
+    /// The preload library reads the plan with the kinds of its own.
+    #[test]
+    fn compiled_plan_is_read_back() {
+        let place = |by| Place { by, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x4040..0x4041)] };
+        let mut compiled = Compiled::new(PlanTarget::default());
+        for kind in RwLockKind::ALL {
+            compiled.add(kind.any(), "x", &[place(By::Use)]).unwrap();
+        }
+        compiled.add(SpinKind::Adaptive.any(), "x", &[place(By::Init)]).unwrap();
+        compiled.all(SpinKind::System.any());
+        let text = compiled.to_string();
+        let mut lines: Vec<Line<'_, AnyKind>> = Vec::new();
+        let result = plan::parse(text.as_bytes(), |line| {
+            lines.push(line);
+            true
+        });
+        assert_eq!((result, lines.len()), (Ok(()), 3), "{text}");
+        assert!(matches!(lines[0], Line::Locks(AnyKind::RwLock(RwLockKind::System), By::Use, _)), "{text}");
+        assert!(matches!(lines[1], Line::Locks(AnyKind::Spin(SpinKind::Adaptive), By::Init, _)), "{text}");
+        assert_eq!(lines[2], Line::All(AnyKind::Spin(SpinKind::System)));
     }
 
     #[test]
@@ -323,20 +406,28 @@ mod tests {
             let places = vec![Place { by, spans: vec![span(range)] }];
             Located { name: "q".into(), origin: None, places, mutexes: 0 }
         };
-        let mut compiled = Compiled::new(PlanTarget::Mutexes);
+        let mut compiled = Compiled::new(PlanTarget::default());
         let lines = [(By::Variable, 0x4000..0x4100), (By::Use, 0x1000..0x1080)];
         for (by, range) in lines {
-            compiled.add("fair", "q", &[Place { by, spans: vec![span(range)] }]).unwrap();
+            compiled.add(LockKind::Fair.any(), "q", &[Place { by, spans: vec![span(range)] }]).unwrap();
         }
-        compiled.add("system", "r", &[Place { by: By::Init, spans: vec![span(0x2000..0x2010)] }]).unwrap();
-        let stays = |compiled: &Compiled, by, range| compiled.leaves_to_libc(Some(&lock(by, range)));
+        let place = Place { by: By::Init, spans: vec![span(0x2000..0x2010)] };
+        compiled.add(LockKind::System.any(), "r", &[place]).unwrap();
+        compiled.all(RwLockKind::Fair.any());
+        let stays = |compiled: &Compiled, by, range| {
+            compiled.leaves_to_libc(LockFamily::Mutex, Some(&lock(by, range)))
+        };
+        assert!(!compiled.leaves_to_libc(LockFamily::RwLock, None));
+        assert!(compiled.leaves_to_libc(LockFamily::Spin, None));
         assert!(!stays(&compiled, By::Variable, 0x4028..0x4050));
         assert!(!stays(&compiled, By::Use, 0x1010..0x1011));
         assert!(stays(&compiled, By::Use, 0x1080..0x1081));
         assert!(stays(&compiled, By::Init, 0x1010..0x1011));
-        assert!(compiled.leaves_to_libc(None));
-        compiled.all(LockKind::Mcs);
-        assert!(!compiled.leaves_to_libc(None) && !stays(&compiled, By::Use, 0x1080..0x1081));
+        assert!(compiled.leaves_to_libc(LockFamily::Mutex, None));
+        compiled.all(LockKind::Mcs.any());
+        assert!(
+            !compiled.leaves_to_libc(LockFamily::Mutex, None) && !stays(&compiled, By::Use, 0x1080..0x1081)
+        );
         assert!(stays(&compiled, By::Init, 0x2004..0x2005), "a line takes precedence");
     }
 
@@ -346,10 +437,10 @@ mod tests {
             let span = |at| Span::new(Path::new("/usr/bin/x"), at..at + 40);
             Place { by: By::Variable, spans: (first..first + 1000).map(span).collect() }
         };
-        let mut compiled = Compiled::new(PlanTarget::Mutexes);
-        compiled.add("fair", "pool.lock", &[place(0)]).unwrap();
-        compiled.add("fair", "pool.lock", &[place(0)]).unwrap();
-        let error = compiled.add("fair", "other.lock", &[place(2000)]).unwrap_err().to_string();
+        let mut compiled = Compiled::new(PlanTarget::default());
+        compiled.add(LockKind::Fair.any(), "pool.lock", &[place(0)]).unwrap();
+        compiled.add(LockKind::Fair.any(), "pool.lock", &[place(0)]).unwrap();
+        let error = compiled.add(LockKind::Fair.any(), "other.lock", &[place(2000)]).unwrap_err().to_string();
         assert!(
             error.starts_with("other.lock: that makes 2000 places in all, and there is room for 1024"),
             "{error}"
@@ -359,7 +450,10 @@ mod tests {
     #[test]
     fn path_with_tab_or_line_break_is_refused() {
         let place = Place { by: By::Init, spans: vec![Span::new(Path::new("/a\tb"), 1..2)] };
-        let error = Compiled::new(PlanTarget::Mutexes).add("mcs", "x", &[place]).unwrap_err().to_string();
+        let error = Compiled::new(PlanTarget::default())
+            .add(LockKind::Mcs.any(), "x", &[place])
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             error,
             "\"/a\\tb\": a plan cannot hold a path with a tab or a line break in it: rename the file"

@@ -1,8 +1,8 @@
-//! Replacements for the mutexes and waits of a program.
+//! Replacements for the locks and waits of a program.
 
 use super::choice::Choice;
 use super::compiled::Compiled;
-use super::kind;
+use super::kind::{self, AnyKind, KindOfFamily};
 use super::located::Located;
 use super::lock_name::LockName;
 use super::place::{By, Place};
@@ -15,25 +15,55 @@ use crate::error::Error;
 use crate::program::Program;
 use std::fmt::{self, Display};
 use std::path::PathBuf;
-use unspin_locks::LockKind;
+use unspin_locks::{RwLockKind, SpinKind};
+use unspin_wire::plan::LockFamily;
 
-/// All replacements. Of two entries for one mutex or wait the first counts. An entry for all counts last, whatever its
+/// All replacements. Of two entries for one lock or wait the first counts. An entry for all counts last, whatever its
 /// position.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
-    /// For mutexes, in order of precedence.
-    pub mutexes: Vec<Entry>,
+    /// For locks of all families, in order of precedence.
+    pub locks: Vec<Entry>,
     /// For waits, in order of precedence.
     pub waits: Vec<WaitEntry>,
 }
 
-/// A kind of lock, and the mutexes that it replaces.
+/// A kind of lock, and the locks that it replaces, which are of the kind's family.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// The kind of lock.
-    pub kind: LockKind,
-    /// The mutexes.
+    pub kind: AnyKind,
+    /// The locks.
     pub which: Which<LockName>,
+}
+
+impl Entry {
+    /// An entry for these locks of the kind's family.
+    pub fn new(kind: impl KindOfFamily, which: Which<LockName>) -> Entry {
+        Entry { kind: kind.any(), which }
+    }
+
+    /// The family of the locks.
+    pub fn family(&self) -> LockFamily {
+        self.kind.family()
+    }
+
+    /// Whether it is for all locks of its family.
+    fn is_for_all(&self) -> bool {
+        self.which == Which::All
+    }
+}
+
+/// `adaptive@cache_lock`, `rw-biased`, `spin adaptive@pool.lock`
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = kind::label(self.kind);
+        match &self.which {
+            Which::All => write!(f, "{kind}"),
+            Which::Named { name, .. } => write!(f, "{kind}@{name}"),
+            Which::Located(lock) => write!(f, "{kind}@{}", lock.name),
+        }
+    }
 }
 
 /// A policy, and the waits to which it applies.
@@ -56,7 +86,7 @@ impl fmt::Display for WaitEntry {
     }
 }
 
-/// A selection of a program's mutexes or waits.
+/// A selection of a program's locks or waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Which<Name> {
     /// All that can be replaced.
@@ -73,57 +103,88 @@ pub enum Which<Name> {
 }
 
 impl Plan {
-    /// A plan that replaces every mutex.
-    pub fn all(kind: LockKind) -> Plan {
-        Plan { mutexes: vec![Entry { kind, which: Which::All }], waits: Vec::new() }
+    /// A plan that replaces every lock of the kind's family.
+    pub fn all(kind: impl KindOfFamily) -> Plan {
+        Plan::of(Entry::new(kind, Which::All))
+    }
+
+    /// A plan of one entry for locks.
+    pub fn of(entry: Entry) -> Plan {
+        Plan { locks: vec![entry], waits: Vec::new() }
+    }
+
+    /// A plan of one entry for waits.
+    pub fn of_wait(entry: WaitEntry) -> Plan {
+        Plan { locks: Vec::new(), waits: vec![entry] }
+    }
+
+    /// A plan that leaves every lock of a family to libc: the control.
+    pub fn control(family: LockFamily) -> Plan {
+        Plan::of(Entry { kind: kind::libcs(family), which: Which::All })
     }
 
     /// A plan for every wait.
     pub fn all_waits(policy: WaitPolicy) -> Plan {
-        Plan { mutexes: Vec::new(), waits: vec![WaitEntry { policy, which: Which::All }] }
+        Plan::of_wait(WaitEntry { policy, which: Which::All })
     }
 
     /// The plan of a command line. Two choices for all, or for one name, are an error.
-    pub fn chosen(mutexes: &[Choice], waits: &[WaitChoice]) -> Result<Plan, Error> {
-        refuse_contradiction(
-            "--mutex",
-            ["every mutex", "one lock"],
-            mutexes.iter().map(|c| (c.kind.name(), c.lock.as_ref())),
-        )?;
+    pub fn chosen(
+        mutexes: &[Choice],
+        rwlocks: &[Choice<RwLockKind>],
+        spins: &[Choice<SpinKind>],
+        waits: &[WaitChoice],
+    ) -> Result<Plan, Error> {
+        let mut locks = entries(mutexes)?;
+        locks.extend(entries(rwlocks)?);
+        locks.extend(entries(spins)?);
         refuse_contradiction(
             "--waits",
             ["every wait", "one call site"],
             waits.iter().map(|c| (c.policy.name(), c.site.as_ref())),
         )?;
-        Ok(Plan {
-            mutexes: mutexes.iter().map(Entry::from).collect(),
-            waits: waits.iter().map(WaitEntry::from).collect(),
-        })
+        Ok(Plan { locks, waits: waits.iter().map(WaitEntry::from).collect() })
     }
 
-    /// Whether it replaces mutexes by locks other than libc's own.
-    pub fn replaces_mutexes(&self) -> bool {
-        self.mutexes.iter().any(|entry| entry.kind != LockKind::System)
+    /// The entries for locks of a family.
+    pub fn of_family(&self, family: LockFamily) -> impl Iterator<Item = &Entry> {
+        self.locks.iter().filter(move |entry| entry.family() == family)
+    }
+
+    /// Whether it has an entry for locks of this family, the control included.
+    pub fn has(&self, family: LockFamily) -> bool {
+        self.of_family(family).next().is_some()
+    }
+
+    /// Whether it replaces locks of this family by locks other than libc's own.
+    pub fn replaces(&self, family: LockFamily) -> bool {
+        self.of_family(family).any(|entry| !kind::is_libcs(entry.kind))
+    }
+
+    /// Whether it replaces locks of any family by locks other than libc's own.
+    pub fn replaces_locks(&self) -> bool {
+        LockFamily::ALL.into_iter().any(|family| self.replaces(family))
     }
 
     /// Whether it has no entry.
     pub fn is_empty(&self) -> bool {
-        self.mutexes.is_empty() && self.waits.is_empty()
+        self.locks.is_empty() && self.waits.is_empty()
     }
 
     /// Warnings for the user before a program runs under it.
     pub fn warnings(&self) -> Vec<String> {
-        let mut kinds: Vec<LockKind> = self.mutexes.iter().map(|entry| entry.kind).collect();
+        let mut kinds: Vec<AnyKind> = self.locks.iter().map(|entry| entry.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds.into_iter().filter_map(kind::warning).collect()
     }
 
-    /// This plan, followed by another one: where both apply to a mutex or wait, this one counts.
+    /// This plan, followed by another one: where both apply to a lock or wait, this one counts.
     pub fn before(mut self, other: Plan) -> Plan {
-        let settled = self.mutexes.iter().any(|entry| entry.which == Which::All);
-        self.mutexes
-            .extend(other.mutexes.into_iter().filter(|entry| !(settled && entry.which == Which::All)));
+        let settled: Vec<LockFamily> =
+            self.locks.iter().filter(|entry| entry.is_for_all()).map(Entry::family).collect();
+        let is_overruled = |entry: &Entry| entry.is_for_all() && settled.contains(&entry.family());
+        self.locks.extend(other.locks.into_iter().filter(|entry| !is_overruled(entry)));
         let settled = self.waits.iter().any(|entry| entry.which == Which::All);
         self.waits.extend(other.waits.into_iter().filter(|entry| !(settled && entry.which == Which::All)));
         self
@@ -134,9 +195,10 @@ impl Plan {
     pub fn with_first_uses(&self, recorded: &[Located], program: &Program) -> Result<Option<Plan>, Error> {
         let resolver = Resolver::new(program);
         let mut plan = self.clone();
-        for entry in &mut plan.mutexes {
+        for entry in &mut plan.locks {
+            let family = entry.family();
             let Which::Named { name, module } = &entry.which else { continue };
-            let mut places = resolver.places(name, module.as_deref())?;
+            let mut places = resolver.places(family, name, module.as_deref())?;
             let is_meant = |one: &&Located| {
                 let by_use = |place: &&Place| place.by == By::Use;
                 one.name == name.as_str()
@@ -169,18 +231,17 @@ impl Plan {
     /// Finds the places of every name in the program's files, and compiles the plan for the preload library.
     pub fn compile(&self, program: &Program) -> Result<Compiled, Error> {
         let resolver = Resolver::new(program);
-        let mut compiled = Compiled::new(match (self.mutexes.is_empty(), self.waits.is_empty()) {
-            (_, true) => PlanTarget::Mutexes,
-            (true, false) => PlanTarget::Waits,
-            (false, false) => PlanTarget::Either,
+        let mut compiled = Compiled::new(PlanTarget {
+            families: LockFamily::ALL.into_iter().filter(|&family| self.has(family)).collect(),
+            waits: !self.waits.is_empty(),
         });
-        for entry in &self.mutexes {
+        for entry in &self.locks {
             match &entry.which {
                 Which::All => compiled.all(entry.kind),
-                Which::Located(lock) => compiled.add(entry.kind.name(), &lock.name, &lock.places)?,
+                Which::Located(lock) => compiled.add(entry.kind, &lock.name, &lock.places)?,
                 Which::Named { name, module } => {
-                    let places = resolver.places(name, module.as_deref())?;
-                    compiled.add(entry.kind.name(), name.as_str(), &places)?;
+                    let places = resolver.places(entry.family(), name, module.as_deref())?;
+                    compiled.add(entry.kind, name.as_str(), &places)?;
                 }
             }
         }
@@ -203,6 +264,14 @@ impl Plan {
         }
         Ok(compiled)
     }
+}
+
+/// The entries of the choices of one option. Two for all, or for one name, are an error.
+fn entries<K: KindOfFamily>(choices: &[Choice<K>]) -> Result<Vec<Entry>, Error> {
+    let every = format!("every {}", K::FAMILY.noun());
+    let named = choices.iter().map(|choice| (choice.kind.name(), choice.lock.as_ref()));
+    refuse_contradiction(K::FAMILY.option(), [&every, "one lock"], named)?;
+    Ok(choices.iter().map(Entry::from).collect())
 }
 
 /// Refuses two choices of one option for the same selection: for `all`, or for one name.
@@ -229,11 +298,18 @@ fn refuse_contradiction<'c, N: Display + PartialEq + 'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unspin_locks::LockKind;
 
     fn chosen(mutexes: &[&str], waits: &[&str]) -> Result<Plan, String> {
         let mutexes: Vec<Choice> = mutexes.iter().map(|choice| choice.parse().unwrap()).collect();
         let waits: Vec<WaitChoice> = waits.iter().map(|choice| choice.parse().unwrap()).collect();
-        Plan::chosen(&mutexes, &waits).map_err(|e| e.to_string())
+        Plan::chosen(&mutexes, &[], &[], &waits).map_err(|e| e.to_string())
+    }
+
+    fn of_other_families(rwlocks: &[&str], spins: &[&str]) -> Result<Plan, String> {
+        let rwlocks: Vec<Choice<RwLockKind>> = rwlocks.iter().map(|choice| choice.parse().unwrap()).collect();
+        let spins: Vec<Choice<SpinKind>> = spins.iter().map(|choice| choice.parse().unwrap()).collect();
+        Plan::chosen(&[], &rwlocks, &spins, &[]).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -255,18 +331,49 @@ mod tests {
             chosen(&[], &["poll@f", "system@f"]),
             Err("--waits poll@f and system@f are for one call site: leave one out".into())
         );
+        assert_eq!(
+            of_other_families(&["rw-fair", "rw-biased"], &[]),
+            Err("--rwlock rw-fair and --rwlock rw-biased are both for every read-write lock: leave one out"
+                .into())
+        );
+        assert_eq!(
+            of_other_families(&[], &["adaptive@a", "system@a"]),
+            Err("--spin adaptive@a and system@a are for one lock: leave one out".into())
+        );
+        assert!(of_other_families(&["rw-fair@a", "rw-biased"], &["adaptive@a", "system"]).is_ok());
+    }
+
+    #[test]
+    fn families_do_not_overrule_each_other() {
+        let file =
+            chosen(&["fair"], &[]).unwrap().before(of_other_families(&["rw-fair"], &["system"]).unwrap());
+        let both = of_other_families(&["rw-biased", "rw-writer@t"], &[]).unwrap().before(file);
+        let shown: Vec<String> = both.locks.iter().map(Entry::to_string).collect();
+        assert_eq!(shown, ["rw-biased", "rw-writer@t", "fair", "spin system"]);
+        let replaces = LockFamily::ALL.map(|family| both.replaces(family));
+        assert_eq!(
+            (replaces, LockFamily::ALL.map(|family| both.has(family))),
+            ([true, true, false], [true; 3])
+        );
+        assert!(!Plan::control(LockFamily::RwLock).replaces_locks());
+        assert_eq!(Plan::control(LockFamily::RwLock), Plan::all(RwLockKind::System));
     }
 
     #[test]
     fn command_line_takes_precedence_over_plan_file() {
         let file = chosen(&["mcs@a", "fair"], &["poll@f", "poll"]).unwrap();
-        let kinds = |plan: &Plan| plan.mutexes.iter().map(|entry| entry.kind).collect::<Vec<_>>();
+        let kinds = |plan: &Plan| plan.locks.iter().map(|entry| entry.kind).collect::<Vec<_>>();
+        let any = |kinds: &[LockKind]| kinds.iter().map(|kind| kind.any()).collect::<Vec<_>>();
         let policies = |plan: &Plan| plan.waits.iter().map(|entry| entry.policy).collect::<Vec<_>>();
         let both = chosen(&["steal"], &["system"]).unwrap().before(file.clone());
-        assert_eq!(kinds(&both), [LockKind::Steal, LockKind::Mcs], "the file's kind for all is overruled");
+        assert_eq!(
+            kinds(&both),
+            any(&[LockKind::Steal, LockKind::Mcs]),
+            "the file's kind for all is overruled"
+        );
         assert_eq!(policies(&both), [WaitPolicy::System, WaitPolicy::Poll]);
         let both = chosen(&["steal@b"], &[]).unwrap().before(file);
-        assert_eq!(kinds(&both), [LockKind::Steal, LockKind::Mcs, LockKind::Fair]);
+        assert_eq!(kinds(&both), any(&[LockKind::Steal, LockKind::Mcs, LockKind::Fair]));
         assert_eq!(policies(&both), [WaitPolicy::Poll, WaitPolicy::Poll]);
     }
 }

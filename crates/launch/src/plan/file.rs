@@ -7,13 +7,21 @@
 //! lock = "cache_lock"
 //! kind = "adaptive"
 //!
+//! [[rwlock]]
+//! lock = "table_lock"
+//! kind = "rw-biased"
+//!
+//! [[spin]]
+//! lock = "*"
+//! kind = "adaptive"
+//!
 //! [[wait]]
 //! site = "worker_loop+0x2d"
 //! policy = "poll"
 //! ```
 //!
 //! `lock` and `kind`, or `site` and `policy`, suffice: the name is then looked up in the program's files. `lock = "*"`
-//! means every mutex that no other table names, and `site = "*"` every such wait. A plan that
+//! means every lock of the family that no other table names, and `site = "*"` every such wait. A plan that
 //! was made from a recording contains the places of each lock and call site, so that nothing is looked up, and in
 //! `modules` the builds of the files to which they apply.
 
@@ -38,6 +46,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use unspin_symbols::File;
 use unspin_sys::regular;
+use unspin_wire::plan::LockFamily;
 
 /// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
@@ -63,9 +72,29 @@ struct PlanDocument {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     modules: BTreeMap<PathBuf, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    mutex: Vec<MutexTable>,
+    mutex: Vec<LockTable>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rwlock: Vec<LockTable>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    spin: Vec<LockTable>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     wait: Vec<WaitTable>,
+}
+
+impl PlanDocument {
+    /// The tables for locks of this family.
+    fn tables(&self, family: LockFamily) -> &[LockTable] {
+        match family {
+            LockFamily::Mutex => &self.mutex,
+            LockFamily::RwLock => &self.rwlock,
+            LockFamily::Spin => &self.spin,
+        }
+    }
+}
+
+/// `mutex`: the name of the tables for locks of this family.
+fn table(family: LockFamily) -> &'static str {
+    family.word().unwrap_or("mutex")
 }
 
 fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
@@ -76,20 +105,22 @@ fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
 fn explain(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").filter(|rest| rest.contains("`spin-waits`"));
     let Some((name, _)) = unknown.and_then(|rest| rest.split_once('`')) else { return message.to_owned() };
-    match nearest::of(name, ["program", "modules", "mutex", "wait"]) {
-        Some(table @ ("mutex" | "wait")) => format!("there is no `{name}` in a plan: write `[[{table}]]`"),
-        Some(key) => format!("there is no `{name}` in a plan: write `{key}`"),
-        None => {
-            format!("there is no `{name}` in a plan, but `program`, `modules`, `[[mutex]]` and `[[wait]]`")
+    match nearest::of(name, ["program", "modules", "mutex", "rwlock", "spin", "wait"]) {
+        Some(table @ ("mutex" | "rwlock" | "spin" | "wait")) => {
+            format!("there is no `{name}` in a plan: write `[[{table}]]`")
         }
+        Some(key) => format!("there is no `{name}` in a plan: write `{key}`"),
+        None => format!(
+            "there is no `{name}` in a plan, but `program`, `modules`, `[[mutex]]`, `[[rwlock]]`, `[[spin]]` and `[[wait]]`"
+        ),
     }
 }
 
-/// The replacement of one lock.
+/// The replacement of one lock. The name of the table says of which family the lock is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MutexTable {
-    /// The mutex's name; [`EVERY`]: every mutex that no other table names. Without it the table is refused.
+struct LockTable {
+    /// The lock's name; [`EVERY`]: every lock of the family that no other table names. Without it the table is refused.
     lock: Option<String>,
     kind: String,
     /// The only file in which the name is looked up.
@@ -122,7 +153,7 @@ impl PlanFile {
     /// A plan that was found for a program. `comment` says how it was found and with which result; it is written above
     /// the plan.
     pub fn new(plan: &Plan, program: &Program, comment: &str) -> Result<PlanFile, Error> {
-        let located = plan.mutexes.iter().filter_map(|entry| entry.which.located());
+        let located = plan.locks.iter().filter_map(|entry| entry.which.located());
         let located = located.chain(plan.waits.iter().filter_map(|entry| entry.which.located()));
         let mut modules = BTreeMap::new();
         for span in located.flat_map(|located| &located.places).flat_map(|place| &place.spans) {
@@ -131,14 +162,18 @@ impl PlanFile {
             }
         }
         let mut comment = comment.to_owned();
-        for lock in plan.mutexes.iter().filter_map(|entry| entry.which.located()) {
-            comment.extend(note(lock).map(|note| format!("\n{note}")));
+        for entry in &plan.locks {
+            let note = entry.which.located().and_then(|lock| note(entry.family(), lock));
+            comment.extend(note.map(|note| format!("\n{note}")));
         }
+        let tables = |family| plan.of_family(family).map(LockTable::of).collect();
         let document = PlanDocument {
             program: Some(name_of(program)),
             spin_waits: (),
             modules,
-            mutex: plan.mutexes.iter().map(MutexTable::of).collect(),
+            mutex: tables(LockFamily::Mutex),
+            rwlock: tables(LockFamily::RwLock),
+            spin: tables(LockFamily::Spin),
             wait: plan.waits.iter().map(WaitTable::of).collect(),
         };
         Ok(PlanFile { path: PathBuf::new(), comment, document })
@@ -185,7 +220,7 @@ impl PlanFile {
         let comment: String = comment.collect();
         let version = Build::VERSION;
         format!(
-            "# A plan of unspin {version} for mutexes and waits; `unspin run {OPTION} FILE COMMAND` applies it.\n\
+            "# A plan of unspin {version} for locks and waits; `unspin run {OPTION} FILE COMMAND` applies it.\n\
              {comment}\n{document}"
         )
     }
@@ -210,18 +245,24 @@ impl PlanFile {
                 )));
             }
         }
-        let PlanDocument { mutex, wait, .. } = &self.document;
-        let mutexes = mutex.iter().map(|row| row.entry(&self.document).map_err(&wrong));
-        let mutexes = mutexes.collect::<Result<Vec<Entry>, Error>>()?;
+        let mut locks = Vec::new();
+        for family in LockFamily::ALL {
+            let tables = self.document.tables(family);
+            for table in tables {
+                locks.push(table.entry(family, &self.document).map_err(&wrong)?);
+            }
+            let looked_up = tables.iter().filter(|row| row.places.is_empty());
+            if let Some(lock) = named_twice(looked_up.map(|row| (&row.lock, &row.module))) {
+                let every = format!("every {}", family.noun());
+                return Err(wrong(format!(
+                    "has two kinds for {}: leave one out",
+                    lock.filter(|&lock| lock != EVERY).unwrap_or(&every)
+                )));
+            }
+        }
+        let wait = &self.document.wait;
         let waits = wait.iter().map(|row| row.entry(&self.document).map_err(&wrong));
         let waits = waits.collect::<Result<Vec<WaitEntry>, Error>>()?;
-        let looked_up = mutex.iter().filter(|row| row.places.is_empty());
-        if let Some(lock) = named_twice(looked_up.map(|row| (&row.lock, &row.module))) {
-            return Err(wrong(format!(
-                "has two kinds for {}: leave one out",
-                lock.filter(|&lock| lock != EVERY).unwrap_or("every mutex")
-            )));
-        }
         let looked_up = wait.iter().filter(|row| row.places.is_empty());
         if let Some(site) = named_twice(looked_up.map(|row| (&row.site, &row.module))) {
             return Err(wrong(format!(
@@ -229,9 +270,11 @@ impl PlanFile {
                 site.filter(|&site| site != EVERY).unwrap_or("every wait")
             )));
         }
-        let plan = Plan { mutexes, waits };
+        let plan = Plan { locks, waits };
         match plan.is_empty() {
-            true => Err(wrong("replaces nothing: it has neither a [[mutex]] nor a [[wait]]".into())),
+            true => {
+                Err(wrong("replaces nothing: it has no [[mutex]], [[rwlock]], [[spin]] or [[wait]]".into()))
+            }
             false => Ok(plan),
         }
     }
@@ -261,12 +304,14 @@ impl<Name> Which<Name> {
     }
 }
 
-/// How a mutex without an initialisation is recognised, and how many other mutexes cannot be told from it.
-fn note(lock: &Located) -> Option<String> {
+/// How a lock without an initialisation is recognised, and how many other locks cannot be told from it.
+fn note(family: LockFamily, lock: &Located) -> Option<String> {
     let uses = lock.places.iter().filter(|place| place.by == By::Use).count();
     let others = match lock.mutexes {
         0 | 1 => String::new(),
-        mutexes => format!(" {mutexes} mutexes of the recording share them and are replaced together."),
+        several => {
+            format!(" {several} {} of the recording share them and are replaced together.", family.nouns())
+        }
     };
     let sites =
         if uses == 1 { "at one call site".to_owned() } else { format!("at any of {uses} call sites") };
@@ -282,7 +327,7 @@ fn places(
     name: &str,
     written: &[Vec<String>],
     document: &PlanDocument,
-    suits: fn(By) -> bool,
+    suits: &dyn Fn(By) -> bool,
 ) -> Result<Vec<Place>, String> {
     let parse = |words: &Vec<String>| {
         let known =
@@ -299,41 +344,43 @@ fn places(
     written.iter().map(parse).collect()
 }
 
-impl MutexTable {
-    fn of(entry: &Entry) -> MutexTable {
+impl LockTable {
+    fn of(entry: &Entry) -> LockTable {
         let lock = Some(EVERY.to_owned());
-        let row = MutexTable { lock, kind: entry.kind.name().into(), module: None, places: Vec::new() };
+        let row = LockTable { lock, kind: entry.kind.to_string(), module: None, places: Vec::new() };
         match &entry.which {
             Which::All => row,
             Which::Named { name, module } => {
-                MutexTable { lock: Some(name.to_string()), module: module.clone(), ..row }
+                LockTable { lock: Some(name.to_string()), module: module.clone(), ..row }
             }
-            Which::Located(lock) => MutexTable { lock: Some(lock.label()), places: words(lock), ..row },
+            Which::Located(lock) => LockTable { lock: Some(lock.label()), places: words(lock), ..row },
         }
     }
 
-    fn entry(&self, document: &PlanDocument) -> Result<Entry, String> {
-        let kind = kind::parse(&self.kind)?;
+    fn entry(&self, family: LockFamily, document: &PlanDocument) -> Result<Entry, String> {
+        let kind = kind::parse_of(family, &self.kind)?;
+        let (noun, table) = (family.noun(), table(family));
         let Some(lock) = &self.lock else {
             return Err(format!(
-                "a [[mutex]] of kind {kind} has no lock: write `lock = \"NAME\"`, or `lock = \"{EVERY}\"` for every mutex that \
-                 no other [[mutex]] names"
+                "a [[{table}]] of kind {kind} has no lock: write `lock = \"NAME\"`, or `lock = \"{EVERY}\"` for every {noun} that \
+                 no other [[{table}]] names"
             ));
         };
         if lock == EVERY {
             return match self.places.is_empty() && self.module.is_none() {
                 true => Ok(Entry { kind, which: Which::All }),
                 false => Err(format!(
-                    "the {kind} for lock \"{EVERY}\" is for every mutex: it has no places, and no module"
+                    "the {kind} for lock \"{EVERY}\" is for every {noun}: it has no places, and no module"
                 )),
             };
         }
         let name = LockName::new(lock)
-            .ok_or_else(|| format!("a lock has no name: write `lock = \"{EVERY}\"` to mean every mutex"))?;
+            .ok_or_else(|| format!("a lock has no name: write `lock = \"{EVERY}\"` to mean every {noun}"))?;
         if self.places.is_empty() {
             return Ok(Entry { kind, which: Which::Named { name, module: self.module.clone() } });
         }
-        let places = places(lock, &self.places, document, |by| by != By::Site)?;
+        let suits = |by| by != By::Site && (by != By::Use || family.has_first_use());
+        let places = places(lock, &self.places, document, &suits)?;
         Ok(Entry {
             kind,
             which: Which::Located(Located { name: lock.clone(), origin: None, places, mutexes: 0 }),
@@ -375,7 +422,7 @@ impl WaitTable {
         if self.places.is_empty() {
             return Ok(WaitEntry { policy, which: Which::Named { name, module: self.module.clone() } });
         }
-        let places = places(site, &self.places, document, |by| by == By::Site)?;
+        let places = places(site, &self.places, document, &|by| by == By::Site)?;
         Ok(WaitEntry {
             policy,
             which: Which::Located(Located { name: site.clone(), origin: None, places, mutexes: 0 }),
@@ -420,7 +467,7 @@ mod tests {
     use crate::plan::place::Span;
     use crate::plan::policy::WaitPolicy;
     use unspin_e2e::Workshop;
-    use unspin_locks::LockKind;
+    use unspin_locks::{LockKind, RwLockKind, SpinKind};
 
     fn read(workshop: &Workshop, text: &str) -> Result<PlanFile, String> {
         let path = workshop.file("plan.toml");
@@ -446,21 +493,41 @@ mod tests {
         let plan = plan(&workshop, text).unwrap();
         let name = LockName::new("cache_lock").unwrap();
         let entries = [
-            Entry { kind: LockKind::Adaptive, which: Which::Named { name, module: None } },
-            Entry { kind: LockKind::Fair, which: Which::All },
+            Entry::new(LockKind::Adaptive, Which::Named { name, module: None }),
+            Entry::new(LockKind::Fair, Which::All),
         ];
         let name = SiteName::new("f+0x2d").unwrap();
         let waits = [
             WaitEntry { policy: WaitPolicy::Poll, which: Which::All },
             WaitEntry { policy: WaitPolicy::System, which: Which::Named { name, module: None } },
         ];
-        assert_eq!((&plan.mutexes[..], &plan.waits[..]), (&entries[..], &waits[..]));
+        assert_eq!((&plan.locks[..], &plan.waits[..]), (&entries[..], &waits[..]));
+    }
+
+    #[test]
+    fn plan_for_all_families_is_read() {
+        let workshop = Workshop::new();
+        let text = "[[spin]]\nlock = '*'\nkind = 'adaptive'\n[[rwlock]]\nlock = 'a'\nkind = 'rw-biased'\n\
+                    [[mutex]]\nlock = 'a'\nkind = 'steal'\n[[rwlock]]\nlock = 'b'\nkind = 'system'\nmodule = '/x'\n";
+        let plan = plan(&workshop, text).unwrap();
+        let named = |name: &str, module: Option<&str>| Which::Named {
+            name: LockName::new(name).unwrap(),
+            module: module.map(Into::into),
+        };
+        let entries = [
+            Entry::new(LockKind::Steal, named("a", None)),
+            Entry::new(RwLockKind::Biased, named("a", None)),
+            Entry::new(RwLockKind::System, named("b", Some("/x"))),
+            Entry::new(SpinKind::Adaptive, Which::All),
+        ];
+        assert_eq!(plan.locks, entries);
     }
 
     #[test]
     fn invalid_plan_is_refused_with_its_line() {
         let workshop = Workshop::new();
-        let kinds = kind::list(kind::offer(), unspin_locks::LockKind::name);
+        let kinds = kind::list(kind::offer(), LockKind::name);
+        let rwlock_kinds = kind::list(kind::offer(), RwLockKind::name);
         let cases = [
             ("[[mutex]]\nlock = 'a'\n", "line 1: missing field `kind`"),
             ("\n[[mutex]\n", "line 2: "),
@@ -484,7 +551,25 @@ mod tests {
                 "[[mutex]]\nkind = 'fair'\nlock = ''\n",
                 "a lock has no name: write `lock = \"*\"` to mean every mutex",
             ),
-            ("", "replaces nothing: it has neither a [[mutex]] nor a [[wait]]"),
+            ("", "replaces nothing: it has no [[mutex]], [[rwlock]], [[spin]] or [[wait]]"),
+            ("[[rwlok]]\n", "line 1: there is no `rwlok` in a plan: write `[[rwlock]]`"),
+            (
+                "[[rwlock]]\nkind = 'fair'\nlock = 'a'\n",
+                &format!("there is no kind of read-write lock \"fair\": {rwlock_kinds}"),
+            ),
+            (
+                "[[rwlock]]\nkind = 'rw-fair'\n",
+                "a [[rwlock]] of kind rw-fair has no lock: write `lock = \"NAME\"`, or `lock = \"*\"` for every read-write lock that no \
+                 other [[rwlock]] names",
+            ),
+            (
+                "[[spin]]\nkind = 'adaptive'\nlock = '*'\n[[spin]]\nkind = 'system'\nlock = '*'\n",
+                "has two kinds for every spin lock: leave one out",
+            ),
+            (
+                "[[spin]]\nkind = 'adaptive'\nlock = 'a'\nplaces = [['use', '1-2@/x']]\n",
+                "a: [\"use\", \"1-2@/x\"] is not a place",
+            ),
             (
                 "[[mutex]]\nkind = 'fair'\nlock = 'a'\n[[mutex]]\nkind = 'steal'\nlock = 'a'\n",
                 "has two kinds for a: leave one out",
@@ -553,7 +638,16 @@ mod tests {
         let (name, origin) = ("queue_new".to_owned(), Some("mutex initialised at queue.c:18".to_owned()));
         let mut plan = Plan::all(LockKind::Fair);
         let which = Which::Located(Located { name, origin, places: vec![place.clone()], mutexes: 0 });
-        plan.mutexes.push(Entry { kind: LockKind::Steal, which });
+        plan.locks.push(Entry::new(LockKind::Steal, which));
+        let used = Place { by: By::Use, spans: vec![Span::new(&module, 16..17)] };
+        let name = "rwlock first used in f".to_owned();
+        let rwlock = Which::Located(Located {
+            name: name.clone(),
+            origin: None,
+            places: vec![used.clone()],
+            mutexes: 2,
+        });
+        plan.locks.push(Entry::new(RwLockKind::Biased, rwlock));
         let site = Place { by: By::Site, spans: vec![Span::new(&module, 4..5)] };
         let which =
             Which::Located(Located { name: "f+0x2d".into(), origin: None, places: vec![site], mutexes: 0 });
@@ -561,14 +655,26 @@ mod tests {
         let file = PlanFile::new(&plan, &ourselves, "1.42 times as fast,\n\nproven").unwrap();
         file.write(&workshop.file("plan.toml")).unwrap();
         let text = fs::read_to_string(workshop.file("plan.toml")).unwrap();
-        let head: Vec<&str> = text.lines().take(4).collect();
+        let head: Vec<&str> = text.lines().take(5).collect();
         assert!(head[0].starts_with("# A plan of unspin "), "{text}");
-        assert_eq!(head[1..], ["# 1.42 times as fast,", "#", "# proven"], "{text}");
+        assert_eq!(
+            head[1..],
+            [
+                "# 1.42 times as fast,",
+                "#",
+                "# proven",
+                "# rwlock first used in f: recognised by its first use, at one call site. 2 read-write locks of the recording share \
+             them and are replaced together."
+            ],
+            "{text}"
+        );
         let again = PlanFile::read(&workshop.file("plan.toml")).unwrap().plan_for(&ourselves).unwrap();
         let label = "queue_new, mutex initialised at queue.c:18".to_owned();
         let located = Located { name: label, origin: None, places: vec![place], mutexes: 0 };
         assert_eq!(again.waits, plan.waits);
-        assert_eq!(again.mutexes[0].which, Which::All);
-        assert_eq!(again.mutexes[1], Entry { kind: LockKind::Steal, which: Which::Located(located) });
+        assert_eq!(again.locks[0].which, Which::All);
+        assert_eq!(again.locks[1], Entry::new(LockKind::Steal, Which::Located(located)));
+        let located = Located { name, origin: None, places: vec![used], mutexes: 0 };
+        assert_eq!(again.locks[2], Entry::new(RwLockKind::Biased, Which::Located(located)));
     }
 }

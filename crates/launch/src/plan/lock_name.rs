@@ -4,6 +4,7 @@ use super::place::By;
 use std::fmt;
 use std::path::PathBuf;
 use unspin_symbols::Location;
+use unspin_wire::plan::LockFamily;
 
 /// A lock's name, with as much of its origin as the user has given.
 ///
@@ -16,6 +17,7 @@ use unspin_symbols::Location;
 /// | `mutex first used in poll` | the locks without an initialisation that are first used there |
 /// | `mutex first used in push or pop` | those that are first used in either function |
 /// | `libq.so+0x1135` instead of a function | the call that returns there, in a file without names |
+/// | `rwlock` instead of `mutex` | the same of read-write locks |
 /// | `queue.c:57` | the locks that this line declares, initialises, or else first uses |
 /// | each of the first three, a comma, and the rest of the line that the meter prints | this one |
 /// | each of these, ` in `, and an absolute path | the same in this file |
@@ -52,6 +54,8 @@ pub struct SourceLine<'n> {
 pub struct Origin<'n> {
     /// How the lock is identified.
     pub by: By,
+    /// What the lock is, if the origin says it.
+    pub family: Option<LockFamily>,
     /// The place.
     pub at: Option<At<'n>>,
 }
@@ -70,8 +74,8 @@ pub enum At<'n> {
 /// Separates a name from the absolute path of the file in which it is looked up.
 const IN_FILE: &str = " in /";
 
-/// Prefix of the names of locks that are named after their first use.
-pub const FIRST_USED: &str = "mutex first used in ";
+/// Separates the family of a lock that is named after its first use from the function.
+const FIRST_USED: &str = " first used in ";
 /// Separates the functions of such a name.
 const OR: &str = " or ";
 
@@ -98,15 +102,24 @@ impl LockName {
         }
     }
 
+    /// The family of the lock, if the name says it: `rwlock first used in poll`.
+    pub fn family(&self) -> Option<LockFamily> {
+        match self.meaning() {
+            Meaning::Named { name, origin } => {
+                origin.and_then(|origin| origin.family).or(split_first_use(name).map(|(family, _)| family))
+            }
+            Meaning::Line(_) => None,
+        }
+    }
+
     /// The functions in one of which the lock is first used; empty for other names. Places that the meter only counted
     /// (`2 other places`) are left out.
     pub fn alternatives(&self) -> Vec<LockName> {
         let Meaning::Named { name, .. } = self.meaning() else { return Vec::new() };
-        let Some(functions) = name.strip_prefix(FIRST_USED).filter(|functions| functions.contains(OR)) else {
-            return Vec::new();
-        };
+        let several = split_first_use(name).filter(|(_, functions)| functions.contains(OR));
+        let Some((family, functions)) = several else { return Vec::new() };
         let known = functions.split(OR).filter(|function| !is_count(function));
-        known.filter_map(|function| LockName::new(&format!("{FIRST_USED}{function}"))).collect()
+        known.filter_map(|function| LockName::new(&first_used(family, function))).collect()
     }
 
     /// The parts.
@@ -154,20 +167,38 @@ impl<'n> Origin<'n> {
     fn parse(text: &'n str) -> Option<Origin<'n>> {
         if let Some(at) = text.strip_prefix("static, ") {
             let at = SourceLine::parse(at).map_or(At::Module(at), At::Line);
-            return Some(Origin { by: By::Variable, at: Some(at) });
+            return Some(Origin { by: By::Variable, family: None, at: Some(at) });
         }
-        if text == "mutex initialised there" {
-            return Some(Origin { by: By::Init, at: None });
+        let initialised = |family: LockFamily| {
+            let rest = text.strip_prefix(family.noun_in_names())?.strip_prefix(" initialised ")?;
+            Some((By::Init, Some(family), rest))
+        };
+        let used = || Some((By::Use, None, text.strip_prefix("first used ")?));
+        let (by, family, rest) = LockFamily::ALL.into_iter().find_map(initialised).or_else(used)?;
+        if rest == "there" && by == By::Init {
+            return Some(Origin { by, family, at: None });
         }
-        let forms = [("mutex initialised at ", By::Init), ("first used at ", By::Use)];
-        let (by, place) = forms.into_iter().find_map(|(form, by)| Some((by, text.strip_prefix(form)?)))?;
+        let place = rest.strip_prefix("at ")?;
         // Of several places only the first is printed, and the others are counted.
         if place.rsplit_once(OR).is_some_and(|(_, count)| is_count(count)) {
-            return Some(Origin { by, at: None });
+            return Some(Origin { by, family, at: None });
         }
         let at = SourceLine::parse(place).map(At::Line).or_else(|| offset(place))?;
-        Some(Origin { by, at: Some(at) })
+        Some(Origin { by, family, at: Some(at) })
     }
+}
+
+/// `mutex first used in poll`: the name of the locks of a family that are first used in a function.
+pub fn first_used(family: LockFamily, function: &str) -> String {
+    format!("{}{FIRST_USED}{function}", family.noun_in_names())
+}
+
+/// Splits `mutex first used in poll`.
+pub fn split_first_use(name: &str) -> Option<(LockFamily, &str)> {
+    let of = |family: LockFamily| {
+        Some((family, name.strip_prefix(family.noun_in_names())?.strip_prefix(FIRST_USED)?))
+    };
+    LockFamily::ALL.into_iter().find_map(of)
 }
 
 /// `(4) pool.lock`, as the meter prints a row of several locks, without the number: the name means all of them.
@@ -196,7 +227,8 @@ mod tests {
     use super::*;
 
     fn named_meaning<'n>(name: &'n str, by: By, at: Option<At<'n>>) -> Meaning<'n> {
-        Meaning::Named { name, origin: Some(Origin { by, at }) }
+        let family = (by == By::Init).then_some(LockFamily::Mutex);
+        Meaning::Named { name, origin: Some(Origin { by, family, at }) }
     }
 
     #[test]
@@ -251,7 +283,7 @@ mod tests {
             let name = LockName::new(text).unwrap();
             name.alternatives()
                 .iter()
-                .map(|part| part.as_str()[FIRST_USED.len()..].to_owned())
+                .map(|part| split_first_use(part.as_str()).unwrap().1.to_owned())
                 .collect::<Vec<_>>()
         };
         let name = "mutex first used in Queue::pop or Queue::push or 2 other places";
@@ -264,5 +296,25 @@ mod tests {
         assert_eq!(parts("this or that"), Vec::<String>::new());
         let one = LockName::new("mutex first used in f, first used at f.c:9 or 1 other place").unwrap();
         assert_eq!(one.meaning(), named_meaning("mutex first used in f", By::Use, None));
+        let one = LockName::new("rwlock first used in get or put").unwrap();
+        let names: Vec<String> = one.alternatives().iter().map(LockName::to_string).collect();
+        assert_eq!(names, ["rwlock first used in get", "rwlock first used in put"]);
+    }
+
+    #[test]
+    fn name_may_say_what_the_lock_is() {
+        let family = |text: &str| LockName::new(text).unwrap().family();
+        for (name, expected) in [
+            ("mutex first used in f", Some(LockFamily::Mutex)),
+            ("rwlock first used in f or g, first used at f.c:9", Some(LockFamily::RwLock)),
+            ("table_new, rwlock initialised at table.c:18", Some(LockFamily::RwLock)),
+            ("pool_new, spin lock initialised there", Some(LockFamily::Spin)),
+            ("cache_lock, static, cache.c:31", None),
+            ("cache_lock", None),
+            ("cache.c:31", None),
+            ("rwlock", None),
+        ] {
+            assert_eq!(family(name), expected, "{name}");
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! Which lock replaces which of a program's mutexes, and which of its waits poll before they sleep.
+//! Which lock replaces which of a program's locks, and which of its waits poll before they sleep.
 //!
 //! ```text
 //! --mutex KIND[@LOCK] ───┐
+//! --rwlock, --spin ──────┤
 //! --waits POLICY[@SITE] ─┼─► Plan ─► names become places ─► Compiled ─► UNSPIN_PLAN, which the preload library reads
 //! --use-plan FILE ───────┘             │
 //!   (PlanFile)                         └─ the program's files (closure, resolve), or a recording of it (observe)
@@ -12,7 +13,7 @@
 //! - `resolve` uses the files alone. It is the inverse of the meter's naming: each name that an address has leads back
 //!   to the address (a test checks that). It cannot find plugins and stripped names.
 //! - `unspin_observe::located` uses a recording, which has each lock's address, or the stack of its initialisation or
-//!   first use. The chain of calls is cut at the frame that names the lock. So every mutex that the meter names can be
+//!   first use. The chain of calls is cut at the frame that names the lock. So every lock that the meter names can be
 //!   recognised again, and `unspin prove` uses this way.
 //!
 //! The *tally* of a run (`replacements`) says what the plan replaced, and why an entry replaced nothing.
@@ -48,6 +49,7 @@ pub use closure::Closure;
 pub use compiled::Compiled;
 pub use entry::{Entry, Plan, WaitEntry, Which};
 pub use file::PlanFile;
+pub use kind::{AnyKind, KindOfFamily};
 pub use located::Located;
 pub use lock_name::LockName;
 pub use nearest::several as similar_names;

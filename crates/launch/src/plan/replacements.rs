@@ -13,6 +13,7 @@ use std::{fmt, fs};
 use unspin_locks::LockKind;
 use unspin_sys::creds::Creds;
 use unspin_wire::environment::TALLY;
+use unspin_wire::plan::LockFamily;
 use unspin_wire::{Tally, TallyCount, TallyRow};
 
 /// The tally of one run, and its file.
@@ -100,28 +101,28 @@ impl RunTally {
     pub fn replacements(&self, plan: &Compiled) -> Replacements {
         let get = |count| self.tally.get(count);
         let entries = plan.counted().map(|entry| {
-            let sum = |count: fn(TallyRow) -> TallyCount| entry.rows.iter().map(|&row| get(count(row))).sum();
-            Replaced {
-                label: entry.label.clone(),
-                subject: entry.subject,
-                replaced: match entry.subject {
-                    EntryKind::Waits => sum(TallyCount::Sites),
-                    EntryKind::Mutexes | EntryKind::FirstUsed => sum(TallyCount::Replaced),
-                },
-                kept: match entry.subject {
-                    EntryKind::Waits => 0,
-                    EntryKind::Mutexes | EntryKind::FirstUsed => sum(TallyCount::Kept),
-                },
-                is_all: entry.rows.contains(&TallyRow::All),
-            }
+            let sum = |count: &dyn Fn(TallyRow) -> TallyCount| -> u64 {
+                entry.rows.iter().map(|&row| get(count(row))).sum()
+            };
+            let (replaced, kept) = match entry.subject.family() {
+                None => (sum(&TallyCount::Sites), 0),
+                Some(family) => {
+                    (sum(&|row| TallyCount::Replaced(family, row)), sum(&|row| TallyCount::Kept(family, row)))
+                }
+            };
+            let is_all = entry.rows.contains(&TallyRow::All);
+            Replaced { label: entry.label.clone(), subject: entry.subject, replaced, kept, is_all }
         });
         let entries: Vec<Replaced> = entries.collect();
-        let of_mutexes = entries.iter().filter(|entry| entry.subject != EntryKind::Waits);
+        let used = |family| {
+            let own = entries.iter().filter(|entry| entry.subject.family() == Some(family));
+            let named: u64 = own.map(|entry| entry.replaced + entry.kept).sum();
+            get(TallyCount::Others(family)) + named
+        };
         Replacements {
             programs: self.programs(),
             filters: get(TallyCount::Filters),
-            mutexes: get(TallyCount::OtherMutexes)
-                + of_mutexes.map(|entry| entry.replaced + entry.kept).sum::<u64>(),
+            used: LockFamily::ALL.map(used),
             wrapped: get(TallyCount::Wrapped),
             bypassed: get(TallyCount::Bypassed),
             entries,
@@ -141,9 +142,9 @@ impl Drop for RunTally {
 struct Replaced {
     label: String,
     subject: EntryKind,
-    /// Mutexes; or call sites of waits, counted once for each process.
+    /// Locks; or call sites of waits, counted once for each process.
     replaced: u64,
-    /// Mutexes to which it applies, and which stay libc's.
+    /// Locks to which it applies, and which stay libc's.
     kept: u64,
     /// Whether it is for everything that no other entry names.
     is_all: bool,
@@ -157,8 +158,8 @@ pub struct Replacements {
     programs: u64,
     /// Seccomp filters of the programs.
     filters: u64,
-    /// Mutexes that the program used or initialised.
-    mutexes: u64,
+    /// Locks of each family that the program used or initialised.
+    used: [u64; LockFamily::ALL.len()],
     /// Programs in which another library wraps the lock functions.
     wrapped: u64,
     /// Programs in which there is code whose calls bypass the hooks.
@@ -171,22 +172,29 @@ enum UnusedReason {
     NotLoaded,
     Wrapped,
     Bypassed,
-    NoMutex,
-    OtherNames,
-    OtherFirstUse,
-    StaysLibcs,
-    NamedByOthers,
+    NoLock(LockFamily),
+    OtherNames(LockFamily),
+    OtherFirstUse(LockFamily),
+    StaysLibcs(LockFamily),
+    NamedByOthers(LockFamily),
     Filtered,
     NoWait,
     OtherSites,
 }
 
 impl Replacements {
-    /// The entries for mutexes that replaced at least one.
+    /// The entries for locks that replaced at least one.
     pub fn in_effect(&self) -> BTreeSet<String> {
-        let replaced =
-            self.entries.iter().filter(|entry| entry.subject != EntryKind::Waits && entry.replaced > 0);
+        let replaced = self.of_locks().filter(|entry| entry.replaced > 0);
         replaced.map(|entry| entry.label.clone()).collect()
+    }
+
+    fn of_locks(&self) -> impl Iterator<Item = &Replaced> {
+        self.entries.iter().filter(|entry| entry.subject.family().is_some())
+    }
+
+    fn used(&self, family: LockFamily) -> u64 {
+        self.used[family as usize]
     }
 
     /// Whether no entry replaced anything.
@@ -194,16 +202,22 @@ impl Replacements {
         self.entries.iter().all(|entry| entry.replaced == 0)
     }
 
-    /// Why a run under the plan says nothing about it: no mutex was replaced. None if one was, or if the plan replaces
+    /// Why a run under the plan says nothing about it: no lock was replaced. None if one was, or if the plan replaces
     /// none.
     pub fn without_effect(&self) -> Option<String> {
-        let mut mutexes = self.entries.iter().filter(|entry| entry.subject != EntryKind::Waits).peekable();
-        mutexes.peek()?;
+        let families: BTreeSet<LockFamily> =
+            self.of_locks().filter_map(|entry| entry.subject.family()).collect();
+        let noun = match Vec::from_iter(families)[..] {
+            [] => return None,
+            [family] => family.noun(),
+            _ => "lock",
+        };
         if !self.in_effect().is_empty() {
             return None;
         }
-        let why: BTreeSet<String> = mutexes.filter_map(|entry| Some(self.why(self.reason(entry)?))).collect();
-        Some(format!("it replaced no mutex: {}", Vec::from_iter(why).join("; ")))
+        let why: BTreeSet<String> =
+            self.of_locks().filter_map(|entry| Some(self.why(self.reason(entry)?))).collect();
+        Some(format!("it replaced no {noun}: {}", Vec::from_iter(why).join("; ")))
     }
 
     /// The reason why calls of the program went past the replacements, if they did.
@@ -216,11 +230,12 @@ impl Replacements {
         Some(self.why(reason))
     }
 
-    /// Whether so few mutexes were used that a runtime with locks of its own may have used them all: Go's cgo uses one or
-    /// two.
-    pub fn has_few_mutexes(&self) -> bool {
-        const FEW: u64 = 4;
-        self.entries.iter().any(|entry| entry.subject != EntryKind::Waits) && self.mutexes < FEW
+    /// Whether so few locks of a family of the plan were used that a runtime with locks of its own may have used them all:
+    /// Go's cgo uses one or two mutexes.
+    pub fn has_few_locks(&self) -> bool {
+        let few = |family| if family == LockFamily::Mutex { 4 } else { 1 };
+        let mut families = self.of_locks().filter_map(|entry| entry.subject.family());
+        families.any(|family| self.used(family) < few(family))
     }
 
     /// A line for each reason why entries replaced nothing, with the next step.
@@ -244,6 +259,7 @@ impl Replacements {
             return None;
         }
         let others = self.entries.iter().any(|other| other.subject == EntryKind::Waits && other.replaced > 0);
+        let used = entry.subject.family().map_or(0, |family| self.used(family));
         Some(match (entry.subject, entry.is_all) {
             _ if self.programs == 0 => UnusedReason::NotLoaded,
             _ if self.wrapped > 0 => UnusedReason::Wrapped,
@@ -253,18 +269,24 @@ impl Replacements {
             (EntryKind::Waits, _) if self.filters > 0 => UnusedReason::Filtered,
             (EntryKind::Waits, true) => UnusedReason::NoWait,
             (EntryKind::Waits, false) => UnusedReason::OtherSites,
-            _ if self.mutexes == 0 => UnusedReason::NoMutex,
-            _ if entry.kept > 0 => UnusedReason::StaysLibcs,
-            (_, true) => UnusedReason::NamedByOthers,
-            (EntryKind::FirstUsed, false) => UnusedReason::OtherFirstUse,
-            (EntryKind::Mutexes, false) => UnusedReason::OtherNames,
+            (EntryKind::Locks(family) | EntryKind::FirstUsed(family), _) if used == 0 => {
+                UnusedReason::NoLock(family)
+            }
+            (EntryKind::Locks(family) | EntryKind::FirstUsed(family), _) if entry.kept > 0 => {
+                UnusedReason::StaysLibcs(family)
+            }
+            (EntryKind::Locks(family) | EntryKind::FirstUsed(family), true) => {
+                UnusedReason::NamedByOthers(family)
+            }
+            (EntryKind::FirstUsed(family), false) => UnusedReason::OtherFirstUse(family),
+            (EntryKind::Locks(family), false) => UnusedReason::OtherNames(family),
         })
     }
 
     fn why(&self, reason: UnusedReason) -> String {
-        let used = match self.mutexes {
-            1 => "the one pthread mutex that was used".to_owned(),
-            mutexes => format!("each of the {mutexes} pthread mutexes that were used"),
+        let used = |family: LockFamily| match self.used(family) {
+            1 => format!("the one pthread {} that was {}", family.noun(), seen(family)),
+            several => format!("each of the {several} pthread {} that were {}", family.nouns(), seen(family)),
         };
         match reason {
             UnusedReason::NotLoaded => "the preload library was loaded into no program that ran".into(),
@@ -278,20 +300,26 @@ impl Replacements {
                 function in libc itself (dlsym), and so calls libc's functions directly: nothing is replaced from then on"
                     .into()
             }
-            UnusedReason::NoMutex => {
-                "no private pthread mutex was used where the preload library was loaded (the mutexes of Rust's std, parking_lot and Go, the \
-                monitors of a JVM and read-write locks are other locks)"
-                    .into()
+            UnusedReason::NoLock(family) => format!(
+                "no private pthread {} was {} where the preload library was loaded ({} are other locks)",
+                family.noun(),
+                seen(family),
+                other_locks(family)
+            ),
+            UnusedReason::OtherNames(family) => format!("{} has another name", used(family)),
+            UnusedReason::OtherFirstUse(family) => {
+                format!("{} has another name, or was first used elsewhere in this run", used(family))
             }
-            UnusedReason::OtherNames => format!("{used} has another name"),
-            UnusedReason::OtherFirstUse => {
-                format!("{used} has another name, or was first used elsewhere in this run")
-            }
-            UnusedReason::StaysLibcs => {
+            UnusedReason::StaysLibcs(LockFamily::Mutex) => {
                 "the mutex is shared between processes, robust, or has a priority protocol, and stays libc's"
                     .into()
             }
-            UnusedReason::NamedByOthers => "other rules name all mutexes that were used".into(),
+            UnusedReason::StaysLibcs(family) => {
+                format!("the {} is shared between processes, and stays libc's", family.noun())
+            }
+            UnusedReason::NamedByOthers(family) => {
+                format!("other rules name all {} that were {}", family.nouns(), seen(family))
+            }
             UnusedReason::Filtered => "a seccomp filter was in force, under which no wait polls: the filter could kill the \
                 program for a call that only polling makes"
                 .into(),
@@ -300,6 +328,24 @@ impl Replacements {
             }
             UnusedReason::OtherSites => "no thread waited there".into(),
         }
+    }
+}
+
+/// What is seen of a lock when its kind is decided: of spin locks only the initialisation.
+fn seen(family: LockFamily) -> &'static str {
+    if family.has_first_use() { "used" } else { "initialised" }
+}
+
+/// Locks that a user may take for locks of this family.
+fn other_locks(family: LockFamily) -> &'static str {
+    match family {
+        LockFamily::Mutex => {
+            "the mutexes of Rust's std, parking_lot and Go, the monitors of a JVM and read-write locks"
+        }
+        LockFamily::RwLock => {
+            "the RwLock of Rust's std and of parking_lot, Go's RWMutex, the read-write locks of a JVM and mutexes"
+        }
+        LockFamily::Spin => "spin locks that a program builds of atomic operations",
     }
 }
 
@@ -323,18 +369,21 @@ impl NamesFrom<'_> {
             UnusedReason::NotLoaded => format!("{report} says why"),
             UnusedReason::Wrapped => "run the program without it".into(),
             UnusedReason::Bypassed => "docs/semantics.md says more".into(),
-            UnusedReason::NoMutex | UnusedReason::NoWait => format!("{report} shows where its threads wait"),
-            UnusedReason::OtherNames => format!("{report} has the names"),
-            UnusedReason::OtherFirstUse => {
-                format!("{report} has the names, each with the functions that use the mutex")
+            UnusedReason::NoLock(_) | UnusedReason::NoWait => {
+                format!("{report} shows where its threads wait")
+            }
+            UnusedReason::OtherNames(_) => format!("{report} has the names"),
+            UnusedReason::OtherFirstUse(family) => {
+                format!("{report} has the names, each with the functions that use the {}", family.noun())
             }
             UnusedReason::OtherSites => format!("{report} has the call sites of waits"),
-            UnusedReason::StaysLibcs => format!(
+            UnusedReason::StaysLibcs(LockFamily::Mutex) => format!(
                 "the kinds {} also replace mutexes with PTHREAD_PRIO_INHERIT; the others cannot be replaced \
                  (docs/semantics.md)",
                 inheriting_kinds()
             ),
-            UnusedReason::NamedByOthers => "leave it out".into(),
+            UnusedReason::StaysLibcs(_) => "only private ones can be replaced (docs/semantics.md)".into(),
+            UnusedReason::NamedByOthers(_) => "leave it out".into(),
             UnusedReason::Filtered => {
                 "run it without the filter, outside of a container that installs one".into()
             }
@@ -352,16 +401,16 @@ fn inheriting_kinds() -> String {
     }
 }
 
-/// `adaptive@cache_lock: 1 mutex, poll: 4 call sites`
+/// `adaptive@cache_lock: 1 mutex, rw-biased: 3 read-write locks, poll: 4 call sites`
 impl fmt::Display for Replacements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, entry) in self.entries.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
             let plural = if entry.replaced == 1 { "" } else { "s" };
-            let (noun, plural, note) = match entry.subject {
-                EntryKind::Waits => ("call site", plural, " (counted in each process)"),
-                EntryKind::Mutexes | EntryKind::FirstUsed if entry.replaced == 1 => ("mutex", "", ""),
-                EntryKind::Mutexes | EntryKind::FirstUsed => ("mutexes", "", ""),
+            let (noun, plural, note) = match entry.subject.family() {
+                None => ("call site", plural, " (counted in each process)"),
+                Some(family) if entry.replaced == 1 => (family.noun(), "", ""),
+                Some(family) => (family.nouns(), "", ""),
             };
             write!(f, "{comma}{}: {} {noun}{plural}{note}", entry.label, entry.replaced)?;
             if entry.kept > 0 {
@@ -376,23 +425,28 @@ impl fmt::Display for Replacements {
 mod tests {
     use super::*;
 
+    const MUTEXES: EntryKind = EntryKind::Locks(LockFamily::Mutex);
+    const RWLOCKS: EntryKind = EntryKind::Locks(LockFamily::RwLock);
+    const SPINS: EntryKind = EntryKind::Locks(LockFamily::Spin);
+
     fn entry(label: &str, subject: EntryKind, replaced: u64) -> Replaced {
         Replaced { label: label.into(), subject, replaced, kept: 0, is_all: !label.contains('@') }
     }
 
-    fn warnings(entries: Vec<Replaced>, mutexes: u64) -> Vec<String> {
-        let replacements =
-            Replacements { entries, programs: 1, filters: 0, mutexes, wrapped: 0, bypassed: 0 };
-        replacements.warnings(&NamesFrom::Meter(&["./a b".into(), "-x".into()]))
+    fn replacements(entries: Vec<Replaced>, used: [u64; 3]) -> Replacements {
+        Replacements { entries, programs: 1, filters: 0, used, wrapped: 0, bypassed: 0 }
+    }
+
+    fn warnings(entries: Vec<Replaced>, used: u64) -> Vec<String> {
+        replacements(entries, [used; 3]).warnings(&NamesFrom::Meter(&["./a b".into(), "-x".into()]))
     }
 
     #[test]
     fn entry_without_effect_is_reported_with_reason_and_next_step() {
-        use EntryKind::*;
-        let named = || entry("adaptive@q", Mutexes, 0);
+        let named = || entry("adaptive@q", MUTEXES, 0);
         let next = "`unspin meter -- './a b' -x`";
-        assert_eq!(warnings(vec![entry("adaptive", Mutexes, 2)], 2), Vec::<String>::new());
-        let nothing = warnings(vec![entry("adaptive", Mutexes, 0)], 0).remove(0);
+        assert_eq!(warnings(vec![entry("adaptive", MUTEXES, 2)], 2), Vec::<String>::new());
+        let nothing = warnings(vec![entry("adaptive", MUTEXES, 0)], 0).remove(0);
         assert!(
             nothing.starts_with(
                 "adaptive replaced nothing: no private pthread mutex was used where the preload"
@@ -401,17 +455,21 @@ mod tests {
         );
         assert!(nothing.ends_with(&format!("{next} shows where its threads wait")), "{nothing}");
         assert_eq!(
-            warnings(vec![named(), entry("steal@r", Mutexes, 0)], 3),
+            warnings(vec![named(), entry("steal@r", MUTEXES, 0)], 3),
             [format!(
                 "adaptive@q and steal@r replaced nothing: each of the 3 pthread mutexes that were used has another name; \
                  {next} has the names"
             )]
         );
-        let first = warnings(vec![entry("fair@mutex first used in f", FirstUsed, 0)], 1).remove(0);
+        let first = warnings(
+            vec![entry("fair@mutex first used in f", EntryKind::FirstUsed(LockFamily::Mutex), 0)],
+            1,
+        )
+        .remove(0);
         assert!(first.contains("or was first used elsewhere in this run; "), "{first}");
         let kept = warnings(vec![Replaced { kept: 1, ..named() }], 1).remove(0);
         assert!(kept.contains(" stays libc's; the kinds rt-fair"), "{kept}");
-        let poll = warnings(vec![entry("poll@f+0x2d", Waits, 0)], 0).remove(0);
+        let poll = warnings(vec![entry("poll@f+0x2d", EntryKind::Waits, 0)], 0).remove(0);
         assert_eq!(
             poll,
             format!(
@@ -421,15 +479,62 @@ mod tests {
     }
 
     #[test]
+    fn each_family_has_words_of_its_own() {
+        let next = "`unspin meter -- './a b' -x`";
+        let said = |entry, used| warnings(vec![entry], used).remove(0);
+        let kept = said(Replaced { kept: 1, ..entry("rw-biased@t", RWLOCKS, 0) }, 1);
+        assert_eq!(
+            kept,
+            "rw-biased@t replaced nothing: the read-write lock is shared between processes, and stays libc's; only private \
+             ones can be replaced (docs/semantics.md)"
+        );
+        assert_eq!(
+            said(entry("rw-biased@t", RWLOCKS, 0), 3),
+            format!(
+                "rw-biased@t replaced nothing: each of the 3 pthread read-write locks that were used has another name; {next} \
+                 has the names"
+            )
+        );
+        let first =
+            said(entry("rw-fair@rwlock first used in f", EntryKind::FirstUsed(LockFamily::RwLock), 0), 1);
+        assert!(first.ends_with("each with the functions that use the read-write lock"), "{first}");
+        let none = said(entry("spin adaptive", SPINS, 0), 0);
+        assert!(
+            none.starts_with(
+                "spin adaptive replaced nothing: no private pthread spin lock was initialised where"
+            ),
+            "{none}"
+        );
+        assert_eq!(
+            said(entry("spin adaptive@p", SPINS, 0), 1),
+            format!(
+                "spin adaptive@p replaced nothing: the one pthread spin lock that was initialised has another name; {next} \
+                 has the names"
+            )
+        );
+        let others = said(entry("rw-fair", RWLOCKS, 0), 1);
+        assert!(
+            others.contains("other rules name all read-write locks that were used; leave it out"),
+            "{others}"
+        );
+        let both = warnings(vec![entry("adaptive@q", MUTEXES, 0), entry("rw-fair@q", RWLOCKS, 0)], 1);
+        assert_eq!(both.len(), 2, "{both:?}");
+    }
+
+    #[test]
+    fn runtime_may_have_used_the_few_locks() {
+        let has_few = |entries, used| replacements(entries, used).has_few_locks();
+        assert!(has_few(vec![entry("fair", MUTEXES, 2)], [2, 9, 9]));
+        assert!(!has_few(vec![entry("fair", MUTEXES, 4)], [4, 0, 0]));
+        assert!(has_few(vec![entry("rw-fair", RWLOCKS, 0)], [9, 0, 9]));
+        assert!(!has_few(vec![entry("rw-fair", RWLOCKS, 1)], [0, 1, 0]));
+        assert!(!has_few(vec![entry("poll", EntryKind::Waits, 1)], [0; 3]));
+    }
+
+    #[test]
     fn filter_is_the_reason_why_no_wait_polled() {
-        let replacements = Replacements {
-            entries: vec![entry("poll", EntryKind::Waits, 0)],
-            programs: 1,
-            filters: 1,
-            mutexes: 0,
-            wrapped: 0,
-            bypassed: 0,
-        };
+        let replacements =
+            Replacements { filters: 1, ..replacements(vec![entry("poll", EntryKind::Waits, 0)], [0; 3]) };
         let said = replacements.warnings(&NamesFrom::Above).remove(0);
         assert!(said.starts_with("poll replaced nothing: a seccomp filter was in force"), "{said}");
     }
@@ -437,44 +542,48 @@ mod tests {
     #[test]
     fn counts_are_printed_in_one_line() {
         let entries = vec![
-            Replaced { kept: 2, ..entry("adaptive@q", EntryKind::Mutexes, 1) },
-            entry("fair", EntryKind::Mutexes, 12),
+            Replaced { kept: 2, ..entry("adaptive@q", MUTEXES, 1) },
+            entry("fair", MUTEXES, 12),
+            Replaced { kept: 1, ..entry("rw-biased@table", RWLOCKS, 1) },
+            entry("spin adaptive", SPINS, 2),
             entry("poll", EntryKind::Waits, 4),
         ];
-        let replacements =
-            Replacements { entries, programs: 1, filters: 0, mutexes: 15, wrapped: 0, bypassed: 0 };
+        let replacements = replacements(entries, [15, 2, 2]);
         assert_eq!(
             replacements.to_string(),
-            "adaptive@q: 1 mutex (2 more stay libc's), fair: 12 mutexes, poll: 4 call sites (counted in each process)"
+            "adaptive@q: 1 mutex (2 more stay libc's), fair: 12 mutexes, \
+             rw-biased@table: 1 read-write lock (1 more stay libc's), spin adaptive: 2 spin locks, \
+             poll: 4 call sites (counted in each process)"
         );
-        assert_eq!(replacements.in_effect().len(), 2);
+        assert_eq!(replacements.in_effect().len(), 4);
         assert_eq!(replacements.without_effect(), None);
     }
 
     #[test]
     fn run_that_replaced_no_mutex_says_why() {
         let poll = entry("poll", EntryKind::Waits, 3);
-        let named = entry("adaptive@q", EntryKind::Mutexes, 0);
-        let all = |entries| {
-            Replacements { entries, programs: 1, filters: 0, mutexes: 2, wrapped: 0, bypassed: 0 }
-                .without_effect()
-        };
+        let named = entry("adaptive@q", MUTEXES, 0);
+        let all = |entries| replacements(entries, [2, 0, 0]).without_effect();
         assert_eq!(all(vec![poll.clone()]), None, "it is not for mutexes");
         assert_eq!(
-            all(vec![named, poll]).unwrap(),
+            all(vec![named.clone(), poll]).unwrap(),
             "it replaced no mutex: each of the 2 pthread mutexes that were used has another name"
         );
+        let rwlock = entry("rw-fair", RWLOCKS, 0);
+        let none = "no private pthread read-write lock was used where the preload library was loaded (the RwLock of Rust's std";
+        let why = all(vec![rwlock.clone()]).unwrap();
+        assert!(why.starts_with(&format!("it replaced no read-write lock: {none}")), "{why}");
+        let why = all(vec![named, rwlock]).unwrap();
+        assert!(why.starts_with("it replaced no lock: each of the 2 pthread mutexes"), "{why}");
+        assert_eq!(all(vec![entry("rw-fair", RWLOCKS, 0), entry("fair", MUTEXES, 1)]), None);
     }
 
     #[test]
     fn run_whose_calls_went_past_the_replacements_says_why() {
         let run = |wrapped, bypassed| Replacements {
-            entries: vec![entry("adaptive", EntryKind::Mutexes, 0)],
-            programs: 1,
-            filters: 0,
-            mutexes: 2,
             wrapped,
             bypassed,
+            ..replacements(vec![entry("adaptive", MUTEXES, 0)], [2, 0, 0])
         };
         assert_eq!(run(0, 0).passed_on(), None);
         assert!(run(1, 0).passed_on().unwrap().starts_with("a sanitizer, or another library"));

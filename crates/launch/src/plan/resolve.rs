@@ -2,7 +2,7 @@
 
 use super::closure::Closure;
 use super::code;
-use super::lock_name::{LockName, Meaning};
+use super::lock_name::{LockName, Meaning, split_first_use};
 use super::nearest;
 use super::place::Place;
 use super::site;
@@ -16,6 +16,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::Path;
 use unspin_symbols::File;
+use unspin_wire::plan::LockFamily;
 
 /// Number of similar names that are suggested for an unknown one.
 const OFFERED: usize = 3;
@@ -26,15 +27,13 @@ pub struct Resolver<'p> {
     closure: OnceCell<Closure>,
 }
 
-/// What a plan wants to replace in a program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PlanTarget {
-    /// Mutexes.
-    Mutexes,
-    /// Waits.
-    Waits,
-    /// Mutexes and waits: the program must have one of both.
-    Either,
+/// What a plan wants to replace in a program, which must have one of all that.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PlanTarget {
+    /// The families of locks.
+    pub families: Vec<LockFamily>,
+    /// Whether it wants waits to poll.
+    pub waits: bool,
 }
 
 /// The result of looking a name up.
@@ -67,51 +66,71 @@ impl<'p> Resolver<'p> {
         self.closure.get_or_init(|| Closure::of(self.program))
     }
 
-    /// Refuses a program with nothing to replace. Such a program calls no function of libc that locks a mutex or waits,
-    /// and it cannot load or start other code.
-    pub fn check_reach(&self, reach: PlanTarget) -> Result<(), Error> {
+    /// Refuses a program with nothing to replace. Such a program calls no function of libc that uses such a lock or waits, and
+    /// it cannot load or start other code.
+    pub fn check_reach(&self, reach: &PlanTarget) -> Result<(), Error> {
         let Closure { files, is_complete, runtime, .. } = self.closure();
-        let calls = |function: &str| match reach {
-            PlanTarget::Mutexes => is_of_mutexes(function),
-            PlanTarget::Waits => site::is_wait(function),
-            PlanTarget::Either => is_of_mutexes(function) || site::is_wait(function),
+        let calls = |function: &str| {
+            reach.families.iter().any(|&family| code::verb(family, function).is_some())
+                || reach.waits && site::is_wait(function)
         };
         // A file that cannot be read may call anything.
         if !is_complete || files.iter().chain(runtime).any(|file| may_call(file, &calls)) {
             return Ok(());
         }
-        let calls_rwlocks =
-            |file: &File| file.imports().iter().any(|symbol| symbol.starts_with("pthread_rwlock_"));
-        let why = match reach {
-            PlanTarget::Mutexes if files.iter().any(calls_rwlocks) => {
-                "call a mutex function of libc; they call those of read-write locks (pthread_rwlock_t), and unspin replaces \
-                 only mutexes"
-            }
-            PlanTarget::Mutexes => {
-                "call a mutex function of libc, so there is no mutex to replace (Go and Rust have locks of their own)"
-            }
-            PlanTarget::Waits => "call a function of libc that waits, so there is no wait to replace",
-            PlanTarget::Either => {
-                "call a function of libc that locks a mutex or waits, so there is nothing to replace"
-            }
-        };
         let program = self.program.path.display();
-        Err(Error::CannotRun(format!("{program}: neither it nor its libraries {why}")))
+        Err(Error::CannotRun(format!("{program}: neither it nor its libraries {}", self.nothing_of(reach))))
     }
 
-    /// The places of the lock with this name: in one file, or in the program and its libraries.
-    pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
-        let whole =
-            self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
-                Some(found) => Ok(found),
-                None => Err(scope.nothing(name)),
-            });
+    /// What the program does not do. It calls none of these functions.
+    fn nothing_of(&self, reach: &PlanTarget) -> String {
+        let calls = |family: LockFamily| {
+            let is_of_family = |symbol: &String| code::verb(family, symbol).is_some();
+            self.closure().files.iter().any(|file| file.imports().iter().any(is_of_family))
+        };
+        match (&reach.families[..], reach.waits) {
+            ([family], false) => {
+                let noun = family.noun();
+                match LockFamily::ALL.into_iter().find(|&other| calls(other)) {
+                    Some(other) => format!(
+                        "call a {noun} function of libc; they call those of {}, which {} replaces",
+                        other.nouns(),
+                        other.option()
+                    ),
+                    None => format!(
+                        "call a {noun} function of libc, so there is no {noun} to replace (Go and Rust have locks of their own)"
+                    ),
+                }
+            }
+            ([], _) => "call a function of libc that waits, so there is no wait to replace".into(),
+            (families, waits) => {
+                let locks = families.iter().map(|family| format!("locks a {}", family.noun()));
+                let all: Vec<String> = locks.chain(waits.then(|| "waits".to_owned())).collect();
+                format!("call a function of libc that {}, so there is nothing to replace", all.join(" or "))
+            }
+        }
+    }
+
+    /// The places of the lock of this family with this name: in one file, or in the program and its libraries.
+    pub fn places(
+        &self,
+        family: LockFamily,
+        name: &LockName,
+        module: Option<&Path>,
+    ) -> Result<Vec<Place>, Error> {
+        if let Some(other) = name.family().filter(|&other| other != family) {
+            let (noun, option) = (other.noun(), other.option());
+            return Err(Error::Usage(format!("{name}: it is the name of a {noun}, which {option} replaces")));
+        }
+        let whole = self.look_up(name, "lock", module, &|scope| {
+            find(family, name, scope.files, scope.runtime).ok_or_else(|| scope.nothing(family, name))
+        });
         let alternatives = name.alternatives();
         // The name of a file may contain " or " too, so the whole name comes first.
         if whole.is_ok() || alternatives.is_empty() {
             return whole;
         }
-        let places = alternatives.iter().map(|one| self.places(one, module));
+        let places = alternatives.iter().map(|one| self.places(family, one, module));
         Ok(places.collect::<Result<Vec<_>, Error>>()?.concat())
     }
 
@@ -209,14 +228,23 @@ fn add_missing(files: &mut Vec<File>, others: &[File]) {
     }
 }
 
-fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<NameMatch> {
+fn find(family: LockFamily, name: &LockName, files: &[File], runtime: &[File]) -> Option<NameMatch> {
     match name.meaning() {
-        Meaning::Line(line) => {
-            variable::declared_at(line, files).or_else(|| code::at_line(line, files, runtime))
-        }
-        Meaning::Named { name, origin } => variable::find(name, origin.as_ref(), files)
-            .or_else(|| code::find(name, origin.as_ref(), files, runtime)),
+        Meaning::Named { name, .. } if is_unusable(family, name) => Some(NameMatch::Unfit(
+            "the first use does not identify a spin lock, because pthread_spin_init(3) initialises each: name its variable, or \
+             the function that initialises it"
+                .into(),
+        )),
+        Meaning::Line(line) => variable::declared_at(family, line, files)
+            .or_else(|| code::at_line(family, line, files, runtime)),
+        Meaning::Named { name, origin } => variable::find(family, name, origin.as_ref(), files)
+            .or_else(|| code::find(family, name, origin.as_ref(), files, runtime)),
     }
+}
+
+/// Whether a name means a first use, by which no lock of the family is recognised.
+fn is_unusable(family: LockFamily, name: &str) -> bool {
+    !family.has_first_use() && split_first_use(name).is_some()
 }
 
 /// Whether a file calls one of these functions, or can load or start other code, which may.
@@ -231,10 +259,6 @@ fn is_of_other_files(function: &str) -> bool {
     ["exec", "posix_spawn"].iter().any(|start| function.starts_with(start)) || OTHERS.contains(&function)
 }
 
-fn is_of_mutexes(function: &str) -> bool {
-    ["pthread_mutex_", "mtx_"].iter().any(|start| function.starts_with(start))
-}
-
 fn several(name: &dyn Display, noun: &str, labels: &[String]) -> String {
     let count = labels.len();
     let labels: Vec<String> = labels.iter().map(|label| format!("'{label}'")).collect();
@@ -243,7 +267,7 @@ fn several(name: &dyn Display, noun: &str, labels: &[String]) -> String {
 
 impl Scope<'_> {
     /// The message for an unknown name, with suggestions.
-    fn nothing(&self, name: &LockName) -> String {
+    fn nothing(&self, family: LockFamily, name: &LockName) -> String {
         let ask = "`unspin meter` prints the names of a program's locks";
         match name.meaning() {
             Meaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
@@ -254,7 +278,8 @@ impl Scope<'_> {
                 format!("{name}: no code or variable of {} is from that line; {ask}", self.name)
             }
             Meaning::Named { name: written, .. } => {
-                let variables = self.files.iter().flat_map(|file| file.variable_names(variable::MUTEX));
+                let variables =
+                    self.files.iter().flat_map(|file| file.variable_names(variable::bytes(family)));
                 // `job.m_` may mean a part of `jobs`.
                 let whole = written.split(['.', '[']).next().unwrap_or(written);
                 let is_near = |variable: &str| nearest::of(whole, [variable]).is_some();
@@ -309,7 +334,12 @@ mod tests {
 
     fn places(program: &Program, name: &str) -> Result<Vec<Place>, String> {
         let resolver = Resolver::new(program);
-        resolver.places(&LockName::new(name).unwrap(), None).map_err(|e| e.to_string())
+        resolver.places(LockFamily::Mutex, &LockName::new(name).unwrap(), None).map_err(|e| e.to_string())
+    }
+
+    /// A plan for mutexes.
+    fn mutexes() -> PlanTarget {
+        PlanTarget { families: vec![LockFamily::Mutex], waits: false }
     }
 
     /// The program and its library.
@@ -435,6 +465,67 @@ mod tests {
         assert!(places(&program, "Index::Index ▸ nobody").is_err());
     }
 
+    /// A table with read-write locks and a spin lock: static, initialised by a call, and first used without one.
+    const TABLE: &str = "#include <pthread.h>\n#include <stdlib.h>\n\
+        static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;\n\
+        static pthread_spinlock_t turn;\n\
+        struct table { pthread_mutex_t mutex; pthread_rwlock_t rwlock; };\n\
+        __attribute__((noinline)) struct table *table_new(void) {\n\
+            struct table *t = malloc(sizeof *t); pthread_mutex_init(&t->mutex, 0);\n\
+            pthread_rwlock_init(&t->rwlock, 0); return t; }\n\
+        __attribute__((noinline)) int table_get(pthread_rwlock_t *l) {\n\
+            return pthread_rwlock_rdlock(l) + pthread_rwlock_unlock(l); }\n\
+        __attribute__((noinline)) void turn_new(void) { pthread_spin_init(&turn, 0); }\n\
+        int main(void) { turn_new(); pthread_spin_lock(&turn); struct table *t = table_new();\n\
+            return table_get(&table_lock) + table_get(&t->rwlock); }\n";
+
+    #[test]
+    fn name_means_the_locks_of_one_family() {
+        let workshop = Workshop::new();
+        let source = workshop.file("table.c");
+        std::fs::write(&source, TABLE).unwrap();
+        let Some(program) = testing::compile(&workshop, source.to_str().unwrap(), &["-g", "-O1"]) else {
+            return;
+        };
+        let resolver = Resolver::new(&program);
+        let places = |family, name: &str| {
+            resolver.places(family, &LockName::new(name).unwrap(), None).map_err(|e| e.to_string())
+        };
+        let bys = |family, name: &str| {
+            places(family, name).unwrap().iter().map(|place| place.by).collect::<Vec<_>>()
+        };
+        assert_eq!(bys(LockFamily::RwLock, "table_lock"), [By::Variable]);
+        assert_eq!(bys(LockFamily::RwLock, "table.c:3"), [By::Variable]);
+        assert_eq!(bys(LockFamily::RwLock, "table_new"), [By::Init]);
+        assert_eq!(bys(LockFamily::RwLock, "table_new, rwlock initialised at table.c:8"), [By::Init]);
+        assert_eq!(bys(LockFamily::RwLock, "rwlock first used in table_get"), [By::Use]);
+        assert_eq!(bys(LockFamily::RwLock, "rwlock first used in table_get or table_get"), [By::Use; 2]);
+        assert_eq!(bys(LockFamily::Spin, "turn"), [By::Variable]);
+        assert_eq!(bys(LockFamily::Spin, "turn_new"), [By::Init]);
+        let [mutex, rwlock] =
+            [LockFamily::Mutex, LockFamily::RwLock].map(|family| places(family, "table_new"));
+        assert_ne!(mutex.unwrap(), rwlock.unwrap(), "each has a call of its own");
+        let error = |family, name: &str| places(family, name).unwrap_err();
+        assert_eq!(
+            error(LockFamily::Mutex, "rwlock first used in table_get"),
+            "rwlock first used in table_get: it is the name of a read-write lock, which --rwlock replaces"
+        );
+        assert_eq!(
+            error(LockFamily::RwLock, "table_get"),
+            "table_get: it initialises no read-write lock: read-write locks that are first used there have the name 'rwlock \
+             first used in table_get', others that of their variable, or of the function that initialises them"
+        );
+        assert_eq!(
+            error(LockFamily::Spin, "main"),
+            "main: it calls no function of libc that initialises a spin lock: name the function that does, or for which it is \
+             done"
+        );
+        let first = error(LockFamily::Spin, "spin lock first used in main");
+        assert!(first.contains("the first use does not identify a spin lock"), "{first}");
+        let small = error(LockFamily::RwLock, "turn");
+        assert!(small.contains("has 4 bytes, too few for a read-write lock"), "{small}");
+    }
+
     /// The meter's name for code in a file without symbols is found again.
     #[test]
     fn call_in_stripped_file_is_found_by_offset() {
@@ -483,7 +574,7 @@ mod tests {
         let in_file = LockName::new(&format!("{name} in {}", wrapped.display())).unwrap();
         let (name, file) = in_file.split_file();
         assert_eq!(file.as_deref(), Some(&*wrapped));
-        let found = Resolver::new(&shell).places(&name, file.as_deref()).unwrap();
+        let found = Resolver::new(&shell).places(LockFamily::Mutex, &name, file.as_deref()).unwrap();
         assert!(found.iter().any(|place| place.spans.iter().all(|span| span.module == wrapped)));
     }
 
@@ -507,7 +598,7 @@ mod tests {
         let linked = [library.to_str().unwrap(), "-Wl,-rpath,$ORIGIN"];
         let Some(program) = testing::compile(&workshop, source.to_str().unwrap(), &linked) else { return };
         let name = LockName::new("main ▸ part_new").unwrap();
-        let found = Resolver::new(&program).places(&name, Some(&library)).unwrap();
+        let found = Resolver::new(&program).places(LockFamily::Mutex, &name, Some(&library)).unwrap();
         let modules: Vec<_> = found[0].spans.iter().map(|span| &span.module).collect();
         assert_eq!(modules, [&library, &program.path]);
     }
@@ -527,10 +618,10 @@ mod tests {
         let elsewhere = Workshop::new();
         std::os::unix::fs::symlink(launcher, elsewhere.file("link")).unwrap();
         let launcher = Program::at(&elsewhere.file("link"));
-        assert!(Resolver::new(&launcher).check_reach(PlanTarget::Mutexes).is_ok(), "the library locks");
+        assert!(Resolver::new(&launcher).check_reach(&mutexes()).is_ok(), "the library locks");
         std::fs::remove_file(library).unwrap();
         assert!(
-            Resolver::new(&launcher).check_reach(PlanTarget::Mutexes).is_ok(),
+            Resolver::new(&launcher).check_reach(&mutexes()).is_ok(),
             "a missing library may call the functions"
         );
     }
@@ -541,16 +632,25 @@ mod tests {
         let source = workshop.file("plain.c");
         std::fs::write(&source, "int main(void) { return 0; }").unwrap();
         let Some(plain) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
-        let error = Resolver::new(&plain).check_reach(PlanTarget::Mutexes).unwrap_err();
+        let error = Resolver::new(&plain).check_reach(&mutexes()).unwrap_err();
         assert!(matches!(error, Error::CannotRun(_)), "{error}");
         assert!(error.to_string().contains("plain") || error.to_string().contains("program"), "{error}");
         let locks = "#include <pthread.h>\npthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;\n\
                      int main(void) { return pthread_rwlock_rdlock(&table_lock); }";
         std::fs::write(&source, locks).unwrap();
         let Some(rwlocks) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
-        let error = Resolver::new(&rwlocks).check_reach(PlanTarget::Mutexes).unwrap_err().to_string();
-        assert!(error.contains("read-write locks (pthread_rwlock_t), and unspin replaces only"), "{error}");
+        let error = Resolver::new(&rwlocks).check_reach(&mutexes()).unwrap_err().to_string();
+        assert!(error.contains("they call those of read-write locks, which --rwlock replaces"), "{error}");
+        let reach = |families: &[LockFamily], waits| {
+            let target = PlanTarget { families: families.to_vec(), waits };
+            Resolver::new(&rwlocks).check_reach(&target).map_err(|e| e.to_string())
+        };
+        assert_eq!(reach(&[LockFamily::RwLock], false), Ok(()));
+        assert_eq!(reach(&[LockFamily::Spin, LockFamily::RwLock], true), Ok(()));
+        let error = reach(&[LockFamily::Mutex, LockFamily::Spin], true).unwrap_err();
+        let calls = "call a function of libc that locks a mutex or locks a spin lock or waits, so there is";
+        assert!(error.contains(calls), "{error}");
         let shell = Program::at(Path::new("/bin/sh"));
-        assert!(Resolver::new(&shell).check_reach(PlanTarget::Mutexes).is_ok(), "a shell starts others");
+        assert!(Resolver::new(&shell).check_reach(&mutexes()).is_ok(), "a shell starts others");
     }
 }

@@ -1,6 +1,6 @@
 //! Waits that are named after their call sites.
 
-use super::code::{Calls, Code};
+use super::code::{Callee, Calls, Code};
 use super::place::{By, Place, Span};
 use super::resolve::NameMatch;
 use super::site_name::{SiteMeaning, SiteName};
@@ -60,7 +60,7 @@ fn is_call<'f>(span: &Span, mut files: impl Iterator<Item = &'f File>) -> bool {
 
 /// Why an offset in a function names no call, with the calls of the function that wait.
 fn no_call(within: &str, files: &[File], runtime: &[File]) -> String {
-    let calls = Calls::of(By::Site, files, runtime);
+    let calls = Calls::of(Callee::Wait, files, runtime);
     let of_file = |file: &File| {
         let functions = file.functions_named(within).into_iter();
         let calls = functions.flat_map(|function| {
@@ -82,7 +82,7 @@ fn called_in(code: &Code, label: &str, files: &[File], runtime: &[File]) -> Opti
     if code.paths().len() > 1 {
         return Some(NameMatch::Several(code.labels(label)));
     }
-    let calls = Calls::of(By::Site, files, runtime);
+    let calls = Calls::of(Callee::Wait, files, runtime);
     let mut places: Vec<Place> = code.spans().flat_map(|span| calls.within(span)).collect();
     for span in code.spans() {
         places.extend(calls.through_system(std::slice::from_ref(span)));

@@ -9,12 +9,17 @@ use crate::plan::{Choice, Compiled, Plan, PlanFile, WaitChoice};
 use crate::program::Program;
 use crate::replace::run_queue::RunQueue;
 use std::path::PathBuf;
+use unspin_locks::{RwLockKind, SpinKind};
 
-/// Replacements of mutexes, policies of waits, and the run queue.
+/// Replacements of locks, policies of waits, and the run queue.
 #[derive(Clone, Debug, Default)]
 pub struct Replace {
     /// The kinds of mutexes.
     pub mutex: Vec<Choice>,
+    /// The kinds of read-write locks.
+    pub rwlock: Vec<Choice<RwLockKind>>,
+    /// The kinds of spin locks.
+    pub spin: Vec<Choice<SpinKind>>,
     /// The policies of waits.
     pub waits: Vec<WaitChoice>,
     /// The run queue of the program's executors; none if the program chooses it.
@@ -27,7 +32,7 @@ impl Replace {
     /// The plan for a program, compiled for the preload library; none if nothing is to be replaced. Prints warnings on standard
     /// error.
     pub fn compile(&self, program: &Program) -> Result<Option<Compiled>, Error> {
-        let mut plan = Plan::chosen(&self.mutex, &self.waits)?;
+        let mut plan = Plan::chosen(&self.mutex, &self.rwlock, &self.spin, &self.waits)?;
         if let Some(file) = &self.use_plan {
             plan = plan.before(PlanFile::read(file)?.plan_for(program)?);
         }

@@ -62,6 +62,8 @@ pub fn check(options: &MeterSettings) -> Result<(), Error> {
         ("--format", options.view.format != Format::Table),
         ("--sysv", recorded.sysv != Engine::Kernel),
         ("--mutex", !replace.mutex.is_empty()),
+        ("--rwlock", !replace.rwlock.is_empty()),
+        ("--spin", !replace.spin.is_empty()),
         ("--waits", !replace.waits.is_empty()),
         ("--use-plan", replace.use_plan.is_some()),
         ("--runqueue", replace.run_queue.is_some()),

@@ -1,75 +1,75 @@
-//! Decides which lock replaces a mutex. Compares the rules of the plan with the mutex's address and with the stack of
-//! the thread that initialises the mutex or uses it first. Each decision is counted in the tally of the run.
+//! Decides which lock replaces a lock of the program: a mutex, a read-write lock or a spin lock. Compares the rules of the
+//! plan with the lock's address and with the stack of the thread that initialises the lock or uses it first. Each decision is
+//! counted in the tally of the run.
 
 use super::modules;
-use super::plan::{self, By, Place, Plan, WaitPolicy};
+use super::plan::{self, By, KindOfFamily, Place, Plan, WaitPolicy};
 use crate::watch::Hook;
-use libc::pthread_mutex_t;
-use unspin_locks::LockKind;
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_wire::{TallyCount, TallyRow};
 
 /// When the decision is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Occasion {
-    /// pthread_mutex_init(3).
+    /// pthread_mutex_init(3), pthread_rwlock_init(3), pthread_spin_init(3).
     Initialisation,
-    /// The first use of a mutex whose initialisation was not seen.
+    /// The first use of a lock whose initialisation was not seen. Spin locks have none: their initialisation is mandatory.
     Use,
 }
 
 /// Maximum number of frames to compare, from the hook on.
 const FRAMES: usize = 16;
 
-/// The decision on a mutex.
+/// The decision on a lock. `K` is the kind: `LockKind`, `RwLockKind` or `SpinKind`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Decision {
-    /// The kind; [`LockKind::System`] if no rule applies.
-    pub kind: LockKind,
+pub struct Decision<K> {
+    /// The kind; libc's if no rule applies.
+    pub kind: K,
     rule: Option<TallyRow>,
 }
 
-/// What a rule that applies to a mutex does.
+/// What a rule that applies to a lock does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// It replaces the mutex.
+    /// It replaces the lock.
     Replaced,
-    /// It cannot replace a mutex with these properties.
+    /// It cannot replace a lock with these properties.
     StaysLibcs,
 }
 
-impl Decision {
-    const NONE: Decision = Decision { kind: LockKind::System, rule: None };
+impl<K: KindOfFamily> Decision<K> {
+    const NONE: Decision<K> = Decision { kind: K::LIBCS, rule: None };
 
     /// Counts the decision.
     pub fn count(self, effect: Effect) {
         let Some(plan) = plan::get() else { return };
         plan.count(match (self.rule, effect) {
-            (Some(rule), Effect::Replaced) => TallyCount::Replaced(rule),
-            (Some(rule), Effect::StaysLibcs) => TallyCount::Kept(rule),
-            (None, _) => TallyCount::OtherMutexes,
+            (Some(rule), Effect::Replaced) => TallyCount::Replaced(K::FAMILY, rule),
+            (Some(rule), Effect::StaysLibcs) => TallyCount::Kept(K::FAMILY, rule),
+            (None, _) => TallyCount::Others(K::FAMILY),
         });
     }
 }
 
-/// Decides on a mutex.
+/// Decides on the lock at this address. The family follows from the kind: `decide::<RwLockKind>` is for read-write locks.
 #[cold]
-pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> Decision {
+pub fn decide<K: KindOfFamily>(lock: usize, occasion: Occasion, hook: Hook) -> Decision<K> {
     let Some(plan) = plan::get() else { return Decision::NONE };
     let mut stack = Stack { hook, frames: [0; FRAMES], known: 0 };
     if plan.is_particular() {
-        modules::look(plan, mutex as usize, stack.innermost());
+        modules::look(plan, lock, stack.innermost());
     }
-    let mut rules = plan.rules().iter().enumerate();
-    let chosen = rules.find(|(_, rule)| match rule.by {
-        By::Variable => rule.places(plan).iter().any(|place| holds(plan, place, mutex as usize)),
+    let rules = plan.rules().iter().enumerate();
+    let mut rules = rules.filter_map(|(index, rule)| Some((index, rule, K::of(rule.kind)?)));
+    let chosen = rules.find(|(_, rule, _)| match rule.by {
+        By::Variable => rule.places(plan).iter().any(|place| holds(plan, place, lock)),
         By::Init => occasion == Occasion::Initialisation && stack.matches(plan, rule.places(plan)),
         By::Use => occasion == Occasion::Use && stack.matches(plan, rule.places(plan)),
         // Call sites of waits have a list of their own.
         By::Site => false,
     });
-    match (chosen, plan.all) {
-        (Some((index, rule)), _) => Decision { kind: rule.kind, rule: Some(TallyRow::Rule(index)) },
+    match (chosen, plan.all()) {
+        (Some((index, _, kind)), _) => Decision { kind, rule: Some(TallyRow::Rule(index)) },
         (None, Some(kind)) => Decision { kind, rule: Some(TallyRow::All) },
         (None, None) => Decision::NONE,
     }

@@ -1,6 +1,6 @@
 //! The addresses at which the modules of the plan are mapped.
 //!
-//! They are looked up in `/proc/self/maps`: when the plan is read; when a mutex or a caller lies in a module that was
+//! They are looked up in `/proc/self/maps`: when the plan is read; when a lock or a caller lies in a module that was
 //! not mapped at the last lookup; and after `dlclose`. (`dl_iterate_phdr` would take a lock of the dynamic linker.
 //! Another thread may hold that lock and wait for this one.)
 
@@ -13,7 +13,7 @@ use unspin_sys::{maps, mem};
 
 /// The load bias of each module: the difference between mapped and link-time addresses. [`ABSENT`] while the module is
 /// not mapped. Relaxed throughout this file: a thread that uses a module's code has learnt of it through the dynamic
-/// linker, whose locks order the accesses. It is the program's error if it uses a mutex of a module that is being
+/// linker, whose locks order the accesses. It is the program's error if it uses a lock of a module that is being
 /// loaded or unloaded at this moment.
 static BIASES: [AtomicUsize; MODULES] = [const { AtomicUsize::new(ABSENT) }; MODULES];
 
@@ -32,13 +32,13 @@ pub fn bias(plan: &Plan, module: usize) -> Option<usize> {
     Some(BIASES[module].load(Relaxed)).filter(|&bias| bias != ABSENT)
 }
 
-/// Ensures that the modules of a mutex and of its user are known, if they are in the plan.
-pub fn look(plan: &Plan, mutex: usize, code: usize) {
+/// Ensures that the modules of a lock and of its user are known, if they are in the plan.
+pub fn look(plan: &Plan, lock: usize, code: usize) {
     let is_complete = (0..plan.modules().len()).all(|module| bias(plan, module).is_some());
     if is_complete || sandbox::is_closed() {
         return;
     }
-    for begin in [mutex, code].into_iter().filter_map(frames::module) {
+    for begin in [lock, code].into_iter().filter_map(frames::module) {
         if SEEN.iter().any(|seen| seen.load(Relaxed) == begin) || LOOKS_LEFT.load(Relaxed) == 0 {
             continue;
         }

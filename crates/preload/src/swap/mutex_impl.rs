@@ -82,12 +82,12 @@ fn first_use(mutex: &MutexLayout, seen: Tag, hook: Hook) -> Tag {
     if bypass::exists() {
         return Tag::decide(mutex, seen, Tag::LIBC).unwrap_or_else(|tag| tag);
     }
-    let decision = decision::decide(mutex.as_ptr(), Occasion::Use, hook);
+    let decision = decision::decide(mutex.as_ptr() as usize, Occasion::Use, hook);
     store_decision(mutex, seen, decision)
 }
 
 /// Stores a decision in a mutex of ours, unless another thread has stored one. Returns the tag that holds.
-fn store_decision(mutex: &MutexLayout, seen: Tag, decision: Decision) -> Tag {
+fn store_decision(mutex: &MutexLayout, seen: Tag, decision: Decision<LockKind>) -> Tag {
     let kind = MutexKind::of(mutex);
     match Tag::decide(mutex, seen, kind.tag(decision.kind)) {
         Ok(tag) => {
@@ -98,7 +98,7 @@ fn store_decision(mutex: &MutexLayout, seen: Tag, decision: Decision) -> Tag {
     }
 }
 
-fn effect(kind: MutexKind, decision: Decision) -> Effect {
+fn effect(kind: MutexKind, decision: Decision<LockKind>) -> Effect {
     if kind.stays_libcs(decision.kind) { Effect::StaysLibcs } else { Effect::Replaced }
 }
 
@@ -107,11 +107,11 @@ pub fn decide_at_init(mutex: &MutexLayout, hook: Hook) {
     let Some(plan) = plan::get().filter(|_| !bypass::exists()) else { return };
     let kind = MutexKind::of(mutex);
     if kind != MutexKind::Other {
-        let decision = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);
+        let decision = decision::decide(mutex.as_ptr() as usize, Occasion::Initialisation, hook);
         store_decision(mutex, Tag::of(mutex), decision);
     } else if plan.is_counted() {
         // It stays libc's and gets no tag. The user learns which rule would have applied.
-        let decision = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);
+        let decision = decision::decide(mutex.as_ptr() as usize, Occasion::Initialisation, hook);
         decision.count(effect(kind, decision));
     }
 }

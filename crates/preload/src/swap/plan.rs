@@ -1,8 +1,8 @@
-//! The compiled plan that `UNSPIN_PLAN` names. It is read at the first hook call: mutexes are used before any
+//! The compiled plan that `UNSPIN_PLAN` names. It is read at the first hook call: locks are used before any
 //! constructor of this library, and inside allocators. So reading allocates nothing, and uses only system calls. With the
 //! plan the tally is opened that `UNSPIN_TALLY` names.
 //!
-//! A thread that needs the plan while another thread reads it waits. Otherwise one thread could leave a mutex to libc
+//! A thread that needs the plan while another thread reads it waits. Otherwise one thread could leave a lock to libc
 //! while another thread replaced it, and the lock would have two implementations. The reading thread makes four system
 //! calls and waits for no other thread.
 
@@ -12,15 +12,15 @@ use crate::{environment, errno, notice};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ops::Range;
-use unspin_locks::LockKind;
-use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use unspin_locks::{LockKind, RwLockKind, SpinKind};
+use unspin_sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use unspin_sys::signal::{Mask, block, set_mask};
 use unspin_sys::{file, private};
 use unspin_wire::environment::{PLAN as PLAN_VARIABLE, TALLY};
-use unspin_wire::plan::{Fields, Line, PLACES, RULES, SITES, TEXT, Wrong, parse};
+use unspin_wire::plan::{AnyKind, Fields, Line, PLACES, RULES, SITES, TEXT, Wrong, parse};
 use unspin_wire::{Tally, TallyCount};
 
-pub use unspin_wire::plan::{By, MODULES, WaitPolicy};
+pub use unspin_wire::plan::{By, LockFamily, MODULES, WaitPolicy};
 
 /// No thread has read the plan.
 const UNKNOWN: u32 = 0;
@@ -38,6 +38,15 @@ static POLLING: AtomicBool = AtomicBool::new(false);
 /// Whether there is no plan, or a plan without waits that poll: the same in one word, for the fast paths.
 static NEVER_POLLS: AtomicBool = AtomicBool::new(false);
 
+/// [`KNOWN`], and a bit for each family of locks for which the plan has lines. 0 while no thread has read the plan. In one
+/// word, for the fast paths.
+static FAMILIES: AtomicU8 = AtomicU8::new(0);
+const KNOWN: u8 = 1;
+
+const fn family_bit(family: LockFamily) -> u8 {
+    KNOWN << (1 + family as u8)
+}
+
 static PLAN: Room<Plan> = Room(UnsafeCell::new(Plan::NOTHING));
 static BYTES: Room<[u8; TEXT]> = Room(UnsafeCell::new([0; TEXT]));
 
@@ -47,10 +56,51 @@ struct Room<T>(UnsafeCell<T>);
 // is ON.
 unsafe impl<T> Sync for Room<T> {}
 
-/// Which lock replaces which mutex, and which waits poll.
+/// A kind of lock, of any family.
+pub type Kind = AnyKind<LockKind, RwLockKind, SpinKind>;
+
+/// The kinds of one family.
+pub trait KindOfFamily: Copy + 'static {
+    /// The family.
+    const FAMILY: LockFamily;
+    /// libc's lock.
+    const LIBCS: Self;
+
+    /// The kind, if it is one of this family.
+    fn of(kind: Kind) -> Option<Self>;
+}
+
+impl KindOfFamily for LockKind {
+    const FAMILY: LockFamily = LockFamily::Mutex;
+    const LIBCS: LockKind = LockKind::System;
+
+    fn of(kind: Kind) -> Option<LockKind> {
+        if let AnyKind::Mutex(kind) = kind { Some(kind) } else { None }
+    }
+}
+
+impl KindOfFamily for RwLockKind {
+    const FAMILY: LockFamily = LockFamily::RwLock;
+    const LIBCS: RwLockKind = RwLockKind::System;
+
+    fn of(kind: Kind) -> Option<RwLockKind> {
+        if let AnyKind::RwLock(kind) = kind { Some(kind) } else { None }
+    }
+}
+
+impl KindOfFamily for SpinKind {
+    const FAMILY: LockFamily = LockFamily::Spin;
+    const LIBCS: SpinKind = SpinKind::System;
+
+    fn of(kind: Kind) -> Option<SpinKind> {
+        if let AnyKind::Spin(kind) = kind { Some(kind) } else { None }
+    }
+}
+
+/// Which locks replace which locks of the program, and which waits poll.
 pub struct Plan {
-    /// The kind for all mutexes to which no rule applies.
-    pub all: Option<LockKind>,
+    /// The kind for all locks of a family to which no rule applies, by the family.
+    all: [Option<Kind>; LockFamily::ALL.len()],
     /// The cost of a wake-up, in nanoseconds.
     pub wake_up_ns: u64,
     /// The policy of the waits to which no site rule applies.
@@ -79,12 +129,12 @@ pub enum Conditions {
     Ours,
 }
 
-/// One rule for mutexes.
+/// One rule for locks of a family.
 #[derive(Clone, Copy)]
 pub struct Rule {
-    /// The kind that replaces these mutexes.
-    pub kind: LockKind,
-    /// How these mutexes are recognised.
+    /// The kind that replaces these locks. It says the family.
+    pub kind: Kind,
+    /// How these locks are recognised.
     pub by: By,
     first: u16,
     end: u16,
@@ -144,7 +194,7 @@ impl<T, const N: usize> Rows<T, N> {
 
 impl Plan {
     const NOTHING: Plan = Plan {
-        all: None,
+        all: [None; LockFamily::ALL.len()],
         wake_up_ns: unspin_waiting::wakeup::ASSUMED_NS,
         waits: WaitPolicy::System,
         has_waits: false,
@@ -153,7 +203,8 @@ impl Plan {
         sites: Rows { rows: [Site { waits: WaitPolicy::System, first: 0, end: 0 }; SITES], count: 0 },
         conditions: Conditions::Libc,
         rules: Rows {
-            rows: [Rule { kind: LockKind::System, by: By::Variable, first: 0, end: 0 }; RULES],
+            rows: [Rule { kind: AnyKind::Mutex(LockKind::System), by: By::Variable, first: 0, end: 0 };
+                RULES],
             count: 0,
         },
         places: Rows { rows: [const { Place { range: 0..0, module: 0 } }; PLACES], count: 0 },
@@ -161,7 +212,12 @@ impl Plan {
         tally: None,
     };
 
-    /// The rules, in the order of the plan.
+    /// The kind for all locks of its family to which no rule applies.
+    pub fn all<K: KindOfFamily>(&self) -> Option<K> {
+        self.all[K::FAMILY as usize].and_then(K::of)
+    }
+
+    /// The rules for locks of all families, in the order of the plan.
     pub fn rules(&self) -> &[Rule] {
         self.rules.get()
     }
@@ -183,20 +239,22 @@ impl Plan {
         }
     }
 
-    /// Whether the plan has rules for particular mutexes or call sites.
+    /// Whether the plan has rules for particular locks of any family, or for particular call sites.
     pub fn is_particular(&self) -> bool {
         self.rules.count > 0 || self.sites.count > 0
     }
 
     /// Adds a line. Returns whether there was room.
-    fn add(&mut self, line: Line<'static, LockKind>) -> bool {
+    fn add(&mut self, line: Line<'static, Kind>) -> bool {
         match line {
             Line::WakeUp(ns) => self.wake_up_ns = ns,
             Line::Waits(waits) => (self.waits, self.has_waits) = (waits, true),
             Line::ForcePolls => self.is_forced = true,
             Line::ForceReady => self.is_ready = true,
-            Line::All(kind) => self.all = self.all.or(Some(kind)),
-            Line::Mutexes(kind, by, fields) => {
+            Line::All(kind) => {
+                self.all[kind.family() as usize].get_or_insert(kind);
+            }
+            Line::Locks(kind, by, fields) => {
                 let Some((first, end)) = self.add_places(fields) else { return false };
                 return self.rules.push(Rule { kind, by, first, end });
             }
@@ -240,18 +298,31 @@ impl Plan {
 
     /// Replaces nothing, and lets no wait poll.
     fn pass_on(&mut self) {
-        (self.all, self.rules.count) = (None, 0);
+        (self.all, self.rules.count) = ([None; LockFamily::ALL.len()], 0);
         (self.waits, self.sites.count) = (WaitPolicy::System, 0);
     }
 
     /// Conditions go with mutexes: the wait of libc's condition releases a mutex of libc. Where waits poll, conditions
     /// are ours too.
     fn choose_conditions(&mut self) {
-        let replaces = |kind| !matches!(kind, LockKind::System | LockKind::Pi);
-        let any = self.all.is_some_and(replaces) || self.rules().iter().any(|rule| replaces(rule.kind));
-        if any || self.polls() {
+        let replaces = |kind| match kind {
+            AnyKind::Mutex(kind) => !matches!(kind, LockKind::System | LockKind::Pi),
+            // They have no conditions.
+            AnyKind::RwLock(_) | AnyKind::Spin(_) => false,
+        };
+        if self.kinds().any(replaces) || self.polls() {
             self.conditions = Conditions::Ours;
         }
+    }
+
+    /// The kinds of all lines.
+    fn kinds(&self) -> impl Iterator<Item = Kind> {
+        self.all.into_iter().flatten().chain(self.rules().iter().map(|rule| rule.kind))
+    }
+
+    /// Whether the plan has a line for locks of this family.
+    fn has(&self, family: LockFamily) -> bool {
+        self.kinds().any(|kind| kind.family() == family)
     }
 }
 
@@ -299,6 +370,27 @@ pub fn never_polls() -> bool {
     NEVER_POLLS.load(Ordering::Relaxed)
 }
 
+/// Whether the plan has lines for read-write locks, the control included.
+#[inline(always)]
+pub fn replaces_rwlocks() -> bool {
+    has(LockFamily::RwLock)
+}
+
+/// Whether the plan has lines for spin locks, the control included.
+#[inline(always)]
+pub fn replaces_spin_locks() -> bool {
+    has(LockFamily::Spin)
+}
+
+#[inline(always)]
+fn has(family: LockFamily) -> bool {
+    // Relaxed: no other data is read because of it. A thread that goes on to read the plan acquires PHASE.
+    match FAMILIES.load(Ordering::Relaxed) {
+        0 => get().is_some_and(|plan| plan.has(family)),
+        known => known & family_bit(family) != 0,
+    }
+}
+
 /// Whether every wait polls, whatever was learnt.
 pub fn is_forced() -> bool {
     get().is_some_and(|plan| plan.is_forced)
@@ -331,6 +423,8 @@ fn read_once() -> Option<&'static Plan> {
                     PHASE.store(if read() { ON } else { OFF }, Ordering::Release);
                     // Relaxed: as in `never_polls`; POLLING was written by this thread.
                     NEVER_POLLS.store(!POLLING.load(Ordering::Relaxed), Ordering::Relaxed);
+                    // Relaxed: as in `has`.
+                    FAMILIES.store(families(), Ordering::Relaxed);
                 }
                 READING.give_up();
             }
@@ -343,6 +437,12 @@ fn read_once() -> Option<&'static Plan> {
     set_mask(mask);
     // SAFETY: as in `get`.
     (phase == ON).then(|| unsafe { &*PLAN.0.get() })
+}
+
+/// The value of [`FAMILIES`], once PHASE is known.
+fn families() -> u8 {
+    let has = |family: &LockFamily| get().is_some_and(|plan| plan.has(*family));
+    LockFamily::ALL.into_iter().filter(has).fold(KNOWN, |bits, family| bits | family_bit(family))
 }
 
 /// Reads the plan. Returns whether there is one.
@@ -361,7 +461,7 @@ fn read() -> bool {
     *plan = Plan::NOTHING;
     let wrong = match take_in(plan, room, path) {
         Ok(()) => {
-            let is_wrapped = is_wrapped();
+            let is_wrapped = is_wrapped(plan);
             if is_wrapped {
                 plan.pass_on();
             }
@@ -379,27 +479,27 @@ fn read() -> bool {
         }
         Err(Failure::Dropped) => return false,
         Err(Failure::Unreadable(error)) => {
-            notice::print(format_args!("no mutex is replaced: {shown} cannot be read: {error}"));
+            notice::print(format_args!("no lock is replaced: {shown} cannot be read: {error}"));
             return false;
         }
         Err(Failure::Wrong(wrong)) => wrong,
     };
     match wrong {
         Wrong::Title => notice::print(format_args!(
-            "no mutex is replaced: {shown} is no plan of this version; let `unspin run` write it"
+            "no lock is replaced: {shown} is no plan of this version; let `unspin run` write it"
         )),
         Wrong::Line(number) => notice::print(format_args!(
-            "no mutex is replaced: line {number} of {shown} is no rule; let `unspin run` write it"
+            "no lock is replaced: line {number} of {shown} is no rule; let `unspin run` write it"
         )),
         Wrong::TooLong => notice::print(format_args!(
-            "no mutex is replaced: {shown} holds more than {RULES} rules, {SITES} call sites, {PLACES} places, {MODULES} modules or {TEXT} \
+            "no lock is replaced: {shown} holds more than {RULES} rules, {SITES} call sites, {PLACES} places, {MODULES} modules or {TEXT} \
              bytes; name fewer locks"
         )),
     }
     false
 }
 
-/// The functions that no longer reach the next definition where a plan is in effect.
+/// The functions that no longer reach the next definition where a plan is in effect, whatever it replaces.
 const LOCK_FUNCTIONS: [&CStr; 15] = [
     c"pthread_mutex_lock",
     c"pthread_mutex_trylock",
@@ -418,13 +518,33 @@ const LOCK_FUNCTIONS: [&CStr; 15] = [
     c"cnd_signal",
 ];
 
+/// Those that do not where read-write locks are replaced.
+const RWLOCK_FUNCTIONS: [&CStr; 9] = [
+    c"pthread_rwlock_rdlock",
+    c"pthread_rwlock_tryrdlock",
+    c"pthread_rwlock_timedrdlock",
+    c"pthread_rwlock_clockrdlock",
+    c"pthread_rwlock_wrlock",
+    c"pthread_rwlock_trywrlock",
+    c"pthread_rwlock_timedwrlock",
+    c"pthread_rwlock_clockwrlock",
+    c"pthread_rwlock_unlock",
+];
+
+/// Those that do not where spin locks are replaced.
+const SPIN_FUNCTIONS: [&CStr; 3] = [c"pthread_spin_lock", c"pthread_spin_trylock", c"pthread_spin_unlock"];
+
 /// Functions of the run-time libraries of sanitizers. One that is linked into the program lies in front of this library, and
 /// still knows what locks do only if libc's own functions do it.
 const SANITIZERS: [&CStr; 3] = [c"__tsan_init", c"__asan_init", c"__msan_init"];
 
 /// Whether another library has to see the calls of lock functions.
-fn is_wrapped() -> bool {
-    private::is_defined_behind_this(&LOCK_FUNCTIONS) || private::is_defined(&SANITIZERS)
+fn is_wrapped(plan: &Plan) -> bool {
+    let wraps = private::is_defined_behind_this;
+    wraps(&LOCK_FUNCTIONS)
+        || plan.has(LockFamily::RwLock) && wraps(&RWLOCK_FUNCTIONS)
+        || plan.has(LockFamily::Spin) && wraps(&SPIN_FUNCTIONS)
+        || private::is_defined(&SANITIZERS)
 }
 
 /// Why there is no plan.
@@ -476,7 +596,25 @@ mod tests {
         let rules: Vec<_> = plan.rules().iter().map(|rule| rule.places(&plan).len()).collect();
         assert_eq!((rules, plan.modules()), (vec![2, 1], &[&b"/x"[..], b"/y"][..]));
         assert_eq!(plan.rules()[1].places(&plan)[0].module, 0);
-        assert_eq!((plan.all, plan.conditions), (Some(LockKind::System), Conditions::Ours));
+        assert_eq!((plan.all::<LockKind>(), plan.conditions), (Some(LockKind::System), Conditions::Ours));
+    }
+
+    #[test]
+    fn families_have_kinds_of_their_own() {
+        let of = |family| LockFamily::ALL.map(|other| other == family);
+        for (text, family) in [
+            ("unspin plan 2\nfair\tall\n", LockFamily::Mutex),
+            ("unspin plan 2\nrwlock\trw-biased\tall\nrwlock\trw-fair\tall\n", LockFamily::RwLock),
+            ("unspin plan 2\nrwlock\tsystem\tuse\t1-2@/x\n", LockFamily::RwLock),
+            ("unspin plan 2\nspin\tadaptive\tinit\t1-2@/x\n", LockFamily::Spin),
+        ] {
+            let plan = plan(text);
+            assert_eq!(LockFamily::ALL.map(|family| plan.has(family)), of(family), "{text}");
+        }
+        let plan = plan("unspin plan 2\nrwlock\trw-biased\tall\nrwlock\trw-fair\tall\nspin\tadaptive\tall\n");
+        assert_eq!(plan.all(), Some(RwLockKind::Biased), "the first counts");
+        assert_eq!(plan.all(), Some(SpinKind::Adaptive));
+        assert_eq!(plan.all::<LockKind>(), None);
     }
 
     /// The control uses libc for everything.
@@ -489,6 +627,7 @@ mod tests {
             ("unspin plan 2\nwaits\tsystem\n", Conditions::Libc),
             ("unspin plan 2\nwaits\tsystem\npoll\tsite\t1-2@/x\n", Conditions::Ours),
             ("unspin plan 2\nadaptive\tall\n", Conditions::Ours),
+            ("unspin plan 2\nrwlock\trw-fair\tall\nspin\tadaptive\tvariable\t1-2@/x\n", Conditions::Libc),
         ] {
             assert_eq!(plan(text).conditions, expected, "{text}");
         }
@@ -496,8 +635,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_said() {
-        let text: String =
-            (0..RULES as u32 + 1).map(|n| format!("fair\tvariable\t{n:x}-ffff@/x\n")).collect();
+        let text: String = (0..RULES as u32 + 1)
+            .map(|n| format!("{}\tvariable\t{n:x}-ffff@/x\n", ["fair", "rwlock\trw-fair"][n as usize % 2]))
+            .collect();
         let text: &'static str = format!("unspin plan 2\n{text}").leak();
         let mut plan = Box::new(Plan::NOTHING);
         assert_eq!(parse(text.as_bytes(), |line| plan.add(line)), Err(Wrong::TooLong));

@@ -58,7 +58,7 @@ pub fn poll_everywhere() -> Named {
 /// The waits of one call site poll; none if it cannot be identified.
 fn poll_at(site: &SitePick) -> Option<Named> {
     let which = Which::Located(site.located.clone()?);
-    let plan = Plan { mutexes: Vec::new(), waits: vec![WaitEntry { policy: WaitPolicy::Poll, which }] };
+    let plan = Plan::of_wait(WaitEntry { policy: WaitPolicy::Poll, which });
     Some((format!("{}@{}", WaitPolicy::Poll, site.name), plan))
 }
 
@@ -69,8 +69,8 @@ pub fn everywhere(kind: LockKind) -> Named {
 
 /// A kind for one lock; none if it cannot be identified.
 fn only(kind: LockKind, pick: &Pick) -> Option<Named> {
-    let entry = Entry { kind, which: Which::Located(pick.located.clone()?) };
-    Some((format!("{kind}@{}", pick.name), Plan { mutexes: vec![entry], waits: Vec::new() }))
+    let entry = Entry::new(kind, Which::Located(pick.located.clone()?));
+    Some((format!("{kind}@{}", pick.name), Plan::of(entry)))
 }
 
 /// A plan that combines what was noticeably better than the control: the best kind for each lock, and polling where
@@ -237,7 +237,7 @@ mod tests {
         let (picks, quiet) = ([pick("a", false), pick("b", false)], polling(&[]));
         let standings = [standing("adaptive@a", 1.2), standing("steal@a", 1.3), standing("adaptive@b", 1.1)];
         let (name, plan) = together(&picks, &quiet, &standings).unwrap();
-        assert_eq!((name.as_str(), plan.mutexes.len()), ("steal@a + adaptive@b", 2));
+        assert_eq!((name.as_str(), plan.locks.len()), ("steal@a + adaptive@b", 2));
         assert_eq!(together(&picks, &quiet, &standings[..2]), None, "one alone has been tried");
     }
 
@@ -246,7 +246,7 @@ mod tests {
         let (picks, one) = ([pick("a", false)], polling(&["f"]));
         let standings = [standing("steal@a", 1.3), standing("poll", 2.0)];
         let (name, plan) = together(&picks, &one, &standings).unwrap();
-        assert_eq!((name.as_str(), plan.mutexes.len(), plan.waits.len()), ("steal@a + poll", 1, 1));
+        assert_eq!((name.as_str(), plan.locks.len(), plan.waits.len()), ("steal@a + poll", 1, 1));
         // A kind for all mutexes is combined only with waits.
         let standings = [standing("adaptive", 1.3), standing("poll", 2.0)];
         assert_eq!(together(&picks, &one, &standings).unwrap().0, "adaptive + poll");

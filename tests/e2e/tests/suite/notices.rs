@@ -166,8 +166,7 @@ fn fifo_in_place_of_a_file_is_refused_and_not_waited_for() {
     let fifo = directory.path().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("there is mkfifo").success());
     let run = |variable| Run::new(program.path(), World::Kernel).env(variable, &fifo).output();
-    for (variable, says) in
-        [("UNSPIN_PLAN", "no mutex is replaced"), ("UNSPIN_RECORD", "nothing is recorded")]
+    for (variable, says) in [("UNSPIN_PLAN", "no lock is replaced"), ("UNSPIN_RECORD", "nothing is recorded")]
     {
         let outcome = run(variable);
         assert!(outcome.status.success(), "{outcome}");

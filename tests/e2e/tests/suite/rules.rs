@@ -143,7 +143,7 @@ fn assert_refused(path: &Path, contents: Option<&str>, parts: &[&str]) {
     assert!(outcome.stdout == bare.stdout && outcome.status.success(), "{outcome}");
     let lines: Vec<&str> = outcome.stderr.lines().collect();
     let [line] = lines[..] else { panic!("one line, not {}: {outcome}", lines.len()) };
-    for part in ["unspin: no mutex is replaced: ", path.to_str().unwrap()].iter().chain(parts) {
+    for part in ["unspin: no lock is replaced: ", path.to_str().unwrap()].iter().chain(parts) {
         assert!(line.contains(part), "no {part:?} in {line:?}");
     }
 }
