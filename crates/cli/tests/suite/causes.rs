@@ -226,7 +226,11 @@ for thread in threads: thread.join()
     assert!(waits.iter().any(|wait| wait["kind"] == "semaphore" && wait["used_as_lock"] == true), "{err}");
     // On a busy machine one thread may have ended before the next starts: then none has waited, and there is no finding.
     if is_quiet() {
-        assert!(unwrapped(&err).contains("unspin replaces no semaphores, only mutexes, read-write locks and spin locks."), "{err}");
+        assert!(
+            unwrapped(&err)
+                .contains("unspin replaces no semaphores, only mutexes, read-write locks and spin locks."),
+            "{err}"
+        );
         let finding = first_finding(&err);
         assert!(finding.contains(" is held long: "), "{err}");
     }
