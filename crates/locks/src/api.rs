@@ -17,9 +17,17 @@
 //! assert!(names.try_lock_for(std::time::Duration::from_millis(1)).is_none());
 //! drop(guard);
 //! assert_eq!(names.into_inner(), ["a"]);
+//!
+//! // A spin lock of four bytes.
+//! use unspin_locks::api::SpinMutex;
+//!
+//! static SUM: SpinMutex<u64> = SpinMutex::new(0);
+//! *SUM.lock() += 1;
+//! assert_eq!(*SUM.lock(), 1);
 //! ```
 
-use crate::{RawLock, Until};
+use crate::spin::Attempted;
+use crate::{AdaptiveSpin, RawLock, Until};
 use core::time::Duration;
 use lock_api::{GuardNoSend, RawMutex, RawMutexTimed};
 use std::time::Instant;
@@ -29,6 +37,12 @@ pub type Mutex<L, T> = lock_api::Mutex<Api<L>, T>;
 
 /// The guard that locking a [`Mutex`] returns.
 pub type MutexGuard<'a, L, T> = lock_api::MutexGuard<'a, Api<L>, T>;
+
+/// A mutex with this crate's spin lock, for short holds in many small objects: the lock has four bytes.
+pub type SpinMutex<T> = lock_api::Mutex<SpinApi, T>;
+
+/// The guard that locking a [`SpinMutex`] returns.
+pub type SpinMutexGuard<'a, T> = lock_api::MutexGuard<'a, SpinApi, T>;
 
 /// Adaptor that implements the traits of [`lock_api`] for a lock of this crate.
 ///
@@ -79,6 +93,41 @@ unsafe impl<L: RawLock> RawMutexTimed for Api<L> {
     }
 }
 
+/// Adaptor that implements the trait of [`lock_api`] for the spin lock. No code that calls libc directly uses it, so it never
+/// becomes libc's.
+#[derive(Debug)]
+pub struct SpinApi(AdaptiveSpin);
+
+// SAFETY: `SpinLock` guarantees mutual exclusion.
+unsafe impl RawMutex for SpinApi {
+    const INIT: SpinApi = SpinApi(AdaptiveSpin::NEW);
+
+    /// As for [`Api`].
+    type GuardMarker = GuardNoSend;
+
+    #[inline(always)]
+    fn lock(&self) {
+        let waited = self.0.lock();
+        debug_assert!(waited.is_some(), "the lock is not libc's");
+    }
+
+    #[inline(always)]
+    fn try_lock(&self) -> bool {
+        self.0.try_lock() == Attempted::Acquired
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(&self) {
+        // SAFETY: guaranteed by the caller.
+        let is_ours = unsafe { self.0.unlock() };
+        debug_assert!(is_ours, "the lock is not libc's");
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,7 +160,22 @@ mod tests {
     }
 
     #[test]
+    fn spin_lock_guards_a_value() {
+        let mutex = SpinMutex::new(0);
+        let guard = mutex.lock();
+        assert!(mutex.is_locked() && mutex.try_lock().is_none());
+        drop(guard);
+        std::thread::scope(|s| {
+            for _ in 0..8 {
+                s.spawn(|| (0..1_000).for_each(|_| *mutex.lock() += 1));
+            }
+        });
+        assert_eq!(mutex.into_inner(), 8_000);
+    }
+
+    #[test]
     fn mutex_adds_no_bytes_to_the_lock() {
+        assert_eq!(size_of::<SpinApi>(), 4);
         assert_eq!(size_of::<Api<Adaptive>>(), size_of::<Adaptive>());
     }
 }

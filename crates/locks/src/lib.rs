@@ -36,6 +36,7 @@ mod rt;
 pub mod rw;
 #[cfg(all(test, shuttle))]
 mod schedules;
+pub mod spin;
 mod spin_kind;
 mod stamp;
 mod steal;
@@ -53,6 +54,7 @@ pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};
 pub use rt::{PriorityInheriting, RtAdaptive, RtFair, RtSteal};
 pub use rw::{RawRwLock, Recursion, Refused, RwLockKind};
+pub use spin::{AdaptiveSpin, SpinLock};
 pub use spin_kind::{SpinKind, UnknownSpinKind};
 pub use steal::{Adaptive, Steal, Stealing};
 pub use ticket::Ticket;

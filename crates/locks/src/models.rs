@@ -223,8 +223,9 @@ model_locks! {
     looking_twice_and_starving: Stealing<LookTwice>, ALL_STARVE, [with_two with_three];
 }
 
-// Behind the macros that it uses.
+// Behind the macros that they use.
 mod planted;
+mod spin;
 
 /// The owner finds one sleeper and one spinner; the spinner takes over the duty to wake the sleeper.
 #[test]

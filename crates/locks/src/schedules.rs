@@ -3,7 +3,8 @@
 
 use crate::host::model::STEP;
 use crate::park::model::FORGETS;
-use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
+use crate::spin::as_raw::AsRaw;
+use crate::waiting::{Park, SpinEnd, SpinPolicy, SpinStep};
 use crate::{LockKind, LockVisitor, RawLock, Stealing, Until, WaitingMode};
 use core::time::Duration;
 use unspin_sync::machine::{AtomicU64, Ordering::Relaxed};
@@ -105,6 +106,12 @@ fn no_thread_sleeps_for_ever_beside_spinners() {
 fn no_thread_sleeps_for_ever_when_all_starve() {
     const ALL_STARVE: u64 = 1 << 24;
     shuttle::check_random(|| crowd::<Stealing<LookTimes>>(ALL_STARVE), SCHEDULES);
+}
+
+#[test]
+fn no_thread_sleeps_for_ever_at_a_spin_lock() {
+    CpuPressure.visit::<AsRaw<Park>>();
+    CpuPressure.visit::<AsRaw<LookTimes>>();
 }
 
 /// Planted bug: the kernel wakes no thread.

@@ -2,7 +2,8 @@
 //!
 //! The protocol of what follows is that of [`unspin_locks::handover`]. From then on nothing is replaced any more:
 //! conditions are libc's (waiters of ours are woken), and a mutex of ours becomes libc's when a thread of the program next
-//! acquires it, or waits with it. A mutex that a thread of the program holds at that moment is ours until it is released.
+//! acquires it, or waits with it. A mutex that a thread of the program holds at that moment is ours until it is released. So
+//! does a read-write lock, when a thread acquires it alone.
 
 use unspin_locks::HandOver;
 

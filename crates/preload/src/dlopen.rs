@@ -1,6 +1,6 @@
 //! Finds code whose calls of libc [bypass](crate::bypass) the hooks. The dynamic linker binds a library that is loaded with `RTLD_DEEPBIND`, or
 //! in a namespace of its own (`dlmopen`), to libc directly. A library behind this one may ask for libc's own lock functions by
-//! `RTLD_NEXT`, and any code for those of an old version. Such code and the program may share a mutex or a condition.
+//! `RTLD_NEXT`, and any code for those of an old version. Such code and the program may share a lock or a condition.
 //!
 //! So this module looks at the arguments of these functions.
 //!
@@ -14,7 +14,7 @@ use crate::bypass::HAND_OVER;
 use crate::errno;
 use crate::lookup;
 use crate::next::{Next, next};
-use crate::swap;
+use crate::swap::{self, plan};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 use libc::{LM_ID_BASE, RTLD_DEEPBIND, RTLD_DEFAULT, RTLD_NEXT};
@@ -48,9 +48,30 @@ next! {
     static DLVSYM = c"dlvsym";
 }
 
-/// What the names begin with that only functions of mutexes and conditions have. Other locks are always libc's.
-const LOCK_FUNCTIONS: [&[u8]; 5] =
-    [b"pthread_mutex_", b"__pthread_mutex_", b"pthread_cond_", b"mtx_", b"cnd_"];
+/// What the names begin with that only functions of mutexes, read-write locks, spin locks and conditions have.
+const LOCK_FUNCTIONS: [&[u8]; 8] = [
+    b"pthread_mutex_",
+    b"__pthread_mutex_",
+    b"pthread_rwlock_",
+    b"__pthread_rwlock_",
+    b"pthread_spin_",
+    b"pthread_cond_",
+    b"mtx_",
+    b"cnd_",
+];
+
+/// Whether the process needs a hand-over if code calls libc's function of this name. Where libc serves all locks of a family, no other
+/// lock is concerned.
+fn needs_hand_over(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    if name.starts_with(b"pthread_rwlock_") || name.starts_with(b"__pthread_rwlock_") {
+        plan::replaces_rwlocks()
+    } else if name.starts_with(b"pthread_spin_") {
+        plan::replaces_spin_locks()
+    } else {
+        true
+    }
+}
 
 extern "C" fn look_at_dlopen(_: *const c_char, flags: c_int) -> usize {
     if flags & RTLD_DEEPBIND != 0 {
@@ -116,7 +137,9 @@ fn finds_the_hook(
         Lookup::Other => false,
         Lookup::OfTheHook => true,
         Lookup::Bypass => {
-            found();
+            if needs_hand_over(name) {
+                found();
+            }
             false
         }
     };
@@ -125,8 +148,15 @@ fn finds_the_hook(
 }
 
 /// Functions that a library which wraps locks defines some of.
-const POSIX_FUNCTIONS: [&CStr; 4] =
-    [c"pthread_mutex_lock", c"pthread_mutex_unlock", c"pthread_cond_wait", c"pthread_cond_signal"];
+const POSIX_FUNCTIONS: [&CStr; 7] = [
+    c"pthread_mutex_lock",
+    c"pthread_mutex_unlock",
+    c"pthread_rwlock_rdlock",
+    c"pthread_rwlock_wrlock",
+    c"pthread_rwlock_unlock",
+    c"pthread_cond_wait",
+    c"pthread_cond_signal",
+];
 
 /// What a lookup of a function of locks finds.
 enum Lookup {

@@ -39,11 +39,17 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> Wake 
 
 /// Wakes at most `count` sleepers of `word` and returns how many it woke.
 pub fn wake(word: &AtomicU32, count: u32) -> u32 {
+    wake_at(word, count)
+}
+
+/// [`wake`] for the word at this address. The word may be freed already: then this wakes no thread, or another word's
+/// sleeper needlessly.
+pub fn wake_at(word: *const AtomicU32, count: u32) -> u32 {
     // SAFETY: FUTEX_WAKE uses the address as a key only.
     let result = unsafe {
         raw::call(
             libc::SYS_futex,
-            [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, count.min(i32::MAX as u32) as usize],
+            [word as usize, libc::FUTEX_WAKE as usize, count.min(i32::MAX as u32) as usize],
         )
     };
     result.unwrap_or(0) as u32

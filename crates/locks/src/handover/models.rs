@@ -2,3 +2,4 @@
 
 mod conditions;
 mod mutexes;
+mod rw_locks;

@@ -7,7 +7,7 @@ use crate::raw::free;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 
 /// Releases a lock that another thread may hold, and then acts as if nothing had happened.
-fn access_without_lock<L: RawLock>(world: &World<L>) {
+pub(super) fn access_without_lock<L: RawLock>(world: &World<L>) {
     world.unlock();
     hold(world);
 }
@@ -23,11 +23,13 @@ macro_rules! release_by_another_thread {
     };
 }
 
-fn hold_under_a_bad_kernel<L: RawLock>(world: &World<L>) {
+pub(super) fn hold_under_a_bad_kernel<L: RawLock>(world: &World<L>) {
     // Relaxed: the threads of a model run one at a time.
     FORGETS.store(true, Relaxed);
     hold(world);
 }
+
+pub(super) use release_by_another_thread;
 
 /// The kernel loses a wake-up.
 macro_rules! lost_wake_up {
@@ -39,6 +41,8 @@ macro_rules! lost_wake_up {
         }
     };
 }
+
+pub(super) use lost_wake_up;
 
 /// The bugs of a kind: of those that `model_kind` models.
 macro_rules! plant_in_kind {

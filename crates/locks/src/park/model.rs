@@ -3,6 +3,7 @@
 
 use crate::Until;
 use crate::park::Wake;
+use core::time::Duration;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 use unspin_sync::modelled::{Mutex, Thread, current, lazy_static, park};
@@ -95,6 +96,16 @@ pub(crate) fn wake_as(sort: u32, word: *const AtomicU32, count: u32) -> u32 {
 /// A model has one process.
 pub(crate) fn wait_shared(word: &AtomicU32, expected: u32) {
     wait(word, expected, None);
+}
+
+/// As [`wait_shared`]. A time passes at any moment, as for [`wait`].
+pub(crate) fn wait_shared_for(word: &AtomicU32, expected: u32, limit: Option<Duration>) -> Wake {
+    wait(word, expected, limit.map(Until::after))
+}
+
+/// As [`wait_shared`].
+pub(crate) fn wake_shared_at(word: *const AtomicU32, count: u32) {
+    wake(word, count);
 }
 
 /// As [`wait_shared`].

@@ -3,6 +3,7 @@
 mod conformance;
 mod forks;
 mod guarded;
+mod spin;
 mod stress;
 
 use unspin_locks::{LockKind, LockVisitor, RawLock};

@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
+use unspin_locks::AdaptiveSpin;
 use unspin_sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 crate::next::define_next_codes! {
@@ -13,12 +14,14 @@ crate::next::define_next_codes! {
     fn spin_unlock = pthread_spin_unlock(lock: *mut pthread_spinlock_t);
 }
 
-/// The word of a spin lock. This library reads it and never writes it.
+/// The word of a spin lock. [`unspin_locks::spin`] says which values it has.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct SpinLockLayout(AtomicI32);
 
 const _: () = assert!(size_of::<SpinLockLayout>() == size_of::<pthread_spinlock_t>());
+const _: () = assert!(size_of::<AdaptiveSpin>() == size_of::<pthread_spinlock_t>());
+const _: () = assert!(align_of::<AdaptiveSpin>() == align_of::<pthread_spinlock_t>());
 
 impl SpinLockLayout {
     /// The word of this lock.
@@ -35,6 +38,13 @@ impl SpinLockLayout {
         (&raw const *self).cast_mut().cast()
     }
 
+    /// The lock that may replace this one.
+    #[inline(always)]
+    pub fn lock_in_place(&self) -> &AdaptiveSpin {
+        // SAFETY: one atomic word of four bytes. Each of its values is valid for the lock, which leaves those of libc alone.
+        unsafe { &*(&raw const *self).cast::<AdaptiveSpin>() }
+    }
+
     /// Whether the lock is free: glibc's lock for x86 then has the value 1.
     #[inline(always)]
     pub fn is_free(&self) -> bool {
@@ -44,21 +54,21 @@ impl SpinLockLayout {
 
     /// libc's pthread_spin_lock(3).
     #[inline(always)]
-    pub fn lock(&self) -> c_int {
+    pub fn libc_lock(&self) -> c_int {
         // SAFETY: a live lock.
         unsafe { real::spin_lock(self.as_ptr()) }
     }
 
     /// libc's pthread_spin_trylock(3).
     #[inline(always)]
-    pub fn trylock(&self) -> c_int {
+    pub fn libc_trylock(&self) -> c_int {
         // SAFETY: a live lock.
         unsafe { real::spin_trylock(self.as_ptr()) }
     }
 
     /// libc's pthread_spin_unlock(3).
     #[inline(always)]
-    pub fn unlock(&self) -> c_int {
+    pub fn libc_unlock(&self) -> c_int {
         // SAFETY: a live lock, which the program releases.
         unsafe { real::spin_unlock(self.as_ptr()) }
     }
@@ -77,8 +87,8 @@ mod tests {
             SpinLockLayout::of(&raw mut object)
         };
         assert!(lock.is_free());
-        assert_eq!((lock.lock(), lock.is_free()), (0, false));
-        assert_eq!((lock.trylock(), lock.unlock()), (libc::EBUSY, 0));
+        assert_eq!((lock.libc_lock(), lock.is_free()), (0, false));
+        assert_eq!((lock.libc_trylock(), lock.libc_unlock()), (libc::EBUSY, 0));
         assert!(lock.is_free());
     }
 }

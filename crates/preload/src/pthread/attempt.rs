@@ -2,7 +2,8 @@
 
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use libc::{EBUSY, EOWNERDEAD};
+use libc::EOWNERDEAD;
+use unspin_locks::Waited;
 use unspin_sys::clock;
 use unspin_wire::{AttemptOutcome, RecordKind, RowRef};
 
@@ -128,6 +129,16 @@ pub enum HowWaited {
     NotAtAll,
 }
 
+impl From<Waited> for HowWaited {
+    fn from(waited: Waited) -> HowWaited {
+        match waited {
+            Waited::Slept => HowWaited::Asleep,
+            Waited::Spun => HowWaited::Spinning,
+            Waited::No => HowWaited::NotAtAll,
+        }
+    }
+}
+
 /// A wait for a lock.
 pub struct LockWait {
     attempt: Attempt,
@@ -177,26 +188,6 @@ impl LockWait {
     }
 }
 
-/// A blocking attempt to acquire a lock of libc. `tried` is the function that does not block. `blocked` is the function
-/// that the program called.
-#[inline(always)]
-pub fn acquire(
-    object: Object,
-    hook: Hook,
-    limit: WaitLimit,
-    tried: impl FnOnce() -> c_int,
-    blocked: impl FnOnce() -> c_int,
-) -> c_int {
-    let Some(attempt) = Attempt::at_lock(object, hook) else { return blocked() };
-    match tried() {
-        EBUSY => {
-            let wait = attempt.begin_wait(limit);
-            wait.end(blocked(), HowWaited::Asleep)
-        }
-        code => attempt.end(code),
-    }
-}
-
 /// The end of a hold, by a thread that is recorded.
 #[derive(Clone, Copy)]
 pub struct Release {
@@ -237,15 +228,6 @@ impl Release {
             self.thread.after_unlock(self.held, self.at);
         }
         code
-    }
-}
-
-/// Ends a hold of a lock of libc. `released` is the function that the program called.
-#[inline(always)]
-pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
-    match Thread::current().and_then(|thread| Release::begin(thread, object, hook)) {
-        None => released(),
-        Some(release) => release.end(released()),
     }
 }
 

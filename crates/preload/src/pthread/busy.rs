@@ -8,6 +8,7 @@
 
 use super::attempt::Release;
 use crate::glibc::rwlock::RwLockLayout;
+use crate::swap::rwlock::RwLock;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -33,26 +34,24 @@ fn object(lock: &RwLockLayout) -> Object {
     Object::new(RecordKind::Read, lock)
 }
 
-/// To be called after a thread has acquired the lock for reading.
+/// To be called after this thread, which is recorded, has acquired the lock for reading.
 #[inline]
-pub fn reader_came(lock: &RwLockLayout) {
-    if lock.readers() != 1 {
+pub fn reader_came(thread: &Thread, lock: RwLock<'_>) {
+    if !thread.has_clock() || lock.readers() != 1 {
         return;
     }
-    let Some(thread) = Thread::current().filter(|thread| thread.has_clock()) else { return };
-    let hold = thread.table().latest_hold(object(lock).held());
+    let hold = thread.table().latest_hold(object(lock.words()).held());
     let now = hold.map(|hold| hold.since).filter(|&since| since != 0).unwrap_or_else(clock::ticks);
-    let (since, tag) = word(lock);
+    let (since, tag) = word(lock.words());
     // Relaxed: a time; the module documentation tells the effects of a race.
     since.store(now & !TAG | tag, Relaxed);
 }
 
-/// pthread_rwlock_unlock(3) of a lock that is held for reading.
+/// pthread_rwlock_unlock(3) of a lock that is held for reading, by a thread that is recorded.
 #[inline]
-pub fn release(lock: &RwLockLayout, hook: Hook) -> c_int {
-    let Some(thread) = Thread::current() else { return lock.unlock() };
-    let Some(mut release) = Release::begin(thread, object(lock), hook) else { return lock.unlock() };
-    let period = if lock.readers() == 1 { last(thread, lock) } else { None };
+pub fn release(thread: &'static Thread, lock: RwLock<'_>, hook: Hook) -> c_int {
+    let Some(mut release) = Release::begin(thread, object(lock.words()), hook) else { return lock.unlock() };
+    let period = if lock.readers() == 1 { last(thread, lock.words()) } else { None };
     if period.is_some() {
         release.set_time(clock::ticks());
     }

@@ -1,17 +1,27 @@
-//! Read-write locks. Holds for reading and for writing have separate rows.
+//! Read-write locks. Holds for reading and for writing have separate rows. As for [mutexes](super::mutex), lock and unlock
+//! have a path for each state of the calling thread; all other calls take the last one.
+//!
+//! | thread | path | does |
+//! |---|---|---|
+//! | `Idle` | libc's function | nothing is recorded, nothing is replaced |
+//! | `Absent` | `unrecorded` | the call of the implementation, if it was decided before; else decides it |
+//! | `Counted`, `Timed` | `libcs` | records, and calls libc |
+//! | `Planned`, `Unknown` | `any` | records, and calls the implementation |
 
-use super::attempt::{Attempt, WaitLimit, acquire, is_success, record_init, release};
-use super::busy;
-use super::mutex::is_supported;
-use super::semaphore::is_time;
+mod any;
+mod libcs;
+mod unrecorded;
+
+use super::attempt::record_init;
 use crate::glibc::rwlock::{Mode, Reading, RwLockLayout, Writing};
 use crate::next::forward;
-use crate::watch::{Hook, Object};
+use crate::swap::deadline::Deadline;
+use crate::swap::rwlock::decide_at_init;
+use crate::watch::{Hook, Known, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
-use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
+use libc::{CLOCK_REALTIME, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use unspin_sys::entry;
-use unspin_wire::RecordKind;
 
 crate::next::define_next_codes! {
     /// pthread_rwlock_init(3).
@@ -78,21 +88,9 @@ unsafe extern "C-unwind" fn init(
     // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::rwlock_init(lock, attributes), Hook::new(sp, bp)) };
     if code == 0 {
+        // SAFETY: libc has initialised the lock.
+        decide_at_init(unsafe { RwLockLayout::of(lock) }, hook);
         record_init(lock, hook);
-    }
-    code
-}
-
-#[inline(always)]
-fn object<M: Mode>(lock: &RwLockLayout) -> Object {
-    Object::new(if M::IS_READING { RecordKind::Read } else { RecordKind::Write }, lock)
-}
-
-/// To be called after an attempt with its return value.
-#[inline(always)]
-fn note_reader<M: Mode>(lock: &RwLockLayout, code: c_int) -> c_int {
-    if M::IS_READING && is_success(code) {
-        busy::reader_came(lock);
     }
     code
 }
@@ -100,33 +98,21 @@ fn note_reader<M: Mode>(lock: &RwLockLayout, code: c_int) -> c_int {
 unsafe extern "C-unwind" fn lock<M: Mode>(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
-    note_reader::<M>(
-        lock,
-        acquire(object::<M>(lock), hook, WaitLimit::None, || M::trylock(lock), || M::lock(lock)),
-    )
+    match Thread::known() {
+        Known::Idle => M::lock(lock),
+        Known::Absent => unrecorded::lock::<M>(lock, hook),
+        Known::Counted(thread) | Known::Timed(thread) => libcs::lock::<M>(lock, hook, thread),
+        Known::Planned(_) | Known::Unknown => any::lock::<M>(lock, hook),
+    }
 }
 
 unsafe extern "C-unwind" fn trylock<M: Mode>(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
-    let attempt = Attempt::at_lock(object::<M>(lock), hook);
-    let code = M::trylock(lock);
-    note_reader::<M>(lock, attempt.map_or(code, |attempt| attempt.end(code)))
-}
-
-/// Whether libc accepts this as a deadline. libc checks it even if the lock is free. With a null pointer libc waits for
-/// ever.
-///
-/// # Safety
-/// `until` is null or a live time.
-unsafe fn is_deadline(clock: clockid_t, until: *const timespec) -> bool {
-    // SAFETY: the caller's promise.
-    until.is_null() || is_supported(clock) && unsafe { is_time(until) }
-}
-
-/// A wait without a deadline has a null pointer.
-fn limit(until: *const timespec) -> WaitLimit {
-    if until.is_null() { WaitLimit::None } else { WaitLimit::Deadline }
+    match Thread::known() {
+        Known::Idle => M::trylock(lock),
+        _ => any::try_lock::<M>(lock, hook),
+    }
 }
 
 unsafe extern "C-unwind" fn timedlock<M: Mode>(
@@ -136,13 +122,9 @@ unsafe extern "C-unwind" fn timedlock<M: Mode>(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
-    // SAFETY: the program's time, or null.
-    let is_valid = unsafe { is_deadline(libc::CLOCK_REALTIME, until) };
-    let tried = || if is_valid { M::trylock(lock) } else { libc::EBUSY };
-    // SAFETY: the program's time, or null.
-    let blocked = || unsafe { M::timedlock(lock, until) };
-    note_reader::<M>(lock, acquire(object::<M>(lock), hook, limit(until), tried, blocked))
+    let (lock, hook, deadline) =
+        unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp), Deadline::unless_null(CLOCK_REALTIME, until)) };
+    any::acquire::<M>(lock, hook, deadline)
 }
 
 unsafe extern "C-unwind" fn clocklock<M: Mode>(
@@ -153,22 +135,18 @@ unsafe extern "C-unwind" fn clocklock<M: Mode>(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
-    // SAFETY: the program's time, or null.
-    let is_valid = unsafe { is_deadline(clock, until) };
-    let tried = || if is_valid { M::trylock(lock) } else { libc::EBUSY };
-    // SAFETY: the program's time, or null.
-    let blocked = || unsafe { M::clocklock(lock, clock, until) };
-    note_reader::<M>(lock, acquire(object::<M>(lock), hook, limit(until), tried, blocked))
+    let (lock, hook, deadline) =
+        unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp), Deadline::unless_null(clock, until)) };
+    any::acquire::<M>(lock, hook, deadline)
 }
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
-    // The calling thread holds the lock. If any thread holds it for writing, that is the calling thread.
-    if lock.has_writer() {
-        release(object::<Writing>(lock), hook, || lock.unlock())
-    } else {
-        busy::release(lock, hook)
+    match Thread::known() {
+        Known::Idle => lock.unlock(),
+        Known::Absent => unrecorded::unlock(lock, hook),
+        Known::Counted(thread) | Known::Timed(thread) => libcs::unlock(lock, hook, thread),
+        Known::Planned(_) | Known::Unknown => any::unlock(lock, hook),
     }
 }

@@ -1,12 +1,16 @@
-//! Spin locks. A waiting thread burns CPU time. The time during which it waits without a CPU is recorded separately.
+//! Spin locks. A waiting thread burns CPU time. The time during which it waits without a CPU is recorded separately. Of a
+//! lock that is [replaced](crate::swap::spin) the meter is told how the thread waited.
 
-use super::attempt::{Attempt, record_init, release};
+use super::attempt::{Attempt, HowWaited, Release, WaitLimit, record_init};
 use crate::glibc::spin::SpinLockLayout;
 use crate::next::forward;
-use crate::watch::{Hook, Object};
+use crate::swap::acquisition::Acquisition;
+use crate::swap::spin;
+use crate::watch::{Hook, Known, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
+use unspin_locks::Waited;
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
 use unspin_wire::{AttemptOutcome, RecordKind};
@@ -28,7 +32,7 @@ entry! {
 }
 
 forward! { identity =>
-    /// pthread_spin_destroy(3).
+    /// pthread_spin_destroy(3). glibc leaves the lock as it is, and so it stays ours, if it was replaced.
     fn pthread_spin_destroy(lock: *mut pthread_spinlock_t) -> c_int;
 }
 
@@ -46,6 +50,8 @@ unsafe extern "C-unwind" fn init(
     // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::spin_init(lock, shared), Hook::new(sp, bp)) };
     if code == 0 {
+        // SAFETY: libc has initialised the lock.
+        spin::decide_at_init(unsafe { SpinLockLayout::of(lock) }, shared, hook);
         record_init(lock, hook);
     }
     code
@@ -54,11 +60,47 @@ unsafe extern "C-unwind" fn init(
 unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (SpinLockLayout::of(lock), Hook::new(sp, bp)) };
-    match Attempt::at_lock(object(lock), hook) {
-        None => lock.lock(),
-        Some(attempt) if lock.trylock() == 0 => attempt.end(0),
+    match Thread::known() {
+        Known::Idle => lock.libc_lock(),
+        Known::Absent => spin::lock(lock),
+        Known::Counted(thread) | Known::Timed(thread) | Known::Planned(thread) => {
+            lock_recorded(thread, lock, hook)
+        }
+        Known::Unknown => lock_first(lock, hook),
+    }
+}
+
+/// The first call of a thread.
+#[cold]
+#[inline(never)]
+fn lock_first(lock: &SpinLockLayout, hook: Hook) -> c_int {
+    match Thread::current() {
+        Some(thread) => lock_recorded(thread, lock, hook),
+        None => spin::lock(lock),
+    }
+}
+
+#[inline(never)]
+fn lock_recorded(thread: &'static Thread, lock: &SpinLockLayout, hook: Hook) -> c_int {
+    match Attempt::new(thread, object(lock), object(lock).held(), hook) {
+        None => spin::lock(lock),
+        Some(attempt) if spin::trylock(lock) == 0 => attempt.end(0),
+        Some(attempt) if spin::is_replaced(lock) => wait_for_replaced(attempt, lock),
         Some(attempt) => acquire_contended(attempt, lock),
     }
+}
+
+/// Waits for a lock that was replaced when another thread held it.
+#[cold]
+fn wait_for_replaced(attempt: Attempt, lock: &SpinLockLayout) -> c_int {
+    let wait = attempt.begin_wait(WaitLimit::None);
+    let Acquisition { code, waited } = spin::wait(lock);
+    let how = match waited {
+        Some(Waited::No) => HowWaited::NotAtAll,
+        Some(Waited::Slept) => HowWaited::Asleep,
+        Some(Waited::Spun) | None => HowWaited::Spinning,
+    };
+    wait.end(code, how)
 }
 
 /// A spinner reads the clock in every iteration. If more time than this passes between two reads, it was not on a CPU.
@@ -68,14 +110,14 @@ const ABSENCE_NS: u64 = 10_000;
 fn acquire_contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout) -> c_int {
     thread.table().reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Spun);
     if !thread.has_clock() {
-        return lock.lock();
+        return lock.libc_lock();
     }
     let absence = clock::ticks_in(ABSENCE_NS);
     let begin = clock::ticks();
     let (mut last, mut absent) = (begin, 0);
     thread.table().set_wait_start(row, begin);
     // The loop waits as glibc does: it reads until the lock is free, and only then tries to acquire it.
-    while !(lock.is_free() && lock.trylock() == 0) {
+    while !(lock.is_free() && spin::trylock(lock) == 0) {
         spin_loop();
         let now = clock::ticks();
         let pause = now.saturating_sub(last);
@@ -99,12 +141,36 @@ unsafe extern "C-unwind" fn trylock(lock: *mut pthread_spinlock_t, sp: usize, bp
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (SpinLockLayout::of(lock), Hook::new(sp, bp)) };
     let attempt = Attempt::at_lock(object(lock), hook);
-    let code = lock.trylock();
+    let code = spin::trylock(lock);
     attempt.map_or(code, |attempt| attempt.end(code))
 }
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (SpinLockLayout::of(lock), Hook::new(sp, bp)) };
-    release(object(lock), hook, || lock.unlock())
+    match Thread::known() {
+        Known::Idle => lock.libc_unlock(),
+        Known::Absent => spin::unlock(lock),
+        Known::Counted(thread) | Known::Timed(thread) | Known::Planned(thread) => {
+            unlock_recorded(thread, lock, hook)
+        }
+        Known::Unknown => unlock_first(lock, hook),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn unlock_first(lock: &SpinLockLayout, hook: Hook) -> c_int {
+    match Thread::current() {
+        Some(thread) => unlock_recorded(thread, lock, hook),
+        None => spin::unlock(lock),
+    }
+}
+
+#[inline(never)]
+fn unlock_recorded(thread: &'static Thread, lock: &SpinLockLayout, hook: Hook) -> c_int {
+    match Release::begin(thread, object(lock), hook) {
+        None => spin::unlock(lock),
+        Some(release) => release.end(spin::unlock(lock)),
+    }
 }

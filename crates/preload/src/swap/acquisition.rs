@@ -1,4 +1,4 @@
-//! The result of an acquisition of a mutex.
+//! The result of an acquisition of a mutex or a read-write lock.
 
 use core::ffi::c_int;
 use unspin_locks::Waited;
@@ -19,7 +19,7 @@ impl Acquisition {
         Acquisition { code, waited: None }
     }
 
-    /// The thread has acquired the mutex.
+    /// The thread has acquired the lock.
     pub fn success(waited: Waited) -> Acquisition {
         Acquisition { code: 0, waited: Some(waited) }
     }

@@ -15,10 +15,20 @@ impl Deadline {
     /// A time of this clock.
     ///
     /// # Safety
-    /// `until` is live as long as the value is used with a mutex that is not free.
+    /// `until` is live as long as the value is used with a mutex that is not free, or with any read-write lock.
     #[inline(always)]
     pub unsafe fn new(clock: clockid_t, until: *const timespec) -> Deadline {
         Deadline { clock, until }
+    }
+
+    /// [`new`](Self::new), or no deadline for a null pointer: with that libc's functions on read-write locks wait for ever.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new), unless `until` is null.
+    #[inline(always)]
+    pub unsafe fn unless_null(clock: clockid_t, until: *const timespec) -> Option<Deadline> {
+        // SAFETY: the caller's promise.
+        (!until.is_null()).then(|| unsafe { Deadline::new(clock, until) })
     }
 
     /// The clock, as the program names it.
@@ -33,9 +43,9 @@ impl Deadline {
         self.until
     }
 
-    /// The time, for our locks; `None` if it is malformed. To be called only if the mutex is not free.
+    /// The time, for our locks; `None` if it is malformed. Of a mutex to be called only if it is not free.
     pub fn read(self, clock: Clock) -> Option<Until> {
-        // SAFETY: `new`'s promise; the callers have found that the mutex is not free.
+        // SAFETY: `new`'s promise; the callers have found that the mutex is not free, or it is a read-write lock.
         unsafe { time(clock, self.until) }
     }
 }

@@ -1,5 +1,5 @@
-//! Replaces a program's mutexes in place. The lock lies in the `pthread_mutex_t` itself, and so does the word that says
-//! which lock it is. So no lookup is needed.
+//! Replaces a program's mutexes and read-write locks in place. The lock lies in the `pthread_mutex_t` or `pthread_rwlock_t`
+//! itself, and so does the word that says which lock it is. So no lookup is needed.
 //!
 //! | module | contents |
 //! |---|---|
@@ -9,6 +9,8 @@
 //! | `algorithm` | the locks of `unspin-locks` as a table |
 //! | [`mutex`] | the mutex operations of a program: by libc (`libcs`), or by the lock in the mutex (`replaced`) |
 //! | [`fast_path`] | lock and unlock in one call |
+//! | [`rwlock`] | read-write locks: a table of the same parts |
+//! | [`spin`] | the spin lock operations of a program |
 //! | [`condition`], [`waiters`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
 //!
 //! Owner, depth and users stay where glibc keeps them ([`MutexLayout`](crate::glibc::mutex::MutexLayout)). So `memset`,
@@ -16,11 +18,12 @@
 //! docs/semantics.md lists what differs.
 //!
 //! A mutex is replaced if it is private, not robust and without a protocol: normal, recursive, errorcheck or adaptive.
-//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. All other mutexes stay libc's,
-//! and so do those to which no rule applies. In a process in which nothing is to be replaced, libc's functions do
-//! everything. If code gets into the process whose calls bypass the hooks ([`bypass`](crate::bypass)), nothing is replaced
-//! from then on, and what was replaced becomes libc's again. If another library wraps the lock functions behind this one, or
-//! a sanitizer is in the process, nothing is replaced either, and no wait polls: the wrapper must see each call.
+//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. A read-write lock is replaced if it is
+//! private. All others stay libc's, and so do those to which no rule applies. In a process in which nothing is to be
+//! replaced, libc's functions do everything. If code gets into the process whose calls bypass the hooks
+//! ([`bypass`](crate::bypass)), nothing is replaced from then on, and what was replaced becomes libc's again. If another
+//! library wraps the lock functions behind this one, or a sanitizer is in the process, nothing is replaced either, and no wait
+//! polls: the wrapper must see each call.
 
 pub mod acquisition;
 mod algorithm;
@@ -34,7 +37,9 @@ pub mod mutex;
 pub mod mutex_impl;
 pub mod plan;
 mod replaced;
+pub mod rwlock;
 pub mod shared;
+pub mod spin;
 mod tag;
 pub mod waiters;
 
@@ -51,8 +56,8 @@ pub fn prepare() {
     }
 }
 
-/// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes need nothing: each is handed to libc by the thread that
-/// next acquires it. Conditions that are shared need [`shared::settle`].
+/// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes and read-write locks need nothing: each is handed to libc
+/// by the thread that next acquires it. Conditions that are shared need [`shared::settle`].
 pub fn give_up() {
     if plan::conditions() == Conditions::Ours {
         waiters::wake_everyone();

@@ -386,9 +386,17 @@ pub fn replaces_spin_locks() -> bool {
 fn has(family: LockFamily) -> bool {
     // Relaxed: no other data is read because of it. A thread that goes on to read the plan acquires PHASE.
     match FAMILIES.load(Ordering::Relaxed) {
-        0 => get().is_some_and(|plan| plan.has(family)),
+        0 => has_after_all(family),
         known => known & family_bit(family) != 0,
     }
+}
+
+/// [`has`], in a thread that comes first, or while another thread reads the plan. A function of its own, so that the fast paths need
+/// no stack.
+#[cold]
+#[inline(never)]
+fn has_after_all(family: LockFamily) -> bool {
+    get().is_some_and(|plan| plan.has(family))
 }
 
 /// Whether every wait polls, whatever was learnt.

@@ -6,7 +6,7 @@ use unspin_e2e::{
     Run, WaitMode, World, assert_same, build, build_library, compile, find_tool, scratch, shared_library,
     skip, survives_polling, survives_replacement, survives_the_meter,
 };
-use unspin_locks::LockKind;
+use unspin_locks::{LockKind, RwLockKind};
 
 /// A lock for each way in which threads wait: those that sleep and spin, those in a queue, and libc's own.
 const KINDS: [LockKind; 4] = [LockKind::Adaptive, LockKind::Fair, LockKind::RtSteal, LockKind::Pi];
@@ -32,6 +32,33 @@ fn plugin_in_a_namespace_of_its_own_shares_a_mutex_and_a_condition() {
 #[test]
 fn thread_that_waits_while_the_plugin_is_loaded_is_signalled_by_it() {
     survives("deep in a wait");
+}
+
+/// A read-write lock that the program uses before, while and after it loads the plugin.
+fn survives_with_read_write_locks(how: &str) {
+    let (Some(program), Some(plugin)) =
+        (build("pthread/rwlock_deep_bind"), build_library("pthread/rwlock_plugin"))
+    else {
+        return;
+    };
+    let plugin = plugin.path().to_str().expect("scratch paths are UTF-8");
+    let run = |world| Run::new(program.path(), world).args([plugin, how]);
+    let bare = run(World::Bare).output();
+    assert!(bare.stdout.contains("with the plugin: 12000, torn 0"), "{bare}");
+    for kind in RwLockKind::ALL {
+        let replaced = run(World::Kernel).mutexes(&format!("rwlock\t{kind}\tall")).output();
+        assert_same("rwlock_deep_bind", kind, &bare, &replaced);
+    }
+}
+
+#[test]
+fn plugin_bound_to_libc_shares_a_read_write_lock() {
+    survives_with_read_write_locks("deep");
+}
+
+#[test]
+fn plugin_in_a_namespace_of_its_own_shares_a_read_write_lock() {
+    survives_with_read_write_locks("apart");
 }
 
 /// It has released its mutex and is not yet in libc's wait when the hooks give up.

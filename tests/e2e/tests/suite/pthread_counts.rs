@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use unspin_e2e::{
     LEVELS, Outcome, Recorder, Run, World, build, build_library, scratch, shared_library, skip,
 };
+use unspin_locks::RwLockKind;
 use unspin_wire::{Counts, Event, Key, Level, RecordKind, Snapshot};
 
 /// The rows of all processes and callers, by kind and address; joins and descriptors, which have none, are left out.
@@ -116,6 +117,13 @@ enum Others {
 #[test]
 fn counts_are_exact() {
     assert_exact("pthread/counts", |run| run, Others::None);
+}
+
+#[test]
+fn counts_of_replaced_read_write_locks_are_exact() {
+    for kind in [RwLockKind::Fair, RwLockKind::Biased] {
+        assert_exact("pthread/counts", |run| run.mutexes(&format!("rwlock\t{kind}\tall")), Others::None);
+    }
 }
 
 /// Ten thousand locks, two hundred of them held at once, locks that are handed over or wiped, and handlers that

@@ -10,7 +10,6 @@ use crate::swap::mutex::Mutex;
 use crate::watch::{Hook, Thread};
 use core::ffi::c_int;
 use libc::EBUSY;
-use unspin_locks::Waited;
 
 /// Locks any mutex, in any thread.
 #[inline(never)]
@@ -57,9 +56,7 @@ pub fn acquire_contended(
     let begin = wait.begin();
     let Acquisition { code, waited } = mutex.acquire(deadline);
     let how = match waited {
-        Some(Waited::Slept) => HowWaited::Asleep,
-        Some(Waited::Spun) => HowWaited::Spinning,
-        Some(Waited::No) => HowWaited::NotAtAll,
+        Some(waited) => HowWaited::from(waited),
         None if mutex.words().is_adaptive() => HowWaited::SpinningFirst,
         None => HowWaited::Asleep,
     };
