@@ -113,7 +113,7 @@ fn hold_in_time<L: RawLock>(world: &World<L>) {
 
 /// Policy: reads the lock once more, and then sleeps.
 #[derive(Debug)]
-struct LookTwice {
+pub(crate) struct LookTwice {
     looks: u32,
 }
 
@@ -139,9 +139,9 @@ impl SpinPolicy for LookTwice {
 }
 
 /// The clock stands still: no thread has ever waited long.
-const CLOCK_STOPPED: u64 = 0;
+pub(crate) const CLOCK_STOPPED: u64 = 0;
 /// Every thread that has slept has waited long.
-const ALL_STARVE: u64 = 1 << 24;
+pub(crate) const ALL_STARVE: u64 = 1 << 24;
 
 /// The models of two threads.
 macro_rules! with_two {

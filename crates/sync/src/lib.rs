@@ -68,12 +68,16 @@ pub mod modelled {
     pub use loom::sync::Mutex;
     #[cfg(loom)]
     pub use loom::thread::{Thread, current, park};
+    #[cfg(loom)]
+    pub use loom::thread_local;
     #[cfg(shuttle)]
     pub use shuttle::lazy_static;
     #[cfg(shuttle)]
     pub use shuttle::sync::Mutex;
     #[cfg(shuttle)]
     pub use shuttle::thread::{Thread, current, park};
+    #[cfg(shuttle)]
+    pub use shuttle::thread_local;
 }
 
 /// Spin-wait hints.

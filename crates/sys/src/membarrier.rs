@@ -8,6 +8,8 @@ use crate::raw;
 // <linux/membarrier.h>
 const MEMBARRIER_CMD_GLOBAL_EXPEDITED: usize = 1 << 1;
 const MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED: usize = 1 << 2;
+const MEMBARRIER_CMD_PRIVATE_EXPEDITED: usize = 1 << 3;
+const MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
 
 fn command(cmd: usize) -> bool {
     // SAFETY: membarrier takes no pointers.
@@ -24,4 +26,16 @@ pub fn register_global_expedited() -> bool {
 /// refused: then nothing is ordered.
 pub fn issue_global_expedited() -> bool {
     command(MEMBARRIER_CMD_GLOBAL_EXPEDITED)
+}
+
+/// Registers this process (its address space) for [`issue_private_expedited`]. `false` if the kernel or a seccomp filter
+/// refuses.
+pub fn register_private_expedited() -> bool {
+    command(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+}
+
+/// A full memory barrier on every running thread of this process, and on the caller. `false` if it is refused: then nothing
+/// is ordered.
+pub fn issue_private_expedited() -> bool {
+    command(MEMBARRIER_CMD_PRIVATE_EXPEDITED)
 }

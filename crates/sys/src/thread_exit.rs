@@ -20,9 +20,11 @@ pub enum ExitHook {
     Sysv,
     /// The preload library.
     Preload,
+    /// The read-write locks.
+    Readers,
 }
 
-const HOOKS: [ExitHook; 2] = [ExitHook::Sysv, ExitHook::Preload];
+const HOOKS: [ExitHook; 3] = [ExitHook::Sysv, ExitHook::Preload, ExitHook::Readers];
 
 /// The function of each [`ExitHook`]; null until it is first used.
 static FUNCTIONS: [AtomicPtr<c_void>; HOOKS.len()] = [const { AtomicPtr::new(null_mut()) }; HOOKS.len()];

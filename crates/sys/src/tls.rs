@@ -46,6 +46,8 @@ pub enum Word {
     Waits = 8,
     /// The preload library: how many of the program's signal handlers this thread has run.
     Handlers = 9,
+    /// The read-write locks: how many this thread holds for reading, and where it publishes them.
+    Readers = 10,
 }
 
 /// The calling thread's word.

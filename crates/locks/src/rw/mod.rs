@@ -1,12 +1,32 @@
 //! Read-write locks behind one contract, [`RawRwLock`]. [`RwLockKind`] has them all.
 
+mod biased;
+mod fair;
 mod kind;
+#[cfg(all(test, loom))]
+mod models;
+mod node;
+mod order;
 mod phased;
 mod raw;
+mod reader;
+mod revocation;
+mod section;
+mod slots;
+mod word;
+mod writer;
 
+#[cfg(not(any(loom, shuttle)))]
+pub use crate::host::readers::{forgo_membarrier, use_membarrier};
+pub use biased::{BiasedReaders, RwBiased};
+pub use fair::{FairPhases, RwFair};
 pub use kind::{RwLockKind, RwLockVisitor, UnknownRwLockKind};
-pub use phased::{RwBiased, RwFair, RwWriter};
+pub use order::{Order, Policy};
+pub use phased::Phased;
 pub use raw::{RawRwLock, Recursion, Refused};
+pub use reader::holds_for_reading;
+pub(crate) use slots::Table;
+pub use writer::{RwWriter, WritersFirst};
 
 /// The table of the kinds of read-write lock: calls the macro `$then` with all rows. A new row is the last: its position is
 /// the number in a replaced lock. There are at most 16.

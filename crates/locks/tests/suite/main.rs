@@ -4,6 +4,7 @@ mod conformance;
 mod forks;
 mod guarded;
 mod spin;
+mod rw;
 mod stress;
 
 use unspin_locks::{LockKind, LockVisitor, RawLock};

@@ -1,0 +1,327 @@
+//! The table in which readers of biased locks publish themselves: the visible readers table of BRAVO (Dice and Kogan, "BRAVO:
+//! Biased Locking for Reader-Writer Locks", USENIX ATC 2019, 3).
+//!
+//! In the paper a reader's slot is chosen by a hash of lock and thread, and readers that hash to one cache line write to it
+//! in turn. Here each thread has a *line* of its own, as long as there are lines. So a reader writes to no cache line that
+//! another reader writes to. Threads without a line are counted in the lock.
+//!
+//! A slot contains the address of a lock, how many times more the thread holds it, and [`WAITED`]. Only the thread of the
+//! line fills a slot. Any thread may empty it, since a lock may be released by another thread.
+//!
+//! The reader stores its slot and then reads the lock's bias; the writer clears the bias and then reads all slots. A fence on
+//! each side makes one of them see the other (`host::fence_of_reader`, `host::fence_of_writer`).
+
+use super::reader;
+use crate::park::{self, Wake};
+use crate::waiting::{SpinPolicy, SpinStep};
+use crate::{Until, host};
+use unspin_sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+#[cfg(not(any(loom, shuttle)))]
+mod size {
+    pub const LINES: usize = 512;
+    pub const SLOTS: usize = 7;
+}
+#[cfg(any(loom, shuttle))]
+mod size {
+    pub const LINES: usize = 4;
+    pub const SLOTS: usize = 2;
+}
+use size::{LINES, SLOTS};
+
+/// A writer sleeps until the slot is empty. Set by the writer; cleared with the slot.
+const WAITED: u64 = 1;
+/// The address of the lock: user addresses have 47 bits, and locks are aligned to 8.
+const ADDRESS: u64 = (1 << 47) - 8;
+/// Another hold of the same lock by the same thread.
+const AGAIN: u64 = 1 << 48;
+const MAX_AGAIN: u64 = u64::MAX >> 48;
+
+/// The slots of one thread: a cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Line {
+    slots: [AtomicU64; SLOTS],
+    /// Changed when a slot is emptied for which a writer waits: the futex on which it sleeps.
+    emptied: AtomicU32,
+}
+
+/// The table. The memory is static, so that a release may use it after the lock is gone.
+#[derive(Debug)]
+pub(crate) struct Table {
+    lines: [Line; LINES],
+    /// A bit for each line that a thread has.
+    claimed: [AtomicU64; LINES.div_ceil(64)],
+    /// All lines from this index on have never been used.
+    used: AtomicUsize,
+}
+
+impl Table {
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) const EMPTY: Table = Table {
+        lines: [const { Line { slots: [const { AtomicU64::new(0) }; SLOTS], emptied: AtomicU32::new(0) } };
+            LINES],
+        claimed: [const { AtomicU64::new(0) }; LINES.div_ceil(64)],
+        used: AtomicUsize::new(0),
+    };
+
+    #[cfg(any(loom, shuttle))]
+    pub(crate) fn empty() -> Table {
+        Table {
+            lines: core::array::from_fn(|_| Line {
+                slots: core::array::from_fn(|_| AtomicU64::new(0)),
+                emptied: AtomicU32::new(0),
+            }),
+            claimed: core::array::from_fn(|_| AtomicU64::new(0)),
+            used: AtomicUsize::new(0),
+        }
+    }
+
+    /// The lines that were ever used.
+    fn used(&self) -> &[Line] {
+        // Acquire: partner of the Release in `claim`. A writer calls this after its fence: it sees the line of each reader that
+        // has published itself before the fence.
+        &self.lines[..self.used.load(Ordering::Acquire)]
+    }
+
+    fn claim(&self) -> Option<usize> {
+        for (index, word) in self.claimed.iter().enumerate() {
+            loop {
+                // Relaxed: the compare-exchange decides.
+                let bits = word.load(Ordering::Relaxed);
+                let bit = bits.trailing_ones();
+                let line = index * 64 + bit as usize;
+                if bit == 64 || line >= LINES {
+                    break;
+                }
+                // Acquire: partner of the Release in `give_back`: the slots are empty.
+                if word.compare_exchange(bits, bits | 1 << bit, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                {
+                    // Release: partner of the Acquire in `used`.
+                    self.used.fetch_max(line + 1, Ordering::Release);
+                    return Some(line);
+                }
+            }
+        }
+        None
+    }
+
+    fn give_back(&self, line: usize) {
+        // Release: partner of the Acquire in `claim`.
+        self.claimed[line / 64].fetch_and(!(1 << (line % 64)), Ordering::Release);
+    }
+}
+
+/// The first of the two slots in which a thread looks for a lock.
+#[inline(always)]
+fn position(lock: u64) -> usize {
+    // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4), reduced by a multiplication.
+    let hash = (lock >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    (hash * (SLOTS as u64 - 1) >> 32) as usize
+}
+
+/// The line of the calling thread; claims one if it has none.
+#[inline(always)]
+fn own_line() -> Option<&'static Line> {
+    let line = match reader::line() {
+        Some(line) => line,
+        None => claim_line()?,
+    };
+    Some(&host::table().lines[line])
+}
+
+#[cold]
+fn claim_line() -> Option<usize> {
+    let line = host::table().claim()?;
+    reader::set_line(Some(line));
+    host::call_at_thread_exit(leave_thread);
+    Some(line)
+}
+
+/// Gives the line of the calling thread back, when the thread ends. If the thread still holds locks for reading, the line stays
+/// as it is: other threads may release them.
+extern "C-unwind" fn leave_thread() {
+    let Some(line) = reader::line() else { return };
+    // Acquire: another thread may have emptied a slot.
+    if host::table().lines[line].slots.iter().all(|slot| slot.load(Ordering::Acquire) == 0) {
+        reader::set_line(None);
+        host::table().give_back(line);
+    }
+}
+
+/// A slot that the calling thread has filled.
+pub(super) struct Published {
+    line: &'static Line,
+    slot: &'static AtomicU64,
+}
+
+/// Publishes the calling thread as a reader of the lock. `None` if there is no slot for it.
+#[inline(always)]
+pub(super) fn publish(lock: u64) -> Option<Published> {
+    let line = own_line()?;
+    let at = position(lock);
+    let slot = &line.slots[at];
+    // Relaxed: only this thread fills the slot. If another thread empties it at this moment, it counts as full.
+    if slot.load(Ordering::Relaxed) == 0 {
+        // Relaxed: the caller's fence orders it.
+        slot.store(lock, Ordering::Relaxed);
+        return Some(Published { line, slot });
+    }
+    publish_in_second(line, at, lock)
+}
+
+#[cold]
+fn publish_in_second(line: &'static Line, at: usize, lock: u64) -> Option<Published> {
+    let slot = &line.slots[at + 1];
+    // Relaxed (both): as in `publish`. A lock that is in the first slot is not to be in the second: `publish_again` is for that.
+    if slot.load(Ordering::Relaxed) != 0 || line.slots[at].load(Ordering::Relaxed) & ADDRESS == lock {
+        return None;
+    }
+    slot.store(lock, Ordering::Relaxed);
+    Some(Published { line, slot })
+}
+
+impl Published {
+    /// Takes it back: the lock is not biased any more.
+    #[cold]
+    pub(super) fn retract(self) {
+        // Release, as in `retire`, although the thread has read nothing.
+        let slot = self.slot.swap(0, Ordering::Release);
+        self.line.tell_waiter(slot);
+    }
+}
+
+/// Counts another hold, if the calling thread has published one of the same lock.
+#[cold]
+pub(super) fn publish_again(lock: u64) -> bool {
+    let Some(line) = reader::line() else { return false };
+    let line = &host::table().lines[line];
+    let at = position(lock);
+    line.slots[at..=at + 1].iter().any(|slot| {
+        loop {
+            // Relaxed: the thread holds the lock, and so has synchronised with the last writer.
+            let seen = slot.load(Ordering::Relaxed);
+            if seen & ADDRESS != lock || seen >> 48 == MAX_AGAIN {
+                return false;
+            }
+            // Relaxed: as above.
+            if slot.compare_exchange(seen, seen + AGAIN, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                return true;
+            }
+        }
+    })
+}
+
+/// Removes one hold of the lock by the calling thread. Returns whether there was one.
+#[inline(always)]
+pub(super) fn retire(lock: u64) -> bool {
+    let Some(line) = reader::line() else { return false };
+    let line = &host::table().lines[line];
+    let at = position(lock);
+    // Release: partner of the Acquire in `wait_until_empty` and `is_published`: a writer sees this thread's reads done. Relaxed
+    // on failure: the slow path reads again.
+    // Relaxed load: spares the thread the exchange if it has published nothing.
+    let slot = &line.slots[at];
+    let is_first = slot.load(Ordering::Relaxed) == lock
+        && slot.compare_exchange(lock, 0, Ordering::Release, Ordering::Relaxed).is_ok();
+    is_first || line.retire_slowly(at, lock)
+}
+
+/// Removes one hold of the lock by any thread. Returns whether there was one.
+#[cold]
+pub(super) fn retire_any(lock: u64) -> bool {
+    let lines = host::table().used();
+    lines.iter().any(|line| line.slots.iter().any(|slot| line.retire_from(slot, lock)))
+}
+
+impl Line {
+    fn retire_slowly(&self, at: usize, lock: u64) -> bool {
+        self.slots[at..=at + 1].iter().any(|slot| self.retire_from(slot, lock))
+    }
+
+    fn retire_from(&self, slot: &AtomicU64, lock: u64) -> bool {
+        loop {
+            // Relaxed: the compare-exchange provides the ordering.
+            let seen = slot.load(Ordering::Relaxed);
+            if seen & ADDRESS != lock {
+                return false;
+            }
+            let left = seen.checked_sub(AGAIN).unwrap_or(0);
+            // Release, Relaxed: as in `retire`.
+            if slot.compare_exchange(seen, left, Ordering::Release, Ordering::Relaxed).is_ok() {
+                if left == 0 {
+                    self.tell_waiter(seen);
+                }
+                return true;
+            }
+        }
+    }
+
+    /// Wakes the writer that waits for a slot, of which this was the value before it was emptied.
+    #[inline(always)]
+    fn tell_waiter(&self, slot: u64) {
+        if slot & WAITED != 0 {
+            // Release: partner of the Acquire in `wait_until_empty`: the writer that sees the change sees the slot empty.
+            self.emptied.fetch_add(1, Ordering::Release);
+            park::wake(&raw const self.emptied, u32::MAX >> 1);
+        }
+    }
+
+    /// Waits until the slot does not contain the lock. False: `until` has passed.
+    fn wait_until_empty<S: SpinPolicy>(&self, slot: &AtomicU64, lock: u64, until: Option<Until>) -> bool {
+        let mut spin = S::begin(0);
+        loop {
+            // Acquire: partner of the Release in `tell_waiter`. Read before the slot: if the slot is emptied after it was read,
+            // this word has another value by the time the thread sleeps.
+            let emptied = self.emptied.load(Ordering::Acquire);
+            // Acquire: partner of the Release in `retire`.
+            let seen = slot.load(Ordering::Acquire);
+            if seen & ADDRESS != lock {
+                return true;
+            }
+            if spin.pause(0) == SpinStep::Recheck {
+                continue;
+            }
+            if seen & WAITED == 0 {
+                // Relaxed (both): the thread that empties the slot reads and changes it in one instruction.
+                let _ = slot.compare_exchange(seen, seen | WAITED, Ordering::Relaxed, Ordering::Relaxed);
+            } else if park::wait(&self.emptied, emptied, until) == Wake::TimedOut {
+                return false;
+            }
+        }
+    }
+}
+
+/// Waits until no reader of the lock is published. To be called after the bias was cleared and `host::fence_of_writer`.
+/// False: `until` has passed.
+pub(super) fn wait_for_readers<S: SpinPolicy>(lock: u64, until: Option<Until>) -> bool {
+    let lines = host::table().used();
+    lines.iter().all(|line| line.slots.iter().all(|slot| line.wait_until_empty::<S>(slot, lock, until)))
+}
+
+/// How many holds of the lock are published.
+pub(super) fn count(lock: u64) -> u32 {
+    let slots = host::table().used().iter().flat_map(|line| &line.slots);
+    // Acquire: as in `wait_until_empty`, for a writer that only tries.
+    let seen = slots.map(|slot| slot.load(Ordering::Acquire)).filter(|slot| slot & ADDRESS == lock);
+    seen.map(|slot| 1 + (slot >> 48) as u32).sum()
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_positions_exist_and_all_slots_are_used() {
+        let positions: std::collections::BTreeSet<usize> =
+            (0..10_000u64).map(|lock| position(0x7f00_0000_0000 + lock * 56)).collect();
+        assert_eq!(positions.into_iter().collect::<Vec<_>>(), (0..SLOTS - 1).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn line_is_a_cache_line_and_addresses_fit() {
+        assert_eq!(size_of::<Line>(), 64);
+        assert_eq!(ADDRESS & (WAITED | AGAIN), 0);
+        assert_eq!((usize::MAX as u64 >> 17) & !7, ADDRESS);
+    }
+}
