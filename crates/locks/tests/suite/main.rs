@@ -3,8 +3,8 @@
 mod conformance;
 mod forks;
 mod guarded;
-mod spin;
 mod rw;
+mod spin;
 mod stress;
 
 use unspin_locks::{LockKind, LockVisitor, RawLock};
