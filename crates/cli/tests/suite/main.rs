@@ -21,6 +21,7 @@ mod mutexes;
 mod printable;
 mod prove;
 mod prove_edges;
+mod prove_locks;
 mod prove_long;
 mod prove_mutexes;
 mod prove_server;
