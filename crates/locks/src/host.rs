@@ -4,10 +4,12 @@
 #[cfg(any(loom, shuttle))]
 pub(crate) use model::{
     SPIN_ROUNDS, call_at_thread_exit, cpu, fence_of_reader, fence_of_writer, generation, prepare,
-    reader_word, table, ticks, ticks_in,
+    prepare_table, reader_word, table, ticks, ticks_in,
 };
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use readers::{call_at_thread_exit, fence_of_reader, fence_of_writer, reader_word, table};
+pub(crate) use readers::{
+    call_at_thread_exit, fence_of_reader, fence_of_writer, prepare_table, reader_word, table,
+};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use unspin_sys::{
     clock::ticks, clock::ticks_in, cpu::get as cpu, cpu::prepare, generation::get as generation,
@@ -84,6 +86,8 @@ pub(crate) mod model {
     pub(crate) fn fence_of_writer() {
         unspin_sync::atomic::fence(unspin_sync::atomic::Ordering::SeqCst);
     }
+
+    pub(crate) fn prepare_table() {}
 
     pub(crate) fn call_at_thread_exit(_: extern "C-unwind" fn()) {}
 }

@@ -28,6 +28,7 @@ compile_error!(
     "unspin runs on Linux on x86-64: its system-call and thread-local layers are written for that ABI"
 );
 
+pub mod at_fork;
 pub mod blocked;
 pub mod build_id;
 pub mod child;

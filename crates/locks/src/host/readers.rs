@@ -10,7 +10,7 @@ use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
 use unspin_sys::thread_exit::{ExitHook, call_at_exit};
 use unspin_sys::tls::{self, Word};
-use unspin_sys::{futex, membarrier};
+use unspin_sys::{at_fork, futex, membarrier};
 
 static TABLE: Table = Table::empty();
 
@@ -22,6 +22,19 @@ pub(crate) fn table() -> &'static Table {
 #[inline(always)]
 pub(crate) fn reader_word<R>(then: impl FnOnce(&Cell<usize>) -> R) -> R {
     then(tls::word(Word::Readers))
+}
+
+/// To be called before there are threads, or at the first use: a child made by fork is told that its other threads do not exist.
+pub(crate) fn prepare_table() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    // Relaxed: it only decides which thread came first.
+    if !DONE.swap(true, Ordering::Relaxed) {
+        at_fork::call_in_child(forget_other_threads);
+    }
+}
+
+extern "C" fn forget_other_threads() {
+    TABLE.forget_other_threads();
 }
 
 pub(crate) fn call_at_thread_exit(function: extern "C-unwind" fn()) {

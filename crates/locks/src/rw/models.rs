@@ -68,8 +68,9 @@ fn explore<P: Policy>(preemptions: usize, step: u64, prepare: Act<P>, acts: &'st
 
 fn nothing<P: Policy>(_: &World<P>) {}
 
-/// Sets the bias.
+/// Sets the bias: the first read only prepares for it.
 fn bias<P: Policy>(world: &World<P>) {
+    read(world);
     read(world);
 }
 

@@ -22,7 +22,7 @@ use super::order::{Order, Policy};
 use super::revocation::Inhibition;
 use super::section::Section;
 use super::word::{
-    AWAKE, BIASED, BUSY, DRAINER, DRAINING, MAX_READERS, READER, READERS, WRITER, WRITERS, counted,
+    AWAKE, BIASED, BUSY, DRAINER, DRAINING, IN_TABLE, MAX_READERS, READER, READERS, WRITER, WRITERS, counted,
 };
 use super::{RawRwLock, Recursion, Refused, reader, slots};
 use crate::park::{self, Wake};
@@ -210,14 +210,31 @@ impl<P: Policy> Phased<P> {
         let is_in = self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if is_in {
             reader::count_acquisition();
+            if P::IS_BIASED && state & IN_TABLE == 0 {
+                self.enter_table();
+            }
         }
         is_in
+    }
+
+    /// The first reader of the lock makes sure that the table has nothing about a lock that was at this address before, and whose
+    /// memory the program has used anew although a thread held it.
+    #[cold]
+    fn enter_table(&self) {
+        let mut section = self.enter();
+        // In the section: no thread sets a bias, so what the table has is old.
+        if section.state & IN_TABLE == 0 {
+            slots::forget(self.address());
+            section.state |= IN_TABLE;
+        }
+        section.leave();
     }
 
     /// The state with the bias, if that may return.
     #[inline(always)]
     fn with_bias(&self, state: u64) -> u64 {
-        let may = state & (WRITER | BIASED | DRAINING | WRITERS) == 0 && self.inhibition.is_over();
+        let may = state & (WRITER | BIASED | DRAINING | WRITERS | IN_TABLE) == IN_TABLE
+            && self.inhibition.is_over();
         if may { state | BIASED } else { state }
     }
 

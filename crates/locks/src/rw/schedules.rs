@@ -100,8 +100,8 @@ fn no_thread_sleeps_for_ever() {
 /// Two readers hold one lock each and want the other one, while writers wait for both.
 fn cross<P: Policy>() {
     let locks = Arc::new([Phased::<P>::new(), Phased::<P>::new()]);
-    // Sets the bias of a lock that has one.
-    for lock in locks.iter() {
+    // Sets the bias of a lock that has one: the first read only prepares for it.
+    for lock in locks.iter().chain(locks.iter()) {
         lock.read(Recursion::Allowed, None).unwrap();
         // SAFETY: acquired above.
         unsafe { lock.unlock_read() };

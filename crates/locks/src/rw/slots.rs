@@ -5,17 +5,25 @@
 //! in turn. Here each thread has a *line* of its own, as long as there are lines. So a reader writes to no cache line that
 //! another reader writes to. Threads without a line are counted in the lock.
 //!
-//! A slot contains the address of a lock, how many times more the thread holds it, and [`WAITED`]. Only the thread of the
-//! line fills a slot. Any thread may empty it, since a lock may be released by another thread.
+//! A slot contains the address of a lock, and how many times more the thread holds it. Only the thread of the line fills a slot.
 //!
-//! The reader stores its slot and then reads the lock's bias; the writer clears the bias and then reads all slots. A fence on
-//! each side makes one of them see the other (`host::fence_of_reader`, `host::fence_of_writer`).
+//! **Publishing.** The reader stores its slot and then reads the lock's bias; the writer clears the bias and then reads all slots.
+//! A fence on each side makes one of them see the other (`host::fence_of_reader`, `host::fence_of_writer`). So it is with the end
+//! of a hold: the reader empties its slot and then reads [`Line::waited`]; a writer that is to sleep adds itself to that, and then
+//! reads the slot.
+//!
+//! **Release by another thread.** A lock may be released by another thread than the reader. As long as no thread has done so, a
+//! thread empties its own slot by a load and a store. The first one that releases for another says so in
+//! [`Table::others_release`]; from then on slots are emptied by compare-and-swap. A thread that has not seen it may be between its load
+//! and its store. It says so in [`Line::releasing`], before it reads `others_release`; the other one waits for that, after it
+//! has stored `others_release`. The same two fences lie in between.
 
 use super::reader;
+use crate::backoff::Backoff;
 use crate::park::{self, Wake};
 use crate::waiting::{SpinPolicy, SpinStep};
 use crate::{Until, host};
-use unspin_sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use unspin_sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 #[cfg(not(any(loom, shuttle)))]
 mod size {
@@ -29,8 +37,6 @@ mod size {
 }
 use size::{LINES, SLOTS};
 
-/// A writer sleeps until the slot is empty. Set by the writer; cleared with the slot.
-const WAITED: u64 = 1;
 /// The address of the lock: user addresses have 47 bits, and locks are aligned to 8.
 const ADDRESS: u64 = (1 << 47) - 8;
 /// Another hold of the same lock by the same thread.
@@ -42,8 +48,40 @@ const MAX_AGAIN: u64 = u64::MAX >> 48;
 #[repr(C, align(64))]
 struct Line {
     slots: [AtomicU64; SLOTS],
-    /// Changed when a slot is emptied for which a writer waits: the futex on which it sleeps.
+    /// Changed when a slot is emptied while a writer waits for one: the futex on which it sleeps.
     emptied: AtomicU32,
+    /// How many writers wait for a slot of this line, or are about to.
+    waited: AtomicU16,
+    /// How many times the thread of this line is about to empty a slot: more than once if a signal handler has interrupted it.
+    releasing: AtomicU16,
+}
+
+impl Line {
+    /// A free line. Loom's atomics cannot be built in a constant.
+    #[cfg(not(any(loom, shuttle)))]
+    const fn empty() -> Line {
+        Line {
+            slots: [const { AtomicU64::new(0) }; SLOTS],
+            emptied: AtomicU32::new(0),
+            waited: AtomicU16::new(0),
+            releasing: AtomicU16::new(0),
+        }
+    }
+
+    #[cfg(any(loom, shuttle))]
+    fn empty() -> Line {
+        Line {
+            slots: core::array::from_fn(|_| AtomicU64::new(0)),
+            emptied: AtomicU32::new(0),
+            waited: AtomicU16::new(0),
+            releasing: AtomicU16::new(0),
+        }
+    }
+
+    fn holds_nothing(&self) -> bool {
+        // Acquire: another thread may have emptied a slot.
+        self.slots.iter().all(|slot| slot.load(Ordering::Acquire) == 0)
+    }
 }
 
 /// The table. The memory is static, so that a release may use it after the lock is gone.
@@ -54,28 +92,46 @@ pub(crate) struct Table {
     claimed: [AtomicU64; LINES.div_ceil(64)],
     /// All lines from this index on have never been used.
     used: AtomicUsize,
+    /// Whether any thread has released what another one has published.
+    others_release: AtomicBool,
 }
 
 impl Table {
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) const fn empty() -> Table {
         Table {
-            lines: [const { Line { slots: [const { AtomicU64::new(0) }; SLOTS], emptied: AtomicU32::new(0) } };
-                LINES],
+            lines: [const { Line::empty() }; LINES],
             claimed: [const { AtomicU64::new(0) }; LINES.div_ceil(64)],
             used: AtomicUsize::new(0),
+            others_release: AtomicBool::new(false),
         }
     }
 
     #[cfg(any(loom, shuttle))]
     pub(crate) fn empty() -> Table {
         Table {
-            lines: core::array::from_fn(|_| Line {
-                slots: core::array::from_fn(|_| AtomicU64::new(0)),
-                emptied: AtomicU32::new(0),
-            }),
+            lines: core::array::from_fn(|_| Line::empty()),
             claimed: core::array::from_fn(|_| AtomicU64::new(0)),
             used: AtomicUsize::new(0),
+            others_release: AtomicBool::new(false),
+        }
+    }
+
+    /// To be called in a child made by fork, by its only thread: the other threads of the parent do not exist here. What they hold
+    /// stays held, as with libc's lock.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn forget_other_threads(&self) {
+        let own = reader::line();
+        for (index, line) in self.used().iter().enumerate().filter(|&(index, _)| Some(index) != own) {
+            // Relaxed (both): there is one thread.
+            line.waited.store(0, Ordering::Relaxed);
+            line.releasing.store(0, Ordering::Relaxed);
+            if line.holds_nothing() {
+                self.give_back(index);
+            }
+        }
+        if let Some(own) = own {
+            self.lines[own].waited.store(0, Ordering::Relaxed);
         }
     }
 
@@ -134,6 +190,7 @@ fn own_line() -> Option<&'static Line> {
 
 #[cold]
 fn claim_line() -> Option<usize> {
+    host::prepare_table();
     let line = host::table().claim()?;
     reader::set_line(Some(line));
     host::call_at_thread_exit(leave_thread);
@@ -144,8 +201,7 @@ fn claim_line() -> Option<usize> {
 /// as it is: other threads may release them.
 extern "C-unwind" fn leave_thread() {
     let Some(line) = reader::line() else { return };
-    // Acquire: another thread may have emptied a slot.
-    if host::table().lines[line].slots.iter().all(|slot| slot.load(Ordering::Acquire) == 0) {
+    if host::table().lines[line].holds_nothing() {
         reader::set_line(None);
         host::table().give_back(line);
     }
@@ -188,8 +244,8 @@ impl Published {
     #[cold]
     pub(super) fn retract(self) {
         // Release, as in `retire`, although the thread has read nothing.
-        let slot = self.slot.swap(0, Ordering::Release);
-        self.line.tell_waiter(slot);
+        self.slot.store(0, Ordering::Release);
+        self.line.tell_writers();
     }
 }
 
@@ -218,26 +274,72 @@ pub(super) fn publish_again(lock: u64) -> bool {
 #[inline(always)]
 pub(super) fn retire(lock: u64) -> bool {
     let Some(line) = reader::line() else { return false };
-    let line = &host::table().lines[line];
+    let table = host::table();
+    let line = &table.lines[line];
     let at = position(lock);
-    // Release: partner of the Acquire in `wait_until_empty` and `is_published`: a writer sees this thread's reads done. Relaxed
-    // on failure: the slow path reads again.
-    // Relaxed load: spares the thread the exchange if it has published nothing.
-    let slot = &line.slots[at];
-    let is_first = slot.load(Ordering::Relaxed) == lock
-        && slot.compare_exchange(lock, 0, Ordering::Release, Ordering::Relaxed).is_ok();
-    is_first || line.retire_slowly(at, lock)
+    // Relaxed (both): only this thread writes the word.
+    let interrupted = line.releasing.load(Ordering::Relaxed);
+    line.releasing.store(interrupted + 1, Ordering::Relaxed);
+    host::fence_of_reader();
+    // Relaxed: the fence orders it after `releasing`.
+    let is_retired = if table.others_release.load(Ordering::Relaxed) {
+        line.retire_from_either(at, lock)
+    } else {
+        line.retire_alone(at, lock)
+    };
+    // Release: partner of the Acquire in `retire_any`.
+    line.releasing.store(interrupted, Ordering::Release);
+    if is_retired {
+        line.tell_writers();
+    }
+    is_retired
+}
+
+/// Removes all holds at the address of a lock that is new: of a lock that was there before, and was not released.
+#[cold]
+pub(super) fn forget(lock: u64) {
+    while retire_any(lock) {}
 }
 
 /// Removes one hold of the lock by any thread. Returns whether there was one.
 #[cold]
 pub(super) fn retire_any(lock: u64) -> bool {
-    let lines = host::table().used();
-    lines.iter().any(|line| line.slots.iter().any(|slot| line.retire_from(slot, lock)))
+    let table = host::table();
+    // Acquire: as in `count`; most lines have no such slot.
+    let has_it = |slot: &AtomicU64| slot.load(Ordering::Acquire) & ADDRESS == lock;
+    table.used().iter().filter(|line| line.slots.iter().any(has_it)).any(|line| {
+        // Relaxed: the fence orders it.
+        table.others_release.store(true, Ordering::Relaxed);
+        host::fence_of_writer();
+        let mut backoff = Backoff::default();
+        // Acquire: partner of the Release in `retire`: what that call has done to its slots is done.
+        while line.releasing.load(Ordering::Acquire) != 0 {
+            backoff.pause();
+        }
+        let is_retired = line.slots.iter().any(|slot| line.retire_from(slot, lock));
+        if is_retired {
+            line.tell_writers();
+        }
+        is_retired
+    })
 }
 
 impl Line {
-    fn retire_slowly(&self, at: usize, lock: u64) -> bool {
+    /// Removes a hold of the line's own thread, while no other thread empties slots.
+    #[inline(always)]
+    fn retire_alone(&self, at: usize, lock: u64) -> bool {
+        // Relaxed: only this thread writes the slots now.
+        let first = self.slots[at].load(Ordering::Relaxed);
+        if first == lock {
+            // Release: partner of the Acquire in `wait_until_empty` and `count`: a writer sees this thread's reads done.
+            self.slots[at].store(0, Ordering::Release);
+            return true;
+        }
+        self.retire_from_either(at, lock)
+    }
+
+    #[cold]
+    fn retire_from_either(&self, at: usize, lock: u64) -> bool {
         self.slots[at..=at + 1].iter().any(|slot| self.retire_from(slot, lock))
     }
 
@@ -248,50 +350,63 @@ impl Line {
             if seen & ADDRESS != lock {
                 return false;
             }
-            // The last hold: nothing is left, whether a writer waits or not.
+            // The last hold: nothing is left.
             let left = seen.saturating_sub(AGAIN);
-            // Release, Relaxed: as in `retire`.
+            // Release: as in `retire_alone`. Relaxed on failure: the loop reads again.
             if slot.compare_exchange(seen, left, Ordering::Release, Ordering::Relaxed).is_ok() {
-                if left == 0 {
-                    self.tell_waiter(seen);
-                }
                 return true;
             }
         }
     }
 
-    /// Wakes the writer that waits for a slot, of which this was the value before it was emptied.
+    /// Wakes the writers that wait for a slot of this line. To be called after a slot was emptied.
     #[inline(always)]
-    fn tell_waiter(&self, slot: u64) {
-        if slot & WAITED != 0 {
-            // Release: partner of the Acquire in `wait_until_empty`: the writer that sees the change sees the slot empty.
-            self.emptied.fetch_add(1, Ordering::Release);
-            park::wake(&raw const self.emptied, u32::MAX >> 1);
+    fn tell_writers(&self) {
+        host::fence_of_reader();
+        // Relaxed: the fence orders it after the slot.
+        if self.waited.load(Ordering::Relaxed) != 0 {
+            self.wake_writers();
         }
+    }
+
+    #[cold]
+    fn wake_writers(&self) {
+        // Release: partner of the Acquire in `wait_until_empty`: the writer that sees the change sees the slot empty.
+        self.emptied.fetch_add(1, Ordering::Release);
+        park::wake(&raw const self.emptied, u32::MAX >> 1);
     }
 
     /// Waits until the slot does not contain the lock. False: `until` has passed.
     fn wait_until_empty<S: SpinPolicy>(&self, slot: &AtomicU64, lock: u64, until: Option<Until>) -> bool {
         let mut spin = S::begin(0);
-        loop {
-            // Acquire: partner of the Release in `tell_waiter`. Read before the slot: if the slot is emptied after it was read,
-            // this word has another value by the time the thread sleeps.
-            let emptied = self.emptied.load(Ordering::Acquire);
-            // Acquire: partner of the Release in `retire`.
-            let seen = slot.load(Ordering::Acquire);
-            if seen & ADDRESS != lock {
-                return true;
-            }
-            if spin.pause(0) == SpinStep::Recheck {
-                continue;
-            }
-            if seen & WAITED == 0 {
-                // Relaxed (both): the thread that empties the slot reads and changes it in one instruction.
-                let _ = slot.compare_exchange(seen, seen | WAITED, Ordering::Relaxed, Ordering::Relaxed);
-            } else if park::wait(&self.emptied, emptied, until) == Wake::TimedOut {
-                return false;
+        // Acquire, here and below: partner of the Release in `retire_alone`.
+        while slot.load(Ordering::Acquire) & ADDRESS == lock {
+            if spin.pause(0) == SpinStep::Sleep {
+                return self.sleep_until_empty(slot, lock, until);
             }
         }
+        true
+    }
+
+    #[cold]
+    fn sleep_until_empty(&self, slot: &AtomicU64, lock: u64, until: Option<Until>) -> bool {
+        // Relaxed: the fence orders it before the loads of the slot.
+        self.waited.fetch_add(1, Ordering::Relaxed);
+        host::fence_of_writer();
+        let is_empty = loop {
+            // Acquire: partner of the Release in `wake_writers`. Read before the slot: if the slot is emptied after it was read,
+            // this word has another value by the time the thread sleeps.
+            let emptied = self.emptied.load(Ordering::Acquire);
+            if slot.load(Ordering::Acquire) & ADDRESS != lock {
+                break true;
+            }
+            if park::wait(&self.emptied, emptied, until) == Wake::TimedOut {
+                break false;
+            }
+        };
+        // Relaxed: a reader that sees the old number makes a system call too many.
+        self.waited.fetch_sub(1, Ordering::Relaxed);
+        is_empty
     }
 }
 
@@ -324,7 +439,7 @@ mod tests {
     #[test]
     fn line_is_a_cache_line_and_addresses_fit() {
         assert_eq!(size_of::<Line>(), 64);
-        assert_eq!(ADDRESS & (WAITED | AGAIN), 0);
+        assert_eq!(ADDRESS & AGAIN, 0);
         assert_eq!((usize::MAX as u64 >> 17) & !7, ADDRESS);
     }
 }

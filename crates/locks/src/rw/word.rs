@@ -17,11 +17,15 @@ pub(super) const DRAINING: u64 = 1 << 6;
 /// A writer waits for the readers in slots. Only while `DRAINING`.
 pub(super) const DRAINER: u64 = 1 << 7;
 
+/// The lock has been biased before, or is to be: no slot contains its address from a lock that was at this address before. Never
+/// cleared.
+pub(super) const IN_TABLE: u64 = 1 << 8;
+
 /// One reader, in the field that counts them.
 pub(super) const READER: u64 = 1 << READERS_AT;
-const READERS_AT: u32 = 8;
-const READERS_BITS: u32 = 28;
-/// How many times a lock can be held for reading; libc's limit, too.
+const READERS_AT: u32 = 9;
+const READERS_BITS: u32 = 27;
+/// How many times a lock can be held for reading, and is counted: half as many as libc's.
 pub(super) const MAX_READERS: u32 = (1 << READERS_BITS) - 1;
 
 /// Shift of the highest field: the generation of the process that was last in a section. If it is another generation, the
