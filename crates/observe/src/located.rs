@@ -6,22 +6,26 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use unspin_launch::plan::{Address, By, Located, Place, Span};
 use unspin_symbols::File;
+use unspin_wire::plan::LockFamily;
 use unspin_wire::{Class, Image, Key, RecordKind, Snapshot};
 
-/// The mutexes of a recording, by the rows of its report (elements of arrays and objects of one origin together).
-/// Mutexes of which only an address is known, and those in files that have changed since, are left out.
-pub fn mutexes(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
+/// The locks of a family in a recording, by the rows of its report (elements of arrays and objects of one origin together).
+/// Locks of which only an address is known, and those in files that have changed since, are left out.
+pub fn locks(snapshot: &Snapshot, lookup: &Lookup, family: LockFamily) -> Vec<Located> {
     let names = Names::new(snapshot, lookup, Parts::Together);
     let mut files = Files::default();
     let mut rows = BTreeMap::<(String, Option<String>), (Vec<Place>, usize)>::new();
     for image in &snapshot.images {
         for key in image.rows.keys() {
-            if !matches!(key.kind(), Some(RecordKind::Mutex | RecordKind::Reacquired)) {
+            if key.kind().and_then(RecordKind::family) != Some(family) {
                 continue;
             }
             let Some((name, trace)) = names.name(image, key).zip(names.trace(image, key)) else {
                 continue;
             };
+            if matches!(trace, Trace::FirstUsed { .. }) && !family.has_first_use() {
+                continue;
+            }
             let (places, mutexes) = rows.entry((name.lock, name.origin)).or_default();
             if let Trace::FirstUsed { mutexes: sharing, .. } = trace {
                 *mutexes = sharing;
@@ -126,9 +130,13 @@ mod tests {
     use unspin_launch::program::Program;
     use unspin_report::{MeterReport, MutexProperty};
 
-    /// The rows of a recording by name.
+    /// The mutexes of a recording by name.
     fn locate(path: &Path, arguments: &[&str]) -> BTreeMap<String, Located> {
-        let all = mutexes(&record(path, arguments), &Lookup::new());
+        locate_family(path, arguments, LockFamily::Mutex)
+    }
+
+    fn locate_family(path: &Path, arguments: &[&str], family: LockFamily) -> BTreeMap<String, Located> {
+        let all = locks(&record(path, arguments), &Lookup::new(), family);
         all.into_iter().map(|located| (located.name.clone(), located)).collect()
     }
 
@@ -168,6 +176,16 @@ mod tests {
             );
             assert_agreement(&path, &located);
         }
+    }
+
+    #[test]
+    fn read_write_lock_is_located_apart_from_mutexes() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("static_locks.c", &["-g", "-O1"], "program") else { return };
+        let located = locate_family(&path, &[], LockFamily::RwLock);
+        assert_eq!(located.keys().collect::<Vec<_>>(), ["table.lock"]);
+        assert_eq!(by(&located["table.lock"]), [(By::Variable, 1)]);
+        assert!(locate_family(&path, &[], LockFamily::Spin).is_empty());
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Configuration {
         Configuration { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(Setup::default()) }
     }
 
-    /// The control of no candidates: libc's mutexes and waits and the kernel's System V IPC, and no plan.
+    /// The control of no candidates: libc's locks and waits and the kernel's System V IPC, and no plan.
     pub fn as_it_is() -> Configuration {
         Configuration { candidate: Candidate::control(LockKind::System.name()), ..Configuration::kernel() }
     }
@@ -39,8 +39,8 @@ impl Configuration {
         Configuration { candidate: Candidate::control(name), setup: Some(Setup::default()) }
     }
 
-    /// The control of plans: libc's locks, and waits that sleep at once, through the same hooks. Its plan is for the families of
-    /// locks and for waits for which the candidates' are.
+    /// The control of plans: libc's locks, and waits that sleep at once, through the same hooks. Its plan is for those
+    /// families of locks, and for waits, for which those of the candidates are.
     pub fn system<'p>(
         plans: impl IntoIterator<Item = &'p Plan> + Clone,
         program: &Program,

@@ -32,6 +32,7 @@ mod full_disk;
 mod hang;
 mod interrupt;
 mod json;
+mod kinds;
 mod leftovers;
 mod locks;
 mod metering;

@@ -24,7 +24,7 @@ use unspin_wire::plan::LockFamily;
 /// [`METERED_AT_LEAST`]. The meter makes a program that does nothing but lock a few times slower.
 const METERED_TIMES: f64 = 10.0;
 const METERED_AT_LEAST: Duration = Duration::from_secs(1);
-/// Maximum number of mutexes that a message names.
+/// Maximum number of locks that a message names.
 const NAMED_MAX: usize = 3;
 
 /// The locks of one metered run.
@@ -44,7 +44,7 @@ pub struct Metered {
     /// The call sites of its waits.
     #[serde(skip)]
     pub call_sites: CallSites,
-    /// The mutexes that stay libc's under this candidate.
+    /// The locks that stay libc's under this candidate, of the families that it replaces.
     #[serde(skip)]
     pub libcs: BTreeSet<LockId>,
     /// The locks.
@@ -81,13 +81,13 @@ impl Metered {
 
     /// The locks of a metered run under a candidate with this plan.
     fn under(candidate: &str, plan: &Prepared, metering: Metering) -> Metered {
-        let located = metering.located();
-        let stays = |lock: &&Lock| {
-            let lock = located.iter().find(|located| located.is(lock));
-            plan.plan.replaces(LockFamily::Mutex) && plan.compiled.leaves_to_libc(LockFamily::Mutex, lock)
-        };
-        let mutexes = metering.report.locks.iter().filter(|lock| is_mutex(lock)).filter(stays);
-        let libcs = mutexes.map(Lock::id).collect();
+        let replaced = LockFamily::ALL.into_iter().filter(|&family| plan.plan.replaces(family));
+        let left = replaced.flat_map(|family| {
+            let located = metering.located(family);
+            let of_family = metering.report.locks.iter().filter(move |lock| is_of(lock, family));
+            of_family.filter(move |lock| stays(plan, family, &located, lock))
+        });
+        let libcs = left.map(Lock::id).collect();
         Metered { libcs, ..Metered::new(candidate, metering) }
     }
 }
@@ -112,8 +112,8 @@ impl Locks {
     }
 
     /// Meters the control of plans, and adds to the candidates what the recording knows of their locks. Refuses a
-    /// program without a mutex if kinds of mutex are judged, and a program without a wait if policies are judged.
-    /// Refuses a candidate whose mutexes are all unused, and a candidate that polls only at call sites without waits.
+    /// program without a lock of the families whose kinds are judged, and a program without a wait if policies are judged.
+    /// Refuses a candidate whose locks are all unused, and a candidate that polls only at call sites without waits.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
@@ -123,7 +123,9 @@ impl Locks {
         let control = &requested.control;
         let setup = control.setup.as_ref().expect("the control goes through the interposition");
         let plan = setup.plan.as_ref().map(|prepared| &prepared.plan);
-        let mutexes = plan.is_some_and(|plan| plan.has(LockFamily::Mutex));
+        let families =
+            LockFamily::ALL.into_iter().filter(|&family| plan.is_some_and(|plan| plan.has(family)));
+        let families: Vec<LockFamily> = families.collect();
         let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
         runner.progress.phase(&format!("one metered run of {}", control.name()));
         let metering = match meter_as_far_as_possible(runner, setup, time_limit) {
@@ -138,13 +140,18 @@ impl Locks {
             self.metered.push(Metered::new(control.name(), metering));
             return Ok(());
         }
-        if !(mutexes && metering.has_mutexes() || waits && !metering.report.waits.is_empty()) {
-            let what = if mutexes { "mutex to judge kinds by" } else { "wait to judge policies by" };
-            return Err(Error::Unjudged(without(what, runner, &metering)));
+        let has_locks = families.iter().any(|&family| metering.has(family));
+        if !(has_locks || waits && !metering.report.waits.is_empty()) {
+            let what = match families.first() {
+                Some(&family) => format!("{} to judge kinds by", family.noun()),
+                None => "wait to judge policies by".to_owned(),
+            };
+            return Err(Error::Unjudged(without(&what, runner, &metering)));
         }
-        let located = metering.located();
+        let located = LockFamily::ALL.map(|family| (family, metering.located(family)));
+        let recorded = metering.all_located();
         let metered = Metered::new(control.name(), metering);
-        requested.complete_first_uses(&located, runner.program)?;
+        requested.complete_first_uses(&recorded, runner.program)?;
         for configuration in &requested.judged {
             refuse_idle(configuration, &metered.call_sites, runner)?;
             refuse_unused(configuration, &metered.report, &located, runner)?;
@@ -299,39 +306,52 @@ fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner
     Ok(())
 }
 
-/// Refuses a candidate that replaces none of the mutexes that the program used, unless it also changes waits.
+/// Refuses a candidate that replaces none of the locks that the program used, unless it also changes waits.
 fn refuse_unused(
     configuration: &Configuration,
     report: &MeterReport,
-    located: &[Located],
+    located: &[(LockFamily, Vec<Located>)],
     runner: &Runner<'_>,
 ) -> Result<(), Error> {
     let Some(prepared) = configuration.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
         return Ok(());
     };
-    if !prepared.plan.replaces(LockFamily::Mutex) || !prepared.plan.waits.is_empty() {
+    if !prepared.plan.waits.is_empty() {
         return Ok(());
     }
-    let mut mutexes: Vec<&Lock> = report.locks.iter().filter(|lock| is_mutex(lock)).collect();
-    let stays = |lock: &&Lock| {
-        prepared.compiled.leaves_to_libc(LockFamily::Mutex, located.iter().find(|located| located.is(lock)))
+    let replaced = located.iter().filter(|(family, _)| prepared.plan.replaces(*family));
+    let mut locks: Vec<(LockFamily, &Lock, bool)> = Vec::new();
+    for (family, located) in replaced {
+        let of_family = report.locks.iter().filter(|lock| is_of(lock, *family));
+        locks.extend(of_family.map(|lock| (*family, lock, stays(prepared, *family, located, lock))));
+    }
+    let Some(&(family, ..)) = locks.first().filter(|_| locks.iter().all(|(.., stays)| *stays)) else {
+        return Ok(());
     };
-    if mutexes.is_empty() || !mutexes.iter().all(stays) {
-        return Ok(());
-    }
-    mutexes.sort_by(|a, b| b.row.lost.total_cmp(&a.row.lost).then(b.row.attempts.cmp(&a.row.attempts)));
-    let named =
-        mutexes.iter().take(NAMED_MAX).map(|lock| format!("{} ({} uses)", lock.row.name, lock.row.attempts));
+    locks.sort_by(|(_, a, _), (_, b, _)| {
+        b.row.lost.total_cmp(&a.row.lost).then(b.row.attempts.cmp(&a.row.attempts))
+    });
+    let named = locks
+        .iter()
+        .take(NAMED_MAX)
+        .map(|(_, lock, _)| format!("{} ({} uses)", lock.row.name, lock.row.attempts));
     Err(Error::Unjudged(format!(
-        "{}: {}: a metered run used no mutex of this name; it used: {}; `unspin meter` shows all",
+        "{}: {}: a metered run used no {} of this name; it used: {}; `unspin meter` shows all",
         runner.program.path.display(),
         configuration.name(),
+        family.noun(),
         named.collect::<Vec<_>>().join(", ")
     )))
 }
 
-fn is_mutex(lock: &Lock) -> bool {
-    lock.uses.iter().any(|one| one.kind == RecordKind::Mutex)
+/// Whether a lock of the report stays libc's under a plan. `located` has the locks of its family.
+fn stays(prepared: &Prepared, family: LockFamily, located: &[Located], lock: &Lock) -> bool {
+    let lock = located.iter().find(|located| located.is(lock));
+    prepared.compiled.leaves_to_libc(family, lock)
+}
+
+fn is_of(lock: &Lock, family: LockFamily) -> bool {
+    lock.uses.iter().any(|one| one.kind.family() == Some(family) && one.kind != RecordKind::Reacquired)
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ use unspin_observe::meter::threads::ThreadClocks;
 use unspin_observe::meter::{notes, wakeup};
 use unspin_observe::settings::ViewSettings;
 use unspin_report::MeterReport;
-use unspin_wire::{Config, RecordKind, Recording, Snapshot};
+use unspin_wire::plan::LockFamily;
+use unspin_wire::{Config, Recording, Snapshot};
 
 /// A metered run.
 pub struct Metering {
@@ -126,9 +127,14 @@ pub fn meter_as_far_as_possible(
 }
 
 impl Metering {
-    /// The places by which the preload library identifies the locks of the report.
-    pub fn located(&self) -> Vec<Located> {
-        located::mutexes(&self.snapshot, &self.lookup)
+    /// The places by which the preload library identifies the report's locks of a family.
+    pub fn located(&self, family: LockFamily) -> Vec<Located> {
+        located::locks(&self.snapshot, &self.lookup, family)
+    }
+
+    /// The locks of all families.
+    pub fn all_located(&self) -> Vec<Located> {
+        LockFamily::ALL.into_iter().flat_map(|family| self.located(family)).collect()
     }
 
     /// The places by which the preload library identifies the call sites of the report's waits.
@@ -136,10 +142,10 @@ impl Metering {
         located::call_sites(&self.snapshot, &self.lookup)
     }
 
-    /// Whether a mutex was used.
-    pub fn has_mutexes(&self) -> bool {
+    /// Whether a lock of the family was used.
+    pub fn has(&self, family: LockFamily) -> bool {
         let mut uses = self.report.locks.iter().flat_map(|lock| &lock.uses);
-        uses.any(|one| matches!(one.kind, RecordKind::Mutex | RecordKind::Reacquired))
+        uses.any(|one| one.kind.family() == Some(family))
     }
 }
 

@@ -5,11 +5,12 @@ use super::setup::{Prepared, Setup};
 use crate::settings::ProveSettings;
 use std::path::PathBuf;
 use unspin_launch::error::Error;
-use unspin_launch::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry};
+use unspin_launch::plan::{Choice, Entry, Located, Plan, PlanFile, WaitChoice, WaitEntry, Which};
 use unspin_launch::program::Program;
 use unspin_launch::program::workload::{DefaultCandidates, Workload};
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
+use unspin_locks::{RwLockKind, SpinKind};
 use unspin_stats::Candidate;
 
 /// The candidates, and the control with which they are compared.
@@ -17,7 +18,7 @@ use unspin_stats::Candidate;
 pub struct Requested {
     /// The system's own locks through the same hooks as the candidates, so that a gain is due to the candidate.
     pub control: Configuration,
-    /// System V engines, plans for mutexes and waits, or run queues.
+    /// System V engines, plans for locks and waits, or run queues.
     pub judged: Vec<Configuration>,
 }
 
@@ -26,6 +27,10 @@ pub struct Requested {
 pub struct NamedCandidates<'o> {
     /// `--mutex`
     pub mutex: &'o [Choice],
+    /// `--rwlock`
+    pub rwlock: &'o [Choice<RwLockKind>],
+    /// `--spin`
+    pub spin: &'o [Choice<SpinKind>],
     /// `--waits`
     pub waits: &'o [WaitChoice],
     /// `--use-plan`
@@ -39,8 +44,14 @@ pub struct NamedCandidates<'o> {
 impl<'o> NamedCandidates<'o> {
     /// Those of `unspin prove`.
     pub fn of(options: &'o ProveSettings) -> NamedCandidates<'o> {
-        let ProveSettings { mutex, waits, use_plan, sysv, run_queues, .. } = options;
-        NamedCandidates { mutex, waits, use_plan, sysv, run_queues }
+        let ProveSettings { mutex, rwlock, spin, waits, use_plan, sysv, run_queues, .. } = options;
+        NamedCandidates { mutex, rwlock, spin, waits, use_plan, sysv, run_queues }
+    }
+
+    /// The kinds of locks, of all families.
+    fn locks(&self) -> Vec<Entry> {
+        let mutexes = self.mutex.iter().map(Entry::from);
+        mutexes.chain(self.rwlock.iter().map(Entry::from)).chain(self.spin.iter().map(Entry::from)).collect()
     }
 }
 
@@ -59,20 +70,20 @@ impl Requested {
             }));
         }
         let waits = options.waits;
-        let (mut engines, mut choices) = (options.sysv.to_vec(), options.mutex.to_vec());
-        if engines.is_empty() && choices.is_empty() && waits.is_empty() && options.use_plan.is_empty() {
+        let (mut engines, mut locks) = (options.sysv.to_vec(), options.locks());
+        if engines.is_empty() && locks.is_empty() && waits.is_empty() && options.use_plan.is_empty() {
             let workload = program.workload().and_then(Workload::named);
             match workload.map_or(DefaultCandidates::Search, |workload| workload.candidates) {
                 DefaultCandidates::Engines(defaults) => engines = defaults.to_vec(),
                 DefaultCandidates::MutexesWith(word, kinds) if ends_with(program, word) => {
-                    choices = kinds.iter().map(|&kind| Choice { kind, lock: None }).collect();
+                    locks = kinds.iter().map(|&kind| Entry::new(kind, Which::All)).collect();
                 }
                 DefaultCandidates::Search | DefaultCandidates::MutexesWith(..) => return Ok(None),
             }
         }
         let mut plans: Vec<(String, Plan)> =
-            choices.iter().map(|choice| (name(choice), plan_of(choice))).collect();
-        plans.extend(waits.iter().map(|choice| (choice.to_string(), plan_of_wait(choice))));
+            locks.into_iter().map(|entry| (name(&entry), Plan::of(entry))).collect();
+        plans.extend(waits.iter().map(|choice| (choice.to_string(), Plan::of_wait(WaitEntry::from(choice)))));
         for file in options.use_plan {
             plans.push((file.display().to_string(), PlanFile::read(file)?.plan_for(program)?));
         }
@@ -174,19 +185,11 @@ pub fn run_queues(named: &[RunQueue]) -> Result<Option<ComparedRunQueues>, Error
 }
 
 /// In the form of the command line.
-fn name(choice: &Choice) -> String {
-    match &choice.lock {
-        Some(lock) => format!("{}@{lock}", choice.kind),
-        None => choice.kind.name().to_owned(),
+fn name(entry: &Entry) -> String {
+    match &entry.which {
+        Which::Named { module: Some(file), .. } => format!("{entry} in {}", file.display()),
+        _ => entry.to_string(),
     }
-}
-
-fn plan_of(choice: &Choice) -> Plan {
-    Plan::of(Entry::from(choice))
-}
-
-fn plan_of_wait(choice: &WaitChoice) -> Plan {
-    Plan::of_wait(WaitEntry::from(choice))
 }
 
 /// Whether an argument ends with this word, as in `--transport=queue`.
@@ -268,6 +271,14 @@ mod tests {
         assert_eq!(names(&one), ["default", "default (again)", NO_PRELOAD, "percpu"]);
         let twice = run_queues(&[RunQueue::Global, RunQueue::Global]).unwrap_err();
         assert!(twice.to_string().starts_with("--runqueue names a run queue twice: give global,percpu"));
+    }
+
+    #[test]
+    fn control_has_the_families_of_the_candidates() {
+        let requested = parse(&["--rwlock", "rw-fair", "--spin", "adaptive", "sh"]).unwrap();
+        assert_eq!(names(&requested)[3..], ["rw-fair", "spin adaptive"]);
+        assert_eq!(lines(&requested.control), ["unspin plan 2", "rwlock\tsystem\tall", "spin\tsystem\tall"]);
+        assert_eq!(lines(&requested.judged[1]), ["unspin plan 2", "spin\tadaptive\tall"]);
     }
 
     #[test]

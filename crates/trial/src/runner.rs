@@ -47,7 +47,7 @@ pub struct Runner<'a> {
     /// The path of the arena of each run, in a folder in which the program may create it.
     arena: PathBuf,
     uid: u32,
-    /// The entries for mutexes that were in effect in the first run under a plan, by the compiled plan.
+    /// The entries for locks that were in effect in the first run under a plan, by the compiled plan.
     in_effect: RefCell<HashMap<String, BTreeSet<String>>>,
 }
 
@@ -291,7 +291,7 @@ impl<'a> Runner<'a> {
         setup?.run_queue.or(self.program.run_queue)
     }
 
-    /// Whether the plan was in effect: otherwise the run says nothing about it. It must replace a mutex, and by the same
+    /// Whether the plan was in effect: otherwise the run says nothing about it. It must replace a lock, and by the same
     /// entries as in the first run.
     fn check_effect(&self, prepared: &Prepared, tally: &RunTally) -> Result<(), String> {
         if !prepared.plan.replaces_locks() {
@@ -308,7 +308,7 @@ impl<'a> Runner<'a> {
             None => Ok(()),
             Some(entry) => {
                 let (here, there) = if now.contains(entry) { ("a", "none") } else { ("no", "one") };
-                Err(format!("{entry} replaced {here} mutex in this run, and {there} in an earlier one"))
+                Err(format!("{entry} replaced {here} lock in this run, and {there} in an earlier one"))
             }
         }
     }

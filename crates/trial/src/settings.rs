@@ -8,6 +8,7 @@ use std::time::Duration;
 use unspin_launch::plan::{Choice, WaitChoice};
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
+use unspin_locks::{RwLockKind, SpinKind};
 use unspin_stats::Direction;
 
 /// The time that a run may take if the user names none.
@@ -17,6 +18,10 @@ const TIME_LIMIT: Duration = Duration::from_secs(600);
 pub struct ProveSettings {
     /// Kinds of mutexes to judge.
     pub mutex: Vec<Choice>,
+    /// Kinds of read-write locks to judge.
+    pub rwlock: Vec<Choice<RwLockKind>>,
+    /// Kinds of spin locks to judge.
+    pub spin: Vec<Choice<SpinKind>>,
     /// Policies of waits to judge.
     pub waits: Vec<WaitChoice>,
     /// Plan files to judge.
@@ -60,6 +65,8 @@ impl ProveSettings {
     pub fn of(command: Vec<OsString>) -> ProveSettings {
         ProveSettings {
             mutex: Vec::new(),
+            rwlock: Vec::new(),
+            spin: Vec::new(),
             waits: Vec::new(),
             use_plan: Vec::new(),
             sysv: Vec::new(),

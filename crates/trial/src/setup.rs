@@ -6,12 +6,12 @@ use unspin_launch::program::Program;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 
-/// An engine for System V IPC, a plan for mutexes and waits, and a run queue.
+/// An engine for System V IPC, a plan for locks and waits, and a run queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// The engine.
     pub engine: Engine,
-    /// The replacements of mutexes and waits. Without a plan the hooks pass everything on to libc.
+    /// The replacements of locks and waits. Without a plan the hooks pass everything on to libc.
     pub plan: Option<Prepared>,
     /// The run queue of the program's executors, if it differs from the control's.
     pub run_queue: Option<RunQueue>,
@@ -27,7 +27,7 @@ pub struct Prepared {
 }
 
 impl Default for Setup {
-    /// The kernel's System V IPC, libc's mutexes and waits, the run queue of the control.
+    /// The kernel's System V IPC, libc's locks and waits, the run queue of the control.
     fn default() -> Setup {
         Setup { engine: Engine::Kernel, plan: None, run_queue: None }
     }

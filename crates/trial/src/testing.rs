@@ -12,6 +12,8 @@ pub fn settings(words: &[&str]) -> ProveSettings {
     while let [option, value, others @ ..] = rest {
         match *option {
             "--mutex" => settings.mutex = list(value),
+            "--rwlock" => settings.rwlock = list(value),
+            "--spin" => settings.spin = list(value),
             "--waits" => settings.waits = list(value),
             "--sysv" => settings.sysv = list(value),
             "--runs" => settings.runs = Some(value.parse().expect("it is a number")),

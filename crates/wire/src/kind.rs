@@ -1,5 +1,7 @@
 //! Kinds of rows: locks, waits, initialisations. One table has them all.
 
+use crate::plan::LockFamily;
+
 /// The table of the kinds: calls the macro `$then` with all rows, from which it makes what it needs. The number of a row is its
 /// discriminant; the columns are the properties of [`RecordKind`].
 #[macro_export]
@@ -145,6 +147,16 @@ impl RecordKind {
     /// Whether it is a use of a mutex, or a fact about one.
     pub fn is_of_mutex(self) -> bool {
         self.noun() == MUTEX
+    }
+
+    /// The family of the lock, if it is a use of a lock that a plan can replace.
+    pub fn family(self) -> Option<LockFamily> {
+        match self {
+            RecordKind::Mutex | RecordKind::Reacquired => Some(LockFamily::Mutex),
+            RecordKind::Read | RecordKind::Write => Some(LockFamily::RwLock),
+            RecordKind::Spin => Some(LockFamily::Spin),
+            _ => None,
+        }
     }
 
     /// The part of the report that the kind belongs to.

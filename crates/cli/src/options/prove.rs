@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use unspin_launch::command::line::parse_duration;
-use unspin_launch::plan::kind;
+use unspin_launch::plan::kind::{self, KindOfFamily};
 use unspin_launch::plan::{Choice, WaitChoice, WaitPolicy};
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
-use unspin_locks::LockKind;
+use unspin_locks::{LockKind, RwLockKind, SpinKind};
 use unspin_stats::Direction;
 use unspin_trial::ProveSettings;
 
@@ -35,11 +35,13 @@ Examples:
   unspin prove --server './server -p 7777' --ready 'nc -z localhost 7777' --load './client -p 7777'    # a server
   unspin prove --waits poll --cpu-limit 50 --metric 'TPS: ' --higher-is-better ./bench.sh";
 
-fn mutex_help() -> String {
+fn kinds_help<K: KindOfFamily>() -> String {
     format!(
-        "Kinds of mutex to judge, separated by commas: KIND replaces all mutexes, KIND@LOCK one, by the name that `unspin meter` \
-         prints. Kinds: {}",
-        kind::list(kind::offer_candidates::<LockKind>(), kind::describe)
+        "Kinds of {} to judge, separated by commas: KIND replaces all {}, KIND@LOCK one, by the name that `unspin meter` prints. \
+         Kinds: {}",
+        K::FAMILY.noun(),
+        K::FAMILY.nouns(),
+        kind::list(kind::offer_candidates::<K>(), kind::describe)
     )
 }
 
@@ -50,21 +52,27 @@ fn mutex_help() -> String {
 /// when the intervals are narrow or the time budget is used up. Standard input is empty and output is not shown. Processes that
 /// a run leaves behind are ended before the next run.
 ///
-/// Without --mutex, --waits, --use-plan, --sysv and --runqueue, prove finds the candidates itself: it meters the program, picks the mutexes
-/// and waits that cost most time, and tries kinds and policies in short runs. It then judges the best ones by new runs, and
+/// Without --mutex, --rwlock, --spin, --waits, --use-plan, --sysv and --runqueue, prove finds the candidates itself: it meters the
+/// program, picks the locks and waits that cost most time, and tries kinds and policies in short runs. It then judges the best ones by new runs, and
 /// prints the plan that won. `unspin run --use-plan` applies a plan.
 #[derive(Args, Debug)]
 #[command(after_help = PROVE_HELP)]
 pub struct ProveOptions {
-    #[arg(long, value_name = "KINDS", help = mutex_help())]
+    #[arg(long, value_name = "KINDS", help = kinds_help::<LockKind>())]
     pub mutex: Vec<Choices>,
+
+    #[arg(long, value_name = "KINDS", help = kinds_help::<RwLockKind>())]
+    pub rwlock: Vec<Choices<RwLockKind>>,
+
+    #[arg(long, value_name = "KINDS", help = kinds_help::<SpinKind>())]
+    pub spin: Vec<Choices<SpinKind>>,
 
     /// Wait policies to judge, separated by commas: `poll` lets all waits poll before they sleep, `poll@SITE` those of one call
     /// site, by the name that `unspin meter` prints
     #[arg(long, value_name = "POLICIES")]
     pub waits: Vec<JudgedWaits>,
 
-    /// A plan file to judge, for mutexes and waits, in the form that `unspin prove --plan` writes
+    /// A plan file to judge, for locks and waits, in the form that `unspin prove --plan` writes
     #[arg(long, value_name = "FILE", alias = "mutex-plan")]
     pub use_plan: Vec<PathBuf>,
 
@@ -75,7 +83,7 @@ pub struct ProveOptions {
     /// Run queues to compare, `global,percpu`, of a program that is built on the crate unspin-runqueue; the first is the
     /// control. One alone is compared with the program's own
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = super::run_queue::parser(),
-          conflicts_with_all = ["mutex", "waits", "use_plan", "sysv", "plan"])]
+          conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "plan"])]
     pub runqueue: Vec<RunQueue>,
 
     /// Write the plan that won to this file, for `unspin run --use-plan`
@@ -143,11 +151,14 @@ pub struct ProveOptions {
 
 impl From<&ProveOptions> for ProveSettings {
     fn from(options: &ProveOptions) -> ProveSettings {
-        let ProveOptions { mutex, waits, use_plan, sysv, runqueue, plan, runs, metric, .. } = options;
+        let ProveOptions { mutex, rwlock, spin, waits, use_plan, sysv, runqueue, plan, runs, metric, .. } =
+            options;
         let ProveOptions { higher_is_better, lower_is_better, cpu_limit, time_budget, .. } = options;
         let ProveOptions { wait_for_quiet, time_limit, json, verbose, quiet, command, server, .. } = options;
         ProveSettings {
             mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
+            rwlock: rwlock.iter().flat_map(|choices| choices.0.clone()).collect(),
+            spin: spin.iter().flat_map(|choices| choices.0.clone()).collect(),
             waits: waits.iter().flat_map(|choices| choices.0.clone()).collect(),
             use_plan: use_plan.clone(),
             sysv: sysv.clone(),
@@ -194,15 +205,15 @@ fn rounds(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A list of kinds of mutex, each for all locks or for one: `adaptive,steal@cache_lock`.
+/// A list of kinds of one family, each for all locks or for one: `adaptive,steal@cache_lock`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Choices(pub Vec<Choice>);
+pub struct Choices<K = LockKind>(pub Vec<Choice<K>>);
 
-impl FromStr for Choices {
+impl<K: KindOfFamily> FromStr for Choices<K> {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Choices, String> {
-        let parts = split(text, |word| word.parse::<LockKind>().is_ok());
+    fn from_str(text: &str) -> Result<Choices<K>, String> {
+        let parts = split(text, |word| word.parse::<K>().is_ok());
         parts.into_iter().map(parse_candidate).collect::<Result<_, _>>().map(Choices)
     }
 }
@@ -229,12 +240,11 @@ fn judged_wait(text: &str) -> Result<WaitChoice, String> {
     }
 }
 
-fn parse_candidate(text: &str) -> Result<Choice, String> {
-    match text.parse::<Choice>()? {
-        Choice { kind: LockKind::System, .. } => {
-            Err("system is the control, which is always measured: use another kind".into())
-        }
-        choice => Ok(choice),
+fn parse_candidate<K: KindOfFamily>(text: &str) -> Result<Choice<K>, String> {
+    let choice = text.parse::<Choice<K>>()?;
+    match choice.kind == K::LIBCS {
+        true => Err("system is the control, which is always measured: use another kind".into()),
+        false => Ok(choice),
     }
 }
 
@@ -252,6 +262,8 @@ mod tests {
             // All of them: a new one is to be compared.
             let ProveSettings {
                 mutex,
+                rwlock,
+                spin,
                 waits,
                 use_plan,
                 sysv,
@@ -271,7 +283,7 @@ mod tests {
                 server,
                 preparation,
             } = settings;
-            let candidates = (mutex, waits, use_plan, sysv, run_queues);
+            let candidates = (mutex, rwlock, spin, waits, use_plan, sysv, run_queues);
             let times = (runs, time_budget, wait_for_quiet, time_limit);
             let output = (plan, json, verbose, quiet);
             // `main` adds the preparation.
@@ -325,6 +337,9 @@ mod tests {
         assert!("system".parse::<Choices>().unwrap_err().contains("the control"));
         assert!("adaptive,system@x".parse::<Choices>().is_err());
         assert_eq!("adaptive,fair".parse::<Choices>().unwrap().0.len(), 2);
+        assert!("rw-fair,system".parse::<Choices<RwLockKind>>().unwrap_err().contains("the control"));
+        assert_eq!("rw-biased,rw-fair@a".parse::<Choices<RwLockKind>>().unwrap().0.len(), 2);
+        assert_eq!("adaptive@a".parse::<Choices<SpinKind>>().unwrap().0.len(), 1);
         assert!("system".parse::<JudgedWaits>().unwrap_err().contains("the control"));
         assert!("poll,system@f".parse::<JudgedWaits>().is_err());
         assert_eq!("poll,poll@f".parse::<JudgedWaits>().unwrap().0.len(), 2);

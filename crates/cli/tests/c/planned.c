@@ -3,7 +3,8 @@
  * Anything that is not listed is as fast as the first. `both=N` is for a plan with a kind that also polls. With `burn` every
  * run under a plan computes until it has used a certain CPU time, and three times as much if the plan polls; `prove` gives
  * up a candidate that takes four times as long. With `turns` its threads take turns by a condition, instead of waiting for
- * a lock that is held long. */
+ * a lock that is held long. With `rwlock` or `spin` the lock is a read-write lock or a spin lock, and kinds for these count:
+ * `rw-fair=200`, `spin-adaptive=200`. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,9 @@
 #include <unistd.h>
 
 static pthread_mutex_t narrow = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t spinning;
+static char locked = 'm';
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static int next_player;
 static int started;
@@ -37,10 +41,20 @@ static void *worker(void *nothing)
     while (__atomic_load_n(&started, __ATOMIC_SEQ_CST) < 2)
         usleep(100);
     for (int i = 0; i < 10; i++) {
-        pthread_mutex_lock(&narrow);
+        if (locked == 'r')
+            pthread_rwlock_wrlock(&table);
+        else if (locked == 's')
+            pthread_spin_lock(&spinning);
+        else
+            pthread_mutex_lock(&narrow);
         /* However late a busy machine starts the program, its waits are a large part of its time. */
         usleep(i == 0 ? age_us() + 1000 : 1000);
-        pthread_mutex_unlock(&narrow);
+        if (locked == 'r')
+            pthread_rwlock_unlock(&table);
+        else if (locked == 's')
+            pthread_spin_unlock(&spinning);
+        else
+            pthread_mutex_unlock(&narrow);
     }
     return nothing;
 }
@@ -59,7 +73,7 @@ static void *player(void *me)
     return NULL;
 }
 
-/* The kind on the first line of the plan that has one; or the policy of its waits; or "both". */
+/* The kind on the first line of the plan that has one other than libc's; or the policy of its waits; or "both". */
 static void given(char *kind, int size)
 {
     int polls = 0;
@@ -75,8 +89,13 @@ static void given(char *kind, int size)
         int is_poll = strncmp(line, "waits\tpoll", 10) == 0 || strncmp(line, "poll\tsite", 9) == 0;
         int is_wait = is_poll || strncmp(line, "waits\t", 6) == 0 || strncmp(line, "system\tsite", 11) == 0;
         polls |= is_poll;
-        if (!is_wait && strncmp(line, "wakeup\t", 7) != 0 && strcmp(kind, "none") == 0)
-            snprintf(kind, size, "%.*s", (int)strcspn(line, "\t\n"), line);
+        int is_spin = strncmp(line, "spin\t", 5) == 0;
+        char *word = is_spin ? line + 5 : strncmp(line, "rwlock\t", 7) == 0 ? line + 7 : line;
+        int has_kind = strcmp(kind, "none") != 0 && strcmp(kind, "system") != 0;
+        if (is_spin && strncmp(word, "system\t", 7) != 0)
+            memcpy(word -= 5, "spin-", 5);
+        if (!is_wait && strncmp(line, "wakeup\t", 7) != 0 && !has_kind)
+            snprintf(kind, size, "%.*s", (int)strcspn(word, "\t\n"), word);
     }
     if (polls)
         strcpy(kind, strcmp(kind, "none") == 0 || strcmp(kind, "system") == 0 ? "poll" : "both");
@@ -103,6 +122,9 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "turns") == 0)
             what = player;
+        else if (strcmp(argv[i], "rwlock") == 0 || strcmp(argv[i], "spin") == 0)
+            locked = argv[i][0];
+    pthread_spin_init(&spinning, PTHREAD_PROCESS_PRIVATE);
     for (int i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, what, i ? &threads[i] : NULL);
     for (int i = 0; i < 2; i++)

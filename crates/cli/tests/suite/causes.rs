@@ -100,8 +100,29 @@ fn starved_writer_is_named() {
         "cause_starved_writer.c",
         "Writers of settings starve: readers hold it for ",
         "a writer waits ",
-        "PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, if no thread locks twice for reading), or let readers take a copy \
-         of what they need. unspin replaces no read-write locks, only mutexes.",
+        "Prove it: unspin prove --rwlock rw-writer@settings -- /",
+    );
+}
+
+#[test]
+#[ignore = "nightly: the cause must show in measured times; crates/report/tests/suite/causes.rs has a recording of it"]
+fn sleeping_readers_are_named() {
+    check(
+        "cause_sleeping_readers.c",
+        "Readers of settings sleep while they hold it: ",
+        "Most of it is held by send+0x",
+        "Next: release it there before the thread reads, sends, sleeps or waits",
+    );
+}
+
+#[test]
+#[ignore = "nightly: the cause must show in measured times; crates/report/tests/suite/causes.rs has a recording of it"]
+fn contended_readers_are_named() {
+    check(
+        "cause_contended_readers.c",
+        "Readers of routes fight for the cache line of its counter: ",
+        "threads acquires or releases it",
+        "Prove it: unspin prove --rwlock rw-biased@routes -- /",
     );
 }
 
@@ -205,7 +226,11 @@ for thread in threads: thread.join()
     assert!(waits.iter().any(|wait| wait["kind"] == "semaphore" && wait["used_as_lock"] == true), "{err}");
     // On a busy machine one thread may have ended before the next starts: then none has waited, and there is no finding.
     if is_quiet() {
-        assert!(unwrapped(&err).contains("unspin replaces no semaphores, only mutexes."), "{err}");
+        assert!(
+            unwrapped(&err)
+                .contains("unspin replaces no semaphores, only mutexes, read-write locks and spin locks."),
+            "{err}"
+        );
         let finding = first_finding(&err);
         assert!(finding.contains(" is held long: "), "{err}");
     }

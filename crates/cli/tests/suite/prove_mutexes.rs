@@ -230,7 +230,7 @@ fn search_stops_for_program_without_contention() {
     for (how, said) in [
         ("sleep", "without waiting for a lock of libc"),
         ("condition", "for conditions, barriers or semaphores"),
-        ("compute", "Its mutexes cost no time"),
+        ("compute", "Its locks cost no time"),
     ] {
         let Some((out, err, code)) = prove_time(&[], "elsewhere", &[how]) else { return };
         assert_eq!(code, Some(3), "{out}{err}");

@@ -1,5 +1,5 @@
-//! The file of each mutex that `--mutex` does not find by its name alone. That option searches the program that is
-//! started, and the libraries with which it starts. A mutex may be in a program that a script starts, or in a library
+//! The file of each lock that `--mutex`, `--rwlock` and `--spin` do not find by its name alone. These options search the program
+//! that is started, and the libraries with which it starts. A lock may be in a program that a script starts, or in a library
 //! that is opened later.
 
 use super::names::Names;
@@ -16,16 +16,16 @@ use unspin_wire::{Image, Key, RecordKind};
 /// The name of a lock, and its origin.
 type NameAndOrigin = (String, Option<String>);
 
-/// The files of the mutexes of a report, by name and origin.
+/// The files of the locks of a report, by name and origin.
 #[derive(Default)]
 pub struct LockFiles {
     files: RefCell<BTreeMap<NameAndOrigin, Vec<PathBuf>>>,
 }
 
 impl LockFiles {
-    /// Notes the files of a mutex. `name` is the name of this key.
+    /// Notes the files of a lock that a plan can replace. `name` is the name of this key.
     pub fn note(&self, names: &Names<'_>, image: &Image, key: &Key, name: &Name) {
-        if !matches!(key.kind(), Some(RecordKind::Mutex | RecordKind::Reacquired)) {
+        if key.kind().and_then(RecordKind::family).is_none() {
             return;
         }
         let row = (name.lock.clone(), name.origin.clone());
@@ -36,7 +36,7 @@ impl LockFiles {
         });
     }
 
-    /// Writes into the report which mutexes need their file beside their name.
+    /// Writes into the report which locks need their file beside their name.
     pub fn add_to(self, report: &mut MeterReport) {
         let command: Vec<OsString> = report.invocation.command.iter().map(OsString::from).collect();
         let Some(program) = (!command.is_empty()).then(|| Program::find_any(&command).ok()).flatten() else {

@@ -226,10 +226,13 @@ impl<'a> Names<'a> {
         self.first_uses.get_or_init(|| self.find_first_uses()).group(first_uses::object(site))
     }
 
-    /// Every call site that locks a mutex without an initialisation.
+    /// Every call site that locks a mutex or a read-write lock without an initialisation.
     fn find_first_uses(&self) -> FirstUses {
         let (mut uses, mut others) = (Vec::new(), HashSet::new());
-        for site in self.history.uses().filter(|site| site.key.kind() == Some(RecordKind::Mutex)) {
+        let is_lock = |site: &RecordedUse<'_>| {
+            matches!(site.key.kind(), Some(RecordKind::Mutex | RecordKind::Read | RecordKind::Write))
+        };
+        for site in self.history.uses().filter(is_lock) {
             let (image, key) = (site.image, &site.key);
             if key.address() == 0 || self.history.initialisation(image, key).is_some() {
                 continue;

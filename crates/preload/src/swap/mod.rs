@@ -1,5 +1,5 @@
-//! Replaces a program's mutexes and read-write locks in place. The lock lies in the `pthread_mutex_t` or `pthread_rwlock_t`
-//! itself, and so does the word that says which lock it is. So no lookup is needed.
+//! Replaces a program's mutexes, read-write locks and spin locks in place. The lock lies in the `pthread_mutex_t`,
+//! `pthread_rwlock_t` or `pthread_spinlock_t` itself, and so does the word that says which lock it is. So no lookup is needed.
 //!
 //! | module | contents |
 //! |---|---|
@@ -18,8 +18,8 @@
 //! docs/semantics.md lists what differs.
 //!
 //! A mutex is replaced if it is private, not robust and without a protocol: normal, recursive, errorcheck or adaptive.
-//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. A read-write lock is replaced if it is
-//! private. All others stay libc's, and so do those to which no rule applies. In a process in which nothing is to be
+//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. A read-write lock or a spin lock is
+//! replaced if it is private. All others stay libc's, and so do those to which no rule applies. In a process in which nothing is to be
 //! replaced, libc's functions do everything. If code gets into the process whose calls bypass the hooks
 //! ([`bypass`](crate::bypass)), nothing is replaced from then on, and what was replaced becomes libc's again. If another
 //! library wraps the lock functions behind this one, or a sanitizer is in the process, nothing is replaced either, and no wait

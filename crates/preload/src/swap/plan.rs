@@ -388,6 +388,13 @@ pub fn never_replaces_rwlocks() -> bool {
     FAMILIES.load(Ordering::Relaxed) & (KNOWN | family_bit(LockFamily::RwLock)) == KNOWN
 }
 
+/// Whether spin locks may be replaced: unless it is certain that the plan has no lines for them.
+#[inline(always)]
+pub fn may_replace_spin_locks() -> bool {
+    // Relaxed: as in `has`.
+    FAMILIES.load(Ordering::Relaxed) & (KNOWN | family_bit(LockFamily::Spin)) != KNOWN
+}
+
 /// Whether the plan has lines for spin locks, the control included.
 #[inline(always)]
 pub fn replaces_spin_locks() -> bool {

@@ -44,8 +44,13 @@ fn recorded(counts: Counts, hold: u64, wait: u64) -> Record {
     }
 }
 
-/// The first finding about a program of three threads that ran for two seconds.
+/// The first finding about the program of [`findings`].
 fn first_finding(rows: impl IntoIterator<Item = (Key, Record)>) -> Finding {
+    findings(rows).into_iter().next().expect("time was lost")
+}
+
+/// The findings about a program of three threads that ran for two seconds, and computed for one.
+fn findings(rows: impl IntoIterator<Item = (Key, Record)>) -> Vec<Finding> {
     let thread = Thread {
         tid: 0,
         lived: 2_000 * MS,
@@ -78,7 +83,7 @@ fn first_finding(rows: impl IntoIterator<Item = (Key, Record)>) -> Finding {
         let lock = if key.address() == 1 { "table" } else { "filled" };
         Some(Name { lock: lock.into(), caller: format!("place_{}", key.caller), ..Name::default() })
     };
-    MeterReport::new(&snapshot, &name).findings().into_iter().next().expect("time was lost")
+    MeterReport::new(&snapshot, &name).findings()
 }
 
 fn mutex(caller: usize) -> Key {
@@ -160,6 +165,80 @@ fn overlapping_readers_starve_a_writer() {
         "Writers of table starve: readers hold it for 90.0 % of the time and overlap, so a writer waits 400ms on average",
         "let writers go first",
     );
+    let command = "unspin prove --rwlock rw-writer@table -- server";
+    assert_eq!(finding.next.command.as_deref(), Some(command));
+}
+
+/// Three threads hold a lock for 4 s, but run for 1 s: some readers wait with it.
+#[test]
+fn readers_that_hold_a_lock_across_a_wait_are_named() {
+    let readers = Counts {
+        nowait: 40,
+        timed: 40,
+        hold: 4_000 * MS,
+        hold_max: 300 * MS,
+        busy: 1_900 * MS,
+        busy_max: 900 * MS,
+        periods: 4,
+        ..Counts::default()
+    };
+    let finding = first_finding([
+        (Key::new(RecordKind::Read, 1, 20), recorded(readers, 100 * MS, MS)),
+        (Key::new(RecordKind::Write, 1, 21), used(20, US, 20, 60 * MS)),
+    ]);
+    assert_finding(
+        &finding,
+        Cause::SleepingReaders,
+        "Readers of table sleep while they hold it: they hold it for 4.00s altogether, and for 75.0 % of that or more they \
+         neither ran nor waited for a CPU. Most of it is held by place_20, for 100ms on average and 300ms at most.",
+        "release it there before the thread reads, sends, sleeps or waits",
+    );
+    assert_eq!(finding.next.command, None, "no kind of lock helps");
+}
+
+/// Readers that enter and leave `acquired` times in two seconds, `overlap` of them together, for 100 ns each.
+fn busy_readers(acquired: u64, overlap: f64) -> (Key, Record) {
+    let hold = acquired * 100;
+    let counts = Counts {
+        nowait: acquired,
+        timed: acquired,
+        hold,
+        hold_max: 40 * US,
+        busy: (hold as f64 / overlap) as u64,
+        busy_max: 80 * US,
+        periods: acquired / 3,
+        ..Counts::default()
+    };
+    (Key::new(RecordKind::Read, 1, 20), recorded(counts, 100, 0))
+}
+
+#[test]
+fn readers_that_fight_for_the_cache_line_are_named_though_no_thread_waits() {
+    let writes = (Key::new(RecordKind::Write, 1, 21), used(8, US, 0, 0));
+    let finding = first_finding([busy_readers(8_000_000, 1.6), writes]);
+    assert_finding(
+        &finding,
+        Cause::ContendedReaders,
+        "Readers of table fight for the cache line of its counter: 8.00 million times a second one of the program's 3 threads \
+         acquires or releases it",
+        "try a kind whose readers write to no line that they share",
+    );
+    assert!(finding.text.contains("the holds overlap, and last 100ns on average"), "{finding:?}");
+    let command = "unspin prove --rwlock rw-biased@table -- server";
+    assert_eq!(finding.next.command.as_deref(), Some(command));
+}
+
+/// One thread at a time; few acquisitions; many writes, for each of which such a kind pays.
+#[test]
+fn readers_that_do_not_fight_are_not_named() {
+    let writes = |acquired| (Key::new(RecordKind::Write, 1, 21), used(acquired, 100, 0, 0));
+    for (reads, acquired) in [
+        (busy_readers(8_000_000, 1.0), 8),
+        (busy_readers(400_000, 1.6), 8),
+        (busy_readers(8_000_000, 1.6), 400_000),
+    ] {
+        assert_eq!(findings([reads, writes(acquired)]), []);
+    }
 }
 
 #[test]
@@ -174,6 +253,15 @@ fn read_write_lock_that_is_mostly_written_is_named() {
         "table is a read-write lock that is mostly written: 98.9 %",
         "use a mutex:",
     );
+    let command = "unspin prove --rwlock rw-writer@table -- server";
+    assert_eq!(finding.next.command.as_deref(), Some(command));
+}
+
+#[test]
+fn spin_lock_that_threads_wait_for_has_a_command() {
+    let finding = first_finding([(Key::new(RecordKind::Spin, 1, 10), used(40_000, 20 * US, 8_000, 60 * US))]);
+    assert_eq!(finding.cause, Cause::Contended, "{finding:?}");
+    assert_eq!(finding.next.command.as_deref(), Some("unspin prove --spin adaptive@table -- server"));
 }
 
 #[test]

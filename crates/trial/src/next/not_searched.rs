@@ -8,7 +8,7 @@ use unspin_stats::effect;
 pub fn not_worth(bound: f64) -> String {
     format!(
         "Not searched: without these locks the program would be at most {bound:.2} times as fast. To judge a \
-         candidate all the same, name it with --mutex or --waits."
+         candidate all the same, name it with --mutex, --rwlock, --spin or --waits."
     )
 }
 

@@ -71,15 +71,15 @@ fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
     }
 }
 
-/// No mutex costs time: what costs time instead.
+/// No lock costs time: what costs time instead.
 fn no_contention(findings: &Findings) -> String {
     match findings.attempts {
-        0 if findings.kept_mutexes_s > 0.0 => "It locks no mutex that unspin replaces.".into(),
-        0 => "It locks no mutex.".into(),
+        0 if findings.kept_mutexes_s > 0.0 => "It uses no lock that unspin replaces.".into(),
+        0 => "It uses no mutex, no read-write lock and no spin lock.".into(),
         attempts => format!(
-            "Its mutexes cost no time: they were requested {attempts} times, and threads waited {} for them in total. Less \
+            "Its locks cost no time: they were requested {attempts} times, and threads waited {} for them in total. Less \
              than {} in {} on {} is not worth a search for a better lock.",
-            time(findings.mutexes_s),
+            time(findings.locks_s()),
             time(WORTH * findings.capacity()),
             time(findings.seconds),
             findings.all_cpus()
@@ -92,11 +92,13 @@ pub fn causes(findings: &Findings) -> Vec<String> {
     sentences(findings, |_| true)
 }
 
-/// What costs the time besides the mutexes that threads merely wait for: other kinds have been tried for them.
+/// What costs the time besides the locks that threads merely wait for: other kinds have been tried for them.
 fn untried_causes(findings: &Findings) -> Vec<String> {
-    sentences(findings, |finding| {
-        finding.next.command.is_none() || !matches!(finding.cause, Cause::Contended | Cause::Convoy)
-    })
+    let has_been_tried = |finding: &Finding| {
+        finding.next.command.is_some()
+            && matches!(finding.cause, Cause::Contended | Cause::Convoy | Cause::ContendedReaders)
+    };
+    sentences(findings, |finding| !has_been_tried(finding))
 }
 
 fn sentences(findings: &Findings, is_told: impl Fn(&Finding) -> bool) -> Vec<String> {
@@ -104,7 +106,7 @@ fn sentences(findings: &Findings, is_told: impl Fn(&Finding) -> bool) -> Vec<Str
     told.flat_map(|finding| [finding.text.clone(), finding.next.sentence()]).collect()
 }
 
-/// Mutexes cost time, and no kind helps.
+/// Locks cost time, and no kind helps.
 fn contention(findings: &Findings) -> Vec<String> {
     let mut sentences = untried_causes(findings);
     if !sentences.is_empty() {
@@ -131,7 +133,7 @@ fn contention(findings: &Findings) -> Vec<String> {
             ),
             (false, false) => format!(
                 "Threads waited {} for {}, and no tried kind is better for it: hold it for less time, or lock it less \
-                 often. (Process-shared and robust mutexes are not replaced.)",
+                 often. (Process-shared locks and robust mutexes are not replaced.)",
                 time(worst.lost_s),
                 worst.name
             ),
@@ -208,35 +210,13 @@ fn waits_by_caller() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::findings::Worst;
-
-    /// Ten seconds on two CPUs, half of them computing.
-    fn findings() -> Findings {
-        Findings {
-            seconds: 10.0,
-            cpus: 2,
-            disturbed: false,
-            computed: 0.5,
-            mutexes_s: 0.01,
-            kept_mutexes_s: 0.0,
-            rwlocks_s: 0.0,
-            spin_locks_s: 0.0,
-            semaphores_s: 0.0,
-            by_design_s: 0.0,
-            by_design_mean_s: 0.0,
-            other_waits_s: 0.0,
-            unexplained_s: Some(0.0),
-            attempts: 1000,
-            worst: None,
-            causes: Vec::new(),
-            silence: None,
-            unseen: None,
-        }
-    }
+    use crate::search::findings::{Worst, of_ten_seconds as findings};
+    use unspin_wire::plan::LockFamily;
 
     fn pick() -> Pick {
         let name = "cache_lock".to_owned();
         Pick {
+            family: LockFamily::Mutex,
             name,
             origin: None,
             lost_s: 5.0,
@@ -244,6 +224,7 @@ mod tests {
             ceiling: 1.5,
             starved: false,
             held_long: false,
+            contended_readers: false,
             located: None,
         }
     }
@@ -264,7 +245,8 @@ mod tests {
         assert!(text.contains("It kept 1.96 of the 2 CPUs busy"), "{text}");
         assert!(text.contains("`unspin profile --user`, in front of the same command"), "{text}");
         assert!(!text.contains("idle"), "{text}");
-        assert!(say(&Findings { attempts: 0, ..findings() }, &[]).starts_with("It locks no mutex."));
+        let text = say(&Findings { attempts: 0, ..findings() }, &[]);
+        assert!(text.starts_with("It uses no mutex, no read-write lock and no spin lock."), "{text}");
     }
 
     #[test]
@@ -278,8 +260,11 @@ mod tests {
         assert!(!say(&findings(), &[]).contains("off-cpu"), "no thread waited");
         let text = say(&Findings { by_design_s: 8.0, ..findings() }, &[]);
         assert!(text.contains("waited 8.00s for conditions"), "{text}");
-        let text = say(&Findings { rwlocks_s: 4.0, ..findings() }, &[]);
-        assert!(text.contains("4.00s for read-write locks, 0.40 threads at any moment"), "{text}");
+        let text = say(&Findings { semaphores_s: 4.0, ..findings() }, &[]);
+        assert!(
+            text.contains("4.00s for semaphores and conditions that are used as locks, 0.40 threads"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -288,14 +273,11 @@ mod tests {
             cause,
             name: "table".into(),
             text: "table is a read-write lock that is mostly written.".into(),
-            next: Next {
-                text: "use a mutex. unspin replaces no read-write locks, only mutexes.".into(),
-                command: command.map(str::to_owned),
-            },
+            next: Next { text: "use a mutex: it costs less.".into(), command: command.map(str::to_owned) },
         };
         let with = |finding: Finding| Findings { rwlocks_s: 4.0, causes: vec![finding], ..findings() };
         let text = say(&with(finding(Cause::MostlyWritten, None)), &[]);
-        assert!(text.contains("mostly written. Next: use a mutex. unspin replaces no read-write"), "{text}");
+        assert!(text.contains("mostly written. Next: use a mutex: it costs less."), "{text}");
         let text = say(&with(finding(Cause::Contended, Some("unspin prove"))), &[pick()]);
         assert!(!text.contains("Next:"), "the search has tried what it advises: {text}");
     }
@@ -303,7 +285,7 @@ mod tests {
     #[test]
     fn mutexes_that_stay_libcs_are_named() {
         let text = say(&Findings { attempts: 0, kept_mutexes_s: 4.0, ..findings() }, &[]);
-        assert!(text.starts_with("It locks no mutex that unspin replaces."), "{text}");
+        assert!(text.starts_with("It uses no lock that unspin replaces."), "{text}");
         assert!(text.contains("4.00s for process-shared or robust mutexes, or mutexes with a"), "{text}");
     }
 

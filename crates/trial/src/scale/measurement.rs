@@ -84,7 +84,7 @@ impl Measurement {
         runner.progress.phase(&format!("one metered run of {} on one CPU", control.name()));
         let mut meterings = vec![try_meter(runner, &control, options.time_limit, &mut failures)];
         if let Some(metering) = &meterings[0] {
-            requested.complete_first_uses(&metering.located(), runner.program)?;
+            requested.complete_first_uses(&metering.all_located(), runner.program)?;
         }
         for candidate in &requested.judged {
             runner.progress.phase(&format!("one metered run of {} on one CPU", candidate.name()));

@@ -4,7 +4,7 @@ use crate::configuration::Configuration;
 use crate::figure::Figure;
 use crate::metering::Metering;
 use serde::Serialize;
-use unspin_launch::plan::{AnyKind, Entry};
+use unspin_launch::plan::kind::AnyKind;
 use unspin_launch::replace::engine::Engine;
 use unspin_locks::{AcquisitionOrder, LockKind, WaitingMode};
 use unspin_report::{Lock, MeterReport, TimeRange};
@@ -125,9 +125,8 @@ fn mean_hold_s(lock: &Lock) -> f64 {
     (sum / count(&short)).min(lock.row.hold_mean)
 }
 
-/// The kind, if the entry is for mutexes.
-fn mutex_kind(entry: &Entry) -> Option<LockKind> {
-    if let AnyKind::Mutex(kind) = entry.kind { Some(kind) } else { None }
+fn kind_of_mutexes(kind: AnyKind) -> Option<LockKind> {
+    if let AnyKind::Mutex(kind) = kind { Some(kind) } else { None }
 }
 
 /// How threads wait for mutexes under a configuration. A plan with several kinds counts as its first.
@@ -138,7 +137,7 @@ fn style(configuration: &Configuration) -> WaitStyle {
     }
     let kind = configuration
         .judged_plan()
-        .and_then(|plan| plan.locks.iter().find_map(mutex_kind))
+        .and_then(|plan| plan.locks.iter().find_map(|entry| kind_of_mutexes(entry.kind)))
         .unwrap_or(LockKind::System);
     match (kind.waiting_mode(), kind.acquisition_order()) {
         (WaitingMode::Sleep, AcquisitionOrder::Barging) => WaitStyle::Barging,

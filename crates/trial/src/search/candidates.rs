@@ -3,9 +3,12 @@
 use super::findings::Findings;
 use super::picks::Pick;
 use super::sites::{Polling, SitePick};
-use unspin_launch::plan::{Entry, Plan, WaitEntry, WaitPolicy, Which};
+use crate::kinds;
+use unspin_launch::plan::kind::{AnyKind, KindOfFamily};
+use unspin_launch::plan::{Plan, WaitEntry, WaitPolicy, Which};
 use unspin_locks::LockKind;
 use unspin_stats::screening::ScreeningResult;
+use unspin_wire::plan::LockFamily;
 
 /// How much better than the control a candidate must have been in short runs to be combined with others in one plan:
 /// smaller gains are more often noise, and plans should be short.
@@ -16,31 +19,33 @@ type Named = (String, Plan);
 
 /// The candidates, the most promising first. Empty if no lock and no wait costs enough.
 pub fn candidates(picks: &[Pick], polling: &Polling, findings: &Findings) -> Vec<Named> {
-    let (mutexes, waits) = (for_mutexes(picks), for_waits(polling));
-    let lost: f64 = picks.iter().map(|pick| pick.lost).sum();
-    let (first, second) = match polling.saving_s / findings.seconds > lost {
-        true => (waits, mutexes),
-        false => (mutexes, waits),
-    };
+    // With the gain that each group of candidates promises. The gain for readers that contend is in no figure; they are the
+    // only candidates then, or come last.
+    let lost =
+        |family| picks.iter().filter(|pick| pick.family == family).fold(0.0, |sum, pick| sum + pick.lost);
+    let mut groups: Vec<(f64, Vec<Named>)> =
+        LockFamily::ALL.into_iter().map(|family| (lost(family), for_locks(family, picks))).collect();
+    groups.push((polling.saving_s / findings.seconds, for_waits(polling)));
+    groups.sort_by(|a, b| b.0.total_cmp(&a.0));
     // Candidates for everything come before those for one lock or call site.
-    let families = || first.iter().chain(&second);
-    let everywhere = families().filter(|(name, _)| !name.contains('@'));
-    everywhere.chain(families().filter(|(name, _)| name.contains('@'))).cloned().collect()
+    let all = || groups.iter().flat_map(|(_, group)| group);
+    let everywhere = all().filter(|(name, _)| !name.contains('@'));
+    everywhere.chain(all().filter(|(name, _)| name.contains('@'))).cloned().collect()
 }
 
-fn for_mutexes(picks: &[Pick]) -> Vec<Named> {
-    let picks: Vec<&Pick> = picks.iter().filter(|pick| !pick.held_long).collect();
+fn for_locks(family: LockFamily, picks: &[Pick]) -> Vec<Named> {
+    let picks: Vec<&Pick> = picks.iter().filter(|pick| pick.family == family && !pick.held_long).collect();
     if picks.is_empty() {
         return Vec::new();
     }
     // Without starvation. Experimental kinds are left out, and so are those with real-time priorities, which cost more.
-    let kinds = LockKind::search_order();
+    let kinds = kinds::search_order(family);
     let mut plans: Vec<Named> = kinds.iter().copied().map(everywhere).collect();
     for kind in kinds {
         plans.extend(picks.iter().filter_map(|pick| only(kind, pick)));
     }
-    if picks.iter().any(|pick| pick.starved) {
-        plans.push(everywhere(LockKind::Fair));
+    if family == LockFamily::Mutex && picks.iter().any(|pick| pick.starved) {
+        plans.push(everywhere(LockKind::Fair.any()));
     }
     plans
 }
@@ -62,40 +67,41 @@ fn poll_at(site: &SitePick) -> Option<Named> {
     Some((format!("{}@{}", WaitPolicy::Poll, site.name), plan))
 }
 
-/// One kind for all mutexes.
-pub fn everywhere(kind: LockKind) -> Named {
-    (kind.name().to_owned(), Plan::all(kind))
+/// One kind for all locks of its family.
+pub fn everywhere(kind: AnyKind) -> Named {
+    kinds::candidate(kind, Which::All)
 }
 
 /// A kind for one lock; none if it cannot be identified.
-fn only(kind: LockKind, pick: &Pick) -> Option<Named> {
-    let entry = Entry::new(kind, Which::Located(pick.located.clone()?));
-    Some((format!("{kind}@{}", pick.name), Plan::of(entry)))
+fn only(kind: AnyKind, pick: &Pick) -> Option<Named> {
+    Some(kinds::candidate(kind, Which::Located(pick.located.clone()?)))
 }
 
 /// A plan that combines what was noticeably better than the control: the best kind for each lock, and polling where
 /// that was best. None if the combination was tried already as one candidate.
 pub fn together(picks: &[Pick], polling: &Polling, standings: &[ScreeningResult]) -> Option<Named> {
-    let waits = best_waits(polling, standings);
-    let mut mutexes: Vec<Named> = picks
-        .iter()
-        .filter_map(|pick| {
-            best(LockKind::search_order().into_iter().filter_map(|kind| only(kind, pick)), standings)
-        })
-        .map(|(_, named)| named)
-        .collect();
-    if mutexes.is_empty() && !picks.is_empty() && !waits.is_empty() {
-        mutexes.extend(
-            best(LockKind::search_order().into_iter().map(everywhere), standings).map(|(_, named)| named),
-        );
-    }
-    let parts: Vec<Named> = mutexes.into_iter().chain(waits).collect();
+    let locks = LockFamily::ALL.into_iter().flat_map(|family| best_kinds(family, picks, standings));
+    let parts: Vec<Named> = locks.chain(best_waits(polling, standings)).collect();
     if parts.len() < 2 {
         return None;
     }
     let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
     let plan = parts.into_iter().fold(Plan::default(), |all, (_, plan)| all.before(plan));
     Some((name, plan))
+}
+
+/// The best kind for each lock of a family; or, if no kind was better for one alone, the best kind for all of them.
+fn best_kinds(family: LockFamily, picks: &[Pick], standings: &[ScreeningResult]) -> Vec<Named> {
+    let kinds = || kinds::search_order(family).into_iter();
+    let of_family = || picks.iter().filter(|pick| pick.family == family);
+    let alone: Vec<Named> = of_family()
+        .filter_map(|pick| best(kinds().filter_map(|kind| only(kind, pick)), standings))
+        .map(|(_, named)| named)
+        .collect();
+    match alone.is_empty() && of_family().next().is_some() {
+        true => best(kinds().map(everywhere), standings).map(|(_, named)| named).into_iter().collect(),
+        false => alone,
+    }
 }
 
 /// Polling everywhere, or at those call sites that were better alone, if the best of these was better than everywhere.
@@ -122,36 +128,14 @@ fn best(candidates: impl Iterator<Item = Named>, standings: &[ScreeningResult]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::findings::of_ten_seconds as findings;
     use unspin_launch::plan::Located;
     use unspin_stats::screening::ScreeningEnd;
-
-    /// Ten seconds on two CPUs.
-    fn findings() -> Findings {
-        Findings {
-            seconds: 10.0,
-            cpus: 2,
-            disturbed: false,
-            computed: 0.5,
-            mutexes_s: 1.0,
-            kept_mutexes_s: 0.0,
-            rwlocks_s: 0.0,
-            spin_locks_s: 0.0,
-            semaphores_s: 0.0,
-            by_design_s: 0.0,
-            by_design_mean_s: 0.0,
-            other_waits_s: 0.0,
-            unexplained_s: None,
-            attempts: 1000,
-            worst: None,
-            causes: Vec::new(),
-            silence: None,
-            unseen: None,
-        }
-    }
 
     fn pick(name: &str, starved: bool) -> Pick {
         let located = Located { name: name.into(), origin: None, places: Vec::new(), mutexes: 0 };
         Pick {
+            family: LockFamily::Mutex,
             name: name.into(),
             origin: None,
             lost_s: 1.0,
@@ -159,8 +143,13 @@ mod tests {
             ceiling: 1.1,
             starved,
             held_long: false,
+            contended_readers: false,
             located: Some(located),
         }
+    }
+
+    fn rwlock(name: &str) -> Pick {
+        Pick { family: LockFamily::RwLock, ..pick(name, false) }
     }
 
     /// The saving by polling at call sites of these names: a second at the first, half of it at the next.
@@ -226,6 +215,44 @@ mod tests {
         let slow = Findings { seconds: 100.0, ..findings() };
         let cheap = names_of(&candidates(&pick, &sites, &slow));
         assert_eq!(cheap[..3], ["adaptive", "steal", "poll"]);
+    }
+
+    #[test]
+    fn each_family_has_its_kinds() {
+        let (still, quiet) = (findings(), polling(&[]));
+        let spin = Pick { family: LockFamily::Spin, lost: 0.5, ..pick("spin", false) };
+        assert_eq!(
+            names(&candidates(&[pick("a", false), rwlock("t"), spin], &quiet, &still)),
+            [
+                "spin adaptive",
+                "adaptive",
+                "steal",
+                "rw-biased",
+                "rw-writer",
+                "rw-fair",
+                "spin adaptive@spin",
+                "adaptive@a",
+                "steal@a",
+                "rw-biased@t",
+                "rw-writer@t",
+                "rw-fair@t"
+            ],
+            "most lost time first"
+        );
+        let contended = Pick { lost: 0.0, lost_s: 0.0, contended_readers: true, ..rwlock("t") };
+        let tried = names_of(&candidates(&[contended], &quiet, &still));
+        assert_eq!(tried[0], "rw-biased", "though no thread waits");
+    }
+
+    #[test]
+    fn locks_of_all_families_are_combined_in_one_plan() {
+        let picks = [pick("a", false), rwlock("t")];
+        let standings = [standing("steal@a", 1.3), standing("rw-biased@t", 1.4), standing("poll", 2.0)];
+        let (name, plan) = together(&picks, &polling(&["f"]), &standings).unwrap();
+        assert_eq!(name, "steal@a + rw-biased@t + poll");
+        assert!(LockFamily::ALL[..2].iter().all(|&family| plan.has(family)), "{plan:?}");
+        let standings = [standing("adaptive", 1.3), standing("rw-writer", 1.2), standing("rw-fair", 1.1)];
+        assert_eq!(together(&picks, &polling(&[]), &standings).unwrap().0, "adaptive + rw-writer");
     }
 
     fn names_of(plans: &[Named]) -> Vec<String> {

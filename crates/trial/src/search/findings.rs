@@ -1,9 +1,11 @@
 //! Where a program's time goes, according to one metered run.
 
 use super::super::metering::Metering;
+use crate::kinds;
 use serde::Serialize;
 use unspin_report::{Finding, Lock, MeterReport};
 use unspin_wire::RecordKind;
+use unspin_wire::plan::LockFamily;
 
 /// Minimum share of wall-clock time × CPUs that a lock must cost: smaller gains are within the noise of most machines.
 pub const WORTH: f64 = 0.01;
@@ -23,9 +25,9 @@ pub struct Findings {
     pub mutexes_s: f64,
     /// Seconds lost on mutexes that stay libc's.
     pub kept_mutexes_s: f64,
-    /// Seconds lost on read-write locks, which stay libc's.
+    /// Time that threads waited for read-write locks.
     pub rwlocks_s: f64,
-    /// Seconds lost on spin locks, which stay libc's.
+    /// Time that threads waited for spin locks.
     pub spin_locks_s: f64,
     /// Seconds lost on semaphores and conditions that are used as locks, which stay libc's.
     pub semaphores_s: f64,
@@ -38,9 +40,9 @@ pub struct Findings {
     pub other_waits_s: f64,
     /// Time off the CPUs that no row of the report explains; none if unknown.
     pub unexplained_s: Option<f64>,
-    /// Attempts at mutexes.
+    /// Attempts at locks that can be replaced.
     pub attempts: u64,
-    /// The mutex with the most lost time.
+    /// The lock with the most lost time, of those that can be replaced.
     pub worst: Option<Worst>,
     /// What costs the time, as `unspin meter` says it.
     pub causes: Vec<Finding>,
@@ -50,14 +52,14 @@ pub struct Findings {
     pub unseen: Option<String>,
 }
 
-/// The mutex with the most lost time.
+/// The lock with the most lost time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worst {
-    /// The mutex's name.
+    /// The lock's name.
     pub name: String,
     /// Time waited for it.
     pub lost_s: f64,
-    /// Share of the wall-clock time in which it was held; the mean if it is several mutexes.
+    /// Share of the wall-clock time in which it was held; the mean if it is several locks.
     pub utilisation: f64,
     /// Mean time of a hold.
     pub hold_mean_s: f64,
@@ -72,26 +74,31 @@ impl Findings {
         let by_design = || report.waits.iter().filter(|wait| wait.is_by_design());
         let waits = |what: fn(&unspin_report::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
         let by_design_s = waits(|row| row.waited);
-        let mutexes = report.locks.iter().filter(|lock| is_mutex(lock));
-        let worst = mutexes.clone().max_by(|a, b| mutex_loss(a).total_cmp(&mutex_loss(b)));
+        let of_families = report.locks.iter().filter_map(|lock| Some((kinds::family(lock)?, lock)));
+        let lost_for = |family| {
+            let locks = of_families.clone().filter(|(other, _)| *other == family);
+            locks.fold(0.0, |sum, (_, lock)| sum + kinds::lost_as(lock, family))
+        };
+        let loss = |(family, lock): (LockFamily, &Lock)| kinds::lost_as(lock, family);
+        let worst = of_families.clone().max_by(|a, b| loss(*a).total_cmp(&loss(*b)));
         Findings {
             seconds: report.seconds,
             cpus: report.cpus,
             disturbed: report.is_disturbed(),
             computed: metering.trial.cpu_s() / capacity(report),
-            mutexes_s: report.locks.iter().filter(|lock| is_mutex(lock)).map(mutex_loss).sum(),
-            kept_mutexes_s: kept.map(mutex_loss).sum(),
-            rwlocks_s: lost(&[RecordKind::Read, RecordKind::Write]),
-            spin_locks_s: lost(&[RecordKind::Spin]),
+            mutexes_s: lost_for(LockFamily::Mutex),
+            kept_mutexes_s: kept.map(|lock| kinds::lost_as(lock, LockFamily::Mutex)).sum(),
+            rwlocks_s: lost_for(LockFamily::RwLock),
+            spin_locks_s: lost_for(LockFamily::Spin),
             semaphores_s: lost(&[RecordKind::Semaphore, RecordKind::Condition]),
             by_design_s,
             by_design_mean_s: by_design_s / waits(|row| (row.satisfied + row.gave_up) as f64).max(1.0),
             other_waits_s: report.blocked.other_waits,
             unexplained_s: report.blocked.unexplained(),
-            attempts: mutexes.map(|lock| lock.row.attempts).sum(),
-            worst: worst.map(|lock| Worst {
+            attempts: of_families.map(|(_, lock)| lock.row.attempts).sum(),
+            worst: worst.map(|(family, lock)| Worst {
                 name: lock.row.name.clone(),
-                lost_s: mutex_loss(lock),
+                lost_s: kinds::lost_as(lock, family),
                 utilisation: lock.util_each(),
                 hold_mean_s: lock.row.hold_mean,
             }),
@@ -106,11 +113,14 @@ impl Findings {
     pub fn not_replaceable(&self) -> Vec<(&'static str, f64)> {
         let kinds = [
             ("process-shared or robust mutexes, or mutexes with a priority protocol", self.kept_mutexes_s),
-            ("read-write locks", self.rwlocks_s),
-            ("spin locks", self.spin_locks_s),
             ("semaphores and conditions that are used as locks", self.semaphores_s),
         ];
         kinds.into_iter().filter(|&(_, seconds)| self.share(seconds) >= WORTH).collect()
+    }
+
+    /// Time that threads waited for locks that can be replaced.
+    pub fn locks_s(&self) -> f64 {
+        self.mutexes_s + self.rwlocks_s + self.spin_locks_s
     }
 
     /// A time as a share of wall-clock time × CPUs.
@@ -157,21 +167,33 @@ pub fn capacity(report: &MeterReport) -> f64 {
     report.seconds * f64::from(report.cpus)
 }
 
-/// The uses of a mutex.
-const MUTEX: [RecordKind; 2] = [RecordKind::Mutex, RecordKind::Reacquired];
-
-/// Whether it is a mutex that can be replaced.
-pub fn is_mutex(lock: &Lock) -> bool {
-    lock.property.is_none() && lock.uses.iter().any(|one| MUTEX.contains(&one.kind))
-}
-
-/// The time lost on it as a mutex.
-pub fn mutex_loss(lock: &Lock) -> f64 {
-    loss_as(lock, &MUTEX)
-}
-
 fn loss_as(lock: &Lock, kinds: &[RecordKind]) -> f64 {
     lock.uses.iter().filter(|one| kinds.contains(&one.kind)).map(|one| one.row.lost).sum()
+}
+
+/// Of ten seconds on two CPUs, half of them computing, for tests.
+#[cfg(test)]
+pub fn of_ten_seconds() -> Findings {
+    Findings {
+        seconds: 10.0,
+        cpus: 2,
+        disturbed: false,
+        computed: 0.5,
+        mutexes_s: 0.01,
+        kept_mutexes_s: 0.0,
+        rwlocks_s: 0.0,
+        spin_locks_s: 0.0,
+        semaphores_s: 0.0,
+        by_design_s: 0.0,
+        by_design_mean_s: 0.0,
+        other_waits_s: 0.0,
+        unexplained_s: Some(0.0),
+        attempts: 1000,
+        worst: None,
+        causes: Vec::new(),
+        silence: None,
+        unseen: None,
+    }
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ fn judge(bound: f64, values: &[f64], rounds: u32, time_s: impl Fn(u32) -> f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unspin_wire::plan::LockFamily;
 
     const NOISY: [f64; 5] = [1.0, 1.1, 0.9, 1.12, 0.93];
 
@@ -129,6 +130,7 @@ mod tests {
     #[test]
     fn possible_gains_are_added() {
         let pick = |ceiling| Pick {
+            family: LockFamily::Mutex,
             name: "a".into(),
             origin: None,
             lost_s: 1.0,
@@ -136,6 +138,7 @@ mod tests {
             ceiling,
             starved: false,
             held_long: false,
+            contended_readers: false,
             located: None,
         };
         let none = Polling::default();

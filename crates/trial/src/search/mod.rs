@@ -29,13 +29,14 @@ use super::monitor::NoMonitor;
 use super::requested::{Requested, engines_beside};
 use super::runner::{Limit, Runner, Trial};
 use super::setup::{Prepared, Setup};
+use crate::kinds;
 use crate::settings::ProveSettings;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
 use unspin_launch::plan::{Plan, WaitPolicy};
-use unspin_locks::LockKind;
 use unspin_stats::{CpuCost, rounds_for_proof};
+use unspin_wire::plan::LockFamily;
 
 /// Maximum number of candidates that are judged: each one makes it harder to prove something about the others.
 const FINALISTS: usize = 2;
@@ -60,10 +61,11 @@ pub struct Search {
 }
 
 impl Search {
-    /// The upper bound on the gain of all candidates for locks and waits; none if the metered run was so disturbed that it
-    /// is unknown.
+    /// The upper bound on the gain of all candidates for locks and waits; none if it is unknown: the metered run was too
+    /// disturbed, or readers contend without waiting.
     pub fn bound(&self) -> Option<f64> {
-        (!self.findings.disturbed).then(|| futility::bound(&self.picks, &self.polling, self.findings.seconds))
+        let is_known = !self.findings.disturbed && !self.picks.iter().any(|pick| pick.contended_readers);
+        is_known.then(|| futility::bound(&self.picks, &self.polling, self.findings.seconds))
     }
 
     /// Whether it ended without candidates for a reason that is printed first.
@@ -89,7 +91,7 @@ pub fn search(
     budget: &TimeBudget,
     options: &ProveSettings,
 ) -> Result<SearchResult, Error> {
-    let plans = [Plan::all(LockKind::System), Plan::all_waits(WaitPolicy::System)];
+    let plans = [Plan::control(LockFamily::Mutex), Plan::all_waits(WaitPolicy::System)];
     let control = Configuration::system(&plans, runner.program)?;
     let setup = control.setup.as_ref().expect("the control goes through the interposition");
     runner.progress.phase("one metered run of the program, to find the locks and waits that cost time");
@@ -115,7 +117,9 @@ fn search_in(
     let (screening, shortfall, not_worth, unprovable) = (None, None, None, None);
     let mut search = Search { findings, picks, polling, screening, shortfall, not_worth, unprovable };
     let mut judged = Vec::new();
+    let mut control = control;
     if metering.ended_early.is_none() {
+        control = control_of(runner, &search)?;
         let entrants = entrants(runner, &control, &metering, &search, budget, options)?;
         let times = RunTimes { run: length(&metering.trial), metered };
         judged = try_out(runner, &control, &mut search, entrants, times, budget, options)?;
@@ -136,6 +140,16 @@ fn search_in(
     }
     let locks = Locks::before(Metered::new(control.name(), metering));
     Ok(SearchResult { search: Some(search), requested: Requested { control, judged }, locks })
+}
+
+/// The control of the candidates. Its plan is for mutexes and waits; and for locks of another family if kinds of it are tried.
+fn control_of(runner: &Runner<'_>, search: &Search) -> Result<Configuration, Error> {
+    let is_picked = |family| search.picks.iter().any(|pick| pick.family == family);
+    let families =
+        LockFamily::ALL.into_iter().filter(|&family| family == LockFamily::Mutex || is_picked(family));
+    let mut plans: Vec<Plan> = families.map(Plan::control).collect();
+    plans.push(Plan::all_waits(WaitPolicy::System));
+    Configuration::system(&plans, runner.program)
 }
 
 /// How long a run takes.
@@ -280,7 +294,7 @@ fn search_unmetered(
     let judged = match runner.interrupt.has_come() {
         true => Vec::new(),
         false => {
-            let kinds = LockKind::search_order().into_iter().map(candidates::everywhere);
+            let kinds = kinds::search_order(LockFamily::Mutex).into_iter().map(candidates::everywhere);
             configurations(kinds.chain([candidates::poll_everywhere()]), runner)?
         }
     };

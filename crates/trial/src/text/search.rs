@@ -2,7 +2,7 @@
 
 use super::super::format::{Percent, paragraph};
 use super::super::report::Report;
-use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick};
+use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, WORTH};
 use crate::next::not_searched;
 use crate::next::why::causes;
 use std::fmt::{self, Formatter};
@@ -10,6 +10,7 @@ use unspin_launch::replace::engine::Engine;
 use unspin_report::figures::time;
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 use unspin_stats::{Quantity, three_digits};
+use unspin_wire::plan::LockFamily;
 use unspin_wire::{RecordKind, WakeUpCost};
 
 /// Maximum number of call sites that are shown.
@@ -38,7 +39,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let findings = &search.findings;
     let place = format!("Found in one metered run: {} on {} CPUs", time(findings.seconds), findings.cpus);
     writeln!(f, "{place}")?;
-    write!(f, "{}", paragraph(&mutexes(search), 2))?;
+    write!(f, "{}", paragraph(&locks(search), 2))?;
     for pick in &search.picks {
         write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
     }
@@ -79,34 +80,66 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-fn mutexes(search: &Search) -> String {
+fn locks(search: &Search) -> String {
     let findings = &search.findings;
     if search.picks.is_empty() {
         let sentence = match (&search.screening, search.polling.is_promising()) {
-            (None, false) => "No mutex and no wait costs enough time to search for a better one.",
-            (_, true) => "No mutex costs enough time to search for a better one, but waits do.",
+            (None, false) => "No lock and no wait costs enough time to search for a better one.",
+            (_, true) => "No lock costs enough time to search for a better one, but waits do.",
             (Some(_), false) => {
-                "No mutex and no wait costs enough time to search for a better one; other candidates were tried."
+                "No lock and no wait costs enough time to search for a better one; other candidates were tried."
             }
         };
         return format!("{sentence}{}", not_replaceable(findings));
     }
-    format!(
-        "Threads waited {} for mutexes, {} at any moment on average. Picked, as threads waited more than {} for each:",
-        time(findings.mutexes_s),
-        findings.waiting(findings.mutexes_s),
-        time(super::super::search::WORTH * findings.capacity()),
-    )
+    let (contended, waited): (Vec<&Pick>, Vec<&Pick>) =
+        search.picks.iter().partition(|pick| pick.contended_readers && pick.lost < WORTH);
+    let mut sentences = Vec::new();
+    if !waited.is_empty() {
+        sentences.push(format!(
+            "Threads waited {}, {} at any moment on average. Picked, as threads waited more than {} for each:",
+            waited_for(findings),
+            findings.waiting(findings.locks_s()),
+            time(WORTH * findings.capacity()),
+        ));
+    }
+    if !contended.is_empty() {
+        let also = if waited.is_empty() { "Picked" } else { "Also picked" };
+        sentences.push(format!(
+            "{also}, though hardly any thread waits: readers fight for the lock's cache line."
+        ));
+    }
+    sentences.join(" ")
 }
 
-/// ` Threads waited 4.00s for read-write locks: unspin replaces only mutexes.`
+/// `2.00s for mutexes and 1.00s for read-write locks`
+fn waited_for(findings: &Findings) -> String {
+    let all = [
+        (LockFamily::Mutex, findings.mutexes_s),
+        (LockFamily::RwLock, findings.rwlocks_s),
+        (LockFamily::Spin, findings.spin_locks_s),
+    ];
+    let notable = all.iter().filter(|(_, seconds)| findings.share(*seconds) >= WORTH);
+    let parts: Vec<String> =
+        notable.map(|(family, seconds)| format!("{} for {}", time(*seconds), family.nouns())).collect();
+    match parts.split_last() {
+        None => format!("{} for locks", time(findings.locks_s())),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+/// ` Threads waited 4.00s for semaphores: unspin replaces only mutexes, read-write locks and spin locks.`
 fn not_replaceable(findings: &Findings) -> String {
     let kinds = findings.not_replaceable();
     let waited: Vec<String> =
         kinds.iter().map(|(locks, seconds)| format!("{} for {locks}", time(*seconds))).collect();
     match waited.is_empty() {
         true => String::new(),
-        false => format!(" Threads waited {}: unspin replaces only mutexes.", waited.join(", and ")),
+        false => format!(
+            " Threads waited {}: unspin replaces only mutexes, read-write locks and spin locks.",
+            waited.join(", and ")
+        ),
     }
 }
 
@@ -143,7 +176,7 @@ fn describe(findings: &Findings, pick: &Pick) -> String {
     let held_long = if pick.held_long { "; it is held long at a time" } else { "" };
     let starved =
         if pick.starved { "; some waited so much longer than others that they starved" } else { "" };
-    let bound = match findings.disturbed {
+    let bound = match findings.disturbed || pick.contended_readers {
         true => String::new(),
         false => {
             format!(
@@ -152,8 +185,13 @@ fn describe(findings: &Findings, pick: &Pick) -> String {
             )
         }
     };
+    let contended = if pick.contended_readers { "; its readers fight for its cache line" } else { "" };
+    let family = match pick.family {
+        LockFamily::Mutex => String::new(),
+        other => format!(" [{}]", other.noun()),
+    };
     format!(
-        "{}{origin}: {}, {} at any moment{held_long}{bound}{starved}",
+        "{}{origin}{family}: {}, {} at any moment{held_long}{bound}{starved}{contended}",
         pick.name,
         time(pick.lost_s),
         findings.waiting(pick.lost_s)
@@ -228,6 +266,7 @@ fn fate(standing: &ScreeningResult, judged: bool, unrun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::findings;
 
     fn standing(name: &str, ratio: Option<f64>, end: ScreeningEnd) -> ScreeningResult {
         ScreeningResult { index: 1, name: name.into(), ratio, rounds: 2, end }
@@ -252,5 +291,17 @@ mod tests {
     fn row_without_a_ratio_has_a_reason() {
         let new = standing("new", None, ScreeningEnd::Kept);
         assert_eq!(fate(&new, false, "there was no time to run it"), ": there was no time to run it");
+    }
+
+    #[test]
+    fn families_for_which_threads_waited_are_named() {
+        let findings = Findings { rwlocks_s: 2.0, ..findings::of_ten_seconds() };
+        assert_eq!(waited_for(&findings), "2.00s for read-write locks");
+        let findings = Findings { mutexes_s: 1.0, spin_locks_s: 0.5, ..findings };
+        assert_eq!(
+            waited_for(&findings),
+            "1.00s for mutexes, 2.00s for read-write locks and 500ms for spin locks"
+        );
+        assert_eq!(not_replaceable(&findings), "");
     }
 }

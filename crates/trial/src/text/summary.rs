@@ -55,7 +55,7 @@ fn describe_session(report: &Report) -> String {
     let control = &session.analysis.control;
     let explained = match control.as_str() {
         name if name == Engine::Kernel.name() => " (the kernel's own System V IPC)",
-        name if name == LockKind::System.name() => " (libc's own mutexes and waits)",
+        name if name == LockKind::System.name() => " (libc's own locks and waits)",
         OWN_RUN_QUEUE => " (the run queue that the program chooses)",
         _ if report.run_queue == Some(RunQueue::Global) => " (one run queue for all workers)",
         _ if report.run_queue == Some(RunQueue::Percpu) => " (a run queue for each worker)",

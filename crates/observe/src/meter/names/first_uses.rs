@@ -1,4 +1,5 @@
-//! Mutexes that are named after their first use, together with all call sites that may be the first.
+//! Mutexes and read-write locks that are named after their first use, together with all call sites that may be the first. "Mutex"
+//! stands for both here.
 //!
 //! Chance decides which thread uses a mutex first: `Queue::pop` in one run, `Queue::push` in another. So such a mutex is
 //! named after *every* function that locked it in the recording. Mutexes that share a call site cannot be told apart in

@@ -18,7 +18,6 @@ use crate::glibc::rwlock::{Mode, Reading, RwLockLayout, Writing};
 use crate::swap::acquisition::Acquisition;
 use crate::swap::deadline::Deadline;
 use core::ffi::c_int;
-use core::time::Duration;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, ETIMEDOUT};
 use unspin_locks::handover::two_rw_locks::{self, GoesOn, Held, TwoRwLocks};
 use unspin_locks::{Recursion, Refused, Until, Waited};
@@ -33,10 +32,6 @@ pub struct ReplacedRwLock<'lock> {
     /// Whether a thread may acquire for reading what it holds already.
     pub recursion: Recursion,
 }
-
-/// How long a reader lets a writer that waits go first: longer than most locks are held for reading, also by a thread that has lost
-/// its CPU.
-const COURTESY: Duration = Duration::from_millis(100);
 
 impl ReplacedRwLock<'_> {
     /// pthread_rwlock_clockrdlock(3) or pthread_rwlock_clockwrlock(3).
@@ -59,34 +54,13 @@ impl ReplacedRwLock<'_> {
             Err(Refused::Busy) if self.words.is_written_by(current_tid()) => {
                 return Acquisition::with_code(EDEADLK);
             }
-            Err(Refused::Busy) => self.wait_to_read(until),
+            Err(Refused::Busy) => (self.algorithm.read)(self.words, self.recursion, until),
             Err(refused) => Err(refused),
         };
         match waited {
             Ok(_) if bypass::exists() => self.read_during_hand_over(until, deadline),
             Ok(waited) => Acquisition::success(waited),
             Err(refused) => Acquisition::with_code(code(refused, ETIMEDOUT)),
-        }
-    }
-
-    /// Waits for our lock. With libc's default kinds a reader does not wait for a writer that waits. Here it does, but no longer
-    /// than [`COURTESY`], and not until its deadline: a thread that holds the lock for reading may be waiting for this one.
-    fn wait_to_read(self, until: Option<Until>) -> Result<Waited, Refused> {
-        if self.recursion == Recursion::Excluded {
-            return (self.algorithm.read)(self.words, self.recursion, until);
-        }
-        loop {
-            let left = until.map(|until| until.at.saturating_sub(until.clock.now()));
-            let next = until.filter(|_| left.is_some_and(|left| left <= COURTESY));
-            let limit = next.unwrap_or_else(|| Until::after(COURTESY));
-            match (self.algorithm.read)(self.words, self.recursion, Some(limit)) {
-                Err(Refused::Busy) => {}
-                result => return result,
-            }
-            match (self.algorithm.try_read)(self.words, self.recursion) {
-                Err(Refused::Busy) if next.is_none() => {}
-                result => return result.map(|()| Waited::Slept),
-            }
         }
     }
 
@@ -215,8 +189,10 @@ impl ReplacedRwLock<'_> {
     /// Acquires our lock for reading. A thread that moves the lock is no writer of the program: this thread waits for it even if
     /// the time is over.
     fn read_beside_movers(self, until: Option<Until>) -> Result<Waited, Refused> {
-        match self.wait_to_read(until) {
-            Err(Refused::Busy) if !self.words.has_writer() => self.wait_to_read(Some(Until::after(SOON))),
+        match (self.algorithm.read)(self.words, self.recursion, until) {
+            Err(Refused::Busy) if !self.words.has_writer() => {
+                (self.algorithm.read)(self.words, self.recursion, Some(Until::after(SOON)))
+            }
             result => result,
         }
     }

@@ -1,20 +1,15 @@
 //! The cause of the time lost for a lock, told from its figures.
 
-use super::replacement::unspin_replaces;
+use super::read_write;
+use super::replacement::{Replaceable, unspin_replaces};
 use crate::figures::{Percent, time};
-use crate::lock::{Caller, Lock, LockUse, MutexProperty};
+use crate::lock::{Caller, Lock};
+use crate::report::MeterReport;
 use crate::times::Times;
 use serde::Serialize;
-use unspin_wire::RecordKind;
 
 /// The minimum share of the time lost that is spent behind owners of lower priority.
 const INVERTED: f64 = 0.5;
-/// The minimum share of the time that readers hold a lock whose writers starve.
-const READ_HELD: f64 = 0.6;
-/// A starved writer waits this many times as long as a reader holds the lock.
-const STARVED_TIMES: f64 = 10.0;
-/// The minimum mean wait of a starved writer: some time slices of the scheduler.
-const STARVED_S: f64 = 5e-3;
 /// More than half.
 pub(super) const MOSTLY: f64 = 0.5;
 /// A hold from which on the cost of handing over a lock (5 µs to 50 µs) does not matter.
@@ -46,6 +41,10 @@ pub enum Cause {
     StarvedWriter,
     /// A read-write lock is used as a mutex.
     MostlyWritten,
+    /// Readers wait for something else while they hold a read-write lock.
+    SleepingReaders,
+    /// Readers that do not wait write to one cache line, the read-write lock's.
+    ContendedReaders,
     /// One place holds the lock long.
     LongHold,
     /// Several places hold the lock in turn, all the time.
@@ -59,17 +58,25 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The kind of lock that could help a mutex with this property, if one could.
-    pub(super) fn kind_to_try(self, property: Option<MutexProperty>) -> Option<&'static str> {
-        match (self, property) {
-            (Cause::Convoy | Cause::Contended | Cause::Saturated | Cause::SplitNeeded, None) => {
+    /// The kind of lock that could help a lock of this class, if one could.
+    pub(super) fn kind_to_try(self, class: Replaceable) -> Option<&'static str> {
+        use Cause::{
+            Contended, ContendedReaders, Convoy, MostlyWritten, PriorityInversion, Saturated, SplitNeeded,
+            StarvedWriter,
+        };
+        match (self, class) {
+            (Convoy | Contended | Saturated | SplitNeeded, Replaceable::Mutex | Replaceable::Spin) => {
                 Some("adaptive")
             }
-            // Only these kinds replace a mutex that inherits priorities.
-            (Cause::Convoy | Cause::Contended | Cause::Saturated | Cause::SplitNeeded, Some(_)) => {
+            (Convoy | Contended | Saturated | SplitNeeded, Replaceable::InheritingMutex) => {
                 Some("rt-adaptive")
             }
-            (Cause::PriorityInversion, None) => Some("pi"),
+            (PriorityInversion, Replaceable::Mutex) => Some("pi"),
+            (ContendedReaders, Replaceable::RwLock) => Some("rw-biased"),
+            (
+                StarvedWriter | MostlyWritten | Convoy | Contended | Saturated | SplitNeeded,
+                Replaceable::RwLock,
+            ) => Some("rw-writer"),
             _ => None,
         }
     }
@@ -79,10 +86,11 @@ impl Cause {
 pub(super) type Judged = (Cause, String, String);
 
 /// The cause of the time lost for a lock.
-pub(super) fn judge(lock: &Lock) -> Judged {
+pub(super) fn judge(report: &MeterReport, lock: &Lock) -> Judged {
     inverted(lock)
-        .or_else(|| read_write(lock))
+        .or_else(|| read_write::judge(report, lock))
         .or_else(|| told_by_holds(lock))
+        .or_else(|| read_write::contended_readers(report, lock))
         .unwrap_or_else(|| contended(lock))
 }
 
@@ -107,42 +115,6 @@ fn inverted(lock: &Lock) -> Option<Judged> {
     let next = "give the threads that share it one priority, or let the owner inherit that of the waiting thread \
                 (PTHREAD_PRIO_INHERIT): this helps real-time threads, and no nice values.";
     Some((Cause::PriorityInversion, sentence, next.into()))
-}
-
-fn read_write(lock: &Lock) -> Option<Judged> {
-    let writes = lock.use_as(RecordKind::Write)?;
-    let name = &lock.row.name;
-    if let Some(reads) = lock.use_as(RecordKind::Read) {
-        let util = reads.row.util / lock.locks.max(1) as f64;
-        let wait = writes.row.wait_mean;
-        if util >= READ_HELD
-            && wait >= STARVED_S
-            && wait >= STARVED_TIMES * reads.row.hold_mean
-            && writes.row.lost >= MOSTLY * lock.row.lost
-        {
-            let sentence = format!(
-                "Writers of {name} starve: readers hold it for {} of the time and overlap, so a writer waits {} on average, \
-                 and {} at most, although a reader holds it for {} only.",
-                Percent::ThreeDigits.of(util),
-                time(wait),
-                time(writes.row.wait_max),
-                time(reads.row.hold_mean)
-            );
-            let next = "let writers go first (PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, if no thread locks twice for \
-                        reading), or let readers take a copy of what they need.";
-            return Some((Cause::StarvedWriter, sentence, next.into()));
-        }
-    }
-    let acquired = |one: &LockUse| (one.row.attempts - one.row.rejected) as f64;
-    let share = acquired(writes) / (lock.row.attempts - lock.row.rejected).max(1) as f64;
-    (share >= MOSTLY).then(|| {
-        let sentence = format!(
-            "{name} is a read-write lock that is mostly written: {} of its acquisitions are for writing.",
-            Percent::ThreeDigits.of(share)
-        );
-        let next = "use a mutex: it costs less, and unspin can try other kinds of mutexes in its place.";
-        (Cause::MostlyWritten, sentence, next.into())
-    })
 }
 
 /// The callers, longest hold time first, each with its share of the lock's.

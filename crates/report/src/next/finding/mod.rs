@@ -5,16 +5,19 @@
 //! | deadlock | threads that have waited for each other in a ring for [`deadlock`](crate::deadlock)'s minimum |
 //! | broadcast storm | a broadcast wakes [`storm::STORM_THREADS`] threads or more, and [`storm::STORM_IDLE`] of these wait again, having done nothing |
 //! | priority inversion | [`cause::INVERTED`] of the time lost was spent behind an owner of lower priority |
-//! | starved writer | a read-write lock is held by readers for [`cause::READ_HELD`] of the time, and a writer waits [`cause::STARVED_TIMES`] times as long as a reader holds it, and [`cause::STARVED_S`] or longer |
+//! | starved writer | a read-write lock is held by readers for [`read_write::READ_HELD`] of the time, and a writer waits [`read_write::STARVED_TIMES`] times as long as a reader holds it, and [`read_write::STARVED_S`] or longer |
+//! | sleeping readers | readers hold a read-write lock for longer than all threads of the program ran or waited for a CPU: [`cause::MOSTLY`] of the time that it is held, or more |
 //! | mostly written | [`cause::MOSTLY`] of the acquisitions of a read-write lock are for writing |
 //! | long hold | the place with [`cause::MOSTLY`] of the hold time holds for [`cause::LONG_HOLD_S`] or longer, by the median |
 //! | convoy | [`cause::CONVOY`] of the attempts sleep, and [`cause::CONVOY_TIMES`] times as long as a hold is, by the medians |
 //! | split needed | the lock is held for [`cause::SATURATED`] of the time, by short holds of two or more places with [`cause::PART`] of the hold time each |
 //! | saturated | the same, by one place |
+//! | contended readers | a read-write lock is acquired for reading [`read_write::READS_PER_SECOND`] times a second or more often, for short holds that overlap, and hardly ever for writing |
 //! | contended | none of these |
 //!
 //! The first line that applies is the finding of a lock. Holds are compared by their median: on a busy machine the
-//! owner is preempted in some holds, which makes the mean long. Without times (level `counts`) nothing is told.
+//! owner is preempted in some holds, which makes the mean long. Without times (level `counts`) nothing is told. Readers that
+//! contend are told of also if no thread waits.
 //!
 //! What the figures do not distinguish:
 //!
@@ -23,12 +26,16 @@
 //! - False sharing between a lock and the data behind it, and holds that are long for another reason. It makes holds
 //!   some hundred nanoseconds longer while threads wait; but longer holds also attract more waiting threads, so the two
 //!   are correlated in every program.
+//! - Readers that sleep in few of their holds, in a program that computes much: the figures have no times of single threads. A
+//!   thread that holds one lock for reading twice counts twice.
+//! - Which threads read a lock: readers of one CPU, which share its cache line without cost, and readers of several.
 //! - Priority inversion behind an owner that ended before the wait did: the kernel knows its priority no more.
 //! - A thread that inherits its priority from another mutex is judged by its own.
 //! - A deadlock over semaphores of which fewer tokens were given back than [`used_as_lock`](crate::used_as_lock) asks
 //!   for: none is named. Tokens that another process has are not seen: it could end a deadlock that is named.
 
 mod cause;
+mod read_write;
 mod replacement;
 mod storm;
 
@@ -91,6 +98,8 @@ impl MeterReport {
             true => findings.extend(storms.chain(locks)),
             false => findings.extend(locks.chain(storms)),
         }
+        let without_waits = self.locks.iter().filter(|lock| !is_worth_it(lock));
+        findings.extend(without_waits.filter_map(|lock| of_readers(self, lock)));
         findings.truncate(FINDINGS_MAX);
         findings
     }
@@ -129,8 +138,21 @@ fn of_storm(report: &MeterReport, wait: &Wait) -> Option<Finding> {
     Some(Finding { cause, name: wait.row.name.clone(), text, next: Next::new(next) })
 }
 
+/// A lock for which hardly any thread waits, and whose readers cost time all the same.
+fn of_readers(report: &MeterReport, lock: &Lock) -> Option<Finding> {
+    let (cause, text, next) = read_write::contended_readers(report, lock)?;
+    let command = command(report, lock, cause);
+    Some(Finding { cause, name: lock.row.name.clone(), text, next: Next { text: next, command } })
+}
+
+/// The command that tries a kind of lock, if one could help.
+fn command(report: &MeterReport, lock: &Lock, cause: Cause) -> Option<String> {
+    let class = unspin_replaces(lock).ok()?;
+    cause.kind_to_try(class).map(|kind| prove(report, lock, class, kind))
+}
+
 fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
-    let (cause, sentence, next) = cause::judge(lock);
+    let (cause, sentence, next) = cause::judge(report, lock);
     let figures = match lock.row.spin > 0.0 {
         true => lock.headline(report.cpus),
         false if report.is_disturbed() => lock.sleepers_without_bound(),
@@ -154,7 +176,7 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
     let command = match unspin_replaces(lock) {
         _ if is_of_the_engine => None,
         _ if is_of_a_run_queue => Some(prove_run_queues(report)),
-        Ok(()) => cause.kind_to_try(lock.property).map(|kind| prove(report, lock, kind)),
+        Ok(_) => command(report, lock, cause),
         Err(why) => {
             next += &format!(" {why}");
             if is_queue_or_lock {
