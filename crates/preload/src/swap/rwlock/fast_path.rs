@@ -12,12 +12,15 @@ use core::ffi::c_int;
 use unspin_locks::{RawRwLock, Recursion};
 use unspin_sys::tid;
 
-/// Acquires a lock of the most frequent kind ([`Tag::FAST`]) for reading, if it is free; else `None`.
+/// Whether [`read_fast`] can serve a call: it acquires a lock of the most frequent kind ([`Tag::FAST`]) for reading.
 #[inline(always)]
-pub fn lock_fast<M: Mode>(lock: &RwLockLayout) -> Option<c_int> {
-    if !M::IS_READING || Tag::of(lock) != Tag::FAST {
-        return None;
-    }
+pub fn is_fast<M: Mode>(lock: &RwLockLayout) -> bool {
+    M::IS_READING && Tag::of(lock) == Tag::FAST
+}
+
+/// Acquires a lock for which [`is_fast`] holds, if no other thread has to be considered; else `None`.
+#[inline(always)]
+pub fn read_fast(lock: &RwLockLayout) -> Option<c_int> {
     if !lock.lock_in_place::<Fast>().read_alone() {
         return None;
     }
