@@ -24,7 +24,7 @@ use super::section::Section;
 use super::word::{
     AWAKE, BIASED, BUSY, DRAINER, DRAINING, IN_TABLE, MAX_READERS, READER, READERS, WRITER, WRITERS, counted,
 };
-use super::{RawRwLock, Recursion, Refused, reader, slots};
+use super::{RawRwLock, Recursion, Refused, host as rw_host, reader, slots};
 use crate::park::{self, Wake};
 use crate::raw::free;
 use crate::stamp::is_long;
@@ -59,9 +59,10 @@ unsafe impl<P> Send for Phased<P> {}
 
 #[cfg(not(any(loom, shuttle)))]
 const _: () = {
-    use super::RwFair;
-    assert!(size_of::<RwFair>() == 32 && align_of::<RwFair>() == 8);
-    assert!(core::mem::offset_of!(RwFair, _embedder) == 6 && core::mem::offset_of!(RwFair, state) == 16);
+    assert!(size_of::<Phased<()>>() == 32 && align_of::<Phased<()>>() == 8);
+    assert!(
+        core::mem::offset_of!(Phased<()>, _embedder) == 6 && core::mem::offset_of!(Phased<()>, state) == 16
+    );
 };
 
 /// Which threads have left the lock.
@@ -188,7 +189,7 @@ impl<P: Policy> Phased<P> {
     #[inline(always)]
     fn publish(&self) -> bool {
         let Some(published) = slots::publish(self.address()) else { return false };
-        host::fence_of_reader();
+        rw_host::fence_of_reader();
         // Acquire: partner of the Release in `count_in`, which has set the bias after the last writer, and of the section.
         if self.state.load(Ordering::Acquire) & BIASED == 0 {
             published.retract();
@@ -491,7 +492,7 @@ impl<P: Policy> Phased<P> {
         section.state = section.state & !BIASED | DRAINING | DRAINER;
         section.leave();
         let began = host::ticks();
-        host::fence_of_writer();
+        rw_host::fence_of_writer();
         let is_empty = slots::count(self.address()) == 0;
         let mut section = self.enter();
         self.end_draining(&mut section, is_empty, began);
@@ -617,7 +618,7 @@ impl<P: Policy> Phased<P> {
         }
         let began = host::ticks();
         // Each drainer has a fence of its own: it need not know which thread has cleared the bias.
-        host::fence_of_writer();
+        rw_host::fence_of_writer();
         let is_empty = slots::wait_for_readers::<P::Waiting>(self.address(), until);
         let mut section = self.enter();
         if is_empty {
