@@ -144,7 +144,7 @@ fn search_in(
 
 /// The control of the candidates. Its plan is for mutexes and waits; and for locks of another family if kinds of it are tried.
 fn control_of(runner: &Runner<'_>, search: &Search) -> Result<Configuration, Error> {
-    let is_picked = |family| search.picks.iter().any(|pick| pick.family == family);
+    let is_picked = |family| search.picks.iter().any(|pick| pick.family == family && !pick.held_long);
     let families =
         LockFamily::ALL.into_iter().filter(|&family| family == LockFamily::Mutex || is_picked(family));
     let mut plans: Vec<Plan> = families.map(Plan::control).collect();
