@@ -55,7 +55,7 @@ fn crowd<L: RawLock>(step: u64) {
 
 /// Policy: reads the lock some times, and then sleeps.
 #[derive(Debug)]
-struct LookTimes(u32);
+pub(crate) struct LookTimes(u32);
 
 impl SpinPolicy for LookTimes {
     fn begin(_: u32) -> LookTimes {

@@ -253,19 +253,30 @@ impl<W: SpinPolicy> SpinLock<W> {
     #[inline(always)]
     pub unsafe fn release(&self, to: FreeAs) -> Option<Sleepers> {
         // Relaxed: the swap orders.
-        if state(self.word.load(Ordering::Relaxed)) == State::Libcs {
-            return None;
+        match state(self.word.load(Ordering::Relaxed)) {
+            State::Held => Some(self.release_held(to)),
+            State::Free => {
+                if to == FreeAs::Libcs {
+                    self.exchange(FREE, LIBCS_FREE);
+                }
+                Some(Sleepers::None)
+            }
+            State::Libcs => None,
         }
+    }
+
+    #[inline(always)]
+    fn release_held(&self, to: FreeAs) -> Sleepers {
         // Not a compare-exchange: waiters of libc decrement the word, and have no state that a store could lose.
         // Release: partner of the Acquire in `exchange`, by the next owner, and of the decrement in libc's lock.
         let released = self.word.swap(free_word(to), Ordering::Release);
         let has_sleepers = released & (OWNERSHIP | SLEEPERS) == HELD | SLEEPERS;
-        Some(match to {
+        match to {
             _ if !has_sleepers => Sleepers::None,
             FreeAs::Ours if released & SPINNER != 0 => Sleepers::None,
             FreeAs::Ours => Sleepers::One,
             FreeAs::Libcs => Sleepers::All,
-        })
+        }
     }
 
     /// Wakes sleepers. The memory of the lock may be gone already.
@@ -444,6 +455,8 @@ mod tests {
 
     #[test]
     fn release_of_a_free_lock_leaves_it_free() {
+        let lock = AdaptiveSpin::new();
+        assert_eq!((release(&lock, FreeAs::Libcs), word(&lock)), (Some(Sleepers::None), LIBCS_FREE as i32));
         let lock = AdaptiveSpin::new();
         assert_eq!(release(&lock, FreeAs::Ours), Some(Sleepers::None));
         assert!(!lock.is_locked() && lock.try_lock() == Attempted::Acquired);

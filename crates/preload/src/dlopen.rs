@@ -148,12 +148,14 @@ fn finds_the_hook(
 }
 
 /// Functions that a library which wraps locks defines some of.
-const POSIX_FUNCTIONS: [&CStr; 7] = [
+const POSIX_FUNCTIONS: [&CStr; 9] = [
     c"pthread_mutex_lock",
     c"pthread_mutex_unlock",
     c"pthread_rwlock_rdlock",
     c"pthread_rwlock_wrlock",
     c"pthread_rwlock_unlock",
+    c"pthread_spin_lock",
+    c"pthread_spin_unlock",
     c"pthread_cond_wait",
     c"pthread_cond_signal",
 ];

@@ -51,8 +51,8 @@ fn build_as(name: &str, output: &str, flags: &[&str]) -> Option<Program> {
     let plus_plus = sources.join(format!("{name}.cc"));
     let is_plus_plus = plus_plus.exists();
     let source = if is_plus_plus { plus_plus } else { sources.join(format!("{name}.c")) };
-    // Compilers print many warnings about the older programs, and none about those of `pthread/` and `waits/`.
-    let is_strict = ["pthread/", "waits/"].iter().any(|folder| name.starts_with(folder));
+    // Compilers print many warnings about the older programs, and none about those of `pthread/`, `rwlock/` and `waits/`.
+    let is_strict = ["pthread/", "rwlock/", "waits/"].iter().any(|folder| name.starts_with(folder));
     let warnings: &[&str] = if is_strict { &["-Wall", "-Wextra", "-Werror"] } else { &["-w"] };
     let standard: &[&str] = if is_plus_plus { &["-std=c++20"] } else { &[] };
     let options = [standard, &["-O1", "-g", "-pthread"], warnings, flags, &["-ldl"]].concat();

@@ -56,7 +56,7 @@ pub use workshop::Workshop;
 pub use workspace::Workspace;
 pub use world::World;
 
-use unspin_locks::LockKind;
+use unspin_locks::{LockKind, RwLockKind};
 use unspin_wire::Level;
 
 /// Runs a program of `c/` in every world and demands the kernel's output and exit status of each. Each engine has an arena of its
@@ -97,6 +97,24 @@ pub fn survives_replacement(source: &str, args: &[&str], kinds: &[LockKind]) {
         let recorder = Recorder::create(Level::Full);
         let metered = replaced().record(&recorder).output();
         assert_same(source, format!("replaced by {kind}, metered"), &bare, &metered);
+    }
+}
+
+/// Runs a program of `c/` bare and with its read-write locks replaced by each kind, and demands of each what it does bare. Metered
+/// it runs with each kind in the nightly tier, and with one kind in the first.
+pub fn survives_rwlock_replacement(source: &str, args: &[&str]) {
+    let Some(program) = build(source) else { return };
+    let run = |world| Run::new(program.path(), world).args(args);
+    let bare = oracle::bare(run(World::Bare));
+    assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{}", *bare);
+    for kind in RwLockKind::ALL {
+        let replaced = || run(World::Kernel).rwlocks(kind);
+        assert_same(source, format!("replaced by {kind}"), &bare, &replaced().output());
+        if size(kind == RwLockKind::Biased, true) {
+            let recorder = Recorder::create(Level::Full);
+            let metered = replaced().record(&recorder).output();
+            assert_same(source, format!("replaced by {kind}, metered"), &bare, &metered);
+        }
     }
 }
 

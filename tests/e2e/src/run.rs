@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use unspin_locks::RwLockKind;
 use unspin_wire::environment;
 use unspin_wire::plan::TITLE;
 
@@ -87,6 +88,11 @@ impl Run {
         let path = self.directory.path().join("mutexes");
         std::fs::write(&path, format!("{TITLE}\n{lines}\n")).expect("the scratch directory takes a file");
         self.env(environment::PLAN, path)
+    }
+
+    /// Replaces the program's read-write locks by locks of this kind.
+    pub fn rwlocks(self, kind: RwLockKind) -> Run {
+        self.mutexes(&format!("rwlock\t{kind}\tall"))
     }
 
     /// Sets what the program's threads do before they sleep.

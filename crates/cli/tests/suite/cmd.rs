@@ -5,7 +5,9 @@ use crate::common::compiled;
 #[test]
 fn examples_in_tests_cmd_print_what_they_say() {
     let folder = tempfile::tempdir().unwrap();
-    for source in ["static_locks.c", "nothing.c", "elsewhere.c", "named_unused.c"] {
+    for source in
+        ["static_locks.c", "nothing.c", "elsewhere.c", "named_unused.c", "named_rwlocks.c", "named_spins.c"]
+    {
         if compiled(source, folder.path()).is_none() {
             return;
         }

@@ -30,6 +30,7 @@ mod quiet;
 mod readme;
 mod rebuilt;
 mod run;
+mod rwlocks;
 mod scale;
 mod semopbench;
 mod shrinks;

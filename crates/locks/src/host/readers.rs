@@ -12,7 +12,7 @@ use unspin_sys::thread_exit::{ExitHook, call_at_exit};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{futex, membarrier};
 
-static TABLE: Table = Table::EMPTY;
+static TABLE: Table = Table::empty();
 
 pub(crate) fn table() -> &'static Table {
     &TABLE

@@ -5,6 +5,8 @@ use super::*;
 use crate::spin::as_raw::AsRaw;
 use crate::spin::{FreeAs, Sleepers, SpinLock};
 use crate::waiting::Park;
+use unspin_sync::machine::AtomicU64;
+use unspin_sync::modelled::lazy_static;
 
 model_locks! {
     sleeping: AsRaw<Park>, CLOCK_STOPPED, [with_two with_three release_by_another_thread lost_wake_up];
@@ -12,10 +14,38 @@ model_locks! {
     starving: AsRaw<LookTwice>, ALL_STARVE, [with_two with_three];
 }
 
+lazy_static! {
+    /// How many periods of spinning have begun.
+    static ref BEGUN: AtomicU64 = AtomicU64::new(0);
+}
+
+/// Policy: the first waiter sleeps at once, so that the others can spin beside a sleeper. (Of a thread that spins loom lets the
+/// owner run to its end first.)
+struct FirstSleeps(LookTwice);
+
+impl SpinPolicy for FirstSleeps {
+    fn begin(memo: u32) -> FirstSleeps {
+        // Relaxed: the threads of a model run one at a time.
+        let is_first = BEGUN.fetch_add(1, Relaxed) == 0;
+        FirstSleeps(if is_first { LookTwice { looks: 1 } } else { LookTwice::begin(memo) })
+    }
+
+    fn pause(&mut self, owner: u32) -> SpinStep {
+        self.0.pause(owner)
+    }
+
+    fn lost_race(&mut self) {}
+
+    fn end(&self, _: SpinEnd) -> u32 {
+        0
+    }
+}
+
 #[test]
 fn spinner_takes_over_the_duty_to_wake() {
     let all = |world: &World<_>| assert_eq!(world.read(), 3);
-    explore_from::<AsRaw<LookTwice>>(|world| world.lock(), 2, CLOCK_STOPPED, &[end_hold, hold, hold], all);
+    let first = |world: &World<_>| world.lock();
+    explore_from::<AsRaw<FirstSleeps>>(first, 2, CLOCK_STOPPED, &[end_hold, hold, hold], all);
 }
 
 fn end_hold<L: RawLock>(world: &World<L>) {
@@ -78,6 +108,22 @@ fn sleepers_go_to_libcs_lock() {
     }
     sleep_for_it::<Park>();
     sleep_for_it::<LookTwice>();
+}
+
+/// The last release of ours wakes one of two sleepers, or leaves that to a spinner. Then libc's lock is acquired, and releases
+/// wake no sleeper any more.
+#[test]
+fn thread_with_the_duty_wakes_the_others_when_the_lock_is_libcs() {
+    fn end<W: SpinPolicy>(world: &World<AsRaw<W>>) {
+        end_hold(world);
+        hold_by_libc(world);
+    }
+    fn explore_with<W: SpinPolicy>() {
+        let first = |world: &World<AsRaw<W>>| world.lock();
+        explore_from(first, 2, CLOCK_STOPPED, &[end, hold_by_hook, hold_by_hook], is_libcs);
+    }
+    explore_with::<Park>();
+    explore_with::<FirstSleeps>();
 }
 
 #[test]

@@ -11,6 +11,8 @@ mod phased;
 mod raw;
 mod reader;
 mod revocation;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod section;
 mod slots;
 mod word;
@@ -24,7 +26,7 @@ pub use kind::{RwLockKind, RwLockVisitor, UnknownRwLockKind};
 pub use order::{Order, Policy};
 pub use phased::Phased;
 pub use raw::{RawRwLock, Recursion, Refused};
-pub use reader::holds_for_reading;
+pub use reader::holds;
 pub(crate) use slots::Table;
 pub use writer::{RwWriter, WritersFirst};
 

@@ -5,12 +5,13 @@ use unspin_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// The thread waits.
 pub(super) const WAITING: u32 = 0;
-/// A release has granted the lock to the thread, and is about to say so. The node has left its ring; it lives until the
-/// thread sees [`GRANTED`].
+/// The node has left its ring, and a thread is about to store why: [`GRANTED`], or [`SIGNALLED`] for a reader. The node lives
+/// until its thread sees that.
 pub(super) const PENDING: u32 = 1;
 /// The thread has the lock.
 pub(super) const GRANTED: u32 = 2;
-/// The thread, a writer, is to look at the lock: [`AWAKE`](super::word::AWAKE) is set for it.
+/// The thread is to look at the lock. A writer is still in the queue, and [`AWAKE`](super::word::AWAKE) is set for it. A reader
+/// has left the queue.
 pub(super) const SIGNALLED: u32 = 3;
 
 /// A waiter. Its links belong to the thread in the lock's section.

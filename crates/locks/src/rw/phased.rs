@@ -6,7 +6,9 @@
 //! release that could let it in comes later, and finds it. What a release does is [`Phased::serve`]:
 //!
 //! - [`Order::Phases`]: it hands the lock over. Waiters sleep until they have it.
-//! - [`Order::WritersFirst`]: a queued writer that is awake takes the lock when it finds it free, as does a writer that comes.
+//! - [`Order::WritersFirst`]: it frees the lock and wakes waiters, which then compete with the threads that come. (A thread that
+//!   gets the lock while it sleeps holds it until it runs: with more threads than CPUs that is long.) When no writer waits, all
+//!   readers are woken. A queued writer that is awake takes the lock when it finds it free, as does a writer that comes.
 //!   `AWAKE` says that a queued one exists: it looks at the lock in a section before it sleeps, and clears the bit there.
 //!   A release that finds `AWAKE` wakes no thread. Otherwise it sets the bit for the first writer, and wakes that.
 //!
@@ -77,9 +79,6 @@ enum Left {
 // 2. A free lock is all zeroes.
 unsafe impl<P: Policy> RawRwLock for Phased<P> {
     free!(Phased {
-        #[cfg(not(loom))]
-        inhibition: Inhibition::NONE,
-        #[cfg(loom)]
         inhibition: Inhibition::none(),
         memo: AtomicU16::new(0),
         _embedder: UnsafeCell::new(MaybeUninit::zeroed()),
@@ -90,22 +89,27 @@ unsafe impl<P: Policy> RawRwLock for Phased<P> {
 
     #[inline(always)]
     fn try_read(&self, recursion: Recursion) -> Result<(), Refused> {
-        if self.read_at_once() { Ok(()) } else { self.try_read_in_section(recursion) }
+        if self.read_alone() { Ok(()) } else { self.try_read_in_section(recursion) }
+    }
+
+    #[inline(always)]
+    fn read_now(&self, recursion: Recursion) -> Result<(), Refused> {
+        if self.read_alone() { Ok(()) } else { self.read_now_in_section(recursion) }
     }
 
     #[inline(always)]
     fn read(&self, recursion: Recursion, until: Option<Until>) -> Result<Waited, Refused> {
-        if self.read_at_once() { Ok(Waited::No) } else { self.wait_to_read(recursion, until) }
+        if self.read_alone() { Ok(Waited::No) } else { self.wait_to_read(recursion, until) }
     }
 
     #[inline(always)]
     fn try_write(&self) -> bool {
-        self.write_at_once() || self.try_write_in_section()
+        self.write_alone() || self.try_write_in_section()
     }
 
     #[inline(always)]
     fn write(&self, until: Option<Until>) -> Option<Waited> {
-        if self.write_at_once() { Some(Waited::No) } else { self.wait_to_write(until) }
+        if self.write_alone() { Some(Waited::No) } else { self.wait_to_write(until) }
     }
 
     #[inline(always)]
@@ -168,9 +172,10 @@ impl<P: Policy> Phased<P> {
         Section::enter(&self.state, &self.tail)
     }
 
-    /// Acquires for reading, if no other thread has to be considered.
+    /// Acquires for reading, if no other thread has to be considered: the first step of [`RawRwLock::read`], which may fail for
+    /// any reason.
     #[inline(always)]
-    fn read_at_once(&self) -> bool {
+    pub fn read_alone(&self) -> bool {
         // Relaxed: what follows provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
         if P::IS_BIASED && state & BIASED != 0 && self.publish() {
@@ -228,6 +233,20 @@ impl<P: Policy> Phased<P> {
 
     #[cold]
     fn try_read_in_section(&self, recursion: Recursion) -> Result<(), Refused> {
+        let blocked_by = match recursion {
+            Recursion::Allowed => WRITER,
+            Recursion::Excluded => WRITER | WRITERS,
+        };
+        self.read_unless(blocked_by, recursion)
+    }
+
+    #[cold]
+    fn read_now_in_section(&self, recursion: Recursion) -> Result<(), Refused> {
+        self.read_unless(blocked_by(recursion), recursion)
+    }
+
+    /// Acquires for reading, unless the state has one of these bits.
+    fn read_unless(&self, blocked_by: u64, recursion: Recursion) -> Result<(), Refused> {
         if P::IS_BIASED && recursion == Recursion::Allowed && self.publish_again() {
             return Ok(());
         }
@@ -235,10 +254,6 @@ impl<P: Policy> Phased<P> {
         if self.state.load(Ordering::Relaxed) & WRITER != 0 {
             return Err(Refused::Busy);
         }
-        let blocked_by = match recursion {
-            Recursion::Allowed => WRITER,
-            Recursion::Excluded => WRITER | WRITERS,
-        };
         let mut section = self.enter();
         let result = match section.state & blocked_by {
             0 => self.read_in_section(&mut section),
@@ -250,7 +265,7 @@ impl<P: Policy> Phased<P> {
 
     /// Counts another hold in the slot that the calling thread has. The thread keeps writers out already.
     fn publish_again(&self) -> bool {
-        let is_in = reader::holds_for_reading() && slots::publish_again(self.address());
+        let is_in = reader::holds() > 0 && slots::publish_again(self.address());
         if is_in {
             reader::count_acquisition();
         }
@@ -262,24 +277,51 @@ impl<P: Policy> Phased<P> {
         if P::IS_BIASED && recursion == Recursion::Allowed && self.publish_again() {
             return Ok(Waited::No);
         }
-        let overtakes = recursion == Recursion::Allowed && reader::holds_for_reading();
-        let blocked_by = if overtakes { WRITER } else { WRITER | WRITERS };
+        let blocked_by = blocked_by(recursion);
         if P::ORDER == Order::WritersFirst && self.spin_to_read(blocked_by) {
             return Ok(Waited::Spun);
         }
-        let node = Node::new(host::ticks());
-        let mut section = self.enter();
-        if section.state & blocked_by == 0 {
-            let result = self.read_in_section(&mut section).map(|()| Waited::Spun);
+        self.queue_to_read(recursion, blocked_by, until)
+    }
+
+    /// Waits in the queue, and enters it again as often as the reader is signalled.
+    fn queue_to_read(
+        &self,
+        recursion: Recursion,
+        mut blocked_by: u64,
+        until: Option<Until>,
+    ) -> Result<Waited, Refused> {
+        let since = host::ticks();
+        let deference = deference(recursion, blocked_by);
+        loop {
+            let node = Node::new(since);
+            let mut section = self.enter();
+            if section.state & blocked_by == 0 {
+                let result = self.read_in_section(&mut section).map(|()| Waited::Slept);
+                section.leave();
+                return result;
+            }
+            section.append_reader(NonNull::from(&node));
             section.leave();
-            return result;
+            let limit = if blocked_by & WRITERS != 0 { earlier(until, deference) } else { until };
+            let mut told = self.sleep(&node, limit, P::ORDER == Order::Phases);
+            if told == Told::Nothing {
+                told = self.withdraw_reader(&node);
+            }
+            match told {
+                Told::Granted(how) => {
+                    reader::count_acquisition();
+                    return Ok(how);
+                }
+                Told::Signalled => {}
+                // It has waited for the writer that has the lock, or for as long as it may.
+                Told::Nothing if blocked_by & WRITERS == 0 || recursion == Recursion::Excluded => {
+                    return Err(Refused::Busy);
+                }
+                // The deference is over, or its own time: only the writer that has the lock keeps it out.
+                Told::Nothing => blocked_by = WRITER,
+            }
         }
-        section.append_reader(NonNull::from(&node));
-        section.leave();
-        let how = self.sleep(&node, until, P::ORDER == Order::Phases);
-        let Some(how) = how.or_else(|| self.withdraw_reader(&node)) else { return Err(Refused::Busy) };
-        reader::count_acquisition();
-        Ok(how)
     }
 
     /// Spins while the lock is not for this reader. Returns whether the thread has acquired it.
@@ -314,15 +356,17 @@ impl<P: Policy> Phased<P> {
         self.memo.store(u16::try_from(memo).unwrap_or(u16::MAX), Ordering::Relaxed);
     }
 
-    /// Sleeps until the node's thread is told something; spins before where the lock is handed over. `None`: the time is over,
-    /// or the thread is to look at the lock. The node's word says which.
-    fn sleep(&self, node: &Node, until: Option<Until>, spins: bool) -> Option<Waited> {
+    /// Sleeps until the node's thread is told something; spins before where the lock is handed over.
+    fn sleep(&self, node: &Node, until: Option<Until>, spins: bool) -> Told {
         if spins {
             let mut waiting = self.begin_wait();
             loop {
-                if is_granted(node) {
-                    self.end_wait(&waiting, SpinEnd::Acquired);
-                    return Some(Waited::Spun);
+                match told(node, Waited::Spun) {
+                    Told::Nothing => {}
+                    told => {
+                        self.end_wait(&waiting, SpinEnd::Acquired);
+                        return told;
+                    }
                 }
                 if waiting.pause(0) == SpinStep::Sleep {
                     self.end_wait(&waiting, SpinEnd::Asleep);
@@ -331,32 +375,26 @@ impl<P: Policy> Phased<P> {
             }
         }
         loop {
-            if is_granted(node) {
-                return Some(Waited::Slept);
-            }
-            // Relaxed: what it says is read in a section.
-            if node.word.load(Ordering::Relaxed) == SIGNALLED
-                || park::wait(&node.word, WAITING, until) == Wake::TimedOut
-            {
-                return None;
+            match told(node, Waited::Slept) {
+                Told::Nothing if park::wait(&node.word, WAITING, until) == Wake::TimedOut => {
+                    return Told::Nothing;
+                }
+                Told::Nothing => {}
+                told => return told,
             }
         }
     }
 
-    /// Removes a reader from the queue, unless it has the lock by now.
-    fn withdraw_reader(&self, node: &Node) -> Option<Waited> {
+    /// Removes a reader from the queue, unless it was told something by now.
+    fn withdraw_reader(&self, node: &Node) -> Told {
         let mut section = self.enter();
-        // Relaxed: grants are made in sections.
+        // Relaxed: a reader leaves its ring in sections.
         let waits = node.word.load(Ordering::Relaxed) == WAITING;
         if waits {
             section.remove_reader(NonNull::from(node));
         }
         section.leave();
-        if waits {
-            return None;
-        }
-        await_grant(node);
-        Some(Waited::Slept)
+        if waits { Told::Nothing } else { told(node, Waited::Slept) }
     }
 
     /// Removes a reader that is counted in the state.
@@ -401,7 +439,7 @@ impl<P: Policy> Phased<P> {
 
     /// Acquires for writing, if no other thread has to be considered.
     #[inline(always)]
-    fn write_at_once(&self) -> bool {
+    fn write_alone(&self) -> bool {
         // Relaxed: the compare-exchange provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
         // Acquire: partner of the Release in the releases. Relaxed on failure: a failed attempt reads nothing.
@@ -477,8 +515,10 @@ impl<P: Policy> Phased<P> {
         match P::ORDER {
             Order::Phases => {
                 section.leave();
-                let how = self.sleep(&node, until, true);
-                how.or_else(|| self.withdraw_writer(&node, false))
+                match self.sleep(&node, until, true) {
+                    Told::Granted(how) => Some(how),
+                    Told::Signalled | Told::Nothing => self.withdraw_writer(&node, false),
+                }
             }
             Order::WritersFirst => {
                 let has_duty = section.state & AWAKE == 0;
@@ -525,12 +565,10 @@ impl<P: Policy> Phased<P> {
             section.leave();
             how = Waited::Slept;
             match self.sleep(node, until, false) {
-                Some(how) => return Some(how),
-                // Relaxed: as above.
-                None if node.word.load(Ordering::Relaxed) != SIGNALLED => {
-                    return self.withdraw_writer(node, false);
-                }
-                None => has_duty = false,
+                Told::Granted(how) => return Some(how),
+                // Found in the section again.
+                Told::Signalled => has_duty = false,
+                Told::Nothing => return self.withdraw_writer(node, false),
             }
         }
     }
@@ -669,10 +707,10 @@ impl<P: Policy> Phased<P> {
     fn serve_writers_first(&self, section: &mut Section<'_>, left: Left) {
         let now = host::ticks();
         let is_long_since = |since: Option<u64>| since.is_some_and(|since| is_long(now.wrapping_sub(since)));
-        if section.state & WRITERS == 0 {
+        if left == Left::Writer && is_long_since(section.first_readers_arrival()) {
             section.grant_readers();
-        } else if left == Left::Writer && is_long_since(section.first_readers_arrival()) {
-            section.grant_readers();
+        } else if section.state & WRITERS == 0 {
+            section.signal_readers();
         } else if left == Left::Writer && is_long_since(section.first_writers_arrival()) {
             section.hand_to_first_writer(now);
         } else if section.state & AWAKE == 0 && self.has_work_for_a_writer(section.state) {
@@ -689,15 +727,57 @@ impl<P: Policy> Phased<P> {
 
 const MEMO_UNIT: u32 = 6;
 
-fn is_granted(node: &Node) -> bool {
-    // Acquire: partner of the Release in `Wakes::deliver`.
-    match node.word.load(Ordering::Acquire) {
-        GRANTED => true,
-        PENDING => {
-            await_grant(node);
-            true
+/// How long a reader that holds no lock waits behind writers that wait themselves, where recursion is allowed. libc's default kind
+/// lets it in at once, so a thread that holds the lock for reading may wait for it. Longer than phases are.
+#[cfg(not(any(loom, shuttle)))]
+const DEFERENCE: core::time::Duration = core::time::Duration::from_millis(100);
+
+/// The time until which a reader waits behind writers that wait; `None`: without a limit.
+#[cfg(not(any(loom, shuttle)))]
+fn deference(recursion: Recursion, blocked_by: u64) -> Option<Until> {
+    (recursion == Recursion::Allowed && blocked_by & WRITERS != 0).then(|| Until::after(DEFERENCE))
+}
+
+/// A time may pass at any moment in a model, so a wait with one would hide a lost wake-up.
+#[cfg(any(loom, shuttle))]
+fn deference(_: Recursion, _: u64) -> Option<Until> {
+    None
+}
+
+/// The earlier of two times, each of which may be none.
+fn earlier(until: Option<Until>, other: Option<Until>) -> Option<Until> {
+    let (Some(until), Some(other)) = (until, other) else { return until.or(other) };
+    let left = |until: Until| until.at.saturating_sub(until.clock.now());
+    Some(if left(until) < left(other) { until } else { other })
+}
+
+/// What keeps a reader that may wait from acquiring: not a writer that waits, if the thread holds another lock.
+fn blocked_by(recursion: Recursion) -> u64 {
+    let overtakes = recursion == Recursion::Allowed && reader::holds() > 0;
+    if overtakes { WRITER } else { WRITER | WRITERS }
+}
+
+/// What a waiter was told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// It waits.
+    Nothing,
+    /// It has the lock.
+    Granted(Waited),
+    /// It is to look at the lock.
+    Signalled,
+}
+
+/// What the node's thread was told, if anything. `how` is how it has waited.
+fn told(node: &Node, how: Waited) -> Told {
+    loop {
+        // Acquire: partner of the Release in `Wakes::deliver`.
+        match node.word.load(Ordering::Acquire) {
+            GRANTED => return Told::Granted(how),
+            SIGNALLED => return Told::Signalled,
+            PENDING => await_word(node),
+            _ => return Told::Nothing,
         }
-        _ => false,
     }
 }
 
@@ -707,15 +787,15 @@ fn finish_granted(mut section: Section<'_>, node: &Node, has_duty: bool) -> Wait
         section.state &= !AWAKE;
     }
     section.leave();
-    await_grant(node);
+    await_word(node);
     Waited::Slept
 }
 
-/// Waits for the thread that has granted the lock to say so: it is about to.
-fn await_grant(node: &Node) {
+/// Waits for the thread that has removed the node from its ring to say why: it is about to.
+fn await_word(node: &Node) {
     let mut backoff = crate::backoff::Backoff::default();
-    // Acquire: as in `is_granted`.
-    while node.word.load(Ordering::Acquire) != GRANTED {
+    // Acquire: as in `told`.
+    while node.word.load(Ordering::Acquire) == PENDING {
         backoff.pause();
         hint::spin_loop();
     }

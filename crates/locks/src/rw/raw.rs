@@ -51,6 +51,9 @@ pub unsafe trait RawRwLock: Send + Sync + Sized + 'static {
     /// Acquires the lock for reading if no thread holds it for writing, and, where recursion is excluded, no writer waits.
     fn try_read(&self, recursion: Recursion) -> Result<(), Refused>;
 
+    /// Acquires the lock for reading if [`read`](Self::read) would not wait for it.
+    fn read_now(&self, recursion: Recursion) -> Result<(), Refused>;
+
     /// Acquires the lock for reading. Waits until `until`, or without a limit. A lock that needs no wait is acquired even if
     /// `until` has already passed.
     fn read(&self, recursion: Recursion, until: Option<Until>) -> Result<Waited, Refused>;

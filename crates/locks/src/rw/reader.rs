@@ -24,11 +24,11 @@ pub(super) fn count_release() {
     });
 }
 
-/// Whether the calling thread holds any lock for reading.
+/// How many locks the calling thread holds for reading, each counted as often as it holds it.
 ///
-/// A thread whose locks others release counts as one that holds a lock, until it ends: it overtakes writers that wait.
-pub fn holds_for_reading() -> bool {
-    host::reader_word(|word| word.get() & HOLDS != 0)
+/// A thread whose locks others release counts them until it ends: it overtakes writers that wait.
+pub fn holds() -> u32 {
+    host::reader_word(|word| (word.get() & HOLDS) as u32)
 }
 
 /// The index of the thread's line, if it has one.

@@ -15,9 +15,13 @@ const UNIT: u32 = 10;
 pub(super) struct Inhibition(AtomicU32);
 
 impl Inhibition {
+    /// No time: the bias may return.
     #[cfg(not(loom))]
-    pub(super) const NONE: Inhibition = Inhibition(AtomicU32::new(0));
+    pub(super) const fn none() -> Inhibition {
+        Inhibition(AtomicU32::new(0))
+    }
 
+    /// As above.
     #[cfg(loom)]
     pub(super) fn none() -> Inhibition {
         Inhibition(AtomicU32::new(0))

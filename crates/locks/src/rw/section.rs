@@ -19,10 +19,12 @@ pub(super) struct Section<'lock> {
     wakes: Wakes,
 }
 
-/// The threads to be woken after a section.
+/// The threads to be told something after a section.
 struct Wakes {
-    /// The last node of a ring of threads that have the lock: [`PENDING`].
-    granted: *mut Node,
+    /// The last node of a ring of threads that have left the queue: [`PENDING`].
+    left: *mut Node,
+    /// What they are told: that they have the lock, or are to try again.
+    word: u32,
     /// The word of a thread that is to look at the lock. Only an address: the thread may be gone.
     signalled: *const AtomicU32,
 }
@@ -41,7 +43,7 @@ impl<'lock> Section<'lock> {
                 // sees what its last holders wrote. Relaxed on failure: the loop reads the state again.
                 && word.compare_exchange(seen, state | BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok();
             if entered {
-                let wakes = Wakes { granted: null_mut(), signalled: core::ptr::null() };
+                let wakes = Wakes { left: null_mut(), word: GRANTED, signalled: core::ptr::null() };
                 return Section { word, tail, state, wakes };
             }
             backoff.pause();
@@ -52,7 +54,7 @@ impl<'lock> Section<'lock> {
     pub(super) fn leave(self) {
         // Release: partner of the Acquire in `enter`, and in the acquisitions of the lock.
         self.word.store(self.state, Ordering::Release);
-        // SAFETY: `grant` has made it, and this is the only thread that knows it.
+        // SAFETY: `dismiss` has made it, and this is the only thread that knows it.
         unsafe { self.wakes.deliver() };
     }
 
@@ -148,27 +150,40 @@ impl<'lock> Section<'lock> {
         }
     }
 
-    /// Gives the lock to all queued readers, if it can count them.
+    /// Gives the lock to all queued readers.
     pub(super) fn grant_readers(&mut self) {
+        let readers = self.dismiss_readers(GRANTED);
+        self.state += READER * u64::from(readers);
+        debug_assert!(counted(self.state) >= readers, "there are fewer threads than the field can count");
+    }
+
+    /// Removes all readers from the queue, and wakes them to try again.
+    pub(super) fn signal_readers(&mut self) {
+        self.dismiss_readers(SIGNALLED);
+    }
+
+    /// Removes all readers from the queue. Returns how many there were.
+    fn dismiss_readers(&mut self, word: u32) -> u32 {
         let readers = self.readers_tail();
         if readers.is_null() {
-            return;
+            return 0;
         }
         // SAFETY: the ring is not empty.
         let mut node = unsafe { node::first(readers) };
+        let mut count = 1;
         loop {
             // SAFETY: a queued node. The mark keeps its thread from leaving.
             unsafe { (*node).word.store(PENDING, Ordering::Relaxed) };
-            self.state += READER;
             if node == readers {
                 break;
             }
+            count += 1;
             // SAFETY: as above.
             node = unsafe { (*node).next.load(Ordering::Relaxed) };
         }
-        debug_assert!(counted(self.state) > 0, "there are fewer threads than the field can count");
         self.set_tails(self.writers_tail(), null_mut());
-        self.grant(readers);
+        self.dismiss(readers, word);
+        count
     }
 
     /// Removes the writer that waits first from the queue, to which the caller has given the lock.
@@ -179,13 +194,13 @@ impl<'lock> Section<'lock> {
         // SAFETY: it was queued; from now on the mark keeps its thread from leaving.
         unsafe {
             first.as_ref().word.store(PENDING, Ordering::Relaxed);
-            self.grant(node::append(null_mut(), first));
+            self.dismiss(node::append(null_mut(), first), GRANTED);
         }
     }
 
-    fn grant(&mut self, ring: *mut Node) {
-        debug_assert!(self.wakes.granted.is_null(), "a section grants once");
-        self.wakes.granted = ring;
+    fn dismiss(&mut self, ring: *mut Node, word: u32) {
+        debug_assert!(self.wakes.left.is_null(), "a section dismisses one ring");
+        (self.wakes.left, self.wakes.word) = (ring, word);
     }
 
     /// Tells the writer that waits first to look at the lock.
@@ -205,11 +220,11 @@ impl Wakes {
         if !self.signalled.is_null() {
             park::wake(self.signalled, 1);
         }
-        let mut left = self.granted;
+        let mut left = self.left;
         if left.is_null() {
             return;
         }
-        // SAFETY: the nodes wait for GRANTED. Each is read for the last time before it gets that.
+        // SAFETY: the nodes wait for their words. Each is read for the last time before it gets one.
         unsafe {
             let mut node = node::first(left);
             while !left.is_null() {
@@ -220,7 +235,7 @@ impl Wakes {
                     *word = &raw const (*node).word;
                     let is_last = node == left;
                     // Release: partner of the Acquire in `Phased::await_grant`: the thread sees what the holders before it wrote.
-                    (*node).word.store(GRANTED, Ordering::Release);
+                    (*node).word.store(self.word, Ordering::Release);
                     node = next;
                     if is_last {
                         left = null_mut();

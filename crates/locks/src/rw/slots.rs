@@ -58,12 +58,14 @@ pub(crate) struct Table {
 
 impl Table {
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) const EMPTY: Table = Table {
-        lines: [const { Line { slots: [const { AtomicU64::new(0) }; SLOTS], emptied: AtomicU32::new(0) } };
-            LINES],
-        claimed: [const { AtomicU64::new(0) }; LINES.div_ceil(64)],
-        used: AtomicUsize::new(0),
-    };
+    pub(crate) const fn empty() -> Table {
+        Table {
+            lines: [const { Line { slots: [const { AtomicU64::new(0) }; SLOTS], emptied: AtomicU32::new(0) } };
+                LINES],
+            claimed: [const { AtomicU64::new(0) }; LINES.div_ceil(64)],
+            used: AtomicUsize::new(0),
+        }
+    }
 
     #[cfg(any(loom, shuttle))]
     pub(crate) fn empty() -> Table {
@@ -117,7 +119,7 @@ impl Table {
 fn position(lock: u64) -> usize {
     // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4), reduced by a multiplication.
     let hash = (lock >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    (hash * (SLOTS as u64 - 1) >> 32) as usize
+    ((hash * (SLOTS as u64 - 1)) >> 32) as usize
 }
 
 /// The line of the calling thread; claims one if it has none.
@@ -246,7 +248,8 @@ impl Line {
             if seen & ADDRESS != lock {
                 return false;
             }
-            let left = seen.checked_sub(AGAIN).unwrap_or(0);
+            // The last hold: nothing is left, whether a writer waits or not.
+            let left = seen.saturating_sub(AGAIN);
             // Release, Relaxed: as in `retire`.
             if slot.compare_exchange(seen, left, Ordering::Release, Ordering::Relaxed).is_ok() {
                 if left == 0 {

@@ -53,14 +53,15 @@ mod tests {
     #[test]
     fn fields_do_not_overlap() {
         let field = generation_field(u32::MAX);
-        let state = field | READER * u64::from(MAX_READERS) | WRITER;
+        let state = field | (READER * u64::from(MAX_READERS)) | WRITER;
         assert_eq!((counted(state), field & (READER - 1)), (MAX_READERS, 0));
         assert_eq!(in_generation(state, field), state);
     }
 
     #[test]
     fn child_drops_the_threads_of_its_parent_and_keeps_the_holds() {
-        let parent = generation_field(1) | READER * 3 | BUSY | WRITERS | READERS | AWAKE | DRAINING | DRAINER;
-        assert_eq!(in_generation(parent, generation_field(2)), generation_field(2) | READER * 3 | DRAINING);
+        let parent =
+            generation_field(1) | (READER * 3) | BUSY | WRITERS | READERS | AWAKE | DRAINING | DRAINER;
+        assert_eq!(in_generation(parent, generation_field(2)), generation_field(2) | (READER * 3) | DRAINING);
     }
 }

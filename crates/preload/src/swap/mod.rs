@@ -1,5 +1,5 @@
-//! Replaces a program's mutexes and read-write locks in place. The lock lies in the `pthread_mutex_t` or `pthread_rwlock_t`
-//! itself, and so does the word that says which lock it is. So no lookup is needed.
+//! Replaces a program's mutexes, read-write locks and spin locks in place. The lock lies in the `pthread_mutex_t`,
+//! `pthread_rwlock_t` or `pthread_spinlock_t` itself, and so does the word that says which lock it is. So no lookup is needed.
 //!
 //! | module | contents |
 //! |---|---|
@@ -18,8 +18,8 @@
 //! docs/semantics.md lists what differs.
 //!
 //! A mutex is replaced if it is private, not robust and without a protocol: normal, recursive, errorcheck or adaptive.
-//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. A read-write lock is replaced if it is
-//! private. All others stay libc's, and so do those to which no rule applies. In a process in which nothing is to be
+//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. A read-write lock or a spin lock is
+//! replaced if it is private. All others stay libc's, and so do those to which no rule applies. In a process in which nothing is to be
 //! replaced, libc's functions do everything. If code gets into the process whose calls bypass the hooks
 //! ([`bypass`](crate::bypass)), nothing is replaced from then on, and what was replaced becomes libc's again. If another
 //! library wraps the lock functions behind this one, or a sanitizer is in the process, nothing is replaced either, and no wait
@@ -43,7 +43,9 @@ pub mod spin;
 mod tag;
 pub mod waiters;
 
+use crate::sandbox;
 use plan::Conditions;
+use unspin_locks::RwLockKind;
 use unspin_sys::tid;
 use unspin_wire::TallyCount;
 
@@ -54,6 +56,16 @@ pub fn prepare() {
         unspin_locks::prepare();
         shared::prepare();
     }
+    let has_biased = plan::get().is_some_and(|plan| plan.has_kind(plan::Kind::RwLock(RwLockKind::Biased)));
+    // Nothing tells whether an inherited filter permits membarrier(2).
+    if has_biased && !sandbox::was_inherited() {
+        unspin_locks::rw::use_membarrier();
+    }
+}
+
+/// To be called before the program installs a seccomp filter, while all system calls are permitted still.
+pub fn before_filter() {
+    unspin_locks::rw::forgo_membarrier();
 }
 
 /// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes and read-write locks need nothing: each is handed to libc

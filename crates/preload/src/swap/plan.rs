@@ -320,6 +320,11 @@ impl Plan {
         self.all.into_iter().flatten().chain(self.rules().iter().map(|rule| rule.kind))
     }
 
+    /// Whether a line has this kind.
+    pub fn has_kind(&self, kind: Kind) -> bool {
+        self.kinds().any(|other| other == kind)
+    }
+
     /// Whether the plan has a line for locks of this family.
     fn has(&self, family: LockFamily) -> bool {
         self.kinds().any(|kind| kind.family() == family)
@@ -374,6 +379,20 @@ pub fn never_polls() -> bool {
 #[inline(always)]
 pub fn replaces_rwlocks() -> bool {
     has(LockFamily::RwLock)
+}
+
+/// Whether it is certain that there is no plan with lines for read-write locks.
+#[inline(always)]
+pub fn never_replaces_rwlocks() -> bool {
+    // Relaxed: no other data is read because of it.
+    FAMILIES.load(Ordering::Relaxed) & (KNOWN | family_bit(LockFamily::RwLock)) == KNOWN
+}
+
+/// Whether spin locks may be replaced: unless it is certain that the plan has no lines for them.
+#[inline(always)]
+pub fn may_replace_spin_locks() -> bool {
+    // Relaxed: as in `has`.
+    FAMILIES.load(Ordering::Relaxed) & (KNOWN | family_bit(LockFamily::Spin)) != KNOWN
 }
 
 /// Whether the plan has lines for spin locks, the control included.

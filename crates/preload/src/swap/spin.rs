@@ -2,11 +2,13 @@
 //!
 //! The decision is made at pthread_spin_init(3), and the value of the lock tells it from then on: that of a free lock of ours
 //! is none of libc's ([`unspin_locks::spin`]). So a lock that is not replaced keeps libc's values, and a lock that a
-//! program initialises by other means, or shares between processes, is libc's.
+//! program initialises by other means, or shares between processes, is libc's. No operation needs the plan, except that a
+//! process without lines for spin locks calls libc at once.
 //!
 //! libc's lock works in the same word. So code that [bypasses](crate::bypass) the hooks excludes our threads and is
 //! excluded by them. Once there is such code, each release leaves the lock to libc. (Before that, its trylock finds a
-//! free lock of ours busy.) A thread that must make no [system call](crate::sandbox) uses libc's lock where it would have to sleep.
+//! free lock of ours busy.) A thread that must make no [system call](crate::sandbox) uses libc's lock where it would have to
+//! sleep.
 
 use super::acquisition::Acquisition;
 use super::decision::{self, Effect, Occasion};
@@ -46,13 +48,13 @@ fn decide(lock: &SpinLockLayout, shared: c_int, hook: Hook) {
 
 /// Whether one of our locks replaces this one.
 pub fn is_replaced(lock: &SpinLockLayout) -> bool {
-    plan::replaces_spin_locks() && !lock.lock_in_place().is_libcs()
+    plan::may_replace_spin_locks() && !lock.lock_in_place().is_libcs()
 }
 
 /// pthread_spin_lock(3).
 #[inline(always)]
 pub fn lock(lock: &SpinLockLayout) -> c_int {
-    if !plan::replaces_spin_locks() {
+    if !plan::may_replace_spin_locks() {
         return lock.libc_lock();
     }
     match lock.lock_in_place().try_lock() {
@@ -81,7 +83,7 @@ pub fn wait(lock: &SpinLockLayout) -> Acquisition {
 /// pthread_spin_trylock(3).
 #[inline(always)]
 pub fn trylock(lock: &SpinLockLayout) -> c_int {
-    if !plan::replaces_spin_locks() {
+    if !plan::may_replace_spin_locks() {
         return lock.libc_trylock();
     }
     match lock.lock_in_place().try_lock() {
@@ -94,10 +96,11 @@ pub fn trylock(lock: &SpinLockLayout) -> c_int {
 /// pthread_spin_unlock(3).
 #[inline(always)]
 pub fn unlock(lock: &SpinLockLayout) -> c_int {
-    if !plan::replaces_spin_locks() {
+    if !plan::may_replace_spin_locks() {
         return lock.libc_unlock();
     }
-    // A thread of such code that the calling thread knows of may have loaded it: then this thread sees it too.
+    // A thread that has loaded such code, or was told of it, sees that. Another one leaves the lock as one of ours, for which
+    // that code waits too, and the next release does not.
     let to = if bypass::exists() { FreeAs::Libcs } else { FreeAs::Ours };
     // SAFETY: the program releases the lock; a thread that releases a lock that another thread holds is responsible for the
     // result.
@@ -108,8 +111,8 @@ pub fn unlock(lock: &SpinLockLayout) -> c_int {
     }
 }
 
-/// Wakes the sleepers of a lock that was released, whose memory may be gone. Where system calls are forbidden, they sleep until their limit: no thread has
-/// begun to sleep since.
+/// Wakes the sleepers of a lock that was released, whose memory may be gone. Where system calls are forbidden, they sleep
+/// until their limit: no thread has begun to sleep since.
 #[cold]
 #[inline(never)]
 fn wake(lock: *const SpinLockLayout, sleepers: Sleepers) -> c_int {

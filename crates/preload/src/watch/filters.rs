@@ -2,7 +2,7 @@
 
 use super::Thread;
 use crate::sandbox;
-use crate::swap::plan;
+use crate::swap::{self, plan};
 use unspin_wire::{Event, TallyCount};
 
 /// To be called before the program begins.
@@ -16,6 +16,7 @@ static ON_FILTER: sandbox::Notice = sandbox::Notice { before: before_filter, aft
 /// To read the plan and to claim a table takes system calls.
 fn before_filter() {
     let _ = (plan::get(), Thread::current());
+    swap::before_filter();
 }
 
 fn after_filter() {

@@ -41,7 +41,7 @@ fn once<L: RawRwLock>(pair: &Pair<L>, way: u64, writes: bool) -> bool {
         1 => soon(Clock::Realtime),
         _ => None,
     };
-    let tries = way % 5 == 0;
+    let tries = way.is_multiple_of(5);
     if writes {
         let is_in = if tries { pair.lock.try_write() } else { pair.lock.write(until).is_some() };
         if is_in {
@@ -50,18 +50,18 @@ fn once<L: RawRwLock>(pair: &Pair<L>, way: u64, writes: bool) -> bool {
         }
         return is_in;
     }
-    let recursion = if way % 7 == 0 { Recursion::Excluded } else { Recursion::Allowed };
+    let recursion = if way.is_multiple_of(7) { Recursion::Excluded } else { Recursion::Allowed };
     let is_in = match tries {
         true => pair.lock.try_read(recursion).is_ok(),
         false => pair.lock.read(recursion, until).is_ok(),
     };
     if is_in {
         pair.get();
-        let again = way % 11 == 0;
+        let again = way.is_multiple_of(11);
         if again {
             pair.read();
         }
-        if way % 13 == 0 {
+        if way.is_multiple_of(13) {
             thread::yield_now();
         }
         pair.get();

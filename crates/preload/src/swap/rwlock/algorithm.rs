@@ -11,6 +11,8 @@ use unspin_locks::{RawRwLock, Recursion, Refused, RwLockKind, Until, Waited};
 pub struct Algorithm {
     /// [`RawRwLock::try_read`].
     pub try_read: fn(&RwLockLayout, Recursion) -> Result<(), Refused>,
+    /// [`RawRwLock::read_now`].
+    pub read_now: fn(&RwLockLayout, Recursion) -> Result<(), Refused>,
     /// [`RawRwLock::read`].
     pub read: fn(&RwLockLayout, Recursion, Option<Until>) -> Result<Waited, Refused>,
     /// [`RawRwLock::try_write`].
@@ -39,6 +41,7 @@ impl Algorithm {
     const fn new<L: RawRwLock>() -> Option<Algorithm> {
         Some(Algorithm {
             try_read: |lock, recursion| lock.lock_in_place::<L>().try_read(recursion),
+            read_now: |lock, recursion| lock.lock_in_place::<L>().read_now(recursion),
             read: |lock, recursion, until| lock.lock_in_place::<L>().read(recursion, until),
             try_write: |lock| lock.lock_in_place::<L>().try_write(),
             write: |lock, until| lock.lock_in_place::<L>().write(until),

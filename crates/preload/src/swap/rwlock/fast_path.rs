@@ -18,7 +18,7 @@ pub fn lock_fast<M: Mode>(lock: &RwLockLayout) -> Option<c_int> {
     if !M::IS_READING || Tag::of(lock) != Tag::FAST {
         return None;
     }
-    if lock.lock_in_place::<Fast>().try_read(Recursion::Allowed).is_err() {
+    if !lock.lock_in_place::<Fast>().read_alone() {
         return None;
     }
     if bypass::exists() {
@@ -54,7 +54,7 @@ pub fn unlock_fast(lock: &RwLockLayout) -> bool {
 /// Acquires a lock whose implementation was decided before, if that needs no more than one call; else `None`.
 #[inline(always)]
 pub fn lock_known<M: Mode>(lock: &RwLockLayout) -> Option<c_int> {
-    if !plan::replaces_rwlocks() || Tag::of(lock) == Tag::LIBC {
+    if plan::never_replaces_rwlocks() || Tag::of(lock) == Tag::LIBC {
         return Some(M::lock(lock));
     }
     match *RwLockImpl::known(lock)? {
@@ -74,7 +74,7 @@ fn acquire<M: Mode>(words: &RwLockLayout, algorithm: &'static Algorithm, recursi
 /// Releases a lock whose implementation was decided before, if that needs no more than one call; else `None`.
 #[inline(always)]
 pub fn unlock_known(lock: &RwLockLayout) -> Option<c_int> {
-    if !plan::replaces_rwlocks() || Tag::of(lock) == Tag::LIBC {
+    if plan::never_replaces_rwlocks() || Tag::of(lock) == Tag::LIBC {
         return Some(lock.unlock());
     }
     match *RwLockImpl::known(lock)? {

@@ -84,7 +84,11 @@ impl<'lock> RwLock<'lock> {
     /// even if the lock is free, EBUSY.
     #[inline(always)]
     pub fn try_first<M: Mode>(self, deadline: Option<Deadline>) -> c_int {
-        if read_deadline(deadline).is_some() { self.try_lock::<M>() } else { EBUSY }
+        match self {
+            _ if read_deadline(deadline).is_none() => EBUSY,
+            RwLock::Libcs(words) => M::trylock(words),
+            RwLock::Replaced(lock) => lock.try_first::<M>(),
+        }
     }
 
     /// pthread_rwlock_tryrdlock(3) or pthread_rwlock_trywrlock(3).

@@ -46,12 +46,6 @@ pub fn exclusively(lock: &RwLockLayout, algorithm: &Algorithm, until: Option<Unt
     is_mine
 }
 
-/// Whether the calling thread holds any lock of ours for reading. A stand-in for `unspin_locks::rw::holds_for_reading()`, which does
-/// not exist yet (#28): a thread that holds the lock already waits for itself here, until its patience ends.
-pub fn holds_for_reading() -> bool {
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,7 +49,7 @@ impl ReplacedRwLock<'_> {
 
     #[inline(always)]
     fn read(self, until: Option<Until>, deadline: Option<Deadline>) -> Acquisition {
-        let waited = match (self.algorithm.try_read)(self.words, self.recursion) {
+        let waited = match (self.algorithm.read_now)(self.words, self.recursion) {
             Ok(()) => Ok(Waited::No),
             Err(Refused::Busy) if self.words.is_written_by(current_tid()) => {
                 return Acquisition::with_code(EDEADLK);
@@ -84,9 +84,22 @@ impl ReplacedRwLock<'_> {
         Acquisition::success(waited)
     }
 
+    /// One attempt of a call that may block.
+    #[inline(always)]
+    pub fn try_first<M: Mode>(self) -> c_int {
+        match M::IS_READING {
+            true => self.finish_try_read((self.algorithm.read_now)(self.words, self.recursion)),
+            false => self.try_write(),
+        }
+    }
+
     #[inline(always)]
     fn try_read(self) -> c_int {
-        let tried = (self.algorithm.try_read)(self.words, self.recursion);
+        self.finish_try_read((self.algorithm.try_read)(self.words, self.recursion))
+    }
+
+    #[inline(always)]
+    fn finish_try_read(self, tried: Result<(), Refused>) -> c_int {
         if bypass::exists() {
             return self.try_read_during_hand_over(tried);
         }
@@ -232,7 +245,7 @@ impl TwoRwLocks for ReplacedRwLock<'_> {
     }
 
     fn holds_for_reading(self) -> bool {
-        super::moving::holds_for_reading()
+        unspin_locks::rw::holds() > 0
     }
 
     fn is_mine(self) -> bool {
@@ -332,6 +345,29 @@ mod tests {
             assert_eq!(elsewhere(lock, past), ETIMEDOUT);
             assert_eq!((lock.unlock(), lock.unlock(), lock.readers_of_ours()), (0, 0, 0));
             assert_eq!((acquire::<Writing>(lock), lock.unlock()), (0, 0));
+        });
+    }
+
+    /// Another thread waits for the lock for writing. In libc's default kinds a reader overtakes it.
+    #[test]
+    fn reader_does_not_wait_for_ever_behind_a_writer_that_waits() {
+        each_kind(|lock| {
+            assert_eq!(acquire::<Reading>(lock), 0);
+            let ReplacedRwLock { words, algorithm, recursion } = lock;
+            std::thread::scope(|scope| {
+                let lock = || ReplacedRwLock { words, algorithm, recursion };
+                let writer = scope.spawn(move || acquire::<Writing>(lock()) + lock().unlock());
+                // The writer waits from then on.
+                while (algorithm.read_now)(words, Recursion::Excluded).is_ok() {
+                    // SAFETY: acquired in the line before.
+                    unsafe { (algorithm.unlock_read)(words) };
+                }
+                let past = move || acquire_until::<Reading>(lock(), CLOCK_MONOTONIC, 0);
+                assert_eq!(scope.spawn(move || past() + lock().unlock()).join().unwrap(), 0);
+                let reads = move || acquire::<Reading>(lock()) + lock().unlock();
+                assert_eq!(scope.spawn(reads).join().unwrap(), 0);
+                assert_eq!((lock().unlock(), writer.join().unwrap()), (0, 0));
+            });
         });
     }
 
