@@ -4,7 +4,7 @@
 //! A biased lock is entered with its bias set: `bias` reads once.
 
 use super::host::UNFENCED;
-use super::order::{Order, Policy};
+use super::order::{Order, Policy, policies};
 use super::{Phased, RawRwLock, Recursion};
 use crate::Until;
 use crate::host::model::STEP;
@@ -15,18 +15,6 @@ use core::ptr::NonNull;
 use core::time::Duration;
 use loom::cell::UnsafeCell;
 use unspin_sync::machine::Ordering::Relaxed;
-
-macro_rules! policies {
-    ($($name:ident: $order:ident, $is_biased:literal, $waiting:ty;)*) => {$(
-        struct $name;
-
-        impl Policy for $name {
-            const ORDER: Order = Order::$order;
-            const IS_BIASED: bool = $is_biased;
-            type Waiting = $waiting;
-        }
-    )*};
-}
 
 policies! {
     Fair: Phases, false, Park;

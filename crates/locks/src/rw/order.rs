@@ -22,3 +22,19 @@ pub trait Policy: Send + Sync + 'static {
     /// How a waiter spends its time before it sleeps.
     type Waiting: SpinPolicy;
 }
+
+/// Policies for models.
+#[cfg(all(test, any(loom, shuttle)))]
+macro_rules! policies {
+    ($($name:ident: $order:ident, $is_biased:literal, $waiting:ty;)*) => {$(
+        struct $name;
+
+        impl Policy for $name {
+            const ORDER: Order = Order::$order;
+            const IS_BIASED: bool = $is_biased;
+            type Waiting = $waiting;
+        }
+    )*};
+}
+#[cfg(all(test, any(loom, shuttle)))]
+pub(super) use policies;

@@ -1,7 +1,7 @@
 //! More threads than the models have, in random schedules of shuttle: no thread sleeps for ever. (Shuttle does not
 //! simulate weak memory; the models do.)
 
-use super::order::{Order, Policy};
+use super::order::{Order, Policy, policies};
 use super::{Phased, RawRwLock, Recursion};
 use crate::Until;
 use crate::host::model::STEP;
@@ -18,18 +18,6 @@ const ROUNDS: u32 = 3;
 const SCHEDULES: usize = 1_000;
 /// Every thread that has slept has waited long.
 const ALL_STARVE: u64 = 1 << 24;
-
-macro_rules! policies {
-    ($($name:ident: $order:ident, $is_biased:literal, $waiting:ty;)*) => {$(
-        struct $name;
-
-        impl Policy for $name {
-            const ORDER: Order = Order::$order;
-            const IS_BIASED: bool = $is_biased;
-            type Waiting = $waiting;
-        }
-    )*};
-}
 
 policies! {
     Fair: Phases, false, Park;

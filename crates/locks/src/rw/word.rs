@@ -53,6 +53,18 @@ pub(super) fn in_generation(state: u64, field: u64) -> u64 {
     if old == field { state } else { state & !old & !THREADS | field }
 }
 
+/// Whether a release need not look after the writers in the queue: there are none, or one of them is awake.
+#[inline(always)]
+pub(super) fn is_served(state: u64) -> bool {
+    state & WRITERS == 0 || state & AWAKE != 0
+}
+
+/// Whether a writer may take the lock.
+#[inline(always)]
+pub(super) fn is_free(state: u64) -> bool {
+    state & (WRITER | BIASED | DRAINING) == 0 && counted(state) == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

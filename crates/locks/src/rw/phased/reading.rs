@@ -1,0 +1,281 @@
+//! Readers: how one acquires, waits and leaves.
+
+use super::super::node::{Node, WAITING};
+use super::super::order::{Order, Policy};
+use super::super::section::Section;
+use super::super::word::{
+    BIASED, BUSY, DRAINING, IN_TABLE, MAX_READERS, PRESSING, READER, READERS, WRITER, WRITERS, counted,
+    is_served,
+};
+use super::super::{Recursion, Refused, host as rw_host, reader, slots};
+use super::Phased;
+use super::serving::Left;
+use super::waiting::{Told, earlier, told};
+use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
+use crate::{Until, Waited, host};
+use core::ptr::NonNull;
+use unspin_sync::atomic::Ordering;
+
+impl<P: Policy> Phased<P> {
+    /// Acquires for reading, if no other thread has to be considered: the first step of [`RawRwLock::read`], which may fail for
+    /// any reason.
+    #[inline(always)]
+    pub fn read_alone(&self) -> bool {
+        // Relaxed: what follows provides the ordering.
+        let state = self.state.load(Ordering::Relaxed);
+        if P::IS_BIASED && state & BIASED != 0 && self.publish() {
+            return true;
+        }
+        state & (WRITER | BUSY | WRITERS) == 0 && self.count_in(state)
+    }
+
+    /// Acquires for reading by a slot, if the lock is still biased then.
+    #[inline(always)]
+    pub(super) fn publish(&self) -> bool {
+        let Some(published) = slots::publish(self.address()) else { return false };
+        rw_host::fence_of_reader();
+        // Acquire: partner of the Release in `count_in`, which has set the bias after the last writer, and of the section.
+        if self.state.load(Ordering::Acquire) & BIASED == 0 {
+            published.retract();
+            return false;
+        }
+        reader::count_acquisition();
+        true
+    }
+
+    /// Counts the calling thread as a reader, if the state is still this one, which permits it.
+    #[inline(always)]
+    pub(super) fn count_in(&self, state: u64) -> bool {
+        if counted(state) == MAX_READERS {
+            return false;
+        }
+        let new = if P::IS_BIASED { self.with_bias(state) } else { state } + READER;
+        // Acquire: partner of the Release in `unlock_write` and `Section::leave`. Release: a reader that sees the bias sees what
+        // this thread has acquired. Relaxed on failure: the caller reads the state again.
+        let is_in = self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if is_in {
+            reader::count_acquisition();
+            if P::IS_BIASED && state & IN_TABLE == 0 {
+                self.enter_table();
+            }
+        }
+        is_in
+    }
+
+    /// The first reader of the lock makes sure that the table has nothing about a lock that was at this address before, and whose
+    /// memory the program has used anew although a thread held it.
+    #[cold]
+    pub(super) fn enter_table(&self) {
+        let mut section = self.enter();
+        // In the section: no thread sets a bias, so what the table has is old.
+        if section.state & IN_TABLE == 0 {
+            slots::forget(self.address());
+            section.state |= IN_TABLE;
+        }
+        section.leave();
+    }
+
+    /// The state with the bias, if that may return.
+    #[inline(always)]
+    pub(super) fn with_bias(&self, state: u64) -> u64 {
+        let may = state & (WRITER | BIASED | DRAINING | WRITERS | IN_TABLE) == IN_TABLE
+            && self.inhibition.is_over();
+        if may { state | BIASED } else { state }
+    }
+
+    /// In a section in which the state lets the thread in.
+    pub(super) fn read_in_section(&self, section: &mut Section<'_>) -> Result<(), Refused> {
+        if counted(section.state) == MAX_READERS {
+            return Err(Refused::TooManyReaders);
+        }
+        section.state = if P::IS_BIASED { self.with_bias(section.state) } else { section.state } + READER;
+        reader::count_acquisition();
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn try_read_in_section(&self, recursion: Recursion) -> Result<(), Refused> {
+        let blocked_by = match recursion {
+            Recursion::Allowed => WRITER,
+            Recursion::Excluded => WRITER | WRITERS,
+        };
+        self.read_unless(blocked_by, recursion)
+    }
+
+    #[cold]
+    pub(super) fn read_now_in_section(&self, recursion: Recursion) -> Result<(), Refused> {
+        self.read_unless(blocked_by(recursion), recursion)
+    }
+
+    /// Acquires for reading, unless the state has one of these bits.
+    pub(super) fn read_unless(&self, blocked_by: u64, recursion: Recursion) -> Result<(), Refused> {
+        if P::IS_BIASED && recursion == Recursion::Allowed && self.publish_again() {
+            return Ok(());
+        }
+        // Relaxed: a thread holds the lock for writing, at this moment.
+        if self.state.load(Ordering::Relaxed) & WRITER != 0 {
+            return Err(Refused::Busy);
+        }
+        let mut section = self.enter();
+        let result = match section.state & blocked_by {
+            0 => self.read_in_section(&mut section),
+            _ => Err(Refused::Busy),
+        };
+        section.leave();
+        result
+    }
+
+    /// Counts another hold in the slot that the calling thread has. The thread keeps writers out already.
+    pub(super) fn publish_again(&self) -> bool {
+        let is_in = reader::holds() > 0 && slots::publish_again(self.address());
+        if is_in {
+            reader::count_acquisition();
+        }
+        is_in
+    }
+
+    #[cold]
+    pub(super) fn wait_to_read(&self, recursion: Recursion, until: Option<Until>) -> Result<Waited, Refused> {
+        if P::IS_BIASED && recursion == Recursion::Allowed && self.publish_again() {
+            return Ok(Waited::No);
+        }
+        let blocked_by = blocked_by(recursion);
+        if P::ORDER == Order::WritersFirst && self.spin_to_read(blocked_by) {
+            return Ok(Waited::Spun);
+        }
+        self.queue_to_read(blocked_by, until)
+    }
+
+    /// Waits in the queue, and enters it again as often as the reader is signalled.
+    pub(super) fn queue_to_read(&self, mut blocked_by: u64, until: Option<Until>) -> Result<Waited, Refused> {
+        let since = host::ticks();
+        let deference = deference(blocked_by);
+        loop {
+            let node = Node::new(since);
+            let mut section = self.enter();
+            if section.state & blocked_by == 0 {
+                let result = self.read_in_section(&mut section).map(|()| Waited::Slept);
+                section.leave();
+                return result;
+            }
+            section.append_reader(NonNull::from(&node));
+            section.leave();
+            let limit = if blocked_by & PRESSING != 0 { earlier(until, deference) } else { until };
+            let mut told = self.sleep(&node, limit, P::ORDER == Order::Phases);
+            if told == Told::Nothing {
+                told = self.withdraw_reader(&node);
+            }
+            match told {
+                Told::Granted(how) => {
+                    reader::count_acquisition();
+                    return Ok(how);
+                }
+                Told::Signalled => {}
+                // It has waited for the writer that has the lock, or for as long as it may.
+                Told::Nothing if blocked_by & PRESSING == 0 => return Err(Refused::Busy),
+                // The deference is over, or its own time: only the writer that has the lock keeps it out.
+                Told::Nothing => blocked_by = WRITER,
+            }
+        }
+    }
+
+    /// Spins while the lock is not for this reader. Returns whether the thread has acquired it.
+    pub(super) fn spin_to_read(&self, blocked_by: u64) -> bool {
+        let mut waiting = self.begin_wait();
+        loop {
+            // Relaxed: the compare-exchange provides the ordering.
+            let state = self.state.load(Ordering::Relaxed);
+            if state & (blocked_by | BUSY) == 0 {
+                if self.count_in(state) {
+                    self.end_wait(&waiting, SpinEnd::Acquired);
+                    return true;
+                }
+                if counted(state) == MAX_READERS {
+                    return false;
+                }
+            }
+            if waiting.pause(0) == SpinStep::Sleep {
+                self.end_wait(&waiting, SpinEnd::Asleep);
+                return false;
+            }
+        }
+    }
+
+    /// Removes a reader from the queue, unless it was told something by now.
+    pub(super) fn withdraw_reader(&self, node: &Node) -> Told {
+        let mut section = self.enter();
+        // Relaxed: a reader leaves its ring in sections.
+        let waits = node.word.load(Ordering::Relaxed) == WAITING;
+        if waits {
+            section.remove_reader(NonNull::from(node));
+        }
+        section.leave();
+        if waits { Told::Nothing } else { told(node, Waited::Slept) }
+    }
+
+    /// Removes a reader that is counted in the state.
+    pub(super) fn count_out(&self) {
+        loop {
+            // Relaxed: the compare-exchange provides the ordering.
+            let state = self.state.load(Ordering::Relaxed);
+            if counted(state) == 0 || state & BUSY != 0 {
+                return self.count_out_slowly();
+            }
+            if counted(state) == 1 && !(state & READERS == 0 && is_served(state)) {
+                return self.count_out_slowly();
+            }
+            // Release: partner of the Acquire of a writer. Relaxed on failure: the loop reads the state again.
+            if self
+                .state
+                .compare_exchange(state, state - READER, Ordering::Release, Ordering::Relaxed)
+                .is_ok()
+            {
+                return;
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn count_out_slowly(&self) {
+        // Both what is counted and what is published are holds of the lock, so it does not matter which release removes which.
+        // The calling thread has published none: it releases what another thread has acquired, or what that thread has
+        // counted for it.
+        // Relaxed: a hint; the section reads it again.
+        let is_counted = counted(self.state.load(Ordering::Relaxed)) != 0;
+        if P::IS_BIASED && !is_counted && slots::retire_any(self.address()) {
+            return;
+        }
+        let mut section = self.enter();
+        if counted(section.state) > 0 {
+            section.state -= READER;
+            self.serve(&mut section, Left::Others);
+        }
+        section.leave();
+    }
+}
+
+/// How long a reader that holds no lock waits behind writers that wait themselves, where recursion is allowed. libc's default kind
+/// lets it in at once, so a thread that holds the lock for reading may wait for it. Longer than phases are.
+#[cfg(not(any(loom, shuttle)))]
+const DEFERENCE: core::time::Duration = core::time::Duration::from_millis(100);
+
+/// The time until which a reader waits behind writers that wait; `None`: without a limit.
+#[cfg(not(any(loom, shuttle)))]
+fn deference(blocked_by: u64) -> Option<Until> {
+    (blocked_by & PRESSING != 0).then(|| Until::after(DEFERENCE))
+}
+
+/// A time may pass at any moment in a model, so a wait with one would hide a lost wake-up.
+#[cfg(any(loom, shuttle))]
+fn deference(_: u64) -> Option<Until> {
+    None
+}
+
+/// What keeps a reader that may wait from acquiring: not a writer that waits, if the thread holds another lock.
+fn blocked_by(recursion: Recursion) -> u64 {
+    match recursion {
+        Recursion::Excluded => WRITER | WRITERS,
+        Recursion::Allowed if reader::holds() > 0 => WRITER,
+        Recursion::Allowed => WRITER | PRESSING,
+    }
+}
