@@ -1,6 +1,7 @@
 //! Threads that take one lock again and again: how often, and how evenly.
 
 use super::calls::expect;
+use super::lock::{Lock, LockKind};
 use clap::ValueEnum;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -16,6 +17,8 @@ pub enum Contended {
     Plain,
     /// A pthread_mutex_t with PTHREAD_PRIO_INHERIT
     Inherit,
+    /// A pthread_spinlock_t
+    Spin,
     /// parking_lot's Mutex
     ParkingLot,
     /// std's Mutex
@@ -44,6 +47,14 @@ pub fn run(lock: Contended, threads: usize, pace: Pace, time: Duration) -> (f64,
         Contended::Inherit => {
             let mutex = Mutex::new(libc::PTHREAD_PRIO_INHERIT);
             crowd(threads, pace, time, |hold| mutex.with(hold))
+        }
+        Contended::Spin => {
+            let spin = Lock::boxed(LockKind::Spin);
+            crowd(threads, pace, time, |hold| {
+                spin.lock();
+                hold();
+                spin.unlock();
+            })
         }
         Contended::ParkingLot => {
             let mutex = parking_lot::Mutex::new(());
@@ -102,23 +113,34 @@ impl Mutex {
 
 #[inline(always)]
 fn crowd(threads: usize, pace: Pace, time: Duration, with: impl Fn(&dyn Fn()) + Sync) -> (f64, f64) {
-    let (ready, stop) = (&Barrier::new(threads + 1), &AtomicBool::new(false));
-    let per_ns = clock::ticks_per_second() as f64 / 1e9;
-    let ticks = |ns: u64| (ns as f64 * per_ns) as u64;
-    let (hold, think, with) = (ticks(pace.hold_ns), ticks(pace.think_ns), &with);
+    let Ticks { hold, think } = pace.ticks();
+    let with = &with;
+    rates(threads, time, |_| {
+        move || {
+            with(&|| pass(hold));
+            pass(think);
+        }
+    })
+}
+
+/// How often all threads together do a step, in millions a second, and the steps of the thread with the fewest, as a
+/// share of an even distribution. `begin` makes the step of each thread, of its number.
+#[inline(always)]
+pub fn rates<S: FnMut()>(threads: usize, time: Duration, begin: impl Fn(usize) -> S + Sync) -> (f64, f64) {
+    let (ready, stop, begin) = (&Barrier::new(threads + 1), &AtomicBool::new(false), &begin);
     std::thread::scope(|scope| {
-        let one = || {
+        let one = |number| {
+            let mut step = begin(number);
             ready.wait();
             let mut count = 0u64;
             // Relaxed: a sign that it is over, whenever it is seen.
             while !stop.load(Relaxed) {
-                with(&|| pass(hold));
+                step();
                 count += 1;
-                pass(think);
             }
             count
         };
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        let workers: Vec<_> = (0..threads).map(|number| scope.spawn(move || one(number))).collect();
         ready.wait();
         let started = Instant::now();
         std::thread::sleep(time);
@@ -131,9 +153,27 @@ fn crowd(threads: usize, pace: Pace, time: Duration, with: impl Fn(&dyn Fn()) + 
     })
 }
 
+/// A pace in ticks of the time-stamp counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticks {
+    /// In which the lock is held.
+    pub hold: u64,
+    /// In which it is not.
+    pub think: u64,
+}
+
+impl Pace {
+    /// In ticks.
+    pub fn ticks(self) -> Ticks {
+        let per_ns = clock::ticks_per_second() as f64 / 1e9;
+        let ticks = |ns: u64| (ns as f64 * per_ns) as u64;
+        Ticks { hold: ticks(self.hold_ns), think: ticks(self.think_ns) }
+    }
+}
+
 /// Lets time pass, on the CPU. For no time it does not even read a clock.
 #[inline(always)]
-fn pass(ticks: u64) {
+pub fn pass(ticks: u64) {
     if ticks > 0 {
         let begin = clock::ticks();
         while clock::ticks() - begin < ticks {
