@@ -5,8 +5,8 @@ use super::lock::{Lock, LockKind};
 use clap::ValueEnum;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use unspin_sys::clock;
 
@@ -128,10 +128,18 @@ fn crowd(threads: usize, pace: Pace, time: Duration, with: impl Fn(&dyn Fn()) + 
 #[inline(always)]
 pub fn rates<S: FnMut()>(threads: usize, time: Duration, begin: impl Fn(usize) -> S + Sync) -> (f64, f64) {
     let (ready, stop, begin) = (&Barrier::new(threads + 1), &AtomicBool::new(false), &begin);
+    // The last thread at the barrier is the first that goes on. This one may get a CPU only when the others have worked for some
+    // time slices.
+    let started = &OnceLock::new();
+    let wait = || {
+        if ready.wait().is_leader() {
+            started.get_or_init(Instant::now);
+        }
+    };
     std::thread::scope(|scope| {
         let one = |number| {
             let mut step = begin(number);
-            ready.wait();
+            wait();
             let mut count = 0u64;
             // Relaxed: a sign that it is over, whenever it is seen.
             while !stop.load(Relaxed) {
@@ -141,13 +149,13 @@ pub fn rates<S: FnMut()>(threads: usize, time: Duration, begin: impl Fn(usize) -
             count
         };
         let workers: Vec<_> = (0..threads).map(|number| scope.spawn(move || one(number))).collect();
-        ready.wait();
-        let started = Instant::now();
+        wait();
         std::thread::sleep(time);
         // Relaxed: as above.
         stop.store(true, Relaxed);
-        let elapsed = started.elapsed();
+        let stopped = Instant::now();
         let counts: Vec<u64> = workers.into_iter().map(|w| w.join().expect("it only counts")).collect();
+        let elapsed = stopped.duration_since(*started.get().expect("a thread was the last one"));
         let (sum, least) = (counts.iter().sum::<u64>(), counts.iter().min().copied().unwrap_or_default());
         (sum as f64 / elapsed.as_micros() as f64, least as f64 * threads as f64 / sum as f64)
     })

@@ -69,7 +69,7 @@ fn writer_wait(extent: &SessionSize) -> [QuantityRow; 2] {
     let writes = |world| Quantity::Figure(Measurement::Inner(world, task(RwContended::Plain)), 1);
     let best =
         || Quantity::Extreme(Extreme::Lowest, kinds().map(|kind| longest(World::RwLock(kind))).collect());
-    let row = |against: &str, quantity, most| {
+    let row = |glibcs: &str, quantity, most| {
         let mut notes = vec![
             Note::new("glibc", longest(World::NoPreload), " ms"),
             Note::new("with writer preference", prefer(), " ms"),
@@ -80,7 +80,7 @@ fn writer_wait(extent: &SessionSize) -> [QuantityRow; 2] {
         notes.extend(kinds().map(|kind| Note::new(kind.name(), writes(World::RwLock(kind)), "")));
         QuantityRow {
             name: format!(
-                "locks: rw, longest wait of a writer among {READERS} readers in {} s, best kind's over {against}",
+                "locks: rw, a writer's longest wait among {READERS} readers in {} s, best kind's over glibc's{glibcs}",
                 time_ms / 1_000
             ),
             unit: "times",
@@ -90,10 +90,7 @@ fn writer_wait(extent: &SessionSize) -> [QuantityRow; 2] {
             missing: None,
         }
     };
-    [
-        row("glibc's", best() / longest(World::NoPreload), 0.1),
-        row("glibc's with writer preference", best() / prefer(), 1.0),
-    ]
+    [row("", best() / longest(World::NoPreload), 0.1), row(" PREFER_WRITER", best() / prefer(), 1.0)]
 }
 
 /// Throughput from Rust against the better one of its peers.
@@ -109,8 +106,7 @@ fn from_rust(extent: &SessionSize) -> QuantityRow {
     let rate = |lock| figure(World::NoPreload, task(lock));
     let peers = vec![rate(RwContended::ParkingLot), rate(RwContended::Std)];
     QuantityRow {
-        name: "locks: rw-biased in Rust, readers only, 2 threads, throughput over parking_lot's or std's \
-               (the better)"
+        name: "locks: rw-biased in Rust, 2 readers, throughput over parking_lot's or std's (the better)"
             .into(),
         unit: "times",
         quantity: rate(RwContended::Biased) / Quantity::Extreme(Extreme::Highest, peers),
