@@ -58,6 +58,18 @@ impl Configuration {
         Ok(Configuration { candidate: Candidate::control(LockKind::System.name()), setup: Some(setup) })
     }
 
+    /// The plan of a candidate beside this control. It has to replace something. The compiled plan leaves also those families of
+    /// locks to libc that the control leaves to it, so they cost the same under both.
+    pub fn prepare(&self, plan: Plan, program: &Program) -> Result<Prepared, Error> {
+        let prepared = Prepared::new(plan, program)?;
+        let own = self.setup.as_ref().and_then(|setup| setup.plan.as_ref());
+        let is_missing =
+            |family: &LockFamily| own.is_some_and(|own| own.plan.has(*family)) && !prepared.plan.has(*family);
+        let missing = LockFamily::ALL.into_iter().filter(is_missing);
+        let whole = missing.fold(prepared.plan.clone(), |plan, family| plan.before(Plan::control(family)));
+        Ok(Prepared { compiled: whole.compile(program)?, ..prepared })
+    }
+
     /// A candidate.
     pub fn judged(name: &str, setup: Setup) -> Configuration {
         Configuration { candidate: Candidate::new(name), setup: Some(setup) }

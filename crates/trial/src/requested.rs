@@ -1,7 +1,7 @@
 //! The configurations to be judged.
 
 use super::configuration::Configuration;
-use super::setup::{Prepared, Setup};
+use super::setup::Setup;
 use crate::settings::ProveSettings;
 use std::path::PathBuf;
 use unspin_launch::error::Error;
@@ -93,7 +93,7 @@ impl Requested {
         };
         let mut judged = engines_beside(&control, &engines);
         for (name, plan) in plans {
-            judged.push(Configuration::judged(&name, Setup::of(Prepared::new(plan, program)?)));
+            judged.push(Configuration::judged(&name, Setup::of(control.prepare(plan, program)?)));
         }
         Ok(Some(Requested { control, judged }))
     }
@@ -133,7 +133,7 @@ impl Requested {
         for configuration in &mut self.judged {
             let Some(Setup { plan: Some(prepared), .. }) = &mut configuration.setup else { continue };
             if let Some(plan) = prepared.plan.with_first_uses(recorded, program)? {
-                *prepared = Prepared::new(plan, program)?;
+                *prepared = self.control.prepare(plan, program)?;
             }
         }
         Ok(())
@@ -278,7 +278,11 @@ mod tests {
         let requested = parse(&["--rwlock", "rw-fair", "--spin", "adaptive", "sh"]).unwrap();
         assert_eq!(names(&requested)[3..], ["rw-fair", "spin adaptive"]);
         assert_eq!(lines(&requested.control), ["unspin plan 2", "rwlock\tsystem\tall", "spin\tsystem\tall"]);
-        assert_eq!(lines(&requested.judged[1]), ["unspin plan 2", "spin\tadaptive\tall"]);
+        assert_eq!(
+            lines(&requested.judged[1]),
+            ["unspin plan 2", "spin\tadaptive\tall", "rwlock\tsystem\tall"],
+            "the other family costs as much as under the control"
+        );
     }
 
     #[test]

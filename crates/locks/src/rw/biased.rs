@@ -8,6 +8,8 @@
 //! - A writer that waits for a slot sleeps after a bounded spin, since readers are preempted. The release of the slot wakes it.
 //! - The writer waits for the slots while it is queued, before it has the lock. So a reader that holds another lock can enter,
 //!   as [`Recursion::Allowed`](super::Recursion) promises.
+//! - While a writer waits for a reader that is counted, readers that come are counted too, and overtake it. When the writer has
+//!   waited for some milliseconds it keeps them out.
 //! - A release by another thread than the reader's finds the slot in the table.
 //! - A writer whose time is over restores the bias, if no other writer waits.
 //! - Slots are chosen by thread first ([`slots`](super::slots)), and there is no fence in a reader that relies on membarrier(2).

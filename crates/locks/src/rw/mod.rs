@@ -2,6 +2,11 @@
 
 mod biased;
 mod fair;
+#[cfg(not(any(loom, shuttle)))]
+mod host;
+#[cfg(any(loom, shuttle))]
+#[path = "host/model.rs"]
+pub(crate) mod host;
 mod kind;
 #[cfg(all(test, loom))]
 mod models;
@@ -18,16 +23,15 @@ mod slots;
 mod word;
 mod writer;
 
-#[cfg(not(any(loom, shuttle)))]
-pub use crate::host::readers::{forgo_membarrier, use_membarrier};
 pub use biased::{BiasedReaders, RwBiased};
 pub use fair::{FairPhases, RwFair};
+#[cfg(not(any(loom, shuttle)))]
+pub use host::{forgo_membarrier, use_membarrier};
 pub use kind::{RwLockKind, RwLockVisitor, UnknownRwLockKind};
 pub use order::{Order, Policy};
 pub use phased::Phased;
 pub use raw::{RawRwLock, Recursion, Refused};
 pub use reader::holds;
-pub(crate) use slots::Table;
 pub use writer::{RwWriter, WritersFirst};
 
 /// The table of the kinds of read-write lock: calls the macro `$then` with all rows. A new row is the last: its position is

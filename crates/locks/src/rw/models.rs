@@ -3,10 +3,11 @@
 //!
 //! A biased lock is entered with its bias set: `bias` reads once.
 
+use super::host::UNFENCED;
 use super::order::{Order, Policy};
 use super::{Phased, RawRwLock, Recursion};
 use crate::Until;
-use crate::host::model::{STEP, UNFENCED};
+use crate::host::model::STEP;
 use crate::models::{ALL_STARVE, CLOCK_STOPPED, LookTwice};
 use crate::park::model::FORGETS;
 use crate::waiting::Park;

@@ -16,7 +16,8 @@ pub enum Order {
 pub trait Policy: Send + Sync + 'static {
     /// Which waiter acquires.
     const ORDER: Order;
-    /// Whether readers publish themselves in slots while no writer comes.
+    /// Whether readers publish themselves in slots while no writer comes. Then readers that come also overtake a writer that waits,
+    /// until it has waited long.
     const IS_BIASED: bool;
     /// How a waiter spends its time before it sleeps.
     type Waiting: SpinPolicy;

@@ -22,9 +22,10 @@ use super::order::{Order, Policy};
 use super::revocation::Inhibition;
 use super::section::Section;
 use super::word::{
-    AWAKE, BIASED, BUSY, DRAINER, DRAINING, IN_TABLE, MAX_READERS, READER, READERS, WRITER, WRITERS, counted,
+    AWAKE, BIASED, BUSY, DRAINER, DRAINING, IN_TABLE, MAX_READERS, PRESSING, READER, READERS, WRITER,
+    WRITERS, counted,
 };
-use super::{RawRwLock, Recursion, Refused, reader, slots};
+use super::{RawRwLock, Recursion, Refused, host as rw_host, reader, slots};
 use crate::park::{self, Wake};
 use crate::raw::free;
 use crate::stamp::is_long;
@@ -59,9 +60,10 @@ unsafe impl<P> Send for Phased<P> {}
 
 #[cfg(not(any(loom, shuttle)))]
 const _: () = {
-    use super::RwFair;
-    assert!(size_of::<RwFair>() == 32 && align_of::<RwFair>() == 8);
-    assert!(core::mem::offset_of!(RwFair, _embedder) == 6 && core::mem::offset_of!(RwFair, state) == 16);
+    assert!(size_of::<Phased<()>>() == 32 && align_of::<Phased<()>>() == 8);
+    assert!(
+        core::mem::offset_of!(Phased<()>, _embedder) == 6 && core::mem::offset_of!(Phased<()>, state) == 16
+    );
 };
 
 /// Which threads have left the lock.
@@ -188,7 +190,7 @@ impl<P: Policy> Phased<P> {
     #[inline(always)]
     fn publish(&self) -> bool {
         let Some(published) = slots::publish(self.address()) else { return false };
-        host::fence_of_reader();
+        rw_host::fence_of_reader();
         // Acquire: partner of the Release in `count_in`, which has set the bias after the last writer, and of the section.
         if self.state.load(Ordering::Acquire) & BIASED == 0 {
             published.retract();
@@ -298,18 +300,13 @@ impl<P: Policy> Phased<P> {
         if P::ORDER == Order::WritersFirst && self.spin_to_read(blocked_by) {
             return Ok(Waited::Spun);
         }
-        self.queue_to_read(recursion, blocked_by, until)
+        self.queue_to_read(blocked_by, until)
     }
 
     /// Waits in the queue, and enters it again as often as the reader is signalled.
-    fn queue_to_read(
-        &self,
-        recursion: Recursion,
-        mut blocked_by: u64,
-        until: Option<Until>,
-    ) -> Result<Waited, Refused> {
+    fn queue_to_read(&self, mut blocked_by: u64, until: Option<Until>) -> Result<Waited, Refused> {
         let since = host::ticks();
-        let deference = deference(recursion, blocked_by);
+        let deference = deference(blocked_by);
         loop {
             let node = Node::new(since);
             let mut section = self.enter();
@@ -320,7 +317,7 @@ impl<P: Policy> Phased<P> {
             }
             section.append_reader(NonNull::from(&node));
             section.leave();
-            let limit = if blocked_by & WRITERS != 0 { earlier(until, deference) } else { until };
+            let limit = if blocked_by & PRESSING != 0 { earlier(until, deference) } else { until };
             let mut told = self.sleep(&node, limit, P::ORDER == Order::Phases);
             if told == Told::Nothing {
                 told = self.withdraw_reader(&node);
@@ -332,9 +329,7 @@ impl<P: Policy> Phased<P> {
                 }
                 Told::Signalled => {}
                 // It has waited for the writer that has the lock, or for as long as it may.
-                Told::Nothing if blocked_by & WRITERS == 0 || recursion == Recursion::Excluded => {
-                    return Err(Refused::Busy);
-                }
+                Told::Nothing if blocked_by & PRESSING == 0 => return Err(Refused::Busy),
                 // The deference is over, or its own time: only the writer that has the lock keeps it out.
                 Told::Nothing => blocked_by = WRITER,
             }
@@ -491,7 +486,7 @@ impl<P: Policy> Phased<P> {
         section.state = section.state & !BIASED | DRAINING | DRAINER;
         section.leave();
         let began = host::ticks();
-        host::fence_of_writer();
+        rw_host::fence_of_writer();
         let is_empty = slots::count(self.address()) == 0;
         let mut section = self.enter();
         self.end_draining(&mut section, is_empty, began);
@@ -526,6 +521,9 @@ impl<P: Policy> Phased<P> {
             return Some(Waited::Spun);
         }
         section.append_writer(NonNull::from(&node));
+        if !P::IS_BIASED {
+            section.state |= PRESSING;
+        }
         if section.state & BIASED != 0 {
             section.state = section.state & !BIASED | DRAINING;
         }
@@ -550,6 +548,8 @@ impl<P: Policy> Phased<P> {
     /// calling thread.
     fn take_turns(&self, node: &Node, mut has_duty: bool, until: Option<Until>) -> Option<Waited> {
         let mut how = Waited::Spun;
+        // Until when readers that come overtake it.
+        let mut indulgence = if P::IS_BIASED { indulgence() } else { None };
         loop {
             if P::IS_BIASED && !self.drain(until) {
                 return self.withdraw_writer(node, has_duty);
@@ -581,19 +581,44 @@ impl<P: Policy> Phased<P> {
             }
             section.leave();
             how = Waited::Slept;
-            match self.sleep(node, until, false) {
+            match self.sleep(node, earlier(until, indulgence), false) {
                 Told::Granted(how) => return Some(how),
                 // Found in the section again.
                 Told::Signalled => has_duty = false,
-                Told::Nothing => return self.withdraw_writer(node, false),
+                Told::Nothing if until.is_some_and(Until::is_over) || indulgence.is_none() => {
+                    return self.withdraw_writer(node, false);
+                }
+                Told::Nothing => (has_duty, indulgence) = (self.press(node), None),
             }
         }
+    }
+
+    /// Keeps new readers out from now on. The calling thread, a queued writer, looks at the lock next. Returns whether that is its
+    /// duty.
+    #[cold]
+    fn press(&self, node: &Node) -> bool {
+        let mut section = self.enter();
+        // Relaxed: it is written in sections.
+        let is_queued = matches!(node.word.load(Ordering::Relaxed), WAITING | SIGNALLED);
+        if is_queued {
+            section.state |= PRESSING;
+        }
+        let has_duty = is_queued && section.state & AWAKE == 0;
+        if has_duty {
+            section.state |= AWAKE;
+        }
+        section.leave();
+        has_duty
     }
 
     /// In a section in which the lock is free: the queued writer takes it.
     fn take(&self, section: &mut Section<'_>, node: &Node, has_duty: bool) {
         section.remove_writer(NonNull::from(node));
         section.state |= WRITER;
+        if P::IS_BIASED {
+            // The next writer presses when it has waited long.
+            section.state &= !PRESSING;
+        }
         // Relaxed: it is written in sections.
         if has_duty || node.word.load(Ordering::Relaxed) == SIGNALLED {
             section.state &= !AWAKE;
@@ -617,7 +642,7 @@ impl<P: Policy> Phased<P> {
         }
         let began = host::ticks();
         // Each drainer has a fence of its own: it need not know which thread has cleared the bias.
-        host::fence_of_writer();
+        rw_host::fence_of_writer();
         let is_empty = slots::wait_for_readers::<P::Waiting>(self.address(), until);
         let mut section = self.enter();
         if is_empty {
@@ -725,12 +750,15 @@ impl<P: Policy> Phased<P> {
         let now = host::ticks();
         let is_long_since = |since: Option<u64>| since.is_some_and(|since| is_long(now.wrapping_sub(since)));
         if left == Left::Writer && is_long_since(section.first_readers_arrival()) {
-            section.grant_readers();
-        } else if section.state & WRITERS == 0 {
+            return section.grant_readers();
+        }
+        if left == Left::Writer && is_long_since(section.first_writers_arrival()) {
+            return section.hand_to_first_writer(now);
+        }
+        if section.state & PRESSING == 0 {
             section.signal_readers();
-        } else if left == Left::Writer && is_long_since(section.first_writers_arrival()) {
-            section.hand_to_first_writer(now);
-        } else if section.state & AWAKE == 0 && self.has_work_for_a_writer(section.state) {
+        }
+        if section.state & (WRITERS | AWAKE) == WRITERS && self.has_work_for_a_writer(section.state) {
             section.state |= AWAKE;
             section.signal_first_writer();
         }
@@ -751,13 +779,30 @@ const DEFERENCE: core::time::Duration = core::time::Duration::from_millis(100);
 
 /// The time until which a reader waits behind writers that wait; `None`: without a limit.
 #[cfg(not(any(loom, shuttle)))]
-fn deference(recursion: Recursion, blocked_by: u64) -> Option<Until> {
-    (recursion == Recursion::Allowed && blocked_by & WRITERS != 0).then(|| Until::after(DEFERENCE))
+fn deference(blocked_by: u64) -> Option<Until> {
+    (blocked_by & PRESSING != 0).then(|| Until::after(DEFERENCE))
+}
+
+/// How long a writer of a biased lock lets readers overtake it, until it keeps them out. With more threads than CPUs a writer often
+/// waits for a reader that has lost its CPU; if the readers that come had to wait for it meanwhile, they would all have to be woken.
+#[cfg(not(any(loom, shuttle)))]
+const INDULGENCE: core::time::Duration = core::time::Duration::from_millis(3);
+
+/// The end of that time, from now on.
+#[cfg(not(any(loom, shuttle)))]
+fn indulgence() -> Option<Until> {
+    Some(Until::after(INDULGENCE))
+}
+
+/// As for [`deference`].
+#[cfg(any(loom, shuttle))]
+fn indulgence() -> Option<Until> {
+    None
 }
 
 /// A time may pass at any moment in a model, so a wait with one would hide a lost wake-up.
 #[cfg(any(loom, shuttle))]
-fn deference(_: Recursion, _: u64) -> Option<Until> {
+fn deference(_: u64) -> Option<Until> {
     None
 }
 
@@ -770,8 +815,11 @@ fn earlier(until: Option<Until>, other: Option<Until>) -> Option<Until> {
 
 /// What keeps a reader that may wait from acquiring: not a writer that waits, if the thread holds another lock.
 fn blocked_by(recursion: Recursion) -> u64 {
-    let overtakes = recursion == Recursion::Allowed && reader::holds() > 0;
-    if overtakes { WRITER } else { WRITER | WRITERS }
+    match recursion {
+        Recursion::Excluded => WRITER | WRITERS,
+        Recursion::Allowed if reader::holds() > 0 => WRITER,
+        Recursion::Allowed => WRITER | PRESSING,
+    }
 }
 
 /// What a waiter was told.

@@ -1,7 +1,7 @@
 //! What a thread keeps about the locks that it holds for reading, in one word: how many they are, and its line of the table
 //! of [slots](super::slots).
 
-use crate::host;
+use super::host;
 
 /// Low half of the word: the number of locks that the thread holds for reading, counted once for each acquisition.
 const HOLDS: usize = u32::MAX as usize;

@@ -4,7 +4,9 @@
 //! no writer waits, `tail` is the last reader's node itself.
 
 use super::node::{self, GRANTED, Node, PENDING, SIGNALLED};
-use super::word::{AWAKE, BUSY, READER, READERS, WRITER, WRITERS, counted, generation_field, in_generation};
+use super::word::{
+    AWAKE, BUSY, PRESSING, READER, READERS, WRITER, WRITERS, counted, generation_field, in_generation,
+};
 use crate::backoff::Backoff;
 use crate::{host, park};
 use core::ptr::{NonNull, null_mut};
@@ -76,6 +78,9 @@ impl<'lock> Section<'lock> {
     /// Sets the last node of each ring; null: the ring is empty.
     fn set_tails(&mut self, writers: *mut Node, readers: *mut Node) {
         self.state &= !(WRITERS | READERS);
+        if writers.is_null() {
+            self.state &= !PRESSING;
+        }
         if !readers.is_null() {
             self.state |= READERS;
         }

@@ -18,11 +18,11 @@
 //! and its store. It says so in [`Line::releasing`], before it reads `others_release`; the other one waits for that, after it
 //! has stored `others_release`. The same two fences lie in between.
 
-use super::reader;
+use super::{host, reader};
+use crate::Until;
 use crate::backoff::Backoff;
 use crate::park::{self, Wake};
 use crate::waiting::{SpinPolicy, SpinStep};
-use crate::{Until, host};
 use unspin_sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 #[cfg(not(any(loom, shuttle)))]
@@ -86,7 +86,7 @@ impl Line {
 
 /// The table. The memory is static, so that a release may use it after the lock is gone.
 #[derive(Debug)]
-pub(crate) struct Table {
+struct Table {
     lines: [Line; LINES],
     /// A bit for each line that a thread has.
     claimed: [AtomicU64; LINES.div_ceil(64)],
@@ -96,9 +96,28 @@ pub(crate) struct Table {
     others_release: AtomicBool,
 }
 
+#[cfg(not(any(loom, shuttle)))]
+fn table() -> &'static Table {
+    static TABLE: Table = Table::empty();
+    &TABLE
+}
+
+#[cfg(any(loom, shuttle))]
+fn table() -> &'static Table {
+    unspin_sync::modelled::lazy_static! {
+        static ref TABLE: Table = Table::empty();
+    }
+    &TABLE
+}
+
+extern "C" fn forget_other_threads() {
+    #[cfg(not(any(loom, shuttle)))]
+    table().forget_other_threads();
+}
+
 impl Table {
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) const fn empty() -> Table {
+    const fn empty() -> Table {
         Table {
             lines: [const { Line::empty() }; LINES],
             claimed: [const { AtomicU64::new(0) }; LINES.div_ceil(64)],
@@ -108,7 +127,7 @@ impl Table {
     }
 
     #[cfg(any(loom, shuttle))]
-    pub(crate) fn empty() -> Table {
+    fn empty() -> Table {
         Table {
             lines: core::array::from_fn(|_| Line::empty()),
             claimed: core::array::from_fn(|_| AtomicU64::new(0)),
@@ -120,7 +139,7 @@ impl Table {
     /// To be called in a child made by fork, by its only thread: the other threads of the parent do not exist here. What they hold
     /// stays held, as with libc's lock.
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn forget_other_threads(&self) {
+    fn forget_other_threads(&self) {
         let own = reader::line();
         for (index, line) in self.used().iter().enumerate().filter(|&(index, _)| Some(index) != own) {
             // Relaxed (both): there is one thread.
@@ -185,13 +204,13 @@ fn own_line() -> Option<&'static Line> {
         Some(line) => line,
         None => claim_line()?,
     };
-    Some(&host::table().lines[line])
+    Some(&table().lines[line])
 }
 
 #[cold]
 fn claim_line() -> Option<usize> {
-    host::prepare_table();
-    let line = host::table().claim()?;
+    host::call_in_child(forget_other_threads);
+    let line = table().claim()?;
     reader::set_line(Some(line));
     host::call_at_thread_exit(leave_thread);
     Some(line)
@@ -201,9 +220,9 @@ fn claim_line() -> Option<usize> {
 /// as it is: other threads may release them.
 extern "C-unwind" fn leave_thread() {
     let Some(line) = reader::line() else { return };
-    if host::table().lines[line].holds_nothing() {
+    if table().lines[line].holds_nothing() {
         reader::set_line(None);
-        host::table().give_back(line);
+        table().give_back(line);
     }
 }
 
@@ -253,7 +272,7 @@ impl Published {
 #[cold]
 pub(super) fn publish_again(lock: u64) -> bool {
     let Some(line) = reader::line() else { return false };
-    let line = &host::table().lines[line];
+    let line = &table().lines[line];
     let at = position(lock);
     line.slots[at..=at + 1].iter().any(|slot| {
         loop {
@@ -274,7 +293,7 @@ pub(super) fn publish_again(lock: u64) -> bool {
 #[inline(always)]
 pub(super) fn retire(lock: u64) -> bool {
     let Some(line) = reader::line() else { return false };
-    let table = host::table();
+    let table = table();
     let line = &table.lines[line];
     let at = position(lock);
     // Relaxed (both): only this thread writes the word.
@@ -304,7 +323,7 @@ pub(super) fn forget(lock: u64) {
 /// Removes one hold of the lock by any thread. Returns whether there was one.
 #[cold]
 pub(super) fn retire_any(lock: u64) -> bool {
-    let table = host::table();
+    let table = table();
     // Acquire: as in `count`; most lines have no such slot.
     let has_it = |slot: &AtomicU64| slot.load(Ordering::Acquire) & ADDRESS == lock;
     table.used().iter().filter(|line| line.slots.iter().any(has_it)).any(|line| {
@@ -413,13 +432,13 @@ impl Line {
 /// Waits until no reader of the lock is published. To be called after the bias was cleared and `host::fence_of_writer`.
 /// False: `until` has passed.
 pub(super) fn wait_for_readers<S: SpinPolicy>(lock: u64, until: Option<Until>) -> bool {
-    let lines = host::table().used();
+    let lines = table().used();
     lines.iter().all(|line| line.slots.iter().all(|slot| line.wait_until_empty::<S>(slot, lock, until)))
 }
 
 /// How many holds of the lock are published.
 pub(super) fn count(lock: u64) -> u32 {
-    let slots = host::table().used().iter().flat_map(|line| &line.slots);
+    let slots = table().used().iter().flat_map(|line| &line.slots);
     // Acquire: as in `wait_until_empty`, for a writer that only tries.
     let seen = slots.map(|slot| slot.load(Ordering::Acquire)).filter(|slot| slot & ADDRESS == lock);
     seen.map(|slot| 1 + (slot >> 48) as u32).sum()

@@ -63,11 +63,6 @@ pub fn prepare() {
     }
 }
 
-/// To be called before the program installs a seccomp filter, while all system calls are permitted still.
-pub fn before_filter() {
-    unspin_locks::rw::forgo_membarrier();
-}
-
 /// To be called when [`bypass`](crate::bypass) has set its flag. Mutexes and read-write locks need nothing: each is handed to libc
 /// by the thread that next acquires it. Conditions that are shared need [`shared::settle`].
 pub fn give_up() {

@@ -28,7 +28,7 @@ use super::metering::{Metering, meter_as_far_as_possible};
 use super::monitor::NoMonitor;
 use super::requested::{Requested, engines_beside};
 use super::runner::{Limit, Runner, Trial};
-use super::setup::{Prepared, Setup};
+use super::setup::Setup;
 use crate::kinds;
 use crate::settings::ProveSettings;
 use serde::Serialize;
@@ -144,7 +144,7 @@ fn search_in(
 
 /// The control of the candidates. Its plan is for mutexes and waits; and for locks of another family if kinds of it are tried.
 fn control_of(runner: &Runner<'_>, search: &Search) -> Result<Configuration, Error> {
-    let is_picked = |family| search.picks.iter().any(|pick| pick.family == family);
+    let is_picked = |family| search.picks.iter().any(|pick| pick.family == family && !pick.held_long);
     let families =
         LockFamily::ALL.into_iter().filter(|&family| family == LockFamily::Mutex || is_picked(family));
     let mut plans: Vec<Plan> = families.map(Plan::control).collect();
@@ -192,7 +192,7 @@ fn entrants(
     options: &ProveSettings,
 ) -> Result<Vec<Configuration>, Error> {
     let candidates = candidates::candidates(&search.picks, &search.polling, &search.findings);
-    let mut entrants = configurations(candidates, runner)?;
+    let mut entrants = configurations(candidates, control, runner)?;
     if !budget.left().is_zero() {
         entrants.extend(engines_beside(control, &engines::find_used(runner, metering, options.time_limit)?));
     }
@@ -266,7 +266,7 @@ fn try_out(
         judged = screened.best(most.min(FINALISTS), &entrants, &within_limit);
         if judged.len() < most {
             let together = candidates::together(&search.picks, &search.polling, &screened.standings);
-            judged.extend(configurations(together, runner)?);
+            judged.extend(configurations(together, control, runner)?);
         }
     }
     search.screening = Some(screened);
@@ -275,10 +275,11 @@ fn try_out(
 
 fn configurations(
     plans: impl IntoIterator<Item = (String, Plan)>,
+    control: &Configuration,
     runner: &Runner<'_>,
 ) -> Result<Vec<Configuration>, Error> {
     let configuration = |(name, plan): (String, Plan)| {
-        Ok(Configuration::judged(&name, Setup::of(Prepared::new(plan, runner.program)?)))
+        Ok(Configuration::judged(&name, Setup::of(control.prepare(plan, runner.program)?)))
     };
     plans.into_iter().map(configuration).collect()
 }
@@ -295,7 +296,7 @@ fn search_unmetered(
         true => Vec::new(),
         false => {
             let kinds = kinds::search_order(LockFamily::Mutex).into_iter().map(candidates::everywhere);
-            configurations(kinds.chain([candidates::poll_everywhere()]), runner)?
+            configurations(kinds.chain([candidates::poll_everywhere()]), &control, runner)?
         }
     };
     Ok(SearchResult {

@@ -39,9 +39,11 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let findings = &search.findings;
     let place = format!("Found in one metered run: {} on {} CPUs", time(findings.seconds), findings.cpus);
     writeln!(f, "{place}")?;
-    write!(f, "{}", paragraph(&locks(search), 2))?;
-    for pick in &search.picks {
-        write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
+    for (sentence, picks) in picks(search) {
+        write!(f, "{}", paragraph(&sentence, 2))?;
+        for pick in picks {
+            write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
+        }
     }
     if findings.disturbed {
         let text = match search.picks.is_empty() && !search.polling.is_promising() {
@@ -80,7 +82,8 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-fn locks(search: &Search) -> String {
+/// The picked locks, each group with the sentence that says why; or the sentence that none was picked.
+fn picks(search: &Search) -> Vec<(String, Vec<&Pick>)> {
     let findings = &search.findings;
     if search.picks.is_empty() {
         let sentence = match (&search.screening, search.polling.is_promising()) {
@@ -90,26 +93,21 @@ fn locks(search: &Search) -> String {
                 "No lock and no wait costs enough time to search for a better one; other candidates were tried."
             }
         };
-        return format!("{sentence}{}", not_replaceable(findings));
+        return vec![(format!("{sentence}{}", not_replaceable(findings)), Vec::new())];
     }
     let (contended, waited): (Vec<&Pick>, Vec<&Pick>) =
         search.picks.iter().partition(|pick| pick.contended_readers && pick.lost < WORTH);
-    let mut sentences = Vec::new();
-    if !waited.is_empty() {
-        sentences.push(format!(
-            "Threads waited {}, {} at any moment on average. Picked, as threads waited more than {} for each:",
-            waited_for(findings),
-            findings.waiting(findings.locks_s()),
-            time(WORTH * findings.capacity()),
-        ));
-    }
-    if !contended.is_empty() {
-        let also = if waited.is_empty() { "Picked" } else { "Also picked" };
-        sentences.push(format!(
-            "{also}, though hardly any thread waits: readers fight for the lock's cache line."
-        ));
-    }
-    sentences.join(" ")
+    let also = if waited.is_empty() { "Picked" } else { "Also picked" };
+    let fight =
+        format!("{also}, though hardly any thread waits, as readers fight for the lock's cache line:");
+    let cost = format!(
+        "Threads waited {}, {} at any moment on average. Picked, as threads waited more than {} for each:",
+        waited_for(findings),
+        findings.waiting(findings.locks_s()),
+        time(WORTH * findings.capacity()),
+    );
+    let groups = [(cost, waited), (fight, contended)];
+    groups.into_iter().filter(|(_, picks)| !picks.is_empty()).collect()
 }
 
 /// `2.00s for mutexes and 1.00s for read-write locks`
@@ -185,11 +183,14 @@ fn describe(findings: &Findings, pick: &Pick) -> String {
             )
         }
     };
-    let contended = if pick.contended_readers { "; its readers fight for its cache line" } else { "" };
     let family = match pick.family {
         LockFamily::Mutex => String::new(),
         other => format!(" [{}]", other.noun()),
     };
+    if pick.contended_readers && pick.lost < WORTH {
+        return format!("{}{origin}{family}", pick.name);
+    }
+    let contended = if pick.contended_readers { "; its readers fight for its cache line" } else { "" };
     format!(
         "{}{origin}{family}: {}, {} at any moment{held_long}{bound}{starved}{contended}",
         pick.name,

@@ -1,10 +1,8 @@
 //! The cause of the time lost for a lock, told from its figures.
 
-use super::read_write;
 use super::replacement::{Replaceable, unspin_replaces};
 use crate::figures::{Percent, time};
 use crate::lock::{Caller, Lock};
-use crate::report::MeterReport;
 use crate::times::Times;
 use serde::Serialize;
 
@@ -85,24 +83,16 @@ impl Cause {
 /// A cause, the sentences that name it, and what to do next.
 pub(super) type Judged = (Cause, String, String);
 
-/// The cause of the time lost for a lock.
-pub(super) fn judge(report: &MeterReport, lock: &Lock) -> Judged {
-    inverted(lock)
-        .or_else(|| read_write::judge(report, lock))
-        .or_else(|| told_by_holds(lock))
-        .or_else(|| read_write::contended_readers(report, lock))
-        .unwrap_or_else(|| contended(lock))
-}
-
 /// The causes that the holds tell, unless they are estimates of level `auto`: one long hold among those chosen at random would decide.
-fn told_by_holds(lock: &Lock) -> Option<Judged> {
+pub(super) fn told_by_holds(lock: &Lock) -> Option<Judged> {
     match lock.row.implied {
         0 => long_hold(lock).or_else(|| convoy(lock)).or_else(|| saturated(lock)),
         _ => None,
     }
 }
 
-fn inverted(lock: &Lock) -> Option<Judged> {
+/// Whether most of the time was lost behind owners of lower priority.
+pub(super) fn inverted(lock: &Lock) -> Option<Judged> {
     let inverted = lock.inverted.filter(|inverted| inverted.seconds >= INVERTED * lock.row.lost)?;
     let sentence = format!(
         "Priority inversion: threads waited for {} while a thread of lower priority held it, {} of the {} that were lost \
@@ -216,7 +206,8 @@ fn convoy(lock: &Lock) -> Option<Judged> {
     })
 }
 
-fn contended(lock: &Lock) -> Judged {
+/// The cause if there is no other.
+pub(super) fn contended(lock: &Lock) -> Judged {
     let row = &lock.row;
     let sentence = format!(
         "Threads wait for {}: {} of the attempts do not get it at once, and wait {} on average, for holds of {}.",

@@ -40,6 +40,7 @@ mod replacement;
 mod storm;
 
 pub use self::cause::Cause;
+use self::cause::Judged;
 use self::replacement::{prove, prove_run_queues, unspin_replaces};
 use self::storm::{is_mutex_of, is_storm, woken_share};
 use crate::figures::time;
@@ -151,8 +152,17 @@ fn command(report: &MeterReport, lock: &Lock, cause: Cause) -> Option<String> {
     cause.kind_to_try(class).map(|kind| prove(report, lock, class, kind))
 }
 
+/// The cause of the time lost for a lock.
+fn judge(report: &MeterReport, lock: &Lock) -> Judged {
+    cause::inverted(lock)
+        .or_else(|| read_write::judge(report, lock))
+        .or_else(|| cause::told_by_holds(lock))
+        .or_else(|| read_write::contended_readers(report, lock))
+        .unwrap_or_else(|| cause::contended(lock))
+}
+
 fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
-    let (cause, sentence, next) = cause::judge(report, lock);
+    let (cause, sentence, next) = judge(report, lock);
     let figures = match lock.row.spin > 0.0 {
         true => lock.headline(report.cpus),
         false if report.is_disturbed() => lock.sleepers_without_bound(),

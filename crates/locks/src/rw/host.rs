@@ -4,7 +4,6 @@
 //! A fence costs a reader as much as a lock. So where the program has asked for it ([`use_membarrier`]) the reader has none,
 //! and the writer makes the kernel issue one on every CPU on which a thread of the process runs: membarrier(2).
 
-use crate::rw::Table;
 use core::cell::Cell;
 use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
@@ -12,32 +11,23 @@ use unspin_sys::thread_exit::{ExitHook, call_at_exit};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{at_fork, futex, membarrier};
 
-static TABLE: Table = Table::empty();
-
-pub(crate) fn table() -> &'static Table {
-    &TABLE
-}
-
-/// Calls `then` with the calling thread's word for [`crate::rw`]'s `reader`.
+/// Calls `then` with the calling thread's word for [`reader`](super::reader).
 #[inline(always)]
-pub(crate) fn reader_word<R>(then: impl FnOnce(&Cell<usize>) -> R) -> R {
+pub(super) fn reader_word<R>(then: impl FnOnce(&Cell<usize>) -> R) -> R {
     then(tls::word(Word::Readers))
 }
 
-/// To be called before there are threads, or at the first use: a child made by fork is told that its other threads do not exist.
-pub(crate) fn prepare_table() {
+/// Makes libc call `function` in each child made by fork. To be called with one function only.
+pub(super) fn call_in_child(function: unsafe extern "C" fn()) {
     static DONE: AtomicBool = AtomicBool::new(false);
     // Relaxed: it only decides which thread came first.
     if !DONE.swap(true, Ordering::Relaxed) {
-        at_fork::call_in_child(forget_other_threads);
+        at_fork::call_in_child(function);
     }
 }
 
-extern "C" fn forget_other_threads() {
-    TABLE.forget_other_threads();
-}
-
-pub(crate) fn call_at_thread_exit(function: extern "C-unwind" fn()) {
+/// Makes libc call `function` when the calling thread ends.
+pub(super) fn call_at_thread_exit(function: extern "C-unwind" fn()) {
     // If libc has no key left, the line stays the thread's for ever.
     call_at_exit(ExitHook::Readers, function);
 }
@@ -74,7 +64,7 @@ pub fn forgo_membarrier() {
 
 /// Between the store of a reader's slot and the load of the lock's bias.
 #[inline(always)]
-pub(crate) fn fence_of_reader() {
+pub(super) fn fence_of_reader() {
     // The flag is read after the slot was stored: see `forgo_membarrier`.
     compiler_fence(Ordering::SeqCst);
     // Relaxed: as there.
@@ -87,7 +77,7 @@ pub(crate) fn fence_of_reader() {
 
 /// Between the store that clears a lock's bias and the loads of all slots.
 #[inline(always)]
-pub(crate) fn fence_of_writer() {
+pub(super) fn fence_of_writer() {
     // Pairs with the fence of a reader that has one, and orders the bias before the flag.
     fence(Ordering::SeqCst);
     // Relaxed: see `use_membarrier`.
