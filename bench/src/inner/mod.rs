@@ -205,7 +205,7 @@ pub enum Task {
     },
     /// Threads that take one read-write lock again and again; prints what `contend` does
     Readers {
-        /// Whose
+        /// Which
         #[arg(value_enum)]
         lock: RwContended,
         /// How many
@@ -227,7 +227,7 @@ pub enum Task {
     /// A writer that wants a read-write lock once a millisecond, among readers; prints its longest wait in milliseconds, and
     /// its writes a second
     WriterWait {
-        /// Whose
+        /// Which
         #[arg(value_enum)]
         lock: RwContended,
         /// How many

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use unspin_locks::api;
 use unspin_locks::rw::{self, RwBiased};
 
-/// Whose read-write lock.
+/// Which read-write lock.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RwContended {
     /// A pthread_rwlock_t as PTHREAD_RWLOCK_INITIALIZER makes it
