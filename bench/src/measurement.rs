@@ -3,7 +3,8 @@
 use crate::hand_off::HandOff;
 use crate::inner::Task;
 use crate::program::Program;
-use unspin_locks::LockKind;
+use unspin_locks::rw::RwLockKind;
+use unspin_locks::{LockKind, SpinKind};
 use unspin_sysv::Kind;
 use unspin_wire::Level;
 
@@ -26,6 +27,10 @@ pub enum World {
     Mutrace,
     /// Under `unspin run --mutex KIND`.
     Mutex(LockKind),
+    /// Under `unspin run --rwlock KIND`.
+    RwLock(RwLockKind),
+    /// Under `unspin run --spin KIND`.
+    Spin(SpinKind),
     /// Under `unspin run --waits system`: the control of the waits, which passes through the same hooks.
     WaitsSystem,
     /// Under `unspin run --waits poll`.
@@ -73,6 +78,8 @@ impl World {
             World::Full => "full",
             World::Mutrace => "mutrace",
             World::Mutex(kind) => kind.name(),
+            World::RwLock(kind) => kind.name(),
+            World::Spin(kind) => kind.name(),
             World::WaitsSystem => "system",
             World::WaitsPoll => "poll",
             World::WaitsForced => "forced",
@@ -81,7 +88,7 @@ impl World {
         }
     }
 
-    /// The engine that `unspin run` is asked for, if it is to run at all.
+    /// The engine that `unspin run` is asked for, if any.
     pub fn engine(self) -> Option<&'static str> {
         match self {
             World::Engine(kind) => Some(kind.name()),
@@ -89,19 +96,15 @@ impl World {
         }
     }
 
-    /// What `unspin run` is to do with the program's mutexes, if it is to run at all.
-    pub fn mutex(self) -> Option<LockKind> {
+    /// What `unspin run` is to replace, as an option and its value, if it is to run at all.
+    pub fn replacement(self) -> Option<[&'static str; 2]> {
         match self {
-            World::Mutex(kind) => Some(kind),
-            _ => None,
-        }
-    }
-
-    /// What `unspin run` is to do about waits, if it is to run at all.
-    pub fn waits(self) -> Option<&'static str> {
-        match self {
-            World::WaitsSystem => Some("system"),
-            World::WaitsPoll => Some("poll"),
+            World::Engine(kind) => Some(["--sysv", kind.name()]),
+            World::Mutex(kind) => Some(["--mutex", kind.name()]),
+            World::RwLock(kind) => Some(["--rwlock", kind.name()]),
+            World::Spin(kind) => Some(["--spin", kind.name()]),
+            World::WaitsSystem => Some(["--waits", "system"]),
+            World::WaitsPoll => Some(["--waits", "poll"]),
             _ => None,
         }
     }

@@ -89,23 +89,14 @@ struct Unspin<'a> {
 impl Unspin<'_> {
     /// A command line under `unspin run`, or by itself in a world without.
     fn run(&self, world: World, words: Vec<OsString>) -> Command {
-        let mut command = match (world.engine(), world.mutex(), world.waits()) {
-            (None, None, None) => Command::new(&words[0]),
-            (engine, mutex, waits) => {
+        let mut command = match world.replacement() {
+            None => Command::new(&words[0]),
+            Some(option) => {
                 let mut command = Command::new(self.program);
-                command.arg("run");
-                if let Some(engine) = engine {
-                    command.args(["--sysv", engine]);
-                }
+                command.arg("run").args(option);
                 // The kernel has none.
-                if let Some(engine) = engine.filter(|&engine| engine != "kernel") {
+                if let Some(engine) = world.engine().filter(|&engine| engine != "kernel") {
                     command.arg("--arena").arg(self.arenas.join(format!("arena-{engine}")));
-                }
-                if let Some(kind) = mutex {
-                    command.args(["--mutex", kind.name()]);
-                }
-                if let Some(waits) = waits {
-                    command.args(["--waits", waits]);
                 }
                 command.arg("--").arg(&words[0]);
                 command
@@ -130,9 +121,13 @@ fn library(world: World, tools: &Tools) -> Result<Option<&Path>, String> {
         | World::WaitsReady => Ok(Some(&tools.preload)),
         World::Blind => Ok(Some(tools.kit()?.blind())),
         World::Mutrace => tools.mutrace.as_deref().map(Some).map_err(String::clone),
-        World::NoPreload | World::Engine(_) | World::Mutex(_) | World::WaitsSystem | World::WaitsPoll => {
-            Ok(None)
-        }
+        World::NoPreload
+        | World::Engine(_)
+        | World::Mutex(_)
+        | World::RwLock(_)
+        | World::Spin(_)
+        | World::WaitsSystem
+        | World::WaitsPoll => Ok(None),
     }
 }
 
@@ -168,8 +163,8 @@ fn arguments(task: &Task) -> Vec<String> {
         Task::Postgres { folder, seconds } => {
             words(&[&"postgres", &"--folder", &folder.display(), &"--seconds", seconds])
         }
-        Task::Pair { company, effort } => {
-            words(&[&"pair", &value_name(*company), &effort.option(), &effort.amount()])
+        Task::Pair { lock, company, effort } => {
+            words(&[&"pair", &value_name(*lock), &value_name(*company), &effort.option(), &effort.amount()])
         }
         Task::Ticks { effort } => words(&[&"ticks", &effort.option(), &effort.amount()]),
         Task::Known { threads, rounds } => words(&[&"known", &"--threads", threads, &"--rounds", rounds]),
@@ -182,6 +177,32 @@ fn arguments(task: &Task) -> Vec<String> {
             &value_name(*lock),
             &"--threads",
             threads,
+            &"--hold-ns",
+            hold_ns,
+            &"--think-ns",
+            think_ns,
+            &"--time-ms",
+            time_ms,
+        ]),
+        Task::Readers { lock, threads, writers_per_mille, hold_ns, think_ns, time_ms } => words(&[
+            &"readers",
+            &value_name(*lock),
+            &"--threads",
+            threads,
+            &"--writers-per-mille",
+            writers_per_mille,
+            &"--hold-ns",
+            hold_ns,
+            &"--think-ns",
+            think_ns,
+            &"--time-ms",
+            time_ms,
+        ]),
+        Task::WriterWait { lock, readers, hold_ns, think_ns, time_ms } => words(&[
+            &"writer-wait",
+            &value_name(*lock),
+            &"--readers",
+            readers,
             &"--hold-ns",
             hold_ns,
             &"--think-ns",
@@ -218,8 +239,8 @@ fn value_name(value: impl ValueEnum) -> String {
 mod tests {
     use super::*;
     use crate::inner::{
-        Call, Company, Contended, EffortOptions, LockKind, Placement, Protocol, Section, Share, Stressor,
-        TaskProgram, TaskRuntime, VolanoModel, WaitProgram,
+        Call, Company, Contended, EffortOptions, LockKind, Paired, Placement, Protocol, RwContended, Section,
+        Share, Stressor, TaskProgram, TaskRuntime, VolanoModel, WaitProgram,
     };
     use crate::options::{self, Options};
     use clap::Parser;
@@ -240,12 +261,21 @@ mod tests {
             Task::Owners { effort },
             Task::Stress { stressor: Stressor::SemSysv, seconds: 1 },
             Task::Postgres { folder: "/tmp/somewhere".into(), seconds: 2 },
-            Task::Pair { company: Company::Sleeper, effort },
+            Task::Pair { lock: Paired::Read, company: Company::Sleeper, effort },
             Task::Ticks { effort },
             Task::Known { threads: 2, rounds: 3 },
             Task::Holds { lock: LockKind::Spin, time_ms: 8 },
             Task::Crowd { threads: 4, locks: 5, share: Share::All },
             Task::Contend { lock: Contended::Std, threads: 2, hold_ns: 3, think_ns: 4, time_ms: 5 },
+            Task::Readers {
+                lock: RwContended::PreferWriter,
+                threads: 2,
+                writers_per_mille: 3,
+                hold_ns: 4,
+                think_ns: 5,
+                time_ms: 6,
+            },
+            Task::WriterWait { lock: RwContended::Plain, readers: 2, hold_ns: 3, think_ns: 4, time_ms: 5 },
             Task::Hackbench { groups: 6 },
             Task::Inversion { protocol: Protocol::Inherit },
             Task::Waits { program: WaitProgram::Node, ms: 5, kit: "/tmp/somewhere".into() },

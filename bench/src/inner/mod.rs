@@ -18,6 +18,8 @@ pub mod own_sets;
 mod owners;
 mod pair;
 mod postgres;
+mod readers;
+mod rwlock;
 mod section;
 mod stress;
 mod tasks;
@@ -30,7 +32,9 @@ pub use crowd::Share;
 pub use known_counts::KnownCounts;
 pub use lock::LockKind;
 pub use messages::Placement;
+pub use pair::Paired;
 pub use postgres::{Cluster, commands as postgres_commands};
+pub use rwlock::RwContended;
 pub use stress::Stressor;
 pub use tasks::{TaskProgram, TaskRuntime};
 pub use volano::VolanoModel;
@@ -145,8 +149,11 @@ pub enum Task {
         #[command(flatten)]
         effort: EffortOptions,
     },
-    /// An uncontended mutex taken and released; prints ns per pair of calls
+    /// An uncontended lock taken and released; prints ns per pair of calls
     Pair {
+        /// Which
+        #[arg(value_enum)]
+        lock: Paired,
         /// Who else is in the process
         #[arg(value_enum)]
         company: Company,
@@ -190,6 +197,46 @@ pub enum Task {
         #[arg(long)]
         hold_ns: u64,
         /// How long each does something else
+        #[arg(long)]
+        think_ns: u64,
+        /// For how long
+        #[arg(long)]
+        time_ms: u64,
+    },
+    /// Threads that take one read-write lock again and again; prints what `contend` does
+    Readers {
+        /// Which
+        #[arg(value_enum)]
+        lock: RwContended,
+        /// How many
+        #[arg(long)]
+        threads: usize,
+        /// How many of a thousand acquisitions write
+        #[arg(long)]
+        writers_per_mille: u64,
+        /// How long each holds it
+        #[arg(long)]
+        hold_ns: u64,
+        /// How long each does something else
+        #[arg(long)]
+        think_ns: u64,
+        /// For how long
+        #[arg(long)]
+        time_ms: u64,
+    },
+    /// A writer that wants a read-write lock once a millisecond, among readers; prints its longest wait in milliseconds, and
+    /// its writes a second
+    WriterWait {
+        /// Which
+        #[arg(value_enum)]
+        lock: RwContended,
+        /// How many
+        #[arg(long)]
+        readers: usize,
+        /// How long each reader holds it
+        #[arg(long)]
+        hold_ns: u64,
+        /// How long each reader does something else
         #[arg(long)]
         think_ns: u64,
         /// For how long
@@ -366,7 +413,7 @@ pub fn run(task: &Task) -> Result<(), String> {
         Task::Stress { stressor, seconds } => stress::run(stressor, seconds)?.to_string(),
         Task::Postgres { ref folder, seconds } => Cluster::at(folder).measure(seconds)?.to_string(),
         Task::Section { section, effort } => section::run(section, &Effort::from(effort))?.to_string(),
-        Task::Pair { company, effort } => pair::run(company, &Effort::from(effort)).to_string(),
+        Task::Pair { lock, company, effort } => pair::run(lock, company, &Effort::from(effort)).to_string(),
         Task::Ticks { effort } => pair::ticks(&Effort::from(effort)).to_string(),
         Task::Known { threads, rounds } => json(&known::run(threads, rounds))?,
         Task::Holds { lock, time_ms } => json(&holds::run(lock, time_ms)?)?,
@@ -374,6 +421,17 @@ pub fn run(task: &Task) -> Result<(), String> {
             let pace = contend::Pace { hold_ns, think_ns };
             let (rate, least) = contend::run(lock, threads, pace, Duration::from_millis(time_ms));
             format!("{rate} {least}")
+        }
+        Task::Readers { lock, threads, writers_per_mille, hold_ns, think_ns, time_ms } => {
+            let (pace, time) = (contend::Pace { hold_ns, think_ns }, Duration::from_millis(time_ms));
+            let (rate, least) = readers::run(lock, readers::Crowd { threads, writers_per_mille, pace, time });
+            format!("{rate} {least}")
+        }
+        Task::WriterWait { lock, readers, hold_ns, think_ns, time_ms } => {
+            let (pace, time) = (contend::Pace { hold_ns, think_ns }, Duration::from_millis(time_ms));
+            let crowd = readers::WriterAmongReaders { readers, pace, time };
+            let (longest_ms, per_second) = readers::writer_wait(lock, crowd);
+            format!("{longest_ms} {per_second}")
         }
         Task::Hackbench { groups } => queues(groups)?.to_string(),
         Task::Inversion { protocol } => inversion::run(protocol.number())?.to_string(),

@@ -7,7 +7,7 @@
 mod budget;
 mod table;
 
-use crate::inner::{Call, Company, EffortOptions, Section, Task};
+use crate::inner::{Call, Company, EffortOptions, Paired, Section, Task};
 use crate::measurement::World;
 use crate::options::Options;
 use crate::recording_file::RecordingFile;
@@ -18,7 +18,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use table::{InstructionsRow, InstructionsTable};
-use unspin_locks::LockKind;
+use unspin_locks::rw::RwLockKind;
+use unspin_locks::{LockKind, SpinKind};
 
 /// Calls of the shorter run.
 const TIMES: u64 = 20_000;
@@ -66,7 +67,8 @@ pub fn run(options: &Options) -> Result<(), String> {
 
 type Subject = fn(&Tools) -> Result<InstructionsTable, String>;
 
-const SUBJECTS: [Subject; 5] = [engines, sections, meter, kinds, waits];
+const SUBJECTS: [Subject; 8] =
+    [engines, sections, meter, mutexes, read_locks, write_locks, spin_locks, waits];
 
 fn count_and_print(subject: Subject, tools: &Tools) -> Result<InstructionsTable, String> {
     let table = subject(tools)?;
@@ -120,15 +122,19 @@ fn sections(tools: &Tools) -> Result<InstructionsTable, String> {
     Ok(table)
 }
 
-/// What a mutex costs in each of the meter's worlds.
+/// What a lock costs in each of the meter's worlds.
 fn meter(tools: &Tools) -> Result<InstructionsTable, String> {
     let worlds = World::METER.map(|world| if world == World::NoPreload { "bare" } else { world.label() });
     let mut table =
         InstructionsTable { title: "Meter", columns: worlds.to_vec(), ..InstructionsTable::default() };
-    for (name, company) in
-        [("mutex lock and unlock", Company::Sleeper), ("the same, a process of one thread", Company::Nobody)]
-    {
-        let words = |times| start::words(&Task::Pair { company, effort: EffortOptions::times(times) });
+    for (name, lock, company) in [
+        ("mutex lock and unlock", Paired::Mutex, Company::Sleeper),
+        ("the same, a process of one thread", Paired::Mutex, Company::Nobody),
+        ("read lock and unlock", Paired::Read, Company::Sleeper),
+        ("write lock and unlock", Paired::Write, Company::Sleeper),
+        ("spin lock and unlock", Paired::Spin, Company::Sleeper),
+    ] {
+        let words = |times| start::words(&Task::Pair { lock, company, effort: EffortOptions::times(times) });
         let count = |world| match (world, &tools.mutrace) {
             (World::Mutrace, Err(_)) => Ok(None),
             _ => per_time(world, tools, words).map(Some),
@@ -143,18 +149,44 @@ fn meter(tools: &Tools) -> Result<InstructionsTable, String> {
 }
 
 /// The cost of a replaced mutex.
-fn kinds(tools: &Tools) -> Result<InstructionsTable, String> {
+fn mutexes(tools: &Tools) -> Result<InstructionsTable, String> {
+    let kinds = LockKind::ALL.map(|kind| (kind.name(), World::Mutex(kind)));
+    replaced("Mutex lock and unlock, replaced", Paired::Mutex, &kinds, tools)
+}
+
+/// The cost of a replaced read-write lock, taken for reading.
+fn read_locks(tools: &Tools) -> Result<InstructionsTable, String> {
+    let kinds = RwLockKind::ALL.map(|kind| (kind.name(), World::RwLock(kind)));
+    replaced("Read lock and unlock, replaced", Paired::Read, &kinds, tools)
+}
+
+/// The cost of a replaced read-write lock, taken for writing.
+fn write_locks(tools: &Tools) -> Result<InstructionsTable, String> {
+    let kinds = RwLockKind::ALL.map(|kind| (kind.name(), World::RwLock(kind)));
+    replaced("Write lock and unlock, replaced", Paired::Write, &kinds, tools)
+}
+
+/// The cost of a replaced spin lock.
+fn spin_locks(tools: &Tools) -> Result<InstructionsTable, String> {
+    let kinds = SpinKind::ALL.map(|kind| (kind.name(), World::Spin(kind)));
+    replaced("Spin lock and unlock, replaced", Paired::Spin, &kinds, tools)
+}
+
+/// The cost of a lock under each kind that replaces it.
+fn replaced(
+    title: &'static str,
+    lock: Paired,
+    kinds: &[(&'static str, World)],
+    tools: &Tools,
+) -> Result<InstructionsTable, String> {
     let company = Company::Sleeper;
-    let words = |times| start::words(&Task::Pair { company, effort: EffortOptions::times(times) });
+    let words = |times| start::words(&Task::Pair { lock, company, effort: EffortOptions::times(times) });
     let bare = per_time(World::NoPreload, tools, words)?;
-    let mut table = InstructionsTable {
-        title: "Mutex lock and unlock, replaced",
-        columns: vec!["bare", "replaced"],
-        ..InstructionsTable::default()
-    };
-    for kind in LockKind::ALL {
-        let count = per_time(World::Mutex(kind), tools, words)?;
-        table.rows.push(InstructionsRow::new(kind.name(), vec![Some(bare), Some(count)]));
+    let mut table =
+        InstructionsTable { title, columns: vec!["bare", "replaced"], ..InstructionsTable::default() };
+    for &(name, world) in kinds {
+        let count = per_time(world, tools, words)?;
+        table.rows.push(InstructionsRow::new(name, vec![Some(bare), Some(count)]));
     }
     Ok(table)
 }

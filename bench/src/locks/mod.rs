@@ -1,6 +1,7 @@
-//! The locks' part of the table: unspin's locks against glibc's mutexes and against other lock libraries.
+//! The locks' part of the table: unspin's locks against glibc's mutexes, read-write locks and spin locks, and against other lock libraries.
 
 mod plan;
+mod rwlock;
 
 pub use plan::rows;
 
@@ -8,4 +9,4 @@ pub use plan::rows;
 pub const HEADING: &str = "the locks: median of all repetitions";
 /// What its words mean.
 pub const LEGEND: &str =
-    "glibc: its mutex, without the preload; control: the same through the preload's hooks.";
+    "glibc: its lock, without the preload; control: the same through the preload's hooks.";

@@ -1,13 +1,16 @@
 //! The rows: measurements and goals.
 
-use crate::inner::{Company, Contended, EffortOptions, Protocol, Task, inversion};
+use super::rwlock;
+use crate::inner::{Company, Contended, EffortOptions, Paired, Protocol, Task, inversion};
 use crate::measurement::{Measurement, World};
 use crate::quantity::{Bound, Extreme, Note, Quantity, QuantityRow};
 use crate::session::SessionSize;
-use unspin_locks::LockKind;
+use unspin_locks::{LockKind, SpinKind};
 
 /// A hold, and a time to think, of a few cache misses: short against any wait.
-const SHORT_NS: u64 = 100;
+pub(super) const SHORT_NS: u64 = 100;
+/// A hold of some dozen cache misses: so long that spin locks are often held by a thread that does not run.
+const SPIN_HOLD_NS: u64 = 200;
 /// Lengths of hold and of think time at which a lock may do no harm.
 const LENGTHS_NS: [u64; 4] = [0, 1_000, 10_000, 100_000];
 
@@ -25,13 +28,15 @@ pub fn rows(extent: &SessionSize) -> Vec<QuantityRow> {
     rows.extend(staircase(extent));
     rows.push(inversion());
     rows.push(share(extent));
+    rows.extend(rwlock::rows(extent));
+    rows.push(spin(extent));
     rows
 }
 
 /// What a pair of calls costs more than glibc's.
 fn uncontended_row(extent: &SessionSize) -> QuantityRow {
     let effort = EffortOptions::milliseconds(extent.loop_ms);
-    let pair = |world, company| figure(world, Task::Pair { company, effort });
+    let pair = |world, company| figure(world, Task::Pair { lock: Paired::Mutex, company, effort });
     let many = |world| pair(world, Company::Sleeper);
     let alone = |world| pair(world, Company::Nobody);
     QuantityRow {
@@ -217,7 +222,33 @@ fn share(extent: &SessionSize) -> QuantityRow {
     }
 }
 
-fn figure(world: World, task: Task) -> Quantity {
+/// Throughput of a spin lock that more threads want than there are CPUs.
+fn spin(extent: &SessionSize) -> QuantityRow {
+    let at = |world, think| contend(world, Contended::Spin, 16, (SPIN_HOLD_NS, think), extent);
+    let rate = |world| at(world, 0);
+    let adaptive = World::Spin(SpinKind::Adaptive);
+    QuantityRow {
+        name: format!(
+            "locks: spin adaptive, 16 threads, holds of {SPIN_HOLD_NS} ns, throughput over glibc's"
+        ),
+        unit: "times",
+        quantity: rate(adaptive) / rate(World::NoPreload),
+        bound: Some(Bound::AtLeast(5.0)),
+        notes: vec![
+            Note::new("millions a second: adaptive", rate(adaptive), ""),
+            Note::new("glibc", rate(World::NoPreload), ""),
+            Note::new("control", rate(World::Spin(SpinKind::System)), ""),
+            Note::new(
+                "the ratio with time to think",
+                at(adaptive, SPIN_HOLD_NS) / at(World::NoPreload, SPIN_HOLD_NS),
+                "",
+            ),
+        ],
+        missing: None,
+    }
+}
+
+pub(super) fn figure(world: World, task: Task) -> Quantity {
     Quantity::Figure(Measurement::Inner(world, task), 0)
 }
 

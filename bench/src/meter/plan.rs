@@ -2,7 +2,7 @@
 
 use super::check::{self, Column};
 use crate::inner::own_sets::allowed_cpus;
-use crate::inner::{Company, EffortOptions, LockKind, Share, Task};
+use crate::inner::{Company, EffortOptions, LockKind, Paired, Share, Task};
 use crate::measurement::{Measurement, World};
 use crate::program::{Program, ProgramName};
 use crate::quantity::{Bound, Note, Quantity, QuantityRow};
@@ -28,8 +28,9 @@ pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<QuantityRow> {
 fn costs(tools: &Tools, extent: &SessionSize) -> Vec<QuantityRow> {
     let effort = EffortOptions::milliseconds(extent.loop_ms);
     let figure = |world, task| Quantity::Figure(Measurement::Inner(world, task), 0);
-    let pair = |world| figure(world, Task::Pair { company: Company::Sleeper, effort });
-    let alone = |world| figure(world, Task::Pair { company: Company::Nobody, effort });
+    let lock = Paired::Mutex;
+    let pair = |world| figure(world, Task::Pair { lock, company: Company::Sleeper, effort });
+    let alone = |world| figure(world, Task::Pair { lock, company: Company::Nobody, effort });
     let added = |world| pair(world) - pair(World::NoPreload);
     let ticks = || figure(World::NoPreload, Task::Ticks { effort });
     let cost = |world: World, at_most: Option<f64>| QuantityRow {
