@@ -3,7 +3,13 @@
 mod plan;
 mod rwlock;
 
-pub use plan::rows;
+use crate::quantity::QuantityRow;
+use crate::session::SessionSize;
+
+/// All rows.
+pub fn rows(extent: &SessionSize) -> Vec<QuantityRow> {
+    plan::rows(extent).into_iter().chain(rwlock::rows(extent)).collect()
+}
 
 /// What stands above it.
 pub const HEADING: &str = "the locks: median of all repetitions";

@@ -1,6 +1,5 @@
 //! The rows: measurements and goals.
 
-use super::rwlock;
 use crate::inner::{Company, Contended, EffortOptions, Paired, Protocol, Task, inversion};
 use crate::measurement::{Measurement, World};
 use crate::quantity::{Bound, Extreme, Note, Quantity, QuantityRow};
@@ -18,7 +17,7 @@ const CONTROL: World = World::Mutex(LockKind::System);
 const ADAPTIVE: World = World::Mutex(LockKind::Adaptive);
 const RT_ADAPTIVE: World = World::Mutex(LockKind::RtAdaptive);
 
-/// All rows.
+/// The rows of mutexes and spin locks.
 pub fn rows(extent: &SessionSize) -> Vec<QuantityRow> {
     let mut rows = vec![uncontended_row(extent)];
     rows.extend([2, 4, 16, 64].map(|threads| short(threads, extent)));
@@ -28,7 +27,6 @@ pub fn rows(extent: &SessionSize) -> Vec<QuantityRow> {
     rows.extend(staircase(extent));
     rows.push(inversion());
     rows.push(share(extent));
-    rows.extend(rwlock::rows(extent));
     rows.push(spin(extent));
     rows
 }
