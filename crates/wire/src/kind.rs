@@ -1,5 +1,6 @@
 //! Kinds of rows: locks, waits, initialisations. One table has them all.
 
+#[cfg(not(loom))]
 use crate::plan::LockFamily;
 
 /// The table of the kinds: calls the macro `$then` with all rows, from which it makes what it needs. The number of a row is its
@@ -150,6 +151,7 @@ impl RecordKind {
     }
 
     /// The family of the lock, if it is a use of a lock that a plan can replace.
+    #[cfg(not(loom))]
     pub fn family(self) -> Option<LockFamily> {
         match self {
             RecordKind::Mutex | RecordKind::Reacquired => Some(LockFamily::Mutex),
