@@ -9,12 +9,12 @@
 //! |---|---|
 //! | 1 | free, libc's: what pthread_spin_init(3) and pthread_spin_unlock(3) of glibc store |
 //! | 0, -1 to -2³⁰ | held, libc's: less than 0 as each waiter of libc decrements the word once |
-//! | 2 | free, ours ([`FREE`]) |
-//! | less than -2³⁰ ([`HELD`]) | held, ours |
+//! | 2 | free, ours (`FREE`) |
+//! | less than -2³⁰ (`HELD`) | held, ours |
 //!
 //! *libc's lock acquires* if its decrement leaves 0. Of 1 that is an acquisition. Of 2 it leaves libc's free lock, and the
 //! next decrement acquires that: a lock that libc acquires becomes libc's. Of a held lock of ours it leaves a held lock
-//! of ours ([`BORROWED`]), and libc's waiter then reads until the word is greater than 0. *Ours acquires* if it replaces
+//! of ours (`BORROWED`), and libc's waiter then reads until the word is greater than 0. *Ours acquires* if it replaces
 //! exactly 2. So each acquisition is one atomic step from a free value to a held one, and only a release leaves the held
 //! values. libc's trylock replaces exactly 1 and does not see that 2 is free. So once such code exists, the releases of
 //! this lock store libc's free value ([`FreeAs::Libcs`]).
@@ -25,10 +25,10 @@
 //! (`SPINNER`) takes the duty from the releasing owner, which then need not wake a sleeper. So no wake-up is lost among
 //! threads that use this lock.
 //!
-//! **A sleep has a limit** ([`sleep_limit`]), for what the duty does not cover: libc's release stores 1 and wakes no
+//! **A sleep has a limit** (`sleep_limit`), for what the duty does not cover: libc's release stores 1 and wakes no
 //! sleeper; a program may initialise a lock for which threads wait, or cancel the thread that has the duty. The limit also
 //! bounds how long spinners that take the duty from each other pass over a sleeper: it then competes itself, and after a
-//! [long wait](crate::stamp) it spins for longer each time ([`STARVING_PERIODS`]).
+//! long wait it spins for longer each time (`STARVING_PERIODS`).
 //!
 //! **The futex is not private to the process.** glibc ignores the argument `pshared` of pthread_spin_init(3), so
 //! programs that pass a wrong one work.

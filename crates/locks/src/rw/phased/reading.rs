@@ -17,7 +17,7 @@ use core::ptr::NonNull;
 use unspin_sync::atomic::Ordering;
 
 impl<P: Policy> Phased<P> {
-    /// Acquires for reading, if no other thread has to be considered: the first step of [`RawRwLock::read`], which may fail for
+    /// Acquires for reading, if no other thread has to be considered: the first step of [`RawRwLock::read`](crate::RawRwLock::read), which may fail for
     /// any reason.
     #[inline(always)]
     pub fn read_alone(&self) -> bool {

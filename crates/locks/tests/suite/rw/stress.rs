@@ -3,6 +3,7 @@
 use super::pair::Pair;
 use super::{Property, check};
 use core::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use unspin_locks::{Clock, RawRwLock, Recursion, Until};
 
@@ -120,12 +121,13 @@ impl Property for WritersAmongReaders {
     /// Readers that overlap at all times do not keep a writer out for ever; nor do writers a reader.
     fn check<L: RawRwLock>() {
         let pair = Pair::<L>::new();
-        let done = std::sync::atomic::AtomicBool::new(false);
+        // Leaked, as the pair is.
+        let done: &AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         thread::scope(|s| {
             for _ in 0..8 {
                 s.spawn(|| {
                     // Relaxed: the threads are joined.
-                    while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    while !done.load(Ordering::Relaxed) {
                         pair.read();
                         pair.get();
                         pair.leave_read();
@@ -137,7 +139,7 @@ impl Property for WritersAmongReaders {
                 pair.add();
                 pair.leave_write();
             }
-            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            done.store(true, Ordering::Relaxed);
         });
         assert_eq!(pair.sum(), 50);
     }
