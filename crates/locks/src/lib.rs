@@ -67,6 +67,7 @@ pub use unspin_sys::futex::{Clock, Until};
 pub fn prepare() {
     host::prepare();
     host::generation();
+    rw::prepare();
 }
 
 /// The table of the kinds of lock: calls the macro `$then` with all rows, from which it makes what it needs.

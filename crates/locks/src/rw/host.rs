@@ -97,5 +97,7 @@ fn fence_everywhere() {
     READERS_RELY.store(false, Ordering::Relaxed);
     let never_changed = AtomicU32::new(0);
     futex::private::wait(&never_changed, 0, Some(crate::Until::after(Duration::from_millis(20))));
+    // Relaxed: all readers fence by now.
+    WRITERS_CALL.store(false, Ordering::Relaxed);
     fence(Ordering::SeqCst);
 }

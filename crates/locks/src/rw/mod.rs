@@ -32,6 +32,7 @@ pub use order::{Order, Policy};
 pub use phased::Phased;
 pub use raw::{RawRwLock, Recursion, Refused};
 pub use reader::holds;
+pub(crate) use slots::prepare;
 pub use writer::{RwWriter, WritersFirst};
 
 /// The table of the kinds of read-write lock: calls the macro `$then` with all rows. A new row is the last: its position is

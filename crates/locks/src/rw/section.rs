@@ -5,7 +5,8 @@
 
 use super::node::{self, GRANTED, Node, PENDING, SIGNALLED};
 use super::word::{
-    AWAKE, BUSY, PRESSING, READER, READERS, WRITER, WRITERS, counted, generation_field, in_generation,
+    AWAKE, BUSY, OVERTAKERS, PRESSING, READER, READERS, WRITER, WRITERS, counted, generation_field,
+    in_generation,
 };
 use crate::backoff::Backoff;
 use crate::{host, park};
@@ -80,6 +81,9 @@ impl<'lock> Section<'lock> {
         self.state &= !(WRITERS | READERS);
         if writers.is_null() {
             self.state &= !PRESSING;
+        }
+        if readers.is_null() {
+            self.state &= !OVERTAKERS;
         }
         if !readers.is_null() {
             self.state |= READERS;

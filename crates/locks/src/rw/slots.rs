@@ -5,7 +5,8 @@
 //! in turn. Here each thread has a *line* of its own, as long as there are lines. So a reader writes to no cache line that
 //! another reader writes to. Threads without a line are counted in the lock.
 //!
-//! A slot contains the address of a lock, and how many times more the thread holds it. Only the thread of the line fills a slot.
+//! A slot contains the address of a lock, how many times more the thread holds it, and `UNCONFIRMED`. Only the thread of the line
+//! fills a slot, and confirms it.
 //!
 //! **Publishing.** The reader stores its slot and then reads the lock's bias; the writer clears the bias and then reads all slots.
 //! A fence on each side makes one of them see the other (`host::fence_of_reader`, `host::fence_of_writer`). So it is with the end
@@ -37,11 +38,19 @@ mod size {
 }
 use size::{LINES, SLOTS};
 
+/// The thread of the line does not know yet whether the lock was still biased when it filled the slot: not a hold.
+const UNCONFIRMED: u64 = 1;
 /// The address of the lock: user addresses have 47 bits, and locks are aligned to 8.
 const ADDRESS: u64 = (1 << 47) - 8;
 /// Another hold of the same lock by the same thread.
 const AGAIN: u64 = 1 << 48;
 const MAX_AGAIN: u64 = u64::MAX >> 48;
+
+/// How often a thread looks whether another one is between the load and the store of a release.
+#[cfg(not(any(loom, shuttle)))]
+const AWAITED: u32 = 3_000;
+#[cfg(any(loom, shuttle))]
+const AWAITED: u32 = u32::MAX;
 
 /// The slots of one thread: a cache line.
 #[derive(Debug)]
@@ -94,6 +103,8 @@ struct Table {
     used: AtomicUsize,
     /// Whether any thread has released what another one has published.
     others_release: AtomicBool,
+    /// The generation of the process to which the lines belong; 0 if none was claimed.
+    generation: AtomicU32,
 }
 
 #[cfg(not(any(loom, shuttle)))]
@@ -123,6 +134,7 @@ impl Table {
             claimed: [const { AtomicU64::new(0) }; LINES.div_ceil(64)],
             used: AtomicUsize::new(0),
             others_release: AtomicBool::new(false),
+            generation: AtomicU32::new(0),
         }
     }
 
@@ -133,6 +145,7 @@ impl Table {
             claimed: core::array::from_fn(|_| AtomicU64::new(0)),
             used: AtomicUsize::new(0),
             others_release: AtomicBool::new(false),
+            generation: AtomicU32::new(0),
         }
     }
 
@@ -142,15 +155,37 @@ impl Table {
     fn forget_other_threads(&self) {
         let own = reader::line();
         for (index, line) in self.used().iter().enumerate().filter(|&(index, _)| Some(index) != own) {
-            // Relaxed (both): there is one thread.
+            // Relaxed, here and below: there is one thread.
             line.waited.store(0, Ordering::Relaxed);
             line.releasing.store(0, Ordering::Relaxed);
+            for slot in line.slots.iter().filter(|slot| slot.load(Ordering::Relaxed) & UNCONFIRMED != 0) {
+                slot.store(0, Ordering::Relaxed);
+            }
             if line.holds_nothing() {
                 self.give_back(index);
             }
         }
         if let Some(own) = own {
             self.lines[own].waited.store(0, Ordering::Relaxed);
+        }
+        self.generation.store(crate::host::generation(), Ordering::Relaxed);
+    }
+
+    /// Returns when the thread of the line is not about to empty a slot by a store. After `others_release` was stored.
+    fn await_release(&self, line: &Line) {
+        // Relaxed: written before there are other threads that need it. In a child that was made without libc's fork no thread
+        // may exist that resets the word.
+        if self.generation.load(Ordering::Relaxed) != crate::host::generation() {
+            return;
+        }
+        let mut backoff = Backoff::default();
+        // A thread that a handler has made jump out of `retire` never resets it: this waits for some tenths of a second.
+        for _ in 0..AWAITED {
+            // Acquire: partner of the Release in `retire`: what that call has done to its slots is done.
+            if line.releasing.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            backoff.pause();
         }
     }
 
@@ -207,10 +242,20 @@ fn own_line() -> Option<&'static Line> {
     Some(&table().lines[line])
 }
 
+/// To be called before the program begins: a handler of the program in a child made by fork runs after ours then.
+pub(crate) fn prepare() {
+    host::call_in_child(forget_other_threads);
+}
+
 #[cold]
 fn claim_line() -> Option<usize> {
-    host::call_in_child(forget_other_threads);
+    prepare();
     let line = table().claim()?;
+    // Relaxed (all): only this thread uses the line. A jump out of a signal handler may have left a number there.
+    table().lines[line].releasing.store(0, Ordering::Relaxed);
+    if table().generation.load(Ordering::Relaxed) == 0 {
+        table().generation.store(crate::host::generation(), Ordering::Relaxed);
+    }
     reader::set_line(Some(line));
     host::call_at_thread_exit(leave_thread);
     Some(line)
@@ -230,6 +275,7 @@ extern "C-unwind" fn leave_thread() {
 pub(super) struct Published {
     line: &'static Line,
     slot: &'static AtomicU64,
+    lock: u64,
 }
 
 /// Publishes the calling thread as a reader of the lock. `None` if there is no slot for it.
@@ -241,8 +287,8 @@ pub(super) fn publish(lock: u64) -> Option<Published> {
     // Relaxed: only this thread fills the slot. If another thread empties it at this moment, it counts as full.
     if slot.load(Ordering::Relaxed) == 0 {
         // Relaxed: the caller's fence orders it.
-        slot.store(lock, Ordering::Relaxed);
-        return Some(Published { line, slot });
+        slot.store(lock | UNCONFIRMED, Ordering::Relaxed);
+        return Some(Published { line, slot, lock });
     }
     publish_in_second(line, at, lock)
 }
@@ -254,11 +300,18 @@ fn publish_in_second(line: &'static Line, at: usize, lock: u64) -> Option<Publis
     if slot.load(Ordering::Relaxed) != 0 || line.slots[at].load(Ordering::Relaxed) & ADDRESS == lock {
         return None;
     }
-    slot.store(lock, Ordering::Relaxed);
-    Some(Published { line, slot })
+    slot.store(lock | UNCONFIRMED, Ordering::Relaxed);
+    Some(Published { line, slot, lock })
 }
 
 impl Published {
+    /// The lock was still biased: the thread holds it.
+    #[inline(always)]
+    pub(super) fn confirm(self) {
+        // Relaxed: other threads change confirmed slots only, and a writer waits for both.
+        self.slot.store(self.lock, Ordering::Relaxed);
+    }
+
     /// Takes it back: the lock is not biased any more.
     #[cold]
     pub(super) fn retract(self) {
@@ -278,7 +331,7 @@ pub(super) fn publish_again(lock: u64) -> bool {
         loop {
             // Relaxed: the thread holds the lock, and so has synchronised with the last writer.
             let seen = slot.load(Ordering::Relaxed);
-            if seen & ADDRESS != lock || seen >> 48 == MAX_AGAIN {
+            if seen & (ADDRESS | UNCONFIRMED) != lock || seen >> 48 == MAX_AGAIN {
                 return false;
             }
             // Relaxed: as above.
@@ -325,16 +378,12 @@ pub(super) fn forget(lock: u64) {
 pub(super) fn retire_any(lock: u64) -> bool {
     let table = table();
     // Acquire: as in `count`; most lines have no such slot.
-    let has_it = |slot: &AtomicU64| slot.load(Ordering::Acquire) & ADDRESS == lock;
+    let has_it = |slot: &AtomicU64| slot.load(Ordering::Acquire) & (ADDRESS | UNCONFIRMED) == lock;
     table.used().iter().filter(|line| line.slots.iter().any(has_it)).any(|line| {
         // Relaxed: the fence orders it.
         table.others_release.store(true, Ordering::Relaxed);
         host::fence_of_writer();
-        let mut backoff = Backoff::default();
-        // Acquire: partner of the Release in `retire`: what that call has done to its slots is done.
-        while line.releasing.load(Ordering::Acquire) != 0 {
-            backoff.pause();
-        }
+        table.await_release(line);
         let is_retired = line.slots.iter().any(|slot| line.retire_from(slot, lock));
         if is_retired {
             line.tell_writers();
@@ -366,7 +415,7 @@ impl Line {
         loop {
             // Relaxed: the compare-exchange provides the ordering.
             let seen = slot.load(Ordering::Relaxed);
-            if seen & ADDRESS != lock {
+            if seen & (ADDRESS | UNCONFIRMED) != lock {
                 return false;
             }
             // The last hold: nothing is left.
@@ -458,7 +507,7 @@ mod tests {
     #[test]
     fn line_is_a_cache_line_and_addresses_fit() {
         assert_eq!(size_of::<Line>(), 64);
-        assert_eq!(ADDRESS & AGAIN, 0);
+        assert_eq!(ADDRESS & (AGAIN | UNCONFIRMED), 0);
         assert_eq!((usize::MAX as u64 >> 17) & !7, ADDRESS);
     }
 }

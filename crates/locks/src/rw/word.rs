@@ -24,11 +24,14 @@ pub(super) const IN_TABLE: u64 = 1 << 8;
 /// A queued writer keeps new readers out. Only together with `WRITERS`.
 pub(super) const PRESSING: u64 = 1 << 9;
 
+/// A queued reader waits only for the writer that has the lock. Only together with `READERS`.
+pub(super) const OVERTAKERS: u64 = 1 << 10;
+
 /// One reader, in the field that counts them.
 pub(super) const READER: u64 = 1 << READERS_AT;
-const READERS_AT: u32 = 10;
-const READERS_BITS: u32 = 26;
-/// How many times a lock can be held for reading, and is counted: a quarter of libc's limit.
+const READERS_AT: u32 = 11;
+const READERS_BITS: u32 = 25;
+/// How many times a lock can be held for reading, and is counted: an eighth of libc's limit.
 pub(super) const MAX_READERS: u32 = (1 << READERS_BITS) - 1;
 
 /// Shift of the highest field: the generation of the process that was last in a section. If it is another generation, the
@@ -48,7 +51,7 @@ pub(super) fn generation_field(generation: u32) -> u64 {
 
 /// The state as this process is to see it: what it says about threads of a parent process is removed.
 pub(super) fn in_generation(state: u64, field: u64) -> u64 {
-    const THREADS: u64 = BUSY | WRITERS | READERS | AWAKE | DRAINER | PRESSING;
+    const THREADS: u64 = BUSY | WRITERS | READERS | AWAKE | DRAINER | PRESSING | OVERTAKERS;
     let old = state >> GENERATION_AT << GENERATION_AT;
     if old == field { state } else { state & !old & !THREADS | field }
 }

@@ -22,6 +22,7 @@ impl Property for FitsIntoAMutex {
 
 #[test]
 fn sixteen_bytes_and_zeroes_are_free() {
+    let _others = crate::beside_others();
     check::<FitsIntoAMutex>();
 }
 
@@ -44,6 +45,7 @@ impl Property for ReportsTheState {
 
 #[test]
 fn try_lock_and_is_locked_report_the_state() {
+    let _others = crate::beside_others();
     check::<ReportsTheState>();
 }
 
@@ -67,6 +69,7 @@ impl Property for Times {
 
 #[test]
 fn times_on_both_clocks() {
+    let _others = crate::beside_others();
     check::<Times>();
 }
 
@@ -101,6 +104,7 @@ impl Property for TimesOfWaiters {
 
 #[test]
 fn waiter_that_times_out_does_not_block_others() {
+    let _others = crate::beside_others();
     check::<TimesOfWaiters>();
 }
 
@@ -136,6 +140,7 @@ impl Property for Misuse {
 
 #[test]
 fn lock_works_after_misuse() {
+    let _others = crate::beside_others();
     check::<Misuse>();
 }
 
@@ -183,5 +188,6 @@ impl Property for ReportsTheWait {
 
 #[test]
 fn lock_reports_how_the_thread_waited() {
+    let _others = crate::beside_others();
     check::<ReportsTheWait>();
 }

@@ -3,6 +3,7 @@
 use crate::guarded::Guarded;
 use crate::{Property, check};
 use core::time::Duration;
+use std::sync::Barrier;
 use std::thread;
 use unspin_locks::{LockKind, RawLock};
 
@@ -23,9 +24,11 @@ fn fork_while_others_wait<L: RawLock>(kind: LockKind, pause: Duration) {
     let guarded = Guarded::<L>::new();
     let waiters = if kind.is_experimental() { 2 } else { 6 };
     let rounds = if kind.is_experimental() { 5 } else { 300 };
+    let begun = Barrier::new(waiters as usize + 1);
     thread::scope(|s| {
         for _ in 0..waiters {
             s.spawn(|| {
+                begun.wait();
                 for _ in 0..rounds {
                     guarded.lock();
                     guarded.add();
@@ -33,6 +36,7 @@ fn fork_while_others_wait<L: RawLock>(kind: LockKind, pause: Duration) {
                 }
             });
         }
+        begun.wait();
         thread::sleep(pause);
         guarded.lock();
         thread::sleep(pause);
@@ -75,5 +79,6 @@ fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>, rounds: u32) {
 
 #[test]
 fn forked_child_is_not_blocked_by_its_parents_waiters() {
+    let _alone = crate::alone();
     check::<ParentsWaiters>();
 }

@@ -3,6 +3,7 @@
 
 use core::cell::UnsafeCell;
 use core::time::Duration;
+use std::sync::Barrier;
 use std::sync::mpsc::channel;
 use std::thread;
 use unspin_locks::spin::{Attempted, FreeAs};
@@ -56,6 +57,7 @@ impl Guarded {
 
 #[test]
 fn sixty_four_threads_finish() {
+    let _others = crate::beside_others();
     let guarded = Guarded::new();
     let (threads, rounds) = (64, 2_000);
     thread::scope(|s| {
@@ -76,6 +78,7 @@ fn sixty_four_threads_finish() {
 /// Owners that give up their CPU, and attempts that do not wait.
 #[test]
 fn owners_that_do_not_run_are_waited_for_asleep() {
+    let _others = crate::beside_others();
     let guarded = Guarded::new();
     let acquired: u64 = thread::scope(|s| {
         let counts: Vec<_> = (0..16)
@@ -108,6 +111,7 @@ fn owners_that_do_not_run_are_waited_for_asleep() {
 
 #[test]
 fn waiter_of_a_long_hold_sleeps_and_is_woken() {
+    let _others = crate::beside_others();
     let mut held = Duration::from_millis(20);
     loop {
         let guarded = Guarded::new();
@@ -136,6 +140,7 @@ fn waiter_of_a_long_hold_sleeps_and_is_woken() {
 
 #[test]
 fn another_thread_may_release() {
+    let _others = crate::beside_others();
     let guarded = Guarded::new();
     assert_eq!(guarded.lock(), Waited::No);
     thread::scope(|s| {
@@ -153,11 +158,14 @@ fn another_thread_may_release() {
 /// A thread that forks while it holds the lock and others wait: the child uses the lock alone and with threads of its own.
 #[test]
 fn forked_child_is_not_blocked_by_its_parents_waiters() {
+    let _alone = crate::alone();
     for round in 0..10 {
         let guarded = Guarded::new();
+        let begun = Barrier::new(5);
         thread::scope(|s| {
             for _ in 0..4 {
                 s.spawn(|| {
+                    begun.wait();
                     for _ in 0..300 {
                         guarded.lock();
                         guarded.add();
@@ -165,6 +173,7 @@ fn forked_child_is_not_blocked_by_its_parents_waiters() {
                     }
                 });
             }
+            begun.wait();
             thread::sleep(Duration::from_micros(round * 100));
             guarded.lock();
             thread::sleep(Duration::from_micros(round * 100));
@@ -201,6 +210,7 @@ fn forked_child_is_not_blocked_by_its_parents_waiters() {
 /// Threads that call libc directly beside threads that use our lock, from before the hand-over on.
 #[test]
 fn libcs_lock_in_the_same_word_excludes() {
+    let _others = crate::beside_others();
     for _ in 0..20 {
         let guarded = Guarded::new();
         guarded.lock();
@@ -244,6 +254,7 @@ fn libcs_lock_in_the_same_word_excludes() {
 /// libc's release wakes no sleeper. A sleep has a limit.
 #[test]
 fn release_by_libc_ends_the_wait() {
+    let _others = crate::beside_others();
     let guarded = Guarded::new();
     guarded.lock();
     thread::scope(|s| {

@@ -35,6 +35,7 @@ impl Property for Excludes {
 
 #[test]
 fn many_threads_exclude_each_other() {
+    let _others = crate::beside_others();
     check::<Excludes>();
 }
 
@@ -85,5 +86,6 @@ fn once<L: RawLock>(guarded: &Guarded<L>, way: u64) -> bool {
 
 #[test]
 fn all_acquisition_calls_exclude_each_other() {
+    let _others = crate::beside_others();
     check::<AllCalls>();
 }

@@ -4,8 +4,8 @@ use super::super::node::{Node, WAITING};
 use super::super::order::{Order, Policy};
 use super::super::section::Section;
 use super::super::word::{
-    BIASED, BUSY, DRAINING, IN_TABLE, MAX_READERS, PRESSING, READER, READERS, WRITER, WRITERS, counted,
-    is_served,
+    BIASED, BUSY, DRAINING, IN_TABLE, MAX_READERS, OVERTAKERS, PRESSING, READER, READERS, WRITER, WRITERS,
+    counted, is_served,
 };
 use super::super::{Recursion, Refused, host as rw_host, reader, slots};
 use super::Phased;
@@ -39,6 +39,7 @@ impl<P: Policy> Phased<P> {
             published.retract();
             return false;
         }
+        published.confirm();
         reader::count_acquisition();
         true
     }
@@ -62,17 +63,22 @@ impl<P: Policy> Phased<P> {
         is_in
     }
 
-    /// The first reader of the lock makes sure that the table has nothing about a lock that was at this address before, and whose
-    /// memory the program has used anew although a thread held it.
-    #[cold]
-    pub(super) fn enter_table(&self) {
+    /// Enters the section, and makes sure that the table has nothing about a lock that was at this address before, and whose memory
+    /// the program has used anew although a thread held it.
+    fn enter_for_reader(&self) -> Section<'_> {
         let mut section = self.enter();
         // In the section: no thread sets a bias, so what the table has is old.
-        if section.state & IN_TABLE == 0 {
+        if P::IS_BIASED && section.state & IN_TABLE == 0 {
             slots::forget(self.address());
             section.state |= IN_TABLE;
         }
-        section.leave();
+        section
+    }
+
+    /// [`enter_for_reader`](Self::enter_for_reader), for the first reader.
+    #[cold]
+    fn enter_table(&self) {
+        self.enter_for_reader().leave();
     }
 
     /// The state with the bias, if that may return.
@@ -116,7 +122,7 @@ impl<P: Policy> Phased<P> {
         if self.state.load(Ordering::Relaxed) & WRITER != 0 {
             return Err(Refused::Busy);
         }
-        let mut section = self.enter();
+        let mut section = self.enter_for_reader();
         let result = match section.state & blocked_by {
             0 => self.read_in_section(&mut section),
             _ => Err(Refused::Busy),
@@ -127,7 +133,9 @@ impl<P: Policy> Phased<P> {
 
     /// Counts another hold in the slot that the calling thread has. The thread keeps writers out already.
     pub(super) fn publish_again(&self) -> bool {
-        let is_in = reader::holds() > 0 && slots::publish_again(self.address());
+        // Relaxed: if the thread holds the lock, it has seen the bit. Without it a slot is of another lock that was at this address.
+        let may_hold = reader::holds() > 0 && self.state.load(Ordering::Relaxed) & IN_TABLE != 0;
+        let is_in = may_hold && slots::publish_again(self.address());
         if is_in {
             reader::count_acquisition();
         }
@@ -152,13 +160,16 @@ impl<P: Policy> Phased<P> {
         let deference = deference(blocked_by);
         loop {
             let node = Node::new(since);
-            let mut section = self.enter();
+            let mut section = self.enter_for_reader();
             if section.state & blocked_by == 0 {
                 let result = self.read_in_section(&mut section).map(|()| Waited::Slept);
                 section.leave();
                 return result;
             }
             section.append_reader(NonNull::from(&node));
+            if blocked_by == WRITER {
+                section.state |= OVERTAKERS;
+            }
             section.leave();
             let limit = if blocked_by & PRESSING != 0 { earlier(until, deference) } else { until };
             let mut told = self.sleep(&node, limit, P::ORDER == Order::Phases);
@@ -240,17 +251,26 @@ impl<P: Policy> Phased<P> {
         // Both what is counted and what is published are holds of the lock, so it does not matter which release removes which.
         // The calling thread has published none: it releases what another thread has acquired, or what that thread has
         // counted for it.
-        // Relaxed: a hint; the section reads it again.
-        let is_counted = counted(self.state.load(Ordering::Relaxed)) != 0;
-        if P::IS_BIASED && !is_counted && slots::retire_any(self.address()) {
-            return;
+        loop {
+            // Relaxed: a hint; the section reads it again.
+            let is_counted = counted(self.state.load(Ordering::Relaxed)) != 0;
+            if P::IS_BIASED && !is_counted && slots::retire_any(self.address()) {
+                return;
+            }
+            let mut section = self.enter();
+            let is_removed = counted(section.state) > 0;
+            if is_removed {
+                section.state -= READER;
+                self.serve(&mut section, Left::Others);
+            }
+            let may_be_published = P::IS_BIASED && section.state & (BIASED | DRAINING) != 0;
+            section.leave();
+            // Another release may have removed what was counted; then this one removes what is published. If there is nothing,
+            // the lock was not held.
+            if is_removed || !may_be_published || slots::count(self.address()) == 0 {
+                return;
+            }
         }
-        let mut section = self.enter();
-        if counted(section.state) > 0 {
-            section.state -= READER;
-            self.serve(&mut section, Left::Others);
-        }
-        section.leave();
     }
 }
 

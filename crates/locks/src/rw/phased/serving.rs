@@ -2,7 +2,9 @@
 
 use super::super::order::{Order, Policy};
 use super::super::section::Section;
-use super::super::word::{AWAKE, DRAINER, DRAINING, PRESSING, READERS, WRITER, WRITERS, counted, is_free};
+use super::super::word::{
+    AWAKE, DRAINER, DRAINING, OVERTAKERS, PRESSING, READERS, WRITER, WRITERS, counted, is_free,
+};
 use super::Phased;
 use crate::host;
 use crate::stamp::is_long;
@@ -58,7 +60,8 @@ impl<P: Policy> Phased<P> {
         if left == Left::Writer && is_long_since(section.first_writers_arrival()) {
             return section.hand_to_first_writer(now);
         }
-        if section.state & PRESSING == 0 {
+        // All are woken if one of them may enter.
+        if section.state & PRESSING == 0 || section.state & OVERTAKERS != 0 {
             section.signal_readers();
         }
         if section.state & (WRITERS | AWAKE) == WRITERS && self.has_work_for_a_writer(section.state) {

@@ -144,7 +144,8 @@ impl<P: Policy> Phased<P> {
                 Told::Nothing if until.is_some_and(Until::is_over) || indulgence.is_none() => {
                     return self.withdraw_writer(node, false);
                 }
-                Told::Nothing => (has_duty, indulgence) = (self.press(node), None),
+                // Again after the same time: a writer that takes the lock ends the pressure of all.
+                Told::Nothing => (has_duty, indulgence) = (self.press(node), self::indulgence()),
             }
         }
     }

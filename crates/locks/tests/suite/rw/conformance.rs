@@ -21,6 +21,7 @@ impl Property for FitsIntoAReadWriteLock {
 
 #[test]
 fn thirty_two_bytes() {
+    let _others = crate::beside_others();
     check::<FitsIntoAReadWriteLock>();
 }
 
@@ -56,6 +57,7 @@ impl Property for LeavesTheEmbeddersBytes {
 
 #[test]
 fn bytes_of_the_embedder_are_never_touched() {
+    let _others = crate::beside_others();
     check::<LeavesTheEmbeddersBytes>();
 }
 
@@ -86,6 +88,7 @@ impl Property for ReportsTheState {
 
 #[test]
 fn tries_and_questions_report_the_state() {
+    let _others = crate::beside_others();
     check::<ReportsTheState>();
 }
 
@@ -119,6 +122,7 @@ impl Property for Times {
 
 #[test]
 fn times_on_both_clocks() {
+    let _others = crate::beside_others();
     check::<Times>();
 }
 
@@ -158,6 +162,7 @@ impl Property for TimesOfWaiters {
 
 #[test]
 fn waiter_that_times_out_does_not_block_others() {
+    let _others = crate::beside_others();
     check::<TimesOfWaiters>();
 }
 
@@ -190,6 +195,7 @@ impl Property for Misuse {
 
 #[test]
 fn misuse_leaves_a_usable_lock() {
+    let _others = crate::beside_others();
     check::<Misuse>();
 }
 
@@ -223,5 +229,6 @@ impl Property for Waits {
 
 #[test]
 fn writers_wait_for_readers_and_readers_for_writers() {
+    let _others = crate::beside_others();
     check::<Waits>();
 }

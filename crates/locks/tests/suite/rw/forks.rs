@@ -3,6 +3,7 @@
 use super::pair::Pair;
 use super::{Property, check};
 use core::time::Duration;
+use std::sync::Barrier;
 use std::thread;
 use unspin_locks::RawRwLock;
 
@@ -19,9 +20,11 @@ impl Property for ParentsWaiters {
 /// The forking thread holds the lock, as a thread does that wants its child to use it (pthread_atfork). Others wait for it.
 fn fork_while_others_wait<L: RawRwLock>(pause: Duration, writes: bool) {
     let pair = Pair::<L>::new();
+    let begun = &Barrier::new(7);
     thread::scope(|s| {
         for number in 0..6u32 {
             s.spawn(move || {
+                begun.wait();
                 for round in 0..200 {
                     if (number + round) % 4 == 0 {
                         pair.write();
@@ -35,6 +38,7 @@ fn fork_while_others_wait<L: RawRwLock>(pause: Duration, writes: bool) {
                 }
             });
         }
+        begun.wait();
         thread::sleep(pause);
         let leave = || if writes { pair.leave_write() } else { pair.leave_read() };
         // Alone: a reader that the fork does not copy would stay inside for ever.
@@ -92,6 +96,7 @@ fn use_it_alone_and_with_others<L: RawRwLock>(pair: &Pair<L>) {
 
 #[test]
 fn forked_child_is_not_blocked_by_its_parents_waiters() {
+    let _alone = crate::alone();
     check::<ParentsWaiters>();
 }
 
@@ -123,5 +128,6 @@ impl Property for ForksAsAReader {
 
 #[test]
 fn child_keeps_the_holds_of_the_forking_thread() {
+    let _alone = crate::alone();
     check::<ForksAsAReader>();
 }

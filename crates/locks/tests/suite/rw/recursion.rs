@@ -49,6 +49,7 @@ impl Property for ReadsAgain {
 
 #[test]
 fn reader_reads_again_while_a_writer_waits() {
+    let _others = crate::beside_others();
     check::<ReadsAgain>();
 }
 
@@ -93,6 +94,7 @@ impl Property for ReadsCrosswise {
 
 #[test]
 fn readers_of_two_locks_do_not_wait_for_each_other() {
+    let _others = crate::beside_others();
     check::<ReadsCrosswise>();
 }
 
@@ -119,5 +121,87 @@ impl Property for HoldsMany {
 
 #[test]
 fn thread_holds_many_locks() {
+    let _others = crate::beside_others();
     check::<HoldsMany>();
+}
+
+struct NewLockAtTheSamePlace;
+
+impl Property for NewLockAtTheSamePlace {
+    /// The memory of a lock is used anew although a thread holds it for reading: libc's new lock is free.
+    fn check<L: RawRwLock>() {
+        for recursion in [Recursion::Allowed, Recursion::Excluded] {
+            let place: &'static mut core::mem::MaybeUninit<L> =
+                Box::leak(Box::new(core::mem::MaybeUninit::zeroed()));
+            // SAFETY: all zeroes are a free lock.
+            let lock: &'static L = unsafe { &*place.as_ptr() };
+            // The third one of a biased lock is published.
+            for _ in 0..2 {
+                lock.read(recursion, None).unwrap();
+                // SAFETY: acquired in the line before.
+                unsafe { lock.unlock_read() };
+            }
+            lock.read(recursion, None).unwrap();
+            // SAFETY: the lock consists of atomics, and no other thread uses it.
+            unsafe { core::ptr::write_bytes(place.as_mut_ptr(), 0, 1) };
+            assert!(lock.try_write());
+            assert_eq!(lock.try_read(recursion), Err(Refused::Busy));
+            // SAFETY: acquired above.
+            unsafe { lock.unlock_write() };
+            lock.read(recursion, None).unwrap();
+            // SAFETY: acquired in the line before.
+            unsafe { lock.unlock_read() };
+            assert!(lock.readers() == 0 && lock.try_write());
+        }
+    }
+}
+
+#[test]
+fn new_lock_has_no_readers_of_the_old_one() {
+    let _others = crate::beside_others();
+    check::<NewLockAtTheSamePlace>();
+}
+
+struct Overtakes;
+
+impl Property for Overtakes {
+    /// A reader that holds another lock waits for the writer that has the lock, and not for the next one.
+    fn check<L: RawRwLock>() {
+        for _ in 0..10 {
+            let (wanted, held) = (Pair::<L>::new(), Pair::<L>::new());
+            wanted.write();
+            thread::scope(|s| {
+                let (told, tells) = (Barrier::new(2), std::sync::mpsc::channel());
+                let told = &*Box::leak(Box::new(told));
+                let reader = s.spawn(move || {
+                    held.read();
+                    told.wait();
+                    wanted.read();
+                    tells.0.send(()).unwrap();
+                    wanted.leave_read();
+                    held.leave_read();
+                });
+                told.wait();
+                let writer = s.spawn(|| {
+                    wanted.write();
+                    wanted.leave_write();
+                });
+                thread::sleep(Duration::from_millis(1));
+                wanted.leave_write();
+                if wanted.try_read() {
+                    tells.1.recv().unwrap();
+                    wanted.leave_read();
+                }
+                reader.join().unwrap();
+                writer.join().unwrap();
+            });
+            assert_eq!((wanted.sum(), held.sum()), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn reader_that_holds_a_lock_does_not_wait_for_the_next_writer() {
+    let _others = crate::beside_others();
+    check::<Overtakes>();
 }

@@ -76,6 +76,7 @@ fn once<L: RawRwLock>(pair: &Pair<L>, way: u64, writes: bool) -> bool {
 
 #[test]
 fn all_calls_of_many_threads_keep_their_promise() {
+    let _others = crate::beside_others();
     check::<AllCalls>();
 }
 
@@ -112,6 +113,7 @@ impl Property for Waves {
 
 #[test]
 fn waves_of_short_lived_threads() {
+    let _others = crate::beside_others();
     check::<Waves>();
 }
 
@@ -147,5 +149,90 @@ impl Property for WritersAmongReaders {
 
 #[test]
 fn writers_come_among_busy_readers() {
+    let _others = crate::beside_others();
     check::<WritersAmongReaders>();
+}
+
+struct ReleasesByOthers;
+
+impl Property for ReleasesByOthers {
+    /// One thread acquires for reading and another one releases, among readers and attempts to write.
+    fn check<L: RawRwLock>() {
+        let pair = Pair::<L>::new();
+        let stop: &AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        let (hands, takes) = std::sync::mpsc::sync_channel(1);
+        // Relaxed (all): a sign that it is over.
+        thread::scope(|s| {
+            for number in 0..4 {
+                s.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        if number < 3 {
+                            pair.read();
+                            pair.get();
+                            pair.leave_read();
+                        } else if pair.lock.try_write() {
+                            pair.leave_write();
+                        }
+                    }
+                });
+            }
+            s.spawn(move || {
+                for () in takes {
+                    pair.leave_read();
+                }
+            });
+            for _ in 0..3_000 {
+                pair.read();
+                hands.send(()).unwrap();
+            }
+            drop(hands);
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(pair.sum(), 0);
+    }
+}
+
+#[test]
+fn releases_by_other_threads_leave_nothing_held() {
+    let _others = crate::beside_others();
+    check::<ReleasesByOthers>();
+}
+
+struct TwoWritersAmongReaders;
+
+impl Property for TwoWritersAmongReaders {
+    /// Readers that hold it for milliseconds and overlap at all times: two writers come in, one after the other.
+    fn check<L: RawRwLock>() {
+        let pair = Pair::<L>::new();
+        let stop: &AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| {
+                    // Relaxed: a sign that it is over.
+                    while !stop.load(Ordering::Relaxed) {
+                        pair.read();
+                        thread::sleep(Duration::from_millis(5));
+                        pair.leave_read();
+                    }
+                });
+            }
+            let writers = [0; 2].map(|_| {
+                s.spawn(|| {
+                    pair.write();
+                    pair.add();
+                    pair.leave_write();
+                })
+            });
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            // Relaxed: as above.
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(pair.sum(), 2);
+    }
+}
+
+#[test]
+fn two_writers_come_among_slow_readers() {
+    let _others = crate::beside_others();
+    check::<TwoWritersAmongReaders>();
 }
