@@ -237,10 +237,11 @@ mod tests {
         let counts: Vec<usize> = children.iter().skip(1).map(|child| monitored(child).len()).collect();
         assert_eq!(counts, [1, 2, 1, 1, 1]);
         let before_the_fifth = monitored(&children[4]);
-        // SAFETY: takes no address.
-        unsafe { libc::kill(children[4], libc::SIGUSR1) };
         while waiters() != 4 {
-            std::thread::yield_now();
+            // Again and again: a signal that comes before the thread sleeps does not end its wait.
+            // SAFETY: takes no address.
+            unsafe { libc::kill(children[4], libc::SIGUSR1) };
+            std::thread::sleep(Duration::from_millis(1));
         }
         assert!(monitored(&children[5]).contains(&before_the_fifth[0]), "it takes that over");
         end(children[4]);
