@@ -46,8 +46,10 @@ pub enum Word {
     Waits = 8,
     /// The preload library: how many of the program's signal handlers this thread has run.
     Handlers = 9,
-    /// The read-write locks: how many this thread holds for reading, and where it publishes them.
+    /// The read-write locks: where this thread publishes those that it holds for reading.
     Readers = 10,
+    /// The read-write locks: how many this thread holds for reading, and has not published.
+    Holds = 11,
 }
 
 /// The calling thread's word.

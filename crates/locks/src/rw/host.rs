@@ -11,10 +11,21 @@ use unspin_sys::thread_exit::{ExitHook, call_at_exit};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{at_fork, futex, membarrier};
 
-/// Calls `then` with the calling thread's word for [`reader`](super::reader).
+/// The address of the calling thread's line of [slots](super::slots); 0 if it has none.
 #[inline(always)]
-pub(super) fn reader_word<R>(then: impl FnOnce(&Cell<usize>) -> R) -> R {
-    then(tls::word(Word::Readers))
+pub(super) fn line() -> usize {
+    tls::value::<{ Word::Readers as usize }>()
+}
+
+/// Changes what [`line`] returns.
+pub(super) fn set_line(address: usize) {
+    tls::word(Word::Readers).set(address);
+}
+
+/// Calls `then` with the number of [holds](super::holds) of the calling thread that are counted in locks.
+#[inline(always)]
+pub(super) fn with_holds<R>(then: impl FnOnce(&Cell<usize>) -> R) -> R {
+    then(tls::word(Word::Holds))
 }
 
 /// Makes libc call `function` in each child made by fork. To be called with one function only.

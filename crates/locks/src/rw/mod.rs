@@ -29,10 +29,11 @@ pub use fair::{FairPhases, RwFair};
 pub use host::{forgo_membarrier, use_membarrier};
 pub use kind::{RwLockKind, RwLockVisitor, UnknownRwLockKind};
 pub use order::{Order, Policy};
-pub use phased::Phased;
+pub use phased::{FirstRead, Phased};
 pub use raw::{RawRwLock, Recursion, Refused};
 pub use reader::holds;
 pub(crate) use slots::prepare;
+pub use slots::{Retired, tell_writers};
 pub use writer::{RwWriter, WritersFirst};
 
 /// The table of the kinds of read-write lock: calls the macro `$then` with all rows. A new row is the last: its position is

@@ -23,12 +23,15 @@ mod serving;
 mod waiting;
 mod writing;
 
+pub use reading::FirstRead;
+
 use super::node::Node;
 use super::order::Policy;
 use super::revocation::Inhibition;
 use super::section::Section;
+use super::slots::{self, Retired};
 use super::word::{BIASED, BUSY, DRAINING, READERS, WRITER, counted, is_served};
-use super::{RawRwLock, Recursion, Refused, reader, slots};
+use super::{RawRwLock, Recursion, Refused};
 use crate::raw::free;
 use crate::{Until, Waited};
 use core::cell::UnsafeCell;
@@ -106,10 +109,13 @@ unsafe impl<P: Policy> RawRwLock for Phased<P> {
 
     #[inline(always)]
     unsafe fn unlock_read(&self) {
-        if !(P::IS_BIASED && slots::retire(self.address())) {
-            self.count_out();
+        // SAFETY: the caller's promise.
+        match unsafe { self.unlock_read_first() } {
+            Retired::Wholly => {}
+            Retired::WithoutWakes => slots::tell_writers(),
+            Retired::Not if P::IS_BIASED && slots::retire(self.address()) => {}
+            Retired::Not => self.count_out(),
         }
-        reader::count_release();
     }
 
     #[inline(always)]

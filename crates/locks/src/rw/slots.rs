@@ -19,7 +19,7 @@
 //! and its store. It says so in [`Line::releasing`], before it reads `others_release`; the other one waits for that, after it
 //! has stored `others_release`. The same two fences lie in between.
 
-use super::{host, reader};
+use super::host;
 use crate::Until;
 use crate::backoff::Backoff;
 use crate::park::{self, Wake};
@@ -30,13 +30,18 @@ use unspin_sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsi
 mod size {
     pub const LINES: usize = 512;
     pub const SLOTS: usize = 7;
+    pub const FIRST_BITS: u32 = 2;
 }
 #[cfg(any(loom, shuttle))]
 mod size {
     pub const LINES: usize = 4;
     pub const SLOTS: usize = 2;
+    pub const FIRST_BITS: u32 = 0;
 }
-use size::{LINES, SLOTS};
+use size::{FIRST_BITS, LINES, SLOTS};
+
+/// From the first slot in which a thread looks for a lock to the second.
+const TO_SECOND: usize = SLOTS - (1 << FIRST_BITS);
 
 /// The thread of the line does not know yet whether the lock was still biased when it filled the slot: not a hold.
 const UNCONFIRMED: u64 = 1;
@@ -153,8 +158,8 @@ impl Table {
     /// stays held, as with libc's lock.
     #[cfg(not(any(loom, shuttle)))]
     fn forget_other_threads(&self) {
-        let own = reader::line();
-        for (index, line) in self.used().iter().enumerate().filter(|&(index, _)| Some(index) != own) {
+        let own = own_line();
+        for line in self.used().iter().filter(|&line| own.is_none_or(|own| !core::ptr::eq(own, line))) {
             // Relaxed, here and below: there is one thread.
             line.waited.store(0, Ordering::Relaxed);
             line.releasing.store(0, Ordering::Relaxed);
@@ -162,11 +167,11 @@ impl Table {
                 slot.store(0, Ordering::Relaxed);
             }
             if line.holds_nothing() {
-                self.give_back(index);
+                self.give_back(line);
             }
         }
         if let Some(own) = own {
-            self.lines[own].waited.store(0, Ordering::Relaxed);
+            own.waited.store(0, Ordering::Relaxed);
         }
         self.generation.store(crate::host::generation(), Ordering::Relaxed);
     }
@@ -181,7 +186,7 @@ impl Table {
         let mut backoff = Backoff::default();
         // A thread that a handler has made jump out of `retire` never resets it: this waits for some tenths of a second.
         for _ in 0..AWAITED {
-            // Acquire: partner of the Release in `retire`: what that call has done to its slots is done.
+            // Acquire: partner of the Release in `end_release`: what that call has done to its slots is done.
             if line.releasing.load(Ordering::Acquire) == 0 {
                 return;
             }
@@ -196,7 +201,7 @@ impl Table {
         &self.lines[..self.used.load(Ordering::Acquire)]
     }
 
-    fn claim(&self) -> Option<usize> {
+    fn claim(&self) -> Option<&Line> {
         for (index, word) in self.claimed.iter().enumerate() {
             loop {
                 // Relaxed: the compare-exchange decides.
@@ -211,14 +216,15 @@ impl Table {
                 {
                     // Release: partner of the Acquire in `used`.
                     self.used.fetch_max(line + 1, Ordering::Release);
-                    return Some(line);
+                    return Some(&self.lines[line]);
                 }
             }
         }
         None
     }
 
-    fn give_back(&self, line: usize) {
+    fn give_back(&self, line: &Line) {
+        let line = ((&raw const *line).addr() - self.lines.as_ptr().addr()) / size_of::<Line>();
         // Release: partner of the Acquire in `claim`.
         self.claimed[line / 64].fetch_and(!(1 << (line % 64)), Ordering::Release);
     }
@@ -227,19 +233,15 @@ impl Table {
 /// The first of the two slots in which a thread looks for a lock.
 #[inline(always)]
 fn position(lock: u64) -> usize {
-    // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4), reduced by a multiplication.
-    let hash = (lock >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    ((hash * (SLOTS as u64 - 1)) >> 32) as usize
+    // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
+    lock.wrapping_mul(0x9e37_79b9_7f4a_7c15).checked_shr(u64::BITS - FIRST_BITS).unwrap_or(0) as usize
 }
 
-/// The line of the calling thread; claims one if it has none.
+/// The line of the calling thread, if it has claimed one.
 #[inline(always)]
 fn own_line() -> Option<&'static Line> {
-    let line = match reader::line() {
-        Some(line) => line,
-        None => claim_line()?,
-    };
-    Some(&table().lines[line])
+    // SAFETY: the address is 0 or that of a line of the table, which is static.
+    unsafe { (host::line() as *const Line).as_ref() }
 }
 
 /// To be called before the program begins: a handler of the program in a child made by fork runs after ours then.
@@ -247,16 +249,15 @@ pub(crate) fn prepare() {
     host::call_in_child(forget_other_threads);
 }
 
-#[cold]
-fn claim_line() -> Option<usize> {
+fn claim_line() -> Option<&'static Line> {
     prepare();
     let line = table().claim()?;
     // Relaxed (all): only this thread uses the line. A jump out of a signal handler may have left a number there.
-    table().lines[line].releasing.store(0, Ordering::Relaxed);
+    line.releasing.store(0, Ordering::Relaxed);
     if table().generation.load(Ordering::Relaxed) == 0 {
         table().generation.store(crate::host::generation(), Ordering::Relaxed);
     }
-    reader::set_line(Some(line));
+    host::set_line((&raw const *line).addr());
     host::call_at_thread_exit(leave_thread);
     Some(line)
 }
@@ -264,44 +265,63 @@ fn claim_line() -> Option<usize> {
 /// Gives the line of the calling thread back, when the thread ends. If the thread still holds locks for reading, the line stays
 /// as it is: other threads may release them.
 extern "C-unwind" fn leave_thread() {
-    let Some(line) = reader::line() else { return };
-    if table().lines[line].holds_nothing() {
-        reader::set_line(None);
+    let Some(line) = own_line() else { return };
+    if line.holds_nothing() {
+        host::set_line(0);
         table().give_back(line);
     }
 }
 
+/// How many holds the calling thread has published.
+pub(super) fn published() -> u32 {
+    own_line().map_or(0, |line| {
+        // Relaxed: only this thread fills and confirms the slots.
+        let slots = line.slots.iter().map(|slot| slot.load(Ordering::Relaxed));
+        slots.filter(|slot| slot & ADDRESS != 0 && slot & UNCONFIRMED == 0).map(times).sum()
+    })
+}
+
+/// How many times a slot that is not empty says that the thread holds the lock.
+fn times(slot: u64) -> u32 {
+    1 + (slot >> 48) as u32
+}
+
 /// A slot that the calling thread has filled.
+#[must_use]
 pub(super) struct Published {
     line: &'static Line,
     slot: &'static AtomicU64,
     lock: u64,
 }
 
-/// Publishes the calling thread as a reader of the lock. `None` if there is no slot for it.
+/// Publishes the calling thread as a reader of the lock, in the slot that it looks at first. `None` if that is not possible.
 #[inline(always)]
-pub(super) fn publish(lock: u64) -> Option<Published> {
+pub(super) fn publish_in_first(lock: u64) -> Option<Published> {
     let line = own_line()?;
-    let at = position(lock);
-    let slot = &line.slots[at];
-    // Relaxed: only this thread fills the slot. If another thread empties it at this moment, it counts as full.
-    if slot.load(Ordering::Relaxed) == 0 {
-        // Relaxed: the caller's fence orders it.
-        slot.store(lock | UNCONFIRMED, Ordering::Relaxed);
-        return Some(Published { line, slot, lock });
-    }
-    publish_in_second(line, at, lock)
+    line.publish_in(&line.slots[position(lock)], lock)
 }
 
-#[cold]
-fn publish_in_second(line: &'static Line, at: usize, lock: u64) -> Option<Published> {
-    let slot = &line.slots[at + 1];
-    // Relaxed (both): as in `publish`. A lock that is in the first slot is not to be in the second: `publish_again` is for that.
-    if slot.load(Ordering::Relaxed) != 0 || line.slots[at].load(Ordering::Relaxed) & ADDRESS == lock {
-        return None;
+/// Publishes the calling thread as a reader of the lock. `None` if there is no slot for it.
+pub(super) fn publish(lock: u64) -> Option<Published> {
+    let line = own_line().or_else(claim_line)?;
+    let at = position(lock);
+    let [first, second] = [&line.slots[at], &line.slots[at + TO_SECOND]];
+    // Relaxed: as in `publish_in`. A lock that is in the first slot is not to be in the second: `publish_again` is for that.
+    let is_in_first = first.load(Ordering::Relaxed) & ADDRESS == lock;
+    line.publish_in(first, lock).or_else(|| if is_in_first { None } else { line.publish_in(second, lock) })
+}
+
+impl Line {
+    #[inline(always)]
+    fn publish_in(&'static self, slot: &'static AtomicU64, lock: u64) -> Option<Published> {
+        // Relaxed: only this thread fills the slot. If another thread empties it at this moment, it counts as full.
+        if slot.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        // Relaxed: the caller's fence orders it.
+        slot.store(lock | UNCONFIRMED, Ordering::Relaxed);
+        Some(Published { line: self, slot, lock })
     }
-    slot.store(lock | UNCONFIRMED, Ordering::Relaxed);
-    Some(Published { line, slot, lock })
 }
 
 impl Published {
@@ -313,58 +333,75 @@ impl Published {
     }
 
     /// Takes it back: the lock is not biased any more.
-    #[cold]
     pub(super) fn retract(self) {
-        // Release, as in `retire`, although the thread has read nothing.
+        // Release, as in `Line::retire_from`, although the thread has read nothing.
         self.slot.store(0, Ordering::Release);
         self.line.tell_writers();
+    }
+}
+
+/// Takes back what [`publish_in_first`] has returned for this lock, likewise.
+#[cold]
+pub(super) fn retract_first(lock: u64) {
+    if let Some(line) = own_line() {
+        Published { line, slot: &line.slots[position(lock)], lock }.retract();
     }
 }
 
 /// Counts another hold, if the calling thread has published one of the same lock.
 #[cold]
 pub(super) fn publish_again(lock: u64) -> bool {
-    let Some(line) = reader::line() else { return false };
-    let line = &table().lines[line];
-    let at = position(lock);
-    line.slots[at..=at + 1].iter().any(|slot| {
-        loop {
-            // Relaxed: the thread holds the lock, and so has synchronised with the last writer.
-            let seen = slot.load(Ordering::Relaxed);
-            if seen & (ADDRESS | UNCONFIRMED) != lock || seen >> 48 == MAX_AGAIN {
-                return false;
-            }
-            // Relaxed: as above.
-            if slot.compare_exchange(seen, seen + AGAIN, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                return true;
-            }
-        }
-    })
+    own_line().is_some_and(|line| line.publish_again(lock))
+}
+
+/// What a thread has done to release a hold that it has published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Retired {
+    /// All.
+    Wholly,
+    /// It has released the lock. [`tell_writers`] is left to do.
+    WithoutWakes,
+    /// Nothing.
+    Not,
+}
+
+/// Removes the hold of the lock by the calling thread, if it is the only one, in the slot in which the thread looks first, and
+/// threads release only what is theirs. Calls no function, so that the caller needs no stack.
+#[inline(always)]
+pub(super) fn retire_alone(lock: u64) -> Retired {
+    let Some(line) = own_line() else { return Retired::Not };
+    let slot = &line.slots[position(lock)];
+    line.begin_release();
+    // Relaxed: the fence orders it after `releasing`. Relaxed: only this thread writes the slots, if no other one releases.
+    let is_alone = !table().others_release.load(Ordering::Relaxed) && slot.load(Ordering::Relaxed) == lock;
+    if is_alone {
+        // Release: partner of the Acquire in `wait_until_empty` and `count`: a writer sees this thread's reads done.
+        slot.store(0, Ordering::Release);
+    }
+    line.end_release();
+    match is_alone {
+        false => Retired::Not,
+        true if line.is_waited_for() => Retired::WithoutWakes,
+        true => Retired::Wholly,
+    }
 }
 
 /// Removes one hold of the lock by the calling thread. Returns whether there was one.
-#[inline(always)]
 pub(super) fn retire(lock: u64) -> bool {
-    let Some(line) = reader::line() else { return false };
-    let table = table();
-    let line = &table.lines[line];
-    let at = position(lock);
-    // Relaxed (both): only this thread writes the word.
-    let interrupted = line.releasing.load(Ordering::Relaxed);
-    line.releasing.store(interrupted + 1, Ordering::Relaxed);
-    host::fence_of_reader();
-    // Relaxed: the fence orders it after `releasing`.
-    let is_retired = if table.others_release.load(Ordering::Relaxed) {
-        line.retire_from_either(at, lock)
-    } else {
-        line.retire_alone(at, lock)
-    };
-    // Release: partner of the Acquire in `retire_any`.
-    line.releasing.store(interrupted, Ordering::Release);
+    let Some(line) = own_line() else { return false };
+    let is_retired = line.pair(lock).into_iter().any(|slot| line.retire_from(slot, lock));
     if is_retired {
         line.tell_writers();
     }
     is_retired
+}
+
+/// Wakes the writers that wait for a slot of the calling thread.
+#[cold]
+pub fn tell_writers() {
+    if let Some(line) = own_line() {
+        line.wake_writers();
+    }
 }
 
 /// Removes all holds at the address of a lock that is new: of a lock that was there before, and was not released.
@@ -393,22 +430,41 @@ pub(super) fn retire_any(lock: u64) -> bool {
 }
 
 impl Line {
-    /// Removes a hold of the line's own thread, while no other thread empties slots.
-    #[inline(always)]
-    fn retire_alone(&self, at: usize, lock: u64) -> bool {
-        // Relaxed: only this thread writes the slots now.
-        let first = self.slots[at].load(Ordering::Relaxed);
-        if first == lock {
-            // Release: partner of the Acquire in `wait_until_empty` and `count`: a writer sees this thread's reads done.
-            self.slots[at].store(0, Ordering::Release);
-            return true;
-        }
-        self.retire_from_either(at, lock)
+    /// The two slots for a lock.
+    fn pair(&self, lock: u64) -> [&AtomicU64; 2] {
+        let at = position(lock);
+        [&self.slots[at], &self.slots[at + TO_SECOND]]
     }
 
-    #[cold]
-    fn retire_from_either(&self, at: usize, lock: u64) -> bool {
-        self.slots[at..=at + 1].iter().any(|slot| self.retire_from(slot, lock))
+    fn publish_again(&self, lock: u64) -> bool {
+        self.pair(lock).into_iter().any(|slot| {
+            loop {
+                // Relaxed: the thread holds the lock, and so has synchronised with the last writer.
+                let seen = slot.load(Ordering::Relaxed);
+                if seen & (ADDRESS | UNCONFIRMED) != lock || seen >> 48 == MAX_AGAIN {
+                    return false;
+                }
+                // Relaxed: as above.
+                if slot.compare_exchange(seen, seen + AGAIN, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                    return true;
+                }
+            }
+        })
+    }
+
+    /// To be called by the thread of the line before it reads whether others release.
+    #[inline(always)]
+    fn begin_release(&self) {
+        // Relaxed (both): only this thread writes the word.
+        self.releasing.store(self.releasing.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        host::fence_of_reader();
+    }
+
+    /// To be called after the slot is emptied.
+    #[inline(always)]
+    fn end_release(&self) {
+        // Release: partner of the Acquire in `await_release`. Relaxed: as in `begin_release`.
+        self.releasing.store(self.releasing.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Release);
     }
 
     fn retire_from(&self, slot: &AtomicU64, lock: u64) -> bool {
@@ -420,19 +476,24 @@ impl Line {
             }
             // The last hold: nothing is left.
             let left = seen.saturating_sub(AGAIN);
-            // Release: as in `retire_alone`. Relaxed on failure: the loop reads again.
+            // Release: partner of the Acquire in `wait_until_empty` and `count`. Relaxed on failure: the loop reads again.
             if slot.compare_exchange(seen, left, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return true;
             }
         }
     }
 
-    /// Wakes the writers that wait for a slot of this line. To be called after a slot was emptied.
+    /// Whether writers wait for a slot of this line. To be called after a slot was emptied.
     #[inline(always)]
-    fn tell_writers(&self) {
+    fn is_waited_for(&self) -> bool {
         host::fence_of_reader();
         // Relaxed: the fence orders it after the slot.
-        if self.waited.load(Ordering::Relaxed) != 0 {
+        self.waited.load(Ordering::Relaxed) != 0
+    }
+
+    /// Wakes the writers that wait for a slot of this line. To be called after a slot was emptied.
+    fn tell_writers(&self) {
+        if self.is_waited_for() {
             self.wake_writers();
         }
     }
@@ -447,7 +508,7 @@ impl Line {
     /// Waits until the slot does not contain the lock. False: `until` has passed.
     fn wait_until_empty<S: SpinPolicy>(&self, slot: &AtomicU64, lock: u64, until: Option<Until>) -> bool {
         let mut spin = S::begin(0);
-        // Acquire, here and below: partner of the Release in `retire_alone`.
+        // Acquire, here and below: partner of the Release where slots are emptied.
         while slot.load(Ordering::Acquire) & ADDRESS == lock {
             if spin.pause(0) == SpinStep::Sleep {
                 return self.sleep_until_empty(slot, lock, until);
@@ -490,7 +551,7 @@ pub(super) fn count(lock: u64) -> u32 {
     let slots = table().used().iter().flat_map(|line| &line.slots);
     // Acquire: as in `wait_until_empty`, for a writer that only tries.
     let seen = slots.map(|slot| slot.load(Ordering::Acquire)).filter(|slot| slot & ADDRESS == lock);
-    seen.map(|slot| 1 + (slot >> 48) as u32).sum()
+    seen.map(times).sum()
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -501,7 +562,8 @@ mod tests {
     fn both_positions_exist_and_all_slots_are_used() {
         let positions: std::collections::BTreeSet<usize> =
             (0..10_000u64).map(|lock| position(0x7f00_0000_0000 + lock * 56)).collect();
-        assert_eq!(positions.into_iter().collect::<Vec<_>>(), (0..SLOTS - 1).collect::<Vec<_>>());
+        assert_eq!(positions.into_iter().collect::<Vec<_>>(), (0..1 << FIRST_BITS).collect::<Vec<_>>());
+        assert_eq!((1 << FIRST_BITS) + TO_SECOND, SLOTS);
     }
 
     #[test]

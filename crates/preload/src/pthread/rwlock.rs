@@ -98,11 +98,13 @@ unsafe extern "C-unwind" fn init(
 unsafe extern "C-unwind" fn lock<M: Mode>(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
+    if Thread::is_in_plan_only() {
+        return unrecorded::lock::<M>(lock, hook);
+    }
     match Thread::known() {
         Known::Idle => M::lock(lock),
-        Known::Absent => unrecorded::lock::<M>(lock, hook),
         Known::Counted(thread) | Known::Timed(thread) => libcs::lock::<M>(lock, hook, thread),
-        Known::Planned(_) | Known::Unknown => any::lock::<M>(lock, hook),
+        Known::Absent | Known::Planned(_) | Known::Unknown => any::lock::<M>(lock, hook),
     }
 }
 
@@ -143,10 +145,12 @@ unsafe extern "C-unwind" fn clocklock<M: Mode>(
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
     let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
+    if Thread::is_in_plan_only() {
+        return unrecorded::unlock(lock, hook);
+    }
     match Thread::known() {
         Known::Idle => lock.unlock(),
-        Known::Absent => unrecorded::unlock(lock, hook),
         Known::Counted(thread) | Known::Timed(thread) => libcs::unlock(lock, hook, thread),
-        Known::Planned(_) | Known::Unknown => any::unlock(lock, hook),
+        Known::Absent | Known::Planned(_) | Known::Unknown => any::unlock(lock, hook),
     }
 }

@@ -116,6 +116,13 @@ impl Thread {
         }
     }
 
+    /// Whether it is known that the calling thread is not recorded, as nothing is, and that there is a plan. In one comparison:
+    /// a call for which this is false goes on with [`known`](Thread::known).
+    #[inline(always)]
+    pub fn is_in_plan_only() -> bool {
+        tls::value::<{ Word::Meter as usize }>() == (&raw const NOT_RECORDED).addr()
+    }
+
     #[cold]
     #[inline(never)]
     fn unknown() -> Option<&'static Thread> {

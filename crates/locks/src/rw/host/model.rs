@@ -11,11 +11,20 @@ lazy_static! {
 }
 
 thread_local! {
-    static READER: Cell<usize> = Cell::new(0);
+    static LINE: Cell<usize> = Cell::new(0);
+    static HOLDS: Cell<usize> = Cell::new(0);
 }
 
-pub(in crate::rw) fn reader_word<R>(then: impl FnOnce(&Cell<usize>) -> R) -> R {
-    READER.with(then)
+pub(in crate::rw) fn line() -> usize {
+    LINE.with(Cell::get)
+}
+
+pub(in crate::rw) fn set_line(address: usize) {
+    LINE.with(|line| line.set(address));
+}
+
+pub(in crate::rw) fn with_holds<R>(then: impl FnOnce(&Cell<usize>) -> R) -> R {
+    HOLDS.with(then)
 }
 
 pub(in crate::rw) fn fence_of_reader() {

@@ -3,11 +3,12 @@
 use super::super::node::{Node, WAITING};
 use super::super::order::{Order, Policy};
 use super::super::section::Section;
+use super::super::slots::{self, Retired};
 use super::super::word::{
     BIASED, BUSY, DRAINING, IN_TABLE, MAX_READERS, OVERTAKERS, PRESSING, READER, READERS, WRITER, WRITERS,
     counted, is_served,
 };
-use super::super::{Recursion, Refused, host as rw_host, reader, slots};
+use super::super::{Recursion, Refused, host as rw_host, reader};
 use super::Phased;
 use super::serving::Left;
 use super::waiting::{Told, earlier, told};
@@ -16,32 +17,81 @@ use crate::{Until, Waited, host};
 use core::ptr::NonNull;
 use unspin_sync::atomic::Ordering;
 
+/// What the first step of an acquisition for reading has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FirstRead {
+    /// The thread holds the lock.
+    Acquired,
+    /// Nothing.
+    Nothing,
+    /// The thread has filled a slot of a lock that was not biased any more. [`Phased::retract`] is to be called.
+    Unsettled,
+}
+
 impl<P: Policy> Phased<P> {
-    /// Acquires for reading, if no other thread has to be considered: the first step of [`RawRwLock::read`](crate::RawRwLock::read), which may fail for
-    /// any reason.
+    /// Acquires for reading, if no other thread has to be considered. May fail for any reason.
     #[inline(always)]
-    pub fn read_alone(&self) -> bool {
-        // Relaxed: what follows provides the ordering.
-        let state = self.state.load(Ordering::Relaxed);
-        if P::IS_BIASED && state & BIASED != 0 && self.publish() {
+    pub(super) fn read_alone(&self) -> bool {
+        let is_biased = match self.read_first() {
+            FirstRead::Acquired => return true,
+            FirstRead::Unsettled => {
+                self.retract();
+                false
+            }
+            // Relaxed: `publish` provides the ordering.
+            FirstRead::Nothing => P::IS_BIASED && self.state.load(Ordering::Relaxed) & BIASED != 0,
+        };
+        if is_biased && self.publish() {
             return true;
         }
+        // Relaxed: the compare-exchange provides the ordering.
+        let state = self.state.load(Ordering::Relaxed);
         state & (WRITER | BUSY | WRITERS) == 0 && self.count_in(state)
     }
 
-    /// Acquires for reading by a slot, if the lock is still biased then.
+    /// The first step of an acquisition for reading, for a caller that is to need no stack: it calls no function. A caller that has
+    /// acquired nothing goes on with [`RawRwLock::read`](crate::RawRwLock::read).
     #[inline(always)]
-    pub(super) fn publish(&self) -> bool {
-        let Some(published) = slots::publish(self.address()) else { return false };
+    pub fn read_first(&self) -> FirstRead {
+        // Relaxed: a hint.
+        if !P::IS_BIASED || self.state.load(Ordering::Relaxed) & BIASED == 0 {
+            return FirstRead::Nothing;
+        }
+        match slots::publish_in_first(self.address()) {
+            None => FirstRead::Nothing,
+            Some(published) if self.is_still_biased() => {
+                published.confirm();
+                FirstRead::Acquired
+            }
+            Some(_) => FirstRead::Unsettled,
+        }
+    }
+
+    /// To be called when [`read_first`](Self::read_first) has left the thread unsettled.
+    #[cold]
+    pub fn retract(&self) {
+        slots::retract_first(self.address());
+    }
+
+    /// Whether a slot that was just filled is a hold.
+    #[inline(always)]
+    fn is_still_biased(&self) -> bool {
         rw_host::fence_of_reader();
         // Acquire: partner of the Release in `count_in`, which has set the bias after the last writer, and of the section.
-        if self.state.load(Ordering::Acquire) & BIASED == 0 {
+        self.state.load(Ordering::Acquire) & BIASED != 0
+    }
+
+    /// Acquires for reading by a slot, if there is one, and the lock is still biased then.
+    #[cold]
+    fn publish(&self) -> bool {
+        let Some(published) = slots::publish(self.address()) else { return false };
+        let is_hold = self.is_still_biased();
+        if is_hold {
+            published.confirm();
+        } else {
             published.retract();
-            return false;
         }
-        published.confirm();
-        reader::count_acquisition();
-        true
+        is_hold
     }
 
     /// Counts the calling thread as a reader, if the state is still this one, which permits it.
@@ -134,12 +184,7 @@ impl<P: Policy> Phased<P> {
     /// Counts another hold in the slot that the calling thread has. The thread keeps writers out already.
     pub(super) fn publish_again(&self) -> bool {
         // Relaxed: if the thread holds the lock, it has seen the bit. Without it a slot is of another lock that was at this address.
-        let may_hold = reader::holds() > 0 && self.state.load(Ordering::Relaxed) & IN_TABLE != 0;
-        let is_in = may_hold && slots::publish_again(self.address());
-        if is_in {
-            reader::count_acquisition();
-        }
-        is_in
+        self.state.load(Ordering::Relaxed) & IN_TABLE != 0 && slots::publish_again(self.address())
     }
 
     #[cold]
@@ -224,6 +269,15 @@ impl<P: Policy> Phased<P> {
         if waits { Told::Nothing } else { told(node, Waited::Slept) }
     }
 
+    /// The first step of a release by a reader, as [`read_first`](Self::read_first) is of an acquisition.
+    ///
+    /// # Safety
+    /// As for [`RawRwLock::unlock_read`](crate::RawRwLock::unlock_read).
+    #[inline(always)]
+    pub unsafe fn unlock_read_first(&self) -> Retired {
+        if P::IS_BIASED { slots::retire_alone(self.address()) } else { Retired::Not }
+    }
+
     /// Removes a reader that is counted in the state.
     pub(super) fn count_out(&self) {
         loop {
@@ -241,7 +295,7 @@ impl<P: Policy> Phased<P> {
                 .compare_exchange(state, state - READER, Ordering::Release, Ordering::Relaxed)
                 .is_ok()
             {
-                return;
+                return reader::count_release();
             }
         }
     }
@@ -265,9 +319,12 @@ impl<P: Policy> Phased<P> {
             }
             let may_be_published = P::IS_BIASED && section.state & (BIASED | DRAINING) != 0;
             section.leave();
+            if is_removed {
+                return reader::count_release();
+            }
             // Another release may have removed what was counted; then this one removes what is published. If there is nothing,
             // the lock was not held.
-            if is_removed || !may_be_published || slots::count(self.address()) == 0 {
+            if !may_be_published || slots::count(self.address()) == 0 {
                 return;
             }
         }

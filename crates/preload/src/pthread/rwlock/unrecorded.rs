@@ -5,23 +5,32 @@
 
 use crate::glibc::rwlock::{Mode, Reading, RwLockLayout};
 use crate::swap::rwlock::RwLock;
-use crate::swap::rwlock::fast_path::{is_fast, lock_known, read_fast, unlock_fast, unlock_known};
+use crate::swap::rwlock::fast_path::{
+    end_read, is_fast, lock_known, read_first, retract, unlock_first, unlock_known,
+};
 use crate::watch::Hook;
 use core::ffi::c_int;
+use core::hint::black_box;
+use unspin_locks::rw::{FirstRead, Retired};
 
 /// Acquires the lock.
 #[inline(always)]
 pub fn lock<M: Mode>(lock: &RwLockLayout, hook: Hook) -> c_int {
-    if is_fast::<M>(lock) { read_first(lock, hook) } else { lock_other::<M>(lock, hook) }
+    if M::IS_READING && is_fast(lock) {
+        return match read_first(lock) {
+            FirstRead::Acquired => end_read(lock),
+            FirstRead::Nothing => lock_other::<M>(lock, hook),
+            FirstRead::Unsettled => retract_and_lock(lock, hook),
+        };
+    }
+    lock_other::<M>(lock, hook)
 }
 
-/// Acquires a lock of the most frequent kind for reading. A function of its own: it saves registers, as not all calls need.
+#[cold]
 #[inline(never)]
-fn read_first(lock: &RwLockLayout, hook: Hook) -> c_int {
-    match read_fast(lock) {
-        Some(code) => code,
-        None => lock_other::<Reading>(lock, hook),
-    }
+fn retract_and_lock(lock: &RwLockLayout, hook: Hook) -> c_int {
+    retract(lock);
+    lock_other::<Reading>(lock, hook)
 }
 
 /// Acquires a lock whose implementation was decided before.
@@ -41,10 +50,22 @@ fn lock_any<M: Mode>(lock: &RwLockLayout, hook: Hook) -> c_int {
 /// Releases the lock: one of the most frequent kind here, held for reading.
 #[inline(always)]
 pub fn unlock(lock: &RwLockLayout, hook: Hook) -> c_int {
-    match unlock_fast(lock) {
-        true => 0,
-        false => unlock_other(lock, hook),
+    if is_fast(lock) {
+        return match unlock_first(lock) {
+            Retired::Wholly => 0,
+            Retired::WithoutWakes => tell_writers(),
+            Retired::Not => unlock_other(lock, hook),
+        };
     }
+    unlock_other(lock, hook)
+}
+
+#[cold]
+#[inline(never)]
+fn tell_writers() -> c_int {
+    unspin_locks::rw::tell_writers();
+    // Where the compiler knows the value, it loads it after the call, and `unlock` needs a stack.
+    black_box(0)
 }
 
 /// Releases a lock whose implementation was decided before.

@@ -9,30 +9,36 @@ use crate::bypass;
 use crate::glibc::rwlock::{Mode, RwLockLayout};
 use crate::swap::plan;
 use core::ffi::c_int;
-use unspin_locks::{RawRwLock, Recursion};
+use unspin_locks::Recursion;
+use unspin_locks::rw::{FirstRead, Retired};
 use unspin_sys::tid;
 
-/// Whether [`read_fast`] can serve a call: it acquires a lock of the most frequent kind ([`Tag::FAST`]) for reading.
+/// Whether a lock is of the most frequent kind, which has calls of its own here.
 #[inline(always)]
-pub fn is_fast<M: Mode>(lock: &RwLockLayout) -> bool {
-    M::IS_READING && Tag::of(lock) == Tag::FAST
+pub fn is_fast(lock: &RwLockLayout) -> bool {
+    Tag::of(lock) == Tag::FAST
 }
 
-/// Acquires a lock for which [`is_fast`] holds, if no other thread has to be considered; else `None`.
+/// The first step of an acquisition for reading of a lock for which [`is_fast`] holds.
 #[inline(always)]
-pub fn read_fast(lock: &RwLockLayout) -> Option<c_int> {
-    if !lock.lock_in_place::<Fast>().read_alone() {
-        return None;
-    }
-    if bypass::exists() {
-        return Some(read_fast_during_hand_over(lock));
-    }
-    Some(0)
+pub fn read_first(lock: &RwLockLayout) -> FirstRead {
+    lock.lock_in_place::<Fast>().read_first()
+}
+
+/// To be called when [`read_first`] has left the thread unsettled.
+pub fn retract(lock: &RwLockLayout) {
+    lock.lock_in_place::<Fast>().retract();
+}
+
+/// Ends the acquisition for reading of a lock for which [`is_fast`] holds.
+#[inline(always)]
+pub fn end_read(lock: &RwLockLayout) -> c_int {
+    if bypass::exists() { end_read_during_hand_over(lock) } else { 0 }
 }
 
 #[cold]
 #[inline(never)]
-fn read_fast_during_hand_over(lock: &RwLockLayout) -> c_int {
+fn end_read_during_hand_over(lock: &RwLockLayout) -> c_int {
     match Algorithm::of(FAST_KIND) {
         Some(algorithm) => {
             let lock = ReplacedRwLock { words: lock, algorithm, recursion: Recursion::Allowed };
@@ -42,16 +48,14 @@ fn read_fast_during_hand_over(lock: &RwLockLayout) -> c_int {
     }
 }
 
-/// Releases a lock of the most frequent kind ([`Tag::FAST`]) that no thread holds for writing. Returns whether it did.
+/// The first step of the release of a lock for which [`is_fast`] holds.
 #[inline(always)]
-pub fn unlock_fast(lock: &RwLockLayout) -> bool {
-    if Tag::of(lock) != Tag::FAST || bypass::exists() || lock.has_writer() {
-        return false;
+pub fn unlock_first(lock: &RwLockLayout) -> Retired {
+    if bypass::exists() {
+        return Retired::Not;
     }
-    // SAFETY: the program releases the lock; a thread that releases a lock that another thread holds is responsible for
-    // the result.
-    unsafe { lock.lock_in_place::<Fast>().unlock_read() };
-    true
+    // SAFETY: the program releases the lock. The step does nothing unless the thread has published itself as a reader.
+    unsafe { lock.lock_in_place::<Fast>().unlock_read_first() }
 }
 
 /// Acquires a lock whose implementation was decided before, if that needs no more than one call; else `None`.
