@@ -86,6 +86,19 @@ pub(super) fn fence_of_reader() {
     compiler_fence(Ordering::SeqCst);
 }
 
+/// As [`fence_of_reader`], of a reader that does not rely on membarrier(2).
+#[inline(always)]
+pub(super) fn fence_of_fenced_reader() {
+    // Pairs with the fence in `fence_of_writer_among_fenced`.
+    fence(Ordering::SeqCst);
+}
+
+/// Between the store that clears a lock's bias and the loads of all slots, if all readers that may fill one have a fence.
+pub(super) fn fence_of_writer_among_fenced() {
+    // Pairs with the fence in `fence_of_fenced_reader`.
+    fence(Ordering::SeqCst);
+}
+
 /// Between the store that clears a lock's bias and the loads of all slots.
 #[inline(always)]
 pub(super) fn fence_of_writer() {

@@ -27,7 +27,7 @@ pub use reading::FirstRead;
 
 use super::node::Node;
 use super::order::Policy;
-use super::revocation::Inhibition;
+use super::revocation::BiasedSince;
 use super::section::Section;
 use super::slots::{self, Retired};
 use super::word::{BIASED, BUSY, DRAINING, READERS, WRITER, counted, is_served};
@@ -44,7 +44,7 @@ use unspin_sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, Ordering};
 #[derive(Debug)]
 #[repr(C, align(8))]
 pub struct Phased<P> {
-    inhibition: Inhibition,
+    biased_since: BiasedSince,
     /// What waits have learnt ([`SpinPolicy`]), in units of 64 ticks.
     memo: AtomicU16,
     /// Belongs to the program that embeds the lock ([`RawRwLock`]).
@@ -74,7 +74,7 @@ const _: () = {
 // 2. A free lock is all zeroes.
 unsafe impl<P: Policy> RawRwLock for Phased<P> {
     free!(Phased {
-        inhibition: Inhibition::none(),
+        biased_since: BiasedSince::never(),
         memo: AtomicU16::new(0),
         _embedder: UnsafeCell::new(MaybeUninit::zeroed()),
         state: AtomicU64::new(0),
@@ -84,17 +84,17 @@ unsafe impl<P: Policy> RawRwLock for Phased<P> {
 
     #[inline(always)]
     fn try_read(&self, recursion: Recursion) -> Result<(), Refused> {
-        if self.read_alone() { Ok(()) } else { self.try_read_in_section(recursion) }
+        if self.read_alone(recursion) { Ok(()) } else { self.try_read_in_section(recursion) }
     }
 
     #[inline(always)]
     fn read_now(&self, recursion: Recursion) -> Result<(), Refused> {
-        if self.read_alone() { Ok(()) } else { self.read_now_in_section(recursion) }
+        if self.read_alone(recursion) { Ok(()) } else { self.read_now_in_section(recursion) }
     }
 
     #[inline(always)]
     fn read(&self, recursion: Recursion, until: Option<Until>) -> Result<Waited, Refused> {
-        if self.read_alone() { Ok(Waited::No) } else { self.wait_to_read(recursion, until) }
+        if self.read_alone(recursion) { Ok(Waited::No) } else { self.wait_to_read(recursion, until) }
     }
 
     #[inline(always)]

@@ -1,50 +1,61 @@
-//! When a bias that was revoked may return: after a multiple of the time that the revocation took (Dice and Kogan 2019, 3.1:
-//! `InhibitUntil`). So writers lose a bounded share of their time.
+//! Whether a bias has paid, and when one that was revoked may return.
+//!
+//! The paper lets it return after a multiple of the time that the revocation took (Dice and Kogan 2019, 3.1: `InhibitUntil`). A reader
+//! that is counted would have to read the clock for that, which costs as much as what it saves. So here a number of readers is
+//! counted first. It depends on how long the bias before lasted.
 
+use super::word::MAX_UNBIASED;
 use crate::host;
+use core::time::Duration;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 
-/// A revocation that takes the time *t* is followed by 9 *t* without a bias: revocations take a tenth of the time at most
-/// (the paper's `N`).
-const MULTIPLE: u64 = 9;
-/// Ticks of a unit, as a power of two: some 300 ns. A stamp wraps after twenty minutes.
-const UNIT: u32 = 10;
+/// A bias that has lasted for this many times as long as its revocation took has paid.
+const MULTIPLE: u64 = 4;
+/// How many readers are counted after a bias that has paid.
+const SHORTLY: u64 = 16;
+/// A bias that lasts for so long may do without fences: membarrier(2), which then revokes it, takes a tenth of the time at most.
+const LONG: Duration = Duration::from_micros(100);
+/// Ticks of a unit, as a power of two: some 100 ns. A stamp wraps after minutes.
+const UNIT: u32 = 8;
 
-/// The time before which the bias must not return, in units; 0: there is none.
+/// When the bias was set, in units. A hint.
 #[derive(Debug)]
-pub(super) struct Inhibition(AtomicU32);
+pub(super) struct BiasedSince(AtomicU32);
 
-impl Inhibition {
-    /// No time: the bias may return.
+impl BiasedSince {
+    /// Of a lock that was never biased.
     #[cfg(not(loom))]
-    pub(super) const fn none() -> Inhibition {
-        Inhibition(AtomicU32::new(0))
+    pub(super) const fn never() -> BiasedSince {
+        BiasedSince(AtomicU32::new(0))
     }
 
     /// As above.
     #[cfg(loom)]
-    pub(super) fn none() -> Inhibition {
-        Inhibition(AtomicU32::new(0))
+    pub(super) fn never() -> BiasedSince {
+        BiasedSince(AtomicU32::new(0))
     }
 
-    /// Whether the bias may return now.
-    #[inline(always)]
-    pub(super) fn is_over(&self) -> bool {
+    /// To be called after the bias was set.
+    pub(super) fn begin(&self) {
         // Relaxed, here and below: a hint.
-        match self.0.load(Ordering::Relaxed) {
-            0 => true,
-            until => (now().wrapping_sub(until) as i32) >= 0,
-        }
+        self.0.store(units(host::ticks()), Ordering::Relaxed);
     }
 
-    /// To be called after a revocation that began at this time, in ticks.
-    pub(super) fn begin(&self, began: u64) {
+    /// Whether the bias has lasted for so long that readers may do without fences.
+    pub(super) fn is_long(&self) -> bool {
+        let age = units(host::ticks()).wrapping_sub(self.0.load(Ordering::Relaxed));
+        u64::from(age) >= host::ticks_in(LONG.as_nanos() as u64) >> UNIT
+    }
+
+    /// How many readers are to be counted before the bias returns, of which the revocation began at this time, in ticks, and is over.
+    pub(super) fn readers_to_count(&self, began: u64) -> u64 {
+        let age = units(began).wrapping_sub(self.0.load(Ordering::Relaxed));
         let took = host::ticks().wrapping_sub(began);
-        let units = (took.saturating_mul(MULTIPLE) >> UNIT).clamp(1, i32::MAX as u64) as u32;
-        self.0.store(now().wrapping_add(units).max(1), Ordering::Relaxed);
+        let has_paid = u64::from(age) >= took.saturating_mul(MULTIPLE) >> UNIT;
+        if has_paid { SHORTLY } else { MAX_UNBIASED }
     }
 }
 
-fn now() -> u32 {
-    (host::ticks() >> UNIT) as u32
+fn units(ticks: u64) -> u32 {
+    (ticks >> UNIT) as u32
 }

@@ -24,7 +24,7 @@ use crate::Until;
 use crate::backoff::Backoff;
 use crate::park::{self, Wake};
 use crate::waiting::{SpinPolicy, SpinStep};
-use unspin_sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use unspin_sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 #[cfg(not(any(loom, shuttle)))]
 mod size {
@@ -64,8 +64,10 @@ struct Line {
     slots: [AtomicU64; SLOTS],
     /// Changed when a slot is emptied while a writer waits for one: the futex on which it sleeps.
     emptied: AtomicU32,
-    /// How many writers wait for a slot of this line, or are about to.
-    waited: AtomicU16,
+    /// How many writers wait for a slot of this line, or are about to: at most one for each slot.
+    waited: AtomicU8,
+    /// Counts what the thread of this line has published with a fence, to sample it.
+    fenced: AtomicU8,
     /// How many times the thread of this line is about to empty a slot: more than once if a signal handler has interrupted it.
     releasing: AtomicU16,
 }
@@ -77,7 +79,8 @@ impl Line {
         Line {
             slots: [const { AtomicU64::new(0) }; SLOTS],
             emptied: AtomicU32::new(0),
-            waited: AtomicU16::new(0),
+            waited: AtomicU8::new(0),
+            fenced: AtomicU8::new(0),
             releasing: AtomicU16::new(0),
         }
     }
@@ -87,7 +90,8 @@ impl Line {
         Line {
             slots: core::array::from_fn(|_| AtomicU64::new(0)),
             emptied: AtomicU32::new(0),
-            waited: AtomicU16::new(0),
+            waited: AtomicU8::new(0),
+            fenced: AtomicU8::new(0),
             releasing: AtomicU16::new(0),
         }
     }
@@ -325,6 +329,15 @@ impl Line {
 }
 
 impl Published {
+    /// Whether this is one in 256 that the thread asks this for.
+    #[inline(always)]
+    pub(super) fn is_sampled(&self) -> bool {
+        // Relaxed (both): only this thread uses the number.
+        let number = self.line.fenced.load(Ordering::Relaxed).wrapping_add(1);
+        self.line.fenced.store(number, Ordering::Relaxed);
+        number == 0
+    }
+
     /// The lock was still biased: the thread holds it.
     #[inline(always)]
     pub(super) fn confirm(self) {

@@ -27,9 +27,20 @@ pub(super) const PRESSING: u64 = 1 << 9;
 /// A queued reader waits only for the writer that has the lock. Only together with `READERS`.
 pub(super) const OVERTAKERS: u64 = 1 << 10;
 
+/// The bias is one that costs a reader a fence: a writer that revokes it needs no membarrier(2). Only together with `BIASED` or
+/// `DRAINING`.
+pub(super) const FENCED: u64 = 1 << 11;
+
+/// One reader, in the field of the readers that are to be counted before the bias returns.
+pub(super) const UNBIASED: u64 = 1 << UNBIASED_AT;
+const UNBIASED_AT: u32 = 12;
+const UNBIASED_BITS: u32 = 8;
+/// The most that the field can count.
+pub(super) const MAX_UNBIASED: u64 = (1 << UNBIASED_BITS) - 1;
+
 /// One reader, in the field that counts them.
 pub(super) const READER: u64 = 1 << READERS_AT;
-const READERS_AT: u32 = 11;
+const READERS_AT: u32 = UNBIASED_AT + UNBIASED_BITS;
 const READERS_BITS: u32 = 25;
 /// How many times a lock can be held for reading, and is counted: an eighth of libc's limit.
 pub(super) const MAX_READERS: u32 = (1 << READERS_BITS) - 1;
@@ -42,6 +53,12 @@ const GENERATION_AT: u32 = READERS_AT + READERS_BITS;
 #[inline(always)]
 pub(super) fn counted(state: u64) -> u32 {
     (state >> READERS_AT) as u32 & MAX_READERS
+}
+
+/// How many readers are to be counted before the bias returns.
+#[inline(always)]
+pub(super) fn unbiased(state: u64) -> u64 {
+    state >> UNBIASED_AT & MAX_UNBIASED
 }
 
 /// The field of a process's generation.
@@ -75,8 +92,9 @@ mod tests {
     #[test]
     fn fields_do_not_overlap() {
         let field = generation_field(u32::MAX);
-        let state = field | (READER * u64::from(MAX_READERS)) | WRITER;
-        assert_eq!((counted(state), field & (READER - 1)), (MAX_READERS, 0));
+        let state = field | (READER * u64::from(MAX_READERS)) | (UNBIASED * MAX_UNBIASED) | FENCED | WRITER;
+        assert_eq!((counted(state), unbiased(state), field & (READER - 1)), (MAX_READERS, MAX_UNBIASED, 0));
+        assert_eq!(state & (FENCED | WRITER), FENCED | WRITER);
         assert_eq!(in_generation(state, field), state);
     }
 

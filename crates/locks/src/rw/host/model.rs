@@ -35,6 +35,13 @@ pub(in crate::rw) fn fence_of_reader() {
     }
 }
 
+/// The reader has had its fence.
+pub(in crate::rw) fn fence_of_fenced_reader() {}
+
+pub(in crate::rw) fn fence_of_writer_among_fenced() {
+    fence_of_writer();
+}
+
 pub(in crate::rw) fn fence_of_writer() {
     // Pairs with the fence in `fence_of_reader`.
     fence(SeqCst);

@@ -2,7 +2,9 @@
 
 use super::super::order::Policy;
 use super::super::section::Section;
-use super::super::word::{BIASED, DRAINER, DRAINING, WRITERS};
+use super::super::word::{
+    BIASED, DRAINER, DRAINING, FENCED, MAX_UNBIASED, UNBIASED, WRITER, WRITERS, counted,
+};
 use super::super::{host as rw_host, slots};
 use super::Phased;
 use crate::{Until, host};
@@ -15,37 +17,63 @@ impl<P: Policy> Phased<P> {
         if self.state.load(Ordering::Relaxed) & (DRAINING | DRAINER) != DRAINING {
             return true;
         }
-        let mut section = self.enter();
-        let is_drainer = section.state & (DRAINING | DRAINER) == DRAINING;
-        if is_drainer {
-            section.state |= DRAINER;
-        }
-        section.leave();
-        if !is_drainer {
+        let section = self.enter();
+        if section.state & (DRAINING | DRAINER) != DRAINING {
+            section.leave();
             return true;
         }
-        let began = host::ticks();
-        // Each drainer has a fence of its own: it need not know which thread has cleared the bias.
-        rw_host::fence_of_writer();
-        let is_empty = slots::wait_for_readers::<P::Waiting>(self.address(), until);
-        let mut section = self.enter();
-        if is_empty {
-            self.end_draining(&mut section, true, began);
-        } else {
-            // The caller withdraws, and restores the bias there.
-            section.state &= !DRAINER;
-        }
+        let (section, is_empty) =
+            self.drain_by(section, || slots::wait_for_readers::<P::Waiting>(self.address(), until));
+        // If not, the caller withdraws, and restores the bias there.
         section.leave();
         is_empty
     }
 
-    /// The calling thread, which is the drainer, waits for no slot any more.
-    pub(super) fn end_draining(&self, section: &mut Section<'_>, is_empty: bool, began: u64) {
+    /// Whether a thread may revoke the bias before it queues, in a section with this state: no other thread waits or drains.
+    pub(super) fn may_revoke(state: u64) -> bool {
+        P::IS_BIASED
+            && state & (BIASED | DRAINING) != 0
+            && state & (WRITER | WRITERS | DRAINER) == 0
+            && counted(state) == 0
+    }
+
+    /// Revokes the bias, in a section, and looks once whether a reader is published. Returns the section that follows, in which the
+    /// lock is not biased.
+    pub(super) fn revoke<'lock>(&'lock self, mut section: Section<'lock>) -> Section<'lock> {
+        section.state = section.state & !BIASED | DRAINING;
+        self.drain_by(section, || slots::count(self.address()) == 0).0
+    }
+
+    /// Leaves the section as the drainer, and enters another one after this wait for the readers in slots. Returns that, and whether
+    /// the slots are empty.
+    fn drain_by<'lock>(
+        &'lock self,
+        mut section: Section<'lock>,
+        wait: impl FnOnce() -> bool,
+    ) -> (Section<'lock>, bool) {
+        section.state |= DRAINER;
+        let is_fenced = section.state & FENCED != 0;
+        section.leave();
+        let began = host::ticks();
+        // Each drainer has a fence of its own: it need not know which thread has cleared the bias.
+        if is_fenced {
+            rw_host::fence_of_writer_among_fenced();
+        } else {
+            rw_host::fence_of_writer();
+        }
+        let is_empty = wait();
+        let mut section = self.enter();
         section.state &= !DRAINER;
         if is_empty {
-            section.state &= !DRAINING;
-            self.inhibition.begin(began);
-        } else if section.state & WRITERS == 0 {
+            section.state &= !(DRAINING | FENCED | UNBIASED * MAX_UNBIASED);
+            section.state |= UNBIASED * self.biased_since.readers_to_count(began);
+        }
+        (section, is_empty)
+    }
+
+    /// In a section: restores the bias that was revoked, if no writer waits any more.
+    pub(super) fn restore_bias(section: &mut Section<'_>) {
+        if section.state & (DRAINING | DRAINER | WRITERS) == DRAINING {
             section.state = section.state & !DRAINING | BIASED;
         }
     }

@@ -5,8 +5,8 @@ use super::super::order::{Order, Policy};
 use super::super::section::Section;
 use super::super::slots::{self, Retired};
 use super::super::word::{
-    BIASED, BUSY, DRAINING, IN_TABLE, MAX_READERS, OVERTAKERS, PRESSING, READER, READERS, WRITER, WRITERS,
-    counted, is_served,
+    BIASED, BUSY, DRAINING, FENCED, IN_TABLE, MAX_READERS, OVERTAKERS, PRESSING, READER, READERS, UNBIASED,
+    WRITER, WRITERS, counted, is_served, unbiased,
 };
 use super::super::{Recursion, Refused, host as rw_host, reader};
 use super::Phased;
@@ -31,22 +31,26 @@ pub enum FirstRead {
 impl<P: Policy> Phased<P> {
     /// Acquires for reading, if no other thread has to be considered. May fail for any reason.
     #[inline(always)]
-    pub(super) fn read_alone(&self) -> bool {
-        let is_biased = match self.read_first() {
-            FirstRead::Acquired => return true,
-            FirstRead::Unsettled => {
-                self.retract();
-                false
+    pub(super) fn read_alone(&self, recursion: Recursion) -> bool {
+        // Relaxed: what follows provides the ordering.
+        let mut state = self.state.load(Ordering::Relaxed);
+        if P::IS_BIASED && state & BIASED != 0 {
+            match self.publish_first() {
+                FirstRead::Acquired => return true,
+                FirstRead::Unsettled => {
+                    self.retract();
+                    // Relaxed: as above.
+                    state = self.state.load(Ordering::Relaxed);
+                }
+                FirstRead::Nothing if self.publish() => return true,
+                FirstRead::Nothing => {}
             }
-            // Relaxed: `publish` provides the ordering.
-            FirstRead::Nothing => P::IS_BIASED && self.state.load(Ordering::Relaxed) & BIASED != 0,
-        };
-        if is_biased && self.publish() {
-            return true;
         }
-        // Relaxed: the compare-exchange provides the ordering.
-        let state = self.state.load(Ordering::Relaxed);
-        state & (WRITER | BUSY | WRITERS) == 0 && self.count_in(state)
+        let blocked_by = match recursion {
+            Recursion::Allowed => WRITER | BUSY | PRESSING,
+            Recursion::Excluded => WRITER | BUSY | WRITERS,
+        };
+        state & blocked_by == 0 && self.count_in(state)
     }
 
     /// The first step of an acquisition for reading, for a caller that is to need no stack: it calls no function. A caller that has
@@ -54,16 +58,25 @@ impl<P: Policy> Phased<P> {
     #[inline(always)]
     pub fn read_first(&self) -> FirstRead {
         // Relaxed: a hint.
-        if !P::IS_BIASED || self.state.load(Ordering::Relaxed) & BIASED == 0 {
-            return FirstRead::Nothing;
-        }
+        let is_biased = P::IS_BIASED && self.state.load(Ordering::Relaxed) & BIASED != 0;
+        if is_biased { self.publish_first() } else { FirstRead::Nothing }
+    }
+
+    /// As [`read_first`](Self::read_first), when the lock was biased.
+    #[inline(always)]
+    fn publish_first(&self) -> FirstRead {
         match slots::publish_in_first(self.address()) {
             None => FirstRead::Nothing,
-            Some(published) if self.is_still_biased() => {
+            Some(published) => {
+                let state = self.state_after_slot();
+                let is_hold = state & (BIASED | FENCED) == BIASED
+                    || state & BIASED != 0 && !published.is_sampled() && self.is_biased_after_fence();
+                if !is_hold {
+                    return FirstRead::Unsettled;
+                }
                 published.confirm();
                 FirstRead::Acquired
             }
-            Some(_) => FirstRead::Unsettled,
         }
     }
 
@@ -71,13 +84,31 @@ impl<P: Policy> Phased<P> {
     #[cold]
     pub fn retract(&self) {
         slots::retract_first(self.address());
+        self.drop_fences();
     }
 
-    /// Whether a slot that was just filled is a hold.
+    /// Lets readers do without fences, if the bias has lasted for long.
+    fn drop_fences(&self) {
+        // Relaxed: the compare-exchange decides, and orders nothing: a writer that sees the bit cleared calls membarrier(2).
+        let state = self.state.load(Ordering::Relaxed);
+        if state & (BIASED | FENCED | BUSY) == BIASED | FENCED && self.biased_since.is_long() {
+            let _ = self.state.compare_exchange(state, state & !FENCED, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// The state after the store of a slot: if it is biased and not fenced, the slot is a hold.
     #[inline(always)]
-    fn is_still_biased(&self) -> bool {
+    fn state_after_slot(&self) -> u64 {
         rw_host::fence_of_reader();
         // Acquire: partner of the Release in `count_in`, which has set the bias after the last writer, and of the section.
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// Whether a slot is a hold although the state that was read after its store is fenced.
+    #[inline(always)]
+    fn is_biased_after_fence(&self) -> bool {
+        rw_host::fence_of_fenced_reader();
+        // Acquire: as in `state_after_slot`.
         self.state.load(Ordering::Acquire) & BIASED != 0
     }
 
@@ -85,7 +116,8 @@ impl<P: Policy> Phased<P> {
     #[cold]
     fn publish(&self) -> bool {
         let Some(published) = slots::publish(self.address()) else { return false };
-        let is_hold = self.is_still_biased();
+        let state = self.state_after_slot();
+        let is_hold = state & BIASED != 0 && (state & FENCED == 0 || self.is_biased_after_fence());
         if is_hold {
             published.confirm();
         } else {
@@ -100,17 +132,28 @@ impl<P: Policy> Phased<P> {
         if counted(state) == MAX_READERS {
             return false;
         }
-        let new = if P::IS_BIASED { self.with_bias(state) } else { state } + READER;
+        let new = if P::IS_BIASED { Self::with_bias(state) } else { state } + READER;
         // Acquire: partner of the Release in `unlock_write` and `Section::leave`. Release: a reader that sees the bias sees what
         // this thread has acquired. Relaxed on failure: the caller reads the state again.
         let is_in = self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if is_in {
             reader::count_acquisition();
-            if P::IS_BIASED && state & IN_TABLE == 0 {
-                self.enter_table();
+            if P::IS_BIASED && (state & IN_TABLE == 0 || (state ^ new) & BIASED != 0) {
+                self.prepare_bias(state);
             }
         }
         is_in
+    }
+
+    /// To be called by a reader that found this state and was counted, if the lock is not in the table yet, or the reader has set
+    /// the bias.
+    #[cold]
+    fn prepare_bias(&self, state: u64) {
+        if state & IN_TABLE == 0 {
+            self.enter_for_reader().leave();
+        } else {
+            self.biased_since.begin();
+        }
     }
 
     /// Enters the section, and makes sure that the table has nothing about a lock that was at this address before, and whose memory
@@ -125,18 +168,16 @@ impl<P: Policy> Phased<P> {
         section
     }
 
-    /// [`enter_for_reader`](Self::enter_for_reader), for the first reader.
-    #[cold]
-    fn enter_table(&self) {
-        self.enter_for_reader().leave();
-    }
-
-    /// The state with the bias, if that may return.
+    /// The state with the bias, if that may return after the reader that is counted now.
     #[inline(always)]
-    pub(super) fn with_bias(&self, state: u64) -> u64 {
-        let may = state & (WRITER | BIASED | DRAINING | WRITERS | IN_TABLE) == IN_TABLE
-            && self.inhibition.is_over();
-        if may { state | BIASED } else { state }
+    pub(super) fn with_bias(state: u64) -> u64 {
+        if state & (WRITER | BIASED | DRAINING | WRITERS | IN_TABLE) != IN_TABLE {
+            state
+        } else if unbiased(state) > 0 {
+            state - UNBIASED
+        } else {
+            state | BIASED | FENCED
+        }
     }
 
     /// In a section in which the state lets the thread in.
@@ -144,7 +185,14 @@ impl<P: Policy> Phased<P> {
         if counted(section.state) == MAX_READERS {
             return Err(Refused::TooManyReaders);
         }
-        section.state = if P::IS_BIASED { self.with_bias(section.state) } else { section.state } + READER;
+        if P::IS_BIASED {
+            let biased = Self::with_bias(section.state);
+            if (section.state ^ biased) & BIASED != 0 {
+                self.biased_since.begin();
+            }
+            section.state = biased;
+        }
+        section.state += READER;
         reader::count_acquisition();
         Ok(())
     }

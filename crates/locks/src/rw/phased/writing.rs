@@ -6,7 +6,6 @@ use super::super::section::Section;
 use super::super::word::{
     AWAKE, BIASED, BUSY, DRAINER, DRAINING, PRESSING, READERS, WRITER, WRITERS, counted, is_free,
 };
-use super::super::{host as rw_host, slots};
 use super::Phased;
 use super::serving::Left;
 use super::waiting::{Told, await_word, earlier};
@@ -44,23 +43,16 @@ impl<P: Policy> Phased<P> {
             section.leave();
             return true;
         }
-        let may_revoke =
-            P::IS_BIASED && section.state & (WRITER | WRITERS | DRAINER) == 0 && counted(section.state) == 0;
-        if !may_revoke {
+        if !Self::may_revoke(section.state) {
             section.leave();
             return false;
         }
-        section.state = section.state & !BIASED | DRAINING | DRAINER;
-        section.leave();
-        let began = host::ticks();
-        rw_host::fence_of_writer();
-        let is_empty = slots::count(self.address()) == 0;
-        let mut section = self.enter();
-        self.end_draining(&mut section, is_empty, began);
+        section = self.revoke(section);
         let is_taken = is_free(section.state);
         if is_taken {
             section.state |= WRITER;
         } else {
+            Self::restore_bias(&mut section);
             self.serve(&mut section, Left::Others);
         }
         section.leave();
@@ -71,6 +63,9 @@ impl<P: Policy> Phased<P> {
     pub(super) fn wait_to_write(&self, until: Option<Until>) -> Option<Waited> {
         let node = Node::new(host::ticks());
         let mut section = self.enter();
+        if Self::may_revoke(section.state) {
+            section = self.revoke(section);
+        }
         if is_free(section.state) {
             section.state |= WRITER;
             section.leave();
@@ -232,9 +227,7 @@ impl<P: Policy> Phased<P> {
             // The lock has become free since the time was over.
             section.state |= WRITER;
         } else {
-            if section.state & (DRAINING | DRAINER | WRITERS) == DRAINING {
-                section.state = section.state & !DRAINING | BIASED;
-            }
+            Self::restore_bias(&mut section);
             self.serve(&mut section, Left::Others);
         }
         section.leave();
