@@ -66,7 +66,10 @@ impl<P: Policy> Phased<P> {
         section.state &= !DRAINER;
         if is_empty {
             section.state &= !(DRAINING | FENCED | UNBIASED * MAX_UNBIASED);
-            section.state |= UNBIASED * self.biased_since.readers_to_count(began);
+            // A writer that waits is to find the lock free before it would have to revoke the bias again.
+            let waits = section.state & WRITERS != 0;
+            section.state |=
+                UNBIASED * if waits { MAX_UNBIASED } else { self.biased_since.readers_to_count(began) };
         }
         (section, is_empty)
     }

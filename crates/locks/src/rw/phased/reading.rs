@@ -171,7 +171,9 @@ impl<P: Policy> Phased<P> {
     /// The state with the bias, if that may return after the reader that is counted now.
     #[inline(always)]
     pub(super) fn with_bias(state: u64) -> u64 {
-        if state & (WRITER | BIASED | DRAINING | WRITERS | IN_TABLE) != IN_TABLE {
+        // A writer that waits without looking would not learn that it may revoke the bias.
+        let may = state & (WRITER | BIASED | DRAINING | PRESSING | IN_TABLE) == IN_TABLE && is_served(state);
+        if !may {
             state
         } else if unbiased(state) > 0 {
             state - UNBIASED

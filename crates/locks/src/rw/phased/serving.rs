@@ -3,7 +3,7 @@
 use super::super::order::{Order, Policy};
 use super::super::section::Section;
 use super::super::word::{
-    AWAKE, DRAINER, DRAINING, OVERTAKERS, PRESSING, READERS, WRITER, WRITERS, counted, is_free,
+    AWAKE, BIASED, DRAINER, DRAINING, OVERTAKERS, PRESSING, READERS, WRITER, WRITERS, counted, is_free,
 };
 use super::Phased;
 use crate::host;
@@ -70,8 +70,8 @@ impl<P: Policy> Phased<P> {
         }
     }
 
-    /// Whether a queued writer that looks at the lock finds it free, or has to drain it.
+    /// Whether a queued writer that looks at the lock finds it free, or has to revoke the bias or to drain the lock.
     pub(super) fn has_work_for_a_writer(&self, state: u64) -> bool {
-        is_free(state) || state & (DRAINING | DRAINER) == DRAINING
+        is_free(state) || state & BIASED != 0 || state & (DRAINING | DRAINER) == DRAINING
     }
 }

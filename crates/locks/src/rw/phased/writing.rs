@@ -123,7 +123,10 @@ impl<P: Policy> Phased<P> {
                 section.leave();
                 return Some(how);
             }
-            if section.state & DRAINING != 0 && section.state & DRAINER == 0 {
+            if section.state & BIASED != 0 {
+                section.state = section.state & !BIASED | DRAINING;
+            }
+            if section.state & (DRAINING | DRAINER) == DRAINING {
                 section.leave();
                 continue;
             }
@@ -200,7 +203,7 @@ impl<P: Policy> Phased<P> {
             }
             // Relaxed: the caller looks at it in a section.
             let is_granted = matches!(node.word.load(Ordering::Relaxed), PENDING | GRANTED);
-            if is_granted || state & (DRAINING | DRAINER) == DRAINING {
+            if is_granted || state & BIASED != 0 || state & (DRAINING | DRAINER) == DRAINING {
                 return false;
             }
             if waiting.pause(0) == SpinStep::Sleep {
