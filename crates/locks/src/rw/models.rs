@@ -169,7 +169,6 @@ models! {
     writer_looking_starving: WriterLooking, ALL_STARVE, nothing;
     biased: Biased, CLOCK_STOPPED, bias;
     biased_looking: BiasedLooking, CLOCK_STOPPED, bias;
-    biased_starving: Biased, ALL_STARVE, bias;
 }
 
 macro_rules! three_threads {
@@ -193,6 +192,18 @@ three_threads! {
 #[test]
 fn two_readers_and_a_writer_that_drains() {
     explore::<Biased>(1, CLOCK_STOPPED, bias, &[read, write, read]);
+}
+
+/// The bias returns between two writers, one of which may wait.
+#[test]
+fn bias_returns_between_writers() {
+    fn write_read_write<P: Policy>(world: &World<P>) {
+        write(world);
+        bias(world);
+        write(world);
+    }
+    explore::<Biased>(1, CLOCK_STOPPED, bias, &[write_read_write, read]);
+    explore::<Biased>(1, CLOCK_STOPPED, bias, &[write_read_write, write]);
 }
 
 /// What one thread has acquired, another one releases.

@@ -4,6 +4,7 @@
 //! that is counted would have to read the clock for that, which costs as much as what it saves. So here a number of readers is
 //! counted first. It depends on how long the bias before lasted.
 
+#[cfg(not(any(loom, shuttle)))]
 use super::word::MAX_UNBIASED;
 use crate::host;
 use core::time::Duration;
@@ -11,8 +12,12 @@ use unspin_sync::atomic::{AtomicU32, Ordering};
 
 /// A bias that has lasted for this many times as long as its revocation took has paid.
 const MULTIPLE: u64 = 4;
-/// How many readers are counted after a bias that has paid.
-const SHORTLY: u64 = 16;
+/// How many readers are counted after a bias that has paid, and after any other.
+#[cfg(not(any(loom, shuttle)))]
+const FEW_AND_MANY: (u64, u64) = (16, MAX_UNBIASED);
+/// In models the bias always returns at once, since the readers are few.
+#[cfg(any(loom, shuttle))]
+const FEW_AND_MANY: (u64, u64) = (0, 0);
 /// A bias that lasts for so long may do without fences: membarrier(2), which then revokes it, takes a tenth of the time at most.
 const LONG: Duration = Duration::from_micros(100);
 /// Ticks of a unit, as a power of two: some 100 ns. A stamp wraps after minutes.
@@ -48,11 +53,13 @@ impl BiasedSince {
     }
 
     /// How many readers are to be counted before the bias returns, of which the revocation began at this time, in ticks, and is over.
-    pub(super) fn readers_to_count(&self, began: u64) -> u64 {
+    /// Many if writers wait: they are to find the lock free before they would have to revoke the bias again.
+    pub(super) fn readers_to_count(&self, began: u64, has_waiters: bool) -> u64 {
+        let (few, many) = FEW_AND_MANY;
         let age = units(began).wrapping_sub(self.0.load(Ordering::Relaxed));
         let took = host::ticks().wrapping_sub(began);
         let has_paid = u64::from(age) >= took.saturating_mul(MULTIPLE) >> UNIT;
-        if has_paid { SHORTLY } else { MAX_UNBIASED }
+        if has_paid && !has_waiters { few } else { many }
     }
 }
 

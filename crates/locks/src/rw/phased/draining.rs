@@ -65,11 +65,9 @@ impl<P: Policy> Phased<P> {
         let mut section = self.enter();
         section.state &= !DRAINER;
         if is_empty {
+            let has_waiters = section.state & WRITERS != 0;
             section.state &= !(DRAINING | FENCED | UNBIASED * MAX_UNBIASED);
-            // A writer that waits is to find the lock free before it would have to revoke the bias again.
-            let waits = section.state & WRITERS != 0;
-            section.state |=
-                UNBIASED * if waits { MAX_UNBIASED } else { self.biased_since.readers_to_count(began) };
+            section.state |= UNBIASED * self.biased_since.readers_to_count(began, has_waiters);
         }
         (section, is_empty)
     }
@@ -78,6 +76,38 @@ impl<P: Policy> Phased<P> {
     pub(super) fn restore_bias(section: &mut Section<'_>) {
         if section.state & (DRAINING | DRAINER | WRITERS) == DRAINING {
             section.state = section.state & !DRAINING | BIASED;
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::rw::{RawRwLock, Recursion, RwBiased};
+
+    #[test]
+    fn bias_returns_with_fences_and_loses_them() {
+        let lock = RwBiased::new();
+        let bias = || lock.state.load(Ordering::Relaxed) & (BIASED | DRAINING | FENCED);
+        let read = || {
+            lock.read(Recursion::Allowed, None).unwrap();
+            // SAFETY: acquired in the line before.
+            unsafe { lock.unlock_read() };
+        };
+        read();
+        for _ in 0..3 {
+            // The second one of a new lock is counted, too.
+            read();
+            while bias() == 0 {
+                read();
+            }
+            assert_eq!(bias(), BIASED | FENCED);
+            while bias() != BIASED {
+                read();
+            }
+            assert!(lock.write(None).is_some() && bias() == 0);
+            // SAFETY: acquired in the line before.
+            unsafe { lock.unlock_write() };
         }
     }
 }
