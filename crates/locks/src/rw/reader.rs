@@ -17,7 +17,7 @@ pub(super) fn count_release() {
 
 /// How many locks the calling thread holds for reading, each counted as often as it holds it.
 ///
-/// A thread whose counted holds others release counts them until it ends: it overtakes writers that wait.
+/// If others release counted holds of a thread, it counts them until it ends: it overtakes writers that wait.
 pub fn holds() -> u32 {
     host::with_holds(|holds| holds.get() as u32) + slots::published()
 }

@@ -66,7 +66,7 @@ impl<P: Policy> Phased<P> {
         section.state &= !DRAINER;
         if is_empty {
             let has_waiters = section.state & WRITERS != 0;
-            section.state &= !(DRAINING | FENCED | UNBIASED * MAX_UNBIASED);
+            section.state &= !(DRAINING | FENCED | (UNBIASED * MAX_UNBIASED));
             section.state |= UNBIASED * self.biased_since.readers_to_count(began, has_waiters);
         }
         (section, is_empty)

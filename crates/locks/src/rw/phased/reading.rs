@@ -128,7 +128,7 @@ impl<P: Policy> Phased<P> {
 
     /// Counts the calling thread as a reader, if the state is still this one, which permits it.
     #[inline(always)]
-    pub(super) fn count_in(&self, state: u64) -> bool {
+    fn count_in(&self, state: u64) -> bool {
         if counted(state) == MAX_READERS {
             return false;
         }
@@ -156,8 +156,8 @@ impl<P: Policy> Phased<P> {
         }
     }
 
-    /// Enters the section, and makes sure that the table has nothing about a lock that was at this address before, and whose memory
-    /// the program has used anew although a thread held it.
+    /// Enters the section, and makes sure that the table has nothing about a lock that was at this address before: the
+    /// program may have used the memory anew although a thread held the lock.
     fn enter_for_reader(&self) -> Section<'_> {
         let mut section = self.enter();
         // In the section: no thread sets a bias, so what the table has is old.
@@ -170,7 +170,7 @@ impl<P: Policy> Phased<P> {
 
     /// The state with the bias, if that may return after the reader that is counted now.
     #[inline(always)]
-    pub(super) fn with_bias(state: u64) -> u64 {
+    fn with_bias(state: u64) -> u64 {
         // A writer that waits without looking would not learn that it may revoke the bias.
         let may = state & (WRITER | BIASED | DRAINING | PRESSING | IN_TABLE) == IN_TABLE && is_served(state);
         if !may {
@@ -183,7 +183,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// In a section in which the state lets the thread in.
-    pub(super) fn read_in_section(&self, section: &mut Section<'_>) -> Result<(), Refused> {
+    fn read_in_section(&self, section: &mut Section<'_>) -> Result<(), Refused> {
         if counted(section.state) == MAX_READERS {
             return Err(Refused::TooManyReaders);
         }
@@ -214,7 +214,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// Acquires for reading, unless the state has one of these bits.
-    pub(super) fn read_unless(&self, blocked_by: u64, recursion: Recursion) -> Result<(), Refused> {
+    fn read_unless(&self, blocked_by: u64, recursion: Recursion) -> Result<(), Refused> {
         if P::IS_BIASED && recursion == Recursion::Allowed && self.publish_again() {
             return Ok(());
         }
@@ -232,7 +232,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// Counts another hold in the slot that the calling thread has. The thread keeps writers out already.
-    pub(super) fn publish_again(&self) -> bool {
+    fn publish_again(&self) -> bool {
         // Relaxed: if the thread holds the lock, it has seen the bit. Without it a slot is of another lock that was at this address.
         self.state.load(Ordering::Relaxed) & IN_TABLE != 0 && slots::publish_again(self.address())
     }
@@ -250,7 +250,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// Waits in the queue, and enters it again as often as the reader is signalled.
-    pub(super) fn queue_to_read(&self, mut blocked_by: u64, until: Option<Until>) -> Result<Waited, Refused> {
+    fn queue_to_read(&self, mut blocked_by: u64, until: Option<Until>) -> Result<Waited, Refused> {
         let since = host::ticks();
         let deference = deference(blocked_by);
         loop {
@@ -286,7 +286,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// Spins while the lock is not for this reader. Returns whether the thread has acquired it.
-    pub(super) fn spin_to_read(&self, blocked_by: u64) -> bool {
+    fn spin_to_read(&self, blocked_by: u64) -> bool {
         let mut waiting = self.begin_wait();
         loop {
             // Relaxed: the compare-exchange provides the ordering.
@@ -308,7 +308,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// Removes a reader from the queue, unless it was told something by now.
-    pub(super) fn withdraw_reader(&self, node: &Node) -> Told {
+    fn withdraw_reader(&self, node: &Node) -> Told {
         let mut section = self.enter();
         // Relaxed: a reader leaves its ring in sections.
         let waits = node.word.load(Ordering::Relaxed) == WAITING;
@@ -351,7 +351,7 @@ impl<P: Policy> Phased<P> {
     }
 
     #[cold]
-    pub(super) fn count_out_slowly(&self) {
+    fn count_out_slowly(&self) {
         // Both what is counted and what is published are holds of the lock, so it does not matter which release removes which.
         // The calling thread has published none: it releases what another thread has acquired, or what that thread has
         // counted for it.

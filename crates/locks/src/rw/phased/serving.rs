@@ -41,7 +41,7 @@ impl<P: Policy> Phased<P> {
         }
     }
 
-    pub(super) fn serve_next_phase(&self, section: &mut Section<'_>, left: Left) {
+    fn serve_next_phase(&self, section: &mut Section<'_>, left: Left) {
         let (has_writers, has_readers) = (section.state & WRITERS != 0, section.state & READERS != 0);
         if has_readers && (left == Left::Writer || !has_writers) {
             section.grant_readers();
@@ -51,7 +51,7 @@ impl<P: Policy> Phased<P> {
         }
     }
 
-    pub(super) fn serve_writers_first(&self, section: &mut Section<'_>, left: Left) {
+    fn serve_writers_first(&self, section: &mut Section<'_>, left: Left) {
         let now = host::ticks();
         let is_long_since = |since: Option<u64>| since.is_some_and(|since| is_long(now.wrapping_sub(since)));
         if left == Left::Writer && is_long_since(section.first_readers_arrival()) {
@@ -71,7 +71,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// Whether a queued writer that looks at the lock finds it free, or has to revoke the bias or to drain the lock.
-    pub(super) fn has_work_for_a_writer(&self, state: u64) -> bool {
+    fn has_work_for_a_writer(&self, state: u64) -> bool {
         is_free(state) || state & BIASED != 0 || state & (DRAINING | DRAINER) == DRAINING
     }
 }

@@ -7,7 +7,6 @@ use crate::park::{self, Wake};
 use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
 use crate::{Until, Waited};
 use unspin_sync::atomic::Ordering;
-use unspin_sync::hint;
 
 impl<P: Policy> Phased<P> {
     pub(super) fn begin_wait(&self) -> P::Waiting {
@@ -83,7 +82,6 @@ pub(super) fn await_word(node: &Node) {
     // Acquire: as in `told`.
     while node.word.load(Ordering::Acquire) == PENDING {
         backoff.pause();
-        hint::spin_loop();
     }
 }
 

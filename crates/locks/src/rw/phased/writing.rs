@@ -97,7 +97,7 @@ impl<P: Policy> Phased<P> {
 
     /// Waits for a lock that is not handed over: looks at it, and sleeps, in turns. With `has_duty`, `AWAKE` is set for the
     /// calling thread.
-    pub(super) fn take_turns(&self, node: &Node, mut has_duty: bool, until: Option<Until>) -> Option<Waited> {
+    fn take_turns(&self, node: &Node, mut has_duty: bool, until: Option<Until>) -> Option<Waited> {
         let mut how = Waited::Spun;
         // Until when readers that come overtake it.
         let mut indulgence = if P::IS_BIASED { indulgence() } else { None };
@@ -151,7 +151,7 @@ impl<P: Policy> Phased<P> {
     /// Keeps new readers out from now on. The calling thread, a queued writer, looks at the lock next. Returns whether that is its
     /// duty.
     #[cold]
-    pub(super) fn press(&self, node: &Node) -> bool {
+    fn press(&self, node: &Node) -> bool {
         let mut section = self.enter();
         // Relaxed: it is written in sections.
         let is_queued = matches!(node.word.load(Ordering::Relaxed), WAITING | SIGNALLED);
@@ -181,7 +181,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// Spins until the lock is free, and takes it. Returns whether it did.
-    pub(super) fn spin_to_write(&self, node: &Node, has_duty: bool) -> bool {
+    fn spin_to_write(&self, node: &Node, has_duty: bool) -> bool {
         let mut waiting = self.begin_wait();
         loop {
             // Relaxed: the section provides the ordering.
@@ -214,7 +214,7 @@ impl<P: Policy> Phased<P> {
     }
 
     /// Removes a writer from the queue, unless it has the lock by now.
-    pub(super) fn withdraw_writer(&self, node: &Node, has_duty: bool) -> Option<Waited> {
+    fn withdraw_writer(&self, node: &Node, has_duty: bool) -> Option<Waited> {
         let mut section = self.enter();
         // Relaxed: it is written in sections.
         let word = node.word.load(Ordering::Relaxed);
