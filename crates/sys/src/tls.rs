@@ -75,13 +75,22 @@ pub fn word<'thread>(which: Word) -> &'thread Cell<usize> {
 #[inline(always)]
 pub fn value<const WHICH: usize>() -> usize {
     const { assert!(WHICH < 16, "the block has 16 words") };
-    let value: usize;
-    // SAFETY: the block's offset from the thread pointer, as in `word`, and a load of one of its 16 words. The compiler
-    // repeats the load after every write to memory, because the assembly is declared to read memory.
+    let (offset, value): (usize, usize);
+    // SAFETY: the block's offset from the thread pointer, as in `word`: a constant once the library is loaded, so the compiler may
+    // load it once for several words.
     unsafe {
         asm!(
-            "mov {value}, qword ptr [rip + unspin_tls_words@GOTTPOFF]",
-            "mov {value}, qword ptr fs:[{value} + {at}]",
+            "mov {offset}, qword ptr [rip + unspin_tls_words@GOTTPOFF]",
+            offset = out(reg) offset,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    // SAFETY: a load of one of the block's 16 words. The compiler repeats it after every write to memory, because the assembly is
+    // declared to read memory.
+    unsafe {
+        asm!(
+            "mov {value}, qword ptr fs:[{offset} + {at}]",
+            offset = in(reg) offset,
             value = out(reg) value,
             at = const WHICH * size_of::<usize>(),
             options(pure, readonly, nostack, preserves_flags),

@@ -237,8 +237,8 @@ impl Table {
 /// The first of the two slots in which a thread looks for a lock.
 #[inline(always)]
 fn position(lock: u64) -> usize {
-    // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
-    lock.wrapping_mul(0x9e37_79b9_7f4a_7c15).checked_shr(u64::BITS - FIRST_BITS).unwrap_or(0) as usize
+    // The bits above a cache line's: a thread seldom holds locks that agree in them, and a third one is counted.
+    (lock >> 6) as usize & ((1 << FIRST_BITS) - 1)
 }
 
 /// The line of the calling thread, if it has claimed one.
@@ -323,7 +323,7 @@ impl Line {
             return None;
         }
         // Relaxed: the caller's fence orders it.
-        slot.store(lock | UNCONFIRMED, Ordering::Relaxed);
+        slot.store(lock + UNCONFIRMED, Ordering::Relaxed);
         Some(Published { line: self, slot, lock })
     }
 }
