@@ -25,11 +25,12 @@
 //! was made from a recording contains the places of each lock and call site, so that nothing is looked up, and in
 //! `modules` the builds of the files to which they apply.
 
+mod mistake;
+
 use super::entry::{Entry, Plan, WaitEntry, Which};
 use super::kind;
 use super::located::Located;
 use super::lock_name::LockName;
-use super::nearest;
 use super::place::{By, Place};
 use super::policy;
 use super::site_name::SiteName;
@@ -99,21 +100,6 @@ fn table(family: LockFamily) -> &'static str {
 
 fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     Err(D::Error::custom("spin-waits has been removed: write `[[wait]]`, and below it `policy = \"poll\"`"))
-}
-
-/// The parser's message. For an unknown key of the document it lists the known keys, among them `spin-waits`.
-fn explain(message: &str) -> String {
-    let unknown = message.strip_prefix("unknown field `").filter(|rest| rest.contains("`spin-waits`"));
-    let Some((name, _)) = unknown.and_then(|rest| rest.split_once('`')) else { return message.to_owned() };
-    match nearest::of(name, ["program", "modules", "mutex", "rwlock", "spin", "wait"]) {
-        Some(table @ ("mutex" | "rwlock" | "spin" | "wait")) => {
-            format!("there is no `{name}` in a plan: write `[[{table}]]`")
-        }
-        Some(key) => format!("there is no `{name}` in a plan: write `{key}`"),
-        None => format!(
-            "there is no `{name}` in a plan, but `program`, `modules`, `[[mutex]]`, `[[rwlock]]`, `[[spin]]` and `[[wait]]`"
-        ),
-    }
 }
 
 /// The replacement of one lock. The name of the table says of which family the lock is.
@@ -198,11 +184,7 @@ impl PlanFile {
                 _ => e.to_string(),
             })
         })?;
-        let document = toml::from_str(&text).map_err(|e| {
-            let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
-            wrong(format!("line {line}: {}", explain(e.message())))
-        })?;
+        let document = toml::from_str(&text).map_err(|e| wrong(mistake::explain(&text, &e)))?;
         Ok(PlanFile { path: path.to_path_buf(), comment: String::new(), document })
     }
 
@@ -552,6 +534,38 @@ mod tests {
                 "a lock has no name: write `lock = \"*\"` to mean every mutex",
             ),
             ("", "replaces nothing: it has no [[mutex]], [[rwlock]], [[spin]] or [[wait]]"),
+            (
+                "[rwlock]\nkind = 'rw-fair'\nlock = '*'\n",
+                "line 1: there is no table `[rwlock]` in a plan: write `[[rwlock]]`, with two brackets",
+            ),
+            (
+                "[[mutex]]\nkind = 'fair'\nlock = 'a'\n\n [ mutex ] # second\nkind = 'pi'\nlock = 'b'\n",
+                "line 5: there is no table `[mutex]` in a plan: write `[[mutex]]`, with two brackets",
+            ),
+            (
+                "[spin]\nkind = 'adaptive'\n[[spin]]\nkind = 'adaptive'\n",
+                "line 1: there is no table `[spin]` in a plan: write `[[spin]]`, with two brackets",
+            ),
+            (
+                "[[mutex]]\nkind = 'fair'\nlock = 'a'\n[wait]\nsite = '*'\n",
+                "line 4: there is no table `[wait]` in a plan: write `[[wait]]`, with two brackets",
+            ),
+            (
+                "\nmutex = {kind = 'fair'}\n",
+                "line 2: `mutex` is a list of tables in a plan: write `[[mutex]]`, and its lines below",
+            ),
+            (
+                "[rwlock.a]\nkind = 'rw-fair'\n",
+                "line 1: `rwlock` is a list of tables in a plan: write `[[rwlock]]`, and its lines below",
+            ),
+            (
+                "spin.kind = 'adaptive'\n",
+                "line 1: `spin` is a list of tables in a plan: write `[[spin]]`, and its lines below",
+            ),
+            (
+                "[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = {}\n",
+                "line 4: invalid type: map, expected a sequence",
+            ),
             ("[[rwlok]]\n", "line 1: there is no `rwlok` in a plan: write `[[rwlock]]`"),
             (
                 "[[rwlock]]\nkind = 'fair'\nlock = 'a'\n",
