@@ -213,7 +213,8 @@ impl<K: KindOfFamily> FromStr for Choices<K> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Choices<K>, String> {
-        let parts = split(text, |word| word.parse::<K>().is_ok());
+        // A kind of another family begins an element, too, which is refused.
+        let parts = split(text, kind::is_known);
         parts.into_iter().map(parse_candidate).collect::<Result<_, _>>().map(Choices)
     }
 }
@@ -330,6 +331,12 @@ mod tests {
         for bad in ["abc", "", "-1", "1.5", "99999999999"] {
             assert_eq!(rounds(bad).unwrap_err(), "give a number of rounds, 6 to 100000", "{bad}");
         }
+    }
+
+    #[test]
+    fn kind_of_another_family_is_refused_after_a_name() {
+        let refused = "steal@a,rw-fair@b".parse::<Choices>().unwrap_err();
+        assert!(refused.contains("\"rw-fair\" (it is a kind of read-write lock, for --rwlock)"), "{refused}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 /// Clap refuses the command line before anything is run; its first line names the culprit.
 #[test]
 fn invalid_command_line_is_refused_with_the_culprit() {
-    let cases: [(&[&str], &str); 33] = [
+    let cases: [(&[&str], &str); 34] = [
         (&["frobnicate"], "'frobnicate'"),
         (&["run", "ls"], "--sysv"),
         (&["run", "--mutex", "futex", "ls"], "there is no kind \"futex\": system, pi, "),
@@ -26,6 +26,10 @@ fn invalid_command_line_is_refused_with_the_culprit() {
         (&["run", "--frob", "--sysv", "rcu", "ls"], "'--frob'"),
         (&["prove"], "<COMMAND>"),
         (&["prove", "--mutex", "adaptive,stael", "ls"], "there is no kind \"stael\" (meant: steal?)"),
+        (
+            &["prove", "--rwlock", "fair@x", "ls"],
+            "\"fair\" (it is a kind of mutex, for --mutex): system, rw-",
+        ),
         (&["prove", "--mutex", "system", "ls"], "system is the control"),
         (&["prove", "--sysv", "kernel,rcu", "ls"], "'--sysv <ENGINES>': kernel is the control"),
         (&["prove", "--runs", "4", "ls"], "'4' for '--runs <N>'"),

@@ -65,7 +65,7 @@ mod tests {
         let entry = Entry::from(&choice("rw-fair@rwlock first used in f").unwrap());
         assert_eq!(entry, Entry::new(RwLockKind::Fair, which));
         assert!(choice("rw-biased@").unwrap_err().starts_with("name a lock after the @"));
-        assert!(choice("steal").unwrap_err().starts_with("there is no kind of read-write lock"));
+        assert!(choice("steal@a").unwrap_err().contains("\"steal\" (it is a kind of mutex, for --mutex)"));
         let spin = "adaptive".parse::<Choice<SpinKind>>().unwrap();
         assert_eq!(Entry::from(&spin), Entry::new(SpinKind::Adaptive, Which::All));
     }

@@ -93,11 +93,6 @@ impl PlanDocument {
     }
 }
 
-/// `mutex`: the name of the tables for locks of this family.
-fn table(family: LockFamily) -> &'static str {
-    family.word().unwrap_or("mutex")
-}
-
 fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     Err(D::Error::custom("spin-waits has been removed: write `[[wait]]`, and below it `policy = \"poll\"`"))
 }
@@ -340,8 +335,8 @@ impl LockTable {
     }
 
     fn entry(&self, family: LockFamily, document: &PlanDocument) -> Result<Entry, String> {
-        let kind = kind::parse_of(family, &self.kind)?;
-        let (noun, table) = (family.noun(), table(family));
+        let kind = kind::parse_in_table(family, &self.kind)?;
+        let (noun, table) = (family.noun(), family.table());
         let Some(lock) = &self.lock else {
             return Err(format!(
                 "a [[{table}]] of kind {kind} has no lock: write `lock = \"NAME\"`, or `lock = \"{EVERY}\"` for every {noun} that \
@@ -569,7 +564,15 @@ mod tests {
             ("[[rwlok]]\n", "line 1: there is no `rwlok` in a plan: write `[[rwlock]]`"),
             (
                 "[[rwlock]]\nkind = 'fair'\nlock = 'a'\n",
-                &format!("there is no kind of read-write lock \"fair\": {rwlock_kinds}"),
+                &format!(
+                    "there is no kind of read-write lock \"fair\" (it is a kind of mutex, for [[mutex]]): {rwlock_kinds}"
+                ),
+            ),
+            (
+                "[[mutex]]\nkind = 'rw-fair'\nlock = '*'\n",
+                &format!(
+                    "there is no kind \"rw-fair\" (it is a kind of read-write lock, for [[rwlock]]): {kinds}"
+                ),
             ),
             (
                 "[[rwlock]]\nkind = 'rw-fair'\n",

@@ -90,26 +90,43 @@ impl KindOfFamily for SpinKind {
     }
 }
 
-/// Parses a kind of a family, of the command line or of a plan file.
+/// Parses a kind of a family, of the command line.
 pub fn parse<K: KindOfFamily>(name: &str) -> Result<K, String> {
+    parse_for(name, |family| family.option().to_owned())
+}
+
+/// Parses a kind of this family, of a plan file.
+pub fn parse_in_table(family: LockFamily, name: &str) -> Result<AnyKind, String> {
+    let table = |family: LockFamily| format!("[[{}]]", family.table());
+    match family {
+        LockFamily::Mutex => parse_for(name, table).map(LockKind::any),
+        LockFamily::RwLock => parse_for(name, table).map(RwLockKind::any),
+        LockFamily::Spin => parse_for(name, table).map(SpinKind::any),
+    }
+}
+
+/// Whether a family has a kind of this name.
+pub fn is_known(name: &str) -> bool {
+    LockFamily::ALL.into_iter().any(|family| AnyKind::named(family, name).is_some())
+}
+
+/// `place` says where the user writes the kinds of a family.
+fn parse_for<K: KindOfFamily>(name: &str, place: impl Fn(LockFamily) -> String) -> Result<K, String> {
     name.parse().map_err(|_| {
-        let meant = super::nearest::of(name, K::ALL.iter().map(|kind| kind.name()))
-            .map_or(String::new(), |near| format!(" (meant: {near}?)"));
+        let others = LockFamily::ALL.into_iter().filter(|&family| AnyKind::named(family, name).is_some());
+        let others: Vec<String> =
+            others.map(|family| format!("of {}, for {}", family.noun(), place(family))).collect();
+        let hint = match super::nearest::of(name, K::ALL.iter().map(|kind| kind.name())) {
+            _ if !others.is_empty() => format!(" (it is a kind {})", others.join(", and ")),
+            Some(near) => format!(" (meant: {near}?)"),
+            None => String::new(),
+        };
         let of_family = match K::FAMILY {
             LockFamily::Mutex => String::new(),
             family => format!(" of {}", family.noun()),
         };
-        format!("there is no kind{of_family} {name:?}{meant}: {}", list(offer::<K>(), K::name))
+        format!("there is no kind{of_family} {name:?}{hint}: {}", list(offer::<K>(), K::name))
     })
-}
-
-/// Parses a kind of this family.
-pub fn parse_of(family: LockFamily, name: &str) -> Result<AnyKind, String> {
-    match family {
-        LockFamily::Mutex => parse(name).map(LockKind::any),
-        LockFamily::RwLock => parse(name).map(RwLockKind::any),
-        LockFamily::Spin => parse(name).map(SpinKind::any),
-    }
 }
 
 /// The kinds that the help and the messages offer: all but the experimental ones.
@@ -191,16 +208,26 @@ mod tests {
         let refused = parse::<RwLockKind>("rw-biasd").unwrap_err();
         let known = "there is no kind of read-write lock \"rw-biasd\" (meant: rw-biased?): system, rw-fair, ";
         assert!(refused.starts_with(known), "{refused}");
-        let refused = parse_of(LockFamily::RwLock, "adaptive").unwrap_err();
+        assert_eq!(
+            parse::<SpinKind>("rw-fair").unwrap_err(),
+            "there is no kind of spin lock \"rw-fair\" (it is a kind of read-write lock, for --rwlock): system, adaptive"
+        );
+        let refused = parse::<LockKind>("rw-fair").unwrap_err();
         assert!(
-            refused.starts_with("there is no kind of read-write lock \"adaptive\": system, "),
+            refused.starts_with(
+                "there is no kind \"rw-fair\" (it is a kind of read-write lock, for --rwlock): system, "
+            ),
             "{refused}"
         );
-        assert_eq!(
-            parse::<SpinKind>("rw-fair"),
-            Err("there is no kind of spin lock \"rw-fair\": system, adaptive".into())
+        let refused = parse_in_table(LockFamily::RwLock, "adaptive").unwrap_err();
+        assert!(
+            refused.starts_with(
+                "there is no kind of read-write lock \"adaptive\" (it is a kind of mutex, for [[mutex]], and of spin lock, \
+                 for [[spin]]): system, "
+            ),
+            "{refused}"
         );
-        assert_eq!(parse_of(LockFamily::Spin, "adaptive"), Ok(SpinKind::Adaptive.any()));
+        assert_eq!(parse_in_table(LockFamily::Spin, "adaptive"), Ok(SpinKind::Adaptive.any()));
     }
 
     #[test]

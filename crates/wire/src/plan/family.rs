@@ -67,6 +67,15 @@ impl LockFamily {
         }
     }
 
+    /// The name of its tables in plan files.
+    pub const fn table(self) -> &'static str {
+        match self {
+            LockFamily::Mutex => "mutex",
+            LockFamily::RwLock => "rwlock",
+            LockFamily::Spin => "spin",
+        }
+    }
+
     /// Whether its locks need no initialisation, so that one can be recognised by its first use.
     pub const fn has_first_use(self) -> bool {
         // A spin lock has no static initialiser (pthread_spin_init(3)).
