@@ -7,6 +7,7 @@ use crate::p_value::PValue;
 use crate::permutation::rounds_for_proof;
 use crate::run::Run;
 use crate::sample::Summary;
+use crate::settings::Settings;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,16 @@ impl Comparison {
     /// rounds' ratios, and that of n rounds misses the true ratio with a probability of 2 / 2ⁿ.
     pub fn has_interval(&self, confidence: f64) -> bool {
         self.rounds >= rounds_for_proof(1, 1.0 - confidence)
+    }
+
+    /// The p value to print, after the correction if there is one. A proof needs a small p and an interval that excludes 1. The
+    /// two are different tests, and a small p beside an interval that includes 1 would contradict the verdict: none is
+    /// printed then.
+    pub fn shown_p(&self, settings: &Settings) -> Option<f64> {
+        let p = self.difference_p_corrected.or(self.difference.map(|difference| difference.p))?;
+        let includes_one = self.ratio.is_some_and(|ratio| ratio.includes_one());
+        let contradicts = includes_one && self.has_interval(settings.confidence) && p <= settings.alpha;
+        (!contradicts).then_some(p)
     }
 
     /// The ratio, if the candidate is proven faster and does not exceed the limit of CPU time.

@@ -231,14 +231,14 @@ impl Wording<'_> {
     }
 
     fn figures_with(&self, shown: Ratio, comparison: &Comparison, decimals: usize) -> String {
-        let p = match (comparison.difference_p_corrected, comparison.difference) {
-            (Some(p), _) if self.judged > 1 => {
-                format!(", {} corrected for {} candidates", p_value(p), self.judged)
-            }
-            (Some(p), _) => format!(", {}", p_value(p)),
-            (None, Some(difference)) => format!(", {}", p_value(difference.p)),
-            (None, None) => String::new(),
-        };
+        let p = comparison.shown_p(self.settings).map_or(String::new(), |p| {
+            let is_corrected = self.judged > 1 && comparison.difference_p_corrected.is_some();
+            let correction = match is_corrected {
+                true => format!(" corrected for {} candidates", self.judged),
+                false => String::new(),
+            };
+            format!(", {}{correction}", p_value(p))
+        });
         let figures = match comparison.has_interval(self.settings.confidence) {
             true => interval(shown, decimals, self.settings.confidence) + &p,
             false => p.trim_start_matches(", ").to_owned(),

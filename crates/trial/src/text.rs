@@ -217,7 +217,7 @@ impl Text<'_> {
                 (_, Some(cpu)) => cpu.times.shown().0,
                 (_, None) => "-".into(),
             },
-            comparison.and_then(p_of_difference).map_or("-".into(), p_value),
+            comparison.and_then(|c| c.shown_p(&analysis.settings)).map_or("-".into(), p_value),
             comparison.and_then(p_of_spread).map_or("-".into(), p_value),
         )
     }
@@ -404,10 +404,6 @@ fn mean_and_sd(summary: &Summary, scale: &Scale) -> String {
         Some(sd) => scale.show_with_deviation(summary.mean, sd),
         None => scale.show(summary.mean),
     }
-}
-
-fn p_of_difference(comparison: &Comparison) -> Option<f64> {
-    comparison.difference_p_corrected.or(comparison.difference.map(|d| d.p))
 }
 
 fn p_of_spread(comparison: &Comparison) -> Option<f64> {

@@ -169,6 +169,27 @@ fn nothing_is_ranked_below_the_noise_floor() {
     );
 }
 
+/// Issue 28: "no difference proven" had a p below 0.05 beside an interval that includes 1.
+#[test]
+fn small_p_is_not_printed_beside_an_interval_that_includes_one() {
+    let analysis = analyse(Metric::wall_time(), &around(2.878, 0.08, 8));
+    let comparison = rcu(&analysis);
+    assert!(comparison.difference.unwrap().p < 0.05 && comparison.ratio.unwrap().includes_one());
+    assert!(matches!(
+        comparison.verdict,
+        Verdict::NothingProven { doubt: NotProvenReason::NotSignificant, .. }
+    ));
+    assert_eq!(comparison.shown_p(&analysis.settings), None);
+    assert_eq!(
+        comparison.sentence,
+        "rcu against kernel: 1.04 times as fast as kernel in these runs (95 % interval 1.00–1.09, 12 rounds), no difference \
+         proven; a difference of up to 8.7 % either way could still hide."
+    );
+    let undecided = analyse(Metric::wall_time(), &around(2.95, 0.08, 8));
+    let p = rcu(&undecided).shown_p(&undecided.settings);
+    assert!(p.is_some_and(|p| p > 0.05), "both say that nothing is proven: {p:?}");
+}
+
 #[test]
 fn noise_floor_of_the_session_holds_for_a_part_without_the_pair() {
     let part = |floor| {
