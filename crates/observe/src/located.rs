@@ -128,7 +128,7 @@ mod tests {
     use unspin_e2e::Workshop;
     use unspin_launch::plan::{Choice, Entry, LockName, Plan, Resolver, Which};
     use unspin_launch::program::Program;
-    use unspin_report::{MeterReport, MutexProperty};
+    use unspin_report::{LockProperty, MeterReport};
 
     /// The mutexes of a recording by name.
     fn locate(path: &Path, arguments: &[&str]) -> BTreeMap<String, Located> {
@@ -309,9 +309,21 @@ mod tests {
         let Some(path) = workshop.compile("special_mutexes.c", &["-g"], "program") else { return };
         let of = |property: &str| report(&path, &[property]).lock("special").unwrap().property;
         assert_eq!(of("plain"), None);
-        assert_eq!(of("shared"), Some(MutexProperty::Shared));
-        assert_eq!(of("robust"), Some(MutexProperty::Robust));
-        assert_eq!(of("inheriting"), Some(MutexProperty::Inheriting));
+        assert_eq!(of("shared"), Some(LockProperty::Shared));
+        assert_eq!(of("robust"), Some(LockProperty::Robust));
+        assert_eq!(of("inheriting"), Some(LockProperty::Inheriting));
+    }
+
+    /// Whether a thread has waited or not: the report also tells of readers that do not wait.
+    #[test]
+    fn shared_read_write_lock_is_reported() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("special_rwlocks.c", &["-g"], "program") else { return };
+        let report = report(&path, &[]);
+        let of = |name: &str| report.lock(name).unwrap().property;
+        assert_eq!([of("plain"), of("waited_for")], [None; 2]);
+        assert_eq!([of("shared"), of("shared_waited_for")], [Some(LockProperty::Shared); 2]);
+        assert_eq!(of("shared_by_bytes"), Some(LockProperty::Shared), "another process has initialised it");
     }
 
     /// A mutex that is initialised through a wrapper, in a program with a gap between its segments: glibc describes it as

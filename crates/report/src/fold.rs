@@ -1,6 +1,6 @@
 //! Groups rows: by name, or one group for each lock.
 
-use crate::lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty};
+use crate::lock::{Address, Caller, Inverted, Lock, LockProperty, LockUse};
 use crate::name::Name;
 use crate::row::Row;
 use crate::sum::Sum;
@@ -129,8 +129,8 @@ impl Groups {
         let wait = match (section, kind.class()) {
             (Section::Locks, _) | (_, Class::Lock | Class::Init) => None,
             (_, Class::Wait) => Some(kind),
-            // The rows of a condition's wake-ups belong to the condition; the others to the mutex.
-            (_, Class::Detail) => (!kind.is_of_mutex()).then_some(RecordKind::Condition),
+            // The rows of a condition's wake-ups belong to the condition; the others to the lock.
+            (_, Class::Detail) => kind.is_of_condition().then_some(RecordKind::Condition),
         };
         let used_as_lock = match section {
             Section::OfItsClass => None,
@@ -185,10 +185,10 @@ impl Group {
         }
     }
 
-    /// The number of locks. A mutex that processes share has the same address in all processes that fork made.
-    fn locks(&self, property: Option<MutexProperty>) -> u64 {
+    /// The number of locks. A lock that processes share has the same address in all processes that fork made.
+    fn locks(&self, property: Option<LockProperty>) -> u64 {
         match property {
-            Some(MutexProperty::Shared) => {
+            Some(LockProperty::Shared) => {
                 self.objects.iter().map(|(.., address)| address).collect::<BTreeSet<_>>().len() as u64
             }
             _ => self.objects.len() as u64,
@@ -197,7 +197,7 @@ impl Group {
 
     fn lock(self, key: GroupKey, window: &Window) -> Lock {
         let address = self.address();
-        let property = MutexProperty::first(|of| self.details.keys().any(|(kind, ..)| *kind == of));
+        let property = LockProperty::first(|of| self.details.keys().any(|(kind, ..)| *kind == of));
         let locks = self.locks(property);
         let mut sum = Sum::default();
         let mut uses: Vec<LockUse> = Vec::new();

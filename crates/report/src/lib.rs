@@ -69,7 +69,7 @@ pub use self::{
     filter::{Filter, LeftOut, Pattern},
     fold::Fold,
     layout::{COLUMNS, Layout},
-    lock::{Address, Caller, Inverted, Lock, LockUse, MutexProperty},
+    lock::{Address, Caller, Inverted, Lock, LockProperty, LockUse},
     lock_id::LockId,
     medium::Medium,
     name::{Name, Names},

@@ -6,6 +6,7 @@ use crate::serial;
 use crate::times::Times;
 use serde::{Deserialize, Serialize};
 use unspin_wire::RecordKind;
+use unspin_wire::plan::LockFamily;
 
 /// One lock, or several locks of one name and origin, folded.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -28,9 +29,10 @@ pub struct Lock {
     /// Long waits behind an owner of lower priority; none if there were none.
     #[serde(default)]
     pub inverted: Option<Inverted>,
-    /// The property of a mutex that keeps it libc's; none for most mutexes, and for those without a wait.
+    /// The property of a mutex or of a read-write lock that keeps it libc's; none for most locks, and for mutexes without a
+    /// wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub property: Option<MutexProperty>,
+    pub property: Option<LockProperty>,
     /// The file in which `--mutex` finds the name, if it is neither the program that is started nor a library with which
     /// that program starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,10 +53,10 @@ pub struct Inverted {
     pub max: f64,
 }
 
-/// A property of a mutex that keeps it libc's. Of several the first one counts.
+/// A property of a mutex or of a read-write lock that keeps it libc's. Of several the first one counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum MutexProperty {
+pub enum LockProperty {
     /// PTHREAD_PROCESS_SHARED.
     Shared,
     /// PTHREAD_MUTEX_ROBUST.
@@ -65,33 +67,34 @@ pub enum MutexProperty {
     Inheriting,
 }
 
-impl MutexProperty {
+impl LockProperty {
     /// Every property, in the order in which they count. glibc marks every robust mutex as shared too.
-    const ALL: [MutexProperty; 4] =
-        [MutexProperty::Robust, MutexProperty::Shared, MutexProperty::Ceiling, MutexProperty::Inheriting];
+    const ALL: [LockProperty; 4] =
+        [LockProperty::Robust, LockProperty::Shared, LockProperty::Ceiling, LockProperty::Inheriting];
 
-    /// The property that counts, of those that a mutex has.
-    pub(crate) fn first(has: impl Fn(RecordKind) -> bool) -> Option<MutexProperty> {
-        MutexProperty::ALL.into_iter().find(|property| has(property.kind()))
+    /// The property that counts, of those that a lock has.
+    pub(crate) fn first(has: impl Fn(RecordKind) -> bool) -> Option<LockProperty> {
+        LockProperty::ALL.into_iter().find(|property| property.kinds().iter().any(|&kind| has(kind)))
     }
 
-    /// The kind of the rows that record it.
-    fn kind(self) -> RecordKind {
+    /// The kinds of the rows that record it.
+    fn kinds(self) -> &'static [RecordKind] {
         match self {
-            MutexProperty::Shared => RecordKind::Shared,
-            MutexProperty::Robust => RecordKind::Robust,
-            MutexProperty::Ceiling => RecordKind::Ceiling,
-            MutexProperty::Inheriting => RecordKind::Inheriting,
+            LockProperty::Shared => &[RecordKind::Shared, RecordKind::SharedRwLock],
+            LockProperty::Robust => &[RecordKind::Robust],
+            LockProperty::Ceiling => &[RecordKind::Ceiling],
+            LockProperty::Inheriting => &[RecordKind::Inheriting],
         }
     }
 
-    /// The mutexes that have it.
-    pub fn mutexes(self) -> &'static str {
+    /// The locks of this family that have it.
+    pub fn locks(self, family: LockFamily) -> &'static str {
         match self {
-            MutexProperty::Shared => "process-shared mutexes",
-            MutexProperty::Robust => "robust mutexes",
-            MutexProperty::Ceiling => "mutexes with a priority ceiling",
-            MutexProperty::Inheriting => "mutexes with priority inheritance",
+            LockProperty::Shared if family == LockFamily::RwLock => "process-shared read-write locks",
+            LockProperty::Shared => "process-shared mutexes",
+            LockProperty::Robust => "robust mutexes",
+            LockProperty::Ceiling => "mutexes with a priority ceiling",
+            LockProperty::Inheriting => "mutexes with priority inheritance",
         }
     }
 }

@@ -57,7 +57,7 @@ impl UsedAsLocks {
     /// Whether this is a fact about the wake-ups of a condition that is used as a lock.
     pub fn has_condition_of(&self, number: usize, key: &Key) -> bool {
         let is_of_condition =
-            key.kind().is_some_and(|kind| kind.class() == Class::Detail && !kind.is_of_mutex());
+            key.kind().is_some_and(|kind| kind.class() == Class::Detail && kind.is_of_condition());
         is_of_condition && self.objects.contains(&(number, condition(key)))
     }
 }

@@ -30,7 +30,7 @@ pub fn serialize_family<S: Serializer>(family: &LockFamily, serializer: S) -> Re
 /// The family of a lock that can be replaced; none for the others.
 pub fn family(lock: &Lock) -> Option<LockFamily> {
     let family = lock.uses.iter().find_map(|one| one.kind.family())?;
-    (family != LockFamily::Mutex || lock.property.is_none()).then_some(family)
+    lock.property.is_none().then_some(family)
 }
 
 /// Seconds that threads waited for the lock as one of this family.

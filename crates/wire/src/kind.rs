@@ -24,7 +24,7 @@ macro_rules! for_each_record_kind {
             /// A lock of a run queue of the crate `unspin-runqueue`. The address is a number of the queue in its process.
             RunQueue = 0x15 { class: Lock, noun: "run-queue lock", bytes: 1, facts: HAS_OBJECT, mark: None }
             /// A wait for a condition, `pthread_cond_t`.
-            Condition = 0x20 { class: Wait, noun: "condition", bytes: 48, facts: HAS_OBJECT | IS_BY_DESIGN, mark: Some("(mutex and condition)") }
+            Condition = 0x20 { class: Wait, noun: CONDITION, bytes: 48, facts: HAS_OBJECT | IS_BY_DESIGN, mark: Some("(mutex and condition)") }
             /// A wait for the other threads of a `pthread_barrier_t`.
             Barrier = 0x21 { class: Wait, noun: "barrier", bytes: 32, facts: HAS_OBJECT | IS_BY_DESIGN, mark: None }
             /// `sem_t`: decremented by `sem_wait`; any thread may post it.
@@ -51,15 +51,15 @@ macro_rules! for_each_record_kind {
             /// named.
             Init = 0x30 { class: Init, noun: "initialisation", bytes: 1, facts: HAS_OBJECT, mark: None }
             /// Calls of pthread_cond_signal(3). An attempt that slept stands for a call that found a waiting thread.
-            Signal = 0x31 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+            Signal = 0x31 { class: Detail, noun: CONDITION, bytes: 48, facts: HAS_OBJECT, mark: None }
             /// Calls of pthread_cond_broadcast(3); as [`RecordKind::Signal`].
-            Broadcast = 0x32 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+            Broadcast = 0x32 { class: Detail, noun: CONDITION, bytes: 48, facts: HAS_OBJECT, mark: None }
             /// Waits for a condition that a signal ended; the caller is that of the wait. A rejected attempt stands for a
             /// thread that found nothing to do: it waited again at the same place, and in between it neither unlocked the mutex
             /// nor woke a thread.
-            WokenBySignal = 0x33 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+            WokenBySignal = 0x33 { class: Detail, noun: CONDITION, bytes: 48, facts: HAS_OBJECT, mark: None }
             /// Waits for a condition that a broadcast ended; as [`RecordKind::WokenBySignal`].
-            WokenByBroadcast = 0x34 { class: Detail, noun: "condition", bytes: 48, facts: HAS_OBJECT, mark: None }
+            WokenByBroadcast = 0x34 { class: Detail, noun: CONDITION, bytes: 48, facts: HAS_OBJECT, mark: None }
             /// Long waits for a mutex whose owner had a lower priority than the waiting thread.
             Inverted = 0x35 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
             /// Waits for a mutex that is shared between processes.
@@ -70,6 +70,8 @@ macro_rules! for_each_record_kind {
             Inheriting = 0x38 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
             /// Waits for a mutex with PTHREAD_PRIO_PROTECT.
             Ceiling = 0x39 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
+            /// Initialisations of, and waits for, a read-write lock that is shared between processes.
+            SharedRwLock = 0x3a { class: Detail, noun: "rwlock", bytes: 56, facts: HAS_OBJECT, mark: None }
         }
     };
 }
@@ -119,6 +121,8 @@ struct Row {
 
 /// The noun of all kinds of use of a mutex.
 const MUTEX: &str = "mutex";
+/// The noun of a condition, and of the facts about one.
+const CONDITION: &str = "condition";
 const HAS_OBJECT: u8 = 1;
 const HAS_ONE_HOLDER: u8 = 2;
 const IS_BY_DESIGN: u8 = 4;
@@ -145,9 +149,9 @@ impl RecordKind {
         RecordKind::ALL.into_iter().find(|&kind| kind as u8 == byte)
     }
 
-    /// Whether it is a use of a mutex, or a fact about one.
-    pub fn is_of_mutex(self) -> bool {
-        self.noun() == MUTEX
+    /// Whether it is a wait for a condition, or a fact about one.
+    pub fn is_of_condition(self) -> bool {
+        self.noun() == CONDITION
     }
 
     /// The family of the lock, if it is a use of a lock that a plan can replace.

@@ -1,8 +1,11 @@
-//! Properties that keep a mutex libc's. A report that knows them proposes no replacement for the mutex.
+//! Properties that keep a mutex or a read-write lock libc's. A report that knows them proposes no replacement for the lock.
 //!
-//! They are recorded when a thread has waited for the mutex: only then the report says more of it than its counts.
+//! They are recorded when a thread has waited for the lock: only then the report says more of a mutex than its counts. Of a
+//! read-write lock it also says that readers fight for its cache line, for which no thread waits. So its property is
+//! recorded at its initialisation too.
 
 use crate::glibc::mutex::MutexLayout;
+use crate::glibc::rwlock::RwLockLayout;
 use crate::swap::mutex_impl::MutexImpl;
 use crate::watch::{Hook, Object, Thread};
 use unspin_wire::RecordKind;
@@ -29,8 +32,36 @@ fn record(thread: &'static Thread, mutex: &MutexLayout, hook: Hook) {
         (mutex.has_ceiling(), RecordKind::Ceiling),
     ];
     for (_, kind) in properties.into_iter().filter(|(has, _)| *has) {
-        if let Some(row) = thread.row(Object::new(kind, mutex.as_ptr()), hook) {
-            thread.table().count_attempt(row);
-        }
+        count(thread, Object::new(kind, mutex.as_ptr()), hook);
+    }
+}
+
+/// Records that a read-write lock that was initialised is shared between processes, if it is.
+#[inline(always)]
+pub fn note_rwlock_init(lock: &RwLockLayout, hook: Hook) {
+    if lock.is_shared()
+        && let Some(thread) = Thread::current()
+    {
+        record_rwlock(thread, lock, hook);
+    }
+}
+
+/// Records that a read-write lock for which a thread has waited is shared between processes, if it is.
+#[inline(always)]
+pub fn note_rwlock(thread: &'static Thread, lock: &RwLockLayout, hook: Hook) {
+    if lock.is_shared() {
+        record_rwlock(thread, lock, hook);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn record_rwlock(thread: &'static Thread, lock: &RwLockLayout, hook: Hook) {
+    count(thread, Object::new(RecordKind::SharedRwLock, lock), hook);
+}
+
+fn count(thread: &'static Thread, object: Object, hook: Hook) {
+    if let Some(row) = thread.row(object, hook) {
+        thread.table().count_attempt(row);
     }
 }

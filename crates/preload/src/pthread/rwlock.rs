@@ -13,6 +13,7 @@ mod libcs;
 mod unrecorded;
 
 use super::attempt::record_init;
+use super::property::note_rwlock_init;
 use crate::glibc::rwlock::{Mode, Reading, RwLockLayout, Writing};
 use crate::next::forward;
 use crate::swap::deadline::Deadline;
@@ -91,6 +92,8 @@ unsafe extern "C-unwind" fn init(
         // SAFETY: libc has initialised the lock.
         decide_at_init(unsafe { RwLockLayout::of(lock) }, hook);
         record_init(lock, hook);
+        // SAFETY: as above.
+        note_rwlock_init(unsafe { RwLockLayout::of(lock) }, hook);
     }
     code
 }

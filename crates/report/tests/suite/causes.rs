@@ -228,6 +228,14 @@ fn readers_that_fight_for_the_cache_line_are_named_though_no_thread_waits() {
     assert_eq!(finding.next.command.as_deref(), Some(command));
 }
 
+#[test]
+fn kind_for_readers_of_a_shared_lock_is_not_proposed() {
+    let shared = (Key::new(RecordKind::SharedRwLock, 1, 10), used(1, US, 0, 0));
+    let finding = first_finding([busy_readers(8_000_000, 1.6), shared]);
+    assert_eq!((finding.cause, finding.next.command), (Cause::ContendedReaders, None));
+    assert!(finding.next.text.ends_with(" unspin replaces no process-shared read-write locks."));
+}
+
 /// One thread at a time; few acquisitions; many writes, for each of which such a kind pays.
 #[test]
 fn readers_that_do_not_fight_are_not_named() {

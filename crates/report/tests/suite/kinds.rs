@@ -2,7 +2,7 @@
 //! not, filtered, at each level, and in all forms.
 
 use unspin_report::{
-    Filter, Fold, Layout, Lock, MeterReport, MutexProperty, Name, ReportOptions, ThreadTimes, Wait,
+    Filter, Fold, Layout, Lock, LockProperty, MeterReport, Name, ReportOptions, ThreadTimes, Wait,
 };
 use unspin_wire::{
     Counts, Event, FirstUse, Histogram, Image, Invocation, Key, Level, Record, RecordKind, Snapshot, Thread,
@@ -370,12 +370,28 @@ fn suggested_command_names_the_file_of_a_lock_in_another_program() {
 #[test]
 fn mutex_that_stays_libcs_is_not_proposed_for_replacement() {
     let kept = |property| advised(|lock| lock.property = Some(property));
-    let (command, next) = kept(MutexProperty::Shared);
+    let (command, next) = kept(LockProperty::Shared);
     assert_eq!(command, None);
     assert!(next.ends_with(" unspin replaces no process-shared mutexes."), "{next}");
-    assert_eq!(kept(MutexProperty::Robust).0, None);
-    let (command, _) = kept(MutexProperty::Inheriting);
+    assert_eq!(kept(LockProperty::Robust).0, None);
+    let (command, _) = kept(LockProperty::Inheriting);
     assert_eq!(command.as_deref(), Some("unspin prove --mutex rt-adaptive@queue::mutex -- CMD"));
+}
+
+#[test]
+fn read_write_lock_that_stays_libcs_is_not_proposed_for_replacement() {
+    let mut snapshot = snapshot();
+    let cache = |report: &MeterReport| report.lock("cache_lock").unwrap().clone();
+    assert_eq!(cache(&MeterReport::new(&snapshot, &names)).property, None);
+    let rows = &mut snapshot.images[0].rows;
+    rows.insert(Key::new(RecordKind::SharedRwLock, 3, 20), record(counts(1, 0, 0, 0)));
+    let report = MeterReport::new(&snapshot, &names);
+    assert_eq!(cache(&report).property, Some(LockProperty::Shared));
+    assert_eq!(report.lock("queue::mutex").unwrap().property, None);
+    let finding = report.findings().into_iter().find(|finding| finding.name == "cache_lock").unwrap();
+    assert_eq!(finding.next.command, None);
+    let why = " unspin replaces no process-shared read-write locks.";
+    assert!(finding.next.text.ends_with(why), "{finding:?}");
 }
 
 #[test]
@@ -387,7 +403,7 @@ fn properties_of_a_mutex_belong_to_its_row() {
     }
     let changed = MeterReport::new(&snapshot, &names);
     let (queue, cache) = (changed.lock("queue::mutex").unwrap(), changed.lock("cache_lock").unwrap());
-    assert_eq!((queue.property, cache.property), (Some(MutexProperty::Shared), None));
+    assert_eq!((queue.property, cache.property), (Some(LockProperty::Shared), None));
     let unchanged = report().lock("queue::mutex").unwrap().locks;
     assert_eq!((queue.locks, unchanged), (2, 3), "the child shares one with its parent");
     assert_eq!(queue.row.attempts, report().lock("queue::mutex").unwrap().row.attempts);

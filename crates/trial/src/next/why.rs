@@ -74,7 +74,9 @@ fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
 /// No lock costs time: what costs time instead.
 fn no_contention(findings: &Findings) -> String {
     match findings.attempts {
-        0 if findings.kept_mutexes_s > 0.0 => "It uses no lock that unspin replaces.".into(),
+        0 if findings.kept_mutexes_s + findings.kept_rwlocks_s > 0.0 => {
+            "It uses no lock that unspin replaces.".into()
+        }
         0 => "It uses no mutex, no read-write lock and no spin lock.".into(),
         attempts => format!(
             "Its locks cost no time: they were requested {attempts} times, and threads waited {} for them in total. Less \
@@ -283,10 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn mutexes_that_stay_libcs_are_named() {
+    fn locks_that_stay_libcs_are_named() {
         let text = say(&Findings { attempts: 0, kept_mutexes_s: 4.0, ..findings() }, &[]);
         assert!(text.starts_with("It uses no lock that unspin replaces."), "{text}");
         assert!(text.contains("4.00s for process-shared or robust mutexes, or mutexes with a"), "{text}");
+        let text = say(&Findings { attempts: 0, kept_rwlocks_s: 4.0, ..findings() }, &[]);
+        assert!(text.starts_with("It uses no lock that unspin replaces."), "{text}");
+        assert!(text.contains("4.00s for process-shared read-write locks"), "{text}");
     }
 
     #[test]

@@ -25,8 +25,10 @@ pub struct Findings {
     pub mutexes_s: f64,
     /// Seconds lost on mutexes that stay libc's.
     pub kept_mutexes_s: f64,
-    /// Time that threads waited for read-write locks.
+    /// Time that threads waited for read-write locks that can be replaced.
     pub rwlocks_s: f64,
+    /// Seconds lost on read-write locks that stay libc's.
+    pub kept_rwlocks_s: f64,
     /// Time that threads waited for spin locks.
     pub spin_locks_s: f64,
     /// Seconds lost on semaphores and conditions that are used as locks, which stay libc's.
@@ -70,7 +72,10 @@ impl Findings {
     pub fn of(metering: &Metering) -> Findings {
         let report = &metering.report;
         let lost = |kinds: &[RecordKind]| report.locks.iter().map(|lock| loss_as(lock, kinds)).sum();
-        let kept = report.locks.iter().filter(|lock| lock.property.is_some());
+        let kept = |family| {
+            let locks = report.locks.iter().filter(|lock| lock.property.is_some());
+            locks.map(|lock| kinds::lost_as(lock, family)).sum()
+        };
         let by_design = || report.waits.iter().filter(|wait| wait.is_by_design());
         let waits = |what: fn(&unspin_report::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
         let by_design_s = waits(|row| row.waited);
@@ -87,7 +92,8 @@ impl Findings {
             disturbed: report.is_disturbed(),
             computed: metering.trial.cpu_s() / capacity(report),
             mutexes_s: lost_for(LockFamily::Mutex),
-            kept_mutexes_s: kept.map(|lock| kinds::lost_as(lock, LockFamily::Mutex)).sum(),
+            kept_mutexes_s: kept(LockFamily::Mutex),
+            kept_rwlocks_s: kept(LockFamily::RwLock),
             rwlocks_s: lost_for(LockFamily::RwLock),
             spin_locks_s: lost_for(LockFamily::Spin),
             semaphores_s: lost(&[RecordKind::Semaphore, RecordKind::Condition]),
@@ -113,6 +119,7 @@ impl Findings {
     pub fn not_replaceable(&self) -> Vec<(&'static str, f64)> {
         let kinds = [
             ("process-shared or robust mutexes, or mutexes with a priority protocol", self.kept_mutexes_s),
+            ("process-shared read-write locks", self.kept_rwlocks_s),
             ("semaphores and conditions that are used as locks", self.semaphores_s),
         ];
         kinds.into_iter().filter(|&(_, seconds)| self.share(seconds) >= WORTH).collect()
@@ -181,6 +188,7 @@ pub fn of_ten_seconds() -> Findings {
         computed: 0.5,
         mutexes_s: 0.01,
         kept_mutexes_s: 0.0,
+        kept_rwlocks_s: 0.0,
         rwlocks_s: 0.0,
         spin_locks_s: 0.0,
         semaphores_s: 0.0,

@@ -4,11 +4,12 @@
 //! all that they print.
 
 use unspin_e2e::{
-    Run, World, build, build_library, find_tool, scratch, size, skip, survives_rwlock_replacement,
+    LEVELS, Recorder, Run, World, build, build_library, find_tool, scratch, size, skip,
+    survives_rwlock_replacement,
 };
 use unspin_locks::RwLockKind;
 use unspin_wire::plan::LockFamily;
-use unspin_wire::{Tally, TallyCount, TallyRow, environment};
+use unspin_wire::{Image, RecordKind, Tally, TallyCount, TallyRow, environment};
 
 #[test]
 fn every_call_answers_as_glibc() {
@@ -83,6 +84,32 @@ fn locks_of_the_programs_are_replaced() {
         // Shared locks are libc's: nothing else happens to them under libc's kind.
         assert!(replaced > 20, "{kind}: {replaced} replaced: {outcome}");
         assert_eq!(kept > 0, kind != RwLockKind::System, "{kind}: {kept} kept: {outcome}");
+    }
+}
+
+/// The process that initialises the lock and the one in which a thread waits for it record that processes share it.
+#[test]
+fn lock_that_processes_share_is_recorded_as_shared() {
+    let Some(program) = build("rwlock/shared") else { return };
+    for level in LEVELS {
+        for plan in [None, Some(RwLockKind::Biased)] {
+            let recorder = Recorder::create(level);
+            let run = Run::new(program.path(), World::Kernel).record(&recorder);
+            let outcome = match plan {
+                Some(kind) => run.rwlocks(kind),
+                None => run,
+            }
+            .output();
+            assert!(outcome.status.success() && outcome.stderr.is_empty(), "{level}: {outcome}");
+            let address = u64::from_str_radix(outcome.stdout.trim().trim_start_matches("0x"), 16).unwrap();
+            let snapshot = recorder.snapshot();
+            let marked = |image: &Image| {
+                let marks = image.rows.keys().filter(|key| key.kind() == Some(RecordKind::SharedRwLock));
+                marks.map(|key| key.address()).collect::<Vec<_>>()
+            };
+            let marked: Vec<_> = snapshot.images.iter().map(marked).collect();
+            assert_eq!(marked, [[address], [address]], "{level}, {plan:?}");
+        }
     }
 }
 

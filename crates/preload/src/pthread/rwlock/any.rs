@@ -2,7 +2,7 @@
 
 use crate::glibc::rwlock::{Mode, RwLockLayout, Writing};
 use crate::pthread::attempt::{Attempt, HowWaited, Release, WaitLimit, is_success};
-use crate::pthread::busy;
+use crate::pthread::{busy, property};
 use crate::swap::deadline::Deadline;
 use crate::swap::rwlock::RwLock;
 use crate::watch::{Hook, Object, Thread};
@@ -44,13 +44,19 @@ pub fn acquire_recorded<M: Mode>(
         return lock.acquire::<M>(deadline).code;
     };
     let code = match lock.try_first::<M>(deadline) {
-        EBUSY => acquire_contended::<M>(attempt, lock, deadline),
+        EBUSY => acquire_contended::<M>(attempt, lock, deadline, hook),
         code => attempt.end(code),
     };
     note_reader::<M>(thread, lock, code)
 }
 
-fn acquire_contended<M: Mode>(attempt: Attempt, lock: RwLock<'_>, deadline: Option<Deadline>) -> c_int {
+fn acquire_contended<M: Mode>(
+    attempt: Attempt,
+    lock: RwLock<'_>,
+    deadline: Option<Deadline>,
+    hook: Hook,
+) -> c_int {
+    property::note_rwlock(attempt.thread, lock.words(), hook);
     let wait = attempt.begin_wait(if deadline.is_some() { WaitLimit::Deadline } else { WaitLimit::None });
     let acquisition = lock.acquire::<M>(deadline);
     wait.end(acquisition.code, acquisition.waited.map_or(HowWaited::Asleep, HowWaited::from))

@@ -141,8 +141,11 @@ fn of_storm(report: &MeterReport, wait: &Wait) -> Option<Finding> {
 
 /// A lock for which hardly any thread waits, and whose readers cost time all the same.
 fn of_readers(report: &MeterReport, lock: &Lock) -> Option<Finding> {
-    let (cause, text, next) = read_write::contended_readers(report, lock)?;
+    let (cause, text, mut next) = read_write::contended_readers(report, lock)?;
     let command = command(report, lock, cause);
+    if let Err(why) = unspin_replaces(lock) {
+        next += &format!(" {why}");
+    }
     Some(Finding { cause, name: lock.row.name.clone(), text, next: Next { text: next, command } })
 }
 

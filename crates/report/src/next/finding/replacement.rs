@@ -1,10 +1,11 @@
 //! Whether another kind of lock could help, and the command that tries it.
 
-use crate::lock::{Lock, MutexProperty};
+use crate::lock::{Lock, LockProperty};
 use crate::next::command;
 use crate::report::MeterReport;
 use crate::shell;
 use unspin_wire::RecordKind;
+use unspin_wire::plan::LockFamily;
 
 /// A class of locks that unspin replaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,10 +36,13 @@ pub(super) fn unspin_replaces(lock: &Lock) -> Result<Replaceable, String> {
     let kind = match lock.uses.first().map(|one| one.kind) {
         Some(RecordKind::Mutex | RecordKind::Reacquired) | None => match lock.property {
             None => return Ok(Replaceable::Mutex),
-            Some(MutexProperty::Inheriting) => return Ok(Replaceable::InheritingMutex),
-            Some(kept) => return Err(format!("unspin replaces no {}.", kept.mutexes())),
+            Some(LockProperty::Inheriting) => return Ok(Replaceable::InheritingMutex),
+            Some(kept) => return Err(format!("unspin replaces no {}.", kept.locks(LockFamily::Mutex))),
         },
-        Some(RecordKind::Read | RecordKind::Write) => return Ok(Replaceable::RwLock),
+        Some(RecordKind::Read | RecordKind::Write) => match lock.property {
+            None => return Ok(Replaceable::RwLock),
+            Some(kept) => return Err(format!("unspin replaces no {}.", kept.locks(LockFamily::RwLock))),
+        },
         Some(RecordKind::Spin) => return Ok(Replaceable::Spin),
         Some(RecordKind::RunQueue) => "locks of run queues",
         Some(RecordKind::Semaphore) => "semaphores",
