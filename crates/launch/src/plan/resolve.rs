@@ -82,16 +82,22 @@ impl<'p> Resolver<'p> {
         Err(Error::CannotRun(format!("{program}: neither it nor its libraries {}", self.nothing_of(reach))))
     }
 
+    /// The families of locks whose functions the program or a library of it calls.
+    pub fn called_families(&self) -> Vec<LockFamily> {
+        let files = &self.closure().files;
+        let calls = |&family: &LockFamily| {
+            let is_of_family = |symbol: &String| code::verb(family, symbol).is_some();
+            files.iter().any(|file| file.imports().iter().any(is_of_family))
+        };
+        LockFamily::ALL.into_iter().filter(calls).collect()
+    }
+
     /// What the program does not do. It calls none of these functions.
     fn nothing_of(&self, reach: &PlanTarget) -> String {
-        let calls = |family: LockFamily| {
-            let is_of_family = |symbol: &String| code::verb(family, symbol).is_some();
-            self.closure().files.iter().any(|file| file.imports().iter().any(is_of_family))
-        };
         match (&reach.families[..], reach.waits) {
             ([family], false) => {
                 let noun = family.noun();
-                match LockFamily::ALL.into_iter().find(|&other| calls(other)) {
+                match self.called_families().first() {
                     Some(other) => format!(
                         "call a {noun} function of libc; they call those of {}, which {} replaces",
                         other.nouns(),
@@ -640,6 +646,7 @@ mod tests {
         let Some(rwlocks) = testing::compile(&workshop, source.to_str().unwrap(), &[]) else { return };
         let error = Resolver::new(&rwlocks).check_reach(&mutexes()).unwrap_err().to_string();
         assert!(error.contains("they call those of read-write locks, which --rwlock replaces"), "{error}");
+        assert_eq!(Resolver::new(&rwlocks).called_families(), [LockFamily::RwLock]);
         let reach = |families: &[LockFamily], waits| {
             let target = PlanTarget { families: families.to_vec(), waits };
             Resolver::new(&rwlocks).check_reach(&target).map_err(|e| e.to_string())

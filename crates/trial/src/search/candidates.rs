@@ -55,8 +55,16 @@ fn for_waits(polling: &Polling) -> Vec<Named> {
     everywhere.into_iter().chain(polling.apart().iter().filter_map(poll_at)).collect()
 }
 
+/// The candidates for a program of which only the families of locks are known that it calls: every kind and policy,
+/// everywhere. Mutexes are used by most libraries that a program loads later.
+pub fn unmetered(called: &[LockFamily]) -> Vec<Named> {
+    let is_tried = |family: &LockFamily| *family == LockFamily::Mutex || called.contains(family);
+    let families = LockFamily::ALL.into_iter().filter(is_tried);
+    families.flat_map(kinds::search_order).map(everywhere).chain([poll_everywhere()]).collect()
+}
+
 /// Every wait polls.
-pub fn poll_everywhere() -> Named {
+fn poll_everywhere() -> Named {
     (WaitPolicy::Poll.to_string(), Plan::all_waits(WaitPolicy::Poll))
 }
 
@@ -68,7 +76,7 @@ fn poll_at(site: &SitePick) -> Option<Named> {
 }
 
 /// One kind for all locks of its family.
-pub fn everywhere(kind: AnyKind) -> Named {
+fn everywhere(kind: AnyKind) -> Named {
     kinds::candidate(kind, Which::All)
 }
 
@@ -128,6 +136,24 @@ fn best(candidates: impl Iterator<Item = Named>, standings: &[ScreeningResult]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn program_that_cannot_be_metered_gets_the_kinds_of_the_families_that_it_calls() {
+        let names = |called: &[LockFamily]| {
+            unmetered(called).into_iter().map(|(name, _)| name).collect::<Vec<String>>()
+        };
+        let mutexes = names(&[]);
+        assert!(
+            mutexes.iter().any(|name| name == "adaptive")
+                && mutexes.last().is_some_and(|name| name == "poll")
+        );
+        assert!(!mutexes.iter().any(|name| name.starts_with("rw-") || name.starts_with("spin ")));
+        assert_eq!(names(&[LockFamily::Mutex]), mutexes);
+        let all = names(&[LockFamily::RwLock, LockFamily::Spin]);
+        for name in mutexes.iter().map(String::as_str).chain(["rw-biased", "spin adaptive"]) {
+            assert_eq!(all.iter().filter(|other| *other == name).count(), 1, "{name}: {all:?}");
+        }
+    }
     use crate::search::findings::of_ten_seconds as findings;
     use unspin_launch::plan::Located;
     use unspin_stats::screening::ScreeningEnd;

@@ -29,12 +29,12 @@ use super::monitor::NoMonitor;
 use super::requested::{Requested, engines_beside};
 use super::runner::{Limit, Runner, Trial};
 use super::setup::Setup;
-use crate::kinds;
 use crate::settings::ProveSettings;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
-use unspin_launch::plan::{Plan, WaitPolicy};
+use unspin_launch::plan::{Plan, Resolver, WaitPolicy};
 use unspin_stats::{CpuCost, rounds_for_proof};
 use unspin_wire::plan::LockFamily;
 
@@ -91,14 +91,13 @@ pub fn search(
     budget: &TimeBudget,
     options: &ProveSettings,
 ) -> Result<SearchResult, Error> {
-    let plans = [Plan::control(LockFamily::Mutex), Plan::all_waits(WaitPolicy::System)];
-    let control = Configuration::system(&plans, runner.program)?;
+    let control = control_for(runner, [])?;
     let setup = control.setup.as_ref().expect("the control goes through the interposition");
     runner.progress.phase("one metered run of the program, to find the locks and waits that cost time");
     let began = Instant::now();
     match meter_as_far_as_possible(runner, setup, options.time_limit) {
         Ok(metering) => search_in(runner, control, metering, began.elapsed(), budget, options),
-        Err(reason) => search_unmetered(runner, control, &reason),
+        Err(reason) => search_unmetered(runner, &reason),
     }
 }
 
@@ -145,9 +144,16 @@ fn search_in(
 /// The control of the candidates. Its plan is for mutexes and waits; and for locks of another family if kinds of it are tried.
 fn control_of(runner: &Runner<'_>, search: &Search) -> Result<Configuration, Error> {
     let is_picked = |family| search.picks.iter().any(|pick| pick.family == family && !pick.held_long);
-    let families =
-        LockFamily::ALL.into_iter().filter(|&family| family == LockFamily::Mutex || is_picked(family));
-    let mut plans: Vec<Plan> = families.map(Plan::control).collect();
+    control_for(runner, LockFamily::ALL.into_iter().filter(|&family| is_picked(family)))
+}
+
+/// The control of candidates for locks of these families, for mutexes and for waits.
+fn control_for(
+    runner: &Runner<'_>,
+    families: impl IntoIterator<Item = LockFamily>,
+) -> Result<Configuration, Error> {
+    let families: BTreeSet<LockFamily> = families.into_iter().chain([LockFamily::Mutex]).collect();
+    let mut plans: Vec<Plan> = families.into_iter().map(Plan::control).collect();
     plans.push(Plan::all_waits(WaitPolicy::System));
     Configuration::system(&plans, runner.program)
 }
@@ -284,20 +290,15 @@ fn configurations(
     plans.into_iter().map(configuration).collect()
 }
 
-/// For a program that cannot be metered: tries every kind and policy on the whole program. If the program fails by
-/// itself, the session reports that.
-fn search_unmetered(
-    runner: &Runner<'_>,
-    control: Configuration,
-    reason: &str,
-) -> Result<SearchResult, Error> {
+/// For a program that cannot be metered: tries every kind and policy on the whole program, of read-write locks and spin locks
+/// only if the program calls their functions. If the program fails by itself, the session reports that.
+fn search_unmetered(runner: &Runner<'_>, reason: &str) -> Result<SearchResult, Error> {
+    let families = Resolver::new(runner.program).called_families();
+    let control = control_for(runner, families.iter().copied())?;
     let missing = vec![format!("No lock table of {}: {reason}.", control.name())];
     let judged = match runner.interrupt.has_come() {
         true => Vec::new(),
-        false => {
-            let kinds = kinds::search_order(LockFamily::Mutex).into_iter().map(candidates::everywhere);
-            configurations(kinds.chain([candidates::poll_everywhere()]), &control, runner)?
-        }
+        false => configurations(candidates::unmetered(&families), &control, runner)?,
     };
     Ok(SearchResult {
         search: None,
