@@ -107,6 +107,10 @@ impl ProveSettings {
 pub struct ScaleSettings {
     /// Kinds of mutexes to compare with the control.
     pub mutex: Vec<Choice>,
+    /// Kinds of read-write locks to compare with the control.
+    pub rwlock: Vec<Choice<RwLockKind>>,
+    /// Kinds of spin locks to compare with the control.
+    pub spin: Vec<Choice<SpinKind>>,
     /// Plan files to compare with the control.
     pub use_plan: Vec<PathBuf>,
     /// System V engines to compare with the control.
@@ -140,6 +144,8 @@ impl ScaleSettings {
     pub fn of(command: Vec<OsString>) -> ScaleSettings {
         ScaleSettings {
             mutex: Vec::new(),
+            rwlock: Vec::new(),
+            spin: Vec::new(),
             use_plan: Vec::new(),
             sysv: Vec::new(),
             cpus: Vec::new(),

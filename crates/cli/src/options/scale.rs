@@ -6,10 +6,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::command::line::parse_duration;
-use unspin_launch::plan::kind;
+use unspin_launch::plan::kind::{self, KindOfFamily};
 use unspin_launch::replace::engine::Engine;
-use unspin_locks::LockKind;
+use unspin_locks::{LockKind, RwLockKind, SpinKind};
 use unspin_trial::ScaleSettings;
+use unspin_wire::plan::LockFamily;
 
 const SCALE_HELP: &str = "\
 Exit code:
@@ -26,11 +27,14 @@ Examples:
   unspin scale --mutex adaptive --predict 8 ./bench.sh             # libc's mutexes and adaptive ones
   unspin scale --cpus 1 --predict 2 hackbench 5 --transport queue  # what one CPU tells about two";
 
-fn mutex_help() -> String {
+fn kinds_help<K: KindOfFamily>() -> String {
     format!(
-        "Kinds of mutex to compare with the control, separated by commas: KIND replaces all mutexes, KIND@LOCK one. Kinds: {} \
-         [default: those of a workload, else none]",
-        kind::list(kind::offer_candidates(), LockKind::name)
+        "Kinds of {} to compare with the control, separated by commas: KIND replaces all {}, KIND@LOCK one. Kinds: {} \
+         [default: {}]",
+        K::FAMILY.noun(),
+        K::FAMILY.nouns(),
+        kind::list(kind::offer_candidates::<K>(), K::name),
+        if K::FAMILY == LockFamily::Mutex { "those of a workload, else none" } else { "none" }
     )
 }
 
@@ -44,8 +48,14 @@ fn mutex_help() -> String {
 #[derive(Args, Debug)]
 #[command(after_help = SCALE_HELP)]
 pub struct ScaleOptions {
-    #[arg(long, value_name = "KINDS", help = mutex_help())]
+    #[arg(long, value_name = "KINDS", help = kinds_help::<LockKind>())]
     pub mutex: Vec<Choices>,
+
+    #[arg(long, value_name = "KINDS", help = kinds_help::<RwLockKind>())]
+    pub rwlock: Vec<Choices<RwLockKind>>,
+
+    #[arg(long, value_name = "KINDS", help = kinds_help::<SpinKind>())]
+    pub spin: Vec<Choices<SpinKind>>,
 
     /// A plan file to compare with the control, in the form that `unspin prove --plan` writes
     #[arg(long, value_name = "FILE")]
@@ -108,11 +118,25 @@ pub struct ScaleOptions {
 
 impl From<&ScaleOptions> for ScaleSettings {
     fn from(options: &ScaleOptions) -> ScaleSettings {
-        let ScaleOptions { mutex, use_plan, sysv, cpus, predict, parallel, runs, time_budget, .. } = options;
+        let ScaleOptions {
+            mutex,
+            rwlock,
+            spin,
+            use_plan,
+            sysv,
+            cpus,
+            predict,
+            parallel,
+            runs,
+            time_budget,
+            ..
+        } = options;
         let ScaleOptions { metric, higher_is_better, lower_is_better, .. } = options;
         let ScaleOptions { time_limit, json, quiet, command, .. } = options;
         ScaleSettings {
             mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
+            rwlock: rwlock.iter().flat_map(|choices| choices.0.clone()).collect(),
+            spin: spin.iter().flat_map(|choices| choices.0.clone()).collect(),
             use_plan: use_plan.clone(),
             sysv: sysv.clone(),
             cpus: cpus.clone(),

@@ -45,6 +45,28 @@ fn one_cpu_gives_predictions_that_nothing_checks() {
 }
 
 #[test]
+fn read_write_locks_and_spin_locks_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("read_and_write.c", folder.path()) else { return };
+    let options =
+        ["--cpus", "1", "--predict", "2", "--runs", "2", "--rwlock", "rw-fair,rw-biased@table_lock"];
+    let (json, out) =
+        json_of(&[&options[..], &["--spin", "adaptive"]].concat(), &[program.to_str().unwrap()]);
+    let configurations = json["configurations"].as_array().unwrap();
+    let names: Vec<&str> = configurations.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["system", "rw-fair", "rw-biased@table_lock", "spin adaptive"]);
+    for configuration in configurations {
+        let lock = &configuration["lock"];
+        // A quarter of the acquisitions are for writing; the others exclude no reader.
+        assert_eq!((&lock["name"], &lock["for_writing"]), (&Value::from("table_lock"), &Value::from(true)));
+        let style =
+            if configuration["name"].as_str().unwrap().starts_with("rw-") { "spin" } else { "barging" };
+        assert_eq!(lock["style"], style, "{configuration}");
+    }
+    assert!(out.contains("table_lock, held for writing for "), "{out}");
+}
+
+#[test]
 fn several_cpus_are_predicted_from_fewer() {
     if cpus_here() < 2 {
         return skip("several_cpus_are_predicted_from_fewer", "it needs two CPUs");

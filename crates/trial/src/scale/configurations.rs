@@ -11,6 +11,8 @@ use unspin_launch::program::Program;
 pub fn choose(options: &ScaleSettings, program: &Program) -> Result<Requested, Error> {
     let named = NamedCandidates {
         mutex: &options.mutex,
+        rwlock: &options.rwlock,
+        spin: &options.spin,
         use_plan: &options.use_plan,
         sysv: &options.sysv,
         ..NamedCandidates::default()

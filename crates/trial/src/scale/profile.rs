@@ -4,13 +4,15 @@ use crate::configuration::Configuration;
 use crate::figure::Figure;
 use crate::metering::Metering;
 use serde::Serialize;
-use unspin_launch::plan::kind::AnyKind;
+use unspin_launch::plan::Plan;
+use unspin_launch::plan::kind::{self, AnyKind};
 use unspin_launch::replace::engine::Engine;
-use unspin_locks::{AcquisitionOrder, LockKind, WaitingMode};
-use unspin_report::{Lock, MeterReport, TimeRange};
+use unspin_locks::{AcquisitionOrder, LockKind, RwLockKind, WaitingMode};
+use unspin_report::{Lock, MeterReport, Row, TimeRange};
 use unspin_scaling::program::WaitStyle;
 use unspin_stats::Direction;
 use unspin_wire::RecordKind;
+use unspin_wire::plan::LockFamily;
 
 /// The lock that is held most, and the threads.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +25,8 @@ pub struct MeteredLock {
     pub acquisitions: f64,
     /// Mean hold in seconds.
     pub hold_s: f64,
+    /// Whether it is a read-write lock, of which only the holds for writing count: readers hold it together.
+    pub for_writing: bool,
     /// Share of the run's CPU time in which one of them was held.
     pub share: f64,
     /// Threads that the meter counted, without those that waited for the end of others (pthread_join) all the time.
@@ -55,38 +59,39 @@ impl MeteredLock {
     ) -> MeteredLock {
         let report = &metering.report;
         let threads = threads(report);
-        let held_s = |lock: &Lock| mean_hold_s(lock) * acquisitions(lock);
-        let most = report.locks.iter().max_by(|a, b| held_s(a).total_cmp(&held_s(b)));
-        let style = style(configuration);
+        let holds = report.locks.iter().map(|lock| (lock, Holds::of(lock)));
+        let most = holds.max_by(|(_, a), (_, b)| a.sum_s().total_cmp(&b.sum_s()));
+        let style = style(configuration, most.as_ref().and_then(|(lock, _)| family(lock)));
         let value = metering.trial.value.clone().unwrap_or(f64::NAN);
         let units = units(figure, value, metering.trial.elapsed_s);
         let metered_cpu_s = metering.trial.cpu_s() / units;
         let slower = (metered_cpu_s / unmetered_cpu_s).max(1.0);
         // Each id has a lock of its own under rcu, and ids are found without one.
         let has_locks = configuration.judged_engine() != Some(Engine::Rcu);
-        let used = |lock: &&Lock| has_locks && held_s(lock) > 0.0 && units.is_finite() && units > 0.0;
+        let used = |(_, holds): &(&Lock, Holds)| {
+            has_locks && holds.sum_s() > 0.0 && units.is_finite() && units > 0.0
+        };
         match most.filter(used) {
             None => MeteredLock {
                 name: None,
                 locks: 1,
                 acquisitions: 0.0,
                 hold_s: 0.0,
+                for_writing: false,
                 share: 0.0,
                 threads,
                 style,
             },
-            Some(lock) => {
-                let row = &lock.row;
-                MeteredLock {
-                    name: Some(row.name.clone()),
-                    locks: lock.locks.clamp(1, 1 << 20) as u32,
-                    acquisitions: acquisitions(lock) / units,
-                    hold_s: mean_hold_s(lock) / slower,
-                    share: (held_s(lock) / metering.trial.cpu_s()).min(1.0),
-                    threads,
-                    style,
-                }
-            }
+            Some((lock, holds)) => MeteredLock {
+                name: Some(lock.row.name.clone()),
+                locks: lock.locks.clamp(1, 1 << 20) as u32,
+                acquisitions: holds.acquisitions / units,
+                hold_s: holds.mean_s / slower,
+                for_writing: family(lock) == Some(LockFamily::RwLock),
+                share: (holds.sum_s() / metering.trial.cpu_s()).min(1.0),
+                threads,
+                style,
+            },
         }
     }
 }
@@ -100,9 +105,38 @@ fn threads(report: &MeterReport) -> u32 {
     counted.saturating_sub(joining.round() as u64).clamp(1, 1 << 20) as u32
 }
 
-/// Acquisitions of a lock.
-fn acquisitions(lock: &Lock) -> f64 {
-    (lock.row.attempts - lock.row.rejected) as f64
+/// The holds of a lock that exclude all other threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Holds {
+    acquisitions: f64,
+    mean_s: f64,
+}
+
+impl Holds {
+    /// All holds; of a read-write lock those for writing.
+    fn of(lock: &Lock) -> Holds {
+        let of = |row: &Row, ranges: &mut dyn Iterator<Item = TimeRange>| Holds {
+            acquisitions: (row.attempts - row.rejected) as f64,
+            mean_s: mean_hold_s(row.hold_mean, ranges),
+        };
+        match (family(lock), lock.use_as(RecordKind::Write)) {
+            (Some(LockFamily::RwLock), None) => Holds { acquisitions: 0.0, mean_s: 0.0 },
+            (Some(LockFamily::RwLock), Some(writes)) => {
+                let callers = writes.callers.iter();
+                of(&writes.row, &mut callers.flat_map(|caller| caller.holds.ranges().iter().copied()))
+            }
+            _ => of(&lock.row, &mut lock.holds.ranges().iter().copied()),
+        }
+    }
+
+    fn sum_s(&self) -> f64 {
+        self.mean_s * self.acquisitions
+    }
+}
+
+/// The family of a lock that a plan can replace.
+fn family(lock: &Lock) -> Option<LockFamily> {
+    lock.uses.iter().find_map(|one| one.kind.family())
 }
 
 /// Holds from here on may be those of owners that lost the CPU: a time slice takes milliseconds.
@@ -110,40 +144,72 @@ const SLICE_S: f64 = 0.5e-3;
 /// If a larger share of the holds is so long, the program itself holds the lock for that long.
 const PREEMPTED_MAX: f64 = 0.02;
 
-/// Mean hold in seconds. On one CPU an owner that loses the CPU holds its lock for slices of other threads. With a CPU for
+/// Mean hold in seconds, `all_s` with all holds. On one CPU an owner that loses the CPU holds its lock for slices of other threads. With a CPU for
 /// each thread it would not, so the few holds of that length are left out.
-fn mean_hold_s(lock: &Lock) -> f64 {
-    let (long, short): (Vec<&TimeRange>, Vec<&TimeRange>) =
-        lock.holds.ranges().iter().partition(|range| range.from >= SLICE_S);
-    let count = |ranges: &[&TimeRange]| ranges.iter().map(|range| range.count as f64).sum::<f64>();
+fn mean_hold_s(all_s: f64, ranges: &mut dyn Iterator<Item = TimeRange>) -> f64 {
+    let (long, short): (Vec<TimeRange>, Vec<TimeRange>) = ranges.partition(|range| range.from >= SLICE_S);
+    let count = |ranges: &[TimeRange]| ranges.iter().map(|range| range.count as f64).sum::<f64>();
     let (long, all) = (count(&long), count(&long) + count(&short));
     if long == 0.0 || long > PREEMPTED_MAX * all {
-        return lock.row.hold_mean;
+        return all_s;
     }
     // Times are evenly distributed within a range, as in the estimate of short waits.
     let sum: f64 = short.iter().map(|r| r.count as f64 * 0.5 * (r.from + r.below.unwrap_or(r.from))).sum();
-    (sum / count(&short)).min(lock.row.hold_mean)
+    (sum / count(&short)).min(all_s)
 }
 
-fn kind_of_mutexes(kind: AnyKind) -> Option<LockKind> {
-    if let AnyKind::Mutex(kind) = kind { Some(kind) } else { None }
-}
-
-/// How threads wait for mutexes under a configuration. A plan with several kinds counts as its first.
-fn style(configuration: &Configuration) -> WaitStyle {
+/// How threads wait for locks of a family under a configuration; for other locks, as for mutexes. A plan with several kinds
+/// of a family counts as its first.
+fn style(configuration: &Configuration, family: Option<LockFamily>) -> WaitStyle {
     // A thread polls for the lock of an engine.
     if configuration.judged_engine().is_some() {
         return WaitStyle::Spin;
     }
-    let kind = configuration
-        .judged_plan()
-        .and_then(|plan| plan.locks.iter().find_map(|entry| kind_of_mutexes(entry.kind)))
-        .unwrap_or(LockKind::System);
+    let family = family.unwrap_or(LockFamily::Mutex);
+    let of_family = |plan: &Plan| plan.of_family(family).map(|entry| entry.kind).next();
+    match configuration.judged_plan().and_then(of_family).unwrap_or_else(|| kind::libcs(family)) {
+        AnyKind::Mutex(kind) => style_of_mutexes(kind),
+        // libc's readers and writers sleep, and running threads overtake them.
+        AnyKind::RwLock(RwLockKind::System) => WaitStyle::Barging,
+        // The waiters of all other kinds keep their CPUs for as long as that pays.
+        AnyKind::RwLock(_) | AnyKind::Spin(_) => WaitStyle::Spin,
+    }
+}
+
+fn style_of_mutexes(kind: LockKind) -> WaitStyle {
     match (kind.waiting_mode(), kind.acquisition_order()) {
         (WaitingMode::Sleep, AcquisitionOrder::Barging) => WaitStyle::Barging,
         (WaitingMode::Sleep, AcquisitionOrder::HandOff) => WaitStyle::HandOff,
         (WaitingMode::SpinOnLock | WaitingMode::SpinOnOwnWord | WaitingMode::SpinThenSleep, _) => {
             WaitStyle::Spin
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requested::{NamedCandidates, Requested};
+    use crate::testing::settings;
+    use unspin_launch::program::Program;
+
+    /// The style of the candidate that an option names, for locks of a family.
+    fn style_of(option: &str, kind: &str, family: LockFamily) -> WaitStyle {
+        let options = settings(&[option, kind, "sh"]);
+        let program = Program::find(&options.command).unwrap();
+        let requested = Requested::of(&NamedCandidates::of(&options), &program).unwrap().unwrap();
+        style(&requested.judged[0], Some(family))
+    }
+
+    #[test]
+    fn threads_wait_as_the_kind_of_the_family_says() {
+        use LockFamily::{Mutex, RwLock, Spin};
+        assert_eq!(style_of("--mutex", "fair", Mutex), WaitStyle::HandOff);
+        assert_eq!(style_of("--mutex", "adaptive", Mutex), WaitStyle::Spin);
+        assert_eq!(style_of("--rwlock", "rw-biased", RwLock), WaitStyle::Spin);
+        assert_eq!(style_of("--spin", "adaptive", Spin), WaitStyle::Spin);
+        assert_eq!(style_of("--mutex", "adaptive", RwLock), WaitStyle::Barging, "libc's");
+        assert_eq!(style_of("--rwlock", "rw-biased", Mutex), WaitStyle::Barging, "libc's");
+        assert_eq!(style_of("--rwlock", "rw-biased", Spin), WaitStyle::Spin, "libc's");
     }
 }

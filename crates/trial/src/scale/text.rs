@@ -162,13 +162,14 @@ fn lock(configuration: &ScaledConfiguration) -> String {
         );
     };
     let several = if lock.locks > 1 { format!("{} locks ", lock.locks) } else { "the lock ".into() };
+    let writing = if lock.for_writing { " for writing" } else { "" };
     let how = match lock.style {
         WaitStyle::Spin => "waiters spin",
         WaitStyle::Barging => "waiters sleep, running threads may overtake them",
         WaitStyle::HandOff => "waiters sleep, in strict order",
     };
     format!(
-        "The model: {several}{name}, held for {} of the CPU time on one CPU, {} each time, {} acquisitions a unit; {how}; \
+        "The model: {several}{name}, held{writing} for {} of the CPU time on one CPU, {} each time, {} acquisitions a unit; {how}; \
          {threads}.",
         Percent::TwoDigits.of(lock.share),
         time(lock.hold_s),
