@@ -26,14 +26,12 @@
 //! `modules` the builds of the files to which they apply.
 
 mod mistake;
+mod table;
 
-use super::entry::{Entry, Plan, WaitEntry, Which};
-use super::kind;
+use self::table::{Builds, EVERY, LockTable, WaitTable};
+use super::entry::{Plan, WaitEntry, Which};
 use super::located::Located;
-use super::lock_name::LockName;
-use super::place::{By, Place};
-use super::policy;
-use super::site_name::SiteName;
+use super::place::By;
 use crate::error::Error;
 use crate::machine::Build;
 use crate::output::outfile;
@@ -71,7 +69,7 @@ struct PlanDocument {
     spin_waits: (),
     /// The builds of the files to which the places apply.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    modules: BTreeMap<PathBuf, String>,
+    modules: Builds,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     mutex: Vec<LockTable>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,36 +93,6 @@ impl PlanDocument {
 
 fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     Err(D::Error::custom("spin-waits has been removed: write `[[wait]]`, and below it `policy = \"poll\"`"))
-}
-
-/// The replacement of one lock. The name of the table says of which family the lock is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LockTable {
-    /// The lock's name; [`EVERY`]: every lock of the family that no other table names. Without it the table is refused.
-    lock: Option<String>,
-    kind: String,
-    /// The only file in which the name is looked up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    module: Option<PathBuf>,
-    /// The places that identify it; none: looked up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    places: Vec<Vec<String>>,
-}
-
-/// The policy of the waits of one call site.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WaitTable {
-    /// The call site's name; [`EVERY`]: every wait that no other table names. Without it the table is refused.
-    site: Option<String>,
-    policy: String,
-    /// The only file in which the name is looked up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    module: Option<PathBuf>,
-    /// The places that identify it; none: looked up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    places: Vec<Vec<String>>,
 }
 
 /// Bytes of the largest plan. The tables of all locks of a large program take a hundredth.
@@ -226,7 +194,7 @@ impl PlanFile {
         for family in LockFamily::ALL {
             let tables = self.document.tables(family);
             for table in tables {
-                locks.push(table.entry(family, &self.document).map_err(&wrong)?);
+                locks.push(table.entry(family, &self.document.modules).map_err(&wrong)?);
             }
             let looked_up = tables.iter().filter(|row| row.places.is_empty());
             if let Some(lock) = named_twice(looked_up.map(|row| (&row.lock, &row.module))) {
@@ -238,7 +206,7 @@ impl PlanFile {
             }
         }
         let wait = &self.document.wait;
-        let waits = wait.iter().map(|row| row.entry(&self.document).map_err(&wrong));
+        let waits = wait.iter().map(|row| row.entry(&self.document.modules).map_err(&wrong));
         let waits = waits.collect::<Result<Vec<WaitEntry>, Error>>()?;
         let looked_up = wait.iter().filter(|row| row.places.is_empty());
         if let Some(site) = named_twice(looked_up.map(|row| (&row.site, &row.module))) {
@@ -266,9 +234,6 @@ fn named_twice<'r>(
     Some(rows[second].0.as_deref())
 }
 
-/// The name that stands for every lock, or every call site, without a table of its own.
-const EVERY: &str = "*";
-
 /// The option that names a plan file.
 const OPTION: &str = "--use-plan";
 
@@ -293,118 +258,6 @@ fn note(family: LockFamily, lock: &Located) -> Option<String> {
     let sites =
         if uses == 1 { "at one call site".to_owned() } else { format!("at any of {uses} call sites") };
     (uses > 0).then(|| format!("{}: recognised by its first use, {sites}.{others}", lock.name))
-}
-
-fn words(located: &Located) -> Vec<Vec<String>> {
-    located.places.iter().map(Place::words).collect()
-}
-
-/// The places of a table, if each is in a file of known build and of a kind that suits the table.
-fn places(
-    name: &str,
-    written: &[Vec<String>],
-    document: &PlanDocument,
-    suits: &dyn Fn(By) -> bool,
-) -> Result<Vec<Place>, String> {
-    let parse = |words: &Vec<String>| {
-        let known =
-            |place: &Place| place.spans.iter().all(|span| document.modules.contains_key(&span.module));
-        let place = Place::parse(words).filter(|place| suits(place.by));
-        let place = place.ok_or_else(|| format!("{name}: {words:?} is not a place"))?;
-        match known(&place) {
-            true => Ok(place),
-            false => {
-                Err(format!("{name}: `modules` does not say which build of the file {words:?} is about"))
-            }
-        }
-    };
-    written.iter().map(parse).collect()
-}
-
-impl LockTable {
-    fn of(entry: &Entry) -> LockTable {
-        let lock = Some(EVERY.to_owned());
-        let row = LockTable { lock, kind: entry.kind.to_string(), module: None, places: Vec::new() };
-        match &entry.which {
-            Which::All => row,
-            Which::Named { name, module } => {
-                LockTable { lock: Some(name.to_string()), module: module.clone(), ..row }
-            }
-            Which::Located(lock) => LockTable { lock: Some(lock.label()), places: words(lock), ..row },
-        }
-    }
-
-    fn entry(&self, family: LockFamily, document: &PlanDocument) -> Result<Entry, String> {
-        let kind = kind::parse_in_table(family, &self.kind)?;
-        let (noun, table) = (family.noun(), family.table());
-        let Some(lock) = &self.lock else {
-            return Err(format!(
-                "a [[{table}]] of kind {kind} has no lock: write `lock = \"NAME\"`, or `lock = \"{EVERY}\"` for every {noun} that \
-                 no other [[{table}]] names"
-            ));
-        };
-        if lock == EVERY {
-            return match self.places.is_empty() && self.module.is_none() {
-                true => Ok(Entry { kind, which: Which::All }),
-                false => Err(format!(
-                    "the {kind} for lock \"{EVERY}\" is for every {noun}: it has no places, and no module"
-                )),
-            };
-        }
-        let name = LockName::new(lock)
-            .ok_or_else(|| format!("a lock has no name: write `lock = \"{EVERY}\"` to mean every {noun}"))?;
-        if self.places.is_empty() {
-            return Ok(Entry { kind, which: Which::Named { name, module: self.module.clone() } });
-        }
-        let suits = |by| by != By::Site && (by != By::Use || family.has_first_use());
-        let places = places(lock, &self.places, document, &suits)?;
-        Ok(Entry {
-            kind,
-            which: Which::Located(Located { name: lock.clone(), origin: None, places, mutexes: 0 }),
-        })
-    }
-}
-
-impl WaitTable {
-    fn of(entry: &WaitEntry) -> WaitTable {
-        let site = Some(EVERY.to_owned());
-        let row = WaitTable { site, policy: entry.policy.name().into(), module: None, places: Vec::new() };
-        match &entry.which {
-            Which::All => row,
-            Which::Named { name, module } => {
-                WaitTable { site: Some(name.to_string()), module: module.clone(), ..row }
-            }
-            Which::Located(site) => WaitTable { site: Some(site.name.clone()), places: words(site), ..row },
-        }
-    }
-
-    fn entry(&self, document: &PlanDocument) -> Result<WaitEntry, String> {
-        let policy = policy::parse(&self.policy)?;
-        let Some(site) = &self.site else {
-            return Err(format!(
-                "a [[wait]] of policy {policy} has no site: write `site = \"NAME\"`, or `site = \"{EVERY}\"` for every wait that \
-                 no other [[wait]] names"
-            ));
-        };
-        if site == EVERY {
-            return match self.places.is_empty() && self.module.is_none() {
-                true => Ok(WaitEntry { policy, which: Which::All }),
-                false => Err(format!(
-                    "the policy {policy} for site \"{EVERY}\" is for every wait: it has no places, and no module"
-                )),
-            };
-        }
-        let name = SiteName::new(site)
-            .ok_or_else(|| format!("a site has no name: write `site = \"{EVERY}\"` to mean every wait"))?;
-        if self.places.is_empty() {
-            return Ok(WaitEntry { policy, which: Which::Named { name, module: self.module.clone() } });
-        }
-        let places = places(site, &self.places, document, &|by| by == By::Site)?;
-        Ok(WaitEntry {
-            policy,
-            which: Which::Located(Located { name: site.clone(), origin: None, places, mutexes: 0 }),
-        })
-    }
 }
 
 /// The name of its program in a plan.

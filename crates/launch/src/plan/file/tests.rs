@@ -1,6 +1,10 @@
 use super::*;
-use crate::plan::place::Span;
+use crate::plan::entry::Entry;
+use crate::plan::kind;
+use crate::plan::lock_name::LockName;
+use crate::plan::place::{Place, Span};
 use crate::plan::policy::WaitPolicy;
+use crate::plan::site_name::SiteName;
 use unspin_e2e::Workshop;
 use unspin_locks::{LockKind, RwLockKind, SpinKind};
 
