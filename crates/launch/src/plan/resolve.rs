@@ -82,7 +82,7 @@ impl<'p> Resolver<'p> {
         Err(Error::CannotRun(format!("{program}: neither it nor its libraries {}", self.nothing_of(reach))))
     }
 
-    /// The families of locks whose functions the program or a library of it calls.
+    /// The families of locks of which the program, or a library of it, calls functions.
     pub fn called_families(&self) -> Vec<LockFamily> {
         let files = &self.closure().files;
         let calls = |&family: &LockFamily| {
