@@ -4,9 +4,9 @@
 //! | thread | path | does |
 //! |---|---|---|
 //! | `Idle` | libc's function | nothing is recorded, nothing is replaced |
-//! | `Absent` | `unrecorded` | the call of the implementation, if it was decided before; else decides it |
+//! | [in a plan only](Thread::is_in_plan_only) | `unrecorded` | the call of the implementation, if it was decided before; else decides it |
 //! | `Counted`, `Timed` | `libcs` | records, and calls libc |
-//! | `Planned`, `Unknown` | `any` | records, and calls the implementation |
+//! | `Absent`, `Planned`, `Unknown` | `any` | records, and calls the implementation |
 
 mod any;
 mod libcs;
