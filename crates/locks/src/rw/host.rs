@@ -65,12 +65,13 @@ pub fn use_membarrier() -> bool {
 
 /// From now on readers have a fence, and writers make no system call for them.
 pub fn forgo_membarrier() {
-    // Relaxed (both): the barrier between them orders. A reader that has read `true` has stored its slot before: the barrier
-    // makes the slot visible. All others read `false`.
-    if READERS_RELY.swap(false, Ordering::Relaxed) {
+    // Relaxed (all): the barrier between the stores orders, also that of each of two threads that call this. A reader that has read
+    // `true` has stored its slot before: the barrier makes the slot visible. All others read `false`.
+    if WRITERS_CALL.load(Ordering::Relaxed) {
+        READERS_RELY.store(false, Ordering::Relaxed);
         fence_everywhere();
+        WRITERS_CALL.store(false, Ordering::Relaxed);
     }
-    WRITERS_CALL.store(false, Ordering::Relaxed);
 }
 
 /// Between the store of a reader's slot and the load of the lock's bias.

@@ -30,7 +30,7 @@ use super::order::Policy;
 use super::revocation::BiasedSince;
 use super::section::Section;
 use super::slots::{self, Retired};
-use super::word::{BIASED, BUSY, DRAINING, READERS, WRITER, counted, is_served};
+use super::word::{BIASED, BUSY, DRAINING, IN_TABLE, READERS, WRITER, counted, is_served};
 use super::{RawRwLock, Recursion, Refused};
 use crate::raw::free;
 use crate::{Until, Waited};
@@ -113,7 +113,7 @@ unsafe impl<P: Policy> RawRwLock for Phased<P> {
         match unsafe { self.unlock_read_first() } {
             Retired::Wholly => {}
             Retired::WithoutWakes => slots::tell_writers(),
-            Retired::Not if P::IS_BIASED && slots::retire(self.address()) => {}
+            Retired::Not if P::IS_BIASED && self.retire() => {}
             Retired::Not => self.count_out(),
         }
     }
@@ -156,5 +156,17 @@ impl<P: Policy> Phased<P> {
 
     fn enter(&self) -> Section<'_> {
         Section::enter(&self.state, &self.tail)
+    }
+
+    /// As [`enter`](Self::enter), and makes sure that the table has nothing about a lock that was at this address before: the
+    /// program may have used the memory anew although a thread held the lock.
+    fn enter_to_acquire(&self) -> Section<'_> {
+        let mut section = self.enter();
+        // In the section: no thread sets a bias, so what the table has is old.
+        if P::IS_BIASED && section.state & IN_TABLE == 0 {
+            slots::forget(self.address());
+            section.state |= IN_TABLE;
+        }
+        section
     }
 }

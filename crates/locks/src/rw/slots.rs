@@ -64,12 +64,12 @@ struct Line {
     slots: [AtomicU64; SLOTS],
     /// Changed when a slot is emptied while a writer waits for one: the futex on which it sleeps.
     emptied: AtomicU32,
-    /// How many writers wait for a slot of this line, or are about to: at most one for each slot.
-    waited: AtomicU8,
+    /// How many writers wait for a slot of this line, or are about to, or have not run since.
+    waited: AtomicU16,
     /// Counts what the thread of this line has published with a fence, to sample it.
     fenced: AtomicU8,
     /// How many times the thread of this line is about to empty a slot: more than once if a signal handler has interrupted it.
-    releasing: AtomicU16,
+    releasing: AtomicU8,
 }
 
 impl Line {
@@ -79,9 +79,9 @@ impl Line {
         Line {
             slots: [const { AtomicU64::new(0) }; SLOTS],
             emptied: AtomicU32::new(0),
-            waited: AtomicU8::new(0),
+            waited: AtomicU16::new(0),
             fenced: AtomicU8::new(0),
-            releasing: AtomicU16::new(0),
+            releasing: AtomicU8::new(0),
         }
     }
 
@@ -90,9 +90,9 @@ impl Line {
         Line {
             slots: core::array::from_fn(|_| AtomicU64::new(0)),
             emptied: AtomicU32::new(0),
-            waited: AtomicU8::new(0),
+            waited: AtomicU16::new(0),
             fenced: AtomicU8::new(0),
-            releasing: AtomicU16::new(0),
+            releasing: AtomicU8::new(0),
         }
     }
 
@@ -384,9 +384,11 @@ pub enum Retired {
 pub(super) fn retire_alone(lock: u64) -> Retired {
     let Some(line) = own_line() else { return Retired::Not };
     let slot = &line.slots[position(lock)];
-    line.begin_release();
+    let is_outermost = line.begin_release();
     // Relaxed: the fence orders it after `releasing`. Relaxed: only this thread writes the slots, if no other one releases.
-    let is_alone = !table().others_release.load(Ordering::Relaxed) && slot.load(Ordering::Relaxed) == lock;
+    let is_alone = is_outermost
+        && !table().others_release.load(Ordering::Relaxed)
+        && slot.load(Ordering::Relaxed) == lock;
     if is_alone {
         // Release: partner of the Acquire in `wait_until_empty` and `count`: a writer sees this thread's reads done.
         slot.store(0, Ordering::Release);
@@ -402,11 +404,22 @@ pub(super) fn retire_alone(lock: u64) -> Retired {
 /// Removes one hold of the lock by the calling thread. Returns whether there was one.
 pub(super) fn retire(lock: u64) -> bool {
     let Some(line) = own_line() else { return false };
-    let is_retired = line.pair(lock).into_iter().any(|slot| line.retire_from(slot, lock));
+    let is_retired = line.pair(lock).into_iter().any(|slot| line.retire_from(slot, lock, 0));
     if is_retired {
         line.tell_writers();
     }
     is_retired
+}
+
+/// As [`retire`], if the thread has published another hold in the same slot.
+pub(super) fn retire_again(lock: u64) -> bool {
+    own_line().is_some_and(|line| line.pair(lock).into_iter().any(|slot| line.retire_from(slot, lock, AGAIN)))
+}
+
+/// Whether the calling thread runs a signal handler that has interrupted a release of a slot.
+pub(super) fn interrupts_release() -> bool {
+    // Relaxed: only this thread writes the word.
+    own_line().is_some_and(|line| line.releasing.load(Ordering::Relaxed) != 0)
 }
 
 /// Wakes the writers that wait for a slot of the calling thread.
@@ -434,7 +447,7 @@ pub(super) fn retire_any(lock: u64) -> bool {
         table.others_release.store(true, Ordering::Relaxed);
         host::fence_of_writer();
         table.await_release(line);
-        let is_retired = line.slots.iter().any(|slot| line.retire_from(slot, lock));
+        let is_retired = line.slots.iter().any(|slot| line.retire_from(slot, lock, 0));
         if is_retired {
             line.tell_writers();
         }
@@ -465,12 +478,15 @@ impl Line {
         })
     }
 
-    /// To be called by the thread of the line before it reads whether others release.
+    /// To be called by the thread of the line before it reads whether others release. False: it has interrupted another release,
+    /// which may have read its slot, and will empty that by a store.
     #[inline(always)]
-    fn begin_release(&self) {
+    fn begin_release(&self) -> bool {
         // Relaxed (both): only this thread writes the word.
-        self.releasing.store(self.releasing.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        let outer = self.releasing.load(Ordering::Relaxed);
+        self.releasing.store(outer.wrapping_add(1), Ordering::Relaxed);
         host::fence_of_reader();
+        outer == 0
     }
 
     /// To be called after the slot is emptied.
@@ -480,11 +496,12 @@ impl Line {
         self.releasing.store(self.releasing.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Release);
     }
 
-    fn retire_from(&self, slot: &AtomicU64, lock: u64) -> bool {
+    /// Removes a hold of the lock from a slot that contains at least this besides the address.
+    fn retire_from(&self, slot: &AtomicU64, lock: u64, least: u64) -> bool {
         loop {
             // Relaxed: the compare-exchange provides the ordering.
             let seen = slot.load(Ordering::Relaxed);
-            if seen & (ADDRESS | UNCONFIRMED) != lock {
+            if seen & (ADDRESS | UNCONFIRMED) != lock || seen < least {
                 return false;
             }
             // The last hold: nothing is left.
@@ -546,8 +563,9 @@ impl Line {
                 break false;
             }
         };
-        // Relaxed: a reader that sees the old number makes a system call too many.
-        self.waited.fetch_sub(1, Ordering::Relaxed);
+        // Relaxed: a reader that sees the old number makes a system call too many. In a child made by fork the number may be 0.
+        let _ =
+            self.waited.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waited| waited.checked_sub(1));
         is_empty
     }
 }

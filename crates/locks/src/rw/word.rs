@@ -17,8 +17,8 @@ pub(super) const DRAINING: u64 = 1 << 6;
 /// A writer waits for the readers in slots. Only while `DRAINING`.
 pub(super) const DRAINER: u64 = 1 << 7;
 
-/// The lock has been biased before, or is to be: no slot contains its address from a lock that was at this address before. Never
-/// cleared.
+/// A thread has acquired the lock: no slot contains its address from a lock that was at this address before. Never cleared. Only of
+/// biased locks.
 pub(super) const IN_TABLE: u64 = 1 << 8;
 
 /// A queued writer keeps new readers out. Only together with `WRITERS`.

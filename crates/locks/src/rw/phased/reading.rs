@@ -150,22 +150,10 @@ impl<P: Policy> Phased<P> {
     #[cold]
     fn prepare_bias(&self, state: u64) {
         if state & IN_TABLE == 0 {
-            self.enter_for_reader().leave();
+            self.enter_to_acquire().leave();
         } else {
             self.biased_since.begin();
         }
-    }
-
-    /// Enters the section, and makes sure that the table has nothing about a lock that was at this address before: the
-    /// program may have used the memory anew although a thread held the lock.
-    fn enter_for_reader(&self) -> Section<'_> {
-        let mut section = self.enter();
-        // In the section: no thread sets a bias, so what the table has is old.
-        if P::IS_BIASED && section.state & IN_TABLE == 0 {
-            slots::forget(self.address());
-            section.state |= IN_TABLE;
-        }
-        section
     }
 
     /// The state with the bias, if that may return after the reader that is counted now.
@@ -222,7 +210,7 @@ impl<P: Policy> Phased<P> {
         if self.state.load(Ordering::Relaxed) & WRITER != 0 {
             return Err(Refused::Busy);
         }
-        let mut section = self.enter_for_reader();
+        let mut section = self.enter_to_acquire();
         let result = match section.state & blocked_by {
             0 => self.read_in_section(&mut section),
             _ => Err(Refused::Busy),
@@ -255,7 +243,7 @@ impl<P: Policy> Phased<P> {
         let deference = deference(blocked_by);
         loop {
             let node = Node::new(since);
-            let mut section = self.enter_for_reader();
+            let mut section = self.enter_to_acquire();
             if section.state & blocked_by == 0 {
                 let result = self.read_in_section(&mut section).map(|()| Waited::Slept);
                 section.leave();
@@ -328,6 +316,18 @@ impl<P: Policy> Phased<P> {
         if P::IS_BIASED { slots::retire_alone(self.address()) } else { Retired::Not }
     }
 
+    /// Removes a hold that the calling thread has published, if the [first step](Self::unlock_read_first) has not. Returns whether
+    /// there was one.
+    pub(super) fn retire(&self) -> bool {
+        // A release that was interrupted may be about to empty the slot: then a hold that is counted is left to remove.
+        // Relaxed: which of several holds a release removes does not matter.
+        if slots::interrupts_release() && counted(self.state.load(Ordering::Relaxed)) != 0 {
+            slots::retire_again(self.address())
+        } else {
+            slots::retire(self.address())
+        }
+    }
+
     /// Removes a reader that is counted in the state.
     pub(super) fn count_out(&self) {
         loop {
@@ -359,7 +359,7 @@ impl<P: Policy> Phased<P> {
             // Relaxed: a hint; the section reads it again.
             let is_counted = counted(self.state.load(Ordering::Relaxed)) != 0;
             if P::IS_BIASED && !is_counted && slots::retire_any(self.address()) {
-                return;
+                return reader::count_release();
             }
             let mut section = self.enter();
             let is_removed = counted(section.state) > 0;

@@ -4,7 +4,7 @@ use super::super::node::{GRANTED, Node, PENDING, SIGNALLED, WAITING};
 use super::super::order::{Order, Policy};
 use super::super::section::Section;
 use super::super::word::{
-    AWAKE, BIASED, BUSY, DRAINER, DRAINING, PRESSING, READERS, WRITER, WRITERS, counted, is_free,
+    AWAKE, BIASED, BUSY, DRAINER, DRAINING, IN_TABLE, PRESSING, READERS, WRITER, WRITERS, counted, is_free,
 };
 use super::Phased;
 use super::serving::Left;
@@ -23,6 +23,7 @@ impl<P: Policy> Phased<P> {
         // Acquire: partner of the Release in the releases. Relaxed on failure: a failed attempt reads nothing.
         is_free(state)
             && state & BUSY == 0
+            && (!P::IS_BIASED || state & IN_TABLE != 0)
             && (P::ORDER == Order::WritersFirst || state & (WRITERS | READERS) == 0)
             && self
                 .state
@@ -37,7 +38,7 @@ impl<P: Policy> Phased<P> {
         if state & WRITER != 0 || counted(state) != 0 {
             return false;
         }
-        let mut section = self.enter();
+        let mut section = self.enter_to_acquire();
         if is_free(section.state) {
             section.state |= WRITER;
             section.leave();
@@ -62,7 +63,7 @@ impl<P: Policy> Phased<P> {
     #[cold]
     pub(super) fn wait_to_write(&self, until: Option<Until>) -> Option<Waited> {
         let node = Node::new(host::ticks());
-        let mut section = self.enter();
+        let mut section = self.enter_to_acquire();
         if Self::may_revoke(section.state) {
             section = self.revoke(section);
         }
