@@ -27,13 +27,25 @@ fn version() -> String {
 /// A program of the name that does this, and answers `--version` like one of this version. A line of the file `asked` stands for
 /// each answer.
 fn fake(folder: &Path, version: &str, code: &str) {
-    let (file, written) = (folder.join("unspin-lab"), folder.join("written"));
+    let file = folder.join("unspin-lab");
     let asked = folder.join("asked").display().to_string();
     let answer =
         format!("if [ \"$1\" = --version ]; then echo >> '{asked}'; echo 'unspin-lab {version}'; exit; fi");
-    fs::write(&written, format!("#!/bin/sh\n{answer}\n{code}\n")).unwrap();
+    script(&file, &format!("#!/bin/sh\n{answer}\n{code}\n"));
+}
+
+/// A script that can be executed at once, in place of one of that name.
+fn script(file: &Path, text: &str) {
+    let (written, copied) = (file.with_extension("written"), file.with_extension("copied"));
+    fs::write(&written, text).unwrap();
     fs::set_permissions(&written, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::rename(written, file).unwrap();
+    unspin_e2e::copy_program(&written, &copied);
+    fs::rename(copied, file).unwrap();
+}
+
+/// Runs `unspin volano` with a cache of its own: `remember` removes the texts that other tests keep in a shared one.
+fn volano_with_own_cache(folder: &Path) -> (String, String, Option<i32>) {
+    finish(alone(folder, "/usr/bin:/bin").env("XDG_CACHE_HOME", folder.join("cache")).arg("volano"))
 }
 
 /// Prints the arguments.
@@ -143,10 +155,8 @@ fn program_that_does_not_start_is_quoted_and_asked_again() {
     let folder = tempfile::tempdir().unwrap();
     let fails = "[ -e \"$0.works\" ] || { echo 'libm.so.6: not found' >&2; exit 1; }";
     let file = folder.path().join("unspin-lab");
-    fs::write(&file, format!("#!/bin/sh\n{fails}\necho 'unspin-lab {}'\n", version())).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-    let run =
-        || finish(alone(folder.path(), "/usr/bin:/bin").env("XDG_CACHE_HOME", folder.path()).arg("volano"));
+    script(&file, &format!("#!/bin/sh\n{fails}\necho 'unspin-lab {}'\n", version()));
+    let run = || volano_with_own_cache(folder.path());
     let said = "unspin: volano: unspin-lab ended with exit status: 1\n  | libm.so.6: not found\n";
     assert_eq!((run().1.as_str(), run().1.as_str()), (said, said));
     fs::write(folder.path().join("unspin-lab.works"), "").unwrap();
@@ -156,8 +166,7 @@ fn program_that_does_not_start_is_quoted_and_asked_again() {
 #[test]
 fn version_of_a_program_is_asked_once() {
     let folder = tempfile::tempdir().unwrap();
-    let run =
-        || finish(alone(folder.path(), "/usr/bin:/bin").env("XDG_CACHE_HOME", folder.path()).arg("volano"));
+    let run = || volano_with_own_cache(folder.path());
     fake(folder.path(), &version(), PRINT);
     for _ in 0..2 {
         assert_eq!(run(), ("fake volano\n".into(), String::new(), Some(7)));

@@ -234,9 +234,10 @@ fn full_file_system_under_output_is_the_reason_of_a_failed_run() {
 #[test]
 fn script_without_an_interpreter_is_run_by_the_shell() {
     let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("script");
-    fs::write(&script, "echo \"$1\"\nexit 7\n").unwrap();
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let (written, script) = (folder.path().join("written"), folder.path().join("script"));
+    fs::write(&written, "echo \"$1\"\nexit 7\n").unwrap();
+    fs::set_permissions(&written, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    unspin_e2e::copy_program(&written, &script);
     for launcher in [["run", "--waits", "system"], ["meter", "-o", "/dev/null"]] {
         let (out, err, code) = finish(unspin(&launcher).arg(&script).arg("a b"));
         assert_eq!((out.as_str(), code), ("a b\n", Some(7)), "{launcher:?}: {err}");
