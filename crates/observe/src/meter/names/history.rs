@@ -31,6 +31,8 @@ struct ProcessRecords<'a> {
     inits: HashMap<u64, Vec<(Key, &'a Record)>>,
     uses: HashMap<u64, (Key, &'a Record)>,
     stacks: HashMap<Key, &'a Stack>,
+    /// A stack for each caller of an initialisation whose calls are known: these are the same for each lock.
+    init_stacks: HashMap<u64, &'a Stack>,
     /// The parent process, with which it shared its memory until the fork.
     parent: Option<usize>,
 }
@@ -171,11 +173,16 @@ impl<'a> ProcessRecords<'a> {
             }
         }
         let stacks = image.stacks.iter().map(|stack| (stack.key, stack)).collect();
-        ProcessRecords { image, inits, uses, stacks, parent: None }
+        let of_inits = image.stacks.iter().filter(|stack| stack.key.has_calls());
+        let init_stacks = of_inits.map(|stack| (stack.key.caller, stack)).collect();
+        ProcessRecords { image, inits, uses, stacks, init_stacks, parent: None }
     }
 
     fn site(&self, key: Key, generation: u8) -> RecordedUse<'a> {
-        RecordedUse { image: self.image, key, generation, stack: self.stacks.get(&key).copied() }
+        // A stack is kept for the first initialisation by some calls, which may have been that of another lock.
+        let of_init = || self.init_stacks.get(&key.caller).filter(|_| key.has_calls());
+        let stack = self.stacks.get(&key).or_else(of_init).copied();
+        RecordedUse { image: self.image, key, generation, stack }
     }
 }
 
