@@ -279,6 +279,24 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_an_initialisation_tell_objects_at_one_address_apart() {
+        let [first, second] = [1, 2].map(|calls| init(64, 10).reached_by(calls));
+        let uses = [(mutex(64, 1), 30, 0), (mutex(64, 2), 50, 0), (mutex(64, 3), 70, 0)];
+        let inits = [(first, 20, 60), (second, 40, 40)];
+        let mut image = image(1, 0, 0, &[&uses[..], &inits].concat());
+        // The second function has initialised an object elsewhere before.
+        let stack = |key| Stack { key, ip: 10, sp: 0, bp: 0, bytes: Vec::new() };
+        let elsewhere = init(72, 10).reached_by(2);
+        image.stacks = vec![stack(elsewhere), stack(first)];
+        let snapshot = snapshot(vec![image]);
+        let history = History::new(&snapshot);
+        let found = uses.map(|(key, ..)| history.initialisation(&snapshot.images[0], &key).unwrap());
+        assert_eq!(found.map(|site| site.key), [first, second, first]);
+        assert_eq!(found.map(|site| site.stack.unwrap().key), [first, elsewhere, first]);
+        assert!(found.iter().all(|site| site.key.call_address() == 10));
+    }
+
+    #[test]
     fn child_inherits_the_history_before_the_fork() {
         let parent = image(1, 0, 0, &[(init(64, 10), 20, 20), (init(72, 12), 90, 90), (mutex(64, 1), 25, 0)]);
         let child = image(2, 1, 50, &[(mutex(64, 2), 60, 0), (mutex(72, 2), 95, 0)]);
