@@ -55,6 +55,8 @@ pub enum Level {
 pub struct Invocation {
     pub command: Vec<String>,
     pub waits: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
 }
 
 /// [`unspin_wire::Unrecorded`]: an object of its fields.

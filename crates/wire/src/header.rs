@@ -44,7 +44,7 @@ const WAKE_UP_EPOLL: usize = 20;
 const DISTURBANCE: usize = 21;
 /// Checksum of a recording that was saved; 0: there is none.
 pub(crate) const CHECKSUM: usize = 23;
-// Words from 64 on: how the program was started, see `invocation`.
+// Word 63, and words from 64 on: how the program was started, see `invocation`.
 // Each word that recorded threads write has a cache line of its own.
 /// Number of the first free page.
 pub(crate) const FREE: usize = 32;

@@ -68,6 +68,7 @@ impl RecordedProgram {
         recording.set_invocation(&Invocation {
             command: words(&program.command_line()),
             waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),
+            locks: plan.as_ref().map_or(Vec::new(), lock_replacements),
         });
         let is_tallied = plan.is_some() || program.run_queue.is_some();
         // If there is no tally, the program runs all the same, without the warnings.
@@ -167,6 +168,12 @@ pub fn processes_with(file: &Path) -> BTreeSet<u32> {
 
 /// The name of a recording in its folder.
 pub const RECORDING: &str = "recording";
+
+/// The entries of a plan for locks, as the user writes them.
+fn lock_replacements(plan: &Compiled) -> Vec<String> {
+    let locks = plan.counted().filter(|entry| entry.subject.family().is_some());
+    locks.map(|entry| entry.label.clone()).collect()
+}
 
 /// A command as text; empty if a word is not UTF-8, because the text would be another command.
 fn words(command: &[OsString]) -> Vec<String> {

@@ -51,6 +51,11 @@ fn first_finding(rows: impl IntoIterator<Item = (Key, Record)>) -> Finding {
 
 /// The findings about a program of three threads that ran for two seconds, and computed for one.
 fn findings(rows: impl IntoIterator<Item = (Key, Record)>) -> Vec<Finding> {
+    findings_under(&[], rows)
+}
+
+/// Like [`findings`], with these replacements of locks.
+fn findings_under(locks: &[&str], rows: impl IntoIterator<Item = (Key, Record)>) -> Vec<Finding> {
     let thread = Thread {
         tid: 0,
         lived: 2_000 * MS,
@@ -75,7 +80,10 @@ fn findings(rows: impl IntoIterator<Item = (Key, Record)>) -> Vec<Finding> {
         level: Level::Full,
         wake_up: None,
         disturbance: None,
-        invocation: Invocation::default(),
+        invocation: Invocation {
+            locks: locks.iter().map(|&text| text.into()).collect(),
+            ..Invocation::default()
+        },
         images: vec![image],
         unrecorded: Unrecorded::default(),
     };
@@ -234,6 +242,37 @@ fn kind_for_readers_of_a_shared_lock_is_not_proposed() {
     let finding = first_finding([busy_readers(8_000_000, 1.6), shared]);
     assert_eq!((finding.cause, finding.next.command), (Cause::ContendedReaders, None));
     assert!(finding.next.text.ends_with(" unspin replaces no process-shared read-write locks."));
+}
+
+#[test]
+fn readers_of_a_biased_lock_do_not_fight() {
+    for plan in ["rw-biased", "rw-biased@table", "rw-biased@table in /opt/libtable.so"] {
+        assert_eq!(findings_under(&[plan], [busy_readers(8_000_000, 1.6)]), [], "{plan}");
+    }
+    for plan in ["rw-writer", "rw-biased@other", "spin adaptive"] {
+        let findings = findings_under(&[plan], [busy_readers(8_000_000, 1.6)]);
+        assert_eq!(findings[0].cause, Cause::ContendedReaders, "{plan}");
+    }
+    let findings = findings_under(&["rw-biased", "rw-fair@table"], [busy_readers(8_000_000, 1.6)]);
+    assert_eq!(findings[0].cause, Cause::ContendedReaders, "the lock's own entry comes first");
+}
+
+#[test]
+fn kind_that_a_lock_has_is_not_suggested() {
+    let contended = used(40_000, 20 * US, 8_000, 60 * US);
+    let cases = [
+        (RecordKind::Mutex, "adaptive", "fair"),
+        (RecordKind::Spin, "spin adaptive@table", "adaptive@table"),
+        (RecordKind::Write, "rw-writer", "rw-fair"),
+    ];
+    for (kind, same, other) in cases {
+        let finding =
+            |plan| findings_under(&[plan], [(Key::new(kind, 1, 10), contended.clone())]).swap_remove(0);
+        let (same, other) = (finding(same), finding(other));
+        assert_eq!(same.next.command, None, "{same:?}");
+        assert!(same.next.text.contains("In this run its kind was `"), "{same:?}");
+        assert!(other.next.command.is_some(), "{other:?}");
+    }
 }
 
 /// One thread at a time; few acquisitions; many writes, for each of which such a kind pays.

@@ -311,7 +311,7 @@ fn advised_command_is_the_program_or_a_placeholder() {
 /// A report of the event loop, started by a command that the user gave and under these policies.
 fn invoked(command: &[&str], waits: &[&str], images: Vec<Image>) -> String {
     let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
-    let invocation = Invocation { command: words(command), waits: words(waits) };
+    let invocation = Invocation { command: words(command), waits: words(waits), ..Invocation::default() };
     MeterReport::new(&Snapshot { invocation, ..snapshot(images) }, &names).to_string()
 }
 

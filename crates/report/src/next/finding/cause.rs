@@ -1,5 +1,6 @@
 //! The cause of the time lost for a lock, told from its figures.
 
+use super::read_write::BIASED;
 use super::replacement::{Replaceable, unspin_replaces};
 use crate::figures::{Percent, time};
 use crate::lock::{Caller, Lock};
@@ -70,7 +71,7 @@ impl Cause {
                 Some("rt-adaptive")
             }
             (PriorityInversion, Replaceable::Mutex) => Some("pi"),
-            (ContendedReaders, Replaceable::RwLock) => Some("rw-biased"),
+            (ContendedReaders, Replaceable::RwLock) => Some(BIASED),
             (
                 StarvedWriter | MostlyWritten | Convoy | Contended | Saturated | SplitNeeded,
                 Replaceable::RwLock,

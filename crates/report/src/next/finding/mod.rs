@@ -19,6 +19,9 @@
 //! owner is preempted in some holds, which makes the mean long. Without times (level `counts`) nothing is told. Readers that
 //! contend are told of also if no thread waits.
 //!
+//! A kind that the run's plan gave the lock is not suggested, and readers under [`read_write::BIASED`] do not contend: each writes
+//! to a line of its own.
+//!
 //! What the figures do not distinguish:
 //!
 //! - One lock over independent data, and one lock over data that several places really share: both are "split
@@ -41,7 +44,7 @@ mod storm;
 
 pub use self::cause::Cause;
 use self::cause::Judged;
-use self::replacement::{prove, prove_run_queues, unspin_replaces};
+use self::replacement::{kind_in_use, prove, prove_run_queues, unspin_replaces};
 use self::storm::{is_mutex_of, is_storm, woken_share};
 use crate::figures::time;
 use crate::lock::Lock;
@@ -149,10 +152,11 @@ fn of_readers(report: &MeterReport, lock: &Lock) -> Option<Finding> {
     Some(Finding { cause, name: lock.row.name.clone(), text, next: Next { text: next, command } })
 }
 
-/// The command that tries a kind of lock, if one could help.
+/// The command that tries a kind of lock, if one could help that the lock does not have already.
 fn command(report: &MeterReport, lock: &Lock, cause: Cause) -> Option<String> {
     let class = unspin_replaces(lock).ok()?;
-    cause.kind_to_try(class).map(|kind| prove(report, lock, class, kind))
+    let kind = cause.kind_to_try(class).filter(|kind| kind_in_use(report, lock) != Some(kind))?;
+    Some(prove(report, lock, class, kind))
 }
 
 /// The cause of the time lost for a lock.
@@ -189,7 +193,15 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
     let command = match unspin_replaces(lock) {
         _ if is_of_the_engine => None,
         _ if is_of_a_run_queue => Some(prove_run_queues(report)),
-        Ok(_) => command(report, lock, cause),
+        Ok(class) => {
+            if let Some(kind) =
+                kind_in_use(report, lock).filter(|kind| cause.kind_to_try(class) == Some(kind))
+            {
+                next +=
+                    &format!(" In this run its kind was `{kind}`, which is the one to try for this cause.");
+            }
+            command(report, lock, cause)
+        }
         Err(why) => {
             next += &format!(" {why}");
             if is_queue_or_lock {

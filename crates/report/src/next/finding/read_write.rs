@@ -1,11 +1,14 @@
 //! The causes that only read-write locks have.
 
 use super::cause::{Cause, Judged, MOSTLY, with_place};
+use super::replacement::kind_in_use;
 use crate::figures::{Percent, number, time};
 use crate::lock::{Lock, LockUse};
 use crate::report::MeterReport;
 use unspin_wire::RecordKind;
 
+/// The kind whose readers write to no line that they share.
+pub(super) const BIASED: &str = "rw-biased";
 /// The minimum share of the time that readers hold a lock whose writers starve.
 const READ_HELD: f64 = 0.6;
 /// A starved writer waits this many times as long as a reader holds the lock.
@@ -120,6 +123,7 @@ pub(super) fn contended_readers(report: &MeterReport, lock: &Lock) -> Option<Jud
     let overlap = reads.row.hold / (reads.row.util * report.seconds);
     let threads: u64 = report.processes.iter().map(|process| process.threads).sum();
     let is_contended = report.cpus > 1
+        && kind_in_use(report, lock) != Some(BIASED)
         && threads > 1
         && is_hardly_written
         && per_second >= READS_PER_SECOND

@@ -21,6 +21,15 @@ pub(super) enum Replaceable {
 }
 
 impl Replaceable {
+    /// The family of the lock.
+    fn family(self) -> LockFamily {
+        match self {
+            Replaceable::Mutex | Replaceable::InheritingMutex => LockFamily::Mutex,
+            Replaceable::RwLock => LockFamily::RwLock,
+            Replaceable::Spin => LockFamily::Spin,
+        }
+    }
+
     /// The option that chooses a kind, and how a lock without a name is shown.
     fn option(self) -> (&'static str, &'static str) {
         match self {
@@ -50,6 +59,34 @@ pub(super) fn unspin_replaces(lock: &Lock) -> Result<Replaceable, String> {
         Some(_) => "locks of this kind",
     };
     Err(format!("unspin replaces no {kind}, only mutexes, read-write locks and spin locks."))
+}
+
+/// The kind of lock that the run's plan gave the lock; none: it is libc's, or the plan names it in a way that the meter does not.
+pub(super) fn kind_in_use<'r>(report: &'r MeterReport, lock: &Lock) -> Option<&'r str> {
+    let class = unspin_replaces(lock).ok()?;
+    report.invocation.kind_of(class.family(), |name| is_name_of(name, lock))
+}
+
+/// Whether a plan's name for a lock is this one's: as the meter prints it, with or without the origin and the file; one of the
+/// functions of a first use; or the line of the origin.
+fn is_name_of(text: &str, lock: &Lock) -> bool {
+    let text = text.split_once(" in /").map_or(text, |(name, _)| name);
+    let (name, origin) = (&lock.row.name, lock.origin.as_deref().unwrap_or_default());
+    let is_alternative = || {
+        functions(text)
+            .is_some_and(|named| functions(name).is_some_and(|own| named.iter().any(|one| own.contains(one))))
+    };
+    let is_line = || origin.rsplit(' ').next().is_some_and(|line| line.contains(':') && line == text);
+    text == name
+        || text.strip_prefix(&**name).and_then(|rest| rest.strip_prefix(", ")) == Some(origin)
+        || is_alternative()
+        || is_line()
+}
+
+/// The functions of a name after the first use: `mutex first used in push or pop`.
+fn functions(name: &str) -> Option<Vec<&str>> {
+    let (_, functions) = name.split_once(" first used in ")?;
+    Some(functions.split(" or ").collect())
 }
 
 /// `unspin prove --runqueue global,percpu -- ./server -t2`
