@@ -236,6 +236,19 @@ fn readers_that_fight_for_the_cache_line_are_named_though_no_thread_waits() {
     assert_eq!(finding.next.command.as_deref(), Some(command));
 }
 
+/// The rate is that of one lock.
+#[test]
+fn rate_of_several_locks_of_one_name_is_said_to_be_that_of_each() {
+    let one = |address| {
+        let (_, record) = busy_readers(8_000_000, 1.6);
+        (Key::new(RecordKind::Read, address, 20), record)
+    };
+    let finding = first_finding([one(3), one(4)]);
+    let said = "fight for the cache lines of their counters: 8.00 million times a second one of the program's 3 threads acquires \
+                or releases each of the 2 locks, none of them for writing, and writes to its line;";
+    assert!(finding.text.contains(said), "{finding:?}");
+}
+
 #[test]
 fn kind_for_readers_of_a_shared_lock_is_not_proposed() {
     let shared = (Key::new(RecordKind::SharedRwLock, 1, 10), used(1, US, 0, 0));
