@@ -288,6 +288,26 @@ fn kind_that_a_lock_has_is_not_suggested() {
     }
 }
 
+/// Which of two kinds helps is not told by the figures, so the command tries both, or the one that the lock does not have.
+#[test]
+fn both_kinds_that_could_help_are_tried() {
+    let reads = (Key::new(RecordKind::Read, 1, 20), used(40_000, 20 * US, 8_000, 60 * US));
+    let writes = (Key::new(RecordKind::Write, 1, 21), used(400, 20 * US, 80, 60 * US));
+    for (plan, kinds, said) in [
+        ("spin adaptive", "rw-biased@table,rw-writer@table", ""),
+        (
+            "rw-writer",
+            "rw-biased@table",
+            " In this run its kind was `rw-writer`, which is one to try for this cause.",
+        ),
+    ] {
+        let finding = findings_under(&[plan], [reads.clone(), writes.clone()]).swap_remove(0);
+        let command = format!("unspin prove --rwlock {kinds} -- server");
+        assert_eq!(finding.next.command, Some(command), "{finding:?}");
+        assert!(finding.next.text.ends_with(said), "{finding:?}");
+    }
+}
+
 /// One thread at a time; few acquisitions; many writes, for each of which such a kind pays.
 #[test]
 fn readers_that_do_not_fight_are_not_named() {
