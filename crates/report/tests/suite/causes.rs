@@ -279,8 +279,7 @@ fn kind_that_a_lock_has_is_not_suggested() {
         (RecordKind::Write, "rw-writer", "rw-fair"),
     ];
     for (kind, same, other) in cases {
-        let finding =
-            |plan| findings_under(&[plan], [(Key::new(kind, 1, 10), contended.clone())]).swap_remove(0);
+        let finding = |plan| findings_under(&[plan], [(Key::new(kind, 1, 10), contended)]).swap_remove(0);
         let (same, other) = (finding(same), finding(other));
         assert_eq!(same.next.command, None, "{same:?}");
         assert!(same.next.text.contains("In this run its kind was `"), "{same:?}");
@@ -301,7 +300,7 @@ fn both_kinds_that_could_help_are_tried() {
             " In this run its kind was `rw-writer`, which is one to try for this cause.",
         ),
     ] {
-        let finding = findings_under(&[plan], [reads.clone(), writes.clone()]).swap_remove(0);
+        let finding = findings_under(&[plan], [reads, writes]).swap_remove(0);
         let command = format!("unspin prove --rwlock {kinds} -- server");
         assert_eq!(finding.next.command, Some(command), "{finding:?}");
         assert!(finding.next.text.ends_with(said), "{finding:?}");

@@ -31,7 +31,7 @@ struct ProcessRecords<'a> {
     inits: HashMap<u64, Vec<(Key, &'a Record)>>,
     uses: HashMap<u64, (Key, &'a Record)>,
     stacks: HashMap<Key, &'a Stack>,
-    /// A stack for each caller of an initialisation whose calls are known: these are the same for each lock.
+    /// A stack for each caller of an initialisation with known calls: these are the same for each lock.
     init_stacks: HashMap<u64, &'a Stack>,
     /// The parent process, with which it shared its memory until the fork.
     parent: Option<usize>,

@@ -1,7 +1,6 @@
 //! The cause of the time lost for a lock, told from its figures.
 
-use super::read_write::BIASED;
-use super::replacement::{Replaceable, unspin_replaces};
+use super::replacement::{BIASED, Replaceable, unspin_replaces};
 use crate::figures::{Percent, time};
 use crate::lock::{Caller, Lock};
 use crate::times::Times;

@@ -1,14 +1,12 @@
 //! The causes that only read-write locks have.
 
 use super::cause::{Cause, Judged, MOSTLY, with_place};
-use super::replacement::kind_in_use;
+use super::replacement::{BIASED, kind_in_use};
 use crate::figures::{Percent, number, time};
 use crate::lock::{Lock, LockUse};
 use crate::report::MeterReport;
 use unspin_wire::RecordKind;
 
-/// The kind whose readers write to no line that they share.
-pub(super) const BIASED: &str = "rw-biased";
 /// The minimum share of the time that readers hold a lock whose writers starve.
 const READ_HELD: f64 = 0.6;
 /// A starved writer waits this many times as long as a reader holds the lock.

@@ -7,6 +7,9 @@ use crate::shell;
 use unspin_wire::RecordKind;
 use unspin_wire::plan::LockFamily;
 
+/// The kind of read-write lock with readers that write to no line that they share.
+pub(super) const BIASED: &str = "rw-biased";
+
 /// A class of locks that unspin replaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Replaceable {
