@@ -53,4 +53,5 @@ pub fn forget() {
     // Relaxed: as above.
     KNOWN.store(0, Relaxed);
     super::wrappers::forget();
+    super::frames::forget();
 }
