@@ -112,14 +112,13 @@ fn outer(of: Frame, rule: FrameRule, word: impl Fn(usize) -> Option<usize>) -> O
 /// A word of the stack, of which the word at `active` is a part that is in use.
 fn near_word(active: usize, at: usize) -> Option<usize> {
     const PAGE: usize = 4096;
-    let place = at as *const usize;
-    if active / PAGE != at / PAGE || !place.is_aligned() {
+    if active / PAGE != at / PAGE || at % size_of::<usize>() != 0 {
         return word(at);
     }
     // SAFETY: 1. the page is mapped, as the word at `active` is in use; an aligned word does not leave it; 2. only this
     // thread writes to its stack now, or a thread to which it gave a pointer: any value is a valid word, and a wrong one is
     // no return address with a rule.
-    Some(unsafe { core::ptr::read_volatile(place) })
+    Some(unsafe { core::ptr::read_volatile(at as *const usize) })
 }
 
 /// The start address of the loaded module that contains this address.
