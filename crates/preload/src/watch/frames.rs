@@ -4,8 +4,6 @@
 //! `_dl_find_object`, which takes no lock and works in signal handlers (glibc 2.35; without it no frame is known).
 //! Nothing is allocated.
 
-use super::by_return_address::ByReturnAddress;
-use super::frame_rule::{End, FrameBase, FrameRule};
 use crate::lookup;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -25,6 +23,16 @@ pub struct Frame {
     pub at: usize,
     /// The function's frame-base register; `None` if it cannot be determined.
     pub bp: Option<usize>,
+}
+
+/// The end of a function's frame while it calls another: directly above its own return address (the psABI's canonical
+/// frame address).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// This many bytes above the stack pointer that the function has after its callee has returned.
+    AboveStackPointer(usize),
+    /// This many bytes above its frame-base register.
+    AboveFrameBase(usize),
 }
 
 /// `struct dl_find_object` of dlfcn.h.
@@ -69,56 +77,20 @@ pub fn end(return_address: usize) -> Option<End> {
 /// The function that called this one.
 #[inline(never)]
 pub fn caller(of: Frame) -> Option<Frame> {
-    outer(of, unwound(of.address, rule_in)?, word)
-}
-
-/// Like [`caller`], for calls that are asked about again and again: the tables are read once for each return address, and
-/// words of the same page of the stack without the kernel.
-#[inline(never)]
-pub fn caller_again(of: Frame) -> Option<Frame> {
-    match RULES.get(of.address) {
-        Some(packed) => outer(of, FrameRule::unpack(packed)?, |at| near_word(of.at, at)),
-        None => {
-            let rule = unwound(of.address, rule_in);
-            RULES.remember(of.address, rule.map_or(FrameRule::NONE, FrameRule::pack));
-            outer(of, rule?, word)
-        }
-    }
-}
-
-/// The rules of calls, packed.
-static RULES: ByReturnAddress = ByReturnAddress::empty();
-
-/// To be called after code was unloaded.
-pub fn forget() {
-    RULES.forget();
-}
-
-/// The function that called this one, by the rule of its call. `word` reads the stack.
-fn outer(of: Frame, rule: FrameRule, word: impl Fn(usize) -> Option<usize>) -> Option<Frame> {
-    let end = match rule.end {
-        End::AboveStackPointer(n) => of.at.checked_add(size_of::<usize>() + n)?,
-        End::AboveFrameBase(n) => of.bp?.checked_add(n)?,
-    };
-    let at = end.checked_sub(size_of::<usize>()).filter(|&at| at > of.at)?;
-    let bp = match rule.frame_base {
-        FrameBase::Kept => of.bp,
-        FrameBase::Saved(below) => word(end.checked_sub(below)?),
-        FrameBase::Lost => None,
-    };
-    Some(Frame { address: word(at).filter(|&address| address != 0)?, at, bp })
-}
-
-/// A word of the stack, of which the word at `active` is a part that is in use.
-fn near_word(active: usize, at: usize) -> Option<usize> {
-    const PAGE: usize = 4096;
-    if active / PAGE != at / PAGE || at % size_of::<usize>() != 0 {
-        return word(at);
-    }
-    // SAFETY: 1. the page is mapped, as the word at `active` is in use; an aligned word does not leave it; 2. only this
-    // thread writes to its stack now, or a thread to which it gave a pointer: any value is a valid word, and a wrong one is
-    // no return address with a rule.
-    Some(unsafe { core::ptr::read_volatile(at as *const usize) })
+    unwound(of.address, |row| {
+        let end = match end_in(row)? {
+            End::AboveStackPointer(n) => of.at.checked_add(size_of::<usize>() + n)?,
+            End::AboveFrameBase(n) => of.bp?.checked_add(n)?,
+        };
+        let at = end.checked_sub(size_of::<usize>()).filter(|&at| at > of.at)?;
+        let bp = match row.register(X86_64::RBP) {
+            // Without a rule for it, the function does not change the register (psABI, "Callee Saved").
+            None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => of.bp,
+            Some(RegisterRule::Offset(n)) => word(end.checked_add_signed(n as isize)?),
+            Some(_) => None,
+        };
+        Some(Frame { address: word(at).filter(|&address| address != 0)?, at, bp })
+    })
 }
 
 /// The start address of the loaded module that contains this address.
@@ -143,18 +115,6 @@ fn end_in(row: &UnwindTableRow<usize, Room>) -> Option<End> {
         }
         _ => None,
     }
-}
-
-fn rule_in(row: &UnwindTableRow<usize, Room>) -> Option<FrameRule> {
-    let frame_base = match row.register(X86_64::RBP) {
-        // Without a rule for it, the function does not change the register (psABI, "Callee Saved").
-        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => FrameBase::Kept,
-        Some(RegisterRule::Offset(n)) => {
-            usize::try_from(n.checked_neg()?).map_or(FrameBase::Lost, FrameBase::Saved)
-        }
-        Some(_) => FrameBase::Lost,
-    };
-    Some(FrameRule { end: end_in(row)?, frame_base })
 }
 
 /// Reads the row of the unwind tables for the call that returns to this address.
@@ -235,8 +195,6 @@ mod tests {
         outer: usize,
         at: usize,
         further: usize,
-        /// Whether frames are the same by rules that are remembered.
-        same: bool,
     }
 
     unspin_sys::entry! {
@@ -250,14 +208,8 @@ mod tests {
         let outer = super::caller(Frame { address, at: sp, bp: Some(bp) });
         let further = core::iter::successors(outer, |&frame| super::caller(frame)).count();
         let (outer, at) = outer.map_or((0, 0), |frame| (frame.address, frame.at));
-        let frames = |caller: fn(Frame) -> Option<Frame>| {
-            let first = caller(Frame { address, at: sp, bp: Some(bp) });
-            core::iter::successors(first, move |&frame| caller(frame))
-                .map(|frame| (frame.address, frame.at, frame.bp))
-        };
-        let same = (0..2).all(|_| frames(super::caller).eq(frames(super::caller_again)));
         // SAFETY: the test's own variable.
-        unsafe { *out = Told { sp, bp, address, outer, at, further, same } };
+        unsafe { *out = Told { sp, bp, address, outer, at, further } };
         0
     }
 
@@ -289,7 +241,6 @@ mod tests {
         assert!(super::end(out.outer).is_some());
         assert_ne!(out.outer, out.address);
         assert!(out.further > 5, "a test runs {} calls deep", out.further);
-        assert!(out.same && RULES.get(out.outer).is_some());
         assert_eq!(super::end(0x1000), None);
     }
 }

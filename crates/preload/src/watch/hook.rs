@@ -33,12 +33,9 @@ impl Hook {
 
     /// The return addresses of the callers of the hook's caller, innermost first, as far as unwind tables tell.
     pub fn callers(self) -> impl Iterator<Item = usize> {
-        self.callers_by(frames::caller)
-    }
-
-    fn callers_by(self, caller: fn(Frame) -> Option<Frame>) -> impl Iterator<Item = usize> {
         let first = Frame { address: self.return_address(), at: self.sp, bp: Some(self.bp) };
-        core::iter::successors(caller(first), move |&frame| caller(frame)).map(|frame| frame.address)
+        core::iter::successors(frames::caller(first), |&frame| frames::caller(frame))
+            .map(|frame| frame.address)
     }
 
     /// A hash of the calls that led to the hook's caller, as far as a name depends on them; 0 if they are unknown.
@@ -46,7 +43,7 @@ impl Hook {
         let mix = |hash: u64, address: usize| {
             (hash ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
         };
-        let hash = self.callers_by(frames::caller_again).take(NAMED_CALLS).fold(0, mix);
+        let hash = self.callers().take(NAMED_CALLS).fold(0, mix);
         if hash == 0 { 0 } else { (hash as u16).max(1) }
     }
 

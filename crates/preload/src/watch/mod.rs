@@ -8,9 +8,7 @@
 //! the dynamic linker's lock may be held by a thread that waits for this one. For the same reason no hook calls
 //! `dl_iterate_phdr`, allocates, or waits for another thread.
 
-mod by_return_address;
 mod filters;
-mod frame_rule;
 pub mod frames;
 mod hook;
 pub mod modules;

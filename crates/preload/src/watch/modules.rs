@@ -53,5 +53,4 @@ pub fn forget() {
     // Relaxed: as above.
     KNOWN.store(0, Relaxed);
     super::wrappers::forget();
-    super::frames::forget();
 }

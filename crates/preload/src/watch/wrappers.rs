@@ -5,19 +5,26 @@
 //! function's frame still on the stack? Before the first such check, and where unwind tables are missing, a function is
 //! not treated as a wrapper. The verdict is stored by return address, with the distance to the next return address.
 
-use super::by_return_address::ByReturnAddress;
-use super::frame_rule::End;
-use super::frames::{self, word};
+use super::frames::{self, End, word};
 use core::cell::Cell;
-use unspin_sync::atomic::{Ordering::SeqCst, compiler_fence};
+use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 
+/// Number of return addresses that are remembered. If the slots of an address are taken, it is checked again for each
+/// row.
+const KNOWN: usize = 1024;
 /// Maximum number of nested wrappers.
 const DEPTH: usize = 4;
 /// Longest frame of a wrapper, in bytes.
 const FRAME_MAX: usize = 1024;
 
-/// The verdicts. A function without one is checked again for each row.
-static VERDICTS: ByReturnAddress = ByReturnAddress::empty();
+/// A return address and the verdict on it. The address is written last.
+struct Known {
+    address: AtomicU64,
+    verdict: AtomicU64,
+}
+
+static TABLE: [Known; KNOWN] =
+    [const { Known { address: AtomicU64::new(0), verdict: AtomicU64::new(0) } }; KNOWN];
 
 /// The function is not a wrapper.
 const ITSELF: u64 = 0;
@@ -28,17 +35,47 @@ const ABOVE_FRAME_BASE: u64 = 1 << 63;
 
 #[inline(always)]
 fn verdict(address: usize) -> Option<u64> {
-    VERDICTS.get(address)
+    // Acquire: pairs with the Release in `decide`; a slot is assigned once. Relaxed: ordered by that Acquire.
+    let known = slots(address).find(|known| known.address.load(Acquire) == address as u64)?;
+    Some(known.verdict.load(Relaxed))
+}
+
+/// Number of slots in which an address may be.
+const WAYS: usize = 4;
+
+/// The slots in which an address may be, in the order in which they are taken.
+#[inline(always)]
+fn slots(address: usize) -> impl Iterator<Item = &'static Known> {
+    let first = ((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+    (first..first + WAYS).map(|at| &TABLE[at % KNOWN])
 }
 
 fn decide(address: usize, verdict: u64) {
-    VERDICTS.remember(address, verdict);
+    static ONE_AT_A_TIME: unspin_sync::atomic::AtomicBool = unspin_sync::atomic::AtomicBool::new(false);
+    // Acquire and Release: the thread that gets the flag sees what its last holder wrote. A thread that does not get it
+    // decides another time.
+    if ONE_AT_A_TIME.swap(true, Acquire) {
+        return;
+    }
+    // Relaxed (all): written only while the flag is held. Another thread may have decided on the address meanwhile.
+    let is_address = |known: &&Known, address| known.address.load(Relaxed) == address;
+    let is_decided = slots(address).any(|known| is_address(&known, address as u64));
+    if let Some(known) = slots(address).find(|known| !is_decided && is_address(known, 0)) {
+        known.verdict.store(verdict, Relaxed);
+        // Release: pairs with the Acquire in `verdict`.
+        known.address.store(address as u64, Release);
+    }
+    // Release: pairs with the Acquire above.
+    ONE_AT_A_TIME.store(false, Release);
 }
 
 /// To be called after code was unloaded: other code with other frames may be loaded at its addresses. Rows that a
 /// thread has for such an address and the same lock are used further.
 pub fn forget() {
-    VERDICTS.forget();
+    for known in &TABLE {
+        // Relaxed: before new code runs, the dynamic linker's own locks order this store.
+        known.address.store(0, Relaxed);
+    }
 }
 
 /// A function on the stack that has called another function.
