@@ -15,6 +15,15 @@ impl PollParameters {
     /// The cost of a wake-up on a virtual machine whose CPU has halted, in nanoseconds. Assumed where none is measured.
     pub const ASSUMED_WAKE_UP_NS: u64 = 40_000;
 
+    /// The parameters under which no thread polls.
+    pub const NO_POLL: PollParameters = PollParameters { wake_up: 0, ready: 0 };
+
+    /// Whether threads poll.
+    #[inline(always)]
+    pub const fn permit_polls(&self) -> bool {
+        self.wake_up > 0
+    }
+
     /// The parameters of a machine with this wake-up cost.
     #[inline]
     pub fn new(wake_up_ns: u64) -> PollParameters {
