@@ -30,7 +30,14 @@ pub struct PollSupport {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Obstacle {
     /// A call does not work that every poll makes.
-    Refused(Call, Answer),
+    Refused {
+        /// The call.
+        call: Call,
+        /// What it does.
+        answer: Answer,
+        /// Number of seccomp filters, one of which may be the reason.
+        filters: Option<u32>,
+    },
     /// The kernel does not count the involuntary context switches of a thread, as gVisor.
     Uncounted,
     /// It could not be found out whether the kernel counts them.
@@ -70,8 +77,7 @@ impl PollSupport {
                     .zip(answers)
                     .filter(|(_, answer)| *answer != Answer::Works)
                     .collect();
-                // Only where the calls work by which it is found out.
-                let is_counting = is_refused(&refused, &PAUSE)
+                let is_counting = is_refused(&refused, &COUNTING)
                     .is_none()
                     .then(|| probe::switches_are_counted().unwrap_or(None));
                 PollSupport::of(filters, refused, is_counting.flatten())
@@ -85,9 +91,10 @@ impl PollSupport {
 
     /// `is_counting`: whether the kernel counts switches, if that is known.
     fn of(filters: Option<u32>, refused: Vec<(Call, Answer)>, is_counting: Option<bool>) -> PollSupport {
+        // gVisor refuses a call of a poll too; that it does not count says more.
         let obstacle = match (is_refused(&refused, &PAUSE), is_counting) {
-            (Some((call, answer)), _) => Some(Obstacle::Refused(call, answer)),
-            (None, Some(false)) => Some(Obstacle::Uncounted),
+            (_, Some(false)) => Some(Obstacle::Uncounted),
+            (Some((call, answer)), _) => Some(Obstacle::Refused { call, answer, filters }),
             (None, None) => Some(Obstacle::Uncertain),
             (None, Some(true)) => None,
         };
@@ -128,6 +135,9 @@ impl PollSupport {
         LookKind::ALL.into_iter().filter(is_out).filter_map(functions_of).collect()
     }
 }
+
+/// The calls by which it is found out whether the kernel counts switches.
+const COUNTING: [Call; 2] = [Call::Yield, Call::Usage];
 
 /// The calls that every poll makes.
 const PAUSE: [Call; 6] = [Call::Yield, Call::Usage, Call::Class, Call::Priority, Call::Map, Call::WipeOnFork];
@@ -172,13 +182,14 @@ fn is_refused(refused: &[(Call, Answer)], calls: &[Call]) -> Option<(Call, Answe
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Obstacle::Refused(call, answer) => {
+            Obstacle::Refused { call, answer, filters } => {
                 let does = match answer {
                     Answer::Kills => "kills a process that makes it",
                     Answer::Hangs => "does not return",
                     Answer::Fails | Answer::Works => "fails",
                 };
-                write!(f, "{}(2) {does} here, and every poll makes it: a seccomp filter forbids it", call.name())
+                let by = if *filters == Some(0) { "this kernel" } else { "a seccomp filter" };
+                write!(f, "{}(2) {does} here, and every poll makes it: {by} forbids it", call.name())
             }
             Obstacle::Uncounted => f.write_str(
                 "this kernel does not count involuntary context switches (getrusage(2), ru_nivcsw; gVisor does not), so a thread \
@@ -223,7 +234,8 @@ mod tests {
 
         for call in PAUSE {
             let none = found(&[Call::EpollWait, call]);
-            assert_eq!(none.obstacle, Some(Obstacle::Refused(call, Answer::Kills)));
+            let (answer, filters) = (Answer::Kills, Some(1));
+            assert_eq!(none.obstacle, Some(Obstacle::Refused { call, answer, filters }));
             assert!(!none.looks.has(LookKind::Pause) && none.functions_left_out().is_empty(), "{none:?}");
         }
     }
