@@ -96,6 +96,16 @@ fn child_that_makes_no_progress_is_ended() {
     assert_eq!(Child::start(|| ()).unwrap().wait(&|| 0), Waited::Ended);
 }
 
+/// systemd's set of calls that change resources is often forbidden to services.
+#[test]
+fn switches_are_counted_where_no_process_can_be_bound() {
+    for action in [ERRNO, libc::SECCOMP_RET_KILL_PROCESS] {
+        let is_counted = || (0..100).find_map(|_| switches_are_counted().unwrap()) == Some(true);
+        let found = under_filter(libc::SYS_sched_setaffinity, action, || u8::from(is_counted()));
+        assert!(found.is_none_or(|found| found == RIGHT));
+    }
+}
+
 /// Linux counts them.
 #[test]
 fn switches_are_counted_here() {
