@@ -392,7 +392,7 @@ impl NamesFrom<'_> {
             ),
             UnusedReason::StaysLibcs(_) => "only private ones can be replaced (docs/semantics.md)".into(),
             UnusedReason::NamedByOthers(_) => "leave it out".into(),
-            UnusedReason::Filtered => "docs/containers.md has the calls that must be permitted".into(),
+            UnusedReason::Filtered => "docs/containers.md has what polling needs".into(),
         }
     }
 }
