@@ -89,7 +89,7 @@ impl Engine {
             recording,
             fences,
             polling: match wake_up_ns {
-                0 => PollParameters::NO_POLL,
+                0 => PollParameters::default(),
                 ns => PollParameters::new(ns),
             },
             robust_futex: RobustFutex::new(),
