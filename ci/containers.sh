@@ -98,6 +98,11 @@ expect 0 'turns' --profile "$docker" --answer getrusage=KILL_PROCESS --env LD_PR
     --env UNSPIN_LOOKS=0:pause,poll,readable -- "$turns"
 expect 0 'turns' --profile "$docker" --answer getrusage=KILL_PROCESS --env LD_PRELOAD="$library" --env UNSPIN_PLAN="$plan" -- "$turns"
 
+echo "$gate: a service that may not bind its threads: waits poll, and unspin lives"
+for answer in ERRNO KILL_PROCESS; do
+    expect 0 "$polls" --profile "$docker" --no-new-privileges --answer sched_setaffinity=$answer -- "${run[@]}" "$turns"
+done
+
 echo "$gate: a filter that forbids epoll_wait leaves out that look alone"
 for answer in ERRNO KILL_PROCESS; do
     forbidden=(--profile "$docker" --answer epoll_wait=$answer --)

@@ -2,7 +2,8 @@
 """Writes the configuration of a container for an OCI runtime: the machine's own files, read-only, under a seccomp profile in the form
 of Docker and Podman, with the capabilities and the /dev/shm of 64 MB that Docker gives by default.
 
-    bundle.py [--profile FILE] [--answer CALL=ACTION]... [--cap CAP]... [--bind FOLDER]... [--env NAME=VALUE]... FOLDER COMMAND...
+    bundle.py [--profile FILE] [--answer CALL=ACTION]... [--cap CAP]... [--bind FOLDER]... [--env NAME=VALUE]...
+        [--no-new-privileges] FOLDER COMMAND...
 
 `--answer` changes what the profile answers to one system call: ALLOW, ERRNO or KILL_PROCESS.
 """
@@ -46,9 +47,7 @@ def seccomp(profile, capabilities, answers):
         if names and applies(rule, capabilities):
             rules.append({"names": names} | {key: rule[key] for key in ("action", "errnoRet", "args") if rule.get(key)})
     rules += [{"names": [name], "action": f"SCMP_ACT_{action}"} for name, action in answers.items()]
-    return {
-        "defaultAction": given["defaultAction"],
-        "defaultErrnoRet": given.get("defaultErrnoRet", 1),
+    return {key: given[key] for key in ("defaultAction", "defaultErrnoRet") if key in given} | {
         "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"],
         "syscalls": rules,
     }
@@ -80,6 +79,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--profile")
+    parser.add_argument("--no-new-privileges", action="store_true")
     for name in ("answer", "cap", "bind", "env"):
         parser.add_argument(f"--{name}", action="append", default=[])
     parser.add_argument("command", nargs=argparse.REMAINDER)
@@ -96,6 +96,7 @@ def main():
             "args": asked.command,
             "env": ["PATH=/usr/bin:/bin", "HOME=/tmp"] + asked.env,
             "cwd": "/",
+            "noNewPrivileges": asked.no_new_privileges,
             "capabilities": {kind: capabilities for kind in ("bounding", "effective", "permitted")},
         },
         "mounts": own_files(root)

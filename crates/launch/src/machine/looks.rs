@@ -119,14 +119,20 @@ impl PollSupport {
         }
         let functions = self.functions_left_out();
         (!functions.is_empty()).then(|| {
-            let calls: Vec<String> =
-                self.refused.iter().map(|(call, _)| format!("{}(2)", call.name())).collect();
+            let of_looks = self.refused.iter().filter(|(call, _)| *call != Call::Affinity);
+            let calls: Vec<String> = of_looks.map(|(call, _)| format!("{}(2)", call.name())).collect();
             format!(
                 "no thread polls in {}: a seccomp filter forbids {}",
                 functions.join(", "),
                 calls.join(", ")
             )
         })
+    }
+
+    /// Whether this process may bind a thread to a CPU, as it does to measure a wake-up: a filter may kill for that.
+    pub fn may_bind_threads(&self) -> bool {
+        let is_fatal = |answer| matches!(answer, Answer::Kills | Answer::Hangs);
+        !self.refused.iter().any(|&(call, answer)| call == Call::Affinity && is_fatal(answer))
     }
 
     /// The functions in which no thread polls because a call does not work that a look there makes. Empty if no wait polls at all.
@@ -241,6 +247,17 @@ mod tests {
     }
 
     #[test]
+    fn call_of_the_measurement_is_no_call_of_a_look() {
+        for (answer, may_bind) in [(Answer::Kills, false), (Answer::Fails, true)] {
+            let found = PollSupport::of(Some(1), vec![(Call::Affinity, answer)], Some(true));
+            assert_eq!(
+                (found.may_bind_threads(), found.shortcomings(), found.looks),
+                (may_bind, None, Looks::ALL)
+            );
+        }
+    }
+
+    #[test]
     fn no_wait_polls_where_switches_are_not_counted() {
         for (is_counting, obstacle) in [(Some(false), Obstacle::Uncounted), (None, Obstacle::Uncertain)] {
             let found = PollSupport::of(Some(0), Vec::new(), is_counting);
@@ -263,7 +280,7 @@ mod tests {
     #[test]
     fn every_call_belongs_to_a_look() {
         let of_looks: Vec<Call> = LookKind::ALL.into_iter().flat_map(calls_of).copied().collect();
-        assert!(Call::ALL.iter().all(|call| of_looks.contains(call)));
+        assert!(Call::ALL.iter().all(|call| of_looks.contains(call) || *call == Call::Affinity));
         assert!(LookKind::ALL.into_iter().all(|look| !calls_of(look).is_empty()));
     }
 }

@@ -53,11 +53,13 @@ pub enum Call {
     WriteMemory,
     /// membarrier(2), the private expedited commands.
     Membarrier,
+    /// sched_setaffinity(2) of the calling thread, to the CPUs that it has. No poll makes it, but the measurement of a wake-up does.
+    Affinity,
 }
 
 impl Call {
     /// All of them, in the order in which they are made.
-    pub const ALL: [Call; 21] = [
+    pub const ALL: [Call; 22] = [
         Call::Yield,
         Call::Usage,
         Call::Class,
@@ -79,6 +81,7 @@ impl Call {
         Call::ReadMemory,
         Call::WriteMemory,
         Call::Membarrier,
+        Call::Affinity,
     ];
 
     /// The name of the manual page.
@@ -105,6 +108,7 @@ impl Call {
             Call::ReadMemory => "process_vm_readv",
             Call::WriteMemory => "process_vm_writev",
             Call::Membarrier => "membarrier",
+            Call::Affinity => "sched_setaffinity",
         }
     }
 
@@ -200,6 +204,12 @@ impl Call {
             Call::WriteMemory => copies(libc::SYS_process_vm_writev),
             Call::Membarrier => {
                 membarrier::register_private_expedited() && membarrier::issue_private_expedited()
+            }
+            Call::Affinity => {
+                let mut mask = [0u64; 128];
+                let arguments = [0, size_of_val(&mask), mask.as_mut_ptr() as usize];
+                plain(libc::SYS_sched_getaffinity, arguments).is_ok()
+                    && plain(libc::SYS_sched_setaffinity, arguments) == Ok(0)
             }
         }
     }
