@@ -132,7 +132,8 @@ fn why_unpolled(
     }
     Some(match waits.waits {
         _ if (waits.slept as f64) < LESS_OFTEN * control.slept as f64 => Unpolled::FewerWaits,
-        _ if filtered => Unpolled::Seccomp,
+        // A filter may forbid the polls of some functions alone.
+        _ if filtered && waits.polled_s == 0.0 => Unpolled::Seccomp,
         _ if used >= BUSY => Unpolled::Busy,
         ..TRIAL => Unpolled::FewWaits,
         _ => Unpolled::DoesNotPay,
@@ -176,6 +177,12 @@ mod tests {
         assert_eq!(reason(&waits(1000, 990), 0.95), Some(Unpolled::Busy));
         assert_eq!(why_unpolled(&waits(10, 10), &waits(10, 10), 0.5, false), Some(Unpolled::FewWaits));
         assert_eq!(why_unpolled(&control, &control, 0.5, true), Some(Unpolled::Seccomp));
+        let polled = CallSiteWaits { polled_s: 0.1, ..waits(1000, 990) };
+        assert_eq!(
+            why_unpolled(&control, &polled, 0.5, true),
+            Some(Unpolled::DoesNotPay),
+            "elsewhere it is forbidden"
+        );
         assert_eq!(why_unpolled(&waits(0, 0), &waits(10, 10), 0.5, false), None);
         assert_eq!(why_unpolled(&control, &waits(450, 449), 0.99, false), Some(Unpolled::FewerWaits));
     }
