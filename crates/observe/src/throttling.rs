@@ -116,7 +116,7 @@ fn groups(cgroup: &str, mountinfo: &str) -> Vec<Group> {
             && let Ok(below) = Path::new(path).strip_prefix(root)
         {
             // A group outside of what this process sees has a path with `..` in it.
-            let folder = mounted_at.join(below);
+            let folder: PathBuf = mounted_at.join(below).components().collect();
             let seen = folder.ancestors().take_while(|folder| folder.starts_with(mounted_at));
             let is_inside = !path.contains("..");
             found.extend(
