@@ -48,7 +48,7 @@ pub enum Obstacle {
     NoChild(String),
 }
 
-/// The answer for this process, found out at the first call. Takes about two milliseconds. To be called before a program is started.
+/// The answer for this process, found out at the first call. Takes about a millisecond. To be called before a program is started.
 pub fn poll_support() -> &'static PollSupport {
     static FOUND: OnceLock<PollSupport> = OnceLock::new();
     FOUND.get_or_init(|| {
