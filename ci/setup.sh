@@ -10,7 +10,7 @@ command -v apt-get >/dev/null || skip "this is no Debian: install a C compiler, 
 packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-dev valgrind util-linux pkg-config)
 packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools sysbench rt-tests)
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
-packages+=(buffer bonnie++ dmsetup default-jdk-headless musl-tools)
+packages+=(buffer bonnie++ dmsetup default-jdk-headless musl-tools crun bubblewrap)
 if [ "${1:-}" = --all ]; then
     # What perf measures is compared in the nightly tier; the others are run by the benchmark of waits.
     packages+=(linux-perf redis-server redis-tools nodejs ruby pigz ffmpeg make)

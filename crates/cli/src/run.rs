@@ -12,6 +12,7 @@ use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::library;
 use unspin_launch::library::environment::Environment;
+use unspin_launch::machine::looks::PollSupport;
 use unspin_launch::output::scratch::{self, Scratch};
 use unspin_launch::output::stderr;
 use unspin_launch::plan::{Compiled, NamesFrom, RunTally};
@@ -42,6 +43,13 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let engine = options.sysv.unwrap_or(Engine::Kernel);
     arena::try_open(engine, arena.as_deref())?;
     let kept = plan.as_ref().map(Compiled::keep).transpose()?;
+    // Before the observer, which tells why no wait polls.
+    let looks = plan.as_ref().and_then(Compiled::poll_support);
+    if options.verbose
+        && let Some(shortcomings) = looks.and_then(PollSupport::shortcomings)
+    {
+        stderr::say(format_args!("{shortcomings}"));
+    }
     // Without an observer the program runs all the same. A program that adopts orphans gets no observer: the observer
     // would become its child, and the program may wait for all of its children.
     let is_counted = plan.is_some() || program.run_queue.is_some() || is_launcher(&program);
@@ -66,6 +74,7 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
         recording: None,
         plan: kept.as_deref(),
         tally: observed.as_ref().map(|observed| observed.tally.path()),
+        looks,
     }))
 }
 

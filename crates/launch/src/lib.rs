@@ -20,8 +20,8 @@
 //! let program = Program::at(Path::new("/bin/true"));
 //! let mut command = program.command();
 //! let library = Path::new("/cache/libunspin_preload.so");
-//! let (arena, recording, plan, tally) = (None, None, None, None);
-//! Environment { library, engine: Engine::Kernel, arena, recording, plan, tally }.apply(&mut command);
+//! let (arena, recording, plan, tally, looks) = (None, None, None, None, None);
+//! Environment { library, engine: Engine::Kernel, arena, recording, plan, tally, looks }.apply(&mut command);
 //! assert!(command.get_envs().any(|(name, _)| name == "LD_PRELOAD"));
 //! ```
 #![forbid(unsafe_code)]

@@ -1,9 +1,10 @@
 //! Disturbances during a run.
 
+use crate::throttling::Throttling;
 use serde::Serialize;
 use std::fs;
 
-/// CPU time of the whole machine, in seconds, since a fixed moment.
+/// CPU time of the whole machine, in seconds, since a fixed moment; and what the own CPU quota took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuTime {
     /// Busy time, in user mode or in the kernel.
@@ -12,12 +13,15 @@ pub struct CpuTime {
     pub steal_s: f64,
     /// All time, including idle time: wall-clock time × CPUs.
     pub total_s: f64,
+    /// What the CPU quota of the own control groups took; none if they have no quota.
+    pub throttling: Option<Throttling>,
 }
 
 impl CpuTime {
     /// Since boot: the first line of `/proc/stat`; all zero if it cannot be read.
     pub fn since_boot() -> CpuTime {
-        fs::read_to_string("/proc/stat").ok().and_then(|text| CpuTime::parse(&text)).unwrap_or_default()
+        let time = fs::read_to_string("/proc/stat").ok().and_then(|text| CpuTime::parse(&text));
+        CpuTime { throttling: Throttling::of_own_groups(), ..time.unwrap_or_default() }
     }
 
     /// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal, in ticks of 1/100 s (USER_HZ, fixed
@@ -32,6 +36,7 @@ impl CpuTime {
             busy_s: seconds(busy),
             steal_s: seconds(steal),
             total_s: seconds(busy + idle + iowait + steal),
+            throttling: None,
         })
     }
 }
@@ -45,6 +50,8 @@ pub struct Disturbance {
     pub steal_s: f64,
     /// CPU time of other programs, and of the kernel for no process.
     pub others_s: f64,
+    /// What the CPU quota of unspin's control groups took, in which the program runs too; none if they have no quota.
+    pub throttling: Option<Throttling>,
 }
 
 impl Disturbance {
@@ -55,14 +62,18 @@ impl Disturbance {
             steal_s: after.steal_s - before.steal_s,
             // The kernel counts in ticks, so the total of a short run may be less than what it used.
             others_s: (after.busy_s - before.busy_s - own_s).max(0.0),
+            throttling: before.throttling.zip(after.throttling).map(|(before, after)| after.since(&before)),
         }
     }
 
     /// In the form that a recording has; none if no time has passed.
     pub fn shares(&self) -> Option<unspin_wire::Disturbance> {
         let share = |part: f64| part / self.total_s;
-        (self.total_s > 0.0)
-            .then(|| unspin_wire::Disturbance { others: share(self.others_s), stolen: share(self.steal_s) })
+        (self.total_s > 0.0).then(|| unspin_wire::Disturbance {
+            others: share(self.others_s),
+            stolen: share(self.steal_s),
+            throttled: self.throttling.map(|throttling| throttling.share()),
+        })
     }
 
     /// Steal and other programs, in percent of all CPU time. Zero if no time has passed.
@@ -101,10 +112,16 @@ mod tests {
 
     #[test]
     fn cpu_time_of_others_is_the_rest() {
-        let before = CpuTime { busy_s: 10.0, steal_s: 1.0, total_s: 100.0 };
-        let after = CpuTime { busy_s: 13.0, steal_s: 1.5, total_s: 104.0 };
+        let throttling = Throttling { periods: 10, throttled: 1, throttled_s: 0.5 };
+        let before = CpuTime { busy_s: 10.0, steal_s: 1.0, total_s: 100.0, throttling: Some(throttling) };
+        let throttling = Throttling { periods: 14, throttled: 2, throttled_s: 0.75 };
+        let after = CpuTime { busy_s: 13.0, steal_s: 1.5, total_s: 104.0, throttling: Some(throttling) };
         let disturbance = Disturbance::between(&before, &after, 2.0);
-        assert_eq!(disturbance, Disturbance { total_s: 4.0, steal_s: 0.5, others_s: 1.0 });
+        let throttling = Some(Throttling { periods: 4, throttled: 1, throttled_s: 0.25 });
+        assert_eq!(disturbance, Disturbance { total_s: 4.0, steal_s: 0.5, others_s: 1.0, throttling });
+        assert_eq!(disturbance.shares().unwrap().throttled, Some(0.25));
+        let before = CpuTime { throttling: None, ..before };
+        assert_eq!(Disturbance::between(&before, &after, 2.0).throttling, None);
         assert_eq!(disturbance.percent(), (12.5, 25.0));
         assert_eq!(Disturbance::default().percent(), (0.0, 0.0));
     }

@@ -9,6 +9,7 @@
 //! | [`profile`] | samples the program counter, as readprofile(8) does |
 //! | [`observed`] | reads the kernel's events in a thread, while a program runs |
 //! | [`disturbance`] | what other programs and the hypervisor took of the CPUs |
+//! | [`throttling`] | how often the CPU quota of a container or a service was used up |
 //!
 //! ```
 //! use unspin_observe::settings::{Lens, MeterSettings, ObserveSettings, RecordSettings, ViewSettings};
@@ -35,3 +36,4 @@ pub mod profile;
 pub mod settings;
 #[cfg(test)]
 mod testing;
+pub mod throttling;

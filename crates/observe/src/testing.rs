@@ -16,8 +16,8 @@ pub fn run_with_plan(path: &Path, arguments: &[&str], plan: &Compiled, file: &Pa
     plan.write(file).unwrap();
     let library = library::unpack().unwrap();
     let mut command = process::Command::new(path);
-    let (engine, arena, recording) = (Engine::Kernel, None, None);
-    Environment { library: &library, engine, arena, recording, plan: Some(file), tally: None }
+    let (engine, arena, recording, looks) = (Engine::Kernel, None, None, plan.poll_support());
+    Environment { library: &library, engine, arena, recording, plan: Some(file), tally: None, looks }
         .apply(&mut command);
     let output = command.args(arguments).output().unwrap();
     assert!(output.status.success(), "{output:?}");

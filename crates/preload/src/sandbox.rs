@@ -3,13 +3,18 @@
 //!
 //! Existing rows continue to be recorded, as counting needs no system call. New threads, new locks and new callers are
 //! not recorded.
+//!
+//! Filters that were there before ([`permitted_looks`]) close nothing. `unspin` has found out which calls of a poll they permit.
 
+use crate::environment;
 use crate::next::{behind, next};
 use core::ffi::c_int;
 use core::ptr::{from_ref, null_mut};
 use unspin_sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 use unspin_sys::sched::{self, ThreadQueries};
 use unspin_sys::{clock, file};
+use unspin_wire::environment::LOOKS;
+use unspin_wire::looks::{LookKind, Looks, PermittedLooks, seccomp_filters};
 
 /// Whether a filter is installed, or is being installed right now.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -40,15 +45,22 @@ pub fn is_closed() -> bool {
     CLOSED.load(Relaxed)
 }
 
-/// Whether a filter was installed before this image was executed, by a container or a launcher. Nothing tells which
-/// calls such a filter forbids.
+/// The looks that work under the filters that were installed before this image was executed, by a container or a launcher:
+/// those that `unspin` found, if there are no more filters now than when it looked. To be called before the program begins.
 // Not part of its caller's frame: a program may have little stack.
 #[inline(never)]
-pub fn was_inherited() -> bool {
+pub fn permitted_looks() -> Looks {
     let mut buffer = [0; 4096];
     // Where /proc is not mounted nothing tells.
-    let Ok(text) = file::read_small(c"/proc/self/status", &mut buffer) else { return true };
-    text.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"Seccomp:") && !line.ends_with(b"\t0"))
+    let Ok(status) = file::read_small(c"/proc/self/status", &mut buffer) else { return Looks::NONE };
+    let stated = environment::value(LOOKS).and_then(PermittedLooks::parse);
+    PermittedLooks::in_process(stated, seccomp_filters(status))
+}
+
+/// Whether the waits of an engine may poll: unless `unspin` has found that the calls of a poll are forbidden here, or there are more
+/// filters now. A program that runs under an engine permits many other calls of it.
+pub fn lets_engine_poll() -> bool {
+    environment::value(LOOKS).is_none() || permitted_looks().has(LookKind::Pause)
 }
 
 /// Runs `installs`, which installs a filter. This library's own calls stop before the filter takes effect. If

@@ -240,7 +240,10 @@ fn open(namespace: Ipc) -> NamespaceEngine {
     let engine = match kind {
         Ok(kind) => {
             let usual = Options::default();
-            let wake_up_ns = plan::wake_up_ns().unwrap_or(usual.wake_up_ns);
+            let wake_up_ns = match sandbox::lets_engine_poll() {
+                true => plan::wake_up_ns().unwrap_or(usual.wake_up_ns),
+                false => 0,
+            };
             let opened = Engine::open(kind, &arena, &Options { wake_up_ns, ..usual }, recording::wait());
             opened.map_err(|error| format!("{error}; {}", remedy(&error)))
         }

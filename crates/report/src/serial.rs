@@ -80,6 +80,8 @@ struct WakeUpCost {
 struct Disturbance {
     others: f64,
     stolen: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    throttled: Option<f64>,
 }
 
 /// A cost that may be unknown: an object of its fields, or null.

@@ -1,6 +1,6 @@
 //! The default layout: Lockmeter's columns, with sleeping separate from spinning, sorted by time lost.
 
-use crate::disturbance::describe_disturbance;
+use crate::disturbance::{describe_disturbance, is_throttled};
 use crate::figures::{Percent, time};
 use crate::fold::Fold;
 use crate::layout::Layout;
@@ -61,8 +61,13 @@ impl MeterReport {
 
     /// The disturbance while the program ran, and what follows from it.
     fn disturbance_sentence(&self) -> Option<String> {
-        let said = describe_disturbance(self.disturbance.as_ref()?);
+        let disturbance = self.disturbance.as_ref()?;
+        let said = describe_disturbance(disturbance);
         Some(match self.is_disturbed() {
+            true if is_throttled(disturbance) => format!(
+                "{said}: waits contain these stops, so CEIL is not given; raise the quota (cpu.max; docker run --cpus, \
+                 limits.cpu, CPUQuota=), or meter again with less to do."
+            ),
             true => format!(
                 "{said}: waits contain their time, so CEIL is not given; meter again on a quiet machine."
             ),

@@ -20,7 +20,7 @@
 //!   [`namespace`] (IPC namespaces);
 //! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] and [`next_id`] (the live
 //!   `kernel.*` settings), [`exhausted`] (what a limit that is reached is called, and its remedy), [`entry!`] (hooks that know their caller), [`private`] (names of libc that a program cannot
-//!   intercept), [`printable`] (names without control characters), [`raw`] (the instruction itself).
+//!   intercept), [`printable`] (names without control characters), [`probe`] (which calls are permitted), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -59,6 +59,7 @@ pub mod next_id;
 pub mod page;
 pub mod printable;
 pub mod private;
+pub mod probe;
 pub mod process;
 pub mod raw;
 pub mod regular;

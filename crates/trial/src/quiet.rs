@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn busy_machine_is_said_and_a_quiet_one_is_not() {
-        let others = |others_s| Others::of(&Disturbance { total_s: 4.0, steal_s: 0.2, others_s });
+        let others =
+            |others_s| Others::of(&Disturbance { total_s: 4.0, steal_s: 0.2, others_s, throttling: None });
         assert_eq!(others(0.5).warning(), None);
         let warning = others(3.0).warning().unwrap();
         assert!(warning.starts_with("other programs use 80 % of the CPUs"), "{warning}");

@@ -281,6 +281,7 @@ impl<'a> Runner<'a> {
             recording,
             plan: plan.as_ref().map(|_| &*file),
             tally: Some(tally.path()),
+            looks: plan.as_ref().and_then(|prepared| prepared.compiled.poll_support()),
         }
         .apply(command);
         Ok(())

@@ -20,6 +20,7 @@ use super::report::Report;
 use super::runner::RunEnd;
 use std::fmt::{self, Formatter};
 use unspin_launch::output::shell;
+use unspin_observe::throttling::Throttling;
 use unspin_stats::{
     Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
 };
@@ -322,6 +323,9 @@ impl Text<'_> {
         if self.1 == Detail::Full || !judgement.is_empty() {
             write!(f, "{}", paragraph(&disturbance, 0))?;
         }
+        if let Some(sentence) = self.0.session.disturbance.throttling.as_ref().and_then(explain_throttling) {
+            write!(f, "{}", paragraph(&sentence, 0))?;
+        }
         let trials = || self.0.session.runs.iter().map(|e| &e.trial);
         let metric = &self.0.session.analysis.metric;
         if metric.quantity == Quantity::Other
@@ -353,6 +357,18 @@ impl Text<'_> {
         );
         write!(f, "{}", paragraph(&text, 0))
     }
+}
+
+/// What the CPU quota did to the runs, and what to do next; none if it was never used up.
+fn explain_throttling(throttling: &Throttling) -> Option<String> {
+    let Throttling { periods, throttled, throttled_s } = throttling;
+    (*throttled > 0).then(|| {
+        format!(
+            "CPU quota: the control group in which unspin and the program run was stopped in {throttled} of {periods} periods, for \
+             {throttled_s:.1} s summed over the CPUs. A run that is stopped is as fast as the quota permits: raise the quota (cpu.max; \
+             docker run --cpus, limits.cpu, CPUQuota=), or compare what the work costs (--metric cpu-time)."
+        )
+    })
 }
 
 /// The figure, if all runs gave the same one, and there are enough runs for that to be strange.

@@ -4,7 +4,7 @@ use super::call_sites::{CallSiteWaits, TRIAL};
 use super::configuration::Configuration;
 use super::locks::Metered;
 use serde::Serialize;
-use std::fs;
+use unspin_launch::machine::looks;
 use unspin_launch::plan::{Compiled, Located};
 use unspin_observe::disturbance::Disturbance;
 
@@ -35,7 +35,7 @@ pub struct SiteRun {
 pub enum Unpolled {
     /// It waited less often, so fewer waits slept.
     FewerWaits,
-    /// A seccomp filter is in force, under which threads do not poll.
+    /// A seccomp filter, or this kernel, does not permit all polls.
     Seccomp,
     /// The CPUs were busy, so polling threads yielded.
     Busy,
@@ -65,7 +65,7 @@ pub fn judged_sites(configurations: &[Configuration], metered: &[Metered], cpus:
         .collect();
     let Some((first, others)) = metered.split_first() else { return Vec::new() };
     let is_control = plans.iter().all(|(name, _)| *name != first.candidate);
-    let filtered = is_filtered();
+    let filtered = looks::poll_support().shortcomings().is_some();
     let runs = |polls: &dyn Fn(&Compiled) -> bool, find: &dyn Fn(&Metered) -> Option<CallSiteWaits>| {
         let control = is_control.then(|| find(first)).flatten();
         let mut runs = Vec::new();
@@ -132,28 +132,20 @@ fn why_unpolled(
     }
     Some(match waits.waits {
         _ if (waits.slept as f64) < LESS_OFTEN * control.slept as f64 => Unpolled::FewerWaits,
-        _ if filtered => Unpolled::Seccomp,
+        // A filter may forbid the polls of some functions alone.
+        _ if filtered && waits.polled_s == 0.0 => Unpolled::Seccomp,
         _ if used >= BUSY => Unpolled::Busy,
         ..TRIAL => Unpolled::FewWaits,
         _ => Unpolled::DoesNotPay,
     })
 }
 
-/// Whether this process runs under a seccomp filter, which every program that it starts inherits.
-fn is_filtered() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
-    field.is_some_and(|mode| mode.trim() != "0")
-}
-
 impl Unpolled {
     /// The reason, as the end of a sentence.
-    pub fn reason(self) -> &'static str {
-        match self {
+    pub fn reason(self) -> String {
+        let reason = match self {
             Unpolled::FewerWaits => "it waited less often",
-            Unpolled::Seccomp => {
-                "unspin itself runs under a seccomp filter, which the program inherits; under a filter threads do not poll"
-            }
+            Unpolled::Seccomp => return looks::poll_support().shortcomings().unwrap_or_default(),
             Unpolled::Busy => {
                 "the CPUs were busy, and polling would have delayed the thread that makes the wake-up"
             }
@@ -163,7 +155,8 @@ impl Unpolled {
             Unpolled::DoesNotPay => {
                 "each thread tried it from time to time, and measured that it does not pay there"
             }
-        }
+        };
+        reason.to_owned()
     }
 }
 
@@ -184,6 +177,12 @@ mod tests {
         assert_eq!(reason(&waits(1000, 990), 0.95), Some(Unpolled::Busy));
         assert_eq!(why_unpolled(&waits(10, 10), &waits(10, 10), 0.5, false), Some(Unpolled::FewWaits));
         assert_eq!(why_unpolled(&control, &control, 0.5, true), Some(Unpolled::Seccomp));
+        let polled = CallSiteWaits { polled_s: 0.1, ..waits(1000, 990) };
+        assert_eq!(
+            why_unpolled(&control, &polled, 0.5, true),
+            Some(Unpolled::DoesNotPay),
+            "elsewhere it is forbidden"
+        );
         assert_eq!(why_unpolled(&waits(0, 0), &waits(10, 10), 0.5, false), None);
         assert_eq!(why_unpolled(&control, &waits(450, 449), 0.99, false), Some(Unpolled::FewerWaits));
     }

@@ -2,8 +2,8 @@
 
 use crate::host;
 
-/// Times in ticks of the time-stamp counter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Times in ticks of the time-stamp counter. The default: no thread polls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PollParameters {
     /// The cost of one wake-up.
     pub wake_up: u64,
@@ -14,6 +14,12 @@ pub struct PollParameters {
 impl PollParameters {
     /// The cost of a wake-up on a virtual machine whose CPU has halted, in nanoseconds. Assumed where none is measured.
     pub const ASSUMED_WAKE_UP_NS: u64 = 40_000;
+
+    /// Whether threads poll.
+    #[inline(always)]
+    pub const fn permit_polls(&self) -> bool {
+        self.wake_up > 0
+    }
 
     /// The parameters of a machine with this wake-up cost.
     #[inline]

@@ -19,9 +19,11 @@ pub const EXECUTABLE: &str = "UNSPIN_EXECUTABLE";
 /// The cost of a wake-up in nanoseconds that `unspin` states to the engine of a program. Without it the engine takes
 /// [`WAKE_UP_NS`].
 pub const ENGINE_WAKE_UP_NS: &str = "UNSPIN_ENGINE_WAKEUP_NS";
+/// The [looks](crate::looks) that work under the seccomp filters that `unspin` found, and the number of these filters.
+pub const LOOKS: &str = "UNSPIN_LOOKS";
 
 /// The variables that `unspin` sets for another program, and removes first if an outer `unspin` has set them.
-pub const ALL: [&str; 7] = [SYSV, ARENA, RECORD, PLAN, TALLY, EXECUTABLE, ENGINE_WAKE_UP_NS];
+pub const ALL: [&str; 8] = [SYSV, ARENA, RECORD, PLAN, TALLY, EXECUTABLE, ENGINE_WAKE_UP_NS, LOOKS];
 
 /// The run queue of every executor of the process: `global`, `percpu`. The user sets it, or `unspin` does.
 pub const RUN_QUEUE: &str = "UNSPIN_RUNQUEUE";

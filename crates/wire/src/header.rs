@@ -40,8 +40,8 @@ const SEEN_TICKS: usize = 18;
 /// Cost of a wake-up on this machine in nanoseconds, by futex and by epoll; 0: not measured.
 const WAKE_UP_FUTEX: usize = 19;
 const WAKE_UP_EPOLL: usize = 20;
-/// Two words, see [`Disturbance::to_words`].
-const DISTURBANCE: usize = 21;
+/// The words of [`Disturbance::to_words`].
+const DISTURBANCE: [usize; 3] = [21, 22, 24];
 /// Checksum of a recording that was saved; 0: there is none.
 pub(crate) const CHECKSUM: usize = 23;
 // Word 63, and words from 64 on: how the program was started, see `invocation`.
@@ -110,16 +110,16 @@ pub(crate) fn wake_up(words: &[AtomicU64]) -> Option<WakeUpCost> {
 
 /// Stores the disturbance until now.
 pub(crate) fn set_disturbance(words: &[AtomicU64], disturbance: Disturbance) {
-    for (at, word) in disturbance.to_words().into_iter().enumerate() {
+    for (at, word) in DISTURBANCE.into_iter().zip(disturbance.to_words()) {
         // Relaxed: a share that readers take as it is.
-        words[DISTURBANCE + at].store(word, Relaxed);
+        words[at].store(word, Relaxed);
     }
 }
 
 /// The disturbance; none if it was not measured.
 pub(crate) fn disturbance(words: &[AtomicU64]) -> Option<Disturbance> {
     // Relaxed: as in `set_disturbance`.
-    Disturbance::from_words([0, 1].map(|at| words[DISTURBANCE + at].load(Relaxed)))
+    Disturbance::from_words(DISTURBANCE.map(|at| words[at].load(Relaxed)))
 }
 
 /// Whether the clock was stopped.

@@ -66,6 +66,8 @@ mod header;
 #[cfg(not(loom))]
 mod invocation;
 #[cfg(not(loom))]
+pub mod looks;
+#[cfg(not(loom))]
 mod owners;
 #[cfg(not(loom))]
 pub mod plan;

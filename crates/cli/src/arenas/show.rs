@@ -43,6 +43,7 @@ pub fn show(options: &ArenasShow) -> Result<ExitCode, Error> {
         recording: None,
         plan: None,
         tally: None,
+        looks: None,
     }))
 }
 

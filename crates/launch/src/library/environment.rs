@@ -1,12 +1,13 @@
 //! The environment variables that tell a program's preload library what to do.
 
+use crate::machine::looks::{self, PollSupport};
 use crate::machine::wakeup;
 use crate::replace::engine::Engine;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
-use unspin_wire::environment::{ALL, ARENA, ENGINE_WAKE_UP_NS, PLAN, RECORD, SYSV, TALLY};
+use unspin_wire::environment::{ALL, ARENA, ENGINE_WAKE_UP_NS, LOOKS, PLAN, RECORD, SYSV, TALLY};
 
 /// The parameters of the preload library. The crate `unspin-preload` reads them.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct Environment<'a> {
     pub plan: Option<&'a Path>,
     /// The tally of what the plan replaces, an absolute path; `None` if nothing is counted.
     pub tally: Option<&'a Path>,
+    /// Which looks work, if the plan depends on that ([`Compiled::poll_support`](crate::plan::Compiled::poll_support)).
+    pub looks: Option<&'a PollSupport>,
 }
 
 impl Environment<'_> {
@@ -34,6 +37,11 @@ impl Environment<'_> {
         command.env(SYSV, self.engine.name());
         if let Some(ns) = wakeup::ns_for(self.engine) {
             command.env(ENGINE_WAKE_UP_NS, ns.to_string());
+        }
+        if let Some(looks) =
+            self.looks.or_else(|| looks::for_engine(self.engine)).and_then(PollSupport::variable)
+        {
+            command.env(LOOKS, looks);
         }
         let paths = [(ARENA, self.arena), (RECORD, self.recording), (PLAN, self.plan), (TALLY, self.tally)];
         for (name, value) in paths {
@@ -105,6 +113,7 @@ mod tests {
             recording: None,
             plan: None,
             tally: None,
+            looks: None,
         };
         environment.apply(&mut command);
         let value = |name: &str| {

@@ -1,6 +1,7 @@
 //! The machine and the build with which a figure was measured.
 
 pub mod floor;
+pub mod looks;
 pub mod wakeup;
 
 use serde::Serialize;

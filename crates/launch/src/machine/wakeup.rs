@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::library::cache;
 use crate::machine::Machine;
+use crate::machine::looks;
 use crate::replace::engine::Engine;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -49,8 +50,12 @@ fn stated_cost(text: &str) -> Result<MeasuredWakeUp, Error> {
     .map(|ns| MeasuredWakeUp { futex_ns: ns, epoll_ns: ns })
 }
 
-/// Measures now. Without another thread or descriptor (ulimit -u, ulimit -n) nothing can be measured, and a cost is assumed.
+/// Measures now. Without another thread or descriptor (ulimit -u, ulimit -n) nothing can be measured, and a cost is assumed; and
+/// where a seccomp filter kills for a call of the measurement.
 fn measure() -> MeasuredWakeUp {
+    if !looks::poll_support().may_bind_threads() {
+        return MeasuredWakeUp::ASSUMED;
+    }
     let cost = MeasuredWakeUp::measure().unwrap_or(MeasuredWakeUp::ASSUMED);
     if cost.is_measured()
         && let Some(name) = name()

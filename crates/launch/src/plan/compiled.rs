@@ -7,6 +7,7 @@ use super::policy::WaitPolicy;
 use super::resolve::{PlanTarget, Resolver};
 use crate::error::Error;
 use crate::library::cache::{self, CachedFile};
+use crate::machine::looks::{self, PollSupport};
 use crate::program::Program;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashSet};
@@ -16,6 +17,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use unspin_locks::RwLockKind;
 use unspin_sys::regular;
 use unspin_wire::TallyRow;
 use unspin_wire::plan::{self, Line, LockFamily, MODULES, PLACES, RULES, SITES, TEXT, TITLE};
@@ -197,6 +199,15 @@ impl Compiled {
     /// Whether any wait polls.
     pub fn polls(&self) -> bool {
         self.polls_everywhere() || !self.polling.is_empty()
+    }
+
+    /// Which looks work here, if the plan depends on that: a wait polls, or writers of biased locks call membarrier(2). To be called
+    /// before a program is started.
+    pub fn poll_support(&self) -> Option<&'static PollSupport> {
+        let is_biased = |kind: &AnyKind| *kind == AnyKind::RwLock(RwLockKind::Biased);
+        let placed = self.placed.iter().map(|(kind, _)| kind);
+        let depends = self.polls() || self.for_all.iter().chain(placed).any(is_biased);
+        depends.then(looks::poll_support)
     }
 
     /// Sets the kind of the locks `name` of its family, which are identified by any of these places.

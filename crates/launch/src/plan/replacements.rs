@@ -2,6 +2,7 @@
 
 use super::compiled::{Compiled, EntryKind};
 use crate::error::Error;
+use crate::machine::looks;
 use crate::output::shell;
 use crate::replace::run_queue::{self, RunQueue};
 use std::collections::BTreeSet;
@@ -122,6 +123,9 @@ impl RunTally {
         Replacements {
             programs: self.programs(),
             filters: get(TallyCount::Filters),
+            obstacle: (get(TallyCount::Filters) > 0)
+                .then(|| looks::poll_support().obstacle.as_ref().map(ToString::to_string))
+                .flatten(),
             used: LockFamily::ALL.map(used),
             wrapped: get(TallyCount::Wrapped),
             bypassed: get(TallyCount::Bypassed),
@@ -156,8 +160,10 @@ pub struct Replacements {
     entries: Vec<Replaced>,
     /// Executed programs into which the preload library was loaded.
     programs: u64,
-    /// Seccomp filters of the programs.
+    /// Seccomp filters of the programs, and programs in which no wait polls, or not every wait.
     filters: u64,
+    /// Why no wait of any program polls here, if the programs counted filters and that is the reason.
+    obstacle: Option<String>,
     /// Locks of each family that the program used or initialised.
     used: [u64; LockFamily::ALL.len()],
     /// Programs in which another library wraps the lock functions.
@@ -320,9 +326,11 @@ impl Replacements {
             UnusedReason::NamedByOthers(family) => {
                 format!("other rules name all {} that were {}", family.nouns(), seen(family))
             }
-            UnusedReason::Filtered => "a seccomp filter was in force, under which no wait polls: the filter could kill the \
-                program for a call that only polling makes"
-                .into(),
+            UnusedReason::Filtered => self.obstacle.clone().unwrap_or_else(|| {
+                "a seccomp filter was in force that the program or its launcher has installed, or that forbids the calls of these \
+                 polls: it could kill the program for a call that only polling makes"
+                    .into()
+            }),
             UnusedReason::NoWait => {
                 "where the preload library was loaded, no thread waited in a function of libc that can poll".into()
             }
@@ -384,9 +392,7 @@ impl NamesFrom<'_> {
             ),
             UnusedReason::StaysLibcs(_) => "only private ones can be replaced (docs/semantics.md)".into(),
             UnusedReason::NamedByOthers(_) => "leave it out".into(),
-            UnusedReason::Filtered => {
-                "run it without the filter, outside of a container that installs one".into()
-            }
+            UnusedReason::Filtered => "docs/containers.md has what polling needs".into(),
         }
     }
 }
@@ -434,7 +440,7 @@ mod tests {
     }
 
     fn replacements(entries: Vec<Replaced>, used: [u64; 3]) -> Replacements {
-        Replacements { entries, programs: 1, filters: 0, used, wrapped: 0, bypassed: 0 }
+        Replacements { entries, programs: 1, filters: 0, obstacle: None, used, wrapped: 0, bypassed: 0 }
     }
 
     fn warnings(entries: Vec<Replaced>, used: u64) -> Vec<String> {

@@ -102,6 +102,7 @@ impl RecordedProgram {
             recording: Some(&recording),
             plan: self.plan.as_deref(),
             tally: self.tally.as_ref().map(RunTally::path),
+            looks: self.compiled.as_ref().and_then(Compiled::poll_support),
         };
         environment.apply(&mut command);
         command

@@ -12,6 +12,7 @@ use unspin_locks::{Barrier, BarrierRole};
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::entry;
 use unspin_waiting::CheckKind;
+use unspin_wire::looks::Looks;
 use unspin_wire::{AttemptOutcome, RecordKind};
 
 crate::next::define_next_codes! {
@@ -117,7 +118,7 @@ unsafe fn wait_polling(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
     // instructions.
     let barrier = unsafe { &*barrier.cast::<Barrier>() };
     let turn = barrier.wait(|word| {
-        let wait = Wait::begin(hook);
+        let wait = Wait::begin(hook, Looks::NONE);
         let look = || if word.has_changed() { Look::Found(()) } else { Look::Nothing };
         if wait.poll(CheckKind::Load, look, |_| None) == Ended::Asleep {
             word.sleep();

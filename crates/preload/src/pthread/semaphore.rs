@@ -19,6 +19,7 @@ use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
 use unspin_sys::{Errno, clock, entry};
 use unspin_waiting::CheckKind;
+use unspin_wire::looks::Looks;
 use unspin_wire::{AttemptOutcome, RecordKind, RowRef};
 
 crate::next::define_next_codes! {
@@ -177,7 +178,7 @@ fn wait_for(
     if tries && is_taken() {
         return (0, false);
     }
-    let wait = Wait::begin(hook);
+    let wait = Wait::begin(hook, Looks::NONE);
     if tries && wait.polls() {
         let handlers = Handlers::now();
         let look = || match is_taken() {

@@ -31,6 +31,7 @@ use unspin_locks::{LeaveReason, LeaveResult, Node, Until, Waited, Waiters};
 use unspin_sys::futex::{Wake, private as futex};
 use unspin_sys::{clock, sched};
 use unspin_waiting::CheckKind;
+use unspin_wire::looks::Looks;
 
 /// Which implementation a condition has.
 #[derive(Clone, Copy)]
@@ -189,7 +190,7 @@ pub fn wait(
 /// waited.
 fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
     let node = waiter.node;
-    let wait = Wait::begin(waiter.hook);
+    let wait = Wait::begin(waiter.hook, Looks::NONE);
     if wait.polls() {
         // Without this, a thread that never has to sleep would never be cancelled.
         pthread_testcancel();

@@ -11,6 +11,7 @@ use core::ffi::c_int;
 use libc::{EBUSY, timespec};
 use unspin_locks::Waited;
 use unspin_waiting::CheckKind;
+use unspin_wire::looks::Looks;
 
 /// A mutex that libc serves, for one call of a hook.
 #[derive(Clone, Copy)]
@@ -40,7 +41,7 @@ impl LibcMutex<'_> {
         if self.words.is_mine() {
             return Acquisition::by_libc(self.words.libc_lock());
         }
-        let wait = Wait::begin(self.hook);
+        let wait = Wait::begin(self.hook, Looks::NONE);
         let look = || match self.try_once() {
             Tried::Acquired => Look::Found(Acquisition::success(Waited::Spun)),
             Tried::Taken => Look::Nothing,

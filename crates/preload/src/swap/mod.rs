@@ -48,6 +48,7 @@ use plan::Conditions;
 use unspin_locks::RwLockKind;
 use unspin_sys::tid;
 use unspin_wire::TallyCount;
+use unspin_wire::looks::LookKind;
 
 /// To be called before the program begins: prepares what must not be done in the middle of a use of a lock.
 pub fn prepare() {
@@ -57,8 +58,8 @@ pub fn prepare() {
         shared::prepare();
     }
     let has_biased = plan::get().is_some_and(|plan| plan.has_kind(plan::Kind::RwLock(RwLockKind::Biased)));
-    // Nothing tells whether an inherited filter permits membarrier(2).
-    if has_biased && !sandbox::was_inherited() {
+    // An inherited filter could kill for membarrier(2).
+    if has_biased && sandbox::permitted_looks().has(LookKind::Membarrier) {
         unspin_locks::rw::use_membarrier();
     }
 }

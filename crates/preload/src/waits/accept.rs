@@ -8,6 +8,7 @@ use core::ffi::c_int;
 use libc::{sockaddr, socklen_t};
 use unspin_sys::entry;
 use unspin_wire::RecordKind;
+use unspin_wire::looks::{LookKind, Looks};
 
 crate::next::define_next! {
     /// accept(2).
@@ -33,6 +34,7 @@ struct Accept<F> {
 impl<F: Fn() -> c_int> Call for Accept<F> {
     type Answer = c_int;
     const KIND: RecordKind = RecordKind::Accept;
+    const LOOKS: Looks = Looks::of([LookKind::Readable]);
 
     unsafe fn may_poll(&mut self) -> bool {
         descriptor::blocks(self.fd)

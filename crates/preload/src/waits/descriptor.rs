@@ -15,6 +15,7 @@ use answer::AnsweredBy;
 use core::ptr::null;
 use libc::sigset_t;
 use unspin_sys::clock;
+use unspin_wire::looks::Looks;
 use unspin_wire::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind, RowRef};
 
 /// A call that may wait for descriptors.
@@ -24,6 +25,9 @@ pub trait Call {
 
     /// The meter's kind for this call.
     const KIND: RecordKind;
+
+    /// What a look needs of the kernel.
+    const LOOKS: Looks;
 
     /// Whether the thread may poll before this call: the call would block, and a look has no effect that the call would
     /// not have. Asked once, before the first look.

@@ -10,6 +10,7 @@ use core::ptr::null;
 use libc::{epoll_event, sigset_t, timespec};
 use unspin_sys::entry;
 use unspin_wire::RecordKind;
+use unspin_wire::looks::{LookKind, Looks};
 
 crate::next::define_next! {
     /// epoll_wait(2).
@@ -44,6 +45,7 @@ struct Epoll<Sleep> {
 impl<Sleep: Fn() -> c_int> Call for Epoll<Sleep> {
     type Answer = c_int;
     const KIND: RecordKind = RecordKind::Epoll;
+    const LOOKS: Looks = Looks::of([LookKind::Epoll]);
 
     unsafe fn may_poll(&mut self) -> bool {
         descriptor::is_long_in_kernel(self.timeout)

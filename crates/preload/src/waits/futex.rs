@@ -13,6 +13,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use unspin_sys::{Errno, clock, raw};
 use unspin_waiting::CheckKind;
+use unspin_wire::looks::{LookKind, Looks};
 use unspin_wire::{AttemptOutcome, RecordKind};
 
 /// Mask for the operation without its flags.
@@ -58,7 +59,7 @@ pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
 /// # Safety
 /// As for the system call.
 unsafe fn poll_or_call(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, bool) {
-    let wait = Wait::begin(hook);
+    let wait = Wait::begin(hook, Looks::of([LookKind::Futex]));
     if wait.polls() && may_poll(&arguments) {
         let handlers = Handlers::now();
         // The kernel does not restart a call with a timeout (signal(7)).

@@ -8,6 +8,7 @@ use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};
 use unspin_sys::entry;
 use unspin_waiting::CheckKind;
+use unspin_wire::looks::Looks;
 use unspin_wire::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind};
 
 crate::next::define_next_codes! {
@@ -99,7 +100,7 @@ unsafe fn wait(
     // A thread that has already ended needs no wait.
     // SAFETY: the program's arguments.
     let look = || unsafe { look_at(thread, value) };
-    let wait = Wait::begin(hook);
+    let wait = Wait::begin(hook, Looks::NONE);
     let polled = match if wait.polls() { look() } else { Look::Nothing } {
         Look::Found(code) => {
             wait.report_ready(1);

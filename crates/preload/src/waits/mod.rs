@@ -22,7 +22,7 @@
 //! here has anything to drop while they run.
 //!
 //! - *No poll*: descriptors with O_NONBLOCK, timeouts under a millisecond, arguments that cannot be read, and any wait
-//!   after a seccomp filter.
+//!   after a seccomp filter. Under filters that are older than the program only the looks of `LOOKS` are made.
 //! - *Masks*: ppoll, pselect and epoll_pwait poll under the mask in their arguments (`descriptor`).
 //! - *Cancellation*: looks are cancellation points, or pthread_testcancel(3) is called before them. A thread with
 //!   asynchronous cancellation gets deferred cancellation for the duration of a poll.
@@ -34,6 +34,7 @@
 //! # Adding a wait
 //! | file | change |
 //! |---|---|
+//! | `crates/wire/src/looks.rs`, `crates/sys/src/probe/calls.rs`, `crates/launch/src/machine/looks.rs` | the look's system calls, if they are new: what a filter must permit |
 //! | `waits/NAME.rs` | the next definition (`define_next!`), the exported stub (`entry!`) and the hook. A wait for a descriptor implements `descriptor::Call`; any other wait uses [`Wait`] directly, as `join.rs` does |
 //! | this file, `lib.rs` | the module, the tables of exports and of looks |
 //! | `crates/launch/src/plan/site.rs` | `WAITS`: the names that make a call a call site for `--waits poll@` |
@@ -62,15 +63,19 @@ pub use wait::{Ended, Look, Wait};
 use crate::pthread::barrier;
 use crate::sandbox;
 use crate::swap::plan;
-use unspin_sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use unspin_sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 use unspin_sys::mem::Mapping;
 use unspin_waiting::{CpuPressure, PollParameters};
 use unspin_wire::TallyCount;
+use unspin_wire::looks::{LookKind, Looks};
 
 /// The policy of this machine, in ticks; written before the program begins. Relaxed: two numbers. A constructor of
 /// another library may have started a thread earlier. In that thread either may be 0, and the thread does not poll yet.
 static WAKE_UP: AtomicU64 = AtomicU64::new(0);
 static READY: AtomicU64 = AtomicU64::new(0);
+
+/// The looks that inherited filters permit. Relaxed: a number that is written before the program begins, as long as no thread polls.
+static LOOKS: AtomicU32 = AtomicU32::new(Looks::ALL.bits());
 
 /// The word that pollers share. It lies in memory that children made by fork inherit, if that can be allocated.
 static CPU_PRESSURE: AtomicPtr<CpuPressure> = AtomicPtr::new((&raw const OWN_CPU_PRESSURE).cast_mut());
@@ -79,12 +84,13 @@ static OWN_CPU_PRESSURE: CpuPressure = CpuPressure::new();
 /// To be called before the program begins.
 pub fn prepare() {
     let Some(plan) = plan::get().filter(|plan| plan.polls()) else { return };
-    if sandbox::was_inherited() {
-        // A poll makes system calls that the program does not make itself. The inherited filter could kill the program
-        // for one.
+    // A poll makes system calls that the program does not make itself. An inherited filter could kill the program for one.
+    let looks = sandbox::permitted_looks();
+    if !looks.has(LookKind::Pause) {
         plan.count(TallyCount::Filters);
         return;
     }
+    LOOKS.store(looks.bits(), Relaxed);
     if let Ok(page) = Mapping::map_shared_with_children(size_of::<CpuPressure>()) {
         CPU_PRESSURE.store(page.leak().as_ptr().cast(), Relaxed);
     }
@@ -96,6 +102,23 @@ pub fn prepare() {
 
 fn policy() -> PollParameters {
     PollParameters { wake_up: WAKE_UP.load(Relaxed), ready: READY.load(Relaxed) }
+}
+
+/// Whether inherited filters permit these looks.
+fn permits(looks: Looks) -> bool {
+    Looks::from_bits(LOOKS.load(Relaxed)).contains(looks)
+}
+
+/// Counts, once in a process, that a wait sleeps because inherited filters forbid its look.
+#[cold]
+fn count_forbidden_look() {
+    static IS_COUNTED: AtomicBool = AtomicBool::new(false);
+    // Relaxed: only one of the exchanges finds it false.
+    if !IS_COUNTED.swap(true, Relaxed)
+        && let Some(plan) = plan::get()
+    {
+        plan.count(TallyCount::Filters);
+    }
 }
 
 fn cpu_pressure() -> &'static CpuPressure {

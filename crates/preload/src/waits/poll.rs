@@ -9,6 +9,7 @@ use core::ptr::null;
 use libc::{pollfd, sigset_t, timespec};
 use unspin_sys::{Errno, entry};
 use unspin_wire::RecordKind;
+use unspin_wire::looks::{LookKind, Looks};
 
 crate::next::define_next! {
     /// poll(2).
@@ -46,6 +47,7 @@ struct Poll<Sleep> {
 impl<Sleep: Fn() -> c_int> Call for Poll<Sleep> {
     type Answer = c_int;
     const KIND: RecordKind = RecordKind::Poll;
+    const LOOKS: Looks = Looks::of([LookKind::Poll]);
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {

@@ -9,6 +9,7 @@ use core::ffi::{c_int, c_void};
 use libc::{iovec, msghdr, sockaddr, socklen_t};
 use unspin_sys::entry;
 use unspin_wire::RecordKind;
+use unspin_wire::looks::{LookKind, Looks};
 
 crate::next::define_next! {
     /// read(2).
@@ -56,6 +57,7 @@ struct Read {
 impl Call for Read {
     type Answer = isize;
     const KIND: RecordKind = RecordKind::Receive;
+    const LOOKS: Looks = Looks::of([LookKind::Readable]);
 
     unsafe fn may_poll(&mut self) -> bool {
         self.room > 0 && descriptor::blocks(self.fd) && !descriptor::receives_in_bulk(self.fd)
@@ -119,6 +121,7 @@ struct ReadV {
 impl Call for ReadV {
     type Answer = isize;
     const KIND: RecordKind = RecordKind::Receive;
+    const LOOKS: Looks = Looks::NONE;
 
     unsafe fn may_poll(&mut self) -> bool {
         false
@@ -164,6 +167,7 @@ struct Receive<F> {
 impl<F: Fn(c_int) -> isize> Call for Receive<F> {
     type Answer = isize;
     const KIND: RecordKind = RecordKind::Receive;
+    const LOOKS: Looks = Looks::of([LookKind::Receive]);
 
     unsafe fn may_poll(&mut self) -> bool {
         // With MSG_WAITALL a look would take the data that is there, which may be less than the program requested.

@@ -8,6 +8,7 @@ use core::ptr::null_mut;
 use libc::{fd_set, sigset_t, timespec, timeval};
 use unspin_sys::{clock, entry, mem};
 use unspin_wire::RecordKind;
+use unspin_wire::looks::{LookKind, Looks};
 
 crate::next::define_next! {
     /// select(2).
@@ -94,6 +95,7 @@ struct Select {
 impl Call for Select {
     type Answer = c_int;
     const KIND: RecordKind = RecordKind::Select;
+    const LOOKS: Looks = Looks::of([LookKind::Select, LookKind::Memory]);
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {
@@ -189,6 +191,7 @@ struct PSelect {
 impl Call for PSelect {
     type Answer = c_int;
     const KIND: RecordKind = RecordKind::Select;
+    const LOOKS: Looks = Looks::of([LookKind::Select, LookKind::Memory]);
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::site::Site;
 use super::thread::Waiter;
-use super::{cpu_pressure, policy};
+use super::{count_forbidden_look, cpu_pressure, permits, policy};
 use crate::cancel::{DEFERRED, cancellation};
 use crate::sandbox;
 use crate::swap::plan;
@@ -11,6 +11,7 @@ use core::cell::Cell;
 use unspin_sys::clock;
 use unspin_sysv::cancel::{self, CancelType};
 use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, WaitDecision, poll};
+use unspin_wire::looks::Looks;
 
 /// A wait that has begun. It has nothing to drop.
 pub struct Wait {
@@ -44,10 +45,11 @@ pub enum Look<T> {
 }
 
 impl Wait {
-    /// Begins a wait at the call site of a hook.
+    /// Begins a wait at the call site of a hook. `looks`: what a poll there needs of the kernel besides the calls that every poll
+    /// makes.
     #[inline(always)]
-    pub fn begin(hook: Hook) -> Wait {
-        if Wait::sleeps_at_once(hook) { Wait::SLEEP } else { Wait::decide(hook) }
+    pub fn begin(hook: Hook, looks: Looks) -> Wait {
+        if Wait::sleeps_at_once(hook) { Wait::SLEEP } else { Wait::decide(hook, looks) }
     }
 
     /// Whether a wait at the call site of a hook sleeps at once and reports nothing. Only the fast part of the decision:
@@ -62,21 +64,26 @@ impl Wait {
 
     /// A thread with asynchronous cancellation is not cancelled while it decides.
     #[inline(never)]
-    fn decide(hook: Hook) -> Wait {
+    fn decide(hook: Hook, looks: Looks) -> Wait {
         match cancel::cancel_type() {
-            CancelType::Deferred => Wait::decide_now(hook),
+            CancelType::Deferred => Wait::decide_now(hook, looks),
             CancelType::Asynchronous => {
                 let before = cancellation(DEFERRED);
-                let wait = Wait::decide_now(hook);
+                let wait = Wait::decide_now(hook, looks);
                 cancellation(before);
                 wait
             }
         }
     }
 
-    fn decide_now(hook: Hook) -> Wait {
+    fn decide_now(hook: Hook, looks: Looks) -> Wait {
         let policy = policy();
-        if policy.wake_up == 0 || sandbox::is_closed() {
+        if !policy.permit_polls() || sandbox::is_closed() {
+            return Wait::SLEEP;
+        }
+        // Here and not when a site is new: calls of several kinds may have one return address, as in libffi.
+        if !permits(looks) {
+            count_forbidden_look();
             return Wait::SLEEP;
         }
         let Some(site) = Waiter::current().and_then(|waiter| waiter.sites.find(hook)) else {

@@ -267,13 +267,20 @@ fn locks_that_lost_nothing_share_a_line() {
 fn bound_is_withheld_if_other_programs_used_the_cpus() {
     let mut report = idle_locks(0, &[500_000_000]);
     assert!(report.to_string().contains("1.50x"));
-    report.disturbance = Some(Disturbance { others: 0.02, stolen: 0.0 });
+    report.disturbance = Some(Disturbance { others: 0.02, stolen: 0.0, throttled: None });
     let text = report.to_string().replace('\n', " ");
     assert!(text.contains(" Other programs used 2 % of the CPUs. ") && text.contains("1.50x"), "{text}");
-    report.disturbance = Some(Disturbance { others: 0.4, stolen: 0.1 });
+    report.disturbance = Some(Disturbance { others: 0.4, stolen: 0.1, throttled: None });
     let text = report.to_string().replace('\n', " ");
     assert!(text.contains("Other programs used 40.0 % of the CPUs, the hypervisor took 10.0 %"), "{text}");
     assert!(text.contains("CEIL is not given; meter again on a quiet machine"), "{text}");
+    report.disturbance = Some(Disturbance { others: 0.0, stolen: 0.0, throttled: Some(0.3) });
+    let throttled = report.to_string().replace('\n', " ");
+    assert!(
+        throttled.contains("the CPU quota stopped the program in 30.0 % of its periods: waits contain"),
+        "{throttled}"
+    );
+    assert!(throttled.contains("raise the quota") && !throttled.contains("1.50x"), "{throttled}");
     assert!(!text.contains("1.50x"), "{text}");
 }
 

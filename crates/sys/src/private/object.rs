@@ -165,10 +165,12 @@ impl Object {
         self.dynamic().find(|entry| entry.tag == tag).map(|entry| entry.value)
     }
 
-    /// The address of a table. The dynamic linker has replaced most offsets by addresses.
+    /// The address of a table. The dynamic linker has replaced most offsets by addresses. gVisor's vDSO is linked at an address in the
+    /// kernel's half, and has not been changed.
     fn table<T>(&self, tag: i64) -> Option<*const T> {
         let value = self.value(tag)?;
-        let address = if value < self.0.base { value + self.0.base } else { value };
+        let is_link_time = value < self.0.base || value > isize::MAX as usize;
+        let address = if is_link_time { value.wrapping_add(self.0.base) } else { value };
         Some(address as *const T)
     }
 

@@ -30,7 +30,7 @@ pub struct Options {
     /// permission checks between users of one arena are cooperative.
     pub mode: u32,
     /// What it costs on this machine to wake a thread that sleeps, in nanoseconds. A waiting thread polls about as long
-    /// before it sleeps. `unspin run` measures it.
+    /// before it sleeps. `unspin run` measures it. 0: no thread polls.
     pub wake_up_ns: u64,
 }
 

@@ -69,5 +69,6 @@ mod tests {
         };
         assert_eq!(polling(100_000), PollParameters::new(100_000));
         assert!(polling(100_000).wake_up > polling(Options::default().wake_up_ns).wake_up);
+        assert!(!polling(0).permit_polls() && polling(1).permit_polls());
     }
 }

@@ -88,7 +88,10 @@ impl Engine {
             arena,
             recording,
             fences,
-            polling: PollParameters::new(wake_up_ns),
+            polling: match wake_up_ns {
+                0 => PollParameters::default(),
+                ns => PollParameters::new(ns),
+            },
             robust_futex: RobustFutex::new(),
             older: AtomicPtr::default(),
         };

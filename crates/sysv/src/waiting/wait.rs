@@ -52,7 +52,7 @@ fn outcome(end: u32) -> WaitResult {
 pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> WaitResult {
     thread.want_participant_word_again();
     let (site, parameters) = (&thread.site, &inner.polling);
-    let decision = site.decide(parameters);
+    let decision = if parameters.permit_polls() { site.decide(parameters) } else { WaitDecision::Sleep };
     let began = if decision == WaitDecision::Sleep { 0 } else { clock::ticks() };
     let polled = match decision {
         WaitDecision::Poll(budget) => spin(inner, thread, budget),

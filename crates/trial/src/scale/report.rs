@@ -120,6 +120,9 @@ impl ScaleReport {
             disturbance.total_s += run.trial.disturbance.total_s;
             disturbance.steal_s += run.trial.disturbance.steal_s;
             disturbance.others_s += run.trial.disturbance.others_s;
+            if let Some(throttling) = run.trial.disturbance.throttling {
+                *disturbance.throttling.get_or_insert_default() += throttling;
+            }
         }
         Ok(ScaleReport {
             schema: SCHEMA,

@@ -14,11 +14,13 @@
 use super::Call;
 use crate::errno;
 use crate::waits::handlers::Handlers;
+use crate::waits::permits;
 use crate::waits::wait::{Ended, Look, Wait};
 use crate::watch::Hook;
 use unspin_sys::signal::{self, Mask};
 use unspin_sys::{Errno, mem};
 use unspin_waiting::CheckKind;
+use unspin_wire::looks::{LookKind, Looks};
 
 /// What has yielded an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub enum AnsweredBy {
 /// The program's arguments.
 #[inline(always)]
 pub unsafe fn obtain<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, AnsweredBy) {
-    let wait = Wait::begin(hook);
+    let wait = Wait::begin(hook, C::LOOKS);
     if wait.polls() {
         // SAFETY: the caller's promise.
         if unsafe { call.may_poll() } {
@@ -67,6 +69,11 @@ unsafe fn make_call<C: Call>(wait: &Wait, call: &C) -> (C::Answer, AnsweredBy) {
 /// The program's arguments.
 unsafe fn poll_then_call<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, AnsweredBy) {
     if !call.mask().is_null() {
+        if !permits(Looks::of([LookKind::Mask, LookKind::Memory])) {
+            wait.report_ready(0);
+            // SAFETY: the caller's promise.
+            return unsafe { make_call(wait, call) };
+        }
         // SAFETY: the caller's promise.
         return unsafe { poll_then_call_under_mask(wait, call) };
     }

@@ -1,9 +1,11 @@
 //! What the arguments of a call say: whether it would block, and for how long.
 
 use crate::errno;
+use crate::waits::permits;
 use core::ffi::c_int;
 use libc::timespec;
 use unspin_sys::{Errno, mem, raw};
+use unspin_wire::looks::{LookKind, Looks};
 
 /// The result of a look that is a call with a timeout of 0, from the call's answer. EINTR counts as "nothing": it says
 /// nothing about the descriptors.
@@ -64,8 +66,9 @@ pub fn is_time_in_kernel(time: *const timespec) -> bool {
     time.is_null() || time_in_kernel(time).is_some_and(is_valid)
 }
 
-/// A time that only the kernel reads; `None` if it cannot be read.
+/// A time that only the kernel reads; `None` if it cannot be read, or if inherited filters forbid to ask the kernel for it.
 fn time_in_kernel(time: *const timespec) -> Option<timespec> {
+    permits(Looks::of([LookKind::Memory])).then_some(())?;
     let mut bytes = [0; size_of::<timespec>()];
     mem::copy_in(time.addr(), &mut bytes).ok()?;
     let [tv_sec, tv_nsec] =
