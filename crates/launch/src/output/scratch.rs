@@ -142,6 +142,17 @@ fn age(about: &fs::Metadata) -> Duration {
     about.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default()
 }
 
+/// The folders in which temporary files are created, in the order in which they are tried.
+pub fn folders() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = vec!["/dev/shm".into(), std::env::temp_dir()];
+    for folder in ["/tmp", "/var/tmp"].map(PathBuf::from) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
 /// The folders of an owner's dead processes, of whatever age.
 pub fn abandoned_folders(owner: FolderOwner, uid: u32) -> Vec<PathBuf> {
     let of_any_age = FolderOwner { kept: Duration::ZERO, ..owner };

@@ -3,7 +3,8 @@
 
 use super::algorithm::{Algorithm, Fast};
 use super::mutex_impl::MutexImpl;
-use super::plan;
+use super::own_tally;
+use super::plan::{self, LockFamily};
 use super::replaced::ReplacedMutex;
 use super::tag::{FAST_KIND, Tag, Type};
 use crate::bypass;
@@ -76,11 +77,12 @@ pub fn lock_known(mutex: &MutexLayout) -> Option<c_int> {
 /// Locks a normal mutex, in a thread whose id is known. A function of its own, so that [`lock_known`] needs no stack.
 #[inline(never)]
 fn lock_normal(mutex: &MutexLayout, algorithm: &'static Algorithm) -> c_int {
-    (algorithm.lock)(mutex);
+    let waited = (algorithm.lock)(mutex);
     if bypass::exists() {
         return move_normal_to_libc(mutex, algorithm);
     }
     mutex.own(tid::get_cached());
+    own_tally::note(LockFamily::Mutex, waited);
     0
 }
 

@@ -17,6 +17,8 @@ use crate::glibc::mutex::current_tid;
 use crate::glibc::rwlock::{Mode, Reading, RwLockLayout, Writing};
 use crate::swap::acquisition::Acquisition;
 use crate::swap::deadline::Deadline;
+use crate::swap::own_tally;
+use crate::swap::plan::LockFamily;
 use core::ffi::c_int;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, ETIMEDOUT};
 use unspin_locks::handover::two_rw_locks::{self, GoesOn, Held, TwoRwLocks};
@@ -59,7 +61,10 @@ impl ReplacedRwLock<'_> {
         };
         match waited {
             Ok(_) if bypass::exists() => self.read_during_hand_over(until, deadline),
-            Ok(waited) => Acquisition::success(waited),
+            Ok(waited) => {
+                own_tally::note(LockFamily::RwLock, waited);
+                Acquisition::success(waited)
+            }
             Err(refused) => Acquisition::with_code(code(refused, ETIMEDOUT)),
         }
     }
@@ -81,6 +86,7 @@ impl ReplacedRwLock<'_> {
             return Acquisition::by_libc(acquire_libcs::<Writing>(self.words, deadline));
         }
         self.words.own(current_tid());
+        own_tally::note(LockFamily::RwLock, waited);
         Acquisition::success(waited)
     }
 
