@@ -205,6 +205,16 @@ pub fn is_regular(path: &Path) -> Result<bool, Errno> {
         .map(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG)
 }
 
+/// Whether the caller may create files in a folder.
+pub fn may_create_in(folder: &Path) -> bool {
+    let access = (libc::W_OK | libc::X_OK) as usize;
+    // SAFETY: a C string.
+    with_c_string(folder, |path| unsafe {
+        raw::call(libc::SYS_faccessat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, access])
+    })
+    .is_ok()
+}
+
 /// Sets the permission bits of an open file.
 ///
 /// # Errors
