@@ -144,6 +144,11 @@ pub fn inode(path: &CStr) -> Option<u64> {
     stat(path).map(|s| s.st_ino)
 }
 
+/// Device and inode number of the file at a path.
+pub fn device_and_inode(path: &CStr) -> Option<(u64, u64)> {
+    stat(path).map(|s| (s.st_dev, s.st_ino))
+}
+
 /// Length in bytes of the file at a path, and when it was last written, in seconds and nanoseconds since the epoch.
 pub fn length_and_time(path: &CStr) -> Option<(u64, u64, u64)> {
     stat(path).map(|s| (s.st_size as u64, s.st_mtime as u64, s.st_mtime_nsec as u64))

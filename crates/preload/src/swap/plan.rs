@@ -19,7 +19,7 @@ use crate::{environment, errno};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ops::Range;
-use failure::Failure;
+use failure::{Failure, Readers};
 use unspin_locks::{LockKind, RwLockKind, SpinKind};
 use unspin_sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use unspin_sys::file;
@@ -578,7 +578,7 @@ fn read() -> bool {
     let (plan, room) = unsafe { (&mut *PLAN.0.get(), &mut *BYTES.0.get()) };
     *plan = Plan::NOTHING;
     if let Err(failure) = take_in(plan, room, path) {
-        failure.report(path);
+        failure.report(path, if plan.is_deployed() { Readers::ItsProgram } else { Readers::Any });
         return false;
     }
     let is_wrapped = wrapped::is_wrapped(|family| plan.has(family));

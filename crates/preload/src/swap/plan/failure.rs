@@ -1,7 +1,8 @@
 //! Why there is no plan: the program runs as without it, and one line on standard error says so.
 //!
-//! Children inherit the variable that names the plan. A child whose parent was started with the same plan says nothing: its
-//! parent, or a process above that, has said it.
+//! Children inherit the variable that names the plan. Where the plan does not say for which program it is, a child whose parent was
+//! started with the same plan says nothing: its parent, or a process above that, has said it. Where it does, its program says it,
+//! unless the parent runs the same program.
 
 use crate::{environment, notice};
 use core::ffi::CStr;
@@ -31,6 +32,15 @@ pub enum Failure {
     NoMaps(Errno),
 }
 
+/// Which processes find that there is no plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Readers {
+    /// All that the variable reaches.
+    Any,
+    /// Those of the program for which the plan is.
+    ItsProgram,
+}
+
 impl Failure {
     /// The plan cannot be read.
     pub fn unreadable(path: &CStr, error: Errno) -> Failure {
@@ -43,9 +53,10 @@ impl Failure {
     /// Prints the line about the plan at this path.
     #[cold]
     #[inline(never)]
-    pub fn report(self, path: &CStr) {
+    pub fn report(self, path: &CStr, readers: Readers) {
         let is_silent = matches!(self, Failure::Dropped | Failure::OtherProgram);
-        if is_silent || is_plan_of_parent(path) {
+        let is_said = || is_plan_of_parent(path) && (readers == Readers::Any || is_program_of_parent());
+        if is_silent || is_said() {
             return;
         }
         let shown = core::str::from_utf8(path.to_bytes()).unwrap_or("(not UTF-8)");
@@ -90,7 +101,7 @@ impl Failure {
     }
 }
 
-// Neither is part of its caller's frame: a program may have little stack.
+// None is part of its caller's frame: a program may have little stack.
 
 #[cold]
 #[inline(never)]
@@ -118,6 +129,17 @@ fn is_plan_of_parent(path: &CStr) -> bool {
         !entry.found
     });
     read.is_ok() && entry.found
+}
+
+/// Whether the parent runs the program that this process runs.
+#[cold]
+#[inline(never)]
+fn is_program_of_parent() -> bool {
+    use std::io::Write;
+    let mut exe = [0u8; 32];
+    let _ = write!(&mut exe[..31], "/proc/{}/exe", process::parent());
+    let parents = CStr::from_bytes_until_nul(&exe).ok().and_then(file::device_and_inode);
+    parents.is_some() && parents == file::device_and_inode(c"/proc/self/exe")
 }
 
 /// Compares entries, each of which ends with a zero byte, with a wanted one that lies in several pieces.
