@@ -17,7 +17,7 @@ use unspin_wire::{Tally, TallyCount, TallyUse};
 
 const STDERR: i32 = 2;
 
-/// Device and inode number of standard error at the start; 0 if it was closed. Relaxed: two numbers, written before the program
+/// Device and inode number of standard error at the start; 0 if it was closed, or if no line is wanted. Relaxed: two numbers, written before the program
 /// begins.
 static AT_START: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
@@ -34,7 +34,7 @@ pub fn prepare() {
 
 /// To be called when the process ends.
 pub fn print() {
-    if !environment::wants_summary() || sandbox::is_closed() || !is_log() {
+    if !is_wanted() || sandbox::is_closed() || !is_log() {
         return;
     }
     let (Some(plan), Some(tally)) = (plan::get(), own_tally::get_used()) else { return };
@@ -48,11 +48,20 @@ pub fn print() {
     }
 }
 
-fn is_log() -> bool {
+/// Whether the user wants the line, and standard error was open at the start. The environment is not asked again: a program may have
+/// overwritten it.
+fn is_wanted() -> bool {
+    at_start() != (0, 0)
+}
+
+fn at_start() -> (u64, u64) {
     let [device, inode] = &AT_START;
-    let at_start = (device.load(Relaxed), inode.load(Relaxed));
-    let is = |now: OpenFile| now.identity == at_start || now.is_character_device || now.is_appended_to;
-    at_start != (0, 0) && OpenFile::at(STDERR).is_some_and(is)
+    (device.load(Relaxed), inode.load(Relaxed))
+}
+
+fn is_log() -> bool {
+    let is = |now: OpenFile| now.identity == at_start() || now.is_character_device || now.is_appended_to;
+    OpenFile::at(STDERR).is_some_and(is)
 }
 
 /// The name of the program's file.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use unspin_launch::output::scratch;
 use unspin_sys::creds::Creds;
 use unspin_sys::process::Liveness;
@@ -21,13 +21,13 @@ fn remove_abandoned_in(folder: &Path, uid: u32) {
     let named =
         entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(OWN_TALLY.as_bytes()));
     let own = named.filter(|entry| entry.metadata().is_ok_and(|about| uid == 0 || about.uid() == uid));
-    for path in own.map(|entry| entry.path()).filter(is_abandoned) {
+    for path in own.map(|entry| entry.path()).filter(|path| is_abandoned(path)) {
         // Another `unspin plan status` may remove it, too.
         let _ = fs::remove_file(path);
     }
 }
 
-fn is_abandoned(path: &PathBuf) -> bool {
+fn is_abandoned(path: &Path) -> bool {
     let owner = Tally::read(path).ok().and_then(|tally| tally.owner());
     owner.is_some_and(|owner| owner.liveness() == Liveness::Dead)
 }

@@ -45,7 +45,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use unspin_symbols::File;
 use unspin_sys::regular;
-use unspin_wire::plan::LockFamily;
+use unspin_wire::plan::{LockFamily, is_deployed};
 
 /// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
@@ -156,6 +156,9 @@ impl PlanFile {
                 _ => e.to_string(),
             })
         })?;
+        if is_deployed(text.as_bytes()) {
+            return Err(wrong("is a compiled plan: name the plan file from which it was made".into()));
+        }
         let document = toml::from_str(&text).map_err(|e| wrong(mistake::explain(&text, &e)))?;
         Ok(PlanFile { named, comment: String::new(), document })
     }

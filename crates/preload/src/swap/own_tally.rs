@@ -137,7 +137,7 @@ fn renew() -> Option<&'static Tally> {
                 // SAFETY: as above.
                 let latest = unsafe { &*CURRENT.load(Ordering::Acquire) };
                 if latest.generation != generation::get()
-                    && let (Some(tally), path, _) = create()
+                    && let (Some(tally), path, _) = create_beside(&latest.path)
                 {
                     tally.add_decisions(&latest.tally);
                     keep(tally, path);
@@ -170,12 +170,25 @@ fn keep(tally: Tally, path: [u8; PATH]) {
 
 /// A new tally, the path of its file, and the reason why it has none although the user wants one.
 fn create() -> (Option<Tally>, [u8; PATH], Option<Errno>) {
-    let in_memory = |failed| (Tally::own(None).ok(), [0; PATH], failed);
-    let Some(wanted) = environment::status() else { return in_memory(None) };
+    let Some(wanted) = environment::status() else { return create_in_first(&[]) };
     let variable = |name| environment::value(name).filter(|value| value.first() == Some(&b'/'));
-    let usual = [Some(&b"/dev/shm"[..]), variable("TMPDIR"), Some(b"/tmp"), Some(b"/var/tmp")];
-    let named = [Some(wanted)];
-    let folders = if wanted.first() == Some(&b'/') { &named[..] } else { &usual[..] };
+    match wanted.first() {
+        Some(b'/') => create_in_first(&[Some(wanted)]),
+        _ => create_in_first(&[Some(b"/dev/shm"), variable("TMPDIR"), Some(b"/tmp"), Some(b"/var/tmp")]),
+    }
+}
+
+/// The same for a child made by fork: in the folder of its parent's file, if that has one. The environment is not asked again: a
+/// program may have overwritten it.
+fn create_beside(path: &[u8; PATH]) -> (Option<Tally>, [u8; PATH], Option<Errno>) {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(end) => create_in_first(&[Some(&path[..end])]),
+        None => create_in_first(&[]),
+    }
+}
+
+/// In the first folder in which a file can be created; else in memory.
+fn create_in_first(folders: &[Option<&[u8]>]) -> (Option<Tally>, [u8; PATH], Option<Errno>) {
     let mut failed = None;
     for folder in folders.iter().copied().flatten() {
         match create_in(folder) {
@@ -183,7 +196,7 @@ fn create() -> (Option<Tally>, [u8; PATH], Option<Errno>) {
             Err(error) => _ = failed.get_or_insert(error),
         }
     }
-    in_memory(failed)
+    (Tally::own(None).ok(), [0; PATH], failed)
 }
 
 /// Attempts to find a name that no file has: every user may create files of any name in these folders.

@@ -42,7 +42,7 @@ fn choose(
 pub(crate) fn is_usual(path: &Path) -> bool {
     let begin = format!("{PREFIX}{}-", Creds::current().uid);
     let is_default = |folder: &&str| path.parent() == Some(Path::new(folder));
-    FOLDERS.iter().any(|folder| is_default(&folder))
+    FOLDERS.iter().any(is_default)
         && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(begin.as_bytes()))
 }
 

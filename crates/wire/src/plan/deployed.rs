@@ -169,6 +169,22 @@ mod tests {
         assert_eq!(lines(&[0; 4096]), Err(Wrong::Title));
     }
 
+    proptest::proptest! {
+        /// The checksum keeps accidents out, and not what is written on purpose.
+        #[test]
+        fn lines_of_any_content_are_parsed_or_refused(
+            lines in proptest::collection::vec((0..9usize, proptest::collection::vec("[ -~]{0,12}", 0..4)), 0..8)
+        ) {
+            const WORDS: [&str; 9] = ["library", "program", "module", "entry", "wakeup", "waits", "poll", "rwlock", "fair"];
+            let text: String = lines.iter().map(|(word, rest)| format!("{}\t{}\n", WORDS[*word], rest.join("\t"))).collect();
+            let sealed = seal(&text);
+            match super::tests::lines(sealed.as_bytes()) {
+                Ok(read) => assert!(read.len() <= lines.len()),
+                Err(wrong) => assert!(matches!(wrong, Wrong::Line(_)), "{wrong:?}"),
+            }
+        }
+    }
+
     #[test]
     fn file_without_build_or_path_is_refused() {
         for line in ["id:0aff", "id:\t/a", "id:xy\t/a", "length:-1\t/a", "crc:1\t/a", "id:0aff\ta", ""] {
