@@ -394,7 +394,7 @@ fn library_is_written_whole_for_all_users() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     for (to, said) in [
         (folder.path().to_path_buf(), "is a folder: name a file in it"),
-        (folder.path().join("none/library.so"), "make its folder"),
+        (folder.path().join("none/library.so"), "there is no such folder: make it"),
         (file.join("library.so"), "name another file"),
         ("/dev/null".into(), "is not a regular file"),
     ] {

@@ -118,12 +118,9 @@ pub fn write_for_all(file: &Path, contents: &[u8], mode: u32) -> Result<(), Erro
         temporary.persist(file).map_err(|e| e.error).map(drop)
     };
     written().map_err(|e: io::Error| match e.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            let why = e
-                .raw_os_error()
-                .map_or(e.kind().to_string(), |code| io::Error::from_raw_os_error(code).to_string());
-            wrong(&format!("cannot be written: {why}; {}", remedy(&e)))
-        }
+        io::ErrorKind::NotFound => wrong("there is no such folder: make it, or name another file"),
+        io::ErrorKind::PermissionDenied => wrong("you may not write there: name a file that you may write"),
+        io::ErrorKind::ReadOnlyFilesystem => wrong("its file system cannot be written to: name another file"),
         _ => Error::at(file, "cannot be written", e),
     })
 }

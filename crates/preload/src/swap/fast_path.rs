@@ -3,8 +3,7 @@
 
 use super::algorithm::{Algorithm, Fast};
 use super::mutex_impl::MutexImpl;
-use super::own_tally;
-use super::plan::{self, LockFamily};
+use super::plan;
 use super::replaced::ReplacedMutex;
 use super::tag::{FAST_KIND, Tag, Type};
 use crate::bypass;
@@ -77,12 +76,11 @@ pub fn lock_known(mutex: &MutexLayout) -> Option<c_int> {
 /// Locks a normal mutex, in a thread whose id is known. A function of its own, so that [`lock_known`] needs no stack.
 #[inline(never)]
 fn lock_normal(mutex: &MutexLayout, algorithm: &'static Algorithm) -> c_int {
-    let waited = (algorithm.lock)(mutex);
+    (algorithm.lock)(mutex);
     if bypass::exists() {
         return move_normal_to_libc(mutex, algorithm);
     }
     mutex.own(tid::get_cached());
-    own_tally::note(LockFamily::Mutex, waited);
     0
 }
 

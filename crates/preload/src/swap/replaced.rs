@@ -10,8 +10,6 @@
 use super::acquisition::Acquisition;
 use super::algorithm::Algorithm;
 use super::deadline::{Deadline, clock_of};
-use super::own_tally;
-use super::plan::LockFamily;
 use super::tag::{Tag, Type};
 use crate::bypass;
 use crate::glibc::mutex::{MutexLayout, current_tid};
@@ -107,7 +105,6 @@ impl ReplacedMutex<'_> {
         }
         self.words.own(current_tid());
         self.begin_depth();
-        own_tally::note(LockFamily::Mutex, waited);
         Acquisition::success(waited)
     }
 
@@ -189,7 +186,6 @@ impl ReplacedMutex<'_> {
         self.words.own_again(current_tid());
         self.begin_depth();
         wake(others);
-        own_tally::note(LockFamily::Mutex, waited);
         Acquisition::success(waited)
     }
 

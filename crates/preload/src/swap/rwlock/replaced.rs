@@ -35,6 +35,12 @@ pub struct ReplacedRwLock<'lock> {
     pub recursion: Recursion,
 }
 
+/// Notes how a thread has waited.
+fn noted(waited: Waited) -> Waited {
+    own_tally::note(LockFamily::RwLock, waited);
+    waited
+}
+
 impl ReplacedRwLock<'_> {
     /// pthread_rwlock_clockrdlock(3) or pthread_rwlock_clockwrlock(3).
     #[inline(always)]
@@ -56,15 +62,12 @@ impl ReplacedRwLock<'_> {
             Err(Refused::Busy) if self.words.is_written_by(current_tid()) => {
                 return Acquisition::with_code(EDEADLK);
             }
-            Err(Refused::Busy) => (self.algorithm.read)(self.words, self.recursion, until),
+            Err(Refused::Busy) => (self.algorithm.read)(self.words, self.recursion, until).map(noted),
             Err(refused) => Err(refused),
         };
         match waited {
             Ok(_) if bypass::exists() => self.read_during_hand_over(until, deadline),
-            Ok(waited) => {
-                own_tally::note(LockFamily::RwLock, waited);
-                Acquisition::success(waited)
-            }
+            Ok(waited) => Acquisition::success(waited),
             Err(refused) => Acquisition::with_code(code(refused, ETIMEDOUT)),
         }
     }
@@ -77,7 +80,7 @@ impl ReplacedRwLock<'_> {
             return Acquisition::with_code(EDEADLK);
         } else {
             match (self.algorithm.write)(self.words, until) {
-                Some(waited) => waited,
+                Some(waited) => noted(waited),
                 None => return Acquisition::with_code(ETIMEDOUT),
             }
         };
@@ -86,7 +89,6 @@ impl ReplacedRwLock<'_> {
             return Acquisition::by_libc(acquire_libcs::<Writing>(self.words, deadline));
         }
         self.words.own(current_tid());
-        own_tally::note(LockFamily::RwLock, waited);
         Acquisition::success(waited)
     }
 
