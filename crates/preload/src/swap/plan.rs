@@ -1,6 +1,6 @@
 //! The compiled plan that `UNSPIN_PLAN` names. It is read at the first hook call: locks are used before any
 //! constructor of this library, and inside allocators. So reading allocates nothing, and uses only system calls. With the
-//! plan the tally is opened that `UNSPIN_TALLY` names. A deployed plan has to [fit](fit), else nothing is replaced, as after any
+//! plan the tally is opened that `UNSPIN_TALLY` names. A deployed plan has to [fit], else nothing is replaced, as after any
 //! other [failure].
 //!
 //! A thread that needs the plan while another thread reads it waits. Otherwise one thread could leave a lock to libc
