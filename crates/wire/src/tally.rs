@@ -18,7 +18,7 @@ use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::Errno;
 use unspin_sys::file_mapping::FileMapping;
 use unspin_sys::mem::Mapping;
-use unspin_sys::process::Identity;
+use unspin_sys::process::ThreadGroup;
 use unspin_sys::regular::{self, Links};
 
 /// The beginning of the name of a process's own tally. The numbers of the user and of the process follow.
@@ -31,7 +31,7 @@ const BYTES: usize = 16384;
 const HEAD: usize = 8;
 /// The first word behind the counts of decisions: the owner, then the uses, from a multiple of 64 bytes on.
 const OWNER: usize = HEAD + FAMILY * FAMILIES + 1 + SITES;
-const OWNER_WORDS: usize = 4;
+const OWNER_WORDS: usize = 3;
 const USES: usize = (OWNER + OWNER_WORDS).next_multiple_of(USE_WORDS);
 /// Words of a cache line: one for each use.
 const USE_WORDS: usize = 8;
@@ -174,8 +174,8 @@ impl Tally {
             None => Mapping::map_private(BYTES)?,
         };
         let tally = Tally { map: FileMapping::new(map) };
-        let owner = Identity::current();
-        let words = [u64::from(owner.pid), owner.start_time, owner.image, owner.namespace];
+        let owner = ThreadGroup::current();
+        let words = [u64::from(owner.pid), owner.start_time, owner.namespace];
         for (word, value) in tally.words()[OWNER..].iter().zip(words) {
             // Relaxed: readers of a file acquire the magic number.
             word.store(value, Relaxed);
@@ -200,12 +200,12 @@ impl Tally {
         if tally.words()[0].load(Acquire) == MAGIC { Ok(tally) } else { Err(Errno::EINVAL.into()) }
     }
 
-    /// The process whose own tally it is; `None` if it is that of a run. Its thread is the first one of the process.
-    pub fn owner(&self) -> Option<Identity> {
+    /// The process whose own tally it is; `None` if it is that of a run.
+    pub fn owner(&self) -> Option<ThreadGroup> {
         // Relaxed: written before the magic number, which `read` acquires.
         let word = |index: usize| self.words()[OWNER + index].load(Relaxed);
         let pid = u32::try_from(word(0)).ok().filter(|&pid| pid != 0)?;
-        Some(Identity { pid, tid: pid, start_time: word(1), image: word(2), namespace: word(3) })
+        Some(ThreadGroup { pid, start_time: word(1), namespace: word(2) })
     }
 
     /// Adds the decisions that another tally has counted: those of the process that has forked this one.

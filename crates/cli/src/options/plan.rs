@@ -127,7 +127,7 @@ Exit code:
     2  the command line is wrong, or the file is no plan
 
 Examples:
-  eval \"$(unspin plan env server.toml)\" && ./server
+  unspin plan env server.toml                    # eval \"$(unspin plan env server.toml)\" sets them
   unspin plan env --dir /srv/unspin server.toml";
 
 /// Print the two variables for a shell
@@ -205,8 +205,8 @@ Exit code:
   125  the process may not be read: its owner or root may
 
 Examples:
-  UNSPIN_STATUS=1 ./server & unspin plan status $!
-  unspin plan status 4242";
+  unspin plan status 4242                        # a process that was started with UNSPIN_STATUS=1
+  unspin plan status 1                           # in a container, its service";
 
 /// Show what the plan has replaced in a running process
 ///
