@@ -179,7 +179,7 @@ Exit code:
 
 Examples:
   unspin plan kubernetes server.toml
-  unspin plan kubernetes --image registry.example/server:7 --files-image registry.example/unspin:7 server.toml";
+  unspin plan kubernetes --image registry.example/server:7 server.toml";
 
 /// Print a Pod whose init container copies the library and the plan into an emptyDir
 #[derive(Args, Debug)]
