@@ -3,7 +3,9 @@
 
 mod arenas;
 mod lab;
+mod library;
 mod options;
+mod plan;
 mod run;
 mod top;
 mod workload;
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         Command::Top(options) => top::run(&options),
         Command::Profile(options) => profile::run(&(&options).into()),
         Command::Run(options) => run::run(&options),
+        Command::Plan(options) => plan::run(&options.action),
+        Command::Library(options) => library::run(&options),
         Command::Workload(workload) => workload::run(&workload),
         Command::Volano(options) => lab::run("volano", &options.arguments),
         Command::Dbt1(options) => lab::run("dbt1", &options.arguments),

@@ -3,9 +3,11 @@
 mod arenas;
 mod engine;
 mod lab;
+mod library;
 mod list;
 mod meter;
 mod observe;
+mod plan;
 mod profile;
 mod prove;
 mod replace;
@@ -17,9 +19,11 @@ mod top;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
 pub use lab::LabOptions;
+pub use library::LibraryOptions;
 use meter::percent;
 pub use meter::{MeterOptions, RecordOptions, ReportOptions};
 pub use observe::ObserveOptions;
+pub use plan::{PlanAction, PlanCompile, PlanKubernetes, PlanOptions, PlanPlace, PlanSource};
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 use replace::Replace;
@@ -66,6 +70,8 @@ pub enum Command {
     Top(TopOptions),
     Profile(ProfileOptions),
     Run(RunOptions),
+    Plan(PlanOptions),
+    Library(LibraryOptions),
     Arenas(ArenasOptions),
     #[command(flatten)]
     Workload(Workload),

@@ -1,6 +1,7 @@
 //! Reads the environment without allocating: hooks run inside allocators and before any constructor.
 
 use core::ffi::{CStr, c_char};
+use unspin_wire::environment::{STATUS, SUMMARY};
 
 unsafe extern "C" {
     /// libc's own name of `environ`: a program may define a variable `environ`, but no name that begins like this one.
@@ -30,6 +31,25 @@ pub fn value_as_c_string(name: &str) -> Option<&'static CStr> {
     value(name).map(|value| unsafe { CStr::from_ptr(value.as_ptr().cast()) })
 }
 
+/// The value of a variable as a number, if it is one.
+pub fn number(name: &str) -> Option<u64> {
+    parse_number(value(name)?)
+}
+
+fn parse_number(text: &[u8]) -> Option<u64> {
+    core::str::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+/// Whether the user wants a line about what was replaced when the program ends.
+pub fn wants_summary() -> bool {
+    value(SUMMARY).is_some_and(|value| value != b"0")
+}
+
+/// The value of `UNSPIN_STATUS`, if the user wants a tally that others can read.
+pub fn status() -> Option<&'static [u8]> {
+    value(STATUS).filter(|value| *value != b"0")
+}
+
 /// The value of one `NAME=value` entry, if its name is `name`.
 fn value_in<'e>(entry: &'e [u8], name: &str) -> Option<&'e [u8]> {
     entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
@@ -44,6 +64,12 @@ mod tests {
         assert_eq!(value_in(b"UNSPIN_SYSV=rcu", "UNSPIN_SYSV"), Some(&b"rcu"[..]));
         assert_eq!(value_in(b"UNSPIN_SYSVX=rcu", "UNSPIN_SYSV"), None);
         assert_eq!(value_in(b"UNSPIN_SYSV", "UNSPIN_SYSV"), None);
+    }
+
+    #[test]
+    fn cost_that_is_no_number_is_as_none() {
+        assert_eq!([&b"31000"[..], b" 31000\n"].map(parse_number), [Some(31_000); 2]);
+        assert_eq!([&b"fast"[..], b"-1", b"\xff", b"99999999999999999999"].map(parse_number), [None; 4]);
     }
 
     #[test]

@@ -28,7 +28,8 @@
 //! control of every measurement.
 //!
 //! `start` opens the engine once: in this library's constructor, or at the first System V call if that is earlier. No
-//! panic crosses the boundary to C (`guard`). The library prints nothing unless it cannot do its job (`notice`). It calls
+//! panic crosses the boundary to C (`guard`). The library prints nothing unless it cannot do its job (`notice`) or the user wants a
+//! line at the end (`summary`). It calls
 //! no function of libc by a name that the program may define (`private`).
 #![warn(missing_docs)]
 
@@ -61,6 +62,7 @@ mod sem;
 mod shm;
 mod signal;
 mod start;
+mod summary;
 mod swap;
 mod syscall;
 mod waits;

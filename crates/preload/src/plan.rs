@@ -20,11 +20,7 @@ pub fn arena() -> Option<&'static Path> {
 
 /// The cost of a wake-up, if `UNSPIN_ENGINE_WAKEUP_NS` or else `UNSPIN_WAKEUP_NS` states a number.
 pub fn wake_up_ns() -> Option<u64> {
-    number(environment::value(ENGINE_WAKE_UP_NS).or_else(|| environment::value(WAKE_UP_NS))?)
-}
-
-fn number(text: &[u8]) -> Option<u64> {
-    core::str::from_utf8(text).ok()?.trim().parse().ok()
+    environment::number(ENGINE_WAKE_UP_NS).or_else(|| environment::number(WAKE_UP_NS))
 }
 
 /// The path of the recording, if `UNSPIN_RECORD` names one.
@@ -41,7 +37,9 @@ pub fn maps_files() -> bool {
     // Relaxed: as in `handlers`.
     match DECISION.load(Ordering::Relaxed) {
         UNKNOWN => {
-            let maps = recording().is_some() || environment::value(TALLY).is_some();
+            let maps = recording().is_some()
+                || environment::value(TALLY).is_some()
+                || environment::status().is_some();
             // Relaxed: as in `handlers`.
             DECISION.store(if maps { YES } else { NO }, Ordering::Relaxed);
             maps
@@ -95,16 +93,5 @@ pub fn handlers() -> Handlers {
             DECISION.store(decision as u8, Ordering::Relaxed);
             decision
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cost_that_is_no_number_is_as_none() {
-        assert_eq!([&b"31000"[..], b" 31000\n"].map(number), [Some(31_000); 2]);
-        assert_eq!([&b"fast"[..], b"-1", b"\xff", b"99999999999999999999"].map(number), [None; 4]);
     }
 }

@@ -11,7 +11,9 @@
 
 use crate::claim::{self, Claim, Claimed};
 use crate::watch::recording;
-use crate::{cancel, departure, guard, lookup, next, notice, plan, sandbox, signal, swap, waits, watch};
+use crate::{
+    cancel, departure, guard, lookup, next, notice, plan, sandbox, signal, summary, swap, waits, watch,
+};
 use core::fmt;
 use core::ptr::null_mut;
 use std::path::PathBuf;
@@ -60,11 +62,16 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 #[unsafe(link_section = ".fini_array")]
 static DESTRUCTOR: extern "C" fn() = destruct;
 
-/// Records that the program is alive at its end: a reader of the recording of a killed meter needs the time of the end.
+/// Records that the program is alive at its end: a reader of the recording of a killed meter needs the time of the end. Prints what
+/// the plan replaced, if the user wants to know that.
 #[cfg_attr(test, expect(dead_code, reason = "tests do not end"))]
 extern "C" fn destruct() {
     if let Some(recording) = recording::get().filter(|_| !sandbox::is_closed()) {
         recording.update_last_seen();
+    }
+    summary::print();
+    if !sandbox::is_closed() {
+        swap::own_tally::end();
     }
 }
 
@@ -188,6 +195,7 @@ fn prepare() {
         }
         watch::prepare();
         swap::prepare();
+        summary::prepare();
         waits::prepare();
         signal::activate();
         cancel::prepare();

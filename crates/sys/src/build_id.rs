@@ -1,11 +1,10 @@
 //! The build id of a mapped ELF file, read from memory: the file itself may be another one by now.
 //!
-//! Allocates nothing, and calls no function of the C library. Only the kernel reads the memory, so a file that was truncated
-//! does no harm.
+//! Allocates nothing, and calls no function of the C library. The kernel reads the memory, so a file that was truncated does no
+//! harm; except where a seccomp filter forbids the call.
 
 use crate::mem;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of the longest build id that is read: a SHA-512. Linkers make 8 to 20.
 pub const ID_MAX: usize = 64;
@@ -41,9 +40,22 @@ pub enum Mapped {
 
 /// Reads the build id of the file whose beginning is mapped at this range, into `id`.
 pub fn read(range: Range<usize>, id: &mut [u8; ID_MAX]) -> Mapped {
-    let headers = [const { AtomicU64::new(0) }; HEADERS / 8];
+    read_by(&|at, out| mem::copy_in(at, out).is_ok(), range, id)
+}
+
+/// The same, where `copy` copies from an address and says whether it did.
+pub fn read_by(
+    copy: &dyn Fn(usize, &mut [u8]) -> bool,
+    range: Range<usize>,
+    id: &mut [u8; ID_MAX],
+) -> Mapped {
     let length = range.len();
-    let read = Words(&headers[..mem::copy_into_words(range.start, &headers[..HEADERS.min(length) / 8]) / 8]);
+    let mut headers = [0; HEADERS];
+    let headers = &mut headers[..HEADERS.min(length)];
+    if !copy(range.start, headers) {
+        return Mapped::Other;
+    }
+    let read = Bytes(headers);
     if read.u32_at(0) != Some(MAGIC) {
         return Mapped::Other;
     }
@@ -62,9 +74,11 @@ pub fn read(range: Range<usize>, id: &mut [u8; ID_MAX]) -> Mapped {
         if offset.checked_add(bytes).is_none_or(|end| end > length) {
             continue;
         }
-        let notes = [const { AtomicU64::new(0) }; NOTES / 8];
-        let notes = Words(&notes[..mem::copy_into_words(range.start + offset, &notes) / 8]);
-        if let Some(found) = notes.build_id(bytes.min(NOTES), if align == 8 { 8 } else { 4 }, id) {
+        let mut notes = [0; NOTES];
+        let notes = &mut notes[..NOTES.min(bytes)];
+        if copy(range.start + offset, notes)
+            && let Some(found) = Bytes(notes).build_id(notes.len(), if align == 8 { 8 } else { 4 }, id)
+        {
             return Mapped::Id(found);
         }
     }
@@ -72,12 +86,11 @@ pub fn read(range: Range<usize>, id: &mut [u8; ID_MAX]) -> Mapped {
 }
 
 /// Copied memory.
-struct Words<'w>(&'w [AtomicU64]);
+struct Bytes<'b>(&'b [u8]);
 
-impl Words<'_> {
+impl Bytes<'_> {
     fn byte(&self, at: usize) -> Option<u8> {
-        // Relaxed: this thread's own memory.
-        self.0.get(at / 8).map(|word| word.load(Relaxed).to_ne_bytes()[at % 8])
+        self.0.get(at).copied()
     }
 
     fn number(&self, at: usize, bytes: usize) -> Option<u64> {
@@ -153,14 +166,10 @@ mod tests {
         let mut bytes = [note(5, &[9; 8]), note(NT_GNU_BUILD_ID, &[1, 2, 3, 4, 5, 6, 7, 8])].concat();
         let length = bytes.len();
         bytes.resize(length.next_multiple_of(8), 0);
-        let words: Vec<AtomicU64> = bytes
-            .chunks(8)
-            .map(|chunk| AtomicU64::new(u64::from_ne_bytes(chunk.try_into().unwrap())))
-            .collect();
         let mut id = [0; ID_MAX];
-        assert_eq!(Words(&words).build_id(length, 4, &mut id), Some(8));
+        assert_eq!(Bytes(&bytes).build_id(length, 4, &mut id), Some(8));
         assert_eq!(id[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(Words(&words).build_id(24, 4, &mut id), None, "only the other one");
-        assert_eq!(Words(&words[..1]).build_id(length, 4, &mut id), None, "cut off");
+        assert_eq!(Bytes(&bytes).build_id(24, 4, &mut id), None, "only the other one");
+        assert_eq!(Bytes(&bytes[..8]).build_id(length, 4, &mut id), None, "cut off");
     }
 }

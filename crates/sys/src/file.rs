@@ -50,6 +50,17 @@ pub fn read_all(path: &CStr) -> Result<Vec<u8>, Errno> {
     }
 }
 
+/// Passes a whole file to `each`, in pieces of at most `buffer.len()` bytes, until `each` returns false.
+pub fn read_pieces(path: &CStr, buffer: &mut [u8], mut each: impl FnMut(&[u8]) -> bool) -> Result<(), Errno> {
+    let file = Descriptor::open(path, libc::O_RDONLY)?;
+    loop {
+        let bytes = file.read(buffer)?;
+        if bytes == 0 || !each(&buffer[..bytes]) {
+            return Ok(());
+        }
+    }
+}
+
 /// An open file, closed when dropped.
 pub(crate) struct Descriptor(usize);
 
@@ -69,6 +80,35 @@ impl Descriptor {
             libc::S_IFREG => Ok(file),
             _ => Err(Errno::EINVAL),
         }
+    }
+
+    /// Creates a file that its owner may read and write; `EEXIST` if the path exists, be it a symbolic link.
+    pub(crate) fn create(path: &CStr) -> Result<Descriptor, Errno> {
+        let flags = (libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC) as usize;
+        let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0o600];
+        // SAFETY: `path` is a C string.
+        unsafe { raw::call(libc::SYS_openat, arguments) }.map(Descriptor)
+    }
+
+    /// Writes zero bytes at the beginning of the file.
+    pub(crate) fn write_zeroes(&self, len: usize) -> Result<(), Errno> {
+        // Checked first: beyond the limit the kernel sends SIGXFSZ, which kills the process.
+        if len as u64 > crate::limits::file_size() {
+            return Err(Errno(libc::EFBIG));
+        }
+        let zeroes = [0; 1024];
+        let mut left = len;
+        while left > 0 {
+            let piece = left.min(zeroes.len());
+            // SAFETY: the kernel reads the given bytes, which are initialised.
+            match unsafe { raw::call(libc::SYS_write, [self.0, zeroes.as_ptr() as usize, piece]) } {
+                Ok(0) => return Err(Errno::EIO),
+                Ok(written) => left -= written,
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// The descriptor's number.
@@ -104,9 +144,19 @@ pub fn inode(path: &CStr) -> Option<u64> {
     stat(path).map(|s| s.st_ino)
 }
 
+/// Device and inode number of the file at a path.
+pub fn device_and_inode(path: &CStr) -> Option<(u64, u64)> {
+    stat(path).map(|s| (s.st_dev, s.st_ino))
+}
+
 /// Length in bytes of the file at a path, and when it was last written, in seconds and nanoseconds since the epoch.
 pub fn length_and_time(path: &CStr) -> Option<(u64, u64, u64)> {
     stat(path).map(|s| (s.st_size as u64, s.st_mtime as u64, s.st_mtime_nsec as u64))
+}
+
+/// Length in bytes of the file at a path.
+pub fn length(path: &CStr) -> Option<u64> {
+    stat(path).map(|s| s.st_size as u64)
 }
 
 /// The link count of a path.
@@ -160,6 +210,16 @@ pub fn is_regular(path: &Path) -> Result<bool, Errno> {
         .map(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG)
 }
 
+/// Whether the caller may create files in a folder.
+pub fn may_create_in(folder: &Path) -> bool {
+    let access = (libc::W_OK | libc::X_OK) as usize;
+    // SAFETY: a C string.
+    with_c_string(folder, |path| unsafe {
+        raw::call(libc::SYS_faccessat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, access])
+    })
+    .is_ok()
+}
+
 /// Sets the permission bits of an open file.
 ///
 /// # Errors
@@ -174,11 +234,19 @@ pub fn set_mode(file: &File, mode: u32) -> Result<(), Errno> {
 /// # Errors
 /// Those of unlink(2).
 pub fn remove(path: &Path) -> Result<(), Errno> {
-    // SAFETY: a C string.
-    with_c_string(path, |path| unsafe { raw::call(libc::SYS_unlink, [path.as_ptr() as usize]) }).map(|_| ())
+    with_c_string(path, remove_at)
 }
 
-fn stat_at(directory: i32, path: &CStr, flags: i32) -> Result<libc::stat, Errno> {
+/// Removes a name (unlink).
+///
+/// # Errors
+/// Those of unlink(2).
+pub fn remove_at(path: &CStr) -> Result<(), Errno> {
+    // SAFETY: a C string.
+    unsafe { raw::call(libc::SYS_unlink, [path.as_ptr() as usize]) }.map(|_| ())
+}
+
+pub(crate) fn stat_at(directory: i32, path: &CStr, flags: i32) -> Result<libc::stat, Errno> {
     // SAFETY: a zeroed stat is a valid one; `path` is a C string; the kernel fills `stat`.
     unsafe {
         let mut stat: libc::stat = core::mem::zeroed();
@@ -189,7 +257,7 @@ fn stat_at(directory: i32, path: &CStr, flags: i32) -> Result<libc::stat, Errno>
 }
 
 /// Makes a C string on the stack. No path is longer than PATH_MAX (limits.h), including the final zero.
-fn with_c_string<R>(path: &Path, f: impl FnOnce(&CStr) -> Result<R, Errno>) -> Result<R, Errno> {
+pub(crate) fn with_c_string<R>(path: &Path, f: impl FnOnce(&CStr) -> Result<R, Errno>) -> Result<R, Errno> {
     let mut buffer = [0; libc::PATH_MAX as usize];
     let bytes = path.as_os_str().as_bytes();
     buffer.get_mut(..bytes.len()).ok_or(Errno(libc::ENAMETOOLONG))?.copy_from_slice(bytes);

@@ -10,7 +10,8 @@
 //!   (eventfd and epoll), [`timer`] (timerfd), [`local`] (words with one writer);
 //! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
 //!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`],
-//!   [`file_mapping`] (mapped files that may shrink),
+//!   [`file_mapping`] (mapped files that may shrink), [`file_system`] (room and limits of a folder's file system), [`open_file`]
+//!   (descriptors that the program may have replaced),
 //!   [`regular`] (files under names of others), [`stack`] (a larger stack than the limit permits);
 //! - processes and threads: [`process`] (identity and life), [`blocked`] (the call in
 //!   which a thread sleeps), [`child`] (child processes), `inherited` (what
@@ -43,6 +44,7 @@ pub mod fault;
 pub mod file;
 pub mod file_lock;
 pub mod file_mapping;
+pub mod file_system;
 pub mod futex;
 pub mod generation;
 #[cfg(feature = "inherited")]
@@ -56,6 +58,7 @@ pub mod membarrier;
 pub mod memfile;
 pub mod namespace;
 pub mod next_id;
+pub mod open_file;
 pub mod page;
 pub mod printable;
 pub mod private;

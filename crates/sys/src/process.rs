@@ -119,6 +119,12 @@ pub fn is_secure_execution() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
+/// The address of the program headers of the program, as opposed to its libraries (getauxval(3), `AT_PHDR`); 0 if there is none.
+pub fn program_headers() -> usize {
+    // SAFETY: takes no address.
+    unsafe { libc::getauxval(libc::AT_PHDR) as usize }
+}
+
 /// The id of the calling process.
 pub fn pid() -> u32 {
     // SAFETY: no arguments, cannot fail.

@@ -59,9 +59,48 @@ fn change_mask(how: i32, mask: Mask) -> Mask {
     Mask(old)
 }
 
+/// Calls `writes` with the signals blocked that write(2) raises, and takes back those that it has raised. One that was pending
+/// before stays so.
+pub fn without_write_signals(writes: impl FnOnce()) {
+    let of_writes = Mask(1 << (libc::SIGPIPE - 1) | 1 << (libc::SIGXFSZ - 1));
+    let (before, pending) = (block(of_writes), pending());
+    writes();
+    let new = Mask(of_writes.0 & !pending.0);
+    let now = [0i64; 2];
+    // SAFETY: a live mask of the stated size, no siginfo, and a live timespec of zero.
+    while unsafe {
+        raw::call(libc::SYS_rt_sigtimedwait, [&raw const new.0 as usize, 0, &raw const now as usize, 8])
+    }
+    .is_ok()
+    {}
+    set_mask(before);
+}
+
+/// The signals that are pending for the calling thread or for the process.
+fn pending() -> Mask {
+    let mut pending = 0u64;
+    // SAFETY: a live mask of the stated size.
+    let _ = unsafe { raw::call(libc::SYS_rt_sigpending, [&raw mut pending as usize, 8]) };
+    Mask(pending)
+}
+
 /// rt_sigreturn(2), in the instructions by which debuggers and unwinders know it. Not to be called: the end of a signal handler
 /// returns to it.
 #[unsafe(naked)]
 pub extern "C" fn sigreturn() {
     core::arch::naked_asm!("mov rax, {number}", "syscall", number = const libc::SYS_rt_sigreturn)
+}
+
+/// Gives a signal its default action, and returns the action that it had.
+#[cfg(test)]
+pub(crate) fn set_default(signal: i32) -> usize {
+    // SAFETY: SIG_DFL is no function.
+    unsafe { libc::signal(signal, libc::SIG_DFL) }
+}
+
+/// Gives a signal the action that [`set_default`] has returned.
+#[cfg(test)]
+pub(crate) fn restore(signal: i32, action: usize) {
+    // SAFETY: the action was in force before.
+    unsafe { libc::signal(signal, action) };
 }

@@ -138,7 +138,7 @@ pub use unspin_sys::Errno;
 
 #[cfg(not(loom))]
 pub use crate::{
-    arena_file::{ArenaError, Options, times_joined},
+    arena_file::{ArenaError, Options, default_path::FOLDERS as ARENA_FOLDERS, times_joined},
     engine::Engine,
     engine::lock_names::{describe, set_of},
     inspect::{Semaphore, arenas},

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::Stdio;
 use unspin_launch::error::Error;
+use unspin_launch::output::scratch;
 use unspin_launch::output::trimmer::{self, Trimmer};
 use unspin_sys::printable;
 
@@ -24,7 +25,8 @@ pub struct CapturedOutput {
 impl CapturedOutput {
     /// Empty files.
     pub fn new() -> Result<CapturedOutput, Error> {
-        let file = || tempfile::tempfile().map_err(|e| Error::at(&std::env::temp_dir(), NO_FILE, e));
+        let folder = scratch::disk();
+        let file = || tempfile::tempfile_in(&folder).map_err(|e| Error::at(&folder, NO_FILE, e));
         Ok(CapturedOutput { stdout: file()?, stderr: file()?, trimmers: Default::default() })
     }
 

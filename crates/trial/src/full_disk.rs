@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use unspin_launch::output::scratch;
 
 /// A folder that runs need, and what is in it.
 struct Needed {
@@ -13,16 +14,16 @@ struct Needed {
 /// Bytes that are written to see whether there is room.
 const PROBE: [u8; 1 << 14] = [0; 1 << 14];
 
-/// What is full, and what to do; none if there is room in all folders that a run needs. `scratch` is the folder of recordings and
+/// What is full, and what to do; none if there is room in all folders that a run needs. `recordings` is the folder of recordings and
 /// arenas. The outputs of the run must still exist: their space is free when they are closed.
-pub fn remark(scratch: &Path) -> Option<String> {
+pub fn remark(recordings: &Path) -> Option<String> {
     let output = Needed {
-        folder: std::env::temp_dir(),
+        folder: scratch::disk(),
         holds: "the output of each run",
         remedy: "free space there, or set TMPDIR to another folder",
     };
     let recordings = Needed {
-        folder: scratch.to_path_buf(),
+        folder: recordings.to_path_buf(),
         holds: "the recordings and arenas of runs",
         remedy: "free space there",
     };

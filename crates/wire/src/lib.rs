@@ -90,7 +90,7 @@ pub use self::{
     invocation::Invocation,
     recording::{Config, Recording},
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
-    tally::{Tally, TallyCount, TallyRow},
+    tally::{OWN_TALLY, Tally, TallyCount, TallyRow, TallyUse},
     wakeup::WakeUpCost,
     window::Window,
 };

@@ -30,6 +30,8 @@
 //!
 //! Addresses are link-time addresses of the module, in hexadecimal; the end is exclusive. A module is an absolute path.
 //!
+//! A [deployed](seal) plan has a checksum in its first line, and begins with lines that say for which builds it is.
+//!
 //! This crate knows no lock, so the kinds of the three families of locks are parameters, in [`AnyKind`].
 //!
 //! ```
@@ -57,8 +59,10 @@
 //! assert_eq!(lines[2], all);
 //! ```
 
+mod deployed;
 mod family;
 
+pub use deployed::{BuiltFile, FileBuild, is_deployed, seal};
 pub use family::{AnyKind, LockFamily};
 
 use core::fmt;
@@ -97,6 +101,14 @@ pub enum Line<'text, K> {
     ForcePolls,
     /// Every timed call has found its answer ready, however long it took.
     ForceReady,
+    /// The version of the library that the plan is for. This line and the three below are of deployed plans.
+    Library(&'text [u8]),
+    /// A program in which the plan is in effect.
+    Program(BuiltFile<'text>),
+    /// Another file of the plan's places.
+    Module(BuiltFile<'text>),
+    /// The name of what follows, as the user wrote it.
+    Entry(&'text [u8]),
 }
 
 /// What a thread does before it sleeps.
@@ -251,6 +263,10 @@ impl<M: fmt::Display, R: fmt::Display, S: fmt::Display> fmt::Display for Line<'_
             Line::Site(policy, fields) => f.write_str(&site_rule(*policy, fields.clone().flatten())),
             Line::ForcePolls => f.write_str("force\tpolls"),
             Line::ForceReady => f.write_str("force\tready"),
+            Line::Library(version) => write!(f, "library\t{}", String::from_utf8_lossy(version)),
+            Line::Program(file) => write!(f, "program\t{file}"),
+            Line::Module(file) => write!(f, "module\t{file}"),
+            Line::Entry(label) => write!(f, "entry\t{}", String::from_utf8_lossy(label)),
         }
     }
 }
@@ -273,6 +289,8 @@ fn hex(digits: &[u8]) -> Option<usize> {
 pub enum Wrong {
     /// The first line is not that of this version.
     Title,
+    /// The length or the checksum of a deployed plan is not that of its first line.
+    Damaged,
     /// This line, counted from 1, is not valid.
     Line(u32),
     /// The plan has more rules, call sites, ranges or modules than there is room for.
@@ -284,11 +302,9 @@ pub fn parse<'text, M: FromStr, R: FromStr, S: FromStr>(
     text: &'text [u8],
     mut each: impl FnMut(Line<'text, AnyKind<M, R, S>>) -> bool,
 ) -> Result<(), Wrong> {
-    let mut lines = text.split(|&byte| byte == b'\n');
-    if lines.next() != Some(TITLE.as_bytes()) {
-        return Err(Wrong::Title);
-    }
-    for (line, number) in lines.zip(2..).filter(|(line, _)| !line.is_empty()) {
+    let (title, lines) = split(text, b'\n').unwrap_or((text, b""));
+    deployed::check(title, lines)?;
+    for (line, number) in lines.split(|&byte| byte == b'\n').zip(2..).filter(|(line, _)| !line.is_empty()) {
         if !each(parse_line(line).ok_or(Wrong::Line(number))?) {
             return Err(Wrong::TooLong);
         }
@@ -303,6 +319,10 @@ fn parse_line<M: FromStr, R: FromStr, S: FromStr>(line: &[u8]) -> Option<Line<'_
         (b"force", b"ready") => return Some(Line::ForceReady),
         (b"wakeup", number) => return parse_decimal(number).map(Line::WakeUp),
         (b"waits", policy) => return parse_policy(policy).map(Line::Waits),
+        (b"library", version) => return Some(Line::Library(version)),
+        (b"program", file) => return deployed::parse_file(file).map(Line::Program),
+        (b"module", file) => return deployed::parse_file(file).map(Line::Module),
+        (b"entry", label) => return Some(Line::Entry(label)),
         _ => {}
     }
     if let Some((by, fields)) = split(rest, b'\t')

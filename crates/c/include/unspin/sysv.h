@@ -90,7 +90,8 @@ struct unspin_sysv_options {
  * unspin_sysv_open - opens an engine
  *
  * Joins the arena at `path`, or makes it. NULL stands for the arena that all programs of this user, IPC namespace and
- * engine share unless told otherwise, in /dev/shm. `options` may be NULL. A process may have several engines.
+ * engine share unless told otherwise, in /dev/shm, or without room there in /tmp or /var/tmp. `options` may be NULL. A process
+ * may have several engines.
  *
  * Returns the engine, or NULL with errno set, and unspin_sysv_error() says in words what is wrong:
  *     EINVAL      the kind, the options, or the size: no room for anything

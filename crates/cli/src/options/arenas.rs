@@ -7,14 +7,14 @@ use unspin_launch::replace::engine::Engine;
 
 const EXAMPLES: &str = "\
 Examples:
-  unspin arenas list                     # your arenas in /dev/shm
+  unspin arenas list                     # your arenas
   unspin arenas show default -s          # the semaphore sets of `unspin run --sysv rcu`
   unspin arenas remove ./my.arena";
 
 /// List, show and remove arenas: the files that hold the objects of `unspin run --sysv`
 ///
-/// The engines global and rcu keep System V IPC objects in an arena, a file in /dev/shm or the one that --arena names. It
-/// outlives the programs that use it.
+/// The engines global and rcu keep System V IPC objects in an arena, a file in /dev/shm (or, if that has no room, in /tmp or /var/tmp)
+/// or the one that --arena names. It outlives the programs that use it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ArenasOptions {
@@ -47,9 +47,9 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = LIST_HELP)]
 pub struct ArenasList {
-    /// The folder in which to look for arenas
-    #[arg(value_name = "FOLDER", default_value = "/dev/shm")]
-    pub folder: PathBuf,
+    /// The folder in which to look for arenas [default: those of the default arenas, /dev/shm, /tmp and /var/tmp]
+    #[arg(value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
 
     /// Print sizes in bytes instead of units such as 1.5K
     #[arg(short, long)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::NamedTempFile;
 use unspin_launch::error::Error;
+use unspin_launch::output::scratch;
 use unspin_launch::output::trimmer::Trimmer;
 use unspin_sys::printable;
 
@@ -34,9 +35,12 @@ impl ProgramOutput {
                     .map_err(|e| Error::Usage(format!("--output {}: {e}", path.display())))
             }
             None => {
-                let folder = std::env::temp_dir();
-                let made =
-                    tempfile::Builder::new().prefix("unspin-top-").suffix(".out").append(true).tempfile();
+                let folder = scratch::disk();
+                let made = tempfile::Builder::new()
+                    .prefix("unspin-top-")
+                    .suffix(".out")
+                    .append(true)
+                    .tempfile_in(&folder);
                 made.map(|file| ProgramOutput::Temporary(file, Trimmer::default())).map_err(|e| {
                     Error::at(
                         &folder,

@@ -1,7 +1,7 @@
 //! Limits of the user, the process and the file systems. One line names the limit and the remedy; or what is optional is left out, and
 //! the program runs as by itself.
 
-use crate::common::{as_nobody, finish, may_mount, nobody_can_run_unspin, unspin};
+use crate::common::{as_nobody, compiled, finish, may_mount, nobody_can_run_unspin, unspin};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -169,32 +169,143 @@ fn few_processes_lose_neither_the_exit_code_nor_the_report() {
     }
 }
 
-/// In a namespace with such a file system of its own.
+/// A script of bash in a mount namespace of its own, with unspin in `$unspin`.
+fn in_namespace(script: &str) -> (String, String, Option<i32>) {
+    let mut shell = Command::new("unshare");
+    shell.args(["--mount", "--ipc", "bash", "-c", script]);
+    for name in ["LD_PRELOAD", "UNSPIN_PLAN", "UNSPIN_TALLY", "UNSPIN_SYSV", "TMPDIR"] {
+        shell.env_remove(name);
+    }
+    finish(
+        shell.env("unspin", env!("CARGO_BIN_EXE_unspin")).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")),
+    )
+}
+
+/// Mounts a file system in memory at a folder.
+fn memory(size: &str, folder: &str) -> String {
+    format!("mount -t tmpfs -o mode=1777,size={size} none {folder}")
+}
+
 #[test]
-fn full_memory_file_system_is_named() {
-    if !may_mount("full_memory_file_system_is_named") {
+fn recording_lies_where_there_is_room_for_it() {
+    if !may_mount("recording_lies_where_there_is_room_for_it") {
         return;
     }
     unpack();
-    let full = "mount -t tmpfs -o size=64k none /dev/shm && head -c 50000 /dev/zero > /dev/shm/x";
-    let command = unspin(&[]);
-    for blocks in [53_000, 65_536] {
+    let (small, other) = (memory("64k", "/dev/shm"), memory("40m", "/mnt"));
+    let moved = |fill: &str| {
         let script = format!(
-            "{full} && (head -c {blocks} /dev/zero > /dev/shm/x; true) 2>/dev/null && exec \"$0\" \"$@\""
+            "{small} && {other} && {fill}; TMPDIR=/mnt exec $unspin meter -o /dev/null sh -c 'exit 7'"
         );
-        let mut shell = Command::new("unshare");
-        shell
-            .args(["--mount", "bash", "-c", &script])
-            .arg(command.get_program())
-            .args(["meter", "sh", "-c", "exit 7"]);
-        shell.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-        let (_, err, code) = finish(&mut shell);
+        let (_, err, code) = in_namespace(&script);
+        assert!(code == Some(7) && err.lines().count() == 1, "{code:?} {err}");
+        assert!(err.starts_with("unspin: the recording lies in /mnt: /dev/shm has "), "{err}");
+    };
+    moved("true");
+    moved("head -c 65536 /dev/zero >/dev/shm/x");
+    // A run needs little, and says nothing.
+    let script = format!("{small} && exec $unspin run --waits system sh -c 'exit 7'");
+    assert_eq!(in_namespace(&script), (String::new(), String::new(), Some(7)));
+}
+
+/// The roomiest is taken, and a full one is named.
+#[test]
+fn full_file_systems_in_memory_are_named() {
+    if !may_mount("full_file_systems_in_memory_are_named") {
+        return;
+    }
+    unpack();
+    for blocks in [53_000, 65_536] {
+        let folders = ["/dev/shm", "/tmp", "/var/tmp"];
+        let mounted: String = folders
+            .iter()
+            .map(|folder| {
+                format!("{} && (head -c {blocks} /dev/zero >{folder}/x; true) && ", memory("64k", folder))
+            })
+            .collect();
+        let (_, err, code) =
+            in_namespace(&format!("({mounted} true) 2>/dev/null; {mounted} $unspin meter sh -c 'exit 7'"));
         assert!(!err.contains("Bad address"), "{err}");
         assert!(
             code == Some(7) || code == Some(125) && err.contains("No space left on device"),
             "{code:?} {err}"
         );
     }
+}
+
+/// A store to a page for which there is no memory would be SIGBUS.
+#[test]
+fn file_system_that_fills_up_meanwhile_ends_no_program() {
+    if !may_mount("file_system_that_fills_up_meanwhile_ends_no_program") {
+        return;
+    }
+    unpack();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("contended.c", folder.path()) else {
+        return;
+    };
+    let fill = "head -c 60m /dev/zero >/dev/shm/x 2>/dev/null";
+    let run = format!("{fill}; {} >/dev/null 2>&1; exit $?", program.display());
+    let (_, _, alone) = in_namespace(&format!("{} && {run}", memory("40m", "/dev/shm")));
+    let (_, err, metered) =
+        in_namespace(&format!("{} && $unspin meter -o /dev/null sh -c '{run}'", memory("40m", "/dev/shm")));
+    assert_eq!(metered, alone, "{err}");
+}
+
+/// As in a container of OpenShift: any user, no home, a root that cannot be written to, and no code from `/dev/shm`.
+#[test]
+fn any_user_without_home_runs_programs_in_a_read_only_root() {
+    const TEST: &str = "any_user_without_home_runs_programs_in_a_read_only_root";
+    let _alone = crate::common::PROCESSES_OF_NOBODY.lock();
+    if !may_mount(TEST) || !nobody_can_run_unspin(TEST) {
+        return;
+    }
+    let mounts = format!(
+        "mount -o remount,bind,ro / && {} && mount -o remount,noexec /dev/shm && {}",
+        memory("64m", "/dev/shm"),
+        memory("64m", "/var/tmp")
+    );
+    let user = "setpriv --reuid=12345 --regid=0 --clear-groups env -i PATH=$PATH";
+    for (command, expected) in [
+        ("run --waits system sh -c 'exit 7'", Some(7)),
+        ("meter -o /dev/null sh -c 'exit 7'", Some(7)),
+        ("prove --time-budget 1s --waits poll sh -c 'read line; exit 0'", None),
+    ] {
+        let (out, err, code) = in_namespace(&format!("{mounts} && {user} $unspin {command}"));
+        match expected {
+            Some(_) => assert_eq!((err.as_str(), code), ("", expected), "{command}"),
+            // Its verdict is not the point.
+            None => assert!(code.is_some_and(|code| code < 5), "{command}: {code:?} {out}{err}"),
+        }
+    }
+    // Where no folder can have the library, each is named with the reason.
+    let (_, err, code) = in_namespace(&format!(
+        "{mounts} && mount -o remount,ro /var/tmp && {user} $unspin run --waits poll true"
+    ));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("/dev/shm/unspin-12345: is mounted noexec") && err.lines().count() == 1, "{err}");
+}
+
+/// All programs of a user find the same one.
+#[test]
+fn default_arena_lies_where_there_is_room_for_it() {
+    if !may_mount("default_arena_lies_where_there_is_room_for_it") {
+        return;
+    }
+    unpack();
+    let script = format!(
+        "{} && {} && $unspin run --sysv rcu ipcmk -S 2 && $unspin run --sysv rcu ipcs -s | grep -c 0x; $unspin arenas list | head -n 1; \
+         mount -o remount,size=64m /dev/shm && $unspin run --sysv rcu ipcs -s | grep -c 0x; $unspin arenas remove -v default",
+        memory("1m", "/dev/shm"),
+        memory("64m", "/tmp")
+    );
+    let (out, err, code) = in_namespace(&script);
+    assert_eq!(code, Some(0), "{err}");
+    let arena = out.lines().nth(2).unwrap();
+    assert!(arena.starts_with("/tmp/unspin-sysv-0-") && arena.ends_with("-rcu"), "{out}");
+    assert_eq!(out, format!("Semaphore id: 0\n1\n{arena}\n1\nremoved arena {arena}\n"));
+    let said = format!("unspin: the default arena is {arena}, because /dev/shm has no room for one");
+    assert_eq!((err.lines().count(), err.lines().all(|line| line.starts_with(&said))), (3, true), "{err}");
 }
 
 /// The reason of a run that failed because its output did not fit.

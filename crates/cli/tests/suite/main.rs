@@ -6,6 +6,7 @@ mod bad_input;
 mod causes;
 mod cmd;
 mod common;
+mod deployed;
 mod executable;
 mod first_uses;
 mod hackbench;

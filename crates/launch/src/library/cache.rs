@@ -14,6 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use unspin_sys::creds::Creds;
+use unspin_sys::file_system::FileSystem;
 use unspin_sys::regular::{self, Links};
 
 /// A file of the cache, with its name and contents.
@@ -165,18 +166,25 @@ enum Readers {
 /// no library can be loaded from there.)
 const MACHINES: &str = "/var/cache/unspin";
 
-/// The candidates, in order: the places of the XDG Base Directory Specification, then a private folder in /tmp. For
+/// The candidates, in order: the places of the XDG Base Directory Specification, then a private folder in one for temporary files. For
 /// root the machine's folder comes before the home, because under sudo(8) the home may be another user's.
 fn cache_folders(variable: impl Fn(&str) -> Option<PathBuf>, uid: u32) -> Vec<Folder> {
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     let own = |path: PathBuf| Folder { path, readers: Readers::Owner };
-    let tmp = own(PathBuf::from(format!("/tmp/unspin-{uid}")));
+    // A container may have a read-only root, no home, and any user.
+    let temporary = absolute("TMPDIR").into_iter().chain(["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from));
+    let mut tmp: Vec<Folder> = Vec::new();
+    for folder in temporary.map(|folder| own(folder.join(format!("unspin-{uid}")))) {
+        if !tmp.contains(&folder) {
+            tmp.push(folder);
+        }
+    }
     if let Some(xdg) = absolute("XDG_CACHE_HOME") {
-        return vec![own(xdg.join("unspin")), tmp];
+        return [own(xdg.join("unspin"))].into_iter().chain(tmp).collect();
     }
     let machines = (uid == 0).then(|| Folder { path: MACHINES.into(), readers: Readers::All });
     let home = absolute("HOME").map(|home| own(home.join(".cache/unspin")));
-    machines.into_iter().chain(home).chain([tmp]).collect()
+    machines.into_iter().chain(home).chain(tmp).collect()
 }
 
 /// The candidates of this process.
@@ -206,6 +214,10 @@ fn usable(folder: &Folder, uid: u32) -> Result<PathBuf, String> {
 
 fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, String> {
     let folder = usable(folder, uid)?;
+    // Of a library that is in such a file system the dynamic linker says that it cannot be preloaded.
+    if file.mode & 0o111 != 0 && FileSystem::of(&folder).is_ok_and(|system| system.is_noexec) {
+        return Err(format!("{}: is mounted noexec, so no library can be loaded from it", folder.display()));
+    }
     let path = folder.join(file.name);
     match holds(&path, uid, file) {
         // Marks the file as used now, so that it is not swept.
@@ -295,20 +307,22 @@ mod tests {
 
     #[test]
     fn folders_follow_the_xdg_specification() {
-        let tmp = own("/tmp/unspin-7");
+        let tmp = ["/tmp/unspin-7", "/var/tmp/unspin-7", "/dev/shm/unspin-7"].map(own);
+        let with = |first: &[Folder]| [first, &tmp].concat();
         let xdg_first = folders(&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")], 7);
-        assert_eq!(xdg_first, [own("/c/unspin"), tmp.clone()]);
+        assert_eq!(xdg_first, with(&[own("/c/unspin")]));
         let home = folders(&[("XDG_CACHE_HOME", ""), ("HOME", "/h")], 7);
-        assert_eq!(home, [own("/h/.cache/unspin"), tmp.clone()]);
-        assert_eq!(folders(&[], 7), [tmp]);
+        assert_eq!(home, with(&[own("/h/.cache/unspin")]));
+        assert_eq!(folders(&[("TMPDIR", "/t")], 7), [&[own("/t/unspin-7")], &tmp[..]].concat());
+        assert_eq!(folders(&[("TMPDIR", "/var/tmp")], 7)[0], tmp[1], "once");
     }
 
     #[test]
     fn roots_folder_is_the_machines_unless_another_is_named() {
         let machines = Folder { path: MACHINES.into(), readers: Readers::All };
         let (home, tmp) = (own("/home/joe/.cache/unspin"), own("/tmp/unspin-0"));
-        assert_eq!(folders(&[("HOME", "/home/joe")], 0), [machines, home, tmp.clone()]);
-        assert_eq!(folders(&[("XDG_CACHE_HOME", "/c")], 0), [own("/c/unspin"), tmp]);
+        assert_eq!(folders(&[("HOME", "/home/joe")], 0)[..3], [machines, home, tmp.clone()]);
+        assert_eq!(folders(&[("XDG_CACHE_HOME", "/c")], 0)[..2], [own("/c/unspin"), tmp]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ pub mod environment;
 
 use crate::error::Error;
 use crate::library::cache::CachedFile;
-use crate::output::{shell, stderr};
+use crate::output::{outfile, shell, stderr};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,14 @@ pub fn unpack() -> Result<PathBuf, Error> {
         }
         file
     }))
+}
+
+/// The name of the library's file beside a deployed plan.
+pub const FILE: &str = "libunspin_preload.so";
+
+/// Writes the library where the user wants it. All users may read it, whatever the umask: a service gives up root.
+pub fn write(file: &Path) -> Result<(), Error> {
+    outfile::write_for_all(file, BYTES, 0o755)
 }
 
 /// The texts that glibc's dynamic linker puts in place of `$LIB`: the last part of the folder of its libraries, or the

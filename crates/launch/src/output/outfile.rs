@@ -98,6 +98,33 @@ pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
     written.map_err(|e| Error::at(file, "the result cannot be written here", e))
 }
 
+/// Writes a file that all users may read, with these permissions whatever the umask: to a temporary file beside it, which then
+/// replaces it, so that no process maps a part of it. Nothing but a regular file is replaced.
+pub fn write_for_all(file: &Path, contents: &[u8], mode: u32) -> Result<(), Error> {
+    let wrong = |why: &str| Error::Usage(format!("{}: {why}", file.display()));
+    match fs::metadata(file) {
+        Ok(about) if about.is_dir() => return Err(wrong("is a folder: name a file in it")),
+        Ok(about) if !about.is_file() => return Err(wrong("is not a regular file: name another")),
+        Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
+            return Err(wrong(&format!("{e}; name another file")));
+        }
+        _ => {}
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = || {
+        let mut temporary = tempfile::Builder::new().prefix(".unspin-").tempfile_in(folder)?;
+        temporary.write_all(contents)?;
+        fs::File::set_permissions(temporary.as_file(), Permissions::from_mode(mode))?;
+        temporary.persist(file).map_err(|e| e.error).map(drop)
+    };
+    written().map_err(|e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound => wrong("there is no such folder: make it, or name another file"),
+        io::ErrorKind::PermissionDenied => wrong("you may not write there: name a file that you may write"),
+        io::ErrorKind::ReadOnlyFilesystem => wrong("its file system cannot be written to: name another file"),
+        _ => Error::at(file, "cannot be written", e),
+    })
+}
+
 /// Writes into the file, which may be a device.
 fn direct(file: &Path, contents: &[u8]) -> io::Result<()> {
     let mut open = OpenOptions::new().write(true).create(true).truncate(true).mode(NEW).open(file)?;

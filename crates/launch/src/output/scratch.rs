@@ -4,12 +4,16 @@
 //! the same command removes it. The owner of a folder holds a lock on a file in it as long as it lives.
 
 use crate::error::Error;
+use crate::output::{shell, stderr};
+use std::cmp::Reverse;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
+use unspin_sys::file::may_create_in;
 use unspin_sys::file_lock;
+use unspin_sys::file_system::FileSystem;
 use unspin_sys::regular::{self, Links};
 
 const LOCK: &str = "lock";
@@ -27,21 +31,30 @@ pub struct FolderOwner {
     pub prefix: &'static str,
     /// Minimum age for removal after the owner's death.
     pub kept: Duration,
+    /// Bytes that its files may need.
+    pub room: u64,
 }
 
+/// A recording grows with the threads, locks and callers that it sees. Some of large programs have 20 MiB. An arena takes 2 MiB and
+/// more. Half of what `/dev/shm` has in a container by default.
+const RECORDING: u64 = 32 << 20;
+/// Tallies and plans.
+const SMALL: u64 = 256 << 10;
+
 /// The leftovers of a killed `prove` are useless.
-pub const PROVE: FolderOwner = FolderOwner { prefix: "unspin-prove-", kept: Duration::ZERO };
+pub const PROVE: FolderOwner = FolderOwner { prefix: "unspin-prove-", kept: Duration::ZERO, room: RECORDING };
 /// The program may still record, and `unspin report` can read the recording of a killed `unspin meter`.
-pub const METER: FolderOwner = FolderOwner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600) };
+pub const METER: FolderOwner =
+    FolderOwner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600), room: RECORDING };
 
 /// The tally of a killed `run` is useless.
-pub const RUN: FolderOwner = FolderOwner { prefix: "unspin-run-", kept: Duration::ZERO };
+pub const RUN: FolderOwner = FolderOwner { prefix: "unspin-run-", kept: Duration::ZERO, room: SMALL };
 
 /// So is what a killed `profile` has left.
-pub const PROFILE: FolderOwner = FolderOwner { prefix: "unspin-profile-", kept: Duration::ZERO };
+pub const PROFILE: FolderOwner = FolderOwner { prefix: "unspin-profile-", kept: Duration::ZERO, room: SMALL };
 
 /// The database of a killed `dbt1` is useless.
-pub const DBT1: FolderOwner = FolderOwner { prefix: "unspin-dbt1-", kept: Duration::ZERO };
+pub const DBT1: FolderOwner = FolderOwner { prefix: "unspin-dbt1-", kept: Duration::ZERO, room: SMALL };
 
 /// A folder of this process.
 #[derive(Debug)]
@@ -53,25 +66,42 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a folder, in `/dev/shm` if possible, and removes those of dead processes.
+    /// Creates a folder, in `/dev/shm` if that has room, else in one for temporary files that has, and removes those of dead
+    /// processes. A line says where a recording lies instead.
     pub fn new(owner: FolderOwner, uid: u32) -> Result<Scratch, Error> {
-        let memory = Path::new("/dev/shm");
-        remove_abandoned(memory, owner, uid);
-        if let Ok(scratch) = Scratch::in_folder(memory, owner) {
-            return Ok(scratch);
+        let folders = folders();
+        folders.iter().for_each(|folder| remove_abandoned(folder, owner, uid));
+        let ranked = by_room(&folders, owner.room, |folder| {
+            FileSystem::of(folder).map_or(0, |system| if system.is_read_only { 0 } else { system.free })
+        });
+        let mut refused = None;
+        for folder in ranked {
+            match Scratch::in_folder(folder, owner) {
+                Ok(scratch) => {
+                    if owner.room > SMALL && *folder != folders[0] {
+                        stderr::say(format_args!("{}", moved(&folders[0], folder, owner.room)));
+                    }
+                    return Ok(scratch);
+                }
+                Err(error) => _ = refused.get_or_insert((folder, error)),
+            }
         }
-        let disk = std::env::temp_dir();
-        remove_abandoned(&disk, owner, uid);
-        let failed = "no folder can be created here, nor in /dev/shm: set TMPDIR to another folder";
-        Scratch::in_folder(&disk, owner).map_err(|e| Error::at(&disk, failed, e))
+        let (folder, error) = refused.expect("there is a first folder");
+        let failed =
+            "no folder can be created here, nor in another one for temporary files: set TMPDIR to a folder";
+        Err(Error::at(folder, failed, error))
     }
 
     /// Creates a folder below the folder of temporary files, for files that may need more space than memory has.
     pub fn on_disk(owner: FolderOwner, uid: u32) -> Result<Scratch, Error> {
-        let disk = std::env::temp_dir();
-        remove_abandoned(&disk, owner, uid);
+        let disks: Vec<PathBuf> = folders().split_off(1);
+        disks.iter().for_each(|disk| remove_abandoned(disk, owner, uid));
+        let created = disks.iter().find_map(|disk| Scratch::in_folder(disk, owner).ok());
         let failed = "no folder can be created here: set TMPDIR to another folder";
-        Scratch::in_folder(&disk, owner).map_err(|e| Error::at(&disk, failed, e))
+        created.map_or_else(
+            || Scratch::in_folder(&disks[0], owner).map_err(|e| Error::at(&disks[0], failed, e)),
+            Ok,
+        )
     }
 
     fn in_folder(parent: &Path, owner: FolderOwner) -> std::io::Result<Scratch> {
@@ -142,12 +172,55 @@ fn age(about: &fs::Metadata) -> Duration {
     about.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default()
 }
 
+/// The folders that have this many bytes left, then the others, those with the most room first.
+fn by_room(folders: &[PathBuf], room: u64, left: impl Fn(&Path) -> u64) -> Vec<&PathBuf> {
+    let known: Vec<(&PathBuf, u64)> = folders.iter().map(|folder| (folder, left(folder))).collect();
+    let (roomy, mut others): (Vec<_>, Vec<_>) = known.into_iter().partition(|&(_, left)| left >= room);
+    others.sort_by_key(|&(_, left)| Reverse(left));
+    roomy.into_iter().chain(others).map(|(folder, _)| folder).collect()
+}
+
+/// Why the files lie elsewhere.
+fn moved(memory: &Path, folder: &Path, room: u64) -> String {
+    let why = match FileSystem::of(memory) {
+        Ok(system) if system.free < room => {
+            format!("has {} KiB left, and a recording may need {} MiB", system.free >> 10, room >> 20)
+        }
+        _ => "cannot be used".into(),
+    };
+    format!(
+        "the recording lies in {}: {} {why} (a container: give it more, --shm-size or an emptyDir of medium Memory)",
+        shell::quote(folder),
+        memory.display()
+    )
+}
+
+/// The folders in which temporary files are created, in the order in which they are tried.
+pub fn folders() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = vec!["/dev/shm".into(), std::env::temp_dir()];
+    for folder in ["/tmp", "/var/tmp"].map(PathBuf::from) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
+/// The folder for output of unknown length: the first one for temporary files in which files can be created. A container with a
+/// read-only root may have none but `/dev/shm`.
+pub fn disk() -> PathBuf {
+    let mut folders = folders();
+    folders.rotate_left(1);
+    let is_usable = |folder: &&PathBuf| {
+        may_create_in(folder) && FileSystem::of(folder).is_ok_and(|system| !system.is_read_only)
+    };
+    folders.iter().find(is_usable).cloned().unwrap_or_else(std::env::temp_dir)
+}
+
 /// The folders of an owner's dead processes, of whatever age.
 pub fn abandoned_folders(owner: FolderOwner, uid: u32) -> Vec<PathBuf> {
     let of_any_age = FolderOwner { kept: Duration::ZERO, ..owner };
-    let mut parents = vec![PathBuf::from("/dev/shm"), std::env::temp_dir()];
-    parents.dedup();
-    parents.iter().flat_map(|parent| abandoned_in(parent, of_any_age, uid)).collect()
+    folders().iter().flat_map(|parent| abandoned_in(parent, of_any_age, uid)).collect()
 }
 
 fn abandoned_in(parent: &Path, owner: FolderOwner, uid: u32) -> Vec<PathBuf> {
@@ -188,6 +261,18 @@ mod tests {
         assert_eq!((mode(scratch.folder()), mode(&given)), (0o711, 0o700));
         let owner = |path: &Path| fs::metadata(path).unwrap().uid();
         assert_eq!((owner(&given), owner(scratch.folder())), (7, owner(parent.path())));
+    }
+
+    #[test]
+    fn folder_with_room_comes_first_and_the_roomiest_of_the_others() {
+        let folders = ["/memory", "/a", "/b", "/c"].map(PathBuf::from);
+        let ranked = |left: [u64; 4]| {
+            let left = |folder: &Path| left[folders.iter().position(|known| known == folder).unwrap()];
+            by_room(&folders, 100, left).iter().map(|folder| folder.to_str().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(ranked([100, 0, 200, 50]), ["/memory", "/b", "/c", "/a"]);
+        assert_eq!(ranked([99, 7, 0, 50]), ["/memory", "/c", "/a", "/b"], "none has room");
+        assert_eq!(ranked([0, 7, 0, 500]), ["/c", "/a", "/memory", "/b"]);
     }
 
     #[test]

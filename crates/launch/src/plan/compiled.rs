@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use unspin_locks::RwLockKind;
-use unspin_sys::regular;
+use unspin_sys::{printable, regular};
 use unspin_wire::TallyRow;
 use unspin_wire::plan::{self, Line, LockFamily, MODULES, PLACES, RULES, SITES, TEXT, TITLE};
 
@@ -41,6 +41,10 @@ pub struct Compiled {
     /// What it wants to replace.
     reach: PlanTarget,
     lines: Vec<String>,
+    /// The index of the first line of each entry, and the entry's label.
+    labels: Vec<(usize, String)>,
+    /// The places of each of those entries.
+    places: Vec<Vec<Place>>,
     /// The place of each line; none: a line for a call site.
     written: HashSet<(Option<LockFamily>, Place)>,
     /// Number of rows for locks, and for call sites.
@@ -97,6 +101,8 @@ impl Compiled {
         Compiled {
             reach,
             lines: Vec::new(),
+            labels: Vec::new(),
+            places: Vec::new(),
             written: HashSet::new(),
             rules: 0,
             sites: 0,
@@ -216,7 +222,7 @@ impl Compiled {
     }
 
     fn add_lines(&mut self, by: Replacement, name: &str, places: &[Place]) -> Result<(), Error> {
-        let mut rows = Vec::new();
+        let (mut rows, first) = (Vec::new(), self.lines.len());
         for place in places {
             for span in &place.spans {
                 self.modules.insert(check_path(&span.module)?.to_owned());
@@ -247,7 +253,10 @@ impl Compiled {
                 Replacement::Kind(kind) if is_first_used => EntryKind::FirstUsed(kind.family()),
                 Replacement::Kind(kind) => EntryKind::Locks(kind.family()),
             };
-            self.counted.push(Counted { label: format!("{}@{name}", by.label()), subject, rows });
+            let label = format!("{}@{name}", by.label());
+            self.labels.push((first, label.clone()));
+            self.places.push(places.to_vec());
+            self.counted.push(Counted { label, subject, rows });
         }
         let too_many =
             [(self.rules, RULES), (self.sites, SITES), (self.spans, PLACES), (self.modules.len(), MODULES)];
@@ -272,6 +281,44 @@ impl Compiled {
             cache::keep(&CachedFile { what: "the plan", name: &name, bytes: text.as_bytes(), mode: 0o644 })?;
         cache::sweep(&path, PREFIX, UNUSED);
         Ok(path)
+    }
+
+    /// The files in which the places lie.
+    pub fn modules(&self) -> impl Iterator<Item = &Path> {
+        self.modules.iter().map(PathBuf::as_path)
+    }
+
+    /// The entries, those for everything last: the label, a noun, and the places, of which one for everything has none.
+    pub fn rows(&self) -> Vec<(String, &'static str, &[Place])> {
+        let noun = |label: &str| {
+            let entry = self.counted.iter().find(|entry| entry.label == label);
+            entry.and_then(|entry| entry.subject.family()).map_or("waits", LockFamily::noun)
+        };
+        let named = self.labels.iter().zip(&self.places);
+        let named = named.map(|((_, label), places)| (label.clone(), noun(label), &places[..]));
+        let for_all = self.for_all.iter().map(|&kind| (kind::label(kind), kind.family().nouns(), &[][..]));
+        let waits = self.waits.map(|policy| (policy.name().to_owned(), "waits", &[][..]));
+        named.chain(for_all).chain(waits).collect()
+    }
+
+    /// The lines with the entries to which they belong, for a deployed plan.
+    pub fn lines_by_entry(&self) -> String {
+        let mut lines =
+            self.wake_up_ns.map(|ns| Line::<AnyKind>::WakeUp(ns).to_string()).into_iter().collect::<Vec<_>>();
+        // A label has a line of its own.
+        let entry = |label: &str| Line::<AnyKind>::Entry(printable::line(label).as_bytes()).to_string();
+        let mut labels = self.labels.iter().peekable();
+        for (index, line) in self.lines.iter().enumerate() {
+            lines.extend(labels.next_if(|(first, _)| *first == index).map(|(_, label)| entry(label)));
+            lines.push(line.clone());
+        }
+        for &kind in &self.for_all {
+            lines.extend([entry(&kind::label(kind)), Line::All(kind).to_string()]);
+        }
+        if let Some(policy) = self.waits {
+            lines.extend([entry(policy.name()), Line::<AnyKind>::Waits(policy).to_string()]);
+        }
+        lines.into_iter().map(|line| line + "\n").collect()
     }
 
     /// Writes the plan to a file that the caller removes, in place of an earlier one. All users may read it, whatever the umask, and

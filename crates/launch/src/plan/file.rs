@@ -45,13 +45,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use unspin_symbols::File;
 use unspin_sys::regular;
-use unspin_wire::plan::LockFamily;
+use unspin_wire::plan::{LockFamily, is_deployed};
 
 /// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
 pub struct PlanFile {
-    /// The plan's name in error messages.
-    path: PathBuf,
+    /// The plan's name in error messages: behind the option that names it, if there is one.
+    named: String,
     /// The comment lines above it.
     comment: String,
     document: PlanDocument,
@@ -125,12 +125,21 @@ impl PlanFile {
             spin: tables(LockFamily::Spin),
             wait: plan.waits.iter().map(WaitTable::of).collect(),
         };
-        Ok(PlanFile { path: PathBuf::new(), comment, document })
+        Ok(PlanFile { named: String::new(), comment, document })
     }
 
-    /// Reads a file.
+    /// Reads the file that the option names.
     pub fn read(path: &Path) -> Result<PlanFile, Error> {
-        let wrong = |why: String| Error::Usage(format!("{OPTION} {}: {why}", path.display()));
+        PlanFile::read_named(path, format!("{OPTION} {}", path.display()))
+    }
+
+    /// Reads a file that is an argument of its own.
+    pub fn read_argument(path: &Path) -> Result<PlanFile, Error> {
+        PlanFile::read_named(path, path.display().to_string())
+    }
+
+    fn read_named(path: &Path, named: String) -> Result<PlanFile, Error> {
+        let wrong = |why: String| Error::Usage(format!("{named}: {why}"));
         // A pipe may have it, too. Without a writer, open(2) waits.
         let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
         let notice =
@@ -147,8 +156,11 @@ impl PlanFile {
                 _ => e.to_string(),
             })
         })?;
+        if is_deployed(text.as_bytes()) {
+            return Err(wrong("is a compiled plan: name the plan file from which it was made".into()));
+        }
         let document = toml::from_str(&text).map_err(|e| wrong(mistake::explain(&text, &e)))?;
-        Ok(PlanFile { path: path.to_path_buf(), comment: String::new(), document })
+        Ok(PlanFile { named, comment: String::new(), document })
     }
 
     /// Writes the file.
@@ -170,9 +182,19 @@ impl PlanFile {
         )
     }
 
+    /// The program that it is for: a path, or the name of a workload; none: any program.
+    pub fn program(&self) -> Option<&str> {
+        self.document.program.as_deref()
+    }
+
+    /// The name of the plan in error messages.
+    pub fn named(&self) -> &str {
+        &self.named
+    }
+
     /// The plan, if it is for this program in its present build.
     pub fn plan_for(&self, program: &Program) -> Result<Plan, Error> {
-        let wrong = |why: String| Error::Usage(format!("{OPTION} {}: {why}", self.path.display()));
+        let wrong = |why: String| Error::Usage(format!("{}: {why}", self.named));
         let (meant, given) = (self.document.program.as_deref(), name_of(program));
         if let Some(meant) = meant.filter(|meant| **meant != given && !is_same(meant, program)) {
             return Err(wrong(format!(

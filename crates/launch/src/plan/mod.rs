@@ -19,12 +19,14 @@
 //! The *tally* of a run (`replacements`) says what the plan replaced, and why an entry replaced nothing.
 //!
 //! `unspin run` becomes the program, and the processes that the program starts read the compiled plan again. So it lies
-//! in the cache folder, under the hash of its contents (`compiled`).
+//! in the cache folder, under the hash of its contents (`compiled`). A plan that is applied without unspin says in its file for which
+//! builds it is (`deployed`).
 
 mod choice;
 mod closure;
 mod code;
 mod compiled;
+pub mod deployed;
 mod entry;
 mod file;
 pub mod kind;

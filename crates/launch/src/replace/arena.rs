@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 use crate::machine::wakeup;
-use crate::output::shell;
+use crate::output::{shell, stderr};
 use crate::replace::engine::Engine;
 use std::path::{Path, PathBuf};
+use unspin_sysv::ARENA_FOLDERS;
 
 /// The value of `--arena` for the default arena of user, IPC namespace and engine. A file of that name is written
 /// `./default`.
@@ -44,7 +45,15 @@ pub fn try_open(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
     if engine != Engine::Kernel {
         wakeup::cost()?;
     }
+    let is_default = arena.is_none() && engine != Engine::Kernel;
     let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
+    if is_default && !arena.starts_with(ARENA_FOLDERS[0]) {
+        stderr::say(format_args!(
+            "the default arena is {}, because {} has no room for one; programs that shall share its objects find it there",
+            shell::quote(&arena),
+            ARENA_FOLDERS[0]
+        ));
+    }
     let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
     opened.map(drop).map_err(|error| Error::arena(&error))
 }
@@ -53,7 +62,7 @@ pub fn try_open(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
 pub fn does_not_exist(arena: &Path) -> String {
     let folder = match arena.parent() {
         Some(folder) if folder == Path::new("") => " .".into(),
-        Some(folder) if folder != Path::new("/dev/shm") && folder.is_dir() => {
+        Some(folder) if !ARENA_FOLDERS.iter().any(|usual| folder == Path::new(usual)) && folder.is_dir() => {
             format!(" {}", shell::quote(folder))
         }
         _ => String::new(),

@@ -1,7 +1,9 @@
 //! The locks of `unspin-locks` as a table of operations. Each takes the mutex that contains the lock.
 
+use super::own_tally;
 use crate::glibc::mutex::MutexLayout;
 use unspin_locks::{Adaptive, LockKind, RawLock, Until, Waited};
+use unspin_wire::plan::LockFamily;
 
 /// The operations of one kind of lock.
 ///
@@ -32,14 +34,23 @@ impl Algorithm {
     const fn new<L: RawLock>() -> Option<Algorithm> {
         Some(Algorithm {
             try_lock: |mutex| mutex.lock_in_place::<L>().try_lock(),
-            lock: |mutex| mutex.lock_in_place::<L>().lock(&mut L::Node::default()),
-            lock_until: |mutex, until| mutex.lock_in_place::<L>().lock_until(&mut L::Node::default(), until),
+            lock: |mutex| noted(mutex.lock_in_place::<L>().lock(&mut L::Node::default())),
+            lock_until: |mutex, until| {
+                mutex.lock_in_place::<L>().lock_until(&mut L::Node::default(), until).map(noted)
+            },
             unlock: unlock::<L>,
             is_locked: |mutex| mutex.lock_in_place::<L>().is_locked(),
             #[cfg(test)]
             name: core::any::type_name::<L>,
         })
     }
+}
+
+/// Notes how a thread has waited. Where the compiler sees that it has not, this is nothing.
+#[inline(always)]
+fn noted(waited: Waited) -> Waited {
+    own_tally::note(LockFamily::Mutex, waited);
+    waited
 }
 
 /// [`RawLock::unlock`] of the lock in this mutex.

@@ -3,7 +3,9 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `plan` | what replaces which mutex: the file that `UNSPIN_PLAN` names, as `unspin_wire::plan` parses it |
+//! | `plan` | what replaces which mutex: the file that `UNSPIN_PLAN` names, as `unspin_wire::plan` parses it; whether a deployed plan fits |
+//! | [`own_tally`] | what was replaced in this process and how it was used, for its summary and its status |
+//! | `wrapped` | whether another library has to see the calls of lock functions |
 //! | [`mutex_impl`], [`decision`], `modules` | which rule of the plan applies to a mutex: decided once in its life, at pthread_mutex_init(3) or its first use |
 //! | `tag` | the decision, stored in one of the words of a `pthread_mutex_t` |
 //! | `algorithm` | the locks of `unspin-locks` as a table |
@@ -35,6 +37,7 @@ mod libcs;
 mod modules;
 pub mod mutex;
 pub mod mutex_impl;
+pub mod own_tally;
 pub mod plan;
 mod replaced;
 pub mod rwlock;
@@ -42,6 +45,7 @@ pub mod shared;
 pub mod spin;
 mod tag;
 pub mod waiters;
+mod wrapped;
 
 use crate::sandbox;
 use plan::Conditions;

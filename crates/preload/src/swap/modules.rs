@@ -4,12 +4,12 @@
 //! not mapped at the last lookup; and after `dlclose`. (`dl_iterate_phdr` would take a lock of the dynamic linker.
 //! Another thread may hold that lock and wait for this one.)
 
-use super::plan::{MODULES, Plan};
+use super::plan::{MODULES, Plan, copy};
 use crate::sandbox;
 use crate::watch::frames;
 use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use unspin_sys::maps;
 use unspin_sys::page::BYTES as PAGE;
-use unspin_sys::{maps, mem};
 
 /// The load bias of each module: the difference between mapped and link-time addresses. [`ABSENT`] while the module is
 /// not mapped. Relaxed throughout this file: a thread that uses a module's code has learnt of it through the dynamic
@@ -62,10 +62,10 @@ pub fn forget(plan: &Plan) {
 pub fn find(plan: &Plan) {
     let mut found = [ABSENT; MODULES];
     let result = maps::lines(|line| {
-        let Some(name) = maps::name(line).filter(|_| maps::offset(line) == Some(0)) else { return };
-        if let Some(at) = plan.modules().iter().position(|&module| module == name)
+        let Some(mapped) = plan.mapped_file(line) else { return };
+        if let Some(at) = plan.modules().iter().position(|module| module.is(&mapped))
             && found[at] == ABSENT
-            && let Some(bias) = maps::range(line).and_then(|range| bias_of(range.start as usize))
+            && let Some(bias) = bias_of(mapped.range.start)
         {
             found[at] = bias;
         }
@@ -81,7 +81,7 @@ fn bias_of(start: usize) -> Option<usize> {
     const HEADER: usize = 64;
     const ENTRY: usize = 56;
     let mut header = [0; HEADER];
-    mem::copy_in(start, &mut header).ok()?;
+    copy(start, &mut header).then_some(())?;
     if header[..4] != *b"\x7FELF" {
         return None;
     }
@@ -91,7 +91,7 @@ fn bias_of(start: usize) -> Option<usize> {
     let (first, count) = (number(&header, 32, 8) as usize, number(&header, 56, 2) as usize);
     for at in (0..count).map(|n| start.wrapping_add(first).wrapping_add(n * ENTRY)) {
         let mut entry = [0; ENTRY];
-        mem::copy_in(at, &mut entry).ok()?;
+        copy(at, &mut entry).then_some(())?;
         let (kind, offset) = (number(&entry, 0, 4), number(&entry, 8, 8) as usize);
         if kind == PT_LOAD && offset / PAGE == 0 {
             return Some(start.wrapping_sub(number(&entry, 16, 8) as usize / PAGE * PAGE));

@@ -1,24 +1,32 @@
 //! The compiled plan that `UNSPIN_PLAN` names. It is read at the first hook call: locks are used before any
 //! constructor of this library, and inside allocators. So reading allocates nothing, and uses only system calls. With the
-//! plan the tally is opened that `UNSPIN_TALLY` names.
+//! plan the tally is opened that `UNSPIN_TALLY` names. A deployed plan has to [fit], else nothing is replaced, as after any
+//! other [failure].
 //!
 //! A thread that needs the plan while another thread reads it waits. Otherwise one thread could leave a lock to libc
 //! while another thread replaced it, and the lock would have two implementations. The reading thread makes four system
 //! calls and waits for no other thread.
 
-use super::modules;
+mod failure;
+mod fit;
+
+use fit::Recognise;
+pub use fit::{MappedFile, Module, copy};
+
+use super::{modules, own_tally, wrapped};
 use crate::claim::{self, Claim, Claimed};
-use crate::{environment, errno, notice};
+use crate::{environment, errno};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ops::Range;
+use failure::{Failure, Readers};
 use unspin_locks::{LockKind, RwLockKind, SpinKind};
 use unspin_sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use unspin_sys::file;
 use unspin_sys::signal::{Mask, block, set_mask};
-use unspin_sys::{file, private};
-use unspin_wire::environment::{PLAN as PLAN_VARIABLE, TALLY};
+use unspin_wire::environment::{PLAN as PLAN_VARIABLE, TALLY, WAKE_UP_NS};
 use unspin_wire::plan::{AnyKind, Fields, Line, PLACES, RULES, SITES, TEXT, Wrong, parse};
-use unspin_wire::{Tally, TallyCount};
+use unspin_wire::{Tally, TallyCount, TallyRow};
 
 pub use unspin_wire::plan::{By, LockFamily, MODULES, WaitPolicy};
 
@@ -115,7 +123,13 @@ pub struct Plan {
     conditions: Conditions,
     rules: Rows<Rule, RULES>,
     places: Rows<Place, PLACES>,
-    modules: Rows<&'static [u8], MODULES>,
+    modules: Rows<Module, MODULES>,
+    /// The version of the library that a deployed plan is for; none of another plan.
+    library: Option<&'static [u8]>,
+    /// The number of entries so far.
+    entries: u16,
+    /// The entries of the kinds for all locks of a family, by the family, and that of the policy for all waits.
+    entries_for_all: [u16; LockFamily::ALL.len() + 1],
     /// Counts what the rules replace, if `UNSPIN_TALLY` names a file.
     tally: Option<Tally>,
 }
@@ -138,6 +152,7 @@ pub struct Rule {
     pub by: By,
     first: u16,
     end: u16,
+    entry: u16,
 }
 
 impl Rule {
@@ -154,6 +169,7 @@ pub struct Site {
     pub waits: WaitPolicy,
     first: u16,
     end: u16,
+    entry: u16,
 }
 
 impl Site {
@@ -170,6 +186,18 @@ pub struct Place {
     pub range: Range<usize>,
     /// Index of the module in the plan.
     pub module: usize,
+}
+
+/// Maximum number of entries: one for each rule and each call site, and one for everything of each family and for all waits.
+pub const ENTRIES: usize = RULES + SITES + LockFamily::ALL.len() + 1;
+
+fn is_libcs(kind: Kind) -> bool {
+    matches!(
+        kind,
+        AnyKind::Mutex(LockKind::System)
+            | AnyKind::RwLock(RwLockKind::System)
+            | AnyKind::Spin(SpinKind::System)
+    )
 }
 
 /// A vector of fixed capacity, which needs no allocator.
@@ -200,15 +228,26 @@ impl Plan {
         has_waits: false,
         is_forced: false,
         is_ready: false,
-        sites: Rows { rows: [Site { waits: WaitPolicy::System, first: 0, end: 0 }; SITES], count: 0 },
+        sites: Rows {
+            rows: [Site { waits: WaitPolicy::System, first: 0, end: 0, entry: 0 }; SITES],
+            count: 0,
+        },
         conditions: Conditions::Libc,
         rules: Rows {
-            rows: [Rule { kind: AnyKind::Mutex(LockKind::System), by: By::Variable, first: 0, end: 0 };
-                RULES],
+            rows: [Rule {
+                kind: AnyKind::Mutex(LockKind::System),
+                by: By::Variable,
+                first: 0,
+                end: 0,
+                entry: 0,
+            }; RULES],
             count: 0,
         },
         places: Rows { rows: [const { Place { range: 0..0, module: 0 } }; PLACES], count: 0 },
-        modules: Rows { rows: [b""; MODULES], count: 0 },
+        modules: Rows { rows: [Module::NONE; MODULES], count: 0 },
+        library: None,
+        entries: 0,
+        entries_for_all: [0; LockFamily::ALL.len() + 1],
         tally: None,
     };
 
@@ -222,14 +261,24 @@ impl Plan {
         self.rules.get()
     }
 
-    /// Paths of the modules that the plan names.
-    pub fn modules(&self) -> &[&'static [u8]] {
+    /// The modules that the plan names.
+    pub fn modules(&self) -> &[Module] {
         self.modules.get()
+    }
+
+    /// The file that a line of `/proc/self/maps` maps from its beginning.
+    pub fn mapped_file<'line>(&self, line: &'line [u8]) -> Option<MappedFile<'line>> {
+        MappedFile::of(line, if self.is_deployed() { Recognise::ByBuild } else { Recognise::ByPath })
     }
 
     /// Whether decisions are counted.
     pub fn is_counted(&self) -> bool {
-        self.tally.is_some()
+        self.tally.is_some() || own_tally::get().is_some()
+    }
+
+    /// Whether the plan is a deployed one.
+    pub fn is_deployed(&self) -> bool {
+        self.library.is_some()
     }
 
     /// Counts a decision, if decisions are counted.
@@ -237,6 +286,25 @@ impl Plan {
         if let Some(tally) = &self.tally {
             tally.add(what);
         }
+        if let Some(own) = own_tally::get() {
+            own.add(what);
+        }
+    }
+
+    /// The rules that change something, for locks and for waits: the number of the entry, and what counts what it replaces.
+    pub fn effects(&self) -> impl Iterator<Item = (u16, TallyCount)> {
+        let of_kind = |kind: Kind, row| (!is_libcs(kind)).then(|| TallyCount::Replaced(kind.family(), row));
+        let rules = self.rules().iter().enumerate();
+        let rules = rules
+            .filter_map(move |(index, rule)| Some((rule.entry, of_kind(rule.kind, TallyRow::Rule(index))?)));
+        let for_all = self.all.into_iter().flatten().filter_map(move |kind| {
+            Some((self.entries_for_all[kind.family() as usize], of_kind(kind, TallyRow::All)?))
+        });
+        let sites = self.sites().iter().enumerate().filter(|(_, site)| site.waits == WaitPolicy::Poll);
+        let sites = sites.map(|(index, site)| (site.entry, TallyCount::Sites(TallyRow::Rule(index))));
+        let waits = (self.waits == WaitPolicy::Poll)
+            .then(|| (self.entries_for_all[LockFamily::ALL.len()], TallyCount::Sites(TallyRow::All)));
+        rules.chain(for_all).chain(sites).chain(waits)
     }
 
     /// Whether the plan has rules for particular locks of any family, or for particular call sites.
@@ -248,22 +316,46 @@ impl Plan {
     fn add(&mut self, line: Line<'static, Kind>) -> bool {
         match line {
             Line::WakeUp(ns) => self.wake_up_ns = ns,
-            Line::Waits(waits) => (self.waits, self.has_waits) = (waits, true),
+            Line::Waits(waits) => {
+                (self.waits, self.has_waits) = (waits, true);
+                self.entries_for_all[LockFamily::ALL.len()] = self.entry();
+            }
             Line::ForcePolls => self.is_forced = true,
             Line::ForceReady => self.is_ready = true,
             Line::All(kind) => {
-                self.all[kind.family() as usize].get_or_insert(kind);
+                let entry = self.entry();
+                if self.all[kind.family() as usize].is_none() {
+                    self.all[kind.family() as usize] = Some(kind);
+                    self.entries_for_all[kind.family() as usize] = entry;
+                }
             }
             Line::Locks(kind, by, fields) => {
                 let Some((first, end)) = self.add_places(fields) else { return false };
-                return self.rules.push(Rule { kind, by, first, end });
+                let entry = self.entry();
+                return self.rules.push(Rule { kind, by, first, end, entry });
             }
             Line::Site(waits, fields) => {
                 let Some((first, end)) = self.add_places(fields) else { return false };
-                return self.sites.push(Site { waits, first, end });
+                let entry = self.entry();
+                return self.sites.push(Site { waits, first, end, entry });
+            }
+            Line::Library(version) => self.library = Some(version),
+            Line::Program(file) => return self.modules.push(Module::program(file)),
+            Line::Module(file) => return self.modules.push(Module::built(file)),
+            Line::Entry(_) => {
+                self.entries += 1;
+                return usize::from(self.entries) <= ENTRIES;
             }
         }
         true
+    }
+
+    /// The number of the entry to which the present line belongs. In plans that are not deployed each line is one.
+    fn entry(&mut self) -> u16 {
+        if !self.is_deployed() {
+            self.entries = self.entries.saturating_add(1);
+        }
+        self.entries.saturating_sub(1)
     }
 
     /// Adds places and returns their first index and the index after the last; `None` if there is no room.
@@ -292,8 +384,8 @@ impl Plan {
 
     /// Index of a module; `None` if there is no room.
     fn module(&mut self, path: &'static [u8]) -> Option<usize> {
-        let known = self.modules.get().iter().position(|module| *module == path);
-        known.or_else(|| self.modules.push(path).then_some(self.modules.count - 1))
+        let known = self.modules.get().iter().position(|module| module.path == path);
+        known.or_else(|| self.modules.push(Module::named(path)).then_some(self.modules.count - 1))
     }
 
     /// Replaces nothing, and lets no wait poll.
@@ -482,191 +574,47 @@ fn read() -> bool {
         }
         return false;
     };
-    let shown = core::str::from_utf8(path.to_bytes()).unwrap_or("(not UTF-8)");
     // SAFETY: this thread has the claim READING and PHASE is UNKNOWN: no other thread writes, and none reads yet.
     let (plan, room) = unsafe { (&mut *PLAN.0.get(), &mut *BYTES.0.get()) };
     *plan = Plan::NOTHING;
-    let wrong = match take_in(plan, room, path) {
-        Ok(()) => {
-            let is_wrapped = is_wrapped(plan);
-            if is_wrapped {
-                plan.pass_on();
-            }
-            plan.choose_conditions();
-            modules::find(plan);
-            // Without it, or if it cannot be opened, nothing is counted: the program does not depend on it.
-            plan.tally = tally();
-            plan.count(TallyCount::Programs);
-            if is_wrapped {
-                plan.count(TallyCount::Wrapped);
-            }
-            // Relaxed: published with PHASE.
-            POLLING.store(plan.polls(), Ordering::Relaxed);
-            return true;
-        }
-        Err(Failure::Dropped) => return false,
-        Err(Failure::Unreadable(error)) => {
-            notice::print(format_args!("no lock is replaced: {shown} cannot be read: {error}"));
-            return false;
-        }
-        Err(Failure::Wrong(wrong)) => wrong,
-    };
-    match wrong {
-        Wrong::Title => notice::print(format_args!(
-            "no lock is replaced: {shown} is no plan of this version; let `unspin run` write it"
-        )),
-        Wrong::Line(number) => notice::print(format_args!(
-            "no lock is replaced: line {number} of {shown} is no rule; let `unspin run` write it"
-        )),
-        Wrong::TooLong => notice::print(format_args!(
-            "no lock is replaced: {shown} holds more than {RULES} rules, {SITES} call sites, {PLACES} places, {MODULES} modules or {TEXT} \
-             bytes; name fewer locks"
-        )),
+    if let Err(failure) = take_in(plan, room, path) {
+        failure.report(path, if plan.is_deployed() { Readers::ItsProgram } else { Readers::Any });
+        return false;
     }
-    false
-}
-
-/// The functions that no longer reach the next definition where a plan is in effect, whatever it replaces.
-const LOCK_FUNCTIONS: [&CStr; 15] = [
-    c"pthread_mutex_lock",
-    c"pthread_mutex_trylock",
-    c"pthread_mutex_timedlock",
-    c"pthread_mutex_clocklock",
-    c"pthread_mutex_unlock",
-    c"pthread_cond_wait",
-    c"pthread_cond_timedwait",
-    c"pthread_cond_clockwait",
-    c"pthread_cond_signal",
-    c"pthread_cond_broadcast",
-    c"pthread_barrier_wait",
-    c"mtx_lock",
-    c"mtx_unlock",
-    c"cnd_wait",
-    c"cnd_signal",
-];
-
-/// Those that do not where read-write locks are replaced.
-const RWLOCK_FUNCTIONS: [&CStr; 9] = [
-    c"pthread_rwlock_rdlock",
-    c"pthread_rwlock_tryrdlock",
-    c"pthread_rwlock_timedrdlock",
-    c"pthread_rwlock_clockrdlock",
-    c"pthread_rwlock_wrlock",
-    c"pthread_rwlock_trywrlock",
-    c"pthread_rwlock_timedwrlock",
-    c"pthread_rwlock_clockwrlock",
-    c"pthread_rwlock_unlock",
-];
-
-/// Those that do not where spin locks are replaced.
-const SPIN_FUNCTIONS: [&CStr; 3] = [c"pthread_spin_lock", c"pthread_spin_trylock", c"pthread_spin_unlock"];
-
-/// Functions of the run-time libraries of sanitizers. One that is linked into the program lies in front of this library, and
-/// still knows what locks do only if libc's own functions do it.
-const SANITIZERS: [&CStr; 3] = [c"__tsan_init", c"__asan_init", c"__msan_init"];
-
-/// Whether another library has to see the calls of lock functions.
-fn is_wrapped(plan: &Plan) -> bool {
-    let wraps = private::is_defined_behind_this;
-    wraps(&LOCK_FUNCTIONS)
-        || plan.has(LockFamily::RwLock) && wraps(&RWLOCK_FUNCTIONS)
-        || plan.has(LockFamily::Spin) && wraps(&SPIN_FUNCTIONS)
-        || private::is_defined(&SANITIZERS)
-}
-
-/// Why there is no plan.
-enum Failure {
-    /// The plan's folder is gone: its creator has finished.
-    Dropped,
-    Unreadable(unspin_sys::Errno),
-    Wrong(Wrong),
+    let is_wrapped = wrapped::is_wrapped(|family| plan.has(family));
+    if is_wrapped {
+        plan.pass_on();
+    }
+    plan.choose_conditions();
+    modules::find(plan);
+    // Without it, or if it cannot be opened, nothing is counted: the program does not depend on it.
+    plan.tally = tally();
+    own_tally::begin();
+    plan.count(TallyCount::Programs);
+    if is_wrapped {
+        plan.count(TallyCount::Wrapped);
+    }
+    // Relaxed: published with PHASE.
+    POLLING.store(plan.polls(), Ordering::Relaxed);
+    true
 }
 
 fn take_in(plan: &mut Plan, room: &'static mut [u8; TEXT], path: &CStr) -> Result<(), Failure> {
     let text: &'static [u8] = match file::read_small(path, room) {
         Ok(text) if text.len() < TEXT => text,
         Ok(_) => return Err(Failure::Wrong(Wrong::TooLong)),
-        Err(_) if is_dropped(path) => return Err(Failure::Dropped),
-        Err(error) => return Err(Failure::Unreadable(error)),
+        Err(error) => return Err(Failure::unreadable(path, error)),
     };
-    parse(text, |line| plan.add(line)).map_err(Failure::Wrong)
-}
-
-/// Whether the plan's folder is gone. A process that outlives the plan's creator and starts another program should not
-/// get an error message because of that.
-// Not part of its caller's frame: a program may have little stack.
-#[cold]
-#[inline(never)]
-fn is_dropped(path: &CStr) -> bool {
-    let mut folder = [0; 4096];
-    let length = path.to_bytes().iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-    let Some(begin) = folder.get_mut(..length) else { return false };
-    begin.copy_from_slice(&path.to_bytes()[..length]);
-    let folder = CStr::from_bytes_until_nul(&folder).unwrap_or(c"");
-    !folder.is_empty() && file::inode(folder).is_none()
+    let parsed = parse(text, |line| plan.add(line)).map_err(Failure::Wrong);
+    if let Some(version) = plan.library {
+        fit::check(version, plan.modules(), parsed)?;
+        if let Some(ns) = environment::number(WAKE_UP_NS) {
+            plan.wake_up_ns = ns;
+        }
+        return Ok(());
+    }
+    parsed
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan(text: &'static str) -> Box<Plan> {
-        let mut plan = Box::new(Plan::NOTHING);
-        parse(text.as_bytes(), |line| plan.add(line)).unwrap();
-        plan.choose_conditions();
-        plan
-    }
-
-    #[test]
-    fn rules_keep_their_places() {
-        let plan = plan("unspin plan 2\nfair\tinit\t1-2@/x\t3-4@/y\nsteal\tvariable\t5-6@/x\nsystem\tall\n");
-        let rules: Vec<_> = plan.rules().iter().map(|rule| rule.places(&plan).len()).collect();
-        assert_eq!((rules, plan.modules()), (vec![2, 1], &[&b"/x"[..], b"/y"][..]));
-        assert_eq!(plan.rules()[1].places(&plan)[0].module, 0);
-        assert_eq!((plan.all::<LockKind>(), plan.conditions), (Some(LockKind::System), Conditions::Ours));
-    }
-
-    #[test]
-    fn families_have_kinds_of_their_own() {
-        let of = |family| LockFamily::ALL.map(|other| other == family);
-        for (text, family) in [
-            ("unspin plan 2\nfair\tall\n", LockFamily::Mutex),
-            ("unspin plan 2\nrwlock\trw-biased\tall\nrwlock\trw-fair\tall\n", LockFamily::RwLock),
-            ("unspin plan 2\nrwlock\tsystem\tuse\t1-2@/x\n", LockFamily::RwLock),
-            ("unspin plan 2\nspin\tadaptive\tinit\t1-2@/x\n", LockFamily::Spin),
-        ] {
-            let plan = plan(text);
-            assert_eq!(LockFamily::ALL.map(|family| plan.has(family)), of(family), "{text}");
-        }
-        let plan = plan("unspin plan 2\nrwlock\trw-biased\tall\nrwlock\trw-fair\tall\nspin\tadaptive\tall\n");
-        assert_eq!(plan.all(), Some(RwLockKind::Biased), "the first counts");
-        assert_eq!(plan.all(), Some(SpinKind::Adaptive));
-        assert_eq!(plan.all::<LockKind>(), None);
-    }
-
-    /// The control uses libc for everything.
-    #[test]
-    fn conditions_are_ours_where_a_mutex_is() {
-        for (text, expected) in [
-            ("unspin plan 2\nsystem\tall\n", Conditions::Libc),
-            ("unspin plan 2\npi\tall\n", Conditions::Libc),
-            ("unspin plan 2\nsystem\tall\nwaits\tpoll\n", Conditions::Ours),
-            ("unspin plan 2\nwaits\tsystem\n", Conditions::Libc),
-            ("unspin plan 2\nwaits\tsystem\npoll\tsite\t1-2@/x\n", Conditions::Ours),
-            ("unspin plan 2\nadaptive\tall\n", Conditions::Ours),
-            ("unspin plan 2\nrwlock\trw-fair\tall\nspin\tadaptive\tvariable\t1-2@/x\n", Conditions::Libc),
-        ] {
-            assert_eq!(plan(text).conditions, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_said() {
-        let text: String = (0..RULES as u32 + 1)
-            .map(|n| format!("{}\tvariable\t{n:x}-ffff@/x\n", ["fair", "rwlock\trw-fair"][n as usize % 2]))
-            .collect();
-        let text: &'static str = format!("unspin plan 2\n{text}").leak();
-        let mut plan = Box::new(Plan::NOTHING);
-        assert_eq!(parse(text.as_bytes(), |line| plan.add(line)), Err(Wrong::TooLong));
-    }
-}
+mod tests;

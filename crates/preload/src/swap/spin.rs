@@ -12,7 +12,8 @@
 
 use super::acquisition::Acquisition;
 use super::decision::{self, Effect, Occasion};
-use super::plan;
+use super::own_tally;
+use super::plan::{self, LockFamily};
 use crate::glibc::spin::SpinLockLayout;
 use crate::watch::Hook;
 use crate::{bypass, sandbox};
@@ -74,7 +75,10 @@ fn lock_held(lock: &SpinLockLayout) -> c_int {
 pub fn wait(lock: &SpinLockLayout) -> Acquisition {
     let waited = if sandbox::is_closed() { None } else { lock.lock_in_place().lock() };
     match waited {
-        Some(waited) => Acquisition::success(waited),
+        Some(waited) => {
+            own_tally::note(LockFamily::Spin, waited);
+            Acquisition::success(waited)
+        }
         // libc's waiters spin.
         None => Acquisition { code: lock.libc_lock(), waited: Some(Waited::Spun) },
     }

@@ -5,12 +5,13 @@ use super::thread::Waiter;
 use super::{count_forbidden_look, cpu_pressure, permits, policy};
 use crate::cancel::{DEFERRED, cancellation};
 use crate::sandbox;
-use crate::swap::plan;
+use crate::swap::{own_tally, plan};
 use crate::watch::Hook;
 use core::cell::Cell;
 use unspin_sys::clock;
 use unspin_sysv::cancel::{self, CancelType};
 use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, WaitDecision, poll};
+use unspin_wire::TallyUse;
 use unspin_wire::looks::Looks;
 
 /// A wait that has begun. It has nothing to drop.
@@ -155,6 +156,7 @@ impl Wait {
         });
         match polled {
             PollOutcome::Found(Some(answer), took) => {
+                own_tally::note_use(TallyUse::Found);
                 site.learnt.report_poll(&policy, took, self.began + took, items(&answer));
                 Ended::Found(answer)
             }
@@ -163,14 +165,17 @@ impl Wait {
                 Ended::Interrupted
             }
             PollOutcome::FoundLate(answer) => {
+                own_tally::note_use(TallyUse::Found);
                 site.learnt.report_cpu_needed(&policy);
                 answer.map_or(Ended::Interrupted, Ended::Found)
             }
             PollOutcome::TimedOut(spent) => {
+                own_tally::note_use(TallyUse::InVain);
                 self.in_vain.set(spent);
                 Ended::Asleep
             }
             PollOutcome::CpuNeeded => {
+                own_tally::note_use(TallyUse::InVain);
                 site.learnt.report_cpu_needed(&policy);
                 Ended::Asleep
             }

@@ -101,10 +101,10 @@ impl Engine {
         Engine { inner: Some(inner) }
     }
 
-    /// The arena that processes with the same user, IPC namespace and engine share by default.
+    /// The arena that processes with the same user, IPC namespace and engine share by default: in `/dev/shm`, or in the first of
+    /// [`ARENA_FOLDERS`](crate::ARENA_FOLDERS) that has room for one.
     pub fn default_arena(kind: Kind) -> PathBuf {
-        let uid = unspin_sys::creds::Creds::current().uid;
-        PathBuf::from(format!("{}{}-{kind}", default_path::prefix(uid), namespace::Ipc::current().inode))
+        default_path::of_caller(&format!("{}-{kind}", namespace::Ipc::current().inode))
     }
 
     /// Whether the arena was found truncated or overwritten. From then on calls fail with `ENOSYS`.

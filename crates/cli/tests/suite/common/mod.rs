@@ -35,6 +35,8 @@ pub fn unspin(arguments: &[&str]) -> Command {
         "UNSPIN_PLAN",
         "UNSPIN_TALLY",
         "UNSPIN_RUNQUEUE",
+        "UNSPIN_SUMMARY",
+        "UNSPIN_STATUS",
     ] {
         command.env_remove(name);
     }

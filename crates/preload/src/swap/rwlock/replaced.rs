@@ -17,6 +17,8 @@ use crate::glibc::mutex::current_tid;
 use crate::glibc::rwlock::{Mode, Reading, RwLockLayout, Writing};
 use crate::swap::acquisition::Acquisition;
 use crate::swap::deadline::Deadline;
+use crate::swap::own_tally;
+use crate::swap::plan::LockFamily;
 use core::ffi::c_int;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, ETIMEDOUT};
 use unspin_locks::handover::two_rw_locks::{self, GoesOn, Held, TwoRwLocks};
@@ -31,6 +33,12 @@ pub struct ReplacedRwLock<'lock> {
     pub algorithm: &'static Algorithm,
     /// Whether a thread may acquire for reading what it holds already.
     pub recursion: Recursion,
+}
+
+/// Notes how a thread has waited.
+fn noted(waited: Waited) -> Waited {
+    own_tally::note(LockFamily::RwLock, waited);
+    waited
 }
 
 impl ReplacedRwLock<'_> {
@@ -54,7 +62,7 @@ impl ReplacedRwLock<'_> {
             Err(Refused::Busy) if self.words.is_written_by(current_tid()) => {
                 return Acquisition::with_code(EDEADLK);
             }
-            Err(Refused::Busy) => (self.algorithm.read)(self.words, self.recursion, until),
+            Err(Refused::Busy) => (self.algorithm.read)(self.words, self.recursion, until).map(noted),
             Err(refused) => Err(refused),
         };
         match waited {
@@ -72,7 +80,7 @@ impl ReplacedRwLock<'_> {
             return Acquisition::with_code(EDEADLK);
         } else {
             match (self.algorithm.write)(self.words, until) {
-                Some(waited) => waited,
+                Some(waited) => noted(waited),
                 None => return Acquisition::with_code(ETIMEDOUT),
             }
         };
