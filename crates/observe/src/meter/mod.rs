@@ -2,6 +2,7 @@
 //! recording.
 
 pub mod disturbance;
+pub mod known_names;
 mod leftovers;
 mod lock_files;
 pub mod names;
