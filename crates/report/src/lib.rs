@@ -42,6 +42,7 @@ mod medium;
 mod name;
 pub mod next;
 mod notes;
+pub mod otlp;
 mod paragraph;
 pub mod pprof;
 mod printed_table;

@@ -20,6 +20,7 @@ pub mod wakeup;
 use crate::lens;
 use crate::lens::beside::LensesBeside;
 use crate::lens::reports::Reports;
+use crate::serve::{BoundServer, Server};
 use crate::settings::{self, ViewSettings};
 use names::Lookup;
 use outputs::Results;
@@ -45,20 +46,24 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     if options.record.as_deref() == Some(Path::new("-")) {
         return Err(Error::Usage("--record -: a recording needs a file: name one".into()));
     }
-    let [json, pprof] = outputs::files(&options.view);
+    let [json, pprof, otlp] = outputs::files(&options.view);
     outfile::try_files(&[
         ("--output", options.output.as_deref()),
         ("--record", options.record.as_deref()),
         json,
         pprof,
+        otlp,
     ])?;
     if !lens::run::has_pthread(options) {
         return lens::run::run(options);
     }
+    let bound = options.serve.as_ref().map(BoundServer::bind).transpose()?;
     let recorded = RecordedProgram::new(&options.recorded)?;
+    let server = bound.map(|bound| serve(bound, &recorded)).transpose()?;
     let lenses = LensesBeside::start(options);
     let mut running = recorded.start(inheriting(recorded.command()))?;
     let ended = running.wait_until_end()?;
+    drop(server);
     let lenses = lenses.stop(options);
     let was_asked_to_end = running.was_asked_to_end();
     let guard = running.guard_report();
@@ -135,6 +140,14 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
         Some(last) => Err(last),
         None => Ok(ExitCode::from(running::exit_code(ended.end))),
     }
+}
+
+/// Begins to serve the recording, and says where.
+fn serve(bound: BoundServer, recorded: &RecordedProgram) -> Result<Server, Error> {
+    let address = bound.address();
+    let server = bound.start(&recorded.path(), recorded.recording.invocation().command)?;
+    stderr::say(format_args!("serving http://{address}/debug/pprof/ and http://{address}/metrics"));
+    Ok(server)
 }
 
 /// Prints what is known without the recording, and returns the error that the recording is lost.
