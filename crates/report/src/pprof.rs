@@ -35,11 +35,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use unspin_wire::{Class, Image, Key, RecordKind, Snapshot};
 
 /// A position in the program.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Frame {
     /// The function, demangled.
     pub function: String,
@@ -231,7 +232,7 @@ impl Builder {
         }
         let id = self.locations.len() as u64 + 1;
         let line = Line { function_id: self.function(frame), line: frame.line.into() };
-        self.profile.location.push(Location { id, mapping_id: 1, line: vec![line] });
+        self.profile.location.push(Location { id, mapping_id: 1, address: address(frame), line: vec![line] });
         self.locations.insert(frame.clone(), id);
         id
     }
@@ -247,6 +248,16 @@ impl Builder {
         self.functions.insert(key, id);
         id
     }
+}
+
+/// An address for a position. A client that compares two profiles, such as Grafana Alloy, tells stacks apart by the addresses in
+/// them. Locks have none, and one function of several processes has several: so it is a number that each profile of a
+/// recording has for the same position.
+fn address(frame: &Frame) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    frame.hash(&mut hasher);
+    // 0 means that there is none.
+    hasher.finish().max(1)
 }
 
 #[cfg(test)]
@@ -324,6 +335,20 @@ mod tests {
         assert!(profile.sample.iter().all(|s| labels(s).contains(&("pid".into(), String::new(), 7))));
         // One function that is called at two lines is one function.
         assert_eq!(profile.function.iter().filter(|function| text(function.name) == "push").count(), 1);
+    }
+
+    /// Two profiles are compared by the addresses in stacks.
+    #[test]
+    fn positions_have_the_same_addresses_in_each_profile() {
+        let one = contention("a_lock", &[("push", 10), ("main", 1)], 3, 0.5);
+        let two = contention("a_lock", &[("push", 11)], 3, 0.5);
+        let addresses = |all: &[Contention]| -> Vec<u64> {
+            decode(&encode("x", all, 0, 1.0)).location.iter().map(|location| location.address).collect()
+        };
+        let both = addresses(&[two.clone(), one.clone()]);
+        assert_eq!(both.len(), 4);
+        assert!(both.iter().enumerate().all(|(at, address)| *address != 0 && !both[..at].contains(address)));
+        assert!([addresses(&[one]), addresses(&[two])].concat().iter().all(|address| both.contains(address)));
     }
 
     #[test]

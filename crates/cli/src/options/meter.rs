@@ -150,7 +150,7 @@ pub struct RecordOptions {
     pub level: Level,
 
     /// Maximum size of the recording, such as 512M; records that do not fit are counted as dropped
-    /// [default: 8G, or what `ulimit -f` permits]
+    /// [default: 8G, with --serve 256M, or what `ulimit -f` permits]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub size: Option<u64>,
 

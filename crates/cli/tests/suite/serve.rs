@@ -86,20 +86,20 @@ fn children_and_threads_that_have_ended_are_counted() {
     let Some(mut served) = Served::start(&[], folder.path()) else { return };
     served.tell("fork 3");
     served.tell("threads 200");
-    let metric = |name: &str| served.metrics()[&(name.to_owned(), String::new())];
+    let metric = |served: &Served, name: &str| served.metrics()[&(name.to_owned(), String::new())];
     // Each child has a row of its own in the recording, of the same lock.
     assert_eq!(sum(&served.stacks("mutex"), "shared_lock").0, 3);
     let acquisitions = served.metrics().into_iter().find(|((name, labels), _)| {
         name == "unspin_lock_acquisitions_total" && labels.contains("\"shared_lock\"")
     });
     assert_eq!(acquisitions.unwrap().1, 206.0);
-    assert_eq!(metric("unspin_processes"), 4.0);
+    assert_eq!(metric(&served, "unspin_processes"), 4.0);
     // One thread after another uses one table.
-    let before = metric("unspin_recording_bytes");
+    let before = metric(&served, "unspin_recording_bytes");
     served.tell("threads 200");
-    assert_eq!(metric("unspin_recording_bytes"), before);
+    assert_eq!(metric(&served, "unspin_recording_bytes"), before);
     assert_eq!(
-        (metric("unspin_dropped_samples_total"), metric("unspin_unrecorded_threads_total")),
+        (metric(&served, "unspin_dropped_samples_total"), metric(&served, "unspin_unrecorded_threads_total")),
         (0.0, 0.0)
     );
     assert_eq!(served.end().1, Some(7));

@@ -35,7 +35,7 @@ use unspin_launch::program::inheriting;
 use unspin_launch::program::runtime::Runtime;
 use unspin_report::add_note;
 use unspin_sys::child::End;
-use unspin_wire::{Recording, Snapshot};
+use unspin_wire::{Config, Recording, Snapshot};
 
 /// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";
@@ -58,7 +58,7 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
         return lens::run::run(options);
     }
     let bound = options.serve.as_ref().map(BoundServer::bind).transpose()?;
-    let recorded = RecordedProgram::new(&options.recorded)?;
+    let recorded = RecordedProgram::new(&record_settings(options))?;
     let server = bound.map(|bound| serve(bound, &recorded)).transpose()?;
     let lenses = LensesBeside::start(options);
     let mut running = recorded.start(inheriting(recorded.command()))?;
@@ -141,6 +141,17 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
         None => Ok(ExitCode::from(running::exit_code(ended.end))),
     }
 }
+
+/// How the program is recorded. A served recording is read again and again, and its names stay in memory: without `--size` it
+/// gets less room than one that is read at the end.
+fn record_settings(options: &settings::MeterSettings) -> settings::RecordSettings {
+    let served = || Config::default().bytes.min(SERVED_BYTES);
+    let size = options.recorded.size.or_else(|| options.serve.map(|_| served()));
+    settings::RecordSettings { size, ..options.recorded.clone() }
+}
+
+/// The size of a recording that is served: some thousand processes, or some ten thousand locks.
+const SERVED_BYTES: u64 = 256 << 20;
 
 /// Begins to serve the recording, and says where.
 fn serve(bound: BoundServer, recorded: &RecordedProgram) -> Result<Server, Error> {

@@ -91,14 +91,14 @@ impl RecordingReader {
                 Response::text(go_text::write(name, &self.stacks(name, &snapshot)))
             }
             Asked::Profile(name, ProfileForm::Pprof) => {
-                Response::attachment(name.name(), self.profile(name, &snapshot, snapshot.started))
+                // As Go: a sum that goes on has no duration.
+                Response::attachment(name.name(), self.profile(name, &snapshot, taken(&snapshot), 0.0))
             }
             Asked::Since(name, before) => match interval::between(&before, &snapshot) {
                 Some(between) => {
-                    // As Go: the time at which it was taken.
-                    let taken = snapshot.started.saturating_add((snapshot.window.seconds * 1e9) as u64);
                     let file = format!("{}-delta", name.name());
-                    Response::attachment(&file, self.profile(name, &between, taken))
+                    let seconds = between.window.seconds;
+                    Response::attachment(&file, self.profile(name, &between, taken(&snapshot), seconds))
                 }
                 None => Response::error(Status::Unavailable, "no time has passed"),
             },
@@ -131,8 +131,8 @@ impl RecordingReader {
         }
     }
 
-    fn profile(&self, name: ProfileName, snapshot: &Snapshot, time: u64) -> Vec<u8> {
-        pprof::encode(&self.command.join(" "), &self.stacks(name, snapshot), time, snapshot.window.seconds)
+    fn profile(&self, name: ProfileName, snapshot: &Snapshot, taken: u64, seconds: f64) -> Vec<u8> {
+        pprof::encode(self.command.first().map_or("", String::as_str), &self.stacks(name, snapshot), taken, seconds)
     }
 
     fn metrics(&mut self, snapshot: &Snapshot, format: MetricsFormat) -> Response {
@@ -141,4 +141,10 @@ impl RecordingReader {
         let size = RecordingSize { used: self.recording.bytes(), capacity: self.recording.capacity() };
         self.metrics.response(&report, size, format)
     }
+}
+
+/// The time at which a snapshot was taken, in nanoseconds since the epoch. As in Go it is the time of a profile: a client that
+/// compares two takes the difference of their times for the duration.
+fn taken(snapshot: &Snapshot) -> u64 {
+    snapshot.started.saturating_add((snapshot.window.seconds * 1e9) as u64)
 }
