@@ -125,7 +125,7 @@ fn contention(
     if callers.is_empty() {
         callers.push(Frame { function: caller, ..Frame::default() });
     }
-    let (kind, pid, address) = (fold::kind(key), image.pid, key.call_address());
+    let (kind, pid, address) = (fold::kind(key), image.pid, key.caller);
     // The caller is the name of a wait without an object; it is the next frame anyway.
     let (lock, origin) = if kind.has_object() { (lock, origin) } else { (kind.noun().into(), None) };
     Contention { lock, origin, kind, pid, address, callers, contentions, delay }

@@ -44,11 +44,9 @@ impl RunOutcome {
     /// assert!(matches!(RunOutcome::measured(0.0), RunOutcome::Failed { .. }));
     /// ```
     pub fn measured(value: f64) -> RunOutcome {
-        if value.is_finite() && value > 0.0 {
-            RunOutcome::Ok { value }
-        } else {
-            let reason = format!("the metric is {value}; a ratio needs a positive finite figure");
-            RunOutcome::Failed { reason }
+        match comparable(value) {
+            Ok(value) => RunOutcome::Ok { value },
+            Err(reason) => RunOutcome::Failed { reason },
         }
     }
 
@@ -58,6 +56,15 @@ impl RunOutcome {
             RunOutcome::Collapsed { limit_s } | RunOutcome::Hung { limit_s } => Some(limit_s),
             RunOutcome::Ok { .. } | RunOutcome::Failed { .. } | RunOutcome::Stopped { .. } => None,
         }
+    }
+}
+
+/// A value with which a ratio can be formed, or the reason why none can.
+pub fn comparable(value: f64) -> Result<f64, String> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(format!("the metric is {value}; a ratio needs a positive finite figure"))
     }
 }
 

@@ -25,7 +25,7 @@ use unspin_launch::plan::RunTally;
 use unspin_launch::program::{Account, Program};
 use unspin_launch::replace::run_queue::{self, RunQueue};
 use unspin_observe::disturbance::{CpuTime, Disturbance, kernel_sets};
-use unspin_stats::{RunLimit, RunOutcome};
+use unspin_stats::{RunLimit, RunOutcome, comparable};
 use unspin_sys::child;
 use unspin_sys::creds::Creds;
 use unspin_sysv::{Kind, times_joined};
@@ -245,10 +245,11 @@ impl<'a> Runner<'a> {
                 let text = performance.figures.text(self.figure.output_tail_bytes());
                 let figure = self.figure.of(performance.elapsed, &performance.usage, &text);
                 // The figure of a server is that of its load.
-                figure.map_err(|reason| match self.service {
+                let figure = figure.map_err(|reason| match self.service {
                     Some(_) => format!("the load has {reason}"),
                     None => reason,
-                })
+                });
+                figure.and_then(comparable)
             }
         }
     }

@@ -10,8 +10,7 @@ pub struct Key {
     /// The lock: a [`RecordKind`] in the top byte, and below it the lock's address or another unique number. 0 is no
     /// lock: a sample for it is counted as not recorded.
     pub lock: u64,
-    /// The caller: a return address or another unique number. For an initialisation the top 16 bits tell apart the calls
-    /// that led to it (see [`reached_by`](Key::reached_by)).
+    /// The caller: a return address or another unique number.
     pub caller: u64,
 }
 
@@ -27,22 +26,6 @@ impl Key {
         RecordKind::from_byte((self.lock >> 56) as u8)
     }
 
-    /// The key of an initialisation that was reached by these calls; 0: they are unknown. `calls` is a hash of their return
-    /// addresses. So a helper that initialises locks for several functions has a row for each of them.
-    pub const fn reached_by(self, calls: u16) -> Key {
-        Key { lock: self.lock, caller: self.caller & CALL | (calls as u64) << CALL_BITS }
-    }
-
-    /// Whether the key tells the calls that led to an initialisation.
-    pub fn has_calls(&self) -> bool {
-        self.kind() == Some(RecordKind::Init) && self.caller > CALL
-    }
-
-    /// The return address in the caller.
-    pub fn call_address(&self) -> u64 {
-        if self.has_calls() { self.caller & CALL } else { self.caller }
-    }
-
     /// The address; 0 for the row that sums up keys that did not fit (see [`Table::publish`](crate::Table::publish)).
     pub fn address(&self) -> u64 {
         self.lock & ADDRESS
@@ -51,11 +34,6 @@ impl Key {
 
 /// A user-space address has 47 bits, with five-level paging 56.
 const ADDRESS: u64 = (1 << 56) - 1;
-
-/// Code has addresses of 47 bits, as Linux gives higher ones only to a program that asks for them (mmap(2), five-level
-/// paging).
-const CALL: u64 = (1 << CALL_BITS) - 1;
-const CALL_BITS: u32 = 48;
 
 /// Result of one attempt at a lock. The discriminants are part of the recording's format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -39,7 +39,7 @@ pub use eventually::eventually;
 pub use memcache::Memcache;
 pub use namespace::enter_ipc_namespace;
 pub use outcome::{Outcome, assert_same};
-pub use ports::free_port;
+pub use ports::{free_port, is_listened_at};
 pub use postgres::Postgres;
 pub use preload::{has_landing_pads, library as preload, profile_folder};
 pub use process::Process;

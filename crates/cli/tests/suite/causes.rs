@@ -154,28 +154,36 @@ fn interrupted(program: &Path, hangs: impl Fn(u32) -> bool, folder: &Path) -> St
     wait_until("the program hangs", || {
         crate::common::children_of(run.pid()).first().is_some_and(|&pid| hangs(pid))
     });
-    // Long enough to be no passing wait.
+    // A wait is reported as a deadlock when it has lasted for a tenth of a second.
     std::thread::sleep(std::time::Duration::from_millis(300));
     child::signal(run.pid(), Signal::Terminate).unwrap();
     run.wait();
     fs::read_to_string(out).unwrap()
 }
 
-/// Whether all threads of a process of at least `threads` threads sleep.
-fn sleeps(pid: u32, threads: usize) -> bool {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
-    let states: Vec<bool> = tasks
-        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok())
-        .map(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S')))
-        .collect();
-    states.len() >= threads && states.iter().all(|&sleeps| sleeps)
+/// Whether all threads of a process of at least `threads` threads sleep, at one moment: each has not run between two looks.
+fn sleep_at_once(pid: u32, threads: usize) -> bool {
+    let first = switches_of_sleepers(pid);
+    first.as_ref().is_some_and(|first| first.len() >= threads) && switches_of_sleepers(pid) == first
+}
+
+/// How often each thread of a process has left a CPU; none if one of them does not sleep.
+fn switches_of_sleepers(pid: u32) -> Option<Vec<(String, String)>> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let of_thread = |task: std::io::Result<fs::DirEntry>| {
+        let status = fs::read_to_string(task.ok()?.path().join("status")).ok()?;
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let number = |name| field(name).map(str::to_owned);
+        field("State:")?.starts_with('S').then_some((number("Pid:")?, number("voluntary_ctxt_switches:")?))
+    };
+    tasks.map(of_thread).collect()
 }
 
 #[test]
 fn deadlock_is_named_when_the_program_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("cause_deadlock.c", folder.path()) else { return };
-    let report = interrupted(&program, |pid| sleeps(pid, 3), folder.path());
+    let report = interrupted(&program, |pid| sleep_at_once(pid, 3), folder.path());
     let finding = first_finding(&report);
     assert!(
         finding.starts_with(
@@ -241,8 +249,15 @@ for thread in threads: thread.join()
 fn thread_of_python_that_waits_for_an_event_is_no_deadlock() {
     const SCRIPT: &str = "
 import os, queue, signal, threading, time
+def switches():
+    status = open('/proc/self/task/%d/status' % os.getpid()).read()
+    return 'State:\tS' in status and status.split('voluntary_ctxt_switches:')[1].split()[0]
 def end():
-    time.sleep(0.4)
+    # The main thread waits for the event when it has slept all the time: a wait for the interpreter is shorter.
+    before = False
+    while not before or switches() != before:
+        before = switches()
+        time.sleep(0.4)
     os.kill(os.getpid(), signal.SIGKILL)
 threading.Thread(target=end).start()
 queue.Queue().get()

@@ -201,16 +201,8 @@ fn full_memory_file_system_is_named() {
 #[test]
 fn full_file_system_under_output_is_the_reason_of_a_failed_run() {
     unpack();
-    let prove = [
-        "prove",
-        "--waits",
-        "poll",
-        "--time-budget",
-        "1s",
-        "sh",
-        "-c",
-        "head -c 9000000 /dev/zero || exit 9",
-    ];
+    let prove =
+        ["prove", "--waits", "poll", "--runs", "6", "sh", "-c", "head -c 9000000 /dev/zero || exit 9"];
     let (out, err, code) = limited("ulimit -f 2000", &prove);
     assert_eq!(code, Some(4), "{out}{err}");
     assert!(format!("{out}{err}").replace('\n', " ").contains("its output did not fit"), "{out}{err}");

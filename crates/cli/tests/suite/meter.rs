@@ -103,35 +103,6 @@ fn heap_lock_is_named_after_its_initialisation() {
     assert_eq!(locks(&report), expected, "{err}");
 }
 
-/// One helper function initialises all objects of a kind. The later ones lie where the first one was destroyed, and one of
-/// them is another thread's.
-#[test]
-fn object_where_another_was_destroyed_is_named_after_its_own_initialisation() {
-    let folder = tempfile::tempdir().unwrap();
-    for level in ["full", "counts"] {
-        let options = ["--level", level, "--all"];
-        let Some((report, err)) = metered("reused_memory.c", &options, folder.path()) else { return };
-        let name = |object: &Value| object["name"].as_str().unwrap().to_owned();
-        let of = |section: &str| report[section].as_array().unwrap().iter().map(name).collect::<Vec<_>>();
-        let names = [of("locks"), of("waits")].concat();
-        for kind in ["queue", "index", "counter", "event", "slots"] {
-            for maker in ["first", "second", "third"] {
-                let expected = format!("{maker}_{kind} ▸ {kind}_new");
-                let found = names.iter().filter(|&name| *name == expected).count();
-                assert_eq!(found, 1, "{level}: {expected}: {names:?} {err}");
-            }
-        }
-        let used: Vec<_> =
-            locks(&report).into_iter().map(|(name, _, _, attempts, _)| (name, attempts)).collect();
-        for (maker, attempts) in [("first", 3), ("second", 20), ("third", 7)] {
-            for kind in ["queue", "index", "counter"] {
-                let expected = (format!("{maker}_{kind} ▸ {kind}_new"), attempts);
-                assert!(used.contains(&expected), "{level}: {expected:?}: {used:?} {err}");
-            }
-        }
-    }
-}
-
 /// The child's lock is named after its initialisation before the fork. Locks of one name in several processes share a
 /// row.
 #[test]

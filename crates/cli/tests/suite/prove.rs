@@ -117,6 +117,15 @@ fn failing_control_ends_the_session() {
     assert!(flat(&out).contains("kernel failed in 1 of 1 runs. Nothing can be compared with it"), "{out}");
 }
 
+/// A figure that no ratio can be formed with is a failure like any other: the report says why.
+#[test]
+fn figure_of_zero_is_the_reason_of_the_failure() {
+    let (out, _, code) = prove("6", &["--sysv", "rcu"], "echo tps: 0");
+    assert_eq!(code, Some(4), "{out}");
+    let said = "First failure of kernel: the metric is 0; a ratio needs a positive finite figure. The end of its output: | tps: 0";
+    assert!(flat(&out).contains(said), "{out}");
+}
+
 #[test]
 fn missing_metric_is_reported_once() {
     let options =

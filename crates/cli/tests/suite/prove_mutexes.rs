@@ -1,7 +1,7 @@
 //! `unspin prove` with kinds of mutex: with a program whose figures depend on its plan, and with programs that use real
 //! locks.
 
-use crate::common::{Background, children_of, compiled, finish, has_computed, unspin, wait_until};
+use crate::common::{Background, children_of, compiled, finish, has_computed, is_quiet, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -171,7 +171,13 @@ fn search_finds_the_best_kind() {
     assert_eq!(code, Some(0), "{out}{err}");
     let text = flat(&out);
     assert!(text.contains("narrow, static, planned.c:"), "{out}");
-    assert!(text.contains("steal: hangs, stopped after "), "{out}");
+    // Where a later run of the control took more than a tenth of the limit, no hang is claimed.
+    let fates = if is_quiet() { &["hung"][..] } else { &["hung", "collapsed"] };
+    assert!(
+        text.contains("steal: hangs, stopped after ")
+            || !is_quiet() && text.contains("steal: too slow, stopped after "),
+        "{out}"
+    );
     assert!(text.contains("'s tps is 2 times system's"), "{out}");
     assert!(out.contains("kind = \"adaptive\""), "{out}");
     assert!(fs::read_to_string(plan).unwrap().contains("kind = \"adaptive\""));
@@ -179,7 +185,8 @@ fn search_finds_the_best_kind() {
     assert_eq!(result["conclusion"], "faster");
     assert_eq!(result["search"]["picks"][0]["name"], "narrow");
     let standings = result["search"]["screening"]["standings"].as_array().unwrap();
-    assert!(standings.iter().any(|s| s["name"] == "steal" && s["fate"]["fate"] == "hung"), "{result}");
+    let is_named = |fate: &Value| fates.iter().any(|name| fate == name);
+    assert!(standings.iter().any(|s| s["name"] == "steal" && is_named(&s["fate"]["fate"])), "{result}");
     assert!(result["plan"].as_str().unwrap().contains("adaptive"));
 }
 

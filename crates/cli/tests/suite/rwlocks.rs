@@ -39,19 +39,6 @@ fn name_of_the_meter_replaces_exactly_the_lock_of_that_name() {
     }
 }
 
-/// Three locks lie at one address one after another, and one helper function initialises them.
-#[test]
-fn name_of_a_lock_where_another_was_destroyed_replaces_it_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(path) = compiled_with("reused_memory.c", &[], folder.path()) else { return };
-    let program = path.to_str().unwrap();
-    let (_, err, code) =
-        finish(&mut unspin(&["run", "-v", "--rwlock", "rw-biased@second_index ▸ index_new", program]));
-    assert_eq!(code, Some(0), "{err}");
-    let expected = "unspin: replaced: rw-biased@second_index ▸ index_new: 1 read-write lock";
-    assert!(err.lines().any(|line| line.starts_with(expected)), "{err}");
-}
-
 #[test]
 fn plan_file_replaces_locks_of_several_families() {
     let folder = tempfile::tempdir().unwrap();

@@ -113,7 +113,8 @@ fn refuted_model_predicts_nothing() {
 fn joining_thread_is_no_thread_of_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("joined.c", folder.path()) else { return };
-    let (json, out) = json_of(&["--cpus", "1", "--runs", "2"], &[program.to_str().unwrap()]);
+    let options = ["--cpus", "1", "--runs", "2", "--mutex", "adaptive"];
+    let (json, out) = json_of(&options, &[program.to_str().unwrap()]);
     assert_eq!(json["configurations"][0]["lock"]["threads"], Value::from(2), "{out}");
 }
 

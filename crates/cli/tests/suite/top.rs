@@ -110,10 +110,15 @@ impl TerminalSession {
 
     /// The program's process id, read from the screen.
     fn program(&mut self) -> u32 {
-        self.wait_for("pid ");
-        let text = self.text();
-        let number = text.split_once("pid ").unwrap().1.split_whitespace().next().unwrap();
-        *self.program.insert(number.parse().unwrap())
+        let screen = Arc::clone(&self.screen);
+        // The number is complete when the word behind it is there.
+        let shown = || {
+            let text = screen.lock().unwrap().screen().contents();
+            let mut words = text.split_once("pid ")?.1.lines().next()?.split_whitespace();
+            let number = words.next()?;
+            words.next().map(|_| number.parse().unwrap())
+        };
+        *self.program.insert(unspin_e2e::eventually("the screen shows the process id", shown))
     }
 
     /// Waits for the end, checks that the terminal has its former settings, and returns the exit code.
@@ -274,8 +279,19 @@ fn processes_that_outlive_the_program_are_not_counted() {
     let test = "processes_that_outlive_the_program_are_not_counted";
     let Some(mut top) = TerminalSession::start(test, &["-i", "100ms"], &["daemon"]) else { return };
     top.wait_for("ended with code 0, 1 process still running");
-    top.wait_for("hot_lock");
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    let output = left_in(top.folder.path());
+    let ticks = || fs::read_to_string(&output[0]).unwrap().lines().count();
+    let before = ticks();
+    wait_until("the daemon has used the lock again", || ticks() > before + 5);
+    // What is shown behind the help has been drawn since then.
+    top.press("?");
+    top.wait_for("Keys and columns");
+    top.press("x");
+    let screen = Arc::clone(&top.screen);
+    wait_until("the table is shown again", || {
+        let shown = screen.lock().unwrap().screen().contents();
+        shown.contains("hot_lock") && !shown.contains("Keys and columns")
+    });
     let shown = top.text();
     let row_in =
         |text: &str| text.lines().rfind(|line| line.trim_end().ends_with("hot_lock")).map(str::to_owned);

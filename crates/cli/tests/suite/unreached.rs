@@ -180,7 +180,13 @@ fn process_that_still_runs_is_named_where_nothing_was_replaced() {
     if !programs_are_counted("process_that_still_runs_is_named_where_nothing_was_replaced") {
         return;
     }
-    let said = said(MUTEX, &["sh", "-c", "sleep 1 >/dev/null 2>&1 & exit 7"], 7);
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().join("here");
+    std::fs::write(&here, "").unwrap();
+    // It runs until the test has ended.
+    let script =
+        format!("(while [ -e {} ]; do sleep 0.05; done) >/dev/null 2>&1 </dev/null & exit 7", here.display());
+    let said = said(MUTEX, &["sh", "-c", &script], 7);
     assert!(said.contains("still running, not counted further: "), "{said}");
 }
 

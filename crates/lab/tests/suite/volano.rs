@@ -236,9 +236,9 @@ fn soft_limit_on_descriptors_is_raised() {
 
 #[test]
 fn port_in_use_is_reported_in_one_line() {
-    let port = unspin_e2e::free_port();
-    let other = TcpListener::bind(("127.0.0.1", port)).unwrap();
-    let port = port.to_string();
+    let number = unspin_e2e::free_port();
+    let other = TcpListener::bind(("127.0.0.1", number)).unwrap();
+    let port = number.to_string();
     let (_, err, code) = finish(unspin(&SMALL).args(["--port", &port]));
     assert_eq!(code, Some(1), "{err}");
     assert_eq!(
@@ -249,6 +249,8 @@ fn port_in_use_is_reported_in_one_line() {
         )
     );
     drop(other);
+    // A child that another test has just forked may still have it open.
+    wait_until("nothing listens there", || !unspin_e2e::is_listened_at(number));
     let (_, err, code) = finish(unspin(&SMALL).args(["--port", &port]));
     assert_eq!((err.as_str(), code), ("", Some(0)));
 }

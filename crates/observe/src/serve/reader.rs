@@ -132,7 +132,12 @@ impl RecordingReader {
     }
 
     fn profile(&self, name: ProfileName, snapshot: &Snapshot, taken: u64, seconds: f64) -> Vec<u8> {
-        pprof::encode(self.command.first().map_or("", String::as_str), &self.stacks(name, snapshot), taken, seconds)
+        pprof::encode(
+            self.command.first().map_or("", String::as_str),
+            &self.stacks(name, snapshot),
+            taken,
+            seconds,
+        )
     }
 
     fn metrics(&mut self, snapshot: &Snapshot, format: MetricsFormat) -> Response {

@@ -240,10 +240,8 @@ impl Release {
 /// Records where an object was initialised.
 #[cold]
 pub fn record_init<T>(object: *const T, hook: Hook) {
-    if let Some(thread) = Thread::current()
-        && let Some(row) = thread.initialisation(Object::new(RecordKind::Init, object), hook)
-    {
-        thread.table().record_init(row, thread.now());
+    if let Some(attempt) = Attempt::at(Object::new(RecordKind::Init, object), hook) {
+        attempt.thread.table().record_init(attempt.row, attempt.thread.now());
     }
 }
 

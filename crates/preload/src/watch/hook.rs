@@ -4,9 +4,6 @@ use super::frames::{self, Frame};
 use super::wrappers::{self, Caller};
 use unspin_wire::Registers;
 
-/// The calls outside a hook's caller on which the name of a lock depends: reports skip as many wrappers.
-const NAMED_CALLS: usize = 4;
-
 /// The registers of a hook that has not returned: its stack pointer at its entry, and the frame-base register at that
 /// time.
 #[derive(Clone, Copy)]
@@ -36,15 +33,6 @@ impl Hook {
         let first = Frame { address: self.return_address(), at: self.sp, bp: Some(self.bp) };
         core::iter::successors(frames::caller(first), |&frame| frames::caller(frame))
             .map(|frame| frame.address)
-    }
-
-    /// A hash of the calls that led to the hook's caller, as far as a name depends on them; 0 if they are unknown.
-    pub fn hash_of_calls(self) -> u16 {
-        let mix = |hash: u64, address: usize| {
-            (hash ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
-        };
-        let hash = self.callers().take(NAMED_CALLS).fold(0, mix);
-        if hash == 0 { 0 } else { (hash as u16).max(1) }
     }
 
     /// The caller: the first function, from the hook on, that is not a known [wrapper](wrappers).

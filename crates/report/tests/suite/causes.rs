@@ -236,6 +236,19 @@ fn readers_that_fight_for_the_cache_line_are_named_though_no_thread_waits() {
     assert_eq!(finding.next.command.as_deref(), Some(command));
 }
 
+/// The rate is that of one lock.
+#[test]
+fn rate_of_several_locks_of_one_name_is_said_to_be_that_of_each() {
+    let one = |address| {
+        let (_, record) = busy_readers(8_000_000, 1.6);
+        (Key::new(RecordKind::Read, address, 20), record)
+    };
+    let finding = first_finding([one(3), one(4)]);
+    let said = "fight for the cache lines of their counters: 8.00 million times a second one of the program's 3 threads acquires \
+                or releases each of the 2 locks, none of them for writing, and writes to its line;";
+    assert!(finding.text.contains(said), "{finding:?}");
+}
+
 #[test]
 fn kind_for_readers_of_a_shared_lock_is_not_proposed() {
     let shared = (Key::new(RecordKind::SharedRwLock, 1, 10), used(1, US, 0, 0));
@@ -266,12 +279,31 @@ fn kind_that_a_lock_has_is_not_suggested() {
         (RecordKind::Write, "rw-writer", "rw-fair"),
     ];
     for (kind, same, other) in cases {
-        let finding =
-            |plan| findings_under(&[plan], [(Key::new(kind, 1, 10), contended.clone())]).swap_remove(0);
+        let finding = |plan| findings_under(&[plan], [(Key::new(kind, 1, 10), contended)]).swap_remove(0);
         let (same, other) = (finding(same), finding(other));
         assert_eq!(same.next.command, None, "{same:?}");
         assert!(same.next.text.contains("In this run its kind was `"), "{same:?}");
         assert!(other.next.command.is_some(), "{other:?}");
+    }
+}
+
+/// Which of two kinds helps is not told by the figures, so the command tries both, or the one that the lock does not have.
+#[test]
+fn both_kinds_that_could_help_are_tried() {
+    let reads = (Key::new(RecordKind::Read, 1, 20), used(40_000, 20 * US, 8_000, 60 * US));
+    let writes = (Key::new(RecordKind::Write, 1, 21), used(400, 20 * US, 80, 60 * US));
+    for (plan, kinds, said) in [
+        ("spin adaptive", "rw-biased@table,rw-writer@table", ""),
+        (
+            "rw-writer",
+            "rw-biased@table",
+            " In this run its kind was `rw-writer`, which is one to try for this cause.",
+        ),
+    ] {
+        let finding = findings_under(&[plan], [reads, writes]).swap_remove(0);
+        let command = format!("unspin prove --rwlock {kinds} -- server");
+        assert_eq!(finding.next.command, Some(command), "{finding:?}");
+        assert!(finding.next.text.ends_with(said), "{finding:?}");
     }
 }
 

@@ -100,8 +100,14 @@ impl MeteredLock {
 fn threads(report: &MeterReport) -> u32 {
     let counted = report.processes.iter().map(|process| process.threads).sum::<u64>();
     let joins = report.waits.iter().filter(|wait| wait.kind == RecordKind::Join);
-    // The mean number of threads that joined others; one that did so for half of the time counts as running.
-    let joining = joins.map(|wait| wait.row.share).sum::<f64>();
+    let joined = joins.map(|wait| wait.row.waited).sum::<f64>();
+    // Not the time of the whole recording: a busy machine starts a program late, and ends it late.
+    let life = match report.blocked.threads {
+        0 => report.seconds,
+        known => report.blocked.lived / known as f64,
+    };
+    // The mean number of threads that joined others; one that did so for half of a thread's life counts as running.
+    let joining = if life > 0.0 { joined / life } else { 0.0 };
     counted.saturating_sub(joining.round() as u64).clamp(1, 1 << 20) as u32
 }
 

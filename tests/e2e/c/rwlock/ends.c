@@ -21,7 +21,11 @@ struct waiter {
     pthread_t thread;
 };
 
-/* It gets what it waits for, and is cancelled behind that. */
+/* Set when the thread has been cancelled. */
+static int may_end;
+
+/* It gets what it waits for, and is cancelled behind that. On a busy machine a short wait may be over before another thread sees it:
+ * then this one is cancelled where it waits for that. */
 static void *acquire_then_test(void *p)
 {
     struct waiter *me = (struct waiter *)p;
@@ -30,6 +34,7 @@ static void *acquire_then_test(void *p)
     __atomic_store_n(&me->acquired, 1 + result, __ATOMIC_SEQ_CST);
     if (result == 0)
         MUST(unlock(&lock));
+    await_value(&may_end, 1);
     pthread_testcancel();
     return NULL;
 }
@@ -61,10 +66,12 @@ static int brief_rd(void *l)
 static void cancelled_while_it_waits(const char *row, int (*hold)(void *), int (*acquire)(void *), int is_brief)
 {
     struct waiter waiter = { acquire, 0, 0, 0 };
+    __atomic_store_n(&may_end, 0, __ATOMIC_SEQ_CST);
     MUST(hold(&lock));
     MUST(pthread_create(&waiter.thread, NULL, acquire_then_test, &waiter));
     await_asleep_tid(&waiter.tid);
     MUST(pthread_cancel(waiter.thread));
+    __atomic_store_n(&may_end, 1, __ATOMIC_SEQ_CST);
     if (!is_brief) {
         pause_ms(5);
         SAME(0, __atomic_load_n(&waiter.acquired, __ATOMIC_SEQ_CST));

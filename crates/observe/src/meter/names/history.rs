@@ -31,8 +31,6 @@ struct ProcessRecords<'a> {
     inits: HashMap<u64, Vec<(Key, &'a Record)>>,
     uses: HashMap<u64, (Key, &'a Record)>,
     stacks: HashMap<Key, &'a Stack>,
-    /// A stack for each caller of an initialisation whose calls are known: these are the same for each lock.
-    init_stacks: HashMap<u64, &'a Stack>,
     /// The parent process, with which it shared its memory until the fork.
     parent: Option<usize>,
 }
@@ -173,16 +171,11 @@ impl<'a> ProcessRecords<'a> {
             }
         }
         let stacks = image.stacks.iter().map(|stack| (stack.key, stack)).collect();
-        let of_inits = image.stacks.iter().filter(|stack| stack.key.has_calls());
-        let init_stacks = of_inits.map(|stack| (stack.key.caller, stack)).collect();
-        ProcessRecords { image, inits, uses, stacks, init_stacks, parent: None }
+        ProcessRecords { image, inits, uses, stacks, parent: None }
     }
 
     fn site(&self, key: Key, generation: u8) -> RecordedUse<'a> {
-        // A stack is kept for the first initialisation by some calls, which may have been that of another lock.
-        let of_init = || self.init_stacks.get(&key.caller).filter(|_| key.has_calls());
-        let stack = self.stacks.get(&key).or_else(of_init).copied();
-        RecordedUse { image: self.image, key, generation, stack }
+        RecordedUse { image: self.image, key, generation, stack: self.stacks.get(&key).copied() }
     }
 }
 
@@ -276,24 +269,6 @@ mod tests {
         assert_eq!(caller(mutex(72, 2)), None);
         let first = history.first_use(&snapshot.images[0], &late.0).unwrap();
         assert_eq!(first.key, early.0);
-    }
-
-    #[test]
-    fn calls_of_an_initialisation_tell_objects_at_one_address_apart() {
-        let [first, second] = [1, 2].map(|calls| init(64, 10).reached_by(calls));
-        let uses = [(mutex(64, 1), 30, 0), (mutex(64, 2), 50, 0), (mutex(64, 3), 70, 0)];
-        let inits = [(first, 20, 60), (second, 40, 40)];
-        let mut image = image(1, 0, 0, &[&uses[..], &inits].concat());
-        // The second function has initialised an object elsewhere before.
-        let stack = |key| Stack { key, ip: 10, sp: 0, bp: 0, bytes: Vec::new() };
-        let elsewhere = init(72, 10).reached_by(2);
-        image.stacks = vec![stack(elsewhere), stack(first)];
-        let snapshot = snapshot(vec![image]);
-        let history = History::new(&snapshot);
-        let found = uses.map(|(key, ..)| history.initialisation(&snapshot.images[0], &key).unwrap());
-        assert_eq!(found.map(|site| site.key), [first, second, first]);
-        assert_eq!(found.map(|site| site.stack.unwrap().key), [first, elsewhere, first]);
-        assert!(found.iter().all(|site| site.key.call_address() == 10));
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Lookup {
     /// The return addresses that led to a use of a lock, as addresses in their files; none if one is in no file or in a
     /// file that has changed.
     pub fn file_addresses(&self, site: &RecordedUse<'_>, returns: &[u64]) -> Option<Vec<FileAddress>> {
-        let place = self.place_with(site.image, site.generation, site.key.call_address());
+        let place = self.place_with(site.image, site.generation, site.key.caller);
         // Looked up by the call instruction, which may be the last one of a file's code.
         let home = |&address: &u64| {
             let call = self.file_address_in(&place, address.wrapping_sub(1))?;
@@ -159,7 +159,7 @@ impl Lookup {
     }
 
     fn unwind(&self, site: &RecordedUse<'_>) -> Chain {
-        let caller = site.key.call_address();
+        let caller = site.key.caller;
         let place = self.place_with(site.image, site.generation, caller);
         let addresses = site.stack.map(|stack| {
             let stack = StackCopy { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };

@@ -49,15 +49,6 @@ impl Thread {
         Some(row)
     }
 
-    /// Counts an initialisation, in the row of the object, the hook's caller, and the calls that led to it. Memory may hold
-    /// several locks one after another that one helper function initialises for different callers.
-    pub fn initialisation(&self, object: Object, hook: Hook) -> Option<RowRef> {
-        // The stack is read by system calls, which a sandbox may forbid.
-        let calls = if sandbox::is_closed() { 0 } else { hook.hash_of_calls() };
-        let key = object.used_by(hook.caller().address).reached_by(calls);
-        self.table().count_known_attempt(key).or_else(|| self.first_attempt(key, 0, hook))
-    }
-
     /// The row of this use of an object; no attempt is counted.
     pub fn row(&self, object: Object, hook: Hook) -> Option<RowRef> {
         let key = object.used_by(hook.caller().address);
@@ -109,7 +100,7 @@ impl Thread {
 
     fn publish(&self, key: Key, hook: Hook) -> Option<RowRef> {
         let recording = self.recording_for_new_row()?;
-        modules::cover(recording, self.table(), key.call_address());
+        modules::cover(recording, self.table(), key.caller);
         let row = self.publish_row(key);
         recording.keep_stack(self.table(), key, hook.registers());
         row

@@ -1,7 +1,6 @@
 //! The cause of the time lost for a lock, told from its figures.
 
-use super::read_write::BIASED;
-use super::replacement::{Replaceable, unspin_replaces};
+use super::replacement::{BIASED, Replaceable, unspin_replaces};
 use crate::figures::{Percent, time};
 use crate::lock::{Caller, Lock};
 use crate::times::Times;
@@ -57,26 +56,23 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The kind of lock that could help a lock of this class, if one could.
-    pub(super) fn kind_to_try(self, class: Replaceable) -> Option<&'static str> {
+    /// The kinds of lock that could help a lock of this class, the likeliest first; empty if none could.
+    pub(super) fn kinds_to_try(self, class: Replaceable) -> &'static [&'static str] {
         use Cause::{
             Contended, ContendedReaders, Convoy, MostlyWritten, PriorityInversion, Saturated, SplitNeeded,
             StarvedWriter,
         };
         match (self, class) {
             (Convoy | Contended | Saturated | SplitNeeded, Replaceable::Mutex | Replaceable::Spin) => {
-                Some("adaptive")
+                &["adaptive"]
             }
-            (Convoy | Contended | Saturated | SplitNeeded, Replaceable::InheritingMutex) => {
-                Some("rt-adaptive")
-            }
-            (PriorityInversion, Replaceable::Mutex) => Some("pi"),
-            (ContendedReaders, Replaceable::RwLock) => Some(BIASED),
-            (
-                StarvedWriter | MostlyWritten | Convoy | Contended | Saturated | SplitNeeded,
-                Replaceable::RwLock,
-            ) => Some("rw-writer"),
-            _ => None,
+            (Convoy | Contended | Saturated | SplitNeeded, Replaceable::InheritingMutex) => &["rt-adaptive"],
+            (PriorityInversion, Replaceable::Mutex) => &["pi"],
+            (ContendedReaders, Replaceable::RwLock) => &[BIASED],
+            (StarvedWriter | MostlyWritten, Replaceable::RwLock) => &["rw-writer"],
+            // Which is faster depends on the writes, on the length of the holds and on the threads.
+            (Convoy | Contended | Saturated | SplitNeeded, Replaceable::RwLock) => &[BIASED, "rw-writer"],
+            _ => &[],
         }
     }
 }

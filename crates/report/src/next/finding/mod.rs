@@ -152,11 +152,13 @@ fn of_readers(report: &MeterReport, lock: &Lock) -> Option<Finding> {
     Some(Finding { cause, name: lock.row.name.clone(), text, next: Next { text: next, command } })
 }
 
-/// The command that tries a kind of lock, if one could help that the lock does not have already.
+/// The command that tries kinds of lock, if any could help that the lock does not have already.
 fn command(report: &MeterReport, lock: &Lock, cause: Cause) -> Option<String> {
     let class = unspin_replaces(lock).ok()?;
-    let kind = cause.kind_to_try(class).filter(|kind| kind_in_use(report, lock) != Some(kind))?;
-    Some(prove(report, lock, class, kind))
+    let has = kind_in_use(report, lock);
+    let others: Vec<&str> =
+        cause.kinds_to_try(class).iter().copied().filter(|kind| has != Some(kind)).collect();
+    (!others.is_empty()).then(|| prove(report, lock, class, &others))
 }
 
 /// The cause of the time lost for a lock.
@@ -194,11 +196,10 @@ fn of_lock(report: &MeterReport, lock: &Lock) -> Finding {
         _ if is_of_the_engine => None,
         _ if is_of_a_run_queue => Some(prove_run_queues(report)),
         Ok(class) => {
-            if let Some(kind) =
-                kind_in_use(report, lock).filter(|kind| cause.kind_to_try(class) == Some(kind))
-            {
-                next +=
-                    &format!(" In this run its kind was `{kind}`, which is the one to try for this cause.");
+            let to_try = cause.kinds_to_try(class);
+            if let Some(kind) = kind_in_use(report, lock).filter(|kind| to_try.contains(kind)) {
+                let one = if to_try.len() > 1 { "one" } else { "the one" };
+                next += &format!(" In this run its kind was `{kind}`, which is {one} to try for this cause.");
             }
             command(report, lock, cause)
         }

@@ -1,14 +1,12 @@
 //! The causes that only read-write locks have.
 
 use super::cause::{Cause, Judged, MOSTLY, with_place};
-use super::replacement::kind_in_use;
+use super::replacement::{BIASED, kind_in_use};
 use crate::figures::{Percent, number, time};
 use crate::lock::{Lock, LockUse};
 use crate::report::MeterReport;
 use unspin_wire::RecordKind;
 
-/// The kind whose readers write to no line that they share.
-pub(super) const BIASED: &str = "rw-biased";
 /// The minimum share of the time that readers hold a lock whose writers starve.
 const READ_HELD: f64 = 0.6;
 /// A starved writer waits this many times as long as a reader holds the lock.
@@ -136,10 +134,14 @@ pub(super) fn contended_readers(report: &MeterReport, lock: &Lock) -> Option<Jud
             0.0 => "none of them for writing".into(),
             share => format!("{} of them for writing", Percent::ThreeDigits.of(share)),
         };
+        let (lines, lock_or_each) = match lock.locks {
+            0 | 1 => ("the cache line of its counter", "it".into()),
+            locks => ("the cache lines of their counters", format!("each of the {locks} locks")),
+        };
         let sentence = format!(
-            "Readers of {} fight for the cache line of its counter: {} million times a second one of the program's {threads} \
-             threads acquires or releases it, {writers}, and writes to that line; the holds overlap, and last {} on average. No \
-             column has what that costs, as they do not wait.",
+            "Readers of {} fight for {lines}: {} million times a second one of the program's {threads} threads acquires or \
+             releases {lock_or_each}, {writers}, and writes to its line; the holds overlap, and last {} on average. No column \
+             has what that costs, as they do not wait.",
             lock.row.name,
             number(2.0 * per_second / 1e6),
             time(reads.row.hold_mean),

@@ -7,6 +7,9 @@ use crate::shell;
 use unspin_wire::RecordKind;
 use unspin_wire::plan::LockFamily;
 
+/// The kind of read-write lock with readers that write to no line that they share.
+pub(super) const BIASED: &str = "rw-biased";
+
 /// A class of locks that unspin replaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Replaceable {
@@ -94,18 +97,19 @@ pub(super) fn prove_run_queues(report: &MeterReport) -> String {
     format!("unspin prove --runqueue global,percpu -- {}", command::without_run_queue(report))
 }
 
-/// `unspin prove --mutex adaptive@cache_lock -- ./server -t2`
-pub(super) fn prove(report: &MeterReport, lock: &Lock, class: Replaceable, kind: &str) -> String {
+/// `unspin prove --mutex adaptive@cache_lock -- ./server -t2`, or with several kinds.
+pub(super) fn prove(report: &MeterReport, lock: &Lock, class: Replaceable, kinds: &[&str]) -> String {
     let (option, nameless) = class.option();
     let name = &lock.row.name;
     let is_ambiguous = report.locks.iter().filter(|other| other.row.name == *name).count() > 1;
     // Without a name, as `mutex 0x7f12`, it can be replaced only together with all others.
     let has_name = !name.starts_with(nameless);
     let file = lock.module.as_ref().map_or(String::new(), |module| format!(" in {module}"));
-    let choice = match &lock.origin {
-        _ if !has_name => kind.to_owned(),
+    let choice = |kind: &&str| match &lock.origin {
+        _ if !has_name => (*kind).to_owned(),
         Some(origin) if is_ambiguous => format!("{kind}@{name}, {origin}{file}"),
         _ => format!("{kind}@{name}{file}"),
     };
-    format!("unspin prove {option} {} -- {}", shell::quoted(&choice), command::of(report))
+    let choices: Vec<String> = kinds.iter().map(choice).collect();
+    format!("unspin prove {option} {} -- {}", shell::quoted(&choices.join(",")), command::of(report))
 }
