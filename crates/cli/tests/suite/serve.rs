@@ -136,6 +136,29 @@ fn full_recording_is_served_with_what_is_missing() {
     assert_eq!(served.end().1, Some(7));
 }
 
+/// The recording is made empty while the program runs: the server says so, and the program goes on.
+#[test]
+fn lost_recording_is_said_to_be_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut served) = Served::start(&[], folder.path()) else { return };
+    served.tell("rounds 2");
+    assert_eq!(served.get("/metrics").status, 200);
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", served.run.pid())).unwrap();
+    let line =
+        maps.lines().find(|line| line.ends_with("/recording")).expect("unspin has mapped the recording");
+    let recording = &line[line.find('/').unwrap()..];
+    std::fs::File::options().write(true).open(recording).unwrap().set_len(0).unwrap();
+    for target in ["/metrics", "/debug/pprof/mutex", "/debug/pprof/"] {
+        let reply = served.get(target);
+        let body = String::from_utf8_lossy(&reply.body);
+        assert!(reply.status == 503 && body.contains("cut short"), "{target}: {} {body}", reply.status);
+    }
+    served.tell("rounds 2");
+    let (text, code) = served.end();
+    assert_eq!(code, Some(125), "{text}");
+    assert!(text.contains("cut short") && text.contains("exit code 7"), "{text}");
+}
+
 #[test]
 fn pages_and_headers_are_those_of_go() {
     let folder = tempfile::tempdir().unwrap();

@@ -79,7 +79,7 @@ impl RecordingReader {
             return Answer::Response(index::home());
         }
         let Some(snapshot) = self.read() else {
-            let why = "the recording was truncated: what was recorded is lost";
+            let why = "the recording was cut short while the program ran: nothing is left of it";
             return Answer::Response(Response::error(Status::Unavailable, why));
         };
         Answer::Response(match asked {
