@@ -12,8 +12,9 @@ packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools s
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
 packages+=(buffer bonnie++ dmsetup default-jdk-headless musl-tools crun bubblewrap)
 if [ "${1:-}" = --all ]; then
-    # What perf measures is compared in the nightly tier; the others are run by the benchmark of waits.
-    packages+=(linux-perf redis-server redis-tools nodejs ruby pigz ffmpeg make)
+    # What perf measures is compared in the nightly tier, and Prometheus scrapes a metered program; the others are run by the
+    # benchmark of waits.
+    packages+=(linux-perf prometheus redis-server redis-tools nodejs ruby pigz ffmpeg make)
 fi
 # Its name has Debian's version of Python in it.
 version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) &&

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`settings`] | what is observed, and what is printed |
 //! | [`meter`] | runs a program under the preload library, which records its locks; names them; prints the report |
+//! | [`serve`] | serves a recording over HTTP while the program runs |
 //! | [`located`] | finds the locks of a recording in another run |
 //! | [`lens`] | reports waits that the kernel sees: futexes, the kernel's locks, time off the CPUs |
 //! | [`profile`] | samples the program counter, as readprofile(8) does |
@@ -19,6 +20,7 @@
 //!     observe: ObserveSettings { pid: Some(4711), ..ObserveSettings::default() },
 //!     output: None,
 //!     record: None,
+//!     serve: None,
 //!     view: ViewSettings::default(),
 //!     recorded: RecordSettings::of(Vec::new()),
 //! };
@@ -33,6 +35,7 @@ pub mod located;
 pub mod meter;
 pub mod observed;
 pub mod profile;
+pub mod serve;
 pub mod settings;
 #[cfg(test)]
 mod testing;

@@ -1,6 +1,7 @@
 //! What is observed and how, and what is printed of it.
 
 use crate::lens::for_each_lens;
+use crate::serve::{ServeAddress, ServeFrom};
 use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,10 +22,21 @@ pub struct MeterSettings {
     pub output: Option<PathBuf>,
     /// The file in which the recording is kept.
     pub record: Option<PathBuf>,
+    /// Where the recording is served while the program runs.
+    pub serve: Option<ServeSettings>,
     /// The form of the report.
     pub view: ViewSettings,
     /// The program that is recorded.
     pub recorded: RecordSettings,
+}
+
+/// Where a recording is served.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeSettings {
+    /// The address.
+    pub address: ServeAddress,
+    /// From where it may be reached.
+    pub from: ServeFrom,
 }
 
 impl MeterSettings {
@@ -137,6 +149,8 @@ pub struct ViewSettings {
     pub json: Option<PathBuf>,
     /// The file of the profile for `go tool pprof`.
     pub pprof: Option<PathBuf>,
+    /// The file of the profiles signal of OpenTelemetry.
+    pub otlp: Option<PathBuf>,
     /// The layout of the printed report.
     pub format: Format,
     /// The smallest share of the time that a printed lock was held.

@@ -1,6 +1,6 @@
 //! Groups rows: by name, or one group for each lock.
 
-use crate::lock::{Address, Caller, Inverted, Lock, LockProperty, LockUse};
+use crate::lock::{Address, Caller, Holder, Inverted, Lock, LockProperty, LockUse};
 use crate::name::Name;
 use crate::row::Row;
 use crate::sum::Sum;
@@ -229,6 +229,7 @@ impl Group {
             holds: Times::new(&sum.holds, window),
             waits: Times::new(&sum.waits, window),
             inverted: inverted(&self.details, window),
+            holders: holders(&self.details, window),
             property,
             module: None,
             uses,
@@ -273,6 +274,21 @@ fn inverted(details: &Details, window: &Window) -> Option<Inverted> {
     }
     let (seconds, max) = (window.to_seconds(sum.sleep), window.to_seconds(sum.sleep_max));
     (sum.slept > 0).then_some(Inverted { waits: sum.slept, seconds, max })
+}
+
+fn holders(details: &Details, window: &Window) -> Vec<Holder> {
+    let rows = details.iter().filter(|((kind, ..), _)| kind.is_holder());
+    let mut holders: Vec<Holder> = rows
+        .map(|((_, name, place), counts)| Holder {
+            name: name.clone(),
+            place: place.clone(),
+            waits: counts.waiters(),
+            seconds: window.to_seconds(counts.wait()),
+            max: window.to_seconds(counts.wait_max),
+        })
+        .collect();
+    holders.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then_with(|| a.name.cmp(&b.name)));
+    holders
 }
 
 fn total(callers: &Callers) -> Sum {

@@ -32,6 +32,7 @@ mod filter;
 mod fold;
 #[cfg(test)]
 mod hartner_2001;
+pub mod interval;
 mod layout;
 mod line;
 mod lock;
@@ -41,6 +42,7 @@ mod medium;
 mod name;
 pub mod next;
 mod notes;
+pub mod otlp;
 mod paragraph;
 pub mod pprof;
 mod printed_table;
@@ -69,7 +71,7 @@ pub use self::{
     filter::{Filter, LeftOut, Pattern},
     fold::Fold,
     layout::{COLUMNS, Layout},
-    lock::{Address, Caller, Inverted, Lock, LockProperty, LockUse},
+    lock::{Address, Caller, Holder, Inverted, Lock, LockProperty, LockUse},
     lock_id::LockId,
     medium::Medium,
     name::{Name, Names},

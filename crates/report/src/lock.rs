@@ -29,6 +29,10 @@ pub struct Lock {
     /// Long waits behind an owner of lower priority; none if there were none.
     #[serde(default)]
     pub inverted: Option<Inverted>,
+    /// The callers that held the lock when waits for it began, most time first. Empty if that is not known, as at level
+    /// `counts`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
     /// The property of a mutex or of a read-write lock that keeps it libc's; none for most locks, and for mutexes without a
     /// wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,6 +49,21 @@ pub struct Lock {
 /// Waits of about a millisecond or longer for a mutex whose owner had a lower priority than the waiting thread.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Inverted {
+    /// Number of waits.
+    pub waits: u64,
+    /// Their sum in seconds. It is part of the row's `lost`.
+    pub seconds: f64,
+    /// The longest, in seconds.
+    pub max: f64,
+}
+
+/// A place in the program that held a lock when waits for it began.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Holder {
+    /// The caller that had acquired the lock: a name as that of a [`Caller`].
+    pub name: String,
+    /// Where it is: `sched.c:612`.
+    pub place: Option<String>,
     /// Number of waits.
     pub waits: u64,
     /// Their sum in seconds. It is part of the row's `lost`.

@@ -11,6 +11,7 @@
 //!     origin: Some("static, queue.c:31".into()),
 //!     kind: RecordKind::Mutex,
 //!     pid: 4711,
+//!     address: 0x55d2_0c01_13f0,
 //!     callers: vec![frame("push", 57), frame("main", 9)],
 //!     contentions: 1200,
 //!     delay: 0.35,
@@ -19,9 +20,11 @@
 //! assert_eq!(&file[..2], [0x1F, 0x8B], "compressed with gzip, as pprof expects it");
 //! ```
 
+mod holders;
 mod profile;
 mod samples;
 
+pub use self::holders::{UNKNOWN_HOLDER, holders};
 pub use self::samples::{Sampled, encode_samples};
 
 use self::profile::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
@@ -32,11 +35,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use unspin_wire::{Class, Image, Key, RecordKind, Snapshot};
 
 /// A position in the program.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Frame {
     /// The function, demangled.
     pub function: String,
@@ -57,6 +61,8 @@ pub struct Contention {
     pub kind: RecordKind,
     /// The process.
     pub pid: u32,
+    /// The return address of the call; 0 if it is not known.
+    pub address: u64,
     /// The callers that took the lock, innermost first.
     pub callers: Vec<Frame>,
     /// Attempts that waited.
@@ -70,24 +76,59 @@ pub type Frames<'a> = dyn Fn(&Image, &Key) -> Vec<Frame> + 'a;
 
 /// The waits for locks in a snapshot. All other waits are omitted, because idling is no delay.
 pub fn contentions(snapshot: &Snapshot, names: &Names<'_>, frames: &Frames<'_>) -> Vec<Contention> {
+    of_kinds(snapshot, names, frames, |kind| kind.class() == Class::Lock)
+}
+
+/// The waits that Go's profile `block` has: for locks, conditions, barriers, semaphores, and ends of threads. Each is that of
+/// the thread that waited. Waits for descriptors are omitted, as Go omits those for the network.
+pub fn blocked(snapshot: &Snapshot, names: &Names<'_>, frames: &Frames<'_>) -> Vec<Contention> {
+    of_kinds(snapshot, names, frames, |kind| {
+        kind.class() == Class::Lock || kind.is_by_design() || kind == RecordKind::Join
+    })
+}
+
+fn of_kinds(
+    snapshot: &Snapshot,
+    names: &Names<'_>,
+    frames: &Frames<'_>,
+    is_one: impl Fn(RecordKind) -> bool,
+) -> Vec<Contention> {
     let mut all = Vec::new();
     for image in &snapshot.images {
         for (key, record) in &image.rows {
-            let (kind, counts) = (fold::kind(key), &record.counts);
-            if kind.class() != Class::Lock || counts.waiters() == 0 {
-                continue;
+            if is_one(fold::kind(key)) && record.counts.waiters() > 0 {
+                let (contentions, delay) = (record.counts.waiters(), record.counts.wait());
+                all.push(contention(
+                    image,
+                    key,
+                    contentions,
+                    snapshot.window.to_seconds(delay),
+                    names,
+                    frames,
+                ));
             }
-            let Name { lock, origin, caller, .. } = report::name(names, image, key);
-            let mut callers = frames(image, key);
-            if callers.is_empty() {
-                callers.push(Frame { function: caller, ..Frame::default() });
-            }
-            let delay = snapshot.window.to_seconds(counts.wait());
-            let contentions = counts.waiters();
-            all.push(Contention { lock, origin, kind, pid: image.pid, callers, contentions, delay });
         }
     }
     all
+}
+
+fn contention(
+    image: &Image,
+    key: &Key,
+    contentions: u64,
+    delay: f64,
+    names: &Names<'_>,
+    frames: &Frames<'_>,
+) -> Contention {
+    let Name { lock, origin, caller, .. } = report::name(names, image, key);
+    let mut callers = frames(image, key);
+    if callers.is_empty() {
+        callers.push(Frame { function: caller, ..Frame::default() });
+    }
+    let (kind, pid, address) = (fold::kind(key), image.pid, key.caller);
+    // The caller is the name of a wait without an object; it is the next frame anyway.
+    let (lock, origin) = if kind.has_object() { (lock, origin) } else { (kind.noun().into(), None) };
+    Contention { lock, origin, kind, pid, address, callers, contentions, delay }
 }
 
 /// The profile as a file: protocol buffers, compressed with gzip. `program` is the program that was run; `started` is
@@ -191,7 +232,7 @@ impl Builder {
         }
         let id = self.locations.len() as u64 + 1;
         let line = Line { function_id: self.function(frame), line: frame.line.into() };
-        self.profile.location.push(Location { id, mapping_id: 1, line: vec![line] });
+        self.profile.location.push(Location { id, mapping_id: 1, address: address(frame), line: vec![line] });
         self.locations.insert(frame.clone(), id);
         id
     }
@@ -207,6 +248,16 @@ impl Builder {
         self.functions.insert(key, id);
         id
     }
+}
+
+/// An address for a position. A client that compares two profiles, such as Grafana Alloy, tells stacks apart by the addresses in
+/// them. Locks have none, and one function of several processes has several: so it is a number that each profile of a
+/// recording has for the same position.
+fn address(frame: &Frame) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    frame.hash(&mut hasher);
+    // 0 means that there is none.
+    hasher.finish().max(1)
 }
 
 #[cfg(test)]
@@ -233,6 +284,7 @@ mod tests {
             origin: None,
             kind: RecordKind::Mutex,
             pid: 7,
+            address: 0,
             callers,
             contentions,
             delay,
@@ -283,6 +335,20 @@ mod tests {
         assert!(profile.sample.iter().all(|s| labels(s).contains(&("pid".into(), String::new(), 7))));
         // One function that is called at two lines is one function.
         assert_eq!(profile.function.iter().filter(|function| text(function.name) == "push").count(), 1);
+    }
+
+    /// Two profiles are compared by the addresses in stacks.
+    #[test]
+    fn positions_have_the_same_addresses_in_each_profile() {
+        let one = contention("a_lock", &[("push", 10), ("main", 1)], 3, 0.5);
+        let two = contention("a_lock", &[("push", 11)], 3, 0.5);
+        let addresses = |all: &[Contention]| -> Vec<u64> {
+            decode(&encode("x", all, 0, 1.0)).location.iter().map(|location| location.address).collect()
+        };
+        let both = addresses(&[two.clone(), one.clone()]);
+        assert_eq!(both.len(), 4);
+        assert!(both.iter().enumerate().all(|(at, address)| *address != 0 && !both[..at].contains(address)));
+        assert!([addresses(&[one]), addresses(&[two])].concat().iter().all(|address| both.contains(address)));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What writer and reader of a recording agree upon before they read its header.
 
 /// Version of the file format that this crate writes. Version 3 adds rows for waits for descriptors, joins
-/// and futexes; a reader of version 2 would report these as locks. Version 5 adds holds that stand for several, and level
-/// `auto`.
+/// and futexes; a reader of version 2 would report these as locks. Version 5 adds holds that stand for several, level
+/// `auto`, and rows about the holders of locks.
 pub const VERSION: u64 = 5;
 /// The oldest version that this crate reads. It writes into recordings of [`VERSION`] only.
 pub(crate) const OLDEST: u64 = 4;

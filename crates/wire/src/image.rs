@@ -107,6 +107,13 @@ pub(crate) fn set_seen(words: &[AtomicU64; WORDS]) {
     words[SEEN].store(clock::ticks(), Relaxed);
 }
 
+/// Number of lists of modules and of stacks.
+#[cfg(not(loom))]
+pub(crate) fn texts(words: &[AtomicU64; WORDS]) -> u64 {
+    // Relaxed (both): numbers that grow after what they count was published; a later call sees it.
+    words[GENERATION].load(Relaxed).saturating_add(words[STACKS].load(Relaxed))
+}
+
 impl<'m> Image<'m> {
     pub fn at(pages: Pages<'m>, free: &'m AtomicU64, page: u64) -> Option<Image<'m>> {
         Some(Image { pages, free, page, words: pages.page(page)? })

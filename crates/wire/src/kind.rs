@@ -72,6 +72,13 @@ macro_rules! for_each_record_kind {
             Ceiling = 0x39 { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
             /// Initialisations of, and waits for, a read-write lock that is shared between processes.
             SharedRwLock = 0x3a { class: Detail, noun: "rwlock", bytes: 56, facts: HAS_OBJECT, mark: None }
+            /// Waits for a mutex, by the thread that held it when the wait began: the caller is the one for which that thread had
+            /// locked it.
+            MutexHolder = 0x3b { class: Detail, noun: MUTEX, bytes: 40, facts: HAS_OBJECT, mark: None }
+            /// Waits for a read-write lock; as [`RecordKind::MutexHolder`]. Of several readers one counts.
+            RwLockHolder = 0x3c { class: Detail, noun: "rwlock", bytes: 56, facts: HAS_OBJECT, mark: None }
+            /// Waits for a spin lock; as [`RecordKind::MutexHolder`].
+            SpinHolder = 0x3d { class: Detail, noun: "spin lock", bytes: 4, facts: HAS_OBJECT, mark: None }
         }
     };
 }
@@ -163,6 +170,21 @@ impl RecordKind {
             RecordKind::Spin => Some(LockFamily::Spin),
             _ => None,
         }
+    }
+
+    /// The kind of the rows that tell which callers held the lock when waits for it began; none if that is not recorded.
+    pub fn holder(self) -> Option<RecordKind> {
+        match self {
+            RecordKind::Mutex | RecordKind::Reacquired => Some(RecordKind::MutexHolder),
+            RecordKind::Read | RecordKind::Write => Some(RecordKind::RwLockHolder),
+            RecordKind::Spin => Some(RecordKind::SpinHolder),
+            _ => None,
+        }
+    }
+
+    /// Whether rows of this kind tell which callers held a lock when waits for it began.
+    pub fn is_holder(self) -> bool {
+        matches!(self, RecordKind::MutexHolder | RecordKind::RwLockHolder | RecordKind::SpinHolder)
     }
 
     /// The part of the report that the kind belongs to.

@@ -39,6 +39,8 @@ mod counts;
 mod event;
 mod held;
 mod histogram;
+#[cfg(not(loom))]
+mod holder;
 mod image;
 mod kind;
 mod level;

@@ -14,7 +14,7 @@ use crate::list;
 use crate::pages::{self, BYTES, Pages, WORDS};
 use crate::pool;
 use crate::slot;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{self, Extent, Snapshot};
 use crate::table::{self, LINK, OWNER, Stride, Table};
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
@@ -472,8 +472,29 @@ impl Recording {
     /// count and not yet in its time. The error is at most one sample per thread. If the recording
     /// [is lost](Recording::is_lost), the snapshot is empty.
     pub fn snapshot(&self) -> Snapshot {
-        let snapshot = crate::snapshot::take(self.pages(), self.map.words(), self.stride(), self.level);
+        self.snapshot_of(Extent::Whole)
+    }
+
+    /// A [`snapshot`](Recording::snapshot) without modules and stacks, which are by far its largest part. Names need them; a
+    /// reader that has the names of all rows needs them no more until [`texts`](Recording::texts) differs.
+    pub fn counts(&self) -> Snapshot {
+        self.snapshot_of(Extent::Counts)
+    }
+
+    fn snapshot_of(&self, extent: Extent) -> Snapshot {
+        let snapshot = snapshot::take(self.pages(), self.map.words(), self.stride(), self.level, extent);
         if self.is_lost() { Snapshot::empty() } else { snapshot }
+    }
+
+    /// Number of lists of modules and of stacks in the recording.
+    pub fn texts(&self) -> u64 {
+        list::walk(self.pages(), self.images())
+            .fold(0, |sum, (_, words)| sum.saturating_add(image::texts(words)))
+    }
+
+    /// The number of bytes that the recording can have.
+    pub fn capacity(&self) -> u64 {
+        self.map.len() as u64
     }
 }
 

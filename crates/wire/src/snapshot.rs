@@ -179,10 +179,25 @@ impl Snapshot {
     }
 }
 
-pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level: Level) -> Snapshot {
+/// What of the images is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Extent {
+    /// Everything.
+    Whole,
+    /// No modules and no stacks.
+    Counts,
+}
+
+pub(crate) fn take(
+    pages: Pages<'_>,
+    words: &[AtomicU64],
+    stride: Stride,
+    level: Level,
+    extent: Extent,
+) -> Snapshot {
     let program = liveness(pages, words);
     let has_weights = header::version(words) >= WEIGHTS_SINCE;
-    let mut reader = Reader::new(pages, stride, has_weights, header::ticks(words, program));
+    let mut reader = Reader::new(pages, stride, has_weights, extent, header::ticks(words, program));
     // Relaxed: a count.
     let refused = words[REFUSED].load(Relaxed);
     let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
@@ -223,6 +238,7 @@ struct Reader<'m> {
     stride: Stride,
     /// Whether rows with histograms say for how many holds the timed ones stand.
     has_weights: bool,
+    extent: Extent,
     /// Beginning and end of the recording.
     ticks: (u64, u64),
     /// The pages that have been found in a list. Only in a damaged file is a page in two lists, or in one list twice.
@@ -242,12 +258,19 @@ fn word(page: &Page, index: usize) -> u64 {
 }
 
 impl<'m> Reader<'m> {
-    fn new(pages: Pages<'m>, stride: Stride, has_weights: bool, ticks: (u64, u64)) -> Reader<'m> {
+    fn new(
+        pages: Pages<'m>,
+        stride: Stride,
+        has_weights: bool,
+        extent: Extent,
+        ticks: (u64, u64),
+    ) -> Reader<'m> {
         let all = pages.len() as usize;
         Reader {
             pages,
             stride,
             has_weights,
+            extent,
             ticks,
             seen: vec![false; all],
             rows_left: all * WORDS / stride as usize,
@@ -278,7 +301,9 @@ impl<'m> Reader<'m> {
             command: image::command(page),
             ..Image::default()
         };
-        self.blobs(page, &mut image);
+        if self.extent == Extent::Whole {
+            self.blobs(page, &mut image);
+        }
         for head in self.list(&page[image::TABLES]) {
             self.table(head, ended, &mut image);
             unrecorded.overflowed = unrecorded.overflowed.saturating_add(word(head, table::OVERFLOWED));

@@ -554,8 +554,8 @@ impl<'r> Table<'r> {
         self.head
     }
 
-    /// The number of its first page.
-    pub(crate) fn page(&self) -> u64 {
+    /// The number of its first page, which identifies the table in its recording.
+    pub fn page(&self) -> u64 {
         self.page
     }
 }

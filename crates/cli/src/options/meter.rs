@@ -10,7 +10,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::command::line::parse_duration;
 use unspin_launch::replace::engine::Engine;
-use unspin_observe::settings::{Lens, MeterSettings, RecordSettings, ReportSettings, ViewSettings};
+use unspin_observe::serve::{ServeAddress, ServeFrom};
+use unspin_observe::settings::{
+    Lens, MeterSettings, RecordSettings, ReportSettings, ServeSettings, ViewSettings,
+};
 use unspin_report::COLUMNS;
 use unspin_wire::Level;
 
@@ -23,7 +26,7 @@ Exit code: that of the program; 128 + n if signal n killed it; 0 with -p, or wit
 
 Examples:
   unspin meter ./server --selftest
-  unspin meter --record server.rec ./server   # for `unspin report server.rec`
+  unspin meter --serve 127.0.0.1:6060 ./server   # for `go tool pprof http://127.0.0.1:6060/debug/pprof/mutex`
   unspin meter -p 4711                        # a running program in any language";
 
 /// Run a program and print the locks on which it lost time
@@ -53,6 +56,15 @@ pub struct MeterOptions {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 
+    /// Serve the recording over HTTP at this address while the program runs, as Go programs serve their profiles:
+    /// /debug/pprof/mutex, /debug/pprof/block and /metrics. Port 0 takes a free port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub serve: Option<ServeAddress>,
+
+    /// Permit an address for --serve that other machines can reach. Any client there can read names, callers and the command line
+    #[arg(long, requires = "serve")]
+    pub serve_non_loopback: bool,
+
     #[command(flatten)]
     pub view: ViewOptions,
 
@@ -62,12 +74,15 @@ pub struct MeterOptions {
 
 impl From<&MeterOptions> for MeterSettings {
     fn from(options: &MeterOptions) -> MeterSettings {
-        let MeterOptions { lens, observe, output, record, view, recorded } = options;
+        let MeterOptions { lens, observe, output, record, serve, serve_non_loopback, view, recorded } =
+            options;
+        let from = if *serve_non_loopback { ServeFrom::Anywhere } else { ServeFrom::Loopback };
         MeterSettings {
             lens: lens.clone(),
             observe: observe.into(),
             output: output.clone(),
             record: record.clone(),
+            serve: serve.map(|address| ServeSettings { address, from }),
             view: view.into(),
             recorded: recorded.into(),
         }
@@ -135,7 +150,7 @@ pub struct RecordOptions {
     pub level: Level,
 
     /// Maximum size of the recording, such as 512M; records that do not fit are counted as dropped
-    /// [default: 8G, or what `ulimit -f` permits]
+    /// [default: 8G, with --serve 256M, or what `ulimit -f` permits]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub size: Option<u64>,
 
@@ -179,6 +194,11 @@ pub struct ViewOptions {
     #[arg(long, value_name = "FILE")]
     pub pprof: Option<PathBuf>,
 
+    /// Write contentions and delays, without the filters, to this file as the profiles signal of OpenTelemetry. That signal is an
+    /// alpha: the file follows v1development of opentelemetry-proto 1.10.0, and later versions may read it differently
+    #[arg(long, value_name = "FILE")]
+    pub otlp: Option<PathBuf>,
+
     /// `table`, or `lockmeter`: the layout of 2001
     #[arg(long, value_name = "FORMAT", default_value = "table", hide_possible_values = true)]
     pub format: Format,
@@ -214,11 +234,12 @@ pub struct ViewOptions {
 
 impl From<&ViewOptions> for ViewSettings {
     fn from(options: &ViewOptions) -> ViewSettings {
-        let ViewOptions { json, pprof, format, min_util, min_con, min_lost, lock, caller, all, unfold } =
+        let ViewOptions { json, pprof, otlp, format, min_util, min_con, min_lost, lock, caller, all, unfold } =
             options;
         ViewSettings {
             json: json.clone(),
             pprof: pprof.clone(),
+            otlp: otlp.clone(),
             format: (*format).into(),
             min_util: *min_util,
             min_con: *min_con,

@@ -9,7 +9,6 @@
 mod columns;
 mod draw;
 mod event_loop;
-mod interval;
 mod lens_tabs;
 mod observe_loop;
 mod order;

@@ -1,9 +1,8 @@
 //! A reading: the report of one snapshot.
 
-use super::interval;
-use std::collections::HashMap;
-use unspin_observe::meter::names::{Lookup, Names, Parts};
-use unspin_report::{Figures, Fold, LockInUse, MeterReport, Name, ReportOptions};
+use unspin_observe::meter::known_names::{KnownFrames, KnownNames};
+use unspin_observe::meter::names::{Lookup, Parts};
+use unspin_report::{Figures, Fold, LockInUse, MeterReport, ReportOptions, interval};
 use unspin_wire::{Image, Key, Snapshot};
 
 /// A part of the table.
@@ -34,33 +33,34 @@ impl Period {
     }
 }
 
-/// A process, by pid and start time, and a key in it.
-type KeyOfProcess = (u32, u64, Key);
-
 /// Makes readings of snapshots. Keeps the previous snapshot and the names.
 pub struct TableReader {
-    lookup: Lookup,
     fold: Fold,
     before: Option<Snapshot>,
-    names: HashMap<KeyOfProcess, Name>,
-    /// Numbers of rows and module lists from which the names were made.
-    known: (usize, usize),
+    names: KnownNames,
 }
 
 impl TableReader {
     /// Before the first reading.
     pub fn new(fold: Fold) -> TableReader {
-        TableReader { lookup: Lookup::new(), fold, before: None, names: HashMap::new(), known: (0, 0) }
+        let parts = match fold {
+            Fold::ByName => Parts::Together,
+            Fold::Apart => Parts::Apart,
+        };
+        TableReader { fold, before: None, names: KnownNames::new(parts, KnownFrames::LeftOut) }
     }
 
     /// Makes a reading of a snapshot.
     pub fn read(&mut self, mut snapshot: Snapshot) -> Reading {
-        self.name(&snapshot);
+        let modules = snapshot.images.iter().map(|image| image.modules.len() as u64).sum();
+        if !self.names.has(&snapshot, modules) {
+            self.names.learn(&snapshot, modules);
+        }
         for image in &mut snapshot.images {
             // Stacks serve only for names, and are by far the largest part.
             (image.stacks, image.modules) = Default::default();
         }
-        let names = |image: &Image, key: &Key| self.names.get(&place(image, key)).cloned();
+        let names = |image: &Image, key: &Key| self.names.name(image, key);
         let options = ReportOptions { fold: self.fold, ..ReportOptions::default() };
         let between = self.before.as_ref().and_then(|before| interval::between(before, &snapshot));
         let reading = Reading {
@@ -72,33 +72,10 @@ impl TableReader {
         reading
     }
 
-    /// Looks up all names again if there are new rows or modules, because the name of a lock depends on the others. The
-    /// lookup caches the expensive parts.
-    fn name(&mut self, snapshot: &Snapshot) {
-        let rows = snapshot.images.iter().map(|image| image.rows.len()).sum();
-        let modules = snapshot.images.iter().map(|image| image.modules.len()).sum();
-        if self.known == (rows, modules) {
-            return;
-        }
-        let parts = match self.fold {
-            Fold::ByName => Parts::Together,
-            Fold::Apart => Parts::Apart,
-        };
-        let names = Names::new(snapshot, &self.lookup, parts);
-        let all = snapshot.images.iter().flat_map(|image| image.rows.keys().map(move |key| (image, key)));
-        self.names =
-            all.filter_map(|(image, key)| Some((place(image, key), names.name(image, key)?))).collect();
-        self.known = (rows, modules);
-    }
-
     /// The cache of the name lookup.
     pub fn lookup(&self) -> &Lookup {
-        &self.lookup
+        self.names.lookup()
     }
-}
-
-fn place(image: &Image, key: &Key) -> KeyOfProcess {
-    (image.pid, image.since, *key)
 }
 
 fn running_threads(image: &Image) -> usize {

@@ -1,12 +1,11 @@
 //! Snapshots, reports and states for tests.
 
-use super::interval;
 use super::reading::Reading;
 use super::state::State;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use unspin_report::{MeterReport, Name};
+use unspin_report::{MeterReport, Name, interval};
 use unspin_wire::{
     BUCKETS, Counts, Histogram, Image, Key, Record, RecordKind, Snapshot, Thread, TimeKind, WakeUpCost,
     Window,

@@ -34,6 +34,7 @@ mod run;
 mod rwlocks;
 mod scale;
 mod semopbench;
+mod serve;
 mod shrinks;
 mod system_calls;
 mod terminal;

@@ -58,7 +58,9 @@ pub fn check(options: &MeterSettings) -> Result<(), Error> {
     let replace = &recorded.replace;
     let unused = [
         ("--record", options.record.is_some()),
+        ("--serve", options.serve.is_some()),
         ("--pprof", options.view.pprof.is_some()),
+        ("--otlp", options.view.otlp.is_some()),
         ("--format", options.view.format != Format::Table),
         ("--sysv", recorded.sysv != Engine::Kernel),
         ("--mutex", !replace.mutex.is_empty()),

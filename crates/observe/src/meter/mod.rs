@@ -2,6 +2,7 @@
 //! recording.
 
 pub mod disturbance;
+pub mod known_names;
 mod leftovers;
 mod lock_files;
 pub mod names;
@@ -19,6 +20,7 @@ pub mod wakeup;
 use crate::lens;
 use crate::lens::beside::LensesBeside;
 use crate::lens::reports::Reports;
+use crate::serve::{BoundServer, Server};
 use crate::settings::{self, ViewSettings};
 use names::Lookup;
 use outputs::Results;
@@ -33,7 +35,7 @@ use unspin_launch::program::inheriting;
 use unspin_launch::program::runtime::Runtime;
 use unspin_report::add_note;
 use unspin_sys::child::End;
-use unspin_wire::{Recording, Snapshot};
+use unspin_wire::{Config, Recording, Snapshot};
 
 /// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";
@@ -44,20 +46,24 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     if options.record.as_deref() == Some(Path::new("-")) {
         return Err(Error::Usage("--record -: a recording needs a file: name one".into()));
     }
-    let [json, pprof] = outputs::files(&options.view);
+    let [json, pprof, otlp] = outputs::files(&options.view);
     outfile::try_files(&[
         ("--output", options.output.as_deref()),
         ("--record", options.record.as_deref()),
         json,
         pprof,
+        otlp,
     ])?;
     if !lens::run::has_pthread(options) {
         return lens::run::run(options);
     }
-    let recorded = RecordedProgram::new(&options.recorded)?;
+    let bound = options.serve.as_ref().map(BoundServer::bind).transpose()?;
+    let recorded = RecordedProgram::new(&record_settings(options))?;
+    let server = bound.map(|bound| serve(bound, &recorded)).transpose()?;
     let lenses = LensesBeside::start(options);
     let mut running = recorded.start(inheriting(recorded.command()))?;
     let ended = running.wait_until_end()?;
+    drop(server);
     let lenses = lenses.stop(options);
     let was_asked_to_end = running.was_asked_to_end();
     let guard = running.guard_report();
@@ -134,6 +140,25 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
         Some(last) => Err(last),
         None => Ok(ExitCode::from(running::exit_code(ended.end))),
     }
+}
+
+/// How the program is recorded. A served recording is read again and again, and its names stay in memory: without `--size` it
+/// gets less room than one that is read at the end.
+fn record_settings(options: &settings::MeterSettings) -> settings::RecordSettings {
+    let served = || Config::default().bytes.min(SERVED_BYTES);
+    let size = options.recorded.size.or_else(|| options.serve.map(|_| served()));
+    settings::RecordSettings { size, ..options.recorded.clone() }
+}
+
+/// The size of a recording that is served: some thousand processes, or some ten thousand locks.
+const SERVED_BYTES: u64 = 256 << 20;
+
+/// Begins to serve the recording, and says where.
+fn serve(bound: BoundServer, recorded: &RecordedProgram) -> Result<Server, Error> {
+    let address = bound.address();
+    let server = bound.start(&recorded.path(), recorded.recording.invocation().command)?;
+    stderr::say(format_args!("serving http://{address}/debug/pprof/ and http://{address}/metrics"));
+    Ok(server)
 }
 
 /// Prints what is known without the recording, and returns the error that the recording is lost.

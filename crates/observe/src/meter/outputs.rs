@@ -11,13 +11,13 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::output::{outfile, stderr};
-use unspin_report::{Filter, Fold, Layout, MeterReport, Pattern, ReportOptions, pprof};
+use unspin_report::{Filter, Fold, Layout, MeterReport, Pattern, ReportOptions, otlp, pprof};
 use unspin_sys::printable;
 use unspin_wire::{Image, Key, Snapshot};
 
 /// The requested files, each with its option.
-pub fn files(view: &ViewSettings) -> [(&'static str, Option<&Path>); 2] {
-    [("--json", view.json.as_deref()), ("--pprof", view.pprof.as_deref())]
+pub fn files(view: &ViewSettings) -> [(&'static str, Option<&Path>); 3] {
+    [("--json", view.json.as_deref()), ("--pprof", view.pprof.as_deref()), ("--otlp", view.otlp.as_deref())]
 }
 
 /// Everything that is known of a snapshot, with names and without the filters.
@@ -26,6 +26,8 @@ pub struct Results {
     pub report: MeterReport,
     /// The profile for `--pprof`, if it is requested.
     profile: Option<Vec<u8>>,
+    /// The profiles for `--otlp`, if they are requested.
+    otlp: Option<Vec<u8>>,
     /// What other lenses have seen.
     pub lenses: Reports,
 }
@@ -44,20 +46,27 @@ impl Results {
         named: &dyn Fn(),
     ) -> Results {
         let names = names(snapshot, lookup, view);
-        let profile = view.pprof.is_some().then(|| {
+        let contentions = (view.pprof.is_some() || view.otlp.is_some()).then(|| {
             let name = |image: &Image, key: &Key| names.name(image, key);
-            let contentions = pprof::contentions(snapshot, &name, &|image, key| names.frames(image, key));
-            pprof::encode(&program(snapshot), &contentions, snapshot.started, snapshot.window.seconds)
+            pprof::contentions(snapshot, &name, &|image, key| names.frames(image, key))
         });
-        Results { report: report(snapshot, &names, view, named), profile, lenses: Reports::default() }
+        let (started, seconds) = (snapshot.started, snapshot.window.seconds);
+        let contentions = contentions.as_deref();
+        let profile = contentions.filter(|_| view.pprof.is_some());
+        let profile = profile.map(|all| pprof::encode(&command(snapshot).join(" "), all, started, seconds));
+        let otlp = contentions.filter(|_| view.otlp.is_some());
+        let otlp = otlp.map(|all| otlp::encode(command(snapshot), all, started, seconds));
+        Results { report: report(snapshot, &names, view, named), profile, otlp, lenses: Reports::default() }
     }
 
     /// Writes the requested files.
     pub fn write_files(&self, view: &ViewSettings) -> Vec<Error> {
         let json = view.json.as_deref().map(|file| json(&Document::of(self), file));
         let profile = view.pprof.as_deref().zip(self.profile.as_ref());
-        let profile = profile.map(|(file, profile)| outfile::write(file, profile));
-        [json, profile].into_iter().flatten().filter_map(Result::err).collect()
+        let otlp = view.otlp.as_deref().zip(self.otlp.as_ref());
+        let [profile, otlp] =
+            [profile, otlp].map(|file| file.map(|(file, profile)| outfile::write(file, profile)));
+        [json, profile, otlp].into_iter().flatten().filter_map(Result::err).collect()
     }
 }
 
@@ -81,8 +90,8 @@ fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &ViewSettings) ->
 }
 
 /// The command line of the first process.
-fn program(snapshot: &Snapshot) -> String {
-    snapshot.images.first().map(|image| image.command.join(" ")).unwrap_or_default()
+fn command(snapshot: &Snapshot) -> &[String] {
+    snapshot.images.first().map_or(&[], |image| &image.command)
 }
 
 /// One paragraph in place of a report of this width.

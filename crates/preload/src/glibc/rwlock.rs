@@ -129,6 +129,12 @@ impl RwLockLayout {
         self.writer.load(Relaxed) != 0
     }
 
+    /// The id of the thread that holds the lock for writing; 0 if there is none.
+    pub fn writer(&self) -> u32 {
+        // Relaxed: as in `has_writer`.
+        self.writer.load(Relaxed)
+    }
+
     /// Whether the thread with this id holds the lock for writing.
     #[inline(always)]
     pub fn is_written_by(&self, tid: u32) -> bool {

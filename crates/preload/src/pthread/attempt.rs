@@ -1,5 +1,6 @@
 //! What the hooks of all locks record: an attempt, possibly a wait, a hold.
 
+use super::holder::Holder;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::EOWNERDEAD;
@@ -90,12 +91,12 @@ impl Attempt {
         code
     }
 
-    /// The thread begins to wait for the lock.
-    pub fn begin_wait(self, limit: WaitLimit) -> LockWait {
+    /// The thread begins to wait for the lock. `owner` is the id of the thread that holds it, 0 if it is not known.
+    pub fn begin_wait(self, object: Object, owner: u32, limit: WaitLimit) -> LockWait {
         self.thread.table().reclassify_attempt(self.row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
         let begin = self.thread.now();
         note_wait_start(self.thread, self.row, begin, limit);
-        LockWait { attempt: self, begin }
+        LockWait { attempt: self, begin, holder: Holder::find(self.thread, object, owner) }
     }
 }
 
@@ -144,6 +145,8 @@ pub struct LockWait {
     attempt: Attempt,
     /// In ticks; 0 if no times are recorded.
     begin: u64,
+    /// None if no times are recorded.
+    holder: Option<Holder>,
 }
 
 /// Upper limit of glibc's spinning before it sleeps: a hundred pauses (MAX_ADAPTIVE_COUNT).
@@ -183,6 +186,9 @@ impl LockWait {
             if thread.has_clock() {
                 table.add_wait(row, AttemptOutcome::Rejected, spun, slept);
             }
+        }
+        if let Some(holder) = self.holder {
+            holder.note(thread, spun, slept);
         }
         code
     }

@@ -25,6 +25,7 @@ pub mod barrier;
 mod busy;
 mod c11;
 mod cond;
+mod holder;
 mod inversion;
 pub mod mutex;
 mod property;

@@ -2,6 +2,7 @@
 //! lock that is [replaced](crate::swap::spin) the meter is told how the thread waited.
 
 use super::attempt::{Attempt, HowWaited, Release, WaitLimit, record_init};
+use super::holder::Holder;
 use crate::glibc::spin::SpinLockLayout;
 use crate::next::forward;
 use crate::swap::acquisition::Acquisition;
@@ -93,7 +94,7 @@ fn lock_recorded(thread: &'static Thread, lock: &SpinLockLayout, hook: Hook) -> 
 /// Waits for a lock that was replaced when another thread held it.
 #[cold]
 fn wait_for_replaced(attempt: Attempt, lock: &SpinLockLayout) -> c_int {
-    let wait = attempt.begin_wait(WaitLimit::None);
+    let wait = attempt.begin_wait(object(lock), 0, WaitLimit::None);
     let Acquisition { code, waited } = spin::wait(lock);
     let how = match waited {
         Some(Waited::No) => HowWaited::NotAtAll,
@@ -116,6 +117,7 @@ fn acquire_contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout
     let begin = clock::ticks();
     let (mut last, mut absent) = (begin, 0);
     thread.table().set_wait_start(row, begin);
+    let holder = Holder::find(thread, object(lock), 0);
     // The loop waits as glibc does: it reads until the lock is free, and only then tries to acquire it.
     while !(lock.is_free() && spin::trylock(lock) == 0) {
         spin_loop();
@@ -134,6 +136,9 @@ fn acquire_contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout
     }
     let spun = end.saturating_sub(begin).saturating_sub(absent);
     thread.record_acquired_after(object(lock).held(), row, end, spun, absent);
+    if let Some(holder) = holder {
+        holder.note(thread, spun, absent);
+    }
     0
 }
 

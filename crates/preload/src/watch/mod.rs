@@ -15,6 +15,7 @@ pub mod modules;
 mod object;
 pub mod recording;
 mod sample_rng;
+mod table_pages;
 pub mod thread;
 mod timing_cost;
 mod wrappers;

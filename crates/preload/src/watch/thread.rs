@@ -12,6 +12,7 @@ pub use woken::WokenFrom;
 
 use super::recording;
 use super::sample_rng::SampleRng;
+use super::table_pages;
 use super::timing_cost;
 use super::wrappers::WrapperCandidates;
 use crate::swap::plan;
@@ -170,6 +171,7 @@ impl Thread {
         self.until_sample.set(0);
         self.countdown.set(if self.every.get() == 1 { timing_cost::STRETCH } else { self.every.get() });
         self.random.begin(clock::ticks());
+        table_pages::set(process::tid(), table.page());
         self.recording.set(Some(recording));
         // SAFETY: the thread lies in a page of its own, and its phase is ABSENT: no hook uses the table.
         unsafe { page::behind(self).cast::<Table<'static>>().write(table) };

@@ -79,6 +79,8 @@ pub struct Location {
     pub id: u64,
     #[prost(uint64, tag = "2")]
     pub mapping_id: u64,
+    #[prost(uint64, tag = "3")]
+    pub address: u64,
     #[prost(message, repeated, tag = "4")]
     pub line: Vec<Line>,
 }

@@ -94,7 +94,7 @@ fn differences(truth: &Truth, locks: &Locks, level: Level, others: Others) -> Ve
                 | RecordKind::WokenBySignal
                 | RecordKind::WokenByBroadcast
                 | RecordKind::Inverted
-        );
+        ) || kind.is_holder();
         let known = truth.contains_key(&(*kind, *address)) || unknowable;
         let wrong = !known && others != Others::Libraries;
         wrong.then(|| format!("{kind:?} at {address:#x} was not used: {counts:?}"))

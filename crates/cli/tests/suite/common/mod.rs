@@ -1,5 +1,6 @@
 //! Shared by the tests of the program.
 
+pub mod served;
 pub mod util_linux;
 
 pub use unspin_e2e::{size, skip};
@@ -7,7 +8,7 @@ pub use unspin_e2e::{size, skip};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 use unspin_sys::child::{self, Signal};
 
@@ -112,6 +113,11 @@ impl Background {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Its standard input, if the command has a pipe there. Dropping it ends the input.
+    pub fn take_input(&mut self) -> ChildStdin {
+        self.child.stdin.take().unwrap()
     }
 
     /// Reads standard error up to a line that contains `text`.
@@ -261,7 +267,7 @@ pub fn finish_unread(options: &[&str], program: &[&str]) -> (String, Option<i32>
     let mut command = unspin(&[&["meter"], options, &["sh", "-c", script, "sh"], program].concat());
     command.stdin(Stdio::piped());
     let mut run = Background::start(command);
-    let mut input = run.child.stdin.take().unwrap();
+    let mut input = run.take_input();
     let pid = run.pid();
     run.wait_for_line("ready");
     child::signal(pid, Signal::PassedOn(SIGSTOP)).unwrap();

@@ -52,7 +52,7 @@ pub fn acquire_contended(
 ) -> c_int {
     let (thread, owner) = (attempt.thread, mutex.words().owner());
     let limit = if deadline.is_some() { WaitLimit::Deadline } else { WaitLimit::None };
-    let wait = attempt.begin_wait(limit);
+    let wait = attempt.begin_wait(object(mutex.words()), owner, limit);
     let begin = wait.begin();
     let Acquisition { code, waited } = mutex.acquire(deadline);
     let how = match waited {

@@ -57,7 +57,8 @@ fn acquire_contended<M: Mode>(
     hook: Hook,
 ) -> c_int {
     property::note_rwlock(attempt.thread, lock.words(), hook);
-    let wait = attempt.begin_wait(if deadline.is_some() { WaitLimit::Deadline } else { WaitLimit::None });
+    let limit = if deadline.is_some() { WaitLimit::Deadline } else { WaitLimit::None };
+    let wait = attempt.begin_wait(object::<M>(lock.words()), lock.words().writer(), limit);
     let acquisition = lock.acquire::<M>(deadline);
     wait.end(acquisition.code, acquisition.waited.map_or(HowWaited::Asleep, HowWaited::from))
 }

@@ -3,8 +3,8 @@
 use super::{ABSENT, Thread};
 use crate::sandbox;
 use crate::watch::wrappers::Caller;
-use crate::watch::{Hook, Object, modules};
-use unspin_wire::{Key, RowRef};
+use crate::watch::{Hook, Object, modules, table_pages};
+use unspin_wire::{Key, Recording, RowRef};
 
 impl Thread {
     /// Counts an attempt as one without a wait, and returns its row. `held` is the key, in the list of held locks, of
@@ -55,7 +55,28 @@ impl Thread {
         self.table().find(key).or_else(|| self.publish(key, hook))
     }
 
-    fn publish(&self, key: Key, hook: Hook) -> Option<RowRef> {
+    /// The row of a key with the caller of another thread, which has a row for that caller already: the stack of this thread
+    /// tells nothing about it.
+    pub fn row_of(&self, key: Key) -> Option<RowRef> {
+        self.table().find(key).or_else(|| {
+            self.recording_for_new_row()?;
+            self.publish_row(key)
+        })
+    }
+
+    /// The caller for which a thread holds one of these locks: the thread `owner`, or without one, or if it is not found, one
+    /// of `most` threads.
+    pub fn caller_of_holder(&self, locks: &[u64], owner: u32, most: usize) -> Option<usize> {
+        let recording = self.recording.get()?;
+        let of_owner = || recording.caller_of_holder(table_pages::get(owner), owner, locks);
+        let caller = (owner != 0).then(of_owner).flatten();
+        caller
+            .or_else(|| recording.find_caller_of_holder(self.table(), locks, most))
+            .map(|caller| caller as usize)
+    }
+
+    /// The recording, if a row can be added to it.
+    fn recording_for_new_row(&self) -> Option<&'static Recording> {
         let recording = self.recording.get()?;
         if recording.is_lost() {
             // The file was cut short. From the next hook on the thread is not recorded; its table is not given back.
@@ -66,11 +87,21 @@ impl Thread {
             self.table().count_dropped_sample();
             return None;
         }
-        modules::cover(recording, self.table(), key.caller);
+        Some(recording)
+    }
+
+    fn publish_row(&self, key: Key) -> Option<RowRef> {
         let row = self.table().publish(key);
         if row.is_none() {
             self.table().count_dropped_sample();
         }
+        row
+    }
+
+    fn publish(&self, key: Key, hook: Hook) -> Option<RowRef> {
+        let recording = self.recording_for_new_row()?;
+        modules::cover(recording, self.table(), key.caller);
+        let row = self.publish_row(key);
         recording.keep_stack(self.table(), key, hook.registers());
         row
     }

@@ -109,11 +109,35 @@ fn histogram(before: &Histogram, now: &Histogram, of: TimeKind) -> Histogram {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{at, snapshot};
     use super::*;
-    use unspin_report::columns::LOCKS;
-    use unspin_report::{Medium, MeterReport, Table, Units};
-    use unspin_wire::{ANY_DESCRIPTOR, Event, Key, RecordKind};
+    use crate::columns::LOCKS;
+    use crate::{Medium, MeterReport, Table, Units};
+    use unspin_wire::{ANY_DESCRIPTOR, Event, Key, RecordKind, Thread, WakeUpCost};
+
+    /// A time in ticks since the recording began.
+    fn at(seconds: f64) -> u64 {
+        (seconds * 1e9) as u64
+    }
+
+    /// One process with these counts, some seconds after its start, on two CPUs.
+    fn snapshot(seconds: f64, rows: &[(Key, Counts)]) -> Snapshot {
+        let window = Window { seconds, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
+        let mut snapshot = Snapshot::of_rows(window, rows.iter().copied());
+        snapshot.wake_up = Some(WakeUpCost { futex_ns: 45_000, epoll_ns: 48_000 });
+        let image = &mut snapshot.images[0];
+        image.pid = 7;
+        image.threads = vec![Thread {
+            tid: 8,
+            lived: at(seconds),
+            on_cpu: 0,
+            runnable: 0,
+            holds: Vec::new(),
+            tokens: Vec::new(),
+            waits: None,
+            wait_may_time_out: false,
+        }];
+        snapshot
+    }
 
     #[test]
     fn interval_contains_only_changes() {
