@@ -11,6 +11,7 @@ packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-de
 packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools sysbench rt-tests)
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
 packages+=(buffer bonnie++ dmsetup default-jdk-headless musl-tools)
+packages+=(zsh fish mandoc)
 if [ "${1:-}" = --all ]; then
     # What perf measures is compared in the nightly tier; the others are run by the benchmark of waits.
     packages+=(linux-perf redis-server redis-tools nodejs ruby pigz ffmpeg make)

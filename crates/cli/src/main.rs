@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arenas;
+mod interface;
 mod lab;
 mod options;
 mod run;
@@ -31,5 +32,7 @@ fn main() -> ExitCode {
         Command::Dbt1(options) => lab::run("dbt1", &options.arguments),
         Command::Reproduce(options) => lab::run("reproduce", &options.arguments),
         Command::Arenas(options) => arenas::run(&options.action),
+        Command::Completions(options) => interface::completions::print(&options),
+        Command::ManPages(options) => interface::man_pages::write(&options),
     })
 }

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arenas;
+mod documents;
 mod engine;
 mod lab;
 mod list;
@@ -16,6 +17,7 @@ mod size;
 mod top;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use documents::{CompletionsOptions, ManPagesOptions};
 pub use lab::LabOptions;
 use meter::percent;
 pub use meter::{MeterOptions, RecordOptions, ReportOptions};
@@ -75,6 +77,9 @@ pub enum Command {
     Dbt1(LabOptions),
     /// Repeat the measurements of the five historical reports on this machine
     Reproduce(LabOptions),
+    Completions(CompletionsOptions),
+    #[command(hide = true)]
+    ManPages(ManPagesOptions),
 }
 
 impl CommandLine {
