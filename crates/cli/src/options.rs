@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arenas;
+mod doctor;
 mod documents;
 mod engine;
 mod lab;
@@ -17,6 +18,7 @@ mod size;
 mod top;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use doctor::{DoctorOptions, Use};
 pub use documents::{CompletionsOptions, ManPagesOptions};
 pub use lab::LabOptions;
 use meter::percent;
@@ -77,6 +79,7 @@ pub enum Command {
     Dbt1(LabOptions),
     /// Repeat the measurements of the five historical reports on this machine
     Reproduce(LabOptions),
+    Doctor(DoctorOptions),
     Completions(CompletionsOptions),
     #[command(hide = true)]
     ManPages(ManPagesOptions),

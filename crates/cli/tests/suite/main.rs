@@ -7,6 +7,7 @@ mod causes;
 mod cmd;
 mod common;
 mod completions;
+mod doctor;
 mod executable;
 mod first_uses;
 mod hackbench;

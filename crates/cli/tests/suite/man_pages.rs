@@ -22,7 +22,14 @@ fn pages() -> (TempDir, Vec<PathBuf>) {
 fn each_command_has_a_page_without_a_warning_of_mandoc() {
     let test = "each_command_has_a_page_without_a_warning_of_mandoc";
     let (_folder, pages) = pages();
-    for name in ["unspin.1", "unspin-prove.1", "unspin-dbt1.1", "unspin-arenas-show.1", "unspin-lab.1"] {
+    for name in [
+        "unspin.1",
+        "unspin-prove.1",
+        "unspin-doctor.1",
+        "unspin-dbt1.1",
+        "unspin-arenas-show.1",
+        "unspin-lab.1",
+    ] {
         assert!(pages.iter().any(|page| page.ends_with(name)), "{name}: {pages:?}");
     }
     if find_tool("mandoc").is_none() {
