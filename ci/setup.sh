@@ -15,6 +15,8 @@ packages+=(zsh fish mandoc)
 if [ "${1:-}" = --all ]; then
     # What perf measures is compared in the nightly tier; the others are run by the benchmark of waits.
     packages+=(linux-perf redis-server redis-tools nodejs ruby pigz ffmpeg make)
+    # What ci/package.sh makes and tests the packages with.
+    packages+=(debootstrap lintian dpkg-dev)
 fi
 # Its name has Debian's version of Python in it.
 version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) &&
