@@ -26,6 +26,7 @@ step() { # NAME COMMAND...
     "$@" </dev/null || failed+=("$name")
 }
 step "all tests, optimised" cargo test --locked --workspace --release --no-fail-fast -- --include-ignored
+step packages ci/package.sh
 step fuzz env UNSPIN_FUZZ_SECONDS=$((${UNSPIN_NIGHTLY_MINUTES:-15} * 60)) ci/fuzz.sh
 [ ${#failed[@]} -eq 0 ] || fail "failed: ${failed[*]}"
 echo "nightly: passed in $SECONDS s"

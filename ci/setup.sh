@@ -11,10 +11,13 @@ packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-de
 packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools sysbench rt-tests)
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
 packages+=(buffer bonnie++ dmsetup default-jdk-headless musl-tools crun bubblewrap)
+packages+=(zsh fish mandoc)
 if [ "${1:-}" = --all ]; then
     # What perf measures is compared in the nightly tier, and Prometheus scrapes a metered program; the others are run by the
     # benchmark of waits.
     packages+=(linux-perf prometheus redis-server redis-tools nodejs ruby pigz ffmpeg make)
+    # What ci/package.sh makes and tests the packages with.
+    packages+=(debootstrap lintian dpkg-dev)
 fi
 # Its name has Debian's version of Python in it.
 version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) &&

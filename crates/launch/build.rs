@@ -66,6 +66,9 @@ fn build_preload(workspace: &Path) -> PathBuf {
             cargo.env_remove(name);
         }
     }
+    if let Some(remapped) = remapped_paths() {
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", remapped);
+    }
     let status = cargo
         .args(["build", "--profile", "preload", "--package", "unspin-preload", "--lib", "--target-dir"])
         .arg(&target)
@@ -99,6 +102,15 @@ fn leaks(name: &str) -> bool {
     let prefixed = |prefix: &&str| prefix.ends_with('_') && name.starts_with(*prefix) || *prefix == name;
     let cargo = name.starts_with("CARGO_") && !kept.iter().any(prefixed);
     cargo || dropped.contains(&name) || name.starts_with("CLIPPY_") || name.starts_with("__CARGO_")
+}
+
+/// The flags of the outer build by which paths of this machine do not become part of what is built, in the form that cargo passes on.
+/// They are the only flags that the library gets. None if there are none.
+fn remapped_paths() -> Option<String> {
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let remaps: Vec<&str> =
+        flags.split('\u{1f}').filter(|flag| flag.starts_with("--remap-path-prefix=")).collect();
+    (!remaps.is_empty()).then(|| remaps.join("\u{1f}"))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod arenas;
+mod doctor;
+mod interface;
 mod lab;
 mod library;
 mod options;
@@ -35,5 +37,8 @@ fn main() -> ExitCode {
         Command::Dbt1(options) => lab::run("dbt1", &options.arguments),
         Command::Reproduce(options) => lab::run("reproduce", &options.arguments),
         Command::Arenas(options) => arenas::run(&options.action),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Completions(options) => interface::completions::print(&options),
+        Command::ManPages(options) => interface::man_pages::write(&options),
     })
 }

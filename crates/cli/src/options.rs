@@ -1,6 +1,8 @@
 //! The command line.
 
 mod arenas;
+mod doctor;
+mod documents;
 mod engine;
 mod lab;
 mod library;
@@ -18,6 +20,8 @@ mod size;
 mod top;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use doctor::{DoctorOptions, Use};
+pub use documents::{CompletionsOptions, ManPagesOptions};
 pub use lab::LabOptions;
 pub use library::LibraryOptions;
 use meter::percent;
@@ -81,6 +85,10 @@ pub enum Command {
     Dbt1(LabOptions),
     /// Repeat the measurements of the five historical reports on this machine
     Reproduce(LabOptions),
+    Doctor(DoctorOptions),
+    Completions(CompletionsOptions),
+    #[command(hide = true)]
+    ManPages(ManPagesOptions),
 }
 
 impl CommandLine {

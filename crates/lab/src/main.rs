@@ -9,15 +9,15 @@ mod options;
 mod reproduce;
 mod volano;
 
-use options::{Command, CommandLine};
+use options::{Command, CommandLine, LabCommand};
 use std::process::ExitCode;
 use unspin_launch::command::main_thread;
 
 fn main() -> ExitCode {
     main_thread::perform(|| match CommandLine::read().command {
-        Command::Volano(options) => volano::run(&options),
-        Command::Dbt1(options) => dbt1::run(&options),
-        Command::Reproduce(options) => reproduce::run(&options),
+        Command::Lab(LabCommand::Volano(options)) => volano::run(&options),
+        Command::Lab(LabCommand::Dbt1(options)) => dbt1::run(&options),
+        Command::Lab(LabCommand::Reproduce(options)) => reproduce::run(&options),
         Command::PrepareShop(options) => dbt1::prepare(&options),
     })
 }

@@ -1,12 +1,9 @@
 //! The command line.
 
-mod dbt1;
-mod reproduce;
-mod volano;
-
-pub use dbt1::{Dbt1Mix, Dbt1Options};
-pub use reproduce::{ReportChoice, ReproduceOptions};
-pub use volano::{VolanoModel, VolanoOptions, VolanoRunQueue};
+pub use unspin_lab_options::{
+    Dbt1Mix, Dbt1Options, LabCommand, ReportChoice, ReproduceOptions, VolanoModel, VolanoOptions,
+    VolanoRunQueue,
+};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -29,9 +26,8 @@ pub struct CommandLine {
 /// One variant for each command.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    Volano(VolanoOptions),
-    Dbt1(Dbt1Options),
-    Reproduce(ReproduceOptions),
+    #[command(flatten)]
+    Lab(LabCommand),
     #[command(hide = true)]
     PrepareShop(PrepareShopOptions),
 }

@@ -19,7 +19,7 @@
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
 //!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`],
 //!   [`namespace`] (IPC namespaces);
-//! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] and [`next_id`] (the live
+//! - other: [`clock`], [`glibc`] (its version), [`ipc`] (the kernel's System V calls and their C types), [`limits`] and [`next_id`] (the live
 //!   `kernel.*` settings), [`exhausted`] (what a limit that is reached is called, and its remedy), [`entry!`] (hooks that know their caller), [`private`] (names of libc that a program cannot
 //!   intercept), [`printable`] (names without control characters), [`probe`] (which calls are permitted), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
@@ -47,6 +47,7 @@ pub mod file_mapping;
 pub mod file_system;
 pub mod futex;
 pub mod generation;
+pub mod glibc;
 #[cfg(feature = "inherited")]
 pub mod inherited;
 pub mod ipc;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const SIZE: PtySize = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
 
 /// A command at its own terminal.
-struct TerminalSession {
+pub struct TerminalSession {
     _pty: PtyPair,
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
@@ -19,7 +19,7 @@ struct TerminalSession {
 
 impl TerminalSession {
     /// None, with a `SKIPPED` line, if there are no pseudo-terminals.
-    fn start(test: &str, arguments: &[&str]) -> Option<TerminalSession> {
+    pub fn start(test: &str, arguments: &[&str]) -> Option<TerminalSession> {
         let pty = native_pty_system()
             .openpty(SIZE)
             .map_err(|e| skip(test, &format!("there is no pseudo-terminal ({e}): mount /dev/pts")))
@@ -45,11 +45,11 @@ impl TerminalSession {
         Some(TerminalSession { _pty: pty, child, keys, shown })
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.shown.lock().unwrap().clone()
     }
 
-    fn wait_for(&self, text: &str) {
+    pub fn wait_for(&self, text: &str) {
         let given_up = Instant::now() + Duration::from_secs(100);
         wait_until(&format!("the terminal shows {text:?}"), || {
             assert!(Instant::now() < given_up, "the terminal does not show {text:?}: {}", self.text());
@@ -57,7 +57,7 @@ impl TerminalSession {
         });
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 }

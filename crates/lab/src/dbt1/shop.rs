@@ -13,7 +13,7 @@
 //! ```
 
 use super::{INTERRUPTED, benchmark_error, translate};
-use crate::options::{Command, CommandLine, Dbt1Mix, Dbt1Options, PrepareShopOptions};
+use crate::options::{Command, CommandLine, Dbt1Mix, Dbt1Options, LabCommand, PrepareShopOptions};
 use clap::Parser;
 use signal_hook::consts::SIGTERM;
 use std::ffi::OsString;
@@ -50,7 +50,11 @@ pub fn prepare(request: &PrepareShopOptions) -> Result<ExitCode, Error> {
 fn requested(command: &[OsString]) -> Option<Dbt1Options> {
     let words = [OsString::from("unspin")].into_iter().chain(command.iter().cloned());
     match CommandLine::try_parse_from(words) {
-        Ok(CommandLine { command: Command::Dbt1(options) }) if !options.db.contains("://") => Some(options),
+        Ok(CommandLine { command: Command::Lab(LabCommand::Dbt1(options)) })
+            if !options.db.contains("://") =>
+        {
+            Some(options)
+        }
         _ => None,
     }
 }

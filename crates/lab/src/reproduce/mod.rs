@@ -178,7 +178,7 @@ fn heading(plan: &TimePlan, size: Size) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{Command, CommandLine};
+    use crate::options::{Command, CommandLine, LabCommand};
     use clap::Parser;
 
     /// There are six sessions. Each may exceed its budget by one run and by the time in which its processes end.
@@ -211,7 +211,9 @@ mod tests {
     fn each_report_has_its_name_and_its_figures() {
         for report in ALL {
             let parsed = CommandLine::try_parse_from(["unspin", "reproduce", report.name()]).unwrap();
-            let Command::Reproduce(options) = parsed.command else { panic!("{}", report.name()) };
+            let Command::Lab(LabCommand::Reproduce(options)) = parsed.command else {
+                panic!("{}", report.name())
+            };
             assert_eq!(options.report, report.choice());
             let published = report.published();
             assert!(!published.is_empty());

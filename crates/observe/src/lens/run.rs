@@ -1,12 +1,12 @@
 //! Lenses that need no preload library: checks the options, observes, prints.
 
 use super::conditions::Conditions;
-use super::lenses::{Chosen, LeftOutLens};
+use super::lenses::{Chosen, LeftOutLens, Lenses};
 use super::reports::Reports;
 use crate::meter::outputs::{self, json};
 use crate::meter::running;
 use crate::observed::{self, Observation};
-use crate::settings::{Format, Lens, MeterSettings};
+use crate::settings::{Format, Lens, MeterSettings, ObserveSettings};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
@@ -81,6 +81,11 @@ pub fn check(options: &MeterSettings) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+/// Why a lens that reads the kernel's events cannot observe these processes; none if it can.
+pub fn obstacle(lens: Lens, observe: &ObserveSettings) -> Option<Error> {
+    Lenses::of(lens, observe).err()
 }
 
 /// Observes with the lenses that need no preload library, prints the report, and returns the program's exit code.
