@@ -102,6 +102,12 @@ echo "$gate: a service that may not bind its threads: waits poll, and unspin liv
 for answer in ERRNO KILL_PROCESS; do
     expect 0 "$polls" --profile "$docker" --no-new-privileges --answer sched_setaffinity=$answer -- "${run[@]}" "$turns"
 done
+echo "$gate: a service that may not observe programs: it is metered, and unspin lives"
+for answer in ERRNO KILL_PROCESS; do
+    expect 0 'await_turn\+0x' --profile "$docker" --answer perf_event_open=$answer -- "$unspin" meter "$turns" read
+done
+expect 125 'a seccomp filter ends a process that calls perf_event_open' --profile "$docker" --answer perf_event_open=KILL_PROCESS -- \
+    "$unspin" profile --user "$turns" read
 
 echo "$gate: a filter that forbids epoll_wait leaves out that look alone"
 for answer in ERRNO KILL_PROCESS; do

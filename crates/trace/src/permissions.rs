@@ -4,7 +4,9 @@ use crate::config::{Config, Event, EventSource, Target};
 use crate::error::Error;
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 use unspin_sys::creds::Creds;
+use unspin_sys::probe::{self, Answer, Call};
 
 /// capability.h: CAP_PERFMON (since Linux 5.8), and CAP_SYS_ADMIN, which contains it.
 const CAP_PERFMON: u32 = 38;
@@ -31,6 +33,24 @@ pub fn setting(name: &str) -> Option<i64> {
 pub fn may_observe_all() -> bool {
     let creds = Creds::current();
     creds.capable(CAP_PERFMON) || creds.capable(CAP_SYS_ADMIN)
+}
+
+/// Refuses to open an event where a seccomp filter would end this process for it, as one of systemd's `SystemCallFilter=` does.
+pub fn check_filters(config: &Config) -> Result<(), Error> {
+    static IS_FATAL: OnceLock<bool> = OnceLock::new();
+    let is_fatal = *IS_FATAL.get_or_init(|| {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let answers = (!status.contains("\nSeccomp:\t0\n")).then(probe::calls).and_then(Result::ok);
+        let is_deadly = |(call, answer): (Call, Answer)| call == Call::OpenEvent && answer.is_fatal();
+        answers.is_some_and(|answers| Call::ALL.into_iter().zip(answers).any(is_deadly))
+    });
+    if !is_fatal {
+        return Ok(());
+    }
+    let what = config.events.first().map_or_else(String::new, |event| event.source.to_string());
+    let needs = "a seccomp filter ends a process that calls perf_event_open: permit the call, or let it fail \
+        (of a systemd unit: SystemCallErrorNumber=EPERM)";
+    Err(Error::Forbidden { what, needs: needs.into() })
 }
 
 /// The maximum of `kernel.perf_event_paranoid` at which a caller without capabilities may open an event.

@@ -3,7 +3,7 @@
 use crate::config::{Config, Event, EventSource, Target};
 use crate::cpus;
 use crate::error::Error;
-use crate::permissions::setting;
+use crate::permissions::{check_filters, setting};
 use crate::record::{Payload, Record};
 use crate::ring::{Ring, RingRecord};
 use crate::stacks::Stacks;
@@ -63,6 +63,7 @@ impl Tracer {
     /// Opens the events, which do not record yet.
     pub fn open(config: &Config) -> Result<Tracer, Error> {
         check_frequency(config)?;
+        check_filters(config)?;
         if let Target::Tree(pid) = config.target {
             Tree::of(pid).ok_or(Error::NoProcess(pid))?;
         }

@@ -119,7 +119,7 @@ impl PollSupport {
         }
         let functions = self.functions_left_out();
         (!functions.is_empty()).then(|| {
-            let of_looks = self.refused.iter().filter(|(call, _)| *call != Call::Affinity);
+            let of_looks = self.refused.iter().filter(|(call, _)| !OF_NO_LOOK.contains(call));
             let calls: Vec<String> = of_looks.map(|(call, _)| format!("{}(2)", call.name())).collect();
             format!(
                 "no thread polls in {}: a seccomp filter forbids {}",
@@ -131,8 +131,7 @@ impl PollSupport {
 
     /// Whether this process may bind a thread to a CPU, as it does to measure a wake-up: a filter may kill for that.
     pub fn may_bind_threads(&self) -> bool {
-        let is_fatal = |answer| matches!(answer, Answer::Kills | Answer::Hangs);
-        !self.refused.iter().any(|&(call, answer)| call == Call::Affinity && is_fatal(answer))
+        !self.refused.iter().any(|&(call, answer)| call == Call::Affinity && answer.is_fatal())
     }
 
     /// The functions in which no thread polls because a call does not work that a look there makes. Empty if no wait polls at all.
@@ -144,6 +143,9 @@ impl PollSupport {
 
 /// The calls by which it is found out whether the kernel counts switches.
 const COUNTING: [Call; 2] = [Call::Yield, Call::Usage];
+
+/// The calls that no look makes.
+const OF_NO_LOOK: [Call; 2] = [Call::Affinity, Call::OpenEvent];
 
 /// The calls that every poll makes.
 const PAUSE: [Call; 6] = [Call::Yield, Call::Usage, Call::Class, Call::Priority, Call::Map, Call::WipeOnFork];
@@ -280,7 +282,7 @@ mod tests {
     #[test]
     fn every_call_belongs_to_a_look() {
         let of_looks: Vec<Call> = LookKind::ALL.into_iter().flat_map(calls_of).copied().collect();
-        assert!(Call::ALL.iter().all(|call| of_looks.contains(call) || *call == Call::Affinity));
+        assert!(Call::ALL.iter().all(|call| of_looks.contains(call) != OF_NO_LOOK.contains(call)));
         assert!(LookKind::ALL.into_iter().all(|look| !calls_of(look).is_empty()));
     }
 }

@@ -55,11 +55,13 @@ pub enum Call {
     Membarrier,
     /// sched_setaffinity(2) of the calling thread, to the CPUs that it has. No poll makes it, but the measurement of a wake-up does.
     Affinity,
+    /// perf_event_open(2). No poll makes it, but `unspin` does, to learn which programs run.
+    OpenEvent,
 }
 
 impl Call {
     /// All of them, in the order in which they are made.
-    pub const ALL: [Call; 22] = [
+    pub const ALL: [Call; 23] = [
         Call::Yield,
         Call::Usage,
         Call::Class,
@@ -82,6 +84,7 @@ impl Call {
         Call::WriteMemory,
         Call::Membarrier,
         Call::Affinity,
+        Call::OpenEvent,
     ];
 
     /// The name of the manual page.
@@ -109,6 +112,7 @@ impl Call {
             Call::WriteMemory => "process_vm_writev",
             Call::Membarrier => "membarrier",
             Call::Affinity => "sched_setaffinity",
+            Call::OpenEvent => "perf_event_open",
         }
     }
 
@@ -211,6 +215,8 @@ impl Call {
                 plain(libc::SYS_sched_getaffinity, arguments).is_ok()
                     && plain(libc::SYS_sched_setaffinity, arguments) == Ok(0)
             }
+            // Without a description of the event it fails in any case: all that matters is whether a filter kills for it.
+            Call::OpenEvent => plain(libc::SYS_perf_event_open, [0; 5]).is_err(),
         }
     }
 }

@@ -32,6 +32,13 @@ pub enum Answer {
     Hangs,
 }
 
+impl Answer {
+    /// Whether a process must not make the call.
+    pub fn is_fatal(self) -> bool {
+        matches!(self, Answer::Kills | Answer::Hangs)
+    }
+}
+
 /// A child that makes no progress for so long hangs, unless it only has to wait for a CPU.
 const SILENCE: Duration = Duration::from_millis(100);
 /// The longest wait for a CPU.
