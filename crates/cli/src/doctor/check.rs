@@ -4,7 +4,7 @@ use crate::options::Use;
 use serde::Serialize;
 
 /// Whether something works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// It does.

@@ -31,6 +31,11 @@ impl Diagnosis {
     /// Of all looks those that concern these uses; of all uses if there are none.
     pub fn new(mut checks: Vec<Check>, uses: &[Use]) -> Diagnosis {
         checks.retain(|check| check.concerns(uses));
+        // The other program is installed apart. Not to have it is a limit, unless its commands were asked about.
+        let is_apart = |check: &&mut Check| uses.is_empty() && check.needed_by == [Use::Lab];
+        for check in checks.iter_mut().filter(is_apart) {
+            check.state = check.state.min(State::Limited);
+        }
         let asked = |of: &Use| uses.is_empty() || uses.contains(of);
         let fails =
             |of: &Use| checks.iter().any(|check| check.state == State::Fails && check.needed_by.contains(of));
@@ -105,6 +110,14 @@ mod tests {
         let run = Diagnosis::new(checks(), &[Use::Run]);
         assert!(run.cannot.is_empty() && run.checks.len() == 2);
         assert!(run.text().ends_with("Everything works, with one limit.\n"), "{}", run.text());
+    }
+
+    #[test]
+    fn program_that_is_installed_apart_is_a_limit_unless_it_is_asked_for() {
+        let missing = || vec![Check::fails("unspin-lab", "is missing", "dbt1").needed_by(&[Use::Lab])];
+        let all = Diagnosis::new(missing(), &[]);
+        assert_eq!((all.cannot, all.checks[0].state), (vec![], State::Limited));
+        assert_eq!(Diagnosis::new(missing(), &[Use::Lab]).cannot, [Use::Lab]);
     }
 
     #[test]

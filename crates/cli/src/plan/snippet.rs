@@ -29,8 +29,11 @@ pub fn systemd(place: &PlanPlace) -> Result<ExitCode, Error> {
          Environment=LD_PRELOAD={library}\n\
          Environment=UNSPIN_PLAN={plan}\n\
          # A line in the log when the service ends; a tally that `unspin plan status PID` reads meanwhile:\n\
-         #Environment=UNSPIN_SUMMARY=1 UNSPIN_STATUS=1\n",
-        made_by(place, "#")
+         #Environment=UNSPIN_SUMMARY=1 UNSPIN_STATUS=1\n\
+         {}\
+         #Environment=UNSPIN_LOOKS=\n",
+        made_by(place, "#"),
+        looks("# ", "unit")
     ))
 }
 
@@ -41,8 +44,11 @@ pub fn dockerfile(place: &PlanPlace) -> Result<ExitCode, Error> {
         "# These lines stand last, so that no step of the build runs under the plan. The folder unspin lies beside the Dockerfile:\n\
          #   unspin plan compile {} --output unspin\n\
          COPY unspin {folder}\n\
-         ENV LD_PRELOAD={library} \\\n    UNSPIN_PLAN={plan}\n",
-        shell::quote(&place.plan)
+         ENV LD_PRELOAD={library} \\\n    UNSPIN_PLAN={plan}\n\
+         {}\
+         #ENV UNSPIN_LOOKS=\n",
+        shell::quote(&place.plan),
+        looks("# ", "container")
     ))
 }
 
@@ -85,11 +91,15 @@ pub fn kubernetes(options: &PlanKubernetes) -> Result<ExitCode, Error> {
          \x20         value: {library}\n\
          \x20       - name: UNSPIN_PLAN\n\
          \x20         value: {plan}\n\
+         {}\
+         \x20       #- name: UNSPIN_LOOKS\n\
+         \x20       #  value: \"\"\n\
          \x20     volumeMounts:\n\
          \x20       - name: unspin\n\
          \x20         mountPath: {folder}\n\
          \x20         readOnly: true\n",
-        shell::quote(&options.place.plan)
+        shell::quote(&options.place.plan),
+        looks("        # ", "container")
     ))
 }
 
@@ -106,6 +116,14 @@ const RESTRICTED: &str = "      securityContext:
 fn print(text: &str) -> Result<ExitCode, Error> {
     stdout::print(text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A comment on the variable that a plan of polls needs where a seccomp filter is in force: nothing is tried in the service itself.
+fn looks(comment: &str, place: &str) -> String {
+    format!(
+        "{comment}Where a seccomp filter is in force, waits poll only with this variable. In such a {place} its value is printed by\n\
+         {comment}  unspin run --waits poll -- printenv UNSPIN_LOOKS\n"
+    )
 }
 
 /// A comment that says how the files are made.
