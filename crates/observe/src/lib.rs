@@ -10,6 +10,7 @@
 //! | [`profile`] | samples the program counter, as readprofile(8) does |
 //! | [`observed`] | reads the kernel's events in a thread, while a program runs |
 //! | [`disturbance`] | what other programs and the hypervisor took of the CPUs |
+//! | [`control_group`] | the control groups of this process, and their CPU quotas |
 //! | [`throttling`] | how often the CPU quota of a container or a service was used up |
 //!
 //! ```
@@ -29,6 +30,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod control_group;
 pub mod disturbance;
 pub mod lens;
 pub mod located;
