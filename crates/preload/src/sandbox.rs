@@ -14,7 +14,8 @@ use unspin_sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 use unspin_sys::sched::{self, ThreadQueries};
 use unspin_sys::{clock, file};
 use unspin_wire::environment::LOOKS;
-use unspin_wire::looks::{LookKind, Looks, PermittedLooks, seccomp_filters};
+use unspin_wire::filters::FilterCount;
+use unspin_wire::looks::{LookKind, Looks, PermittedLooks};
 
 /// Whether a filter is installed, or is being installed right now.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -50,11 +51,14 @@ pub fn is_closed() -> bool {
 // Not part of its caller's frame: a program may have little stack.
 #[inline(never)]
 pub fn permitted_looks() -> Looks {
-    let mut buffer = [0; 4096];
-    // Where /proc is not mounted nothing tells.
-    let Ok(status) = file::read_small(c"/proc/self/status", &mut buffer) else { return Looks::NONE };
+    let (mut piece, mut filters) = ([0; 1024], FilterCount::default());
+    let read = file::read_pieces(c"/proc/self/status", &mut piece, |piece| {
+        filters.read(piece);
+        true
+    });
     let stated = environment::value(LOOKS).and_then(PermittedLooks::parse);
-    PermittedLooks::in_process(stated, seccomp_filters(status))
+    // Where /proc is not mounted nothing tells.
+    PermittedLooks::in_process(stated, read.ok().and_then(|()| filters.number()))
 }
 
 /// Whether the waits of an engine may poll: unless `unspin` has found that the calls of a poll are forbidden here, or there are more

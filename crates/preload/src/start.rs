@@ -206,9 +206,14 @@ fn prepare() {
 
 /// The engine for the calling thread's namespace.
 fn find_or_open() -> &'static NamespaceEngine {
-    let namespace = Ipc::current();
+    let namespace = namespace_of_engine();
     let known = all_engines().find(|found| found.namespace.relation(&namespace) == Relation::Same);
     known.unwrap_or_else(|| keep(open(namespace)))
+}
+
+/// The calling thread's namespace. All are one to the kernel's calls, and so nothing is asked: an inherited filter may kill for that.
+fn namespace_of_engine() -> Ipc {
+    if plan::engine() == Ok(Kind::Kernel) { Ipc::UNKNOWN } else { Ipc::current() }
 }
 
 fn all_engines() -> impl Iterator<Item = &'static NamespaceEngine> {
@@ -242,8 +247,8 @@ fn open(namespace: Ipc) -> NamespaceEngine {
     let kind = plan::engine();
     let arena = match (plan::arena(), kind) {
         (Some(path), _) => path.to_path_buf(),
+        (None, Ok(Kind::Kernel) | Err(_)) => PathBuf::new(),
         (None, Ok(kind)) => Engine::default_arena(kind),
-        (None, Err(_)) => PathBuf::new(),
     };
     let engine = match kind {
         Ok(kind) => {
@@ -281,7 +286,7 @@ pub enum Opening {
 /// To be called after the calling thread may have moved to another IPC namespace, with signals blocked.
 pub fn change_namespace(opening: Opening) {
     let Some(left) = namespace_engine() else { return };
-    if left.namespace.relation(&Ipc::current()) == Relation::Same {
+    if left.namespace.relation(&namespace_of_engine()) == Relation::Same {
         return;
     }
     if let Ok(engine) = &left.engine {

@@ -189,6 +189,18 @@ pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
     transfer(libc::SYS_process_vm_readv, &local, &remote)
 }
 
+/// The same by reading `/proc/self/mem`: openat(2), pread64(2), close(2). `EIO` where the memory cannot be read. Also for memory that
+/// nobody may read: it is read (proc(5)).
+pub fn read_own(from: usize, out: &mut [u8]) -> Result<(), Errno> {
+    let memory = Descriptor::open(c"/proc/self/mem", libc::O_RDONLY)?;
+    let arguments = [memory.number() as usize, out.as_mut_ptr() as usize, out.len(), from];
+    // SAFETY: the kernel writes at most the given length into the slice.
+    match unsafe { raw::call(libc::SYS_pread64, arguments)? } {
+        read if read == out.len() => Ok(()),
+        _ => Err(Errno::EIO),
+    }
+}
+
 /// Copies from address `from` of the calling process into words, at most as many bytes as fit, and returns how many.
 /// Returns 0 if the memory is not mapped, or if the kernel may not be asked: for data that is useful but not required.
 pub fn copy_into_words(from: usize, out: &[AtomicU64]) -> usize {

@@ -28,6 +28,9 @@ pub enum Relation {
 }
 
 impl Ipc {
+    /// No namespace is another one than this.
+    pub const UNKNOWN: Ipc = Ipc { inode: 0, id: 0 };
+
     /// The namespace of the calling thread: each thread has its own.
     pub fn current() -> Ipc {
         let path = c"/proc/thread-self/ns/ipc";

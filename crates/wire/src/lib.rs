@@ -62,6 +62,8 @@ pub mod environment;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
+pub mod filters;
+#[cfg(not(loom))]
 mod format;
 #[cfg(not(loom))]
 mod header;

@@ -162,20 +162,6 @@ impl fmt::Display for PermittedLooks {
     }
 }
 
-/// The number of seccomp filters of a process, from the text of its `/proc/PID/status`; none if the process has filters and
-/// the kernel does not tell how many (before Linux 5.9).
-pub fn seccomp_filters(status: &[u8]) -> Option<u32> {
-    let field = |name: &[u8]| status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name));
-    let number = |value: &[u8]| core::str::from_utf8(value).ok()?.trim().parse::<u32>().ok();
-    match field(b"Seccomp:") {
-        // A kernel without seccomp.
-        None => Some(0),
-        Some(mode) if number(mode) == Some(0) => Some(0),
-        // A process in strict mode has no filter, and may make no call.
-        Some(_) => number(field(b"Seccomp_filters:")?).filter(|&filters| filters > 0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,20 +209,5 @@ mod tests {
         for (stated, filters, expected) in cases {
             assert_eq!(PermittedLooks::in_process(stated, filters), expected, "{stated:?} {filters:?}");
         }
-    }
-
-    #[test]
-    fn filters_are_counted_in_the_status() {
-        let status =
-            |lines: &str| seccomp_filters(format!("Name:\tx\nNoNewPrivs:\t1\n{lines}Cpus:\t3\n").as_bytes());
-        assert_eq!(status("Seccomp:\t0\nSeccomp_filters:\t0\n"), Some(0));
-        assert_eq!(status("Seccomp:\t2\nSeccomp_filters:\t12\n"), Some(12));
-        assert_eq!(status("Seccomp:\t2\n"), None, "before Linux 5.9");
-        assert_eq!(status("Seccomp:\t0\n"), Some(0), "before Linux 5.9");
-        assert_eq!(status("Seccomp:\t1\nSeccomp_filters:\t0\n"), None, "strict mode");
-        assert_eq!(status("Seccomp:\tx\n"), None);
-        assert_eq!(status(""), Some(0), "a kernel without seccomp");
-        let own = std::fs::read("/proc/self/status").unwrap();
-        assert!(seccomp_filters(&own).is_some(), "{}", String::from_utf8_lossy(&own));
     }
 }

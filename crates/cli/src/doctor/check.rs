@@ -77,11 +77,6 @@ impl Check {
     pub fn needed_by(self, uses: &[Use]) -> Check {
         Check { needed_by: uses.to_vec(), ..self }
     }
-
-    /// Whether a look is for one of these uses: it is needed by one, or it may limit any.
-    pub fn concerns(&self, uses: &[Use]) -> bool {
-        uses.is_empty() || self.needed_by.is_empty() || self.needed_by.iter().any(|of| uses.contains(of))
-    }
 }
 
 /// The commands in the text of an error, which stand between backquotes; none if there is none.
@@ -100,14 +95,5 @@ mod tests {
         let check = Check::fails("tracepoints", error, "the lenses");
         assert_eq!(check.remedy.as_deref(), Some("mount -t tracefs x /y; b"));
         assert_eq!(Check::fails("a", "no remedy", "b").remedy, None);
-    }
-
-    #[test]
-    fn look_concerns_its_uses_and_a_limit_concerns_all() {
-        let check = Check::ok("a", "b").needed_by(&[Use::Run]);
-        assert!(
-            check.concerns(&[]) && check.concerns(&[Use::Run, Use::Prove]) && !check.concerns(&[Use::Lab])
-        );
-        assert!(Check::ok("a", "b").concerns(&[Use::Lab]));
     }
 }

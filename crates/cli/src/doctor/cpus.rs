@@ -11,16 +11,13 @@ use unspin_sys::sched;
 /// A share of steal time above which measurements suffer.
 const STEAL_MAX: f64 = 0.01;
 
-/// The looks of this module.
-pub fn checks() -> Vec<Check> {
-    vec![cpus(), steal(), load(), frequency(), clock()]
-}
-
-fn cpus() -> Check {
+/// How many CPUs, and of which kind.
+pub fn cpus() -> Check {
     const NAME: &str = "CPUs";
     let (allowed, online) = (sched::affinity_count(), unspin_trace::cpus());
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let found = format!("{allowed} of {online}, {}, {}", Machine::this().processor, place(is_guest(&text)));
+    let place = is_guest(&text).map(|is_guest| format!(", {}", place(is_guest))).unwrap_or_default();
+    let found = format!("{allowed} of {online}, {}{place}", Machine::this().processor);
     match allowed {
         1 => Check::limited(
             NAME,
@@ -34,10 +31,10 @@ fn cpus() -> Check {
     }
 }
 
-/// Whether a hypervisor says that it is one: the flag in `/proc/cpuinfo`.
-fn is_guest(cpuinfo: &str) -> bool {
-    let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags"));
-    flags.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
+/// Whether a hypervisor says that it is one: the flag in `/proc/cpuinfo`. None if there are no flags.
+fn is_guest(cpuinfo: &str) -> Option<bool> {
+    let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags"))?;
+    Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 fn place(is_guest: bool) -> String {
@@ -49,7 +46,8 @@ fn place(is_guest: bool) -> String {
     }
 }
 
-fn steal() -> Check {
+/// What the hypervisor takes.
+pub fn steal() -> Check {
     const NAME: &str = "steal time";
     let CpuTime { steal_s, total_s, .. } = CpuTime::since_boot();
     let share = if total_s > 0.0 { steal_s / total_s } else { 0.0 };
@@ -65,7 +63,8 @@ fn steal() -> Check {
     }
 }
 
-fn load() -> Check {
+/// What other programs take.
+pub fn load() -> Check {
     const NAME: &str = "other programs";
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let Some(average) = text.split(' ').next().and_then(|word| word.parse::<f64>().ok()) else {
@@ -83,7 +82,8 @@ fn load() -> Check {
     }
 }
 
-fn frequency() -> Check {
+/// Whether the frequency is steady.
+pub fn frequency() -> Check {
     const NAME: &str = "CPU frequency";
     let governors: BTreeSet<String> = sched::allowed_cpus()
         .iter()
@@ -105,7 +105,8 @@ fn frequency() -> Check {
     }
 }
 
-fn clock() -> Check {
+/// How the time is read.
+pub fn clock() -> Check {
     const NAME: &str = "clock";
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source = fs::read_to_string(file).unwrap_or_default();
@@ -130,8 +131,8 @@ mod tests {
 
     #[test]
     fn guest_has_the_flag_of_a_hypervisor() {
-        assert!(is_guest("model name\t: x\nflags\t\t: fpu hypervisor sse\n"));
-        assert!(!is_guest("flags\t\t: fpu sse\nmodel name\t: hypervisor\n"));
-        assert!(!is_guest(""));
+        assert_eq!(is_guest("model name\t: x\nflags\t\t: fpu hypervisor sse\n"), Some(true));
+        assert_eq!(is_guest("flags\t\t: fpu sse\nmodel name\t: hypervisor\n"), Some(false));
+        assert_eq!(is_guest(""), None);
     }
 }

@@ -1,18 +1,13 @@
 //! What the kernel reports: tracepoints, samples, symbols.
 
 use super::check::Check;
-use crate::options::Use;
 use unspin_launch::error::Error;
 use unspin_observe::lens::run::obstacle;
 use unspin_observe::profile;
 use unspin_observe::settings::{Lens, ObserveSettings};
 
-/// The looks of this module.
-pub fn checks() -> Vec<Check> {
-    vec![tracepoints(), samples()]
-}
-
-fn tracepoints() -> Check {
+/// The events of the lenses.
+pub fn tracepoints() -> Check {
     const NAME: &str = "kernel's events";
     let of_program = ObserveSettings::default();
     let of_all = ObserveSettings { all_processes: true, ..ObserveSettings::default() };
@@ -28,12 +23,11 @@ fn tracepoints() -> Check {
     if obstacles.is_empty() {
         let names: Vec<&str> = Lens::OF_KERNEL.iter().map(|lens| lens.name()).collect();
         let found = format!("for a program and for all processes these lenses work: {}", names.join(", "));
-        return Check::ok(NAME, found).needed_by(&[Use::Lenses]);
+        return Check::ok(NAME, found);
     }
     let missing: Vec<&str> = obstacles.iter().flat_map(|(_, lenses)| lenses.iter().copied()).collect();
     let reasons: Vec<&str> = obstacles.iter().map(|(reason, _)| reason.as_str()).collect();
     Check::fails(NAME, reasons.join("; "), &format!("the lenses {}", missing.join(", ")))
-        .needed_by(&[Use::Lenses])
 }
 
 /// The error without the tracepoint that it names first: the reason is the same for all.
@@ -45,7 +39,8 @@ fn reason(error: &Error) -> String {
     }
 }
 
-fn samples() -> Check {
+/// The samples of `unspin profile`.
+pub fn samples() -> Check {
     const NAME: &str = "kernel's profile";
     match profile::obstacle() {
         None => Check::ok(NAME, "the kernel can be sampled, and its symbols have addresses"),
@@ -55,7 +50,6 @@ fn samples() -> Check {
             "`unspin profile`, but for `--user`; names of the kernel's locks and functions",
         ),
     }
-    .needed_by(&[Use::Profile])
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Shared memory, limits of the process, huge pages.
 
 use super::check::Check;
-use crate::options::Use;
 use nix::sys::statvfs::statvfs;
 use std::fs;
 use std::path::Path;
@@ -18,14 +17,8 @@ const FREE_MIN: u64 = 256 << 20;
 /// Descriptors that a lens needs on a machine of many CPUs: an event has one for each CPU.
 const FILES_MIN: u64 = 512;
 
-/// The looks of this module.
-pub fn checks() -> Vec<Check> {
-    let mut checks = vec![shared_memory(), engines(), process_limits()];
-    checks.extend(huge_pages());
-    checks
-}
-
-fn shared_memory() -> Check {
+/// The folder of recordings and arenas.
+pub fn shared_memory() -> Check {
     const NAME: &str = "shared memory";
     let folder = Path::new(SHARED);
     let writable = tempfile::tempfile_in(folder);
@@ -60,7 +53,8 @@ fn bytes(number: u64) -> String {
     }
 }
 
-fn engines() -> Check {
+/// Whether an arena can be made.
+pub fn engines() -> Check {
     const NAME: &str = "System V engines";
     // In the folder that holds arenas, or the recordings in its place.
     let opened = Scratch::new(scratch::RUN, Creds::current().uid)
@@ -69,10 +63,10 @@ fn engines() -> Check {
         Ok(()) => Check::ok(NAME, "an arena can be made and mapped"),
         Err(error) => Check::fails(NAME, error, "`--sysv global` and `--sysv rcu`"),
     }
-    .needed_by(&[Use::Sysv])
 }
 
-fn process_limits() -> Check {
+/// The limits of this process.
+pub fn process_limits() -> Check {
     const NAME: &str = "limits";
     let text = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files = limits::open_files();
@@ -80,7 +74,8 @@ fn process_limits() -> Check {
     let [locked, file, space] = ["Max locked memory", "Max file size", "Max address space"].map(soft);
     let found =
         format!("open files {files}; locked memory {locked}; length of a file {file}; address space {space}");
-    if file != "unlimited" || space != "unlimited" {
+    let is_limit = |limit: &str| !["unlimited", "unknown"].contains(&limit);
+    if is_limit(&file) || is_limit(&space) {
         let costs = "a recording is no larger, and an arena may not fit";
         return Check::limited(NAME, found, costs, Some("ulimit -f unlimited; ulimit -v unlimited"));
     }
@@ -101,9 +96,10 @@ fn soft_limit(text: &str, name: &str) -> Option<String> {
     })
 }
 
-fn huge_pages() -> Option<Check> {
-    let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok()?;
-    Some(Check::ok("huge pages", format!("transparent_hugepage is {}", chosen(&text)?)))
+/// The setting of transparent huge pages.
+pub fn huge_pages() -> Check {
+    let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    Check::ok("huge pages", format!("transparent_hugepage is {}", chosen(&text).unwrap_or("unknown")))
 }
 
 /// The word in brackets: `always [madvise] never`.

@@ -13,7 +13,7 @@ mod preload;
 mod quota;
 mod sandbox;
 
-use crate::options::DoctorOptions;
+use crate::options::{DoctorOptions, Use};
 use check::Check;
 use diagnosis::Diagnosis;
 use std::process::ExitCode;
@@ -23,18 +23,35 @@ use unspin_launch::output::stdout;
 /// Exit code if a command cannot work.
 const CANNOT: u8 = 1;
 
-/// Looks, and prints what was found.
+/// The looks, each with the uses that it is needed by: one that is not needed by any limits all.
+const LOOKS: [(&[Use], fn() -> Check); 18] = [
+    (&preload::USES, preload::preload_library),
+    (&[Use::Lab], preload::unspin_lab),
+    (&[Use::Lenses], kernel_events::tracepoints),
+    (&[Use::Profile], kernel_events::samples),
+    (&[], memory::shared_memory),
+    (&[Use::Sysv], memory::engines),
+    (&[], memory::process_limits),
+    (&[], memory::huge_pages),
+    (&[], sandbox::polling),
+    (&[], sandbox::system_calls),
+    (&[], cpus::cpus),
+    (&[], cpus::steal),
+    (&[], cpus::load),
+    (&[], cpus::frequency),
+    (&[], cpus::clock),
+    (&[], quota::quota),
+    (&[], costs::wake_ups),
+    (&[], costs::operations),
+];
+
+/// Looks at what was asked about, and prints what was found.
 pub fn run(options: &DoctorOptions) -> Result<ExitCode, Error> {
-    let looks: [fn() -> Vec<Check>; 7] = [
-        preload::checks,
-        kernel_events::checks,
-        memory::checks,
-        sandbox::checks,
-        cpus::checks,
-        quota::checks,
-        costs::checks,
-    ];
-    let diagnosis = Diagnosis::new(looks.into_iter().flat_map(|look| look()).collect(), &options.uses);
+    let asked = &options.uses;
+    let concerns =
+        |uses: &[Use]| asked.is_empty() || uses.is_empty() || uses.iter().any(|of| asked.contains(of));
+    let looks = LOOKS.iter().filter(|(uses, _)| concerns(uses));
+    let diagnosis = Diagnosis::new(looks.map(|(uses, look)| look().needed_by(uses)).collect(), asked);
     match options.json {
         true => stdout::write(diagnosis.json().as_bytes())?,
         false => stdout::print(&diagnosis.text())?,

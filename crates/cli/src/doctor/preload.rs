@@ -13,14 +13,10 @@ use unspin_launch::replace::engine::Engine;
 use unspin_sys::creds::Creds;
 
 /// What starts a program with the library.
-const USES: [Use; 6] = [Use::Run, Use::Meter, Use::Top, Use::Prove, Use::Scale, Use::Sysv];
+pub const USES: [Use; 6] = [Use::Run, Use::Meter, Use::Top, Use::Prove, Use::Scale, Use::Sysv];
 
-/// The looks of this module.
-pub fn checks() -> Vec<Check> {
-    vec![preload_library(), unspin_lab()]
-}
-
-fn preload_library() -> Check {
+/// Whether a program loads the library.
+pub fn preload_library() -> Check {
     const NAME: &str = "preload library";
     let loaded = library::unpack().and_then(|library| match load(&library) {
         Ok(()) => Ok(library),
@@ -32,7 +28,6 @@ fn preload_library() -> Check {
             Check::fails(NAME, error, "every command that starts a program: run, meter, top, prove, scale")
         }
     }
-    .needed_by(&USES)
 }
 
 /// Starts this program under the library, which counts the programs that load it.
@@ -40,8 +35,9 @@ fn load(library: &Path) -> Result<(), Error> {
     let failed = |error: &std::io::Error| Error::failed("this program cannot be started again", error);
     let scratch = Scratch::new(scratch::RUN, Creds::current().uid)?;
     let tally = RunTally::create(scratch.folder())?;
-    let own = std::env::current_exe().map_err(|error| failed(&error))?;
-    let mut command = Command::new(own);
+    // Where /proc is not mounted: the name by which a shell has found it.
+    let own = std::env::current_exe().ok().or_else(|| Some(std::env::args_os().next()?.into()));
+    let mut command = Command::new(own.unwrap_or_else(|| "unspin".into()));
     let (engine, arena, recording, plan, looks) = (Engine::Kernel, None, None, None, None);
     Environment { library, engine, arena, recording, plan, tally: Some(tally.path()), looks }
         .apply(&mut command);
@@ -58,11 +54,11 @@ fn load(library: &Path) -> Result<(), Error> {
     )))
 }
 
-fn unspin_lab() -> Check {
+/// Whether the other program is there.
+pub fn unspin_lab() -> Check {
     const NAME: &str = "unspin-lab";
     match lab::find(lab::REPRODUCE) {
         Ok(file) => Check::ok(NAME, format!("{}, of this build", file.display())),
         Err(error) => Check::fails(NAME, error, "the commands volano, dbt1 and reproduce"),
     }
-    .needed_by(&[Use::Lab])
 }

@@ -4,11 +4,11 @@ use super::check::Check;
 use unspin_observe::control_group::ControlGroup;
 use unspin_sys::sched;
 
-/// The looks of this module.
-pub fn checks() -> Vec<Check> {
+/// The smallest quota of the groups around this process.
+pub fn quota() -> Check {
     const NAME: &str = "CPU quota";
     let cpus = sched::affinity_count() as f64;
-    vec![match ControlGroup::own().iter().filter_map(ControlGroup::quota).min_by(f64::total_cmp) {
+    match ControlGroup::own().iter().filter_map(ControlGroup::quota).min_by(f64::total_cmp) {
         None => Check::ok(NAME, "none"),
         Some(quota) if quota >= cpus => Check::ok(NAME, format!("{quota:.2} CPUs, which is no limit here")),
         Some(quota) => Check::limited(
@@ -19,5 +19,5 @@ pub fn checks() -> Vec<Check> {
                 "systemctl set-property UNIT CPUQuota=; of a container: docker run --cpus; of a Pod: limits.cpu",
             ),
         ),
-    }]
+    }
 }

@@ -2,8 +2,10 @@
 
 use super::{deployment, snippet};
 use crate::options::PlanCompile;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
 use unspin_launch::library;
@@ -18,10 +20,7 @@ pub fn compile(options: &PlanCompile) -> Result<ExitCode, Error> {
     let wrong = |why: std::io::Error| {
         Error::Usage(format!("--output {}: {why}; name another folder", folder.display()))
     };
-    if !folder.is_dir() {
-        // A service may run as any user.
-        DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(wrong)?;
-    }
+    create_for_all(folder).map_err(wrong)?;
     let folder = fs::canonicalize(folder).map_err(wrong)?;
     let (library, plan) = (folder.join(library::FILE), folder.join(&name));
     library::write(&library)?;
@@ -35,4 +34,12 @@ pub fn compile(options: &PlanCompile) -> Result<ExitCode, Error> {
         programs.join(" or ")
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Creates a folder, and those around it, that all users may enter, whatever the umask: a service may run as any user.
+fn create_for_all(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
+    fs::create_dir_all(folder)?;
+    missing.iter().try_for_each(|folder| fs::set_permissions(folder, Permissions::from_mode(0o755)))
 }

@@ -8,8 +8,10 @@ use crate::replace::engine::Engine;
 use std::fmt;
 use std::fs;
 use std::sync::OnceLock;
+use unspin_sys::Errno;
 use unspin_sys::probe::{self, Answer, Call};
-use unspin_wire::looks::{LookKind, Looks, PermittedLooks, seccomp_filters};
+use unspin_wire::filters::FilterCount;
+use unspin_wire::looks::{LookKind, Looks, PermittedLooks};
 
 /// Whether waits can poll in programs that this process starts, and if not all, why.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,6 +44,8 @@ pub enum Obstacle {
     Uncounted,
     /// It could not be found out whether the kernel counts them.
     Uncertain,
+    /// The process's status cannot be read, which tells the number of filters: the error.
+    NoStatus(String),
     /// There are filters, and the kernel does not tell how many: a program could not tell whether it has more.
     UntoldFilters,
     /// There are filters, and no child process could be started to make the calls: the error.
@@ -51,10 +55,9 @@ pub enum Obstacle {
 /// The answer for this process, found out at the first call. Takes about a millisecond. To be called before a program is started.
 pub fn poll_support() -> &'static PollSupport {
     static FOUND: OnceLock<PollSupport> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let status = fs::read("/proc/self/status");
-        // Where /proc is not mounted the library has no number to compare with.
-        PollSupport::find(status.ok().and_then(|status| seccomp_filters(&status)))
+    FOUND.get_or_init(|| match fs::read("/proc/self/status") {
+        Ok(status) => PollSupport::find(FilterCount::of(&status)),
+        Err(error) => PollSupport::unknown(None, Obstacle::NoStatus(error.to_string())),
     })
 }
 
@@ -65,10 +68,8 @@ pub fn for_engine(engine: Engine) -> Option<&'static PollSupport> {
 
 impl PollSupport {
     fn find(filters: Option<u32>) -> PollSupport {
-        let none =
-            PollSupport { filters, looks: Looks::NONE, obstacle: None, refused: Vec::new(), is_known: false };
         if filters.is_none() {
-            return PollSupport { obstacle: Some(Obstacle::UntoldFilters), ..none };
+            return PollSupport::unknown(filters, Obstacle::UntoldFilters);
         }
         match probe::calls() {
             Ok(answers) => {
@@ -77,15 +78,30 @@ impl PollSupport {
                     .zip(answers)
                     .filter(|(_, answer)| *answer != Answer::Works)
                     .collect();
-                let is_counting = is_refused(&refused, &COUNTING)
-                    .is_none()
-                    .then(|| probe::switches_are_counted().unwrap_or(None));
-                PollSupport::of(filters, refused, is_counting.flatten())
+                let may_ask = is_refused(&refused, &COUNTING).is_none();
+                match may_ask.then(probe::switches_are_counted).transpose() {
+                    Ok(is_counting) => PollSupport::of(filters, refused, is_counting.flatten()),
+                    Err(error) => PollSupport::without_child(filters, error),
+                }
             }
-            Err(error) if filters > Some(0) => {
-                PollSupport { obstacle: Some(Obstacle::NoChild(error.to_string())), ..none }
-            }
-            Err(_) => none,
+            Err(error) => PollSupport::without_child(filters, error),
+        }
+    }
+
+    /// Where no child process could be started, as with a limit of processes. Without filters waits poll all the same.
+    fn without_child(filters: Option<u32>, error: Errno) -> PollSupport {
+        let found = PollSupport::unknown(filters, Obstacle::NoChild(error.to_string()));
+        if filters == Some(0) { PollSupport { obstacle: None, ..found } } else { found }
+    }
+
+    /// Where the calls were not made.
+    fn unknown(filters: Option<u32>, obstacle: Obstacle) -> PollSupport {
+        PollSupport {
+            filters,
+            looks: Looks::NONE,
+            obstacle: Some(obstacle),
+            refused: Vec::new(),
+            is_known: false,
         }
     }
 
@@ -122,8 +138,9 @@ impl PollSupport {
             let of_looks = self.refused.iter().filter(|(call, _)| !OF_NO_LOOK.contains(call));
             let calls: Vec<String> = of_looks.map(|(call, _)| format!("{}(2)", call.name())).collect();
             format!(
-                "no thread polls in {}: a seccomp filter forbids {}",
+                "no thread polls in {}: {} forbids {}",
                 functions.join(", "),
+                forbidding(self.filters),
                 calls.join(", ")
             )
         })
@@ -145,7 +162,7 @@ impl PollSupport {
 const COUNTING: [Call; 2] = [Call::Yield, Call::Usage];
 
 /// The calls that no look makes.
-const OF_NO_LOOK: [Call; 2] = [Call::Affinity, Call::OpenEvent];
+const OF_NO_LOOK: [Call; 3] = [Call::Affinity, Call::OpenEvent, Call::WaitForAny];
 
 /// The calls that every poll makes.
 const PAUSE: [Call; 6] = [Call::Yield, Call::Usage, Call::Class, Call::Priority, Call::Map, Call::WipeOnFork];
@@ -186,6 +203,11 @@ fn is_refused(refused: &[(Call, Answer)], calls: &[Call]) -> Option<(Call, Answe
     refused.iter().copied().find(|(call, _)| calls.contains(call))
 }
 
+/// What forbids a call.
+fn forbidding(filters: Option<u32>) -> &'static str {
+    if filters == Some(0) { "this kernel, or a limit (ulimit)," } else { "a seccomp filter" }
+}
+
 /// `getrusage(2), which every poll needs, kills the process that makes it`
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -196,7 +218,7 @@ impl fmt::Display for Obstacle {
                     Answer::Hangs => "does not return",
                     Answer::Fails | Answer::Works => "fails",
                 };
-                let by = if *filters == Some(0) { "this kernel" } else { "a seccomp filter" };
+                let by = forbidding(*filters);
                 write!(f, "{}(2) {does} here, and every poll makes it: {by} forbids it", call.name())
             }
             Obstacle::Uncounted => f.write_str(
@@ -206,6 +228,10 @@ impl fmt::Display for Obstacle {
             Obstacle::Uncertain => f.write_str(
                 "it could not be found out whether this kernel counts involuntary context switches: two processes did not get \
                  one CPU in time (sched_setaffinity(2))",
+            ),
+            Obstacle::NoStatus(error) => write!(
+                f,
+                "/proc/self/status cannot be read ({error}), so nothing tells whether a seccomp filter is in force: mount /proc"
             ),
             Obstacle::UntoldFilters => f.write_str(
                 "a seccomp filter is in force, and the kernel does not tell how many there are (Seccomp_filters in \

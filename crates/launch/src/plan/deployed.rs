@@ -19,7 +19,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use unspin_symbols::File;
-use unspin_sys::creds::Creds;
 use unspin_sys::regular::{self, Links};
 use unspin_wire::plan::{self, BuiltFile, FileBuild, Line, TEXT, Wrong};
 use unspin_wire::{TallyCount, TallyRow};
@@ -63,7 +62,7 @@ impl Deployment {
             )));
         }
         for path in &in_effect {
-            reach::check(path, &Creds::current())?;
+            reach::check_for_any_user(path)?;
             if reach::interpreter(path) != *path {
                 return Err(Error::Usage(format!(
                     "--program {}: is a script: name the program that it starts",

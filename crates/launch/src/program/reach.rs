@@ -22,20 +22,25 @@ use unspin_sys::regular::{self, Links};
 
 /// Refuses a file that cannot be executed or cannot be preloaded.
 pub fn check(path: &Path, creds: &Creds) -> Result<(), Error> {
-    check_at(path, creds, Reached::Program, Depth(0))
+    check_at(path, Some(creds), Reached::Program, Depth(0))
+}
+
+/// The same for a program that a service runs, as any user.
+pub fn check_for_any_user(path: &Path) -> Result<(), Error> {
+    check_at(path, None, Reached::Program, Depth(0))
 }
 
 /// Refuses a file that cannot be executed, and one whose descendants cannot be preloaded either: the dynamic linker removes
 /// `LD_PRELOAD` from the environment of a program with more privileges than its caller.
 pub fn check_launcher(path: &Path, creds: &Creds) -> Result<(), Error> {
-    check_at(path, creds, Reached::Descendants, Depth(0))
+    check_at(path, Some(creds), Reached::Descendants, Depth(0))
 }
 
 /// Refuses only a file that cannot be executed, and a file whose dynamic linker would print an error about the preload
 /// library. The library need not reach anything: the dynamic linker ignores `LD_PRELOAD` for a program with more
 /// privileges.
 pub fn check_runnable(path: &Path, creds: &Creds) -> Result<(), Error> {
-    check_at(path, creds, Reached::Nothing, Depth(0))
+    check_at(path, Some(creds), Reached::Nothing, Depth(0))
 }
 
 /// What the preload library must be able to reach.
@@ -74,7 +79,7 @@ struct Depth(u32);
 /// The kernel gives up with ELOOP after this many: `exec_binprm` in fs/exec.c.
 const DEPTH_MAX: u32 = 5;
 
-fn check_at(path: &Path, creds: &Creds, reached: Reached, depth: Depth) -> Result<(), Error> {
+fn check_at(path: &Path, creds: Option<&Creds>, reached: Reached, depth: Depth) -> Result<(), Error> {
     let refuse = |why: String| Err(Error::CannotRun(format!("{}: {why}", path.display())));
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -133,7 +138,7 @@ fn read_head(path: &Path) -> std::io::Result<Vec<u8>> {
 fn check_script(
     path: &Path,
     interpreter: &Path,
-    creds: &Creds,
+    creds: Option<&Creds>,
     reached: Reached,
     depth: Depth,
 ) -> Result<(), Error> {
@@ -174,7 +179,11 @@ fn named_interpreter(head: &[u8]) -> &Path {
 
 /// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)), and which privilege a copy must
 /// not have; none if it would not.
-fn privileges(path: &Path, metadata: &fs::Metadata, creds: &Creds) -> Option<(&'static str, &'static str)> {
+fn privileges(
+    path: &Path,
+    metadata: &fs::Metadata,
+    creds: Option<&Creds>,
+) -> Option<(&'static str, &'static str)> {
     let bits = Privileges {
         set_uid: (metadata.mode() & 0o4000 != 0).then(|| metadata.uid()),
         // Without group execute permission the bit means something else (mandatory locking).
@@ -192,13 +201,13 @@ struct Privileges {
 }
 
 impl Privileges {
-    /// Ids that do not change do not count, and file capabilities add nothing for root.
-    fn reason(&self, creds: &Creds) -> Option<(&'static str, &'static str)> {
-        if self.set_uid.is_some_and(|uid| uid != creds.uid) {
+    /// Ids that do not change do not count, and file capabilities add nothing for root. Without `creds` the user may be any.
+    fn reason(&self, creds: Option<&Creds>) -> Option<(&'static str, &'static str)> {
+        if self.set_uid.is_some_and(|uid| creds.is_none_or(|creds| uid != creds.uid)) {
             Some(("is set-uid", "set-uid bit"))
-        } else if self.set_gid.is_some_and(|gid| gid != creds.gid) {
+        } else if self.set_gid.is_some_and(|gid| creds.is_none_or(|creds| gid != creds.gid)) {
             Some(("is set-gid", "set-gid bit"))
-        } else if self.capabilities && creds.uid != 0 {
+        } else if self.capabilities && creds.is_none_or(|creds| creds.uid != 0) {
             Some(("has file capabilities", "capabilities"))
         } else {
             None
@@ -336,13 +345,18 @@ mod tests {
     fn privileges_without_effect_are_accepted() {
         let creds = |uid| Creds::new(uid, 5, 0).with_groups(Vec::new());
         let reason = |set_uid, set_gid, capabilities, uid| {
-            Privileges { set_uid, set_gid, capabilities }.reason(&creds(uid))
+            Privileges { set_uid, set_gid, capabilities }.reason(Some(&creds(uid)))
         };
         assert_eq!(reason(Some(0), None, false, 1000), Some(("is set-uid", "set-uid bit")));
         assert_eq!(reason(Some(0), None, false, 0), None);
         assert_eq!(reason(None, Some(5), false, 0), None);
         assert_eq!(reason(None, Some(6), false, 0), Some(("is set-gid", "set-gid bit")));
         assert_eq!(reason(None, None, true, 1000), Some(("has file capabilities", "capabilities")));
+        let any_user =
+            |set_uid, capabilities| Privileges { set_uid, set_gid: None, capabilities }.reason(None);
+        assert_eq!(any_user(Some(0), false), Some(("is set-uid", "set-uid bit")));
+        assert_eq!(any_user(None, true), Some(("has file capabilities", "capabilities")));
+        assert_eq!(any_user(None, false), None);
         assert_eq!(reason(None, None, true, 0), None);
     }
 }

@@ -57,11 +57,13 @@ pub enum Call {
     Affinity,
     /// perf_event_open(2). No poll makes it, but `unspin` does, to learn which programs run.
     OpenEvent,
+    /// futex_waitv(2). No poll makes it; waiters in an arena do.
+    WaitForAny,
 }
 
 impl Call {
     /// All of them, in the order in which they are made.
-    pub const ALL: [Call; 23] = [
+    pub const ALL: [Call; 24] = [
         Call::Yield,
         Call::Usage,
         Call::Class,
@@ -85,6 +87,7 @@ impl Call {
         Call::Membarrier,
         Call::Affinity,
         Call::OpenEvent,
+        Call::WaitForAny,
     ];
 
     /// The name of the manual page.
@@ -113,10 +116,11 @@ impl Call {
             Call::Membarrier => "membarrier",
             Call::Affinity => "sched_setaffinity",
             Call::OpenEvent => "perf_event_open",
+            Call::WaitForAny => "futex_waitv",
         }
     }
 
-    /// Makes the call, and returns whether it did what it should. Runs in a child process, whose end releases what is opened here.
+    /// Makes the call, and returns whether it did what it should. Runs in a child process.
     pub(super) fn works(self) -> bool {
         match self {
             Call::Yield => plain(libc::SYS_sched_yield, []) == Ok(0),
@@ -136,22 +140,26 @@ impl Call {
                 is_mapped(Mapping::map_private(PAGE)) && is_mapped(Mapping::map_shared_with_children(PAGE))
             }
             Call::WipeOnFork => Mapping::map_wiped_on_fork(PAGE).is_ok(),
-            Call::Poll => empty_pipe().is_some_and(|fd| {
+            Call::Poll => empty_pipe().is_some_and(|pipe| {
+                let fd = pipe.first();
                 let mut asked = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
                 // SAFETY: one live pollfd, as stated.
                 unsafe { libc::poll(&mut asked, 1, 0) == 0 }
             }),
-            Call::PPoll => empty_pipe().is_some_and(|fd| {
+            Call::PPoll => empty_pipe().is_some_and(|pipe| {
+                let fd = pipe.first();
                 let mut asked = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
                 // SAFETY: one live pollfd, as stated, and a live time.
                 unsafe { libc::ppoll(&mut asked, 1, &NO_TIME, null()) == 0 }
             }),
-            Call::Select => empty_pipe().is_some_and(|fd| {
+            Call::Select => empty_pipe().is_some_and(|pipe| {
+                let fd = pipe.first();
                 let (mut asked, mut no_time) = (set_of(fd), libc::timeval { tv_sec: 0, tv_usec: 0 });
                 // SAFETY: a live set, which has the descriptor, and a live time.
                 unsafe { libc::select(fd + 1, &mut asked, null_mut(), null_mut(), &mut no_time) == 0 }
             }),
-            Call::PSelect => empty_pipe().is_some_and(|fd| {
+            Call::PSelect => empty_pipe().is_some_and(|pipe| {
+                let fd = pipe.first();
                 let mut asked = set_of(fd);
                 // SAFETY: a live set, which has the descriptor, and a live time.
                 unsafe { libc::pselect(fd + 1, &mut asked, null_mut(), null_mut(), &NO_TIME, null()) == 0 }
@@ -162,12 +170,15 @@ impl Call {
                 unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) == 0 }
             }
             Call::EpollWait => epoll_is_empty(),
-            Call::Flags => empty_pipe()
-                .is_some_and(|fd| plain(libc::SYS_fcntl, [fd as usize, libc::F_GETFL as usize]).is_ok()),
-            Call::SocketOption => socket().is_some_and(|fd| {
+            Call::Flags => empty_pipe().is_some_and(|pipe| {
+                plain(libc::SYS_fcntl, [pipe.first() as usize, libc::F_GETFL as usize]).is_ok()
+            }),
+            Call::SocketOption => sockets().is_some_and(|pair| {
+                let fd = pair.first();
                 option(fd, libc::SO_RCVLOWAT, 4) == Ok(4) && option(fd, libc::SO_RCVTIMEO, 16) == Ok(16)
             }),
-            Call::Receive => socket().is_some_and(|fd| {
+            Call::Receive => sockets().is_some_and(|pair| {
+                let fd = pair.first();
                 let mut byte = [0u8; 1];
                 let room = byte.as_mut_ptr().cast();
                 // SAFETY: room for one byte, and no address is wanted.
@@ -179,7 +190,8 @@ impl Call {
                 };
                 received == [-1; 2] && errno() == libc::EAGAIN
             }),
-            Call::ReceiveMessage => socket().is_some_and(|fd| {
+            Call::ReceiveMessage => sockets().is_some_and(|pair| {
+                let fd = pair.first();
                 let mut byte = [0u8; 1];
                 let mut room = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
                 // SAFETY: a zeroed msghdr is a valid one.
@@ -215,7 +227,9 @@ impl Call {
                 plain(libc::SYS_sched_getaffinity, arguments).is_ok()
                     && plain(libc::SYS_sched_setaffinity, arguments) == Ok(0)
             }
-            // Without a description of the event it fails in any case: all that matters is whether a filter kills for it.
+            // Without words it fails in any case, as the next: all that matters is whether a filter kills for it.
+            Call::WaitForAny => plain(libc::SYS_futex_waitv, [0; 5]).is_err(),
+            // Without a description of the event.
             Call::OpenEvent => plain(libc::SYS_perf_event_open, [0; 5]).is_err(),
         }
     }
@@ -237,19 +251,36 @@ fn errno() -> c_int {
     unsafe { *libc::__errno_location() }
 }
 
-/// The reading end of a pipe without data, whose other end stays open.
-fn empty_pipe() -> Option<c_int> {
-    let mut ends = [0; 2];
-    // SAFETY: room for two descriptors.
-    (unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } == 0).then_some(ends[0])
+/// Descriptors that are closed when dropped: a process may have few (`ulimit -n`).
+struct Open<const N: usize>([c_int; N]);
+
+impl<const N: usize> Drop for Open<N> {
+    fn drop(&mut self) {
+        for fd in self.0 {
+            let _ = plain(libc::SYS_close, [fd as usize]);
+        }
+    }
 }
 
-/// One of two connected sockets without data.
-fn socket() -> Option<c_int> {
+impl<const N: usize> Open<N> {
+    fn first(&self) -> c_int {
+        self.0[0]
+    }
+}
+
+/// A pipe without data; the reading end first.
+fn empty_pipe() -> Option<Open<2>> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    (unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } == 0).then_some(Open(ends))
+}
+
+/// Two connected sockets without data.
+fn sockets() -> Option<Open<2>> {
     let mut ends = [0; 2];
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     // SAFETY: room for two descriptors.
-    (unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } == 0).then_some(ends[0])
+    (unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } == 0).then_some(Open(ends))
 }
 
 /// Length of a socket option's value.
@@ -272,14 +303,13 @@ fn set_of(fd: c_int) -> libc::fd_set {
 }
 
 fn epoll_is_empty() -> bool {
-    let Some(fd) = empty_pipe() else { return false };
+    let Some(pipe) = empty_pipe() else { return false };
     let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
     // SAFETY: live events, and room for one.
     unsafe {
-        let set = libc::epoll_create1(libc::EPOLL_CLOEXEC);
-        set >= 0
-            && libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd, &mut event) == 0
-            && libc::epoll_wait(set, &mut event, 1, 0) == 0
+        let set = Open([libc::epoll_create1(libc::EPOLL_CLOEXEC)]);
+        libc::epoll_ctl(set.first(), libc::EPOLL_CTL_ADD, pipe.first(), &mut event) == 0
+            && libc::epoll_wait(set.first(), &mut event, 1, 0) == 0
     }
 }
 

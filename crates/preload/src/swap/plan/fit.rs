@@ -103,19 +103,15 @@ impl<'line> MappedFile<'line> {
 /// A longer path of a file without a build id is not recognised.
 const PATH: usize = 512;
 
-/// Copies from a mapped file, and says whether it did. The kernel copies, so that a file that was truncated does no harm. Under a
-/// seccomp filter, which may end the process for that call, the bytes are read as the program reads them.
+/// Copies from a mapped file, and says whether it did. The kernel copies, so that memory that cannot be read, a file that was
+/// truncated, and another thread that unmaps it do no harm. Under a seccomp filter, which may end the process for
+/// process_vm_readv(2), it copies by the calls by which the dynamic linker loads a library.
 pub fn copy(from: usize, out: &mut [u8]) -> bool {
-    if !may_ask_kernel() {
-        // SAFETY: the addresses were just mapped for reading by a line of /proc/self/maps, and the dynamic linker has read these
-        // headers too.
-        unsafe { core::ptr::copy_nonoverlapping(from as *const u8, out.as_mut_ptr(), out.len()) };
-        return true;
-    }
-    mem::copy_in(from, out).is_ok()
+    let copied = if may_copy_memory() { mem::copy_in(from, out) } else { mem::read_own(from, out) };
+    copied.is_ok()
 }
 
-fn may_ask_kernel() -> bool {
+fn may_copy_memory() -> bool {
     const UNKNOWN: u8 = 0;
     const YES: u8 = 1;
     const NO: u8 = 2;
