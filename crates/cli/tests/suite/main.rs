@@ -13,6 +13,7 @@ mod executable;
 mod first_uses;
 mod hackbench;
 mod inherited;
+mod inherited_filter;
 mod lab;
 mod launchers;
 mod lenses;
