@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes what users install, and tests it:
 #
-#   - the tarball unspin-x86_64-linux.tar.gz, whose programs run with glibc 2.28 and later, and preload their library from 2.34 on;
+#   - the tarball unspin-x86_64-linux.tar.gz, whose programs run with glibc 2.28 and later;
 #   - the Debian package with the same programs.
 #
 # Both are made twice, from two clones of the last commit in folders of different names, and must be the same, byte for byte. Then
@@ -17,8 +17,8 @@ out=$place/out
 libc=2.28
 triple=x86_64-unknown-linux-gnu
 folder=unspin-x86_64-linux
-# Releases in which the package is installed, and those in which the tarball is unpacked: the newest, and an old one whose glibc is too
-# old for the preload library.
+# Releases in which the package is installed, and those in which the tarball is unpacked: the newest, and an old one, which needs the
+# preload library for an old glibc.
 package_releases=(bookworm trixie)
 tarball_releases=(bullseye trixie)
 

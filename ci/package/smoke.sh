@@ -23,18 +23,6 @@ expect "unspin-lab 0." unspin-lab --version
 expect "complete -F" unspin completions bash
 expect "seconds per repetition" unspin semopbench -g 2 -s 1 -n 100
 libc=$(getconf GNU_LIBC_VERSION)
-# Before 2.34 the preload library is refused by a line that says so.
-minor=${libc#glibc 2.}
-if [ "$minor" -lt 34 ]; then
-    code=0
-    output=$(unspin run --waits poll true 2>&1) || code=$?
-    case "$code $output" in
-        "126 unspin: the preload library needs glibc 2.34, "*) ;;
-        *) fail "unspin run with $libc: exit code $code: $output" ;;
-    esac
-    echo "smoke: passed with $libc, without the preload library"
-    exit 0
-fi
 # The preload library is unpacked and loaded, an arena is made, and unspin-lab is of this build.
 expect "preload library" unspin doctor run meter prove sysv lab
 expect "replaced: " unspin run -v --waits poll --mutex adaptive hackbench 1 --transport queue -l 100

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "../preload/link/old_glibc.rs"]
+mod old_glibc;
 #[path = "../preload/link/unversioned.rs"]
 mod unversioned;
 
@@ -80,9 +82,19 @@ fn build_preload(workspace: &Path) -> PathBuf {
     // A copy, so that a later build of the library does not change the one that an existing binary contains.
     let library = out.join("libunspin_preload.so");
     let linked = fs::read(target.join("preload/libunspin_preload.so")).expect("cargo has built it");
+    keep_for_old_glibc(&linked, &out.join("for-old-glibc"));
     let bytes = unversioned::without_versions(linked).expect("the linker has made it");
     fs::write(&library, bytes).expect("the library can be copied");
     library
+}
+
+/// Writes in which bytes the library for an old glibc differs: eight with their offset, then they themselves.
+fn keep_for_old_glibc(linked: &[u8], file: &Path) {
+    let (at, section) =
+        old_glibc::dynamic_section_for_old_glibc(linked).expect("the linker has left the names");
+    fs::write(file, [&(at as u64).to_le_bytes(), section.as_slice()].concat())
+        .expect("the bytes can be written");
+    println!("cargo::rustc-env=UNSPIN_PRELOAD_FOR_OLD_GLIBC={}", file.display());
 }
 
 /// Whether a variable is a setting of the outer build: flags, wrappers (such as clippy's), features and profile. Settings of

@@ -7,26 +7,47 @@
 //! (glibc, `check_match` of elf/dl-lookup.c). So the hooks also answer for versions that a later glibc adds. The library
 //! itself uses no name of which libc has several versions.
 
+use core::ops::Range;
+
 /// Entries of the dynamic section (elf.h): the table of versions, and the versions that the library needs.
 const VERSIONS: [u64; 3] = [0x6fff_fff0, 0x6fff_fffe, 0x6fff_ffff];
+/// An entry that names a library which the dynamic linker loads too if it is there: `DT_AUXILIARY`. For the build script of the CLI.
+pub const AUXILIARY: u64 = 0x7fff_fffd;
 const PT_DYNAMIC: u64 = 2;
 /// Size of an `Elf64_Dyn`.
 const ENTRY: usize = 16;
 
-/// Removes the versions from the file of a library. `None` if it is no library that the linker could have made.
+/// Removes the versions from the file of a library, and the names of auxiliary libraries. `None` if it is no library that the linker
+/// could have made.
 pub fn without_versions(mut file: Vec<u8>) -> Option<Vec<u8>> {
-    let dynamic = file.get(dynamic_section(&file)?)?;
-    let is_kept = |entry: &&[u8]| number(entry, 0, 8).is_some_and(|tag| !VERSIONS.contains(&tag));
-    let mut entries = dynamic.chunks_exact(ENTRY).filter(is_kept).collect::<Vec<_>>().concat();
     let section = dynamic_section(&file)?;
-    // The section ends at its first entry of zeroes.
-    entries.resize(section.len(), 0);
+    let entries = filled(entries(&file)?.filter(is_kept).collect(), section.len())?;
     file[section].copy_from_slice(&entries);
     Some(file)
 }
 
+/// The entries of the dynamic section.
+pub fn entries(file: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    Some(file.get(dynamic_section(file)?)?.chunks_exact(ENTRY))
+}
+
+/// Whether this entry belongs to the finished library.
+pub fn is_kept(entry: &&[u8]) -> bool {
+    let tag = number(entry, 0, 8);
+    tag.is_some_and(|tag| !VERSIONS.contains(&tag) && tag != AUXILIARY)
+}
+
+/// A dynamic section of these entries. It ends at its first entry of zeroes.
+pub fn filled(entries: Vec<&[u8]>, bytes: usize) -> Option<Vec<u8>> {
+    let mut section = entries.concat();
+    (section.len() <= bytes).then(|| {
+        section.resize(bytes, 0);
+        section
+    })
+}
+
 /// Where the dynamic section lies in the file: elf(5).
-fn dynamic_section(file: &[u8]) -> Option<core::ops::Range<usize>> {
+pub fn dynamic_section(file: &[u8]) -> Option<Range<usize>> {
     let (first, size, count) = (number(file, 32, 8)?, number(file, 54, 2)?, number(file, 56, 2)?);
     let mut headers = (0..count).map(|n| (first + n * size) as usize);
     let header = headers.find(|&at| number(file, at, 4) == Some(PT_DYNAMIC))?;
@@ -34,6 +55,7 @@ fn dynamic_section(file: &[u8]) -> Option<core::ops::Range<usize>> {
     Some(begin..begin + number(file, header + 32, 8)? as usize)
 }
 
-fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+/// The number of so many bytes at an offset.
+pub fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     Some(bytes.get(at..at + size)?.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }

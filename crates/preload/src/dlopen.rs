@@ -18,7 +18,7 @@ use crate::swap::{self, plan};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 use libc::{LM_ID_BASE, RTLD_DEEPBIND, RTLD_DEFAULT, RTLD_NEXT};
-use unspin_sys::{Errno, entry_that_looks, private};
+use unspin_sys::{Errno, entry_that_looks, glibc, private};
 
 /// To be called before such code gets into the process.
 #[cold]
@@ -186,7 +186,9 @@ fn kind_of(handle: *mut c_void, name: &CStr, caller: usize, find: impl FnOnce() 
     // A library behind this one that wraps a lock function may look up what it wraps. The hook would lead to the library again,
     // and one of C11 leads to functions of POSIX.
     let is_wrapped = POSIX_FUNCTIONS.iter().any(|name| !lookup::is_in_libc(next_to_this(name)));
-    if found == next_to_this(name) && !is_wrapped { Lookup::OfTheHook } else { Lookup::Bypass }
+    let is_hooked =
+        found == next_to_this(name) || glibc::is_before(2, 34) && private::is_function_of_libc(name, found);
+    if is_hooked && !is_wrapped { Lookup::OfTheHook } else { Lookup::Bypass }
 }
 
 /// What a hook of this name goes on to. The dynamic linker looks it up, because it knows which libraries are just being closed.

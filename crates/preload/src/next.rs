@@ -2,7 +2,8 @@
 
 use crate::lookup;
 use core::ffi::CStr;
-use unspin_sync::atomic::{AtomicUsize, Ordering};
+use unspin_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use unspin_sys::{glibc, private};
 
 /// A name and the address of its next definition. [`prepare`] looks it up, or its first use if that is earlier.
 #[repr(C)]
@@ -35,14 +36,33 @@ impl Next {
     #[cold]
     #[inline(never)]
     fn look_up(&self) -> usize {
-        // SAFETY: the name is a C string. The call is made from this library, and "next" is relative to its place in
-        // the search order. The result is used here, so the call is not a tail call.
-        let found = unsafe { lookup::dlsym(libc::RTLD_NEXT, self.name) } as usize;
+        let found = if glibc::is_before(2, 34) { self.find_in_objects() } else { self.ask_linker() };
         // Relaxed: as in `known`.
         self.address.store(found, Ordering::Relaxed);
         found
     }
+
+    fn ask_linker(&self) -> usize {
+        // SAFETY: the name is a C string. The call is made from this library, and "next" is relative to its place in
+        // the search order. The result is used here, so the call is not a tail call.
+        unsafe { lookup::dlsym(libc::RTLD_NEXT, self.name) as usize }
+    }
+
+    /// Finds the definition without dlsym(3). Before glibc 2.34 its first call takes a key of thread-specific data, which a program can
+    /// notice; and it takes the key by the hook, which would wait for that very call.
+    fn find_in_objects(&self) -> usize {
+        // Relaxed: a thread that does not see it looks in the same objects. What `prepare` has not found is not there. Later, a
+        // library might be closed during the search.
+        if IS_PREPARED.load(Ordering::Relaxed) {
+            return 0;
+        }
+        // SAFETY: the name is a C string that is constant.
+        private::next_function(unsafe { CStr::from_ptr(self.name) })
+    }
 }
+
+/// Whether all names were looked up.
+static IS_PREPARED: AtomicBool = AtomicBool::new(false);
 
 /// Converts a name that a macro has composed, with its null byte, to a C string.
 pub const fn c_name(name: &'static str) -> &'static CStr {
@@ -82,6 +102,8 @@ pub fn prepare() {
     for next in unsafe { core::slice::from_raw_parts(first, count) } {
         next.address();
     }
+    // Relaxed: see where it is read.
+    IS_PREPARED.store(true, Ordering::Relaxed);
 }
 
 /// The return value by which a function of libc reports a failure.
@@ -217,6 +239,20 @@ mod tests {
     next! {
         static ONE = c"getpid";
         static NONE = c"unspin_no_such_function";
+    }
+
+    #[test]
+    fn both_ways_find_the_same_definitions() {
+        let (first, end) = (&raw const FIRST, &raw const END);
+        // SAFETY: as in `prepare`.
+        let all = unsafe { core::slice::from_raw_parts(first, end.offset_from_unsigned(first)) };
+        for next in all {
+            // SAFETY: a C string that is constant.
+            let name = unsafe { CStr::from_ptr(next.name) };
+            assert_eq!(private::next_function(name), next.ask_linker(), "{name:?}");
+        }
+        prepare();
+        assert!(all.iter().all(|next| next.find_in_objects() == 0), "a library might be closed meanwhile");
     }
 
     #[test]

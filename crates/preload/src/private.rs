@@ -12,8 +12,8 @@
 
 unspin_sys::private_names! {
     libc {
-        abort close dl_iterate_phdr fclose fcntl fileno fstat64 ftruncate64 getauxval getcwd getenv gettid linkat
-        lseek64 lstat64 mmap64 munmap pread64 pthread_getspecific pthread_key_delete pthread_self pthread_setcancelstate
+        abort close dl_iterate_phdr fclose fcntl fileno fstat64 ftruncate64 getauxval getcwd getenv gettid gnu_get_libc_version
+        linkat lseek64 lstat64 mmap64 munmap pread64 pthread_getspecific pthread_key_delete pthread_self pthread_setcancelstate
         pthread_setspecific pthread_testcancel raise readlink realpath sigprocmask stat64 statx time write writev
     }
     preloaded { clock_gettime }

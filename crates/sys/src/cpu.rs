@@ -4,6 +4,7 @@
 //! the registered area whenever the thread is scheduled. glibc exports the area's distance from the thread pointer as a
 //! symbol.
 
+use crate::glibc;
 use core::arch::asm;
 use core::sync::atomic::{AtomicIsize, Ordering};
 
@@ -44,6 +45,10 @@ pub fn prepare() {
 
 #[cold]
 fn look() {
+    // dlsym(3) would find nothing, and until 2.34 its first call takes a key of thread-specific data.
+    if glibc::is_before(2, 35) {
+        return;
+    }
     // SAFETY: the names are C strings. Where glibc has the symbols, they are a `ptrdiff_t` and an `unsigned int` that
     // do not change once the program runs.
     let (offset, size) = unsafe {

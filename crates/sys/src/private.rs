@@ -11,6 +11,7 @@
 //! them.
 
 mod object;
+mod substitute;
 
 use crate::Errno;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -46,7 +47,8 @@ impl PrivateName {
     fn find(&self, loaded: &Loaded) -> usize {
         // SAFETY: a C string; the macro wrote it.
         let name = unsafe { CStr::from_ptr(self.name) };
-        let found = loaded.find(name, self.source).unwrap_or(unavailable as *const () as usize);
+        let found = loaded.find(name, self.source).or_else(|| substitute::of(name));
+        let found = found.unwrap_or(unavailable as *const () as usize);
         // Relaxed: only the address itself is published, and every lookup finds the same one.
         self.address.store(found, Ordering::Relaxed);
         found
@@ -86,6 +88,18 @@ pub fn function_of_libc(name: &CStr) -> usize {
     Loaded::now().find(name, Source::Libc).unwrap_or(0)
 }
 
+/// Whether this is the address of libc's function of this name, in the version that a new program is linked with. Before glibc 2.34
+/// libc has some functions twice: one that goes on to the other, which is in libpthread.
+pub fn is_function_of_libc(name: &CStr, address: usize) -> bool {
+    Loaded::now().libc.iter().flatten().any(|object| object.function(name.to_bytes()) == Some(address))
+}
+
+/// The address of the next definition of a function: in the first object behind the calling one that has it, as dlsym(3) finds it for
+/// `RTLD_NEXT`. 0 if there is none. Calls nothing. To be called while no thread can close a library.
+pub fn next_function(name: &CStr) -> usize {
+    object::behind_this().find_map(|object| object.function(name.to_bytes())).unwrap_or(0)
+}
+
 /// The address of a function of the calling object. 0 if it has none of that name.
 pub fn function_of_this(name: &CStr) -> usize {
     object::this().and_then(|object| object.function(name.to_bytes())).unwrap_or(0)
@@ -111,7 +125,7 @@ pub fn is_behind_this(map: *const c_void) -> bool {
     !map.is_null() && !object::up_to_this().any(|object| object.map() == map)
 }
 
-/// Stands for a function that this libc does not have, such as `statx` before glibc 2.28.
+/// Stands for a function that this libc does not have and for which there is no [`substitute`].
 extern "C" fn unavailable() -> c_int {
     // SAFETY: libc returns the address of the calling thread's own errno.
     unsafe { *libc::__errno_location() = Errno::ENOSYS.0 };

@@ -70,7 +70,9 @@ fn machine() -> &'static [Vec<u8>] {
         let maps = fs::read_to_string("/proc/self/maps").expect("/proc is mounted");
         let libc = maps
             .lines()
-            .find_map(|line| line.find('/').map(|at| &line[at..]).filter(|path| path.contains("/libc.so")));
+            .filter_map(|line| line.find('/').map(|at| &line[at..]))
+            // The second is its name before glibc 2.34.
+            .find(|path| path.contains("/libc.so") || path.contains("/libc-"));
         let libc = fs::read(libc.expect("this program is linked with libc")).expect("the loader has read it");
         let boot = fs::read("/proc/sys/kernel/random/boot_id").expect("/proc is mounted");
         // SAFETY: takes nothing, cannot fail.

@@ -2,34 +2,26 @@
 
 pub mod cache;
 pub mod environment;
+mod variant;
 
 use crate::error::Error;
 use crate::library::cache::CachedFile;
+use crate::library::variant::Variant;
 use crate::output::{outfile, shell, stderr};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use unspin_sys::glibc;
-
-/// The library's bytes, built by build.rs.
-static BYTES: &[u8] = include_bytes!(env!("UNSPIN_PRELOAD_FILE"));
-/// SHA-256 of the bytes. Each build has a file of its own, so running programs keep theirs.
-const HASH: &str = env!("UNSPIN_PRELOAD_HASH");
 
 /// Prefix of its file name.
 pub const NAME: &str = "libunspin_preload";
 
-/// The oldest glibc under which the library works, as major and minor version. Before, libpthread and libdl are libraries apart, whose
-/// functions call hooks in places where the library does not expect it: programs hang or crash.
-const OLDEST_GLIBC: (u32, u32) = (2, 34);
-
 /// The path by which `LD_PRELOAD` names the unpacked library. Its contents are compared with the embedded bytes at every
 /// use, so a half-written or altered file is never preloaded.
 pub fn unpack() -> Result<PathBuf, Error> {
-    check_glibc(glibc::version())?;
-    let name = format!("{NAME}-{}.so", &HASH[..32]);
+    let variant = Variant::of_this_machine()?;
+    let (name, bytes) = (variant.file_name(), variant.bytes());
     let file =
-        cache::keep(&CachedFile { what: "the preload library", name: &name, bytes: BYTES, mode: 0o755 })?;
+        cache::keep(&CachedFile { what: "the preload library", name: &name, bytes: &bytes, mode: 0o755 })?;
     Ok(for_glibc(&file).unwrap_or_else(|obstacle| {
         // If the folder or its file system permits no links, the path of the file itself must do.
         if let Some(obstacle) = obstacle {
@@ -47,23 +39,7 @@ pub const FILE: &str = "libunspin_preload.so";
 
 /// Writes the library where the user wants it. All users may read it, whatever the umask: a service gives up root.
 pub fn write(file: &Path) -> Result<(), Error> {
-    outfile::write_for_all(file, BYTES, 0o755)
-}
-
-/// Refuses a glibc that is too old. Programs of this machine have the same as unspin.
-fn check_glibc(version: &str) -> Result<(), Error> {
-    let number = |text: &str| text.parse::<u32>().ok();
-    let mut parts = version.split('.').map(number);
-    match (parts.next().flatten(), parts.next().flatten()) {
-        (Some(major), Some(minor)) if (major, minor) < OLDEST_GLIBC => {
-            let (oldest_major, oldest_minor) = OLDEST_GLIBC;
-            Err(Error::CannotRun(format!(
-                "the preload library needs glibc {oldest_major}.{oldest_minor}, and here is {version}: use a newer release of the system, \
-                 or `unspin meter --lens futex,kernel,off-cpu`, which needs no library"
-            )))
-        }
-        _ => Ok(()),
-    }
+    outfile::write_for_all(file, &Variant::of_this_machine()?.bytes(), 0o755)
 }
 
 /// The texts that glibc's dynamic linker puts in place of `$LIB`: the last part of the folder of its libraries, or the
@@ -94,17 +70,6 @@ fn for_glibc(file: &Path) -> Result<PathBuf, Option<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn old_glibc_is_refused_with_what_works() {
-        for version in ["2.34", "2.36", "2.100", "3.0", "2.41.9000", "strange"] {
-            assert!(check_glibc(version).is_ok(), "{version}");
-        }
-        for version in ["2.33", "2.28", "2.9"] {
-            let Err(Error::CannotRun(text)) = check_glibc(version) else { panic!("{version}") };
-            assert!(text.contains(&format!("here is {version}")) && text.contains("--lens"), "{text}");
-        }
-    }
 
     #[test]
     fn path_for_glibc_leads_to_the_file_by_each_of_its_names() {

@@ -1,8 +1,22 @@
 //! Code that locks on behalf of programs: libc, the dynamic linker and the runtime libraries of C++.
 
-/// Libraries that lock, or initialise locks, for programs.
-const LIBRARIES: [&str; 8] =
-    ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libc++", "libgcc_s", crate::library::NAME];
+/// Libraries that lock, or initialise locks, for programs. Until glibc 2.34 libc is in several, with the version in the names of their
+/// files.
+const LIBRARIES: [&str; 13] = [
+    "libc.so",
+    "libc-",
+    "libpthread",
+    "libdl.so",
+    "libdl-",
+    "librt.so",
+    "librt-",
+    "ld-linux",
+    "ld-2.",
+    "libstdc++",
+    "libc++",
+    "libgcc_s",
+    crate::library::NAME,
+];
 
 /// Their namespaces.
 const NAMESPACES: [&str; 4] = ["std::", "__gnu_cxx::", "__gthread_", "boost::"];

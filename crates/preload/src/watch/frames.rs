@@ -12,7 +12,7 @@ use gimli::{
     UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
 };
 use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use unspin_sys::mem;
+use unspin_sys::{glibc, mem};
 
 /// A function on the stack that has called another function.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +53,10 @@ static FIND: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks up the function. That takes the dynamic linker's lock, so it must not happen while the program uses a lock.
 pub fn prepare() {
+    // dlsym(3) would find nothing, and until 2.34 its first call takes a key of thread-specific data.
+    if glibc::is_before(2, 35) {
+        return;
+    }
     // SAFETY: a C string.
     let address = unsafe { lookup::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     // Relaxed: only the address itself is published.

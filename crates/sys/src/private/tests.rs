@@ -50,6 +50,8 @@ fn functions_are_those_that_dlsym_finds() {
 fn only_libc_is_libc() {
     assert_eq!(Some(function_of_libc(c"close")), by_dlsym(c"close"));
     assert_eq!(function_of_libc(c"unspin_no_such_function"), 0);
+    let close = function_of_libc(c"close");
+    assert!(is_function_of_libc(c"close", close) && !is_function_of_libc(c"open", close));
     assert!(is_in_this(only_libc_is_libc as fn() as usize) && !is_in_this(function_of_libc(c"close")));
     let maps = || object::all().map(|object| object.map());
     // SAFETY: no thread of this program closes an object.
