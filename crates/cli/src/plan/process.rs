@@ -61,12 +61,14 @@ impl Process {
 
     /// None if the library is of another version.
     fn tally_in(&self, memory: &File) -> io::Result<Option<Option<OwnTally>>> {
+        let mut found = None;
         for Mapped { range, .. } in self.library.iter().filter(|mapped| mapped.is_data) {
             let mut data = vec![0; range.end.saturating_sub(range.start).min(DATA) as usize];
             memory.read_exact_at(&mut data, range.start)?;
             match OwnTallyPlace::find(&data) {
                 None => {}
-                Some(0) => return Ok(Some(None)),
+                // A second copy of the library may keep it (dlmopen).
+                Some(0) => found = Some(None),
                 Some(address) => {
                     let mut bytes = [0; OwnTally::BYTES];
                     memory.read_exact_at(&mut bytes, address)?;
@@ -74,7 +76,7 @@ impl Process {
                 }
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// The plan that its first environment names, and where this process finds it.
@@ -103,10 +105,10 @@ fn unreadable(pid: u32, what: &str, error: &io::Error, remedy: &str) -> Error {
         ErrorKind::NotFound => none(pid),
         // ESRCH of a process that is a zombie or ends at this moment.
         _ if error.raw_os_error() == Some(3) => none(pid),
-        // Nothing is read of a process that ends or executes another program at this moment.
-        ErrorKind::UnexpectedEof => Error::Environment(format!(
-            "process {pid}: it ended, or began another program, meanwhile; repeat this"
-        )),
+        // Nothing is read of a process that ends or executes another program at this moment; EIO: it has other mappings by now.
+        kind if kind == ErrorKind::UnexpectedEof || error.raw_os_error() == Some(5) => Error::Environment(
+            format!("process {pid}: it ended, or began another program, meanwhile; repeat this"),
+        ),
         _ => Error::Environment(format!(
             "process {pid}: {what} may not be read: {error}; run this as root, or as its user{remedy}"
         )),
