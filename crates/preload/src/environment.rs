@@ -42,12 +42,16 @@ fn parse_number(text: &[u8]) -> Option<u64> {
 
 /// Whether the user wants a line about what was replaced when the program ends.
 pub fn wants_summary() -> bool {
-    value(SUMMARY).is_some_and(|value| value != b"0")
+    is_on(SUMMARY)
 }
 
-/// The value of `UNSPIN_STATUS`, if the user wants a tally that others can read.
-pub fn status() -> Option<&'static [u8]> {
-    value(STATUS).filter(|value| *value != b"0")
+/// Whether the user wants a tally that others can read.
+pub fn wants_status() -> bool {
+    is_on(STATUS)
+}
+
+fn is_on(name: &str) -> bool {
+    value(name).is_some_and(|value| value != b"0")
 }
 
 /// The value of one `NAME=value` entry, if its name is `name`.

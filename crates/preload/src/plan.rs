@@ -37,9 +37,7 @@ pub fn maps_files() -> bool {
     // Relaxed: as in `handlers`.
     match DECISION.load(Ordering::Relaxed) {
         UNKNOWN => {
-            let maps = recording().is_some()
-                || environment::value(TALLY).is_some()
-                || environment::status().is_some();
+            let maps = recording().is_some() || environment::value(TALLY).is_some();
             // Relaxed: as in `handlers`.
             DECISION.store(if maps { YES } else { NO }, Ordering::Relaxed);
             maps

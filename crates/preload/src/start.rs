@@ -70,9 +70,6 @@ extern "C" fn destruct() {
         recording.update_last_seen();
     }
     summary::print();
-    if !sandbox::is_closed() {
-        swap::own_tally::end();
-    }
 }
 
 #[cfg_attr(test, expect(dead_code, reason = "tests open the engine by their first call"))]

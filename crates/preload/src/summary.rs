@@ -1,19 +1,18 @@
 //! The line about what the plan replaced, which the user of a deployed plan may want when the program ends (`UNSPIN_SUMMARY`).
 //!
 //! It goes to standard error, which is the log of a service. The program may have closed that descriptor, and opened another file
-//! under its number. So the line is written only if the descriptor leads to the file to which it led at the start, to a terminal or
-//! another character device, or to a regular file to which every write appends. It is written by one call that does not
-//! wait, and raises no signal. A program that ends without exit(3), by a signal or by `_exit`, prints none.
+//! under its number. So the line is written only if the descriptor leads to the file to which it led at the start. It is written by
+//! one call that does not wait, and raises no signal. A program that ends without exit(3), by a signal or by `_exit`, prints none.
 
 use crate::notice::Line;
 use crate::swap::{own_tally, plan};
 use crate::{environment, sandbox};
 use core::fmt::{self, Write};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
-use unspin_sys::open_file::{OpenFile, write_without_waiting};
+use unspin_sys::open_file::{identity, write_without_waiting};
 use unspin_sys::{file, process};
 use unspin_wire::plan::LockFamily;
-use unspin_wire::{Tally, TallyCount, TallyUse};
+use unspin_wire::{OwnTally, TallyCount, TallyUse};
 
 const STDERR: i32 = 2;
 
@@ -25,7 +24,7 @@ static AT_START: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 pub fn prepare() {
     if environment::wants_summary()
         && plan::is_on()
-        && let Some(OpenFile { identity: (device, inode), .. }) = OpenFile::at(STDERR)
+        && let Some((device, inode)) = identity(STDERR)
     {
         AT_START[0].store(device, Relaxed);
         AT_START[1].store(inode, Relaxed);
@@ -37,7 +36,11 @@ pub fn print() {
     if !is_wanted() || sandbox::is_closed() || !is_log() {
         return;
     }
-    let (Some(plan), Some(tally)) = (plan::get(), own_tally::get_used()) else { return };
+    let (Some(plan), Some(tally)) = (plan::get(), own_tally::get()) else { return };
+    // A child made by fork that has counted nothing prints nothing, nor does one made by vfork.
+    if tally.process() != Some(process::pid()) {
+        return;
+    }
     let summary = Summary::of(plan, tally);
     // A plan that is not a deployed one is in effect in all programs, of which most have nothing to replace.
     if plan.is_deployed() || summary.is_something() {
@@ -60,8 +63,7 @@ fn at_start() -> (u64, u64) {
 }
 
 fn is_log() -> bool {
-    let is = |now: OpenFile| now.identity == at_start() || now.is_character_device || now.is_appended_to;
-    OpenFile::at(STDERR).is_some_and(is)
+    identity(STDERR) == Some(at_start())
 }
 
 /// The name of the program's file.
@@ -94,7 +96,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(plan: &plan::Plan, tally: &Tally) -> Summary {
+    fn of(plan: &plan::Plan, tally: OwnTally) -> Summary {
         let sum = |used: fn(LockFamily) -> TallyUse| {
             LockFamily::ALL.map(|family| tally.uses(used(family))).iter().sum()
         };
@@ -127,7 +129,7 @@ impl Summary {
 }
 
 /// Why less was replaced than the plan says.
-fn obstacle(tally: &Tally) -> Option<&'static str> {
+fn obstacle(tally: OwnTally) -> Option<&'static str> {
     let obstacles = [
         (
             TallyCount::Wrapped,

@@ -82,35 +82,6 @@ impl Descriptor {
         }
     }
 
-    /// Creates a file that its owner may read and write; `EEXIST` if the path exists, be it a symbolic link.
-    pub(crate) fn create(path: &CStr) -> Result<Descriptor, Errno> {
-        let flags = (libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC) as usize;
-        let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0o600];
-        // SAFETY: `path` is a C string.
-        unsafe { raw::call(libc::SYS_openat, arguments) }.map(Descriptor)
-    }
-
-    /// Writes zero bytes at the beginning of the file.
-    pub(crate) fn write_zeroes(&self, len: usize) -> Result<(), Errno> {
-        // Checked first: beyond the limit the kernel sends SIGXFSZ, which kills the process.
-        if len as u64 > crate::limits::file_size() {
-            return Err(Errno(libc::EFBIG));
-        }
-        let zeroes = [0; 1024];
-        let mut left = len;
-        while left > 0 {
-            let piece = left.min(zeroes.len());
-            // SAFETY: the kernel reads the given bytes, which are initialised.
-            match unsafe { raw::call(libc::SYS_write, [self.0, zeroes.as_ptr() as usize, piece]) } {
-                Ok(0) => return Err(Errno::EIO),
-                Ok(written) => left -= written,
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
     /// The descriptor's number.
     pub(crate) fn number(&self) -> i32 {
         self.0 as i32
@@ -234,16 +205,10 @@ pub fn set_mode(file: &File, mode: u32) -> Result<(), Errno> {
 /// # Errors
 /// Those of unlink(2).
 pub fn remove(path: &Path) -> Result<(), Errno> {
-    with_c_string(path, remove_at)
-}
-
-/// Removes a name (unlink).
-///
-/// # Errors
-/// Those of unlink(2).
-pub fn remove_at(path: &CStr) -> Result<(), Errno> {
-    // SAFETY: a C string.
-    unsafe { raw::call(libc::SYS_unlink, [path.as_ptr() as usize]) }.map(|_| ())
+    with_c_string(path, |path| {
+        // SAFETY: a C string.
+        unsafe { raw::call(libc::SYS_unlink, [path.as_ptr() as usize]) }.map(|_| ())
+    })
 }
 
 pub(crate) fn stat_at(directory: i32, path: &CStr, flags: i32) -> Result<libc::stat, Errno> {

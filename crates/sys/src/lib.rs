@@ -69,6 +69,7 @@ pub mod raw;
 pub mod regular;
 pub mod robust;
 pub mod sched;
+pub mod shown;
 pub mod signal;
 pub mod stack;
 pub mod thread_exit;

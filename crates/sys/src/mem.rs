@@ -43,23 +43,6 @@ impl Mapping {
         Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.number(), READ_WRITE)
     }
 
-    /// Creates a file of `len` zero bytes, readable and writable by its owner only, and maps it, shared, readable and writable.
-    /// The bytes are written, so that a full file system is an error here and not a SIGBUS at a store; then no file is left.
-    /// Allocates nothing, and calls no function of the C library.
-    ///
-    /// # Errors
-    /// Those of open(2), write(2) and mmap(2); `EEXIST` if the path exists, be it a symbolic link.
-    pub fn create_shared_at(path: &CStr, len: usize) -> Result<Mapping, Errno> {
-        let file = Descriptor::create(path)?;
-        let filled = file.write_zeroes(len);
-        let map = filled
-            .and_then(|()| Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.number(), READ_WRITE));
-        if map.is_err() {
-            let _ = crate::file::remove_at(path);
-        }
-        map
-    }
-
     /// Maps the first `len` bytes of `file`, shared and read-only.
     pub fn map_shared_read_only(file: &File, len: usize) -> Result<Mapping, Errno> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd(), libc::PROT_READ)

@@ -3,31 +3,10 @@
 use crate::signal::without_write_signals;
 use crate::{file, raw};
 
-/// What a descriptor leads to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OpenFile {
-    /// Device and inode number.
-    pub identity: (u64, u64),
-    /// Whether it is a regular file to which every write appends (`O_APPEND`).
-    pub is_appended_to: bool,
-    /// Whether it is a character device, such as a terminal.
-    pub is_character_device: bool,
-}
-
-impl OpenFile {
-    /// What a descriptor leads to; `None` if it is not open.
-    pub fn at(descriptor: i32) -> Option<OpenFile> {
-        let stat = file::stat_at(descriptor, c"", libc::AT_EMPTY_PATH).ok()?;
-        // SAFETY: no addresses.
-        let flags =
-            unsafe { raw::call(libc::SYS_fcntl, [descriptor as usize, libc::F_GETFL as usize]) }.ok()?;
-        let kind = stat.st_mode & libc::S_IFMT;
-        Some(OpenFile {
-            identity: (stat.st_dev, stat.st_ino),
-            is_appended_to: kind == libc::S_IFREG && flags & libc::O_APPEND as usize != 0,
-            is_character_device: kind == libc::S_IFCHR,
-        })
-    }
+/// Device and inode number of what a descriptor leads to; `None` if it is not open.
+pub fn identity(descriptor: i32) -> Option<(u64, u64)> {
+    let stat = file::stat_at(descriptor, c"", libc::AT_EMPTY_PATH).ok()?;
+    Some((stat.st_dev, stat.st_ino))
 }
 
 /// Writes to a descriptor, unless that would have to wait. A reader that is gone, and a limit of the file's size, do not end the
@@ -54,17 +33,11 @@ mod tests {
 
     #[test]
     fn descriptor_is_recognised_and_a_closed_one_is_not() {
-        let path = std::env::temp_dir().join(format!("unspin-open-file-{}", std::process::id()));
-        let plain = std::fs::File::create(&path).unwrap();
-        let appended = std::fs::File::options().append(true).open(&path).unwrap();
-        let (one, other) =
-            (OpenFile::at(plain.as_raw_fd()).unwrap(), OpenFile::at(appended.as_raw_fd()).unwrap());
-        assert_eq!(one.identity, other.identity);
-        assert_eq!((one.is_appended_to, other.is_appended_to), (false, true));
-        let null = std::fs::File::open("/dev/null").unwrap();
-        assert!(OpenFile::at(null.as_raw_fd()).unwrap().is_character_device);
-        assert_eq!(OpenFile::at(-1), None);
-        std::fs::remove_file(path).unwrap();
+        let [one, other] = ["/dev/null", "/dev/zero"].map(|path| std::fs::File::open(path).unwrap());
+        let again = one.try_clone().unwrap();
+        let of = |file: &std::fs::File| identity(file.as_raw_fd()).unwrap();
+        assert!(of(&one) == of(&again) && of(&one) != of(&other));
+        assert_eq!(identity(-1), None);
     }
 
     #[test]
@@ -82,5 +55,45 @@ mod tests {
         let before = crate::signal::set_default(libc::SIGPIPE);
         write_without_waiting(writer.as_raw_fd(), b"line");
         crate::signal::restore(libc::SIGPIPE, before);
+    }
+
+    /// Of a background process, which the terminal stops for a write (`stty tostop`).
+    #[test]
+    fn background_process_is_not_stopped() {
+        // SAFETY: plain calls with live arguments; after the forks only such that are safe there.
+        unsafe {
+            let terminal = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY);
+            assert!(terminal >= 0 && libc::grantpt(terminal) == 0 && libc::unlockpt(terminal) == 0);
+            let mut name = [0; 64];
+            assert_eq!(libc::ptsname_r(terminal, name.as_mut_ptr(), name.len()), 0);
+            let leader = libc::fork();
+            if leader == 0 {
+                libc::setsid();
+                // The first terminal that the leader of a session opens is that of the session.
+                let end = libc::open(name.as_ptr(), libc::O_RDWR);
+                let mut settings: libc::termios = core::mem::zeroed();
+                libc::tcgetattr(end, &mut settings);
+                settings.c_lflag |= libc::TOSTOP;
+                if libc::tcsetattr(end, libc::TCSANOW, &settings) != 0 {
+                    libc::_exit(2);
+                }
+                let background = libc::fork();
+                if background == 0 {
+                    libc::setpgid(0, 0);
+                    write_without_waiting(end, b"line");
+                    libc::_exit(0);
+                }
+                let mut status = 0;
+                libc::waitpid(background, &mut status, libc::WUNTRACED);
+                libc::kill(background, libc::SIGKILL);
+                libc::_exit(i32::from(!libc::WIFEXITED(status)));
+            }
+            let (mut status, mut line) = (0, [0u8; 4]);
+            assert_eq!(libc::waitpid(leader, &mut status, 0), leader);
+            assert_eq!(status, 0, "it was stopped");
+            assert_eq!(libc::read(terminal, line.as_mut_ptr().cast(), 4), 4);
+            assert_eq!(&line, b"line");
+            libc::close(terminal);
+        }
     }
 }

@@ -60,10 +60,11 @@ fn change_mask(how: i32, mask: Mask) -> Mask {
 }
 
 /// Calls `writes` with the signals blocked that write(2) raises, and takes back those that it has raised. One that was pending
-/// before stays so.
+/// before stays so. SIGTTOU, which stops a background process, is not raised while it is blocked: the write is done (termios(3),
+/// `TOSTOP`).
 pub fn without_write_signals(writes: impl FnOnce()) {
     let of_writes = Mask(1 << (libc::SIGPIPE - 1) | 1 << (libc::SIGXFSZ - 1));
-    let (before, pending) = (block(of_writes), pending());
+    let (before, pending) = (block(Mask(of_writes.0 | 1 << (libc::SIGTTOU - 1))), pending());
     writes();
     let new = Mask(of_writes.0 & !pending.0);
     let now = [0i64; 2];

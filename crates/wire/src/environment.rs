@@ -34,6 +34,6 @@ pub const WAKE_UP_NS: &str = "UNSPIN_WAKEUP_NS";
 /// Whether the preload library writes a line about what the plan replaced to standard error when a program ends: any value but
 /// `0`. The user sets it.
 pub const SUMMARY: &str = "UNSPIN_SUMMARY";
-/// Whether the preload library keeps a tally that `unspin plan status` can read while a program runs: any value but `0`, or the
-/// absolute path of the folder for the tally's file. The user sets it.
+/// Whether the preload library keeps a tally that `unspin plan status` can read while a program runs: any value but `0`. The user
+/// sets it.
 pub const STATUS: &str = "UNSPIN_STATUS";

@@ -72,6 +72,8 @@ mod invocation;
 #[cfg(not(loom))]
 pub mod looks;
 #[cfg(not(loom))]
+mod own_tally;
+#[cfg(not(loom))]
 mod owners;
 #[cfg(not(loom))]
 pub mod plan;
@@ -92,9 +94,10 @@ pub use self::{
     error::{Reason, RecordingError},
     format::{MAX_PAGES, VERSION},
     invocation::Invocation,
+    own_tally::{OwnTally, OwnTallyPlace, TallyUse},
     recording::{Config, Recording},
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
-    tally::{OWN_TALLY, Tally, TallyCount, TallyRow, TallyUse},
+    tally::{Tally, TallyCount, TallyRow},
     wakeup::WakeUpCost,
     window::Window,
 };

@@ -4,9 +4,6 @@
 //! The CLI creates the file and names it in `UNSPIN_TALLY`. The preload library maps it when it reads the plan, and adds
 //! to a count when it decides on a lock or a call site: once in the life of a lock, never at its uses. Children
 //! inherit the mapping, and executed programs open the file again. So the counts are complete however the processes end.
-//!
-//! A process of a deployed plan has a tally of its own, if the user wants a summary or a status. It also counts how replaced
-//! locks and polls were used ([`TallyUse`]), where a thread has waited anyway, and says whose it is ([`Tally::owner`]).
 
 use crate::plan::{LockFamily, RULES, SITES};
 use core::ffi::CStr;
@@ -18,25 +15,14 @@ use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::Errno;
 use unspin_sys::file_mapping::FileMapping;
 use unspin_sys::mem::Mapping;
-use unspin_sys::process::ThreadGroup;
-use unspin_sys::regular::{self, Links};
-
-/// The beginning of the name of a process's own tally. The numbers of the user and of the process follow.
-pub const OWN_TALLY: &str = "unspin-status-";
 
 /// The first word: the format, and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"unsptly3");
 /// Length of the file. The words of all counts fit.
 const BYTES: usize = 16384;
 const HEAD: usize = 8;
-/// The first word behind the counts of decisions: the owner, then the uses, from a multiple of 64 bytes on.
-const OWNER: usize = HEAD + FAMILY * FAMILIES + 1 + SITES;
-const OWNER_WORDS: usize = 3;
-const USES: usize = (OWNER + OWNER_WORDS).next_multiple_of(USE_WORDS);
-/// Words of a cache line: one for each use.
-const USE_WORDS: usize = 8;
-/// Threads with different numbers modulo this write to different cache lines.
-const SHARDS: usize = 16;
+/// Words of the format, of the version and of all counts.
+pub(crate) const WORDS: usize = HEAD + FAMILY * FAMILIES + 1 + SITES;
 /// Words that every family of locks has.
 const FAMILY: usize = 1 + 2 * (1 + RULES);
 const FAMILIES: usize = LockFamily::ALL.len();
@@ -77,37 +63,11 @@ pub enum TallyCount {
     Sites(TallyRow),
 }
 
-/// How a replaced lock, or a wait that polls, was used. Acquisitions of free locks are not counted: that would cost as much as they
-/// do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TallyUse {
-    /// Acquisitions of locks of the family that waited and did not sleep.
-    Spun(LockFamily),
-    /// Acquisitions of locks of the family that slept.
-    Slept(LockFamily),
-    /// Polls that found what the thread waited for.
-    Found,
-    /// Polls that did not, so that the thread slept.
-    InVain,
-}
-
-impl TallyUse {
-    fn word(self) -> usize {
-        match self {
-            TallyUse::Spun(family) => family as usize,
-            TallyUse::Slept(family) => FAMILIES + family as usize,
-            TallyUse::Found => 2 * FAMILIES,
-            TallyUse::InVain => 2 * FAMILIES + 1,
-        }
-    }
-}
-
-const _: () = assert!(2 * FAMILIES + 2 <= USE_WORDS);
-const _: () = assert!((USES + SHARDS * USE_WORDS) * size_of::<u64>() <= BYTES);
+const _: () = assert!(WORDS * size_of::<u64>() <= BYTES);
 
 impl TallyCount {
     /// The word of the file; none for a rule beyond the limits.
-    fn word(self) -> Option<usize> {
+    pub(crate) fn word(self) -> Option<usize> {
         let row = |row, limit| match row {
             TallyRow::All => Some(0),
             TallyRow::Rule(index) => (index < limit).then_some(1 + index),
@@ -161,73 +121,6 @@ impl Tally {
             MAGIC => Ok(tally),
             _ => Err(Errno::EINVAL),
         }
-    }
-
-    /// Creates a tally of the calling process's own, in a new file that only its owner may read, or in memory. Allocates nothing,
-    /// and calls no function of libc.
-    ///
-    /// # Errors
-    /// Those of open(2), write(2) and mmap(2).
-    pub fn own(path: Option<&CStr>) -> Result<Tally, Errno> {
-        let map = match path {
-            Some(path) => Mapping::create_shared_at(path, BYTES)?,
-            None => Mapping::map_private(BYTES)?,
-        };
-        let tally = Tally { map: FileMapping::new(map) };
-        let owner = ThreadGroup::current();
-        let words = [u64::from(owner.pid), owner.start_time, owner.namespace];
-        for (word, value) in tally.words()[OWNER..].iter().zip(words) {
-            // Relaxed: readers of a file acquire the magic number.
-            word.store(value, Relaxed);
-        }
-        // Release: pairs with the Acquire in `read`.
-        tally.words()[0].store(MAGIC, Release);
-        Ok(tally)
-    }
-
-    /// Opens a tally of another process for reading.
-    ///
-    /// # Errors
-    /// Those of open(2) and mmap(2); EINVAL if the file is no tally of this version.
-    pub fn read(path: &Path) -> io::Result<Tally> {
-        let file = regular::open(path, Links::Refused)?;
-        if file.metadata()?.len() < BYTES as u64 {
-            return Err(Errno::EINVAL.into());
-        }
-        let map = Mapping::map_shared_read_only(&file, BYTES)?;
-        let tally = Tally { map: FileMapping::new(map) };
-        // Acquire: pairs with the Release in `own`.
-        if tally.words()[0].load(Acquire) == MAGIC { Ok(tally) } else { Err(Errno::EINVAL.into()) }
-    }
-
-    /// The process whose own tally it is; `None` if it is that of a run.
-    pub fn owner(&self) -> Option<ThreadGroup> {
-        // Relaxed: written before the magic number, which `read` acquires.
-        let word = |index: usize| self.words()[OWNER + index].load(Relaxed);
-        let pid = u32::try_from(word(0)).ok().filter(|&pid| pid != 0)?;
-        Some(ThreadGroup { pid, start_time: word(1), namespace: word(2) })
-    }
-
-    /// Adds the decisions that another tally has counted: those of the process that has forked this one.
-    pub fn add_decisions(&self, other: &Tally) {
-        for (word, from) in self.words()[1..OWNER].iter().zip(&other.words()[1..]) {
-            // Relaxed (both): numbers.
-            word.fetch_add(from.load(Relaxed), Relaxed);
-        }
-    }
-
-    /// Adds one to a use. Threads with different numbers do not disturb each other.
-    pub fn add_use(&self, used: TallyUse, thread: u32) {
-        let word = USES + (thread as usize % SHARDS) * USE_WORDS + used.word();
-        // Relaxed: the sum counts.
-        self.words()[word].fetch_add(1, Relaxed);
-    }
-
-    /// How often something was used so far.
-    pub fn uses(&self, used: TallyUse) -> u64 {
-        let word = |shard: usize| &self.words()[USES + shard * USE_WORDS + used.word()];
-        // Relaxed: numbers.
-        (0..SHARDS).map(|shard| word(shard).load(Relaxed)).fold(0, u64::wrapping_add)
     }
 
     fn words(&self) -> &[AtomicU64] {
@@ -306,35 +199,6 @@ mod tests {
         assert_eq!(tally.get(replaced(LockFamily::Mutex, TallyRow::Rule(7))), 0);
         assert_eq!(tally.get(replaced(LockFamily::RwLock, TallyRow::All)), 0);
         assert!(Tally::create(&path, 0o600).is_err(), "it exists");
-    }
-
-    #[test]
-    fn tally_of_a_process_says_whose_it_is_and_how_locks_were_used() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tally");
-        let c_path = CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
-        let own = Tally::own(Some(&c_path)).unwrap();
-        assert_eq!(Tally::own(Some(&c_path)).unwrap_err(), Errno::EEXIST);
-        let read = Tally::read(&path).unwrap();
-        let me = unspin_sys::process::pid();
-        assert_eq!(read.owner().map(|owner| owner.pid), Some(me));
-        let uses: Vec<TallyUse> = LockFamily::ALL
-            .into_iter()
-            .flat_map(|family| [TallyUse::Spun(family), TallyUse::Slept(family)])
-            .chain([TallyUse::Found, TallyUse::InVain])
-            .collect();
-        for (times, &used) in (1..).zip(&uses) {
-            (0..times).for_each(|thread| own.add_use(used, 7 + 100 * thread));
-        }
-        let counted: Vec<u64> = uses.iter().map(|&used| read.uses(used)).collect();
-        assert_eq!(counted, Vec::from_iter(1..=uses.len() as u64));
-        let last = TallyCount::Sites(TallyRow::Rule(SITES - 1));
-        own.add(last);
-        let child = Tally::own(None).unwrap();
-        child.add_decisions(&own);
-        assert_eq!((child.get(last), child.uses(TallyUse::Found)), (1, 0), "the decisions alone");
-        let of_run = Tally::create(&folder.path().join("run"), 0o600).unwrap();
-        assert_eq!(of_run.owner(), None);
     }
 
     #[test]

@@ -202,7 +202,7 @@ Exit code:
     0  the status has been printed
     1  the process is not under a plan, or keeps no tally (UNSPIN_STATUS=1)
     2  the command line is wrong, or there is no process of that number
-  125  the process may not be read: its owner or root may
+  125  the process may not be read: root may, and its owner where the kernel permits that to gdb -p, too
 
 Examples:
   unspin plan status 4242                        # a process that was started with UNSPIN_STATUS=1
@@ -210,8 +210,8 @@ Examples:
 
 /// Show what the plan has replaced in a running process
 ///
-/// Reads the tally that the library keeps if the variable UNSPIN_STATUS is set to 1, or to the folder for its file, when the process
-/// starts. The process is not stopped. Removes the tallies that killed processes have left.
+/// Reads the tally that the library keeps in the memory of the process if the variable UNSPIN_STATUS is set to 1 when the process
+/// starts. The process is not stopped.
 #[derive(Args, Debug)]
 #[command(after_help = STATUS_HELP)]
 pub struct PlanStatus {

@@ -5,7 +5,6 @@ mod process;
 mod show;
 mod snippet;
 mod status;
-mod tallies;
 
 use crate::options::{PlanAction, PlanSource};
 use std::process::ExitCode;

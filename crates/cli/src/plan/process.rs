@@ -1,55 +1,96 @@
 //! A process that may run under a deployed plan, as `/proc` shows it.
 
-use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use unspin_launch::error::Error;
 use unspin_launch::library;
-use unspin_wire::OWN_TALLY;
+use unspin_sys::maps;
 use unspin_wire::environment::PLAN;
+use unspin_wire::{OwnTally, OwnTallyPlace};
 
-/// What is mapped into a process.
+/// The most bytes of data of the library that are searched for the place of the tally.
+const DATA: u64 = 1 << 20;
+
+/// A process with the preload library.
 pub struct Process {
     pid: u32,
-    /// The paths of the mapped files, in its root.
-    files: Vec<PathBuf>,
+    /// The memory into which the library's files are mapped.
+    library: Vec<Mapped>,
+}
+
+struct Mapped {
+    range: Range<u64>,
+    is_data: bool,
 }
 
 impl Process {
     /// The process of this number.
     pub fn of(pid: u32) -> Result<Process, Error> {
-        let maps = fs::read(format!("/proc/{pid}/maps")).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => none(pid),
-            // ESRCH of a process that is a zombie or ends at this moment.
-            _ if error.raw_os_error() == Some(3) => none(pid),
-            _ => Error::Environment(format!(
-                "process {pid}: it may not be read: {error}; run this as its owner or as root"
-            )),
-        })?;
-        let mut files: Vec<PathBuf> = maps.split(|&byte| byte == b'\n').filter_map(mapped_file).collect();
-        files.dedup();
-        Ok(Process { pid, files })
+        let maps =
+            fs::read(format!("/proc/{pid}/maps")).map_err(|error| unreadable(pid, "it", &error, ""))?;
+        // The kernel shows a process without memory: a zombie, or a thread of its own.
+        if maps.is_empty() {
+            return Err(Error::Usage(format!("process {pid} has ended (a zombie), or is the kernel's")));
+        }
+        let library = maps.split(|&byte| byte == b'\n').filter_map(mapped_library).collect();
+        Ok(Process { pid, library })
     }
 
     /// Whether the preload library is loaded.
     pub fn has_library(&self) -> bool {
-        self.files.iter().any(|file| starts_with(file, library::NAME))
+        !self.library.is_empty()
     }
 
-    /// Its own tally, as a path of this process. A file that was removed is none.
-    pub fn tally(&self) -> Option<PathBuf> {
-        let file = self.files.iter().find(|file| starts_with(file, OWN_TALLY))?;
-        Some(self.seen_from_here(file))
+    /// Its own tally, if it keeps one.
+    pub fn tally(&self) -> Result<Option<OwnTally>, Error> {
+        let path = format!("/proc/{}/mem", self.pid);
+        let yama = " with kernel.yama.ptrace_scope 0";
+        let memory = File::open(path).map_err(|error| unreadable(self.pid, "its memory", &error, yama))?;
+        self.tally_in(&memory).map_err(|error| unreadable(self.pid, "its memory", &error, yama))?.ok_or_else(|| {
+            Error::Input(format!(
+                "process {}: its library is not that of this unspin; use the one that has written both files of the plan",
+                self.pid
+            ))
+        })
     }
 
-    /// The plan that its first environment names, as a path of this process.
-    pub fn plan(&self) -> Option<PathBuf> {
+    /// None if the library is of another version.
+    fn tally_in(&self, memory: &File) -> io::Result<Option<Option<OwnTally>>> {
+        let mut found = None;
+        for Mapped { range, .. } in self.library.iter().filter(|mapped| mapped.is_data) {
+            let mut data = vec![0; range.end.saturating_sub(range.start).min(DATA) as usize];
+            memory.read_exact_at(&mut data, range.start)?;
+            match OwnTallyPlace::find(&data) {
+                None => {}
+                // A second copy of the library may keep it (dlmopen).
+                Some(0) => found = Some(None),
+                Some(address) => {
+                    let mut bytes = [0; OwnTally::BYTES];
+                    memory.read_exact_at(&mut bytes, address)?;
+                    return Ok(Some(Some(OwnTally::copy_of(&bytes)?)));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The plan that its first environment names, and where this process finds it.
+    pub fn plan(&self) -> Option<(PathBuf, PathBuf)> {
         let environment = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
         let name = [PLAN.as_bytes(), b"="].concat();
         let value = environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(&name[..]))?;
-        Some(self.seen_from_here(Path::new(OsStr::from_bytes(value))))
+        let path = Path::new(OsStr::from_bytes(value));
+        // Its root may be that of a container.
+        let here = match path.strip_prefix("/") {
+            Ok(path) => Path::new(&format!("/proc/{}/root", self.pid)).join(path),
+            Err(_) => Path::new(&format!("/proc/{}/cwd", self.pid)).join(path),
+        };
+        Some((path.to_path_buf(), here))
     }
 
     /// The name of its program.
@@ -57,11 +98,20 @@ impl Process {
         let program = fs::read_link(format!("/proc/{}/exe", self.pid)).unwrap_or_default();
         program.file_name().map_or_else(|| "?".into(), |name| name.to_string_lossy().into_owned())
     }
+}
 
-    /// A path of its root, which may be that of a container.
-    fn seen_from_here(&self, path: &Path) -> PathBuf {
-        let root = format!("/proc/{}/root", self.pid);
-        Path::new(&root).join(path.strip_prefix("/").unwrap_or(path))
+fn unreadable(pid: u32, what: &str, error: &io::Error, remedy: &str) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => none(pid),
+        // ESRCH of a process that is a zombie or ends at this moment.
+        _ if error.raw_os_error() == Some(3) => none(pid),
+        // Nothing is read of a process that ends or executes another program at this moment; EIO: it has other mappings by now.
+        kind if kind == ErrorKind::UnexpectedEof || error.raw_os_error() == Some(5) => Error::Environment(
+            format!("process {pid}: it ended, or began another program, meanwhile; repeat this"),
+        ),
+        _ => Error::Environment(format!(
+            "process {pid}: {what} may not be read: {error}; run this as root, or as its user{remedy}"
+        )),
     }
 }
 
@@ -69,13 +119,15 @@ fn none(pid: u32) -> Error {
     Error::Usage(format!("there is no process {pid}"))
 }
 
-fn mapped_file(line: &[u8]) -> Option<PathBuf> {
-    let at = line.iter().position(|&byte| byte == b'/')?;
-    Some(OsString::from_vec(line[at..].to_vec()).into())
-}
-
-fn starts_with(file: &Path, name: &str) -> bool {
-    file.file_name().is_some_and(|file| file.as_bytes().starts_with(name.as_bytes()))
+/// Where a line of `/proc/PID/maps` maps the library, if it does.
+fn mapped_library(line: &[u8]) -> Option<Mapped> {
+    let path = &line[line.iter().position(|&byte| byte == b'/')?..];
+    let file = path.rsplit(|&byte| byte == b'/').next()?;
+    file.starts_with(library::NAME.as_bytes()).then_some(())?;
+    Some(Mapped {
+        range: maps::range(line)?,
+        is_data: line.split(|&byte| byte == b' ').nth(1)?.starts_with(b"rw"),
+    })
 }
 
 #[cfg(test)]
@@ -83,12 +135,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mapped_files_are_found() {
+    fn mapped_library_is_found() {
         let this = Process::of(std::process::id()).unwrap();
-        assert!(!this.has_library() && this.tally().is_none());
-        let file = mapped_file(b"7f10-7f20 rw-s 00000000 00:01 9   /dev/shm/unspin-status-0-7-ab").unwrap();
-        assert!(starts_with(&file, OWN_TALLY));
-        assert_eq!(mapped_file(b"7f10-7f20 rw-p 00000000 00:00 0 [heap]"), None);
+        assert!(!this.has_library());
+        let of = |line: &str| mapped_library(line.as_bytes()).map(|mapped| (mapped.range, mapped.is_data));
+        let data = "7f10-7f20 rw-p 00001000 00:01 9   /a b/libunspin_preload.so (deleted)";
+        assert_eq!(of(data), Some((0x7f10..0x7f20, true)));
+        assert_eq!(of(&data.replace("rw-p", "r-xp")), Some((0x7f10..0x7f20, false)));
+        assert_eq!(of("7f10-7f20 rw-p 00000000 00:00 0 [heap]"), None);
+        assert_eq!(of("7f10-7f20 rw-p 00000000 00:01 9   /libunspin_preload.so.d/other"), None);
         assert!(matches!(Process::of(u32::MAX), Err(Error::Usage(_))));
     }
 }

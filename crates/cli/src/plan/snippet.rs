@@ -70,7 +70,7 @@ pub fn kubernetes(options: &PlanKubernetes) -> Result<ExitCode, Error> {
          apiVersion: v1\n\
          kind: Pod\n\
          metadata:\n\
-         \x20 name: {service}\n\
+         \x20 name: \"{service}\"\n\
          spec:\n\
          \x20 volumes:\n\
          \x20   - name: unspin\n\
@@ -84,7 +84,7 @@ pub fn kubernetes(options: &PlanKubernetes) -> Result<ExitCode, Error> {
          \x20         mountPath: {folder}\n\
          {RESTRICTED}\
          \x20 containers:\n\
-         \x20   - name: {service}\n\
+         \x20   - name: \"{service}\"\n\
          \x20     image: \"{image}\"\n\
          \x20     env:\n\
          \x20       - name: LD_PRELOAD\n\

@@ -1,45 +1,48 @@
 //! `unspin plan status`.
 
 use super::process::Process;
-use super::tallies;
 use std::fmt::Write;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
 use unspin_launch::output::stdout;
-use unspin_launch::plan::deployed::DeployedPlan;
+use unspin_launch::plan::deployed::{DeployedEntry, DeployedPlan};
 use unspin_sys::printable;
 use unspin_wire::plan::LockFamily;
-use unspin_wire::{Tally, TallyCount, TallyUse};
+use unspin_wire::{OwnTally, TallyCount, TallyUse};
 
 /// Prints what the plan has replaced in a process until now.
 pub fn status(pid: u32) -> Result<ExitCode, Error> {
-    tallies::remove_abandoned();
     let process = Process::of(pid)?;
     if !process.has_library() {
         return Err(Error::Input(format!(
             "process {pid}: runs without the preload library: start it with LD_PRELOAD and UNSPIN_PLAN (`unspin plan env`)"
         )));
     }
-    let path = process.tally().ok_or_else(|| {
+    let tally = process.tally()?.ok_or_else(|| {
         Error::Input(format!(
             "process {pid}: keeps no tally: start it with UNSPIN_STATUS=1; if it was, no plan is in effect in it, and its log says why"
         ))
     })?;
-    let tally = Tally::read(&path).map_err(|error| {
-        Error::Environment(format!("process {pid}: its tally {} cannot be read: {error}", path.display()))
-    })?;
-    let plan = process.plan().and_then(|plan| DeployedPlan::read(&plan).ok());
-    stdout::print(&text(
-        &format!("{} (process {pid})", printable::line(&process.name())),
-        plan.as_ref(),
-        &tally,
-    ))?;
+    let entries = match process.plan() {
+        None => Err("its environment names no plan any more".into()),
+        Some((plan, here)) => DeployedPlan::read(&here).map(|plan| plan.entries).map_err(|_| {
+            format!(
+                "the plan {} cannot be read as the process sees it now",
+                printable::line(&plan.to_string_lossy())
+            )
+        }),
+    };
+    let name = printable::line(&process.name()).to_string();
+    stdout::print(&text(&format!("{name} (process {pid})"), entries, tally))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(process: &str, plan: Option<&DeployedPlan>, tally: &Tally) -> String {
+fn text(process: &str, entries: Result<Vec<DeployedEntry>, String>, tally: OwnTally) -> String {
     let mut text = format!("{process}\n");
-    for entry in plan.into_iter().flat_map(|plan| &plan.entries).filter(|entry| !entry.counts.is_empty()) {
+    if let Err(why) = &entries {
+        let _ = writeln!(text, "  no entries are named: {why}");
+    }
+    for entry in entries.iter().flatten().filter(|entry| !entry.counts.is_empty()) {
         let replaced: u64 = entry.counts.iter().map(|&count| tally.get(count)).sum();
         let noun = match entry.counts[0] {
             TallyCount::Replaced(family, _) if replaced == 1 => family.noun(),
@@ -64,6 +67,9 @@ fn text(process: &str, plan: Option<&DeployedPlan>, tally: &Tally) -> String {
     if found + in_vain > 0 {
         let _ = writeln!(text, "  polls: {}, of which {found} ended a wait", found + in_vain);
     }
+    if tally.process().is_none() {
+        text.push_str("  nothing was counted since the process was forked\n");
+    }
     let obstacles = [
         (
             TallyCount::Wrapped,
@@ -81,8 +87,7 @@ fn text(process: &str, plan: Option<&DeployedPlan>, tally: &Tally) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_launch::plan::deployed::DeployedEntry;
-    use unspin_wire::TallyRow;
+    use unspin_wire::{OwnTallyPlace, TallyRow};
 
     #[test]
     fn entries_and_uses_are_printed() {
@@ -91,15 +96,18 @@ mod tests {
         let entry = |label: &str, counts| DeployedEntry { label: label.into(), counts };
         let entries =
             vec![entry("adaptive@q", vec![replaced]), entry("poll@f", vec![site]), entry("system@r", vec![])];
-        let plan = DeployedPlan { entries, ..DeployedPlan::default() };
-        let tally = Tally::own(None).unwrap();
+        let tally = OwnTallyPlace::none().begin().unwrap();
+        assert_eq!(
+            text("server (process 7)", Err("gone".into()), tally),
+            "server (process 7)\n  no entries are named: gone\n  nothing was counted since the process was forked\n"
+        );
         tally.add(replaced);
         [TallyUse::Spun(LockFamily::Mutex), TallyUse::Slept(LockFamily::Mutex), TallyUse::Found]
             .into_iter()
             .for_each(|used| tally.add_use(used, 1));
         tally.add(TallyCount::Filters);
         assert_eq!(
-            text("server (process 7)", Some(&plan), &tally),
+            text("server (process 7)", Ok(entries), tally),
             "server (process 7)\n  adaptive@q: 1 mutex\n  poll@f: 0 call sites\n  acquisitions of replaced mutexes that waited: 2, of \
              which 1 without sleep\n  polls: 1, of which 1 ended a wait\n  no wait polls: a seccomp filter is in force\n"
         );

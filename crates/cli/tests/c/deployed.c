@@ -1,8 +1,10 @@
 /* A thread waits for a lock that the main thread holds. Then the program ends as its arguments say:
      wait           after a line on its standard input
      reopen FILE    after the file has got the number of standard error, as a file of data
-     append FILE    the same, as a log
+     append FILE    the same, as a file that is appended to
      fork           after a child has contended for the lock, too
+     child          after a child has written its number, and waited for a line on its standard input
+     chroot FOLDER  after a line on its standard input, in another root
      exec PROGRAM   after a child has executed the program
      killed         by SIGKILL
    BUILD makes builds with other build ids. */
@@ -60,7 +62,17 @@ int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
     contend();
-    if (strcmp(how, "wait") == 0) {
+    if (strcmp(how, "child") == 0) {
+        if (fork() == 0) {
+            printf("%d\n", getpid());
+            fflush(stdout);
+            getchar();
+            _exit(0);
+        }
+        wait(NULL);
+    } else if (strcmp(how, "wait") == 0 || strcmp(how, "chroot") == 0) {
+        if (how[0] == 'c' && (chroot(arguments[2]) != 0 || chdir("/") != 0))
+            return 1;
         puts("ready");
         fflush(stdout);
         getchar();

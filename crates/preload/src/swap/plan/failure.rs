@@ -1,8 +1,8 @@
 //! Why there is no plan: the program runs as without it, and one line on standard error says so.
 //!
 //! Children inherit the variable that names the plan. Where the plan does not say for which program it is, a child whose parent was
-//! started with the same plan says nothing: its parent, or a process above that, has said it. Where it does, its program says it,
-//! unless the parent runs the same program.
+//! started with the same plan and runs under the library says nothing: its parent, or a process above that, has said it. Where it
+//! does, its program says it, unless the parent runs the same program.
 
 use crate::{environment, notice};
 use core::ffi::CStr;
@@ -55,7 +55,11 @@ impl Failure {
     #[inline(never)]
     pub fn report(self, path: &CStr, readers: Readers) {
         let is_silent = matches!(self, Failure::Dropped | Failure::OtherProgram);
-        let is_said = || is_plan_of_parent(path) && (readers == Readers::Any || is_program_of_parent());
+        let is_said = || {
+            is_plan_of_parent(path)
+                && is_under_parent()
+                && (readers == Readers::Any || is_program_of_parent())
+        };
         if is_silent || is_said() {
             return;
         }
@@ -118,17 +122,42 @@ fn is_folder_gone(path: &CStr) -> bool {
 #[cold]
 #[inline(never)]
 fn is_plan_of_parent(path: &CStr) -> bool {
-    use std::io::Write;
-    let mut environ = [0u8; 32];
-    let _ = write!(&mut environ[..31], "/proc/{}/environ", process::parent());
-    let Ok(environ) = CStr::from_bytes_until_nul(&environ) else { return false };
     let wanted = [PLAN.as_bytes(), b"=", path.to_bytes()];
     let mut entry = Matched::new(&wanted);
-    let read = file::read_pieces(environ, &mut [0; 512], |piece| {
-        piece.iter().for_each(|&byte| entry.see(byte));
-        !entry.found
+    is_in_parents_file("environ", |byte| {
+        entry.see(byte);
+        entry.found
+    })
+}
+
+/// Whether the parent has loaded this library: the variables may have reached it through a parent that could not, a static one or a
+/// set-uid one.
+#[cold]
+#[inline(never)]
+fn is_under_parent() -> bool {
+    let mut so_far = 0;
+    is_in_parents_file("maps", |byte| {
+        // The name has one slash, its first byte: it can begin again only there.
+        so_far = if LIBRARY[so_far] == byte { so_far + 1 } else { usize::from(byte == LIBRARY[0]) };
+        so_far == LIBRARY.len()
+    })
+}
+
+/// The beginning of the name of this library's file, as `/proc` shows it.
+const LIBRARY: &[u8] = concat!("/lib", env!("CARGO_CRATE_NAME")).as_bytes();
+
+/// Whether a file that `/proc` shows of the parent has bytes up to one for which `is_last` is true.
+fn is_in_parents_file(name: &str, mut is_last: impl FnMut(u8) -> bool) -> bool {
+    use std::io::Write;
+    let mut path = [0u8; 32];
+    let _ = write!(&mut path[..31], "/proc/{}/{name}", process::parent());
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return false };
+    let mut found = false;
+    let read = file::read_pieces(path, &mut [0; 512], |piece| {
+        found = piece.iter().any(|&byte| is_last(byte));
+        !found
     });
-    read.is_ok() && entry.found
+    read.is_ok() && found
 }
 
 /// Whether the parent runs the program that this process runs.
