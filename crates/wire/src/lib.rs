@@ -80,6 +80,8 @@ mod snapshot;
 #[cfg(not(loom))]
 mod tally;
 #[cfg(not(loom))]
+mod waits_in_progress;
+#[cfg(not(loom))]
 mod wakeup;
 #[cfg(not(loom))]
 mod window;
@@ -93,6 +95,7 @@ pub use self::{
     recording::{Config, Recording},
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
     tally::{OWN_TALLY, Tally, TallyCount, TallyRow, TallyUse},
+    waits_in_progress::WaitsInProgress,
     wakeup::WakeUpCost,
     window::Window,
 };
