@@ -38,6 +38,7 @@ mod rwlocks;
 mod scale;
 mod semopbench;
 mod serve;
+mod serve_clients;
 mod shrinks;
 mod system_calls;
 mod terminal;
