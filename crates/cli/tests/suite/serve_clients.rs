@@ -6,9 +6,6 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Connections that the server serves at a time.
-const CONNECTIONS_MAX: usize = 32;
-
 /// A client that sends nothing, half a request, or too much keeps no other from its answer.
 #[test]
 fn slow_and_wrong_clients_do_not_keep_others() {

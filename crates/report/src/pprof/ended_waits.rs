@@ -158,6 +158,8 @@ mod tests {
     #[test]
     fn sums_never_decrease() {
         let mut waits = EndedWaits::default();
+        waits.raise(&at(0.5, [1, 0], [1, 0], [0, 0]));
+        assert!(waits.rows.is_empty(), "what has no waits takes no memory");
         waits.raise(&at(1.0, [2, 2 * SECOND], [0, 0], [0, 0]));
         // The second wait is on its way to the row.
         let later = at(2.0, [2, SECOND], [0, 0], [0, 0]);
