@@ -20,10 +20,12 @@
 //! assert_eq!(&file[..2], [0x1F, 0x8B], "compressed with gzip, as pprof expects it");
 //! ```
 
+mod ended_waits;
 mod holders;
 mod profile;
 mod samples;
 
+pub use self::ended_waits::EndedWaits;
 pub use self::holders::{UNKNOWN_HOLDER, holders};
 pub use self::samples::{Sampled, encode_samples};
 
@@ -96,8 +98,9 @@ fn of_kinds(
     let mut all = Vec::new();
     for image in &snapshot.images {
         for (key, record) in &image.rows {
-            if is_one(fold::kind(key)) && record.counts.waiters() > 0 {
-                let (contentions, delay) = (record.counts.waiters(), record.counts.wait());
+            let (contentions, delay) = (record.counts.waiters(), record.counts.wait());
+            // A wait may be counted in one interval, and its time in the next.
+            if is_one(fold::kind(key)) && (contentions, delay) != (0, 0) {
                 all.push(contention(
                     image,
                     key,

@@ -84,6 +84,8 @@ mod snapshot;
 #[cfg(not(loom))]
 mod tally;
 #[cfg(not(loom))]
+mod waits_in_progress;
+#[cfg(not(loom))]
 mod wakeup;
 #[cfg(not(loom))]
 mod window;
@@ -98,6 +100,7 @@ pub use self::{
     recording::{Config, Recording},
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
     tally::{Tally, TallyCount, TallyRow},
+    waits_in_progress::WaitsInProgress,
     wakeup::WakeUpCost,
     window::Window,
 };

@@ -16,6 +16,7 @@ use crate::pages::{Pages, WORDS};
 use crate::slot::{self, FirstUse};
 use crate::table::{self, Stride};
 use crate::tokens::Tokens;
+use crate::waits_in_progress::WaitsInProgress;
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -81,6 +82,8 @@ pub struct Record {
     pub latest: u64,
     /// The counts. They include the holds and waits in progress up to now, and the waits that preceded these holds.
     pub counts: Counts,
+    /// The part of the counts that is waits in progress.
+    pub waits_in_progress: WaitsInProgress,
     /// The lengths of the timed holds.
     pub holds: Histogram,
     /// The lengths of the waits.
@@ -359,6 +362,7 @@ impl<'m> Reader<'m> {
                 first_use: FirstUse { ticks: self.since(row.first_use.ticks), ..row.first_use },
                 latest: self.since(row.latest),
                 counts: if self.has_weights { row.counts } else { without_weights(row.counts) },
+                waits_in_progress: WaitsInProgress::default(),
                 holds: row.holds,
                 waits: row.waits,
             };
@@ -388,7 +392,9 @@ impl<'m> Reader<'m> {
         if let Some((key, since)) = waits
             && let Some(record) = image.rows.get_mut(&key)
         {
-            record.counts.merge(&counts_of_wait(key, end.saturating_sub(since)));
+            let wait = WaitsInProgress::one(key, end.saturating_sub(since));
+            record.counts.merge(&wait.counts(key));
+            record.waits_in_progress.merge(wait);
         }
         if word(head, table::IS_SECOND) != 0 {
             return;
@@ -437,15 +443,6 @@ impl LaterImages {
         };
         self.0.insert(process, (program, since, next));
         next
-    }
-}
-
-/// Counts of a wait in progress. The attempt itself has been counted already.
-fn counts_of_wait(key: Key, ticks: u64) -> Counts {
-    let none = Counts { wait_max: ticks, ..Counts::default() };
-    match key.kind() {
-        Some(RecordKind::Spin) => Counts { spin: ticks, spin_max: ticks, ..none },
-        _ => Counts { sleep: ticks, sleep_max: ticks, ..none },
     }
 }
 
@@ -515,6 +512,7 @@ impl Default for Record {
             first_use: FirstUse { ticks: 0, generation: 0 },
             latest: 0,
             counts: Counts::default(),
+            waits_in_progress: WaitsInProgress::default(),
             holds: Histogram::new(TimeKind::Holds, [0; BUCKETS]),
             waits: Histogram::new(TimeKind::Waits, [0; BUCKETS]),
         }
@@ -526,6 +524,7 @@ impl Record {
         self.first_use = self.first_use.min(other.first_use);
         self.latest = self.latest.max(other.latest);
         self.counts.merge(&other.counts);
+        self.waits_in_progress.merge(other.waits_in_progress);
         self.holds.merge(&other.holds);
         self.waits.merge(&other.waits);
     }

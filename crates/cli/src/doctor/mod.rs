@@ -23,8 +23,11 @@ use unspin_launch::output::stdout;
 /// Exit code if a command cannot work.
 const CANNOT: u8 = 1;
 
+/// Tries or reads one thing.
+type Look = fn() -> Check;
+
 /// The looks, each with the uses that it is needed by: one that is not needed by any limits all.
-const LOOKS: [(&[Use], fn() -> Check); 18] = [
+const LOOKS: [(&[Use], Look); 18] = [
     (&preload::USES, preload::preload_library),
     (&[Use::Lab], preload::unspin_lab),
     (&[Use::Lenses], kernel_events::tracepoints),

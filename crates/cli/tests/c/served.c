@@ -4,6 +4,7 @@
 //                then "done" is written to standard error
 //     fork N     N children, one after another, do one round each; then "done"
 //     threads N  N threads, one after another, lock and unlock a mutex; then "done"
+//     hold       a thread waits for a mutex that another one holds until the next line; "done" when it waits
 //     storm      rounds until the next line
 //
 // It ends with code 7 at the end of its input. Who waits for whom is the same in each round: the holder waits until the waiter
@@ -24,6 +25,8 @@ static pthread_spinlock_t spin_lock;
 // Which lock is held in this moment; 0: none.
 static atomic_int held;
 static atomic_int is_storm;
+// Whether the mutex is held until the next line.
+static atomic_int is_hold;
 // The thread that is about to spin.
 static atomic_int at_spin;
 
@@ -96,6 +99,15 @@ static void run_rounds(long rounds) {
     pthread_join(thread, NULL);
 }
 
+__attribute__((noinline)) static void *hold_until_next_line(void *nothing) {
+    pthread_mutex_lock(&shared_lock);
+    held = 1;
+    while (is_hold) usleep(1000);
+    pthread_mutex_unlock(&shared_lock);
+    asm volatile("");
+    return nothing;
+}
+
 static void *storm(void *nothing) {
     while (is_storm) run_rounds(1);
     return nothing;
@@ -108,12 +120,17 @@ static void *lock_once(void *nothing) {
 
 int main(void) {
     char line[64];
-    pthread_t thread;
+    pthread_t thread, waiter;
     pthread_spin_init(&spin_lock, PTHREAD_PROCESS_PRIVATE);
     while (fgets(line, sizeof line, stdin)) {
         if (is_storm) {
             is_storm = 0;
             pthread_join(thread, NULL);
+        }
+        if (is_hold) {
+            is_hold = 0;
+            pthread_join(thread, NULL);
+            pthread_join(waiter, NULL);
         }
         long n = 0;
         if (sscanf(line, "rounds %ld", &n) == 1) {
@@ -132,6 +149,12 @@ int main(void) {
                 if (pthread_create(&thread, NULL, lock_once, NULL)) exit(1);
                 pthread_join(thread, NULL);
             }
+        } else if (strncmp(line, "hold", 4) == 0) {
+            is_hold = 1, held = 0;
+            if (pthread_create(&thread, NULL, hold_until_next_line, NULL)) exit(1);
+            await(1);
+            if (pthread_create(&waiter, NULL, lock_once, NULL)) exit(1);
+            while (*(volatile int *)&shared_lock.__data.__lock != 2) sched_yield();
         } else if (strncmp(line, "storm", 5) == 0) {
             is_storm = 1;
             if (pthread_create(&thread, NULL, storm, NULL)) exit(1);

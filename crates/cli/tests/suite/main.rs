@@ -39,6 +39,7 @@ mod rwlocks;
 mod scale;
 mod semopbench;
 mod serve;
+mod serve_clients;
 mod shrinks;
 mod system_calls;
 mod terminal;

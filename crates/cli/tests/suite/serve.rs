@@ -80,6 +80,34 @@ fn served_numbers_are_those_of_the_report() {
     assert!(is_same_time(all("wait_seconds"), total.lost));
 }
 
+/// A client takes the difference of two profiles, so what one has the next must have, too.
+#[test]
+fn wait_is_in_both_profiles_from_its_end_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut served) = Served::start(&[], folder.path()) else { return };
+    served.tell("hold");
+    // The rate of the clock's ticks is not fixed before.
+    let recorded = ("unspin_recorded_seconds".to_owned(), String::new());
+    wait_until("a second is recorded", || served.metrics()[&recorded] > 1.0);
+    let both = |served: &Served| [served.stacks("block"), served.stacks("mutex")];
+    for stacks in both(&served) {
+        assert_eq!(sum(&stacks, "shared_lock"), (0, 0.0), "the wait goes on: {stacks:?}");
+    }
+    served.tell("rounds 0");
+    let [block, mutex] = both(&served);
+    let of_lock = |stacks: &[TextStack]| -> Vec<(String, u64)> {
+        let found = stacks.iter().filter(|stack| stack.lock == "shared_lock");
+        found.map(|stack| (stack.caller.clone(), stack.contentions)).collect()
+    };
+    assert_eq!(of_lock(&block), [("want_mutex".to_owned(), 1)], "{block:?}");
+    assert_eq!(of_lock(&mutex), [("hold_until_next_line".to_owned(), 1)], "{mutex:?}");
+    assert_eq!(sum(&block, "shared_lock"), sum(&mutex, "shared_lock"));
+    for _ in 0..20 {
+        assert_eq!(both(&served), [block.clone(), mutex.clone()], "nothing has happened since");
+    }
+    assert_eq!(served.end().1, Some(7));
+}
+
 #[test]
 fn children_and_threads_that_have_ended_are_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -188,39 +216,6 @@ fn pages_and_headers_are_those_of_go() {
     assert_eq!(served.get("/debug/pprof/heap").status, 404);
     assert_eq!(served.get("/debug/pprof/mutex?seconds=0").status, 400);
     assert_eq!(served.end().1, Some(7));
-}
-
-/// A client that sends nothing, half a request, or too much keeps no other from its answer.
-#[test]
-fn slow_and_wrong_clients_do_not_keep_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(mut served) = Served::start(&[], folder.path()) else { return };
-    served.tell("rounds 2");
-    let silent: Vec<_> = (0..10).map(|_| served.connect()).collect();
-    let mut half = served.connect();
-    half.write_all(b"GET /debug/pprof/mutex HTTP/1.1\r\nHo").unwrap();
-    // It asks for an hour, and does not wait.
-    let mut hour = served.connect();
-    hour.write_all(b"GET /debug/pprof/mutex?seconds=3600 HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    assert_eq!(served.get("/metrics").status, 200);
-    for method in ["POST", "PUT", "DELETE"] {
-        let reply = served.request(&format!(
-            "{method} /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"
-        ));
-        assert_eq!(reply.status, 405, "{method}");
-        assert!(reply.head.contains("Allow: GET, HEAD"), "{}", reply.head);
-    }
-    let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(100_000));
-    assert_eq!(served.request(&long).status, 431);
-    let rebound = served.request("GET /metrics HTTP/1.1\r\nHost: evil.example:6060\r\n\r\n");
-    assert_eq!(rebound.status, 421);
-    drop(silent);
-    // The half of a request comes to nothing after some seconds, with the connection's end.
-    let mut nothing = Vec::new();
-    half.read_to_end(&mut nothing).unwrap();
-    assert!(nothing.is_empty());
-    assert_eq!(served.get("/metrics").status, 200);
-    assert_eq!(served.end().1, Some(7), "nobody waits for the hour");
 }
 
 /// The program has its signals as without the server: unspin passes on what only it gets.

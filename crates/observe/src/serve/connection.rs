@@ -1,6 +1,7 @@
 //! One connection: a request and its answer, in a thread of its own.
 
 use super::endpoint::Endpoint;
+use super::places::Places;
 use super::profile_name::ProfileName;
 use super::reader::{Answer, Asked, Question};
 use super::request::{HostNames, Method, NoRequest, Request};
@@ -8,13 +9,18 @@ use super::response::{BodySent, Response, Status};
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Connections that are served at a time. Prometheus and a server of profiles take three.
 pub const CONNECTIONS_MAX: usize = 32;
+/// Connections beyond these whose requests are read and refused. Further ones are closed: an answer to what has not been read
+/// would be lost with the connection.
+const REFUSED_MAX: usize = 32;
+/// Profiles of the next seconds that are waited for at a time. They take places for up to an hour, and memory.
+const PENDING_MAX: usize = 4;
 /// A connection's thread has some kilobytes of texts on its stack.
 const STACK: usize = 256 << 10;
 /// While a profile's seconds pass: time between two looks at whether the client, or the program, has gone.
@@ -23,14 +29,17 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What all connections share.
 pub struct Connections {
     names: HostNames,
-    open: AtomicUsize,
+    served: Places,
+    refused: Places,
+    pending: Places,
     is_stopping: AtomicBool,
 }
 
 impl Connections {
     /// None yet.
     pub fn new(names: HostNames) -> Connections {
-        Connections { names, open: AtomicUsize::new(0), is_stopping: AtomicBool::new(false) }
+        let [served, refused, pending] = [CONNECTIONS_MAX, REFUSED_MAX, PENDING_MAX].map(Places::new);
+        Connections { names, served, refused, pending, is_stopping: AtomicBool::new(false) }
     }
 
     /// Whether no more requests shall be answered.
@@ -44,35 +53,16 @@ impl Connections {
     }
 }
 
-/// The place that a connection takes among those that are served.
-struct Place(Arc<Connections>);
-
-impl Place {
-    fn take(connections: &Arc<Connections>) -> Option<Place> {
-        let place = Place(Arc::clone(connections));
-        (connections.open.fetch_add(1, Ordering::SeqCst) < CONNECTIONS_MAX).then_some(place)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 /// Serves a connection in a thread of its own. If there are too many, the client is asked to come again.
-pub fn start(connections: &Arc<Connections>, mut stream: TcpStream, questions: &SyncSender<Question>) {
-    let Some(place) = Place::take(connections) else {
-        // A few bytes, for which a new socket has room: this does not wait for the client.
-        let busy = Response::error(Status::Unavailable, "too many connections");
-        let _ = stream.set_nonblocking(true);
-        let _ = std::io::Write::write(&mut stream, &busy.head());
-        return;
-    };
-    let questions = questions.clone();
+pub fn start(connections: &Arc<Connections>, stream: TcpStream, questions: &SyncSender<Question>) {
+    let served = connections.served.take();
+    let is_refused = served.is_none();
+    let Some(place) = served.or_else(|| connections.refused.take()) else { return };
+    let (shared, questions) = (Arc::clone(connections), questions.clone());
     let serve = move || {
-        let connection = Connection { shared: &place.0, questions };
+        let connection = Connection { shared: &shared, questions, is_refused };
         let _ = connection.serve(stream);
+        drop(place);
     };
     // Without a thread the connection is closed.
     let _ = thread::Builder::new().name("serve connection".into()).stack_size(STACK).spawn(serve);
@@ -81,6 +71,8 @@ pub fn start(connections: &Arc<Connections>, mut stream: TcpStream, questions: &
 struct Connection<'c> {
     shared: &'c Connections,
     questions: SyncSender<Question>,
+    /// There were too many when it came.
+    is_refused: bool,
 }
 
 impl Connection<'_> {
@@ -92,6 +84,7 @@ impl Connection<'_> {
         };
         let body = if request.method == Method::Get { BodySent::Yes } else { BodySent::No };
         match Endpoint::of(&request) {
+            _ if self.is_refused => busy("too many connections").send(&mut stream, body),
             Ok(endpoint) => match self.answer(endpoint, &mut stream) {
                 Some(response) => response.send(&mut stream, body),
                 None => Ok(()),
@@ -115,8 +108,11 @@ impl Connection<'_> {
 
     /// The profile of the next seconds.
     fn next_seconds(&self, name: ProfileName, seconds: Duration, stream: &mut TcpStream) -> Option<Response> {
-        let before = match self.ask(Asked::Counts) {
-            Answer::Counts(counts) => counts,
+        let Some(_place) = self.shared.pending.take() else {
+            return Some(busy("too many profiles of the next seconds are waited for"));
+        };
+        let before = match self.ask(Asked::Waits) {
+            Answer::Waits(waits) => waits,
             other => return Some(response(other)),
         };
         match self.wait(seconds, stream) {
@@ -168,8 +164,8 @@ enum Waited {
 fn response(answer: Answer) -> Response {
     match answer {
         Answer::Response(response) => response,
-        // Only `Asked::Counts` is answered by counts.
-        Answer::Counts(_) => ended(),
+        // Only `Asked::Waits` is answered by them.
+        Answer::Waits(_) => ended(),
     }
 }
 
@@ -177,17 +173,7 @@ fn ended() -> Response {
     Response::error(Status::Unavailable, "the program has ended")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn so_many_connections_have_a_place_and_leave_it() {
-        let connections = Arc::new(Connections::new(HostNames::Any));
-        let mut places: Vec<Place> = (0..CONNECTIONS_MAX).filter_map(|_| Place::take(&connections)).collect();
-        assert_eq!(places.len(), CONNECTIONS_MAX);
-        assert!(Place::take(&connections).is_none() && Place::take(&connections).is_none());
-        places.pop();
-        assert!(Place::take(&connections).is_some(), "a refused one has left, too");
-    }
+/// What there is at most is in use.
+fn busy(why: &str) -> Response {
+    Response::error(Status::Unavailable, why)
 }

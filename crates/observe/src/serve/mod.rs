@@ -2,7 +2,7 @@
 //! `/debug/pprof/block` for `go tool pprof` and servers of continuous profiles, `/metrics` for Prometheus.
 //!
 //! ```text
-//! client ─► Listener: a thread ─► connection: a thread each, at most 32 ─► Question ─► RecordingReader: one thread
+//! client ─► Listener: a thread ─► connection: a thread each, bounded ─► Question ─► RecordingReader: one thread
 //!                                    ▲                                                     │ names, counts
 //!                                    └──────────────────────── Response ◄──────────────────┘
 //! ```
@@ -18,6 +18,7 @@ mod go_text;
 mod index;
 mod listener;
 mod metrics;
+mod places;
 mod profile_name;
 mod reader;
 mod request;

@@ -8,13 +8,12 @@ use super::{go_text, index};
 use crate::meter::known_names::{KnownFrames, KnownNames};
 use crate::meter::names::Parts;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread;
 use unspin_launch::error::Error;
-use unspin_report::pprof::{self, Contention};
-use unspin_report::{MeterReport, interval};
-use unspin_wire::{Image, Key, Recording, Snapshot};
+use unspin_report::MeterReport;
+use unspin_report::pprof::{self, Contention, EndedWaits};
+use unspin_wire::{Image, Key, Recording, Snapshot, Window};
 
 /// What a connection asks.
 pub enum Asked {
@@ -24,10 +23,10 @@ pub enum Asked {
     Index,
     /// A profile since the start.
     Profile(ProfileName, ProfileForm),
-    /// The counts now, for [`Asked::Since`].
-    Counts,
-    /// A profile since these counts.
-    Since(ProfileName, Arc<Snapshot>),
+    /// The waits until now, for [`Asked::Since`].
+    Waits,
+    /// A profile of what ended after these waits.
+    Since(ProfileName, EndedWaits),
     /// The command line.
     Cmdline,
     /// The counters.
@@ -43,7 +42,7 @@ pub struct Question {
 /// The reader's answer.
 pub enum Answer {
     Response(Response),
-    Counts(Arc<Snapshot>),
+    Waits(EndedWaits),
 }
 
 /// Answers questions, one after another.
@@ -52,7 +51,14 @@ pub struct RecordingReader {
     command: Vec<String>,
     names: KnownNames,
     metrics: LockMetrics,
+    waits: EndedWaits,
+    /// The rate at which ticks are converted, from [`RATE_IS_KNOWN`] on.
+    ticks_per_second: Option<f64>,
 }
+
+/// From this time on, in seconds, the rate of the clock that was measured in the recording is exact enough. Each reading measures
+/// it anew; with a rate of its own for each, the time of a row without new waits would change from profile to profile.
+const RATE_IS_KNOWN: f64 = 1.0;
 
 impl RecordingReader {
     /// Starts the thread, which ends when nothing can ask any more. `command` is that of the program.
@@ -61,7 +67,9 @@ impl RecordingReader {
         let answer = move || {
             // Made here, because names are not sent from thread to thread.
             let names = KnownNames::new(Parts::Together, KnownFrames::Kept);
-            let mut reader = RecordingReader { recording, command, names, metrics: LockMetrics::default() };
+            let (metrics, waits) = Default::default();
+            let mut reader =
+                RecordingReader { recording, command, names, metrics, waits, ticks_per_second: None };
             for Question { asked, reply } in questions {
                 // A client that has gone wants no answer.
                 let _ = reply.send(reader.answer(asked));
@@ -83,22 +91,24 @@ impl RecordingReader {
             return Answer::Response(Response::error(Status::Unavailable, why));
         };
         Answer::Response(match asked {
-            Asked::Counts => return Answer::Counts(Arc::new(snapshot)),
+            Asked::Waits => return Answer::Waits(self.waits.clone()),
             Asked::Index => {
-                index::profiles(&ProfileName::ALL.map(|name| (name, self.stacks(name, &snapshot).len())))
+                let waits = self.waits_in_all(&snapshot);
+                index::profiles(&ProfileName::ALL.map(|name| (name, self.stacks(name, &waits).len())))
             }
             Asked::Profile(name, ProfileForm::Text) => {
-                Response::text(go_text::write(name, &self.stacks(name, &snapshot)))
+                Response::text(go_text::write(name, &self.stacks(name, &self.waits_in_all(&snapshot))))
             }
             Asked::Profile(name, ProfileForm::Pprof) => {
                 // As Go: a sum that goes on has no duration.
-                Response::attachment(name.name(), self.profile(name, &snapshot, taken(&snapshot), 0.0))
+                let waits = self.waits_in_all(&snapshot);
+                Response::attachment(name.name(), self.profile(name, &waits, taken(&snapshot), 0.0))
             }
-            Asked::Since(name, before) => match interval::between(&before, &snapshot) {
-                Some(between) => {
+            Asked::Since(name, before) => match self.waits.since(&before, &snapshot) {
+                Some(waits) => {
                     let file = format!("{}-delta", name.name());
-                    let seconds = between.window.seconds;
-                    Response::attachment(&file, self.profile(name, &between, taken(&snapshot), seconds))
+                    let seconds = waits.window.seconds;
+                    Response::attachment(&file, self.profile(name, &waits, taken(&snapshot), seconds))
                 }
                 None => Response::error(Status::Unavailable, "no time has passed"),
             },
@@ -107,7 +117,7 @@ impl RecordingReader {
         })
     }
 
-    /// The counts now; none if the recording is lost. Names are made anew if there are new rows or modules.
+    /// The counts now, which are also added to the waits; none if the recording is lost. Names are made anew if there are new rows or modules.
     fn read(&mut self) -> Option<Snapshot> {
         // Before the counts: what comes after this is found by the next reading.
         let texts = self.recording.texts();
@@ -119,7 +129,21 @@ impl RecordingReader {
                 (image.stacks, image.modules) = Default::default();
             }
         }
-        (!self.recording.is_lost()).then_some(snapshot)
+        if self.recording.is_lost() {
+            return None;
+        }
+        let Window { seconds, ticks_per_second, .. } = &mut snapshot.window;
+        if *seconds >= RATE_IS_KNOWN {
+            *ticks_per_second = *self.ticks_per_second.get_or_insert(*ticks_per_second);
+        }
+        self.waits.raise(&snapshot);
+        Some(snapshot)
+    }
+
+    /// The waits since the start, of which this is the latest snapshot.
+    fn waits_in_all(&self, latest: &Snapshot) -> Snapshot {
+        let all = self.waits.since(&EndedWaits::default(), latest);
+        all.expect("a recording that is read has begun")
     }
 
     fn stacks(&self, name: ProfileName, snapshot: &Snapshot) -> Vec<Contention> {

@@ -18,7 +18,7 @@ pub fn holders(snapshot: &Snapshot, names: &Names<'_>, frames: &Frames<'_>) -> V
         let mut unknown = waits_by_lock(image);
         for (key, record) in &image.rows {
             let (waits, wait) = (record.counts.waiters(), record.counts.wait());
-            if !fold::kind(key).is_holder() || waits == 0 {
+            if !fold::kind(key).is_holder() || (waits, wait) == (0, 0) {
                 continue;
             }
             if let Some(left) = unknown.get_mut(&(fold::kind(key), key.address())) {
@@ -27,7 +27,9 @@ pub fn holders(snapshot: &Snapshot, names: &Names<'_>, frames: &Frames<'_>) -> V
             }
             all.push(contention(image, key, waits, seconds(wait), names, frames));
         }
-        for Waits { key, waits, ticks } in unknown.into_values().filter(|left| left.waits > 0) {
+        for Waits { key, waits, ticks } in
+            unknown.into_values().filter(|left| (left.waits, left.ticks) != (0, 0))
+        {
             let caller = || vec![Frame { function: UNKNOWN_HOLDER.into(), ..Frame::default() }];
             let mut one = contention(image, &key, waits, seconds(ticks), names, &|_, _| caller());
             (one.kind, one.address) = (one.kind.holder().unwrap_or(one.kind), 0);

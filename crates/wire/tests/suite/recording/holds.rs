@@ -66,9 +66,12 @@ fn running_wait_counts_as_lost() {
     let counts = only(&during).rows[&key(1)].counts;
     assert!(during.window.to_seconds(counts.sleep) >= 0.002 && counts.wait_max == counts.sleep, "{counts:?}");
     assert_eq!(only(&during).threads[0].waits.map(|(key, _)| key), Some(key(1)));
+    let in_progress = only(&during).rows[&key(1)].waits_in_progress;
+    assert_eq!((in_progress.counted, in_progress.ticks), (counts.waiters(), counts.wait()));
 
     table.set_wait_start(place, 0);
     let after = recording.snapshot();
+    assert_eq!(only(&after).rows[&key(1)].waits_in_progress.counted, 0);
     assert_eq!((only(&after).rows[&key(1)].counts.sleep, only(&after).threads[0].waits), (0, None));
 }
 
