@@ -136,7 +136,10 @@ fn obstacle(tally: OwnTally) -> Option<&'static str> {
             "nothing is replaced beside a library that wraps the lock functions, or a sanitizer",
         ),
         (TallyCount::Bypassed, "nothing was replaced after code was loaded whose calls bypass the hooks"),
-        (TallyCount::Filters, "no wait polls under a seccomp filter"),
+        (
+            TallyCount::Filters,
+            "no wait polls under a seccomp filter for which UNSPIN_LOOKS does not state what it permits (docs/containers.md)",
+        ),
     ];
     obstacles.into_iter().find(|&(count, _)| tally.get(count) > 0).map(|(_, why)| why)
 }

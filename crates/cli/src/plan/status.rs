@@ -76,7 +76,10 @@ fn text(process: &str, entries: Result<Vec<DeployedEntry>, String>, tally: OwnTa
             "nothing is replaced: another library wraps the lock functions, or a sanitizer does",
         ),
         (TallyCount::Bypassed, "nothing more is replaced: code was loaded whose calls bypass the hooks"),
-        (TallyCount::Filters, "no wait polls: a seccomp filter is in force"),
+        (
+            TallyCount::Filters,
+            "no wait polls: a seccomp filter is in force, and UNSPIN_LOOKS does not state what it permits (docs/containers.md), and UNSPIN_LOOKS does not state what it permits (docs/containers.md)",
+        ),
     ];
     for (_, why) in obstacles.into_iter().filter(|&(count, _)| tally.get(count) > 0) {
         let _ = writeln!(text, "  {why}");
