@@ -1,7 +1,7 @@
 //! `unspin completions`.
 //!
 //! clap_complete generates the script. It knows no shell's way to complete the command line of a program that another one starts;
-//! [`program`](super::program) adds that.
+//! [`program`] adds that.
 
 use super::{program, values, whole};
 use crate::options::CompletionsOptions;
