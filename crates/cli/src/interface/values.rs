@@ -56,7 +56,7 @@ mod tests {
     use unspin_wire::Level;
 
     /// Values that nothing can complete.
-    const BY_HAND: [&str; 22] = [
+    const BY_HAND: [&str; 23] = [
         "BYTES",
         "DATABASE",
         "DURATION",
@@ -79,6 +79,7 @@ mod tests {
         "TIME",
         "KIND[@LOCK]",
         "ADDRESS",
+        "ADDRESS:PORT",
     ];
 
     /// A new name of a value has to be decided on: the shell offers something, or it is typed by hand.

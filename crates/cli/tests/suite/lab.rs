@@ -180,11 +180,12 @@ fn version_of_a_program_is_asked_once() {
 fn list_of_commands_has_those_of_the_program() {
     let (out, _, code) = finish(&mut unspin(&["--help"]));
     assert_eq!(code, Some(0));
-    for line in [
-        "  volano      Let the users of chat rooms ",
-        "  dbt1        Let emulated browsers use a web shop ",
-        "  reproduce   Repeat the measurements of the five historical reports ",
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for command in [
+        "volano Let the users of chat rooms ",
+        "dbt1 Let emulated browsers use a web shop ",
+        "reproduce Repeat the measurements of the five historical reports ",
     ] {
-        assert!(out.contains(line), "{out}");
+        assert!(words.contains(command), "{out}");
     }
 }

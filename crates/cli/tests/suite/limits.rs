@@ -1,7 +1,7 @@
 //! Limits of the user, the process and the file systems. One line names the limit and the remedy; or what is optional is left out, and
 //! the program runs as by itself.
 
-use crate::common::{as_nobody, compiled, finish, may_mount, nobody_can_run_unspin, unspin};
+use crate::common::{as_nobody, compiled, finish, may_mount, nobody_can_run_unspin, program, unspin};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -169,10 +169,16 @@ fn few_processes_lose_neither_the_exit_code_nor_the_report() {
     }
 }
 
-/// A script of bash in a mount namespace of its own, with unspin in `$unspin`.
+/// A script of bash in a mount namespace of its own, with unspin in `$unspin`. A test may mount a file system over the folder in which
+/// unspin was built, so that is mounted elsewhere, too.
 fn in_namespace(script: &str) -> (String, String, Option<i32>) {
     let mut shell = Command::new("unshare");
-    shell.args(["--mount", "--ipc", "bash", "-c", script]);
+    let folder = program().parent().unwrap().display().to_string();
+    let script = match folder.starts_with("/tmp/") || folder.starts_with("/var/tmp/") {
+        true => format!("mount --bind {folder} /srv && unspin=/srv/unspin\n{script}"),
+        false => script.to_owned(),
+    };
+    shell.args(["--mount", "--ipc", "bash", "-c", &script]);
     for name in ["LD_PRELOAD", "UNSPIN_PLAN", "UNSPIN_TALLY", "UNSPIN_SYSV", "TMPDIR"] {
         shell.env_remove(name);
     }
