@@ -26,7 +26,7 @@ fn offered_for(arg: Arg) -> Arg {
     match (value_name(&arg), arg.get_id().as_str()) {
         (PROGRAM, _) => arg.value_hint(ValueHint::CommandWithArguments),
         ("CMD", _) => arg.value_hint(ValueHint::CommandString),
-        ("FILE" | "ARENA", _) => arg.value_hint(ValueHint::FilePath),
+        ("FILE" | "ARENA" | "PLAN", _) => arg.value_hint(ValueHint::FilePath),
         ("FOLDER", _) => arg.value_hint(ValueHint::DirPath),
         ("USER", _) => arg.value_hint(ValueHint::Username),
         ("KIND[@LOCK]" | "KINDS", "mutex") => named::<LockKind>(arg),
@@ -56,11 +56,12 @@ mod tests {
     use unspin_wire::Level;
 
     /// Values that nothing can complete.
-    const BY_HAND: [&str; 23] = [
+    const BY_HAND: [&str; 24] = [
         "BYTES",
         "DATABASE",
         "DURATION",
         "GROUPS",
+        "IMAGE",
         "HZ",
         "IPCS OPTIONS",
         "LIST",
