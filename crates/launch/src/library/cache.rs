@@ -53,7 +53,10 @@ const TEXT_MAX: u64 = 4096;
 /// A short text that [`remember`] has stored; none if there is none, or if another user may have written it.
 pub fn recall(name: &str) -> Option<String> {
     let uid = Creds::current().uid;
-    folders(uid).iter().find_map(|folder| {
+    // A folder that does not have it is not made.
+    let folders = folders(uid);
+    let mut having = folders.iter().filter(|folder| folder.path.join(name).exists());
+    having.find_map(|folder| {
         let path = usable(folder, uid).ok()?.join(name);
         let file = regular::open(&path, Links::Refused).ok()?;
         safe(&file.metadata().ok()?, uid).ok()?;
