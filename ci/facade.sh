@@ -119,6 +119,7 @@ check() {
     may_depend report figures wire
     may_depend stats figures
     may_depend scaling stats
+    may_depend results report scaling stats
     may_depend symbols
     may_depend trace
     may_depend workloads wire

@@ -12,13 +12,13 @@
 use crate::program::{MachineCost, ProgramModel, ProgramProfile};
 use crate::usl::ScalabilityLaw;
 use rand::RngExt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use unspin_stats::distribution::student_quantile;
 use unspin_stats::random::{Purpose, stream};
 
 /// Throughputs on one number of CPUs, one for each round.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CpuMeasurement {
     /// CPUs.
     pub cpus: u32,
@@ -27,7 +27,7 @@ pub struct CpuMeasurement {
 }
 
 /// A fit, and what follows from it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ScalingFit {
     /// The model after the fit on all measurements.
     pub model: ProgramModel,
@@ -45,7 +45,7 @@ pub struct ScalingFit {
 }
 
 /// A measured number of CPUs, predicted by the fit on fewer.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Validation {
     /// CPUs that are predicted.
     pub cpus: u32,
@@ -62,7 +62,7 @@ pub struct Validation {
 }
 
 /// A throughput that was measured or is predicted.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Prediction {
     /// CPUs.
     pub cpus: u32,
@@ -77,7 +77,7 @@ pub struct Prediction {
 }
 
 /// Where a figure comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureSource {
     /// Runs on this machine.

@@ -1,0 +1,29 @@
+//! Results that unspin has stored as JSON, read back.
+//!
+//! `unspin prove --json`, `meter --json` and `scale --json` write documents. What shows or compares results later has only these.
+//! So it reads the documents, and not the values in the memory of the command that measured: a page shows what its archive
+//! contains, and a result of another machine is read as one of this machine is.
+//!
+//! [`StoredResult::parse`] recognises the kind of a document by its field `schema`. A field that is not needed is not read, and a
+//! newer document may have more fields; one whose format number is not known is refused, because fields of it may mean
+//! something else.
+//!
+//! ```
+//! use unspin_results::StoredResult;
+//!
+//! let refused = StoredResult::parse(r#"{"schema": "unspin.prove/99"}"#).unwrap_err();
+//! assert!(refused.to_string().contains("unspin.prove/99"));
+//! ```
+#![forbid(unsafe_code)]
+
+mod machine;
+mod parse;
+mod prove;
+mod scale;
+
+pub use machine::{StoredBuild, StoredDisturbance, StoredMachine, StoredThrottling};
+pub use parse::{ParseError, StoredResult};
+pub use prove::{
+    StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun, StoredService,
+};
+pub use scale::{StoredScale, StoredScaleRun, StoredScaling};

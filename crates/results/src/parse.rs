@@ -1,0 +1,128 @@
+//! Which kind of result a document is.
+
+use crate::prove::StoredProof;
+use crate::scale::StoredScale;
+use serde::Deserialize;
+use std::fmt;
+use unspin_report::MeterReport;
+
+/// Formats that this version reads, beside [`unspin_report::SCHEMA`].
+const PROOF: &str = "unspin.prove/3";
+const SCALE: &str = "unspin.scale/1";
+
+/// A stored result.
+#[derive(Clone, Debug)]
+pub enum StoredResult {
+    /// Of `unspin prove --json`.
+    Proof(Box<StoredProof>),
+    /// Of `unspin scale --json`.
+    Scale(Box<StoredScale>),
+    /// Of `unspin meter --json` and `unspin report --json`.
+    Locks(Box<MeterReport>),
+}
+
+/// Why a text is not a stored result. The text of the error is a predicate: "is not JSON: …".
+#[derive(Debug)]
+pub enum ParseError {
+    /// It is not JSON, or not whole.
+    NotJson(serde_json::Error),
+    /// It is JSON, and has no field `schema` of ours.
+    NotOurs,
+    /// Its format is of another version.
+    OtherVersion {
+        /// The format of the document.
+        found: String,
+        /// The format that this version reads.
+        read: String,
+    },
+    /// Its format is known, but a field is missing or has another type.
+    Damaged(serde_json::Error),
+}
+
+/// The fields that say which format a document has.
+#[derive(Deserialize)]
+struct Heading {
+    schema: Option<String>,
+    version: Option<u32>,
+}
+
+impl StoredResult {
+    /// Reads a document.
+    pub fn parse(text: &str) -> Result<StoredResult, ParseError> {
+        let whole: serde_json::Value = serde_json::from_str(text).map_err(ParseError::NotJson)?;
+        let Heading { schema: Some(schema), version } =
+            Heading::deserialize(&whole).map_err(|_| ParseError::NotOurs)?
+        else {
+            return Err(ParseError::NotOurs);
+        };
+        let other = |found: String, read: &str| Err(ParseError::OtherVersion { found, read: read.into() });
+        match (schema.as_str(), version) {
+            (PROOF, _) => Ok(StoredResult::Proof(Box::new(read(text)?))),
+            (SCALE, _) => Ok(StoredResult::Scale(Box::new(read(text)?))),
+            (unspin_report::SCHEMA, Some(unspin_report::SCHEMA_VERSION)) => {
+                Ok(StoredResult::Locks(Box::new(read(text)?)))
+            }
+            (unspin_report::SCHEMA, version) => {
+                let named = |version| format!("{} {version}", unspin_report::SCHEMA);
+                let found = version.map_or_else(|| unspin_report::SCHEMA.to_owned(), named);
+                other(found, &named(unspin_report::SCHEMA_VERSION))
+            }
+            (found, _) if found.starts_with("unspin.prove/") => other(schema, PROOF),
+            (found, _) if found.starts_with("unspin.scale/") => other(schema, SCALE),
+            (found, _) if found.starts_with("unspin") => {
+                other(schema, &format!("{PROOF}, {SCALE} and {}", unspin_report::SCHEMA))
+            }
+            _ => Err(ParseError::NotOurs),
+        }
+    }
+}
+
+/// The text again, not the value: errors then have a line and a column.
+fn read<T: for<'d> Deserialize<'d>>(text: &str) -> Result<T, ParseError> {
+    serde_json::from_str(text).map_err(ParseError::Damaged)
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParseError::NotJson(e) if e.is_eof() => write!(f, "is not whole: {e}"),
+            ParseError::NotJson(e) => write!(f, "is not JSON: {e}"),
+            ParseError::NotOurs => write!(f, "is not a result of unspin: write one with --json"),
+            ParseError::OtherVersion { found, read } => {
+                write!(f, "has the format {found}, and this version of unspin reads {read}")
+            }
+            ParseError::Damaged(e) => write!(f, "is a damaged result: {e}"),
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        StoredResult::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_no_result_is_named() {
+        assert!(refusal("").starts_with("is not whole: "));
+        assert!(refusal(r#"{"schema": "unspin.prove/3", "#).starts_with("is not whole: "));
+        assert!(refusal("unspin").starts_with("is not JSON: "));
+        for other in ["[]", "{}", "3", r#"{"schema": 3}"#, r#"{"schema": "hyperfine"}"#] {
+            assert_eq!(refusal(other), "is not a result of unspin: write one with --json", "{other}");
+        }
+        assert!(refusal(r#"{"schema": "unspin.prove/3"}"#).starts_with("is a damaged result: missing field"));
+    }
+
+    #[test]
+    fn other_version_is_refused() {
+        let read = refusal(r#"{"schema": "unspin.prove/2"}"#);
+        assert_eq!(read, "has the format unspin.prove/2, and this version of unspin reads unspin.prove/3");
+        let locks = refusal(r#"{"schema": "unspin-locks", "version": 2}"#);
+        assert_eq!(locks, "has the format unspin-locks 2, and this version of unspin reads unspin-locks 3");
+        assert!(refusal(r#"{"schema": "unspin.arenas/1"}"#).contains("unspin.arenas/1"));
+    }
+}

@@ -1,0 +1,134 @@
+//! A result of `unspin prove --json`: `docs/prove-json.md`.
+
+use crate::machine::{StoredBuild, StoredDisturbance, StoredMachine};
+use serde::Deserialize;
+use unspin_report::MeterReport;
+use unspin_stats::{Analysis, Comparison, Conclusion};
+
+/// A result of `unspin prove`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StoredProof {
+    /// The build that measured.
+    pub unspin: StoredBuild,
+    /// The machine.
+    pub machine: StoredMachine,
+    /// The command that was measured.
+    pub command: Vec<String>,
+    /// The commands around it, if it is a server.
+    pub service: Option<StoredService>,
+    /// The verdict of the session.
+    pub conclusion: Conclusion,
+    /// Whether ^C ended the session.
+    pub interrupted: bool,
+    /// What else ended it early.
+    pub aborted: Option<String>,
+    /// Complete rounds.
+    pub rounds: u32,
+    /// Duration of the session, in seconds.
+    pub elapsed_s: f64,
+    /// The configurations that were compared, the control first.
+    pub candidates: Vec<StoredConfiguration>,
+    /// What disturbed the session.
+    pub disturbance: StoredDisturbance,
+    /// The statistics.
+    pub analysis: Analysis,
+    /// The program without the preload library, against the control.
+    pub no_preload: Option<Comparison>,
+    /// The best proven plan, as a file for `unspin run --use-plan`.
+    pub plan: Option<String>,
+    /// The lock tables of the metered runs.
+    #[serde(default)]
+    pub locks: StoredLocks,
+    /// Every run, in the order of execution.
+    pub runs: Vec<StoredRun>,
+}
+
+/// The commands around a server.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct StoredService {
+    /// Succeeds once the server answers.
+    pub ready: String,
+    /// Loads it, and is timed.
+    pub load: String,
+    /// Stops it; none if SIGTERM does.
+    pub stop: Option<String>,
+}
+
+/// A configuration that was compared.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredConfiguration {
+    /// Its name.
+    pub name: String,
+    /// The engine of System V IPC; none without the preload library.
+    pub engine: Option<String>,
+    /// The compiled plan.
+    pub plan: Option<String>,
+    /// The run queue, if the command line set one.
+    pub run_queue: Option<String>,
+    /// Where the CPU time of its runs went.
+    pub cpu: StoredCpuShares,
+}
+
+/// Means over the successful measured runs of one configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+pub struct StoredCpuShares {
+    /// Percent of wall time × CPUs in user mode.
+    pub user_percent: f64,
+    /// Percent of wall time × CPUs in the kernel.
+    pub system_percent: f64,
+    /// The rest.
+    pub idle_percent: f64,
+    /// CPU seconds of a run.
+    pub cpu_s: f64,
+    /// Wall-clock seconds of a run.
+    pub wall_s: f64,
+    /// Voluntary context switches of a run.
+    pub voluntary_switches: f64,
+    /// Involuntary context switches of a run.
+    pub involuntary_switches: f64,
+}
+
+/// The lock tables.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct StoredLocks {
+    /// One for each configuration that was metered, the control's first.
+    pub metered: Vec<StoredLockTable>,
+    /// Why a table is missing.
+    pub missing: Vec<String>,
+}
+
+/// The locks of one metered run, which is not among the results.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StoredLockTable {
+    /// The configuration's name.
+    pub candidate: String,
+    /// Wall-clock time of the metered run, in seconds.
+    pub elapsed_s: f64,
+    /// CPU time of the metered run, in seconds.
+    pub cpu_s: f64,
+    /// The locks and waits.
+    pub report: MeterReport,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredRun {
+    /// Index into [`StoredProof::candidates`].
+    pub candidate: usize,
+    /// Round, counted from 1; 0 is the warm-up.
+    pub round: u32,
+    /// Seconds since the session began.
+    pub started_s: f64,
+    /// Wall time, in seconds; of a server, of the load.
+    pub elapsed_s: f64,
+    /// CPU time in user mode, in seconds.
+    pub user_s: f64,
+    /// CPU time in the kernel, in seconds.
+    pub system_s: f64,
+    /// The value of the metric; none if the run failed.
+    pub value: Option<f64>,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// What disturbed it.
+    pub disturbance: StoredDisturbance,
+}

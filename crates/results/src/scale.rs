@@ -1,0 +1,63 @@
+//! A result of `unspin scale --json`.
+
+use crate::machine::{StoredBuild, StoredDisturbance, StoredMachine};
+use serde::Deserialize;
+use unspin_scaling::ScalingFit;
+use unspin_stats::Metric;
+
+/// A result of `unspin scale`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StoredScale {
+    /// The build that measured.
+    pub unspin: StoredBuild,
+    /// The machine.
+    pub machine: StoredMachine,
+    /// The command that was measured.
+    pub command: Vec<String>,
+    /// The figure of a run.
+    pub metric: Metric,
+    /// Numbers of CPUs on which the program ran.
+    pub measured_cpus: Vec<u32>,
+    /// Complete rounds.
+    pub rounds: u32,
+    /// Wall-clock time of the rounds, in seconds.
+    pub elapsed_s: f64,
+    /// The names of all configurations, which the runs count from 0.
+    pub names: Vec<String>,
+    /// The control, then the candidates that did not fail.
+    pub configurations: Vec<StoredScaling>,
+    /// What failed, one sentence each.
+    pub failures: Vec<String>,
+    /// Whether ^C ended the session.
+    pub interrupted: bool,
+    /// What disturbed the runs, summed.
+    pub disturbance: StoredDisturbance,
+    /// All runs of the complete rounds; all runs if these are too few for a fit.
+    pub runs: Vec<StoredScaleRun>,
+}
+
+/// One configuration, fitted.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StoredScaling {
+    /// Its name.
+    pub name: String,
+    /// Voluntary context switches for each unit of work, by number of CPUs.
+    pub sleeps: Vec<(u32, f64)>,
+    /// CPUs kept busy, by number of CPUs.
+    pub busy: Vec<(u32, f64)>,
+    /// The fit.
+    pub fit: ScalingFit,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredScaleRun {
+    /// Index into [`StoredScale::names`].
+    pub configuration: usize,
+    /// CPUs that the program could use.
+    pub cpus: u32,
+    /// Round, counted from 0.
+    pub round: u32,
+    /// Units of work a second.
+    pub throughput: f64,
+}
