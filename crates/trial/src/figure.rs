@@ -1,5 +1,6 @@
 //! The figure that each run yields: a time, or a number in the program's output.
 
+use super::percentile::{Percentile, PercentileEvidence, PercentileReading, PercentileSource};
 use super::reading::{DecimalSign, Dimension, Expression, Reading, Unit, rate_expression};
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
@@ -37,7 +38,19 @@ enum Source {
         /// As `--metric` has it.
         expression: String,
         compiled: Expression,
+        /// The percentile that the expression names, if it is nothing else. The expression is then used if an output has no latency
+        /// table.
+        percentile: Option<PercentileSource>,
     },
+}
+
+/// The figure of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunFigure {
+    /// The value, in the base unit.
+    pub value: f64,
+    /// For a percentile: the number of requests on which it rests, if the output has it.
+    pub samples: Option<u64>,
 }
 
 /// Values of --metric that are not regular expressions.
@@ -106,9 +119,9 @@ impl Figure {
     }
 
     /// The figure for the load of a server: what a load prints is mostly a rate, and must be known to be one unless a direction
-    /// was demanded.
+    /// was demanded. A percentile stays one of latencies.
     pub fn of_load(mut self) -> Figure {
-        if self.expected.is_some() && matches!(self.source, Source::Output { .. }) {
+        if self.expected.is_some() && matches!(self.source, Source::Output { percentile: None, .. }) {
             self.expected = Some(Dimension::Rate);
             self.metric.direction = Direction::HigherIsBetter;
         }
@@ -116,33 +129,90 @@ impl Figure {
     }
 
     /// The figure of a successful run, or the reason why there is none, in one line.
-    pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<f64, String> {
-        match &self.source {
+    pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<RunFigure, String> {
+        let value = match &self.source {
             Source::WallTime => {
                 self.rate_in_output.get_or_init(|| rate_expression::rate_expression(output));
                 Ok(elapsed.as_secs_f64())
             }
             Source::CpuTime => Ok(usage.cpu_s()),
-            Source::Output { expression, compiled } => match compiled.last(output) {
-                None => Err(format!("no number for --metric '{expression}' in its output")),
-                Some(Ok(reading)) if self.expected.is_some_and(|expected| expected != reading.dimension) => {
-                    let what = match (reading.dimension, self.expected) {
-                        (Dimension::Rate, _) => "is a rate",
-                        (Dimension::Time, _) => "is a time",
-                        (Dimension::Other, Some(Dimension::Rate)) => "is not known to be a rate",
-                        (Dimension::Other, _) => "is not known to be a time",
-                    };
-                    Err(format!(
-                        "the figure for --metric '{expression}' {what}; say --higher-is-better, or --lower-is-better; its line: {}",
-                        reading.line
-                    ))
-                }
-                Some(Ok(reading)) => self.in_one_unit(expression, reading),
-                Some(Err(why)) => {
-                    Err(format!("no figure for --metric '{expression}' that can be read: {why}"))
-                }
-            },
+            Source::Output { expression, compiled, percentile: None } => {
+                self.of_expression(expression, compiled, output)
+            }
+            Source::Output { expression, compiled, percentile: Some(percentile) } => {
+                return self.of_percentile(percentile, expression, compiled, output);
+            }
+        };
+        value.map(|value| RunFigure { value, samples: None })
+    }
+
+    /// The figure that an expression finds.
+    fn of_expression(&self, expression: &str, compiled: &Expression, output: &str) -> Result<f64, String> {
+        match compiled.last(output) {
+            None => Err(format!("no number for --metric '{expression}' in its output")),
+            Some(Ok(reading)) if self.expected.is_some_and(|expected| expected != reading.dimension) => {
+                let what = match (reading.dimension, self.expected) {
+                    (Dimension::Rate, _) => "is a rate",
+                    (Dimension::Time, _) => "is a time",
+                    (Dimension::Other, Some(Dimension::Rate)) => "is not known to be a rate",
+                    (Dimension::Other, _) => "is not known to be a time",
+                };
+                Err(format!(
+                    "the figure for --metric '{expression}' {what}; say --higher-is-better, or --lower-is-better; its line: {}",
+                    reading.line
+                ))
+            }
+            Some(Ok(reading)) => self.in_one_unit(expression, reading),
+            Some(Err(why)) => Err(format!("no figure for --metric '{expression}' that can be read: {why}")),
         }
+    }
+
+    /// The percentile in a latency table of the output, or the number behind its name if there is no table.
+    fn of_percentile(
+        &self,
+        source: &PercentileSource,
+        expression: &str,
+        compiled: &Expression,
+        output: &str,
+    ) -> Result<RunFigure, String> {
+        let Some(PercentileReading { value, unit, samples, tool, .. }) = source.of(output)? else {
+            let value = self.of_expression(expression, compiled, output);
+            let value = value.map_err(|why| match compiled.last(output) {
+                None => source.explain(&why, output),
+                Some(_) => why,
+            })?;
+            source.note_figure_without_table();
+            return Ok(RunFigure { value, samples: None });
+        };
+        if self.metric.direction == Direction::HigherIsBetter {
+            return Err(format!(
+                "no {} of which more is better: that of {tool} is a latency; leave out --higher-is-better",
+                source.percentile
+            ));
+        }
+        self.unit.get_or_init(|| Unit::Base(unit.into()));
+        Ok(RunFigure { value, samples })
+    }
+
+    /// The percentile that is compared, if it is one.
+    fn percentile(&self) -> Option<&PercentileSource> {
+        match &self.source {
+            Source::Output { percentile, .. } => percentile.as_ref(),
+            Source::WallTime | Source::CpuTime => None,
+        }
+    }
+
+    /// What a percentile rests on in some runs, given the number of requests of each; none for other figures.
+    pub fn percentile_evidence(
+        &self,
+        samples: impl Iterator<Item = Option<u64>>,
+    ) -> Option<PercentileEvidence> {
+        self.percentile()?.evidence(samples)
+    }
+
+    /// What to do if a percentile rested on too few requests in a run until now.
+    pub fn percentile_warning(&self) -> Option<String> {
+        self.percentile()?.warning()
     }
 
     /// The metric with the unit that the figures had until now.
@@ -211,7 +281,13 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn in_output(expression: &str) -> Result<Source, Error> {
-    Ok(Source::Output { expression: expression.into(), compiled: compile(expression)? })
+    let percentile = Percentile::of_word(expression).map(PercentileSource::new);
+    let compiled = match &percentile {
+        // "p99" is not the beginning of "p99.9".
+        Some(_) => compile(&format!("{}[^0-9.\\n]", regex::escape(expression)))?,
+        None => compile(expression)?,
+    };
+    Ok(Source::Output { expression: expression.into(), compiled, percentile })
 }
 
 fn compile(expression: &str) -> Result<Expression, Error> {
@@ -229,12 +305,18 @@ fn last_line(error: &regex::Error) -> String {
 mod tests {
     use super::*;
 
+    impl Figure {
+        fn value(&self, output: &str) -> Result<f64, String> {
+            self.of(Duration::ZERO, &Usage::default(), output).map(|figure| figure.value)
+        }
+    }
+
     fn figure(wanted: &str) -> Figure {
         Figure::new(Some(wanted), Some(Direction::HigherIsBetter), None).unwrap()
     }
 
     fn of(wanted: &str, output: &str) -> Result<f64, String> {
-        figure(wanted).of(Duration::ZERO, &Usage::default(), output)
+        figure(wanted).value(output)
     }
 
     #[test]
@@ -243,7 +325,7 @@ mod tests {
         assert_eq!((figure("tps").output_tail_bytes(), cpu_time.output_tail_bytes()), (trimmer::KEPT, 0));
         let wall_time = Figure::new(None, None, None).unwrap();
         assert_eq!(wall_time.output_tail_bytes(), rate_expression::READ);
-        wall_time.of(Duration::ZERO, &Usage::default(), "12 tps").unwrap();
+        wall_time.value("12 tps").unwrap();
         assert_eq!(wall_time.output_tail_bytes(), 0, "the first output has been searched");
     }
 
@@ -278,7 +360,7 @@ mod tests {
     #[test]
     fn figures_of_one_session_have_one_unit() {
         let latency = figure("latency: ");
-        let of = |output: &str| latency.of(Duration::ZERO, &Usage::default(), output);
+        let of = |output: &str| latency.value(output);
         assert_eq!(of("latency: 1.5ms"), Ok(0.0015));
         assert!((of("latency: 85us").unwrap() - 85e-6).abs() < 1e-15);
         assert_eq!(of("latency: 2m30s"), Ok(150.0));
@@ -290,7 +372,7 @@ mod tests {
         );
         assert!(of("latency: 5 m").is_err(), "minutes, or something else");
         let traffic = figure("traffic");
-        let of = |output: &str| traffic.of(Duration::ZERO, &Usage::default(), output);
+        let of = |output: &str| traffic.value(output);
         assert_eq!((of("traffic 900 MB/s"), of("traffic 950 MB/s")), (Ok(900.0), Ok(950.0)));
         assert!(of("traffic 1.1 GB/s").unwrap_err().contains("GB/s in this run, MB/s in an earlier one"));
     }
@@ -300,7 +382,7 @@ mod tests {
     fn figures_of_one_session_have_one_form() {
         let session = |wanted: &str, outputs: [&str; 2]| {
             let figure = figure(wanted);
-            outputs.map(|output| figure.of(Duration::ZERO, &Usage::default(), output))
+            outputs.map(|output| figure.value(output))
         };
         let [one, other] = session("done", ["done: 7 jobs per second", "done: 420 jobs per minute"]);
         assert_eq!(one, Ok(7.0));
@@ -355,7 +437,7 @@ mod tests {
         assert_eq!(default(None), "wall time");
         let cpu = Figure::new(Some("cpu-time"), Some(Direction::LowerIsBetter), Some("semopbench")).unwrap();
         let usage = Usage { user_us: 1_000_000, system_us: 500_000, ..Usage::default() };
-        assert_eq!(cpu.of(Duration::ZERO, &usage, ""), Ok(1.5));
+        assert_eq!(cpu.of(Duration::ZERO, &usage, "").unwrap().value, 1.5);
     }
 
     #[test]
@@ -364,14 +446,49 @@ mod tests {
         assert_eq!(figure.metric.direction, Direction::HigherIsBetter);
         let output = "run 4: 100 sent, 400 received in 0.005 s, 99000 messages per second\n\
                       messages per second: 98765 (mean of 3 runs, 97000 to 99500)\n";
-        assert_eq!(figure.of(Duration::ZERO, &Usage::default(), output), Ok(98765.0));
+        assert_eq!(figure.value(output), Ok(98765.0));
+    }
+
+    /// Issue 30.
+    #[test]
+    fn percentile_is_read_from_a_table_or_behind_its_name() {
+        let p99 = || Figure::new(Some("p99"), None, None).unwrap();
+        let wrk = "  Latency Distribution\n     50%  251.00us\n     99%    6.49ms\n  5000 requests in 2.10s, 1MB read\n";
+        for figure in [p99(), p99().of_load()] {
+            assert_eq!(figure.metric.direction, Direction::LowerIsBetter);
+            let read = figure.of(Duration::ZERO, &Usage::default(), wrk).unwrap();
+            assert_eq!(read, RunFigure { value: 6.49e-3, samples: Some(5000) });
+            assert_eq!(
+                (figure.measured_metric().name.as_str(), figure.measured_metric().unit.as_str()),
+                ("p99", "s")
+            );
+            assert_eq!(figure.percentile_evidence([Some(7)].into_iter()).unwrap().samples_min, Some(7));
+        }
+        for figure in [p99(), p99().of_load()] {
+            assert_eq!(figure.value("p99: 3.2 ms\np99.9: 9 ms, p999 7 ms"), Ok(3.2e-3), "not that of p99.9");
+            assert_eq!(figure.value("lat_p99=4 ms"), Ok(4e-3));
+            assert_eq!(figure.value("\"p99\": 0.005 s"), Ok(5e-3));
+            assert_eq!(figure.percentile_evidence(std::iter::empty()).unwrap().tool, None);
+        }
+        assert_eq!(
+            Figure::new(Some("p99.9"), None, None).unwrap().value("p9909: 1 ms\np99.9 2 ms"),
+            Ok(2e-3)
+        );
+        let why = p99().value("p99: 500 ops/s").unwrap_err();
+        assert!(why.contains("is a rate; say --higher-is-better"), "{why}");
+        assert_eq!(figure("p99").value("p99: 500 ops/s"), Ok(500.0));
+        let why = figure("p99").value(wrk).unwrap_err();
+        assert!(why.starts_with("no p99 of which more is better: that of wrk is a latency"), "{why}");
+        assert!(p99().value("nothing").unwrap_err().ends_with(", and no latency table of a known tool"));
+        assert_eq!(p99().percentile_evidence(std::iter::empty()), None);
+        assert_eq!(figure("p99: ").percentile_evidence(std::iter::empty()), None, "an expression");
     }
 
     /// Issue 25: twice as many requests were proven to be worse.
     #[test]
     fn figure_without_a_direction_is_a_time_or_refused() {
         let of = |wanted: &str, output: &str, direction: Option<Direction>| {
-            Figure::new(Some(wanted), direction, None).unwrap().of(Duration::ZERO, &Usage::default(), output)
+            Figure::new(Some(wanted), direction, None).unwrap().value(output)
         };
         for (wanted, output) in [
             ("Requests/sec:", "Requests/sec: 1000"),
@@ -443,7 +560,7 @@ mod tests {
         let of_load = |wanted: &str, output: &str| {
             let figure = Figure::new(Some(wanted), None, None).unwrap().of_load();
             assert_eq!(figure.metric.direction, Direction::HigherIsBetter);
-            figure.of(Duration::ZERO, &Usage::default(), output)
+            figure.value(output)
         };
         assert!(of_load("GET: ([0-9.]+)", "GET: 1234.56 requests per second, p50=0.207 msec").is_ok());
         assert!(of_load("p50=", "GET: 1234.56 requests per second, p50=0.207 msec").is_err());

@@ -60,6 +60,19 @@ pub fn count(n: f64) -> String {
     }
 }
 
+/// A whole number with its thousands apart: 812,000.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A paragraph within [`WIDTH`]. Its lines are indented by `indent`, those after the first by two more.
 pub fn paragraph(text: &str, indent: usize) -> String {
     unspin_report::paragraph(text, WIDTH, indent)
@@ -88,5 +101,6 @@ mod tests {
             (count(9_999.0), count(64_123.0), count(2e7)),
             ("9999".into(), "64k".into(), "20M".into())
         );
+        assert_eq!([7, 812, 9_120, 1_234_567].map(grouped), ["7", "812", "9,120", "1,234,567"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::budget::Shortfall;
 use super::locks::Locks;
+use super::percentile::PercentileEvidence;
 use super::report::{CpuShares, Report};
 use super::run_queues::{self, JudgedRunQueue};
 use super::search::Search;
@@ -41,6 +42,8 @@ pub struct ProveDocument<'a> {
     disturbance: &'a Disturbance,
     analysis: &'a Analysis,
     no_preload: Option<&'a Comparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percentile: Option<&'a PercentileEvidence>,
     rcu_against_global: Option<&'a Comparison>,
     staircase: Option<&'a Staircase>,
     search: Option<&'a Search>,
@@ -98,6 +101,7 @@ pub fn document(report: &Report) -> ProveDocument<'_> {
         disturbance: &report.session.disturbance,
         analysis: &report.session.analysis,
         no_preload: report.session.no_preload.as_ref(),
+        percentile: report.percentile.as_ref(),
         rcu_against_global: report.reports_figure.as_ref(),
         staircase: report.staircase.as_ref(),
         search: report.search.as_ref(),

@@ -38,6 +38,7 @@ mod locks;
 mod metering;
 mod monitor;
 mod next;
+mod percentile;
 mod performance;
 mod preparation;
 mod process_tree;

@@ -279,7 +279,8 @@ fn judge(
     if let Some(metered) = locks.metered.first().filter(|_| is_judged && !runner.progress.is_of_part()) {
         let command = runner.program.command_line();
         let warning = fixed_time::warning(&runner.figure.metric, &command, runner.service, metered.elapsed_s);
-        warning.iter().for_each(|warning| runner.progress.notice(warning));
+        let warnings = warning.into_iter().chain(runner.figure.percentile_warning());
+        warnings.for_each(|warning| runner.progress.notice(&warning));
     }
     let session = match is_judged && !runner.interrupt.has_come() && locks.ended_early().is_none() {
         true => Session::run(runner, &configurations, plan, budget, options.time_limit)?,

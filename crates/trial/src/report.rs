@@ -3,6 +3,7 @@
 use super::configuration::Configuration;
 use super::locks::Locks;
 use super::metering::EndedEarly;
+use super::percentile::PercentileEvidence;
 use super::recommendation::Recommended;
 use super::runner::{Runner, Trial};
 use super::search::Search;
@@ -44,6 +45,8 @@ pub struct Report {
     pub run_queue: Option<RunQueue>,
     /// The value of `--metric` that reads a rate in the program's output, if the wall time was measured.
     pub rate_in_output: Option<String>,
+    /// What the figure rests on, if it is a percentile.
+    pub percentile: Option<PercentileEvidence>,
     /// How the candidates were found, if the command line named none.
     pub search: Option<Search>,
     /// Kinds of mutex step by step: the figures of Rostedt 2008.
@@ -102,6 +105,7 @@ impl Report {
             applied_to: command.clone(),
             command,
             run_queue: program.run_queue,
+            percentile: runner.figure.percentile_evidence(session.runs.iter().map(|run| run.trial.samples)),
             rate_in_output: runner.figure.rate_in_output().map(str::to_owned),
             build: Build::THIS,
             cpu: (0..configurations.len()).map(shares).collect(),

@@ -2,7 +2,7 @@
 
 use super::captured_output::CapturedOutput;
 pub use super::ending::{Limit, RunEnd};
-use super::figure::Figure;
+use super::figure::{Figure, RunFigure};
 use super::full_disk;
 use super::interrupt::Interrupt;
 use super::monitor::RunMonitor;
@@ -73,6 +73,9 @@ pub struct Trial {
     /// The figure, or the reason why there is none.
     #[serde(flatten, serialize_with = "value_or_failure")]
     pub value: Result<f64, String>,
+    /// Number of requests on which the figure rests, if it is a percentile and the output has the number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
     /// What disturbed it.
     pub disturbance: Disturbance,
     /// CPU time of everything that the run started, in seconds.
@@ -167,7 +170,7 @@ impl<'a> Runner<'a> {
         let _ = unspin_sysv::remove_arena(&arena);
         let Some(mut performance) = performance? else { return Ok(None) };
         let reached_engine = matches!(joined, Some(Ok(1..)));
-        let own = self.value(&mut performance);
+        let own = self.run_figure(&mut performance);
         // The output explains a failure of the program itself, not a plan that had no effect.
         let output_tail = match (&own, &mut performance) {
             (Ok(_), _) => String::new(),
@@ -176,7 +179,8 @@ impl<'a> Runner<'a> {
         };
         let Performance { elapsed, whole, ending, usage, all_cpu_s, cleared, left_processes, .. } =
             performance;
-        let own = own.and_then(|value| tally.why_lost().map_or(Ok(value), Err));
+        let samples = own.as_ref().ok().and_then(|figure| figure.samples);
+        let own = own.map(|figure| figure.value).and_then(|value| tally.why_lost().map_or(Ok(value), Err));
         let value = own.and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
             None => Ok(value),
@@ -201,6 +205,7 @@ impl<'a> Runner<'a> {
             involuntary_switches: usage.involuntary,
             ending,
             value,
+            samples,
             disturbance: Disturbance::between(&cpu_before, &cpu_after, all_cpu_s),
             all_cpu_s,
             cleared,
@@ -227,7 +232,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The figure, or the reason why there is none.
-    fn value(&self, performance: &mut Performance) -> Result<f64, String> {
+    fn run_figure(&self, performance: &mut Performance) -> Result<RunFigure, String> {
         let outputs = [Some(&performance.figures), performance.explanation.as_ref()];
         let obstacle = outputs.into_iter().flatten().find_map(CapturedOutput::obstacle);
         self.figure_of(performance).map_err(|reason| {
@@ -238,7 +243,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn figure_of(&self, performance: &mut Performance) -> Result<f64, String> {
+    fn figure_of(&self, performance: &mut Performance) -> Result<RunFigure, String> {
         match &performance.failure {
             Some(failure) => Err(failure.clone()),
             None => {
@@ -249,7 +254,7 @@ impl<'a> Runner<'a> {
                     Some(_) => format!("the load has {reason}"),
                     None => reason,
                 });
-                figure.and_then(comparable)
+                figure.and_then(|figure| comparable(figure.value).map(|_| figure))
             }
         }
     }

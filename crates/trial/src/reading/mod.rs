@@ -21,7 +21,8 @@ pub use dimension::Dimension;
 use elsewhere::Position;
 pub use number::DecimalSign;
 use regex::{Captures, Regex, RegexBuilder};
-pub use unit::Unit;
+use std::borrow::Cow;
+pub use unit::{Unit, seconds_of_part};
 use unspin_sys::printable;
 use whole_figure::{Marked, whole_figure};
 
@@ -55,6 +56,11 @@ impl Reading {
             line: String::new(),
         }
     }
+}
+
+/// The text without the escape sequences of terminals.
+pub fn without_escape_sequences(text: &str) -> Cow<'_, str> {
+    escape_sequences::remove(text)
 }
 
 /// A regular expression that finds a figure: by a group around it, or by the text before it.

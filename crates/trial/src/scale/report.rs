@@ -3,6 +3,7 @@
 use super::cpu_sets::CpuSets;
 use super::measurement::{Measurement, ROUNDS_MIN, ScaleRun};
 use super::profile::MeteredLock;
+use crate::percentile::PercentileEvidence;
 use crate::runner::Runner;
 use serde::Serialize;
 use std::path::Path;
@@ -32,6 +33,9 @@ pub struct ScaleReport {
     pub command: Vec<String>,
     /// The figure of a run.
     pub metric: Metric,
+    /// What the figure rests on, if it is a percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percentile: Option<PercentileEvidence>,
     /// Numbers of CPUs on which the program ran.
     pub measured_cpus: Vec<u32>,
     /// Complete rounds.
@@ -136,6 +140,7 @@ impl ScaleReport {
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
             metric: runner.figure.measured_metric(),
+            percentile: runner.figure.percentile_evidence(measured.runs.iter().map(|run| run.trial.samples)),
             measured_cpus: cpu_sets.measured.clone(),
             rounds: measured.rounds,
             elapsed_s: measured.elapsed_s,

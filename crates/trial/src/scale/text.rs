@@ -47,7 +47,11 @@ impl fmt::Display for Text<'_> {
             time(cost.sleep_here_s),
             time(cost.sleep_placed_s),
         );
-        writeln!(f, "{}", paragraph(&measured, 0))?;
+        write!(f, "{}", paragraph(&measured, 0))?;
+        if let Some(percentile) = &report.percentile {
+            write!(f, "{}", paragraph(&percentile.text(), 0))?;
+        }
+        writeln!(f)?;
         let all = report.configurations.iter().flat_map(|c| &c.fit.predictions);
         let most = all.filter(|p| p.source != FigureSource::Unborne).map(|p| p.throughput);
         let most = most.fold(0.0, f64::max);

@@ -35,6 +35,9 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
     }
     write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))?;
+    if let Some(percentile) = report.percentile.as_ref().filter(|_| report.session.rounds > 0) {
+        write!(f, "{}", paragraph(&percentile.text(), 0))?;
+    }
     let analysis = &report.session.analysis;
     match baseline::warning(&analysis.control, analysis.noise_floor) {
         Some(warning) => write!(f, "{}", paragraph(&warning, 0)),

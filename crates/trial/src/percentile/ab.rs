@@ -1,0 +1,54 @@
+//! What ab (ApacheBench) prints, in whole milliseconds:
+//!
+//! ```text
+//! Complete requests:      3000
+//! Percentage of the requests served within a certain time (ms)
+//!   50%      1
+//!  100%      2 (longest request)
+//! ```
+
+use super::Tool;
+use super::table::{Lines, Row, Section, Table};
+
+pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
+    if lines.get(at) != "Percentage of the requests served within a certain time (ms)" {
+        return None;
+    }
+    let mut table = Table::of(Tool::Ab);
+    let mut next = at + 1;
+    while let Some(row) = row(lines.get(next)) {
+        table.rows.push(row);
+        next += 1;
+    }
+    let complete = lines.before(at).find_map(|line| line.strip_prefix("Complete requests:"));
+    table.samples = complete.and_then(|count| count.trim().parse().ok());
+    Some(Section::of(table, next))
+}
+
+fn row(line: &str) -> Option<Row> {
+    let (percent, value) = line.split_once('%')?;
+    let value = value.split_whitespace().next()?.parse::<f64>().ok()? / 1e3;
+    Some(Row { percent: percent.parse().ok()?, value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Percentile, read};
+
+    #[test]
+    fn percentiles_and_requests_are_read() {
+        let output = "Complete requests:      3000\nFailed requests:        0\n\n\
+            Percentage of the requests served within a certain time (ms)\n\
+            \x20 50%      1\n  99%     12\n 100%     20 (longest request)\n";
+        let of = |word, output| read(Percentile::of_word(word).unwrap(), output).unwrap();
+        let reading = of("p99", output).unwrap();
+        assert_eq!((reading.value, reading.samples), (0.012, Some(3000)));
+        assert_eq!(of("p100", output).unwrap().value, 0.02);
+        assert!(of("p99.9", output).unwrap_err().contains("ab prints p50, p99 and p100 here"));
+        let cut = &output[..output.find(" 100%").unwrap()];
+        assert_eq!(of("p99", cut).unwrap().value, 0.012);
+        assert!(
+            of("p99", &output[..output.find("  50%").unwrap()]).unwrap_err().contains("empty or cut off")
+        );
+    }
+}

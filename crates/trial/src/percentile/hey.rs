@@ -1,0 +1,92 @@
+//! What hey and oha print:
+//!
+//! ```text
+//! Latency distribution:                      Response time distribution:
+//!   50% in 0.0006 secs                         50.00% in 0.0117 secs
+//!   99% in 0.0049 secs                         99.90% in 0.0541 secs
+//!
+//! Status code distribution:
+//!   [200]  5000 responses
+//! ```
+
+use super::Tool;
+use super::table::{Lines, Row, Section, Table};
+use crate::reading::seconds_of_part;
+
+pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
+    let tool = heading(lines.get(at))?;
+    let mut table = Table::of(tool);
+    let mut next = at + 1;
+    while let Some(row) = row(lines.get(next)) {
+        table.rows.push(row);
+        next += 1;
+    }
+    let own = lines.from(next).take_while(|line| heading(line).is_none() && *line != "Summary:");
+    let responses: u64 = own.filter_map(responses).sum();
+    table.samples = Some(responses).filter(|responses| *responses > 0);
+    Some(Section::of(table, next))
+}
+
+/// oha's tables of some responses only have other headings.
+fn heading(line: &str) -> Option<Tool> {
+    match line {
+        "Latency distribution:" => Some(Tool::Hey),
+        "Response time distribution:" => Some(Tool::Oha),
+        _ => None,
+    }
+}
+
+/// "99% in 0.0049 secs"; some versions of hey print "99%%".
+fn row(line: &str) -> Option<Row> {
+    let (percent, behind) = line.split_once('%')?;
+    let (value, unit) = behind.trim_start_matches('%').strip_prefix(" in ")?.split_once(' ')?;
+    let value = value.parse::<f64>().ok()? * seconds_of_part(unit)?;
+    Some(Row { percent: percent.parse().ok()?, value })
+}
+
+/// "[200]  5000 responses".
+fn responses(line: &str) -> Option<u64> {
+    line.strip_prefix('[')?.split_once(']')?.1.trim().strip_suffix(" responses")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Percentile, PercentileReading, Tool, read};
+
+    const HEY: &str = "Summary:\n  Total:\t0.2184 secs\n\nResponse time histogram:\n  0.000 [1]\t|\n\n\nLatency distribution:\n\
+        \x20 10% in 0.0001 secs\n  50% in 0.0006 secs\n  95% in 0.0025 secs\n  99% in 0.0049 secs\n\n\
+        Details (average, fastest, slowest):\n  DNS+dialup:\t0.0000 secs, 0.0000 secs, 0.0086 secs\n\n\
+        Status code distribution:\n  [200]\t5000 responses\n  [503]\t7 responses\n\nError distribution:\n  [10]\tGet: timeout\n";
+    const OHA: &str = "Summary:\n  Success rate:\t100.00%\n\nResponse time distribution:\n  10.00% in 0.8013 ms\n  99.00% in 1.7956 ms\n\
+        \x20 99.90% in 1.8919 ms\n  99.99% in 1.8919 ms\n\nResponse time distribution (4xx + 5xx only):\n  99.00% in 9.0000 ms\n\n\
+        Status code distribution:\n  [200] 900000 responses\n";
+
+    fn of(word: &str, output: &str) -> Result<PercentileReading, String> {
+        read(Percentile::of_word(word).unwrap(), output).unwrap()
+    }
+
+    #[test]
+    fn percentiles_and_responses_are_read() {
+        let reading = of("p99", HEY).unwrap();
+        assert_eq!((reading.value, reading.samples, reading.tool), (0.0049, Some(5007), Tool::Hey));
+        assert_eq!(of("p99", &HEY.replace("% in", "%% in")).unwrap().value, 0.0049);
+        let reading = of("p99.9", OHA).unwrap();
+        assert!((reading.value - 1.8919e-3).abs() < 1e-12, "{reading:?}");
+        assert_eq!((reading.samples, reading.tool, reading.tables), (Some(900_000), Tool::Oha, 1));
+        let reading = of("p99", &format!("{OHA}{}", HEY.replace("0.0049", "0.0050"))).unwrap();
+        assert_eq!((reading.value, reading.samples, reading.tables), (0.005, Some(5007), 2));
+    }
+
+    #[test]
+    fn missing_rows_are_refused() {
+        let why = of("p99.9", HEY).unwrap_err();
+        assert!(
+            why.starts_with("no p99.9: hey prints p10, p50, p95 and p99 here: ") && why.contains("oha"),
+            "{why}"
+        );
+        let cut = &HEY[..HEY.find("  99%").unwrap()];
+        assert!(of("p99", cut).unwrap_err().contains("hey prints p10, p50 and p95 here"));
+        assert_eq!(of("p95", cut).unwrap().samples, None);
+        assert!(of("p99", "Latency distribution:\n").unwrap_err().contains("empty or cut off"));
+    }
+}
