@@ -96,8 +96,9 @@ pub struct ProveOptions {
     pub runs: Option<u32>,
 
     /// What to compare: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression whose group
-    /// is the number, or after which the number follows. `^` is the beginning of a line. The last match counts [default: the
-    /// figure of a workload, else wall-time]
+    /// is the number, or after which the number follows. `^` is the beginning of a line. The last match counts. A percentile
+    /// such as `p99` or `p99.9` is read from the latency table of wrk, memtier_benchmark, redis-benchmark and others, if the
+    /// output has one [default: the figure of a workload, else wall-time]
     #[arg(long, value_name = "REGEX")]
     pub metric: Option<String>,
 
@@ -105,7 +106,8 @@ pub struct ProveOptions {
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
 
-    /// Lower values of the --metric figure are better, as is the default without --server if it is a time
+    /// Lower values of the --metric figure are better, as is the default if it is a percentile, and without --server if it is a
+    /// time
     #[arg(long, requires = "metric", conflicts_with = "higher_is_better")]
     pub lower_is_better: bool,
 

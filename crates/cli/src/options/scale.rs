@@ -87,8 +87,8 @@ pub struct ScaleOptions {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub time_budget: Option<Duration>,
 
-    /// The figure of a run: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression
-    /// [default: the figure of a workload, else wall-time]
+    /// The figure of a run: `wall-time`, `cpu-time`, or a figure in the program's output, given as a regular expression or as a
+    /// percentile of a latency table, such as `p99` [default: the figure of a workload, else wall-time]
     #[arg(long, value_name = "REGEX")]
     pub metric: Option<String>,
 

@@ -23,6 +23,7 @@ mod limits;
 mod man_pages;
 mod meter;
 mod mutexes;
+mod percentiles;
 mod printable;
 mod prove;
 mod prove_edges;

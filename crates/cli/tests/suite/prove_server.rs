@@ -86,6 +86,24 @@ fn server_is_judged_by_its_load() {
     assert_eq!(server.running(), NONE);
 }
 
+/// Issue 30.
+#[test]
+fn percentile_of_the_load_needs_no_direction() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::compiled(folder.path()) else { return };
+    let hey = "Latency distribution:\\n  50%% in 0.0006 secs\\n  99%% in 0.0049 secs\\n\\nStatus code distribution:\\n  [200]\\t5000 responses\\n";
+    let load = format!("{} && printf '{hey}'", server.line("load 10"));
+    let options = ["--runs", "6", "--mutex", "fair", "--metric", "p99", "--load", &load];
+    let (out, err, code) = finish(&mut server.prove("serve", &options));
+    assert_eq!((err.as_str(), code), ("", Some(3)), "{out}");
+    assert!(flat(&out).contains("by p99, lower is better: 6 rounds of 4 candidates"), "{out}");
+    assert!(flat(&out).contains("p99 of each run rests on 5,000 requests (hey)."), "{out}");
+    let missing = ["--runs", "6", "--mutex", "fair", "--metric", "p99.9", "--load", &load];
+    let (out, err, code) = finish(&mut server.prove("serve", &missing));
+    assert_eq!((out.as_str(), code), ("", Some(4)));
+    assert!(err.contains("the load has no p99.9: hey prints p50 and p99 here: name one of these ("), "{err}");
+}
+
 #[test]
 fn only_the_server_is_preloaded() {
     let folder = tempfile::tempdir().unwrap();

@@ -94,8 +94,8 @@ mod tests {
         let why = of("p95", TABLE).unwrap_err();
         assert_eq!(
             why,
-            "no p95: memtier_benchmark prints p50, p99 and p99.9 here: name one of these, or its option --print-percentiles \
-             50,95,99,99.9 prints others"
+            "no p95: memtier_benchmark prints p50, p99 and p99.9 here: name one of these (its option --print-percentiles \
+             50,95,99,99.9 prints others)"
         );
     }
 

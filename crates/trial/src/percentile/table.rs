@@ -104,7 +104,7 @@ impl Table {
             (Some(last), true) => last,
             (Some(last), false) => format!("{} and {last}", printed.join(", ")),
         };
-        format!("{} prints {names} here: name one of these, or {}", self.tool, self.tool.more())
+        format!("{} prints {names} here: name one of these ({})", self.tool, self.tool.more())
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn missing_row_is_refused_with_those_that_are_there() {
         let why = value(&[(50.0, 1.0), (75.0, 1.5), (99.0, 2.0)], &[], 95.0).unwrap_err();
-        assert!(why.starts_with("wrk2 prints p50, p75 and p99 here: name one of these, or "), "{why}");
+        assert!(why.starts_with("wrk2 prints p50, p75 and p99 here: name one of these ("), "{why}");
         assert!(value(&[], &[(50.0, 1.0), (90.0, 2.0)], 99.0).unwrap_err().contains("ends at p90"));
         assert!(value(&[], &[], 99.0).unwrap_err().contains("empty or cut off"));
     }

@@ -115,7 +115,7 @@ mod tests {
         let why = of("p95", WRK).unwrap_err();
         assert_eq!(
             why,
-            "no p95: wrk prints p50, p75, p90 and p99 here: name one of these, or wrk2 with --latency prints a whole histogram"
+            "no p95: wrk prints p50, p75, p90 and p99 here: name one of these (wrk2 with --latency prints a whole histogram)"
         );
         assert!(of("p99.9", WRK).is_err());
     }

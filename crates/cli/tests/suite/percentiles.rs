@@ -1,0 +1,146 @@
+//! `unspin prove --metric p99` with scripts that print what load generators print.
+
+use crate::common::{finish, unspin};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// A text without line breaks.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What wrk prints, with the latency in `$p99` and the number of requests in `$n`.
+const WRK: &str = "cat << END
+Running 1s test @ http://127.0.0.1:8080/
+  2 threads and 16 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   424.13us    1.09ms  12.20ms   95.71%
+    Req/Sec    31.86k     5.33k   63.04k    92.68%
+  Latency Distribution
+     50%  251.00us
+     75%  355.00us
+     90%  394.00us
+     99%  $p99
+  $n requests in 2.10s, 120.89MB read
+Requests/sec:  61913.88
+Transfer/sec:     57.57MB
+END
+";
+
+/// `prove --metric METRIC --sysv rcu` of a shell script that makes a semaphore call and prints wrk's output. `set` sets `$p99` and `$n`.
+fn prove(metric: &str, set: &str, options: &[&str]) -> (String, String, Option<i32>) {
+    let call = concat!(env!("CARGO_BIN_EXE_unspin"), " semopbench -g 1 -s 1 -n 1 > /dev/null");
+    let script = format!("{call}; {set}; {WRK}");
+    let begin = ["prove", "--runs", "7", "--metric", metric, "--sysv", "rcu"];
+    finish(&mut unspin(&[&begin[..], options, &["--", "sh", "-c", &script]].concat()))
+}
+
+/// The unit changes with the size of the latency.
+const TWICE: &str = "case $UNSPIN_SYSV in rcu) p99=950.00us n=905000;; *) p99=1.90ms n=812000;; esac";
+
+fn read_json(file: &Path) -> Value {
+    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+}
+
+#[test]
+fn percentile_of_wrk_is_judged_and_its_requests_are_stated() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("out.json");
+    let (out, err, code) = prove("p99", TWICE, &["--json", json.to_str().unwrap()]);
+    assert_eq!((err.as_str(), code), ("", Some(0)), "{out}");
+    let text = flat(&out);
+    assert!(text.contains("by p99, lower is better: 7 rounds of 4 candidates"), "{out}");
+    assert!(text.contains("Proven: rcu is better, 2.00 times as good as kernel by p99."), "{out}");
+    assert!(text.contains("p99 of each run rests on 812,000 to 905,000 requests (wrk)."), "{out}");
+    assert!(out.contains("mean ± sd [ms]") && !out.contains("chance decides"), "{out}");
+    let result = read_json(&json);
+    let percentile = &result["percentile"];
+    assert_eq!(
+        (&percentile["percent"], &percentile["tool"], &percentile["tables"]),
+        (&99.0.into(), &"wrk".into(), &1.into())
+    );
+    assert_eq!((&percentile["samples_min"], &percentile["samples_max"]), (&812_000.into(), &905_000.into()));
+    assert_eq!(percentile["samples_above"], 8120.0);
+    assert_eq!(
+        (&result["analysis"]["metric"]["name"], &result["analysis"]["metric"]["unit"]),
+        (&"p99".into(), &"s".into())
+    );
+    for run in result["runs"].as_array().unwrap() {
+        let is_rcu = run["samples"] == 905_000;
+        let value = run["value"].as_f64().unwrap();
+        assert!((value - if is_rcu { 950e-6 } else { 1.9e-3 }).abs() < 1e-12, "{run}");
+    }
+}
+
+#[test]
+fn percentile_that_rests_on_few_requests_is_warned_of() {
+    let (out, _, code) = prove("p99", "p99=1.90ms n=450", &[]);
+    assert_eq!(code, Some(3), "{out}");
+    let said = "p99 of each run rests on 450 requests (wrk). p99 rests on the 4 slowest requests of a run, so that chance decides it: \
+                use a longer load, or a lower percentile.";
+    assert!(flat(&out).contains(said), "{out}");
+}
+
+#[test]
+fn percentile_that_the_tool_does_not_print_is_refused_in_one_line() {
+    let (out, _, code) = prove("p95", "p99=1.90ms n=450", &[]);
+    assert_eq!(code, Some(4), "{out}");
+    let said = "no p95: wrk prints p50, p75, p90 and p99 here: name one of these (wrk2 with --latency prints a whole histogram)";
+    assert!(flat(&out).contains(said), "{out}");
+    let (out, _, code) = prove("p99", "p99=1.90ms n=450", &["--higher-is-better"]);
+    assert_eq!(code, Some(4), "{out}");
+    assert!(flat(&out).contains("that of wrk is a latency; leave out --higher-is-better"), "{out}");
+}
+
+#[test]
+fn word_of_a_percentile_is_found_in_an_output_without_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("out.json");
+    let script = "echo p99: 3.2 ms; echo p99.9: 9 ms";
+    let options =
+        ["prove", "--runs", "6", "--metric", "p99", "--waits", "poll", "--json", json.to_str().unwrap()];
+    let (out, _, code) = finish(&mut unspin(&[&options[..], &["--", "sh", "-c", script]].concat()));
+    assert_eq!(code, Some(3), "{out}");
+    assert!(flat(&out).contains("p99 of each run is the number behind this word in its output"), "{out}");
+    let result = read_json(&json);
+    assert_eq!(
+        (&result["percentile"]["tool"], &result["percentile"]["samples_min"]),
+        (&Value::Null, &Value::Null)
+    );
+    let runs = result["runs"].as_array().unwrap();
+    assert!(runs.iter().all(|run| run["value"] == 0.0032 && run["samples"].is_null()), "{runs:?}");
+}
+
+/// A percentile is no rate, and lower is better: no direction needs to be named for a load either.
+#[test]
+fn scale_reads_a_percentile() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("out.json");
+    let script = format!("p99=1.90ms n=450; {WRK}");
+    let options = [
+        "scale",
+        "--runs",
+        "2",
+        "--metric",
+        "p99",
+        "--json",
+        json.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let (out, err, code) = finish(&mut unspin(&options));
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(
+        flat(&out).contains("p99 of each run rests on 450 requests (wrk). p99 rests on the 4 slowest"),
+        "{out}"
+    );
+    assert!(out.contains("throughput, 1/p99 in s"), "{out}");
+    let result = read_json(&json);
+    assert_eq!(
+        (&result["percentile"]["samples_max"], &result["runs"][0]["samples"]),
+        (&450.into(), &450.into())
+    );
+}
