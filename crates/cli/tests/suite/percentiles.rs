@@ -28,12 +28,17 @@ Transfer/sec:     57.57MB
 END
 ";
 
-/// `prove --metric METRIC --sysv rcu` of a shell script that makes a semaphore call and prints wrk's output. `set` sets `$p99` and `$n`.
-fn prove(metric: &str, set: &str, options: &[&str]) -> (String, String, Option<i32>) {
+/// `prove --metric METRIC --sysv rcu` of a shell script, which makes a semaphore call first: an engine without calls cannot be judged.
+fn prove(metric: &str, script: &str, options: &[&str]) -> (String, String, Option<i32>) {
     let call = concat!(env!("CARGO_BIN_EXE_unspin"), " semopbench -g 1 -s 1 -n 1 > /dev/null");
-    let script = format!("{call}; {set}; {WRK}");
+    let script = format!("{call}; {script}");
     let begin = ["prove", "--runs", "7", "--metric", metric, "--sysv", "rcu"];
     finish(&mut unspin(&[&begin[..], options, &["--", "sh", "-c", &script]].concat()))
+}
+
+/// Prints wrk's output with these figures.
+fn wrk(figures: &str) -> String {
+    format!("{figures}; {WRK}")
 }
 
 /// The unit changes with the size of the latency.
@@ -47,7 +52,7 @@ fn read_json(file: &Path) -> Value {
 fn percentile_of_wrk_is_judged_and_its_requests_are_stated() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("out.json");
-    let (out, err, code) = prove("p99", TWICE, &["--json", json.to_str().unwrap()]);
+    let (out, err, code) = prove("p99", &wrk(TWICE), &["--json", json.to_str().unwrap()]);
     assert_eq!((err.as_str(), code), ("", Some(0)), "{out}");
     let text = flat(&out);
     assert!(text.contains("by p99, lower is better: 7 rounds of 4 candidates"), "{out}");
@@ -75,7 +80,7 @@ fn percentile_of_wrk_is_judged_and_its_requests_are_stated() {
 
 #[test]
 fn percentile_that_rests_on_few_requests_is_warned_of() {
-    let (out, _, code) = prove("p99", "p99=1.90ms n=450", &[]);
+    let (out, _, code) = prove("p99", &wrk("p99=1.90ms n=450"), &[]);
     assert_eq!(code, Some(3), "{out}");
     let said = "p99 of each run rests on 450 requests (wrk). p99 rests on the 4 slowest requests of a run, so that chance decides it: \
                 use a longer load, or a lower percentile.";
@@ -84,11 +89,11 @@ fn percentile_that_rests_on_few_requests_is_warned_of() {
 
 #[test]
 fn percentile_that_the_tool_does_not_print_is_refused_in_one_line() {
-    let (out, _, code) = prove("p95", "p99=1.90ms n=450", &[]);
+    let (out, _, code) = prove("p95", &wrk("p99=1.90ms n=450"), &[]);
     assert_eq!(code, Some(4), "{out}");
     let said = "no p95: wrk prints p50, p75, p90 and p99 here: name one of these (wrk2 with --latency prints a whole histogram)";
     assert!(flat(&out).contains(said), "{out}");
-    let (out, _, code) = prove("p99", "p99=1.90ms n=450", &["--higher-is-better"]);
+    let (out, _, code) = prove("p99", &wrk("p99=1.90ms n=450"), &["--higher-is-better"]);
     assert_eq!(code, Some(4), "{out}");
     assert!(flat(&out).contains("that of wrk is a latency; leave out --higher-is-better"), "{out}");
 }
@@ -98,9 +103,7 @@ fn word_of_a_percentile_is_found_in_an_output_without_a_table() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("out.json");
     let script = "echo p99: 3.2 ms; echo p99.9: 9 ms";
-    let options =
-        ["prove", "--runs", "6", "--metric", "p99", "--waits", "poll", "--json", json.to_str().unwrap()];
-    let (out, _, code) = finish(&mut unspin(&[&options[..], &["--", "sh", "-c", script]].concat()));
+    let (out, _, code) = prove("p99", script, &["--json", json.to_str().unwrap()]);
     assert_eq!(code, Some(3), "{out}");
     assert!(flat(&out).contains("p99 of each run is the number behind this word in its output"), "{out}");
     let result = read_json(&json);
@@ -117,7 +120,7 @@ fn word_of_a_percentile_is_found_in_an_output_without_a_table() {
 fn scale_reads_a_percentile() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("out.json");
-    let script = format!("p99=1.90ms n=450; {WRK}");
+    let script = wrk("p99=1.90ms n=450");
     let options = [
         "scale",
         "--runs",
