@@ -331,8 +331,12 @@ impl Text<'_> {
         if metric.quantity == Quantity::Other
             && let Some(figure) = constant(trials().map(|trial| trial.value.as_ref().ok().copied()))
         {
+            let cause = match self.0.percentile.as_ref().and_then(|percentile| percentile.tool) {
+                Some(tool) => format!("{tool} may print too few digits for a difference to be seen"),
+                None => "the expression may match something that is not measured".to_owned(),
+            };
             let text = format!(
-                "Every run gave the same figure, {figure}{}{}: the expression may match something that is not measured.",
+                "Every run gave the same figure, {figure}{}{}: {cause}.",
                 if metric.unit.is_empty() { "" } else { " " },
                 metric.unit
             );

@@ -85,6 +85,10 @@ fn percentile_that_rests_on_few_requests_is_warned_of() {
     let said = "p99 of each run rests on 450 requests (wrk). p99 rests on the 4 slowest requests of a run, so that chance decides it: \
                 use a longer load, or a lower percentile.";
     assert!(flat(&out).contains(said), "{out}");
+    assert!(
+        flat(&out).contains("Every run gave the same figure, 0.0019 s: wrk may print too few digits"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -113,8 +113,10 @@ pub fn remedy(output: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// The value, the requests and the number of tables, or the reason for a refusal.
-    fn of(word: &str, output: &str) -> Option<Result<(f64, Option<u64>, usize), String>> {
+    /// The value, the requests and the number of tables.
+    type Read = (f64, Option<u64>, usize);
+
+    fn of(word: &str, output: &str) -> Option<Result<Read, String>> {
         let read = read(Percentile::of_word(word).unwrap(), output)?;
         Some(read.map(|reading| (reading.value, reading.samples, reading.tables)))
     }
