@@ -16,6 +16,10 @@ python=$target/python
 if python3 -m venv "$python" && "$python/bin/pip" install --quiet prometheus_client opentelemetry-proto; then
     export UNSPIN_TEST_PYTHON=$python/bin/python
 fi
+# The Firefox Profiler without a browser; without it a test is skipped.
+if npm install --silent --prefix "$target/node" @firefox-devtools/profiler-cli@0.10; then
+    export UNSPIN_TEST_PROFILER_CLI=$target/node/node_modules/.bin/profiler-cli
+fi
 # Tests that measure have the machine for themselves.
 export RUST_TEST_THREADS=1
 failed=()

@@ -21,6 +21,7 @@
 //!     observe: ObserveSettings { pid: Some(4711), ..ObserveSettings::default() },
 //!     output: None,
 //!     record: None,
+//!     firefox: None,
 //!     serve: None,
 //!     view: ViewSettings::default(),
 //!     recorded: RecordSettings::of(Vec::new()),

@@ -22,6 +22,8 @@ pub struct MeterSettings {
     pub output: Option<PathBuf>,
     /// The file in which the recording is kept.
     pub record: Option<PathBuf>,
+    /// The file of the waits with their times, for viewers of timelines.
+    pub firefox: Option<PathBuf>,
     /// Where the recording is served while the program runs.
     pub serve: Option<ServeSettings>,
     /// The form of the report.

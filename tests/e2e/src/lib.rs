@@ -11,6 +11,7 @@
 pub mod apache;
 mod compiler;
 mod eventually;
+pub mod firefox;
 mod kept;
 mod memcache;
 mod namespace;

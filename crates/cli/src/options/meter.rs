@@ -27,7 +27,8 @@ Exit code: that of the program; 128 + n if signal n killed it; 0 with -p, or wit
 Examples:
   unspin meter ./server --selftest
   unspin meter --serve 127.0.0.1:6060 ./server   # for `go tool pprof http://127.0.0.1:6060/debug/pprof/mutex`
-  unspin meter -p 4711                        # a running program in any language";
+  unspin meter -p 4711                        # a running program in any language
+  unspin meter --lens futex,off-cpu --firefox server.json ./server   # each wait on a timeline, for profiler.firefox.com";
 
 /// Run a program and print the locks on which it lost time
 ///
@@ -56,6 +57,11 @@ pub struct MeterOptions {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 
+    /// Write the waits that futex, kernel and off-cpu see to this file, each with its time, its thread and its caller, as a timeline
+    /// for profiler.firefox.com or ui.perfetto.dev. Of each lens the 200 000 longest waits are kept
+    #[arg(long, value_name = "FILE")]
+    pub firefox: Option<PathBuf>,
+
     /// Serve the recording over HTTP at this address while the program runs, as Go programs serve their profiles:
     /// /debug/pprof/mutex, /debug/pprof/block and /metrics. Port 0 takes a free port
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -74,14 +80,24 @@ pub struct MeterOptions {
 
 impl From<&MeterOptions> for MeterSettings {
     fn from(options: &MeterOptions) -> MeterSettings {
-        let MeterOptions { lens, observe, output, record, serve, serve_non_loopback, view, recorded } =
-            options;
+        let MeterOptions {
+            lens,
+            observe,
+            output,
+            record,
+            firefox,
+            serve,
+            serve_non_loopback,
+            view,
+            recorded,
+        } = options;
         let from = if *serve_non_loopback { ServeFrom::Anywhere } else { ServeFrom::Loopback };
         MeterSettings {
             lens: lens.clone(),
             observe: observe.into(),
             output: output.clone(),
             record: record.clone(),
+            firefox: firefox.clone(),
             serve: serve.map(|address| ServeSettings { address, from }),
             view: view.into(),
             recorded: recorded.into(),

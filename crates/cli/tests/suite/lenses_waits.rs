@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use unspin_trace::{CallChain, Config, Event, RingSize, Target, Tracefs, Tracer};
 
 /// Whether the tracepoints of futex and of the scheduler may be used.
-fn may_observe(test: &str) -> bool {
+pub fn may_observe(test: &str) -> bool {
     let opened = || {
         let tracefs = Tracefs::find()?;
         let futex =
@@ -32,7 +32,7 @@ fn may_observe(test: &str) -> bool {
     opened.is_ok()
 }
 
-fn json(file: &Path) -> Value {
+pub fn json(file: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 

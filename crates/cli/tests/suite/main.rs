@@ -17,6 +17,7 @@ mod inherited_filter;
 mod lab;
 mod launchers;
 mod lenses;
+mod lenses_firefox;
 mod lenses_perf;
 mod lenses_waits;
 mod limits;

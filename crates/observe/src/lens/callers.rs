@@ -16,6 +16,13 @@ pub struct UserFrame {
     pub module: String,
 }
 
+impl UserFrame {
+    /// The function, or where it is if it has no name.
+    pub fn function_or_place(self) -> String {
+        if self.function.is_empty() { self.place } else { self.function }
+    }
+}
+
 /// Finds the functions of addresses.
 pub struct Callers<'s> {
     symbols: &'s Symbols,

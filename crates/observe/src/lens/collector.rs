@@ -18,4 +18,7 @@ pub trait Collector: Sink + Sized {
 
     /// Adds what was drained earlier.
     fn absorb(&mut self, earlier: &Self);
+
+    /// Keeps the longest waits with their times, besides adding them up. Call it before the first record.
+    fn keep_waits(&mut self);
 }

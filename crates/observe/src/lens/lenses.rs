@@ -4,6 +4,8 @@ use super::collector::Collector;
 use super::conditions::Conditions;
 use super::naming::Naming;
 use super::reports::Reports;
+use super::timeline::file::Timeline;
+use super::timeline::threads::ObservedThreads;
 use crate::observed::{self, Sink, trace_error};
 use crate::settings::{Lens, MeterSettings, ObserveSettings};
 use std::ops::Range;
@@ -25,6 +27,8 @@ macro_rules! define_lenses {
         #[derive(Default)]
         pub struct Lenses {
             $($field: Option<Placed<$collector>>,)+
+            /// The threads of the timeline, if one is requested.
+            threads: Option<ObservedThreads>,
         }
 
         impl Lenses {
@@ -39,7 +43,7 @@ macro_rules! define_lenses {
 
             /// What was added up since the last call. Times are in nanoseconds of CLOCK_MONOTONIC.
             pub fn drain(&mut self, now: u64) -> Lenses {
-                Lenses { $($field: self.$field.as_mut().map(|placed| placed.drain(now)),)+ }
+                Lenses { $($field: self.$field.as_mut().map(|placed| placed.drain(now)),)+ threads: None }
             }
 
             /// Adds what was drained earlier.
@@ -66,9 +70,28 @@ macro_rules! define_lenses {
                 reports
             }
 
+            /// Keeps the longest waits with their times. Call it before the first record.
+            pub fn keep_waits(&mut self) {
+                $(if let Some(placed) = &mut self.$field {
+                    placed.lens.keep_waits();
+                })+
+                self.threads = Some(ObservedThreads::default());
+            }
+
+            /// The waits that were kept, with these names; none if none were to be kept.
+            fn timeline_with(&mut self, stacks: &Stacks, naming: &Naming) -> Option<Timeline> {
+                let threads = self.threads.take()?;
+                let lenses = [$(self.$field.as_ref().map(|placed| {
+                    <$report>::timeline(&placed.lens, stacks, naming)
+                })),+];
+                Some(Timeline { lenses: lenses.into_iter().flatten().collect(), threads })
+            }
+
             /// The lenses, each as what takes in records.
             fn sinks(&mut self) -> impl Iterator<Item = &mut dyn Sink> {
-                [$(self.$field.as_mut().map(|placed| placed as &mut dyn Sink)),+].into_iter().flatten()
+                let lenses = [$(self.$field.as_mut().map(|placed| placed as &mut dyn Sink)),+];
+                let threads = self.threads.as_mut().map(|threads| threads as &mut dyn Sink);
+                lenses.into_iter().chain([threads]).flatten()
             }
         }
     };
@@ -121,6 +144,9 @@ impl Chosen {
             if let Err(error) = lenses.add(lens, &mut config) {
                 left_out.push(LeftOutLens { lens, error });
             }
+        }
+        if options.firefox.is_some() {
+            lenses.keep_waits();
         }
         Chosen { lenses: (!config.events.is_empty()).then_some((lenses, config)), left_out }
     }
@@ -175,10 +201,11 @@ impl Lenses {
         Ok((lenses, config))
     }
 
-    /// The reports, with names. If the kernel's symbols are hidden, says so.
-    pub fn reports(&self, stacks: &Stacks, conditions: &Conditions) -> Reports {
+    /// The reports, with names, and the timeline if waits were kept. If the kernel's symbols are hidden, says so.
+    pub fn reports(&mut self, stacks: &Stacks, conditions: &Conditions) -> (Reports, Option<Timeline>) {
         let kernel = if self.has_kernel_names() { kernel_symbols() } else { KernelSymbols::none() };
-        self.reports_with(stacks, &Naming { kernel, programs: Symbols::new() }, conditions)
+        let naming = Naming { kernel, programs: Symbols::new() };
+        (self.reports_with(stacks, &naming, conditions), self.timeline_with(stacks, &naming))
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! A lens is a folder and a row of `for_each_lens`. The folder has a `Collector`, which adds up the kernel's
 //! events, and a `LensReport` with columns. What to do next about its rows is in `next/lens` of the crate `report`.
-//! `lenses` and `reports` have all lenses of a session.
+//! `lenses` and `reports` have all lenses of a session, `timeline` their waits with times (--firefox).
 
 /// The table of the lenses that read the kernel's events: calls the macro `$then` with all rows. They are in the order in
 /// which reports and tabs show them. Types are named as in the modules beside this one, which expand the table.
@@ -15,7 +15,7 @@
 /// | documentation, variant, name | those of `Lens`. The help shows the documentation |
 /// | `field` | the lens in JSON |
 /// | `collector` | the type that adds up the kernel's events |
-/// | `report` | the type of the report. Its function `new` makes it of the collector, the stacks, the names and the conditions |
+/// | `report` | the type of the report. Its function `new` makes it of the collector, the stacks, the names and the conditions; `timeline` makes the waits with names of the first three |
 /// | `listed` | the position in the help, where the pthread lens is 0 |
 macro_rules! for_each_lens {
     ($then:ident) => {
@@ -64,3 +64,4 @@ mod spaces;
 pub mod testing;
 mod text;
 mod thread_time;
+pub mod timeline;

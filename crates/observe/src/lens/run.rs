@@ -30,6 +30,12 @@ pub fn check(options: &MeterSettings) -> Result<(), Error> {
     let refuse = |text: &str| Err(Error::Usage(text.into()));
     let observe = &options.observe;
     if options.lenses().iter().all(|&lens| lens == Lens::Pthread) {
+        if options.firefox.is_some() {
+            return refuse(
+                "--firefox requires a lens that has the times of single waits, as in --lens futex,off-cpu: the pthread lens only adds \
+                 waits up",
+            );
+        }
         return match (observe.pid, observe.all_processes) {
             (Some(_), _) => refuse(
                 "-p does not go with the pthread lens alone, which needs the preload library from a program's start: leave \
@@ -105,9 +111,9 @@ pub fn run(options: &MeterSettings) -> Result<ExitCode, Error> {
     LeftOutLens::say(&left_out);
     let command = program.as_ref().map(|program| (program, inheriting(program.command())));
     let observation = observed::observe(&config, command, options.observe.seconds, lenses)?;
-    let Observation { sink, started, seconds, end, losses, stacks } = observation;
+    let Observation { mut sink, started, seconds, end, losses, stacks } = observation;
     let conditions = Conditions::new(&options.observe, &options.recorded.command, seconds, losses);
-    let reports = sink.reports(&stacks, &conditions);
+    let (reports, timeline) = sink.reports(&stacks, &conditions);
     let layout = outputs::layout(&options.view, outputs::report_width(options.output.as_deref()));
     let text = reports.sections(&options.view, &layout).join("\n");
     let mut failed = Vec::new();
@@ -118,6 +124,9 @@ pub fn run(options: &MeterSettings) -> Result<ExitCode, Error> {
         let document =
             Document { schema: SCHEMA, version: SCHEMA_VERSION, started, seconds, cpus, reports: &reports };
         failed.extend(json(&document, file).err());
+    }
+    if let Some((file, timeline)) = options.firefox.as_deref().zip(timeline) {
+        failed.extend(timeline.write(file, &conditions).err());
     }
     match outputs::print_all_but_the_last(failed) {
         Some(last) => Err(last),

@@ -56,6 +56,11 @@ impl Spaces {
         space
     }
 
+    /// The process of an address space.
+    pub fn pid(&self, space: SpaceId) -> u32 {
+        self.spaces[space.0].pid
+    }
+
     /// All address spaces, each with its process and what it has mapped.
     pub fn all(&self) -> Vec<(ProcessSpace, AddressSpace)> {
         let mut spaces = self.spaces.clone();

@@ -18,7 +18,7 @@ pub mod threads;
 pub mod wakeup;
 
 use crate::lens;
-use crate::lens::beside::LensesBeside;
+use crate::lens::beside::{LensesBeside, SeenBeside};
 use crate::lens::reports::Reports;
 use crate::serve::{BoundServer, Server};
 use crate::settings::{self, ViewSettings};
@@ -50,6 +50,7 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     outfile::try_files(&[
         ("--output", options.output.as_deref()),
         ("--record", options.record.as_deref()),
+        ("--firefox", options.firefox.as_deref()),
         json,
         pprof,
         otlp,
@@ -60,11 +61,11 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     let bound = options.serve.as_ref().map(BoundServer::bind).transpose()?;
     let recorded = RecordedProgram::new(&record_settings(options))?;
     let server = bound.map(|bound| serve(bound, &recorded)).transpose()?;
-    let lenses = LensesBeside::start(options);
+    let lenses = LensesBeside::start(options)?;
     let mut running = recorded.start(inheriting(recorded.command()))?;
     let ended = running.wait_until_end()?;
     drop(server);
-    let lenses = lenses.stop(options);
+    let seen = lenses.stop(options);
     let was_asked_to_end = running.was_asked_to_end();
     let guard = running.guard_report();
     // Do this before the report, which may take longer and can be made again from the recording.
@@ -74,11 +75,11 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     if recorded.recording.is_lost() {
         drop(progress);
         guard.complete();
-        return Err(without_recording(&recorded, &lenses, options, ended.end));
+        return Err(without_recording(&recorded, &seen, options, ended.end));
     }
     let lookup = Lookup::new();
     let mut results = results(&snapshot, &lookup, &options.view, &progress);
-    results.lenses = lenses;
+    results.lenses = seen.reports.clone();
     results.lenses.explain(&results.report);
     let survivors = notes::survivors(&recorded);
     let width = outputs::report_width(options.output.as_deref());
@@ -119,6 +120,7 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     let mut failed = Vec::new();
     let unwritten = outputs::print(&text, options.output.as_deref()).err();
     failed.extend(results.write_files(&options.view));
+    failed.extend(seen.write_timeline(options).err());
     guard.complete();
     match (&options.record, unsaved, unwritten) {
         // It stays in memory, where the user can copy it with cp(1).
@@ -164,15 +166,18 @@ fn serve(bound: BoundServer, recorded: &RecordedProgram) -> Result<Server, Error
 /// Prints what is known without the recording, and returns the error that the recording is lost.
 fn without_recording(
     recorded: &RecordedProgram,
-    lenses: &Reports,
+    seen: &SeenBeside,
     options: &settings::MeterSettings,
     end: End,
 ) -> Error {
     let layout = outputs::layout(&options.view, outputs::report_width(options.output.as_deref()));
-    let text = lenses.sections(&options.view, &layout).join("\n");
+    let text = seen.reports.sections(&options.view, &layout).join("\n");
     if !text.is_empty()
         && let Err(unwritten) = outputs::print(&text, options.output.as_deref())
     {
+        stderr::say(format_args!("{unwritten}"));
+    }
+    if let Err(unwritten) = seen.write_timeline(options) {
         stderr::say(format_args!("{unwritten}"));
     }
     for warning in recorded.warnings() {

@@ -1,32 +1,16 @@
 //! Joins the beginnings and ends of futex calls.
 
 use super::call::{self, FutexAction, FutexWaitOutcome, Scope};
+use super::futex_use::{Futex, FutexUse};
+use super::kept_waits::KeptWaits;
 use super::sums::{FutexWaits, FutexWakes};
 use crate::lens::collector::Collector;
 use crate::lens::spaces::{SharedPlace, SpaceId, Spaces, shared_place};
+use crate::lens::timeline::track::Track;
 use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_launch::error::Error;
 use unspin_trace::{CallChain, Event, Payload, Record, RunningThread, StackId, Stacks, Tracefs, Tracer};
-
-/// A futex: what threads wait at.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Futex {
-    /// At an address of one address space.
-    Private(SpaceId, u64),
-    /// In memory that processes share.
-    Shared(SharedPlace),
-    /// One of several (futex_waitv, futex_requeue), whose list is at the address.
-    Several(SpaceId, u64),
-}
-
-/// A use of a futex, by the stack that made the call.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct FutexUse {
-    pub futex: Futex,
-    pub space: SpaceId,
-    pub stack: StackId,
-}
 
 /// Joins the calls, and adds them up.
 #[derive(Debug, Default)]
@@ -41,6 +25,8 @@ pub struct FutexLens {
     pub(super) wakes: HashMap<FutexUse, FutexWakes>,
     /// Ends without a beginning, and beginnings without an end.
     pub(super) unpaired: u64,
+    /// The longest waits, if they are to be kept.
+    pub(super) kept: Option<Box<KeptWaits>>,
 }
 
 /// A tracepoint: the beginning of one of the calls, or the end of any.
@@ -146,6 +132,10 @@ impl Collector for FutexLens {
             self.wakes.entry(one.clone()).or_default().merge(wakes);
         }
     }
+
+    fn keep_waits(&mut self) {
+        self.kept = Some(Box::default());
+    }
 }
 
 impl FutexLens {
@@ -161,6 +151,11 @@ impl FutexLens {
             _ => self.futex(record.pid, space, address, scope),
         };
         let what = FutexUse { futex, space, stack };
+        if let Some(kept) = &mut self.kept
+            && matches!(action, FutexAction::Wake | FutexAction::WakeSeveral | FutexAction::Unlock)
+        {
+            kept.wakes.begin(&what.futex, Track::Thread(record.pid, record.tid), record.time);
+        }
         let thread = self.threads.entry(record.tid).or_default();
         if let Some((before, at)) = thread.woken.take()
             && action == FutexAction::Wait
@@ -172,7 +167,7 @@ impl FutexLens {
         match thread.call.replace(FutexCall::new(what, action, record.time)) {
             // The program has handled the signal and goes on: the kernel did not restart the call.
             Some(call @ FutexCall { interrupted: Some(at), .. }) => {
-                self.add_wait(&call, Some(FutexWaitOutcome::Interrupted), at);
+                self.add_wait(record.tid, &call, Some(FutexWaitOutcome::Interrupted), at);
             }
             // Its end was lost.
             Some(_) => self.unpaired += 1,
@@ -181,13 +176,21 @@ impl FutexLens {
     }
 
     /// Counts a wait that ends at this time, and adds the part of it that the sums lack.
-    fn add_wait(&mut self, call: &FutexCall, outcome: Option<FutexWaitOutcome>, end: u64) {
+    fn add_wait(&mut self, tid: u32, call: &FutexCall, outcome: Option<FutexWaitOutcome>, end: u64) {
         let whole = FutexWaits::one(outcome, end.saturating_sub(call.since));
         let one = FutexWaits { wait_ns: end.saturating_sub(call.added_until), ..whole };
         self.waits.entry(call.what.clone()).or_default().merge(&one);
+        if let Some(kept) = &mut self.kept {
+            let track = Track::Thread(self.spaces.pid(call.what.space), tid);
+            kept.note(track, [call.since, end], &call.what, outcome);
+        }
     }
 
-    fn add_wake(&mut self, what: FutexUse, wake: FutexWakes) {
+    fn add_wake(&mut self, record: &Record, what: FutexUse, wake: FutexWakes) {
+        if let Some(kept) = &mut self.kept {
+            let waker = Track::Thread(record.pid, record.tid);
+            kept.wakes.end(&what.futex, waker, wake.woken + wake.unknown);
+        }
         self.wakes.entry(what).or_default().merge(&wake);
     }
 
@@ -199,7 +202,7 @@ impl FutexLens {
             Some(call @ FutexCall { interrupted: Some(at), .. })
                 if ![stack, StackId::EMPTY].contains(&call.what.stack) =>
             {
-                self.add_wait(&call, Some(FutexWaitOutcome::Interrupted), at);
+                self.add_wait(tid, &call, Some(FutexWaitOutcome::Interrupted), at);
             }
             call => thread.call = call.map(|call| FutexCall { interrupted: None, ..call }),
         }
@@ -219,13 +222,15 @@ impl FutexLens {
         match call.action {
             FutexAction::Wait | FutexAction::WaitForSeveral => {}
             FutexAction::Wake | FutexAction::WakeSeveral => {
-                return self.add_wake(call.what, FutexWakes::one(returned));
+                return self.add_wake(record, call.what, FutexWakes::one(returned));
             }
-            FutexAction::Unlock => return self.add_wake(call.what, FutexWakes::unlock(returned)),
+            FutexAction::Unlock => {
+                return self.add_wake(record, call.what, FutexWakes::unlock(returned));
+            }
             FutexAction::Other => return,
         }
         let outcome = FutexWaitOutcome::of(returned);
-        self.add_wait(&call, Some(outcome), record.time);
+        self.add_wait(record.tid, &call, Some(outcome), record.time);
         let thread = self.threads.entry(record.tid).or_default();
         thread.woken = (outcome == FutexWaitOutcome::Woken).then_some((call.what, record.time));
     }
@@ -260,7 +265,7 @@ impl FutexLens {
         if matches!(call.action, FutexAction::Wait | FutexAction::WaitForSeveral) {
             // Of an interrupted wait it is not known whether it would have gone on.
             let outcome = call.interrupted.map(|_| FutexWaitOutcome::Interrupted);
-            self.add_wait(&call, outcome, call.interrupted.unwrap_or(now));
+            self.add_wait(tid, &call, outcome, call.interrupted.unwrap_or(now));
         }
     }
 }

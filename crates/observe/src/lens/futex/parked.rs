@@ -4,7 +4,7 @@
 //! a row for each thread, without a name. Their waits have a row for each call site instead.
 
 use super::folded::{Folded, name};
-use super::lens::Futex;
+use super::futex_use::Futex;
 use super::origin;
 use crate::lens::callers::UserFrame;
 use crate::lens::spaces::SpaceId;
@@ -26,12 +26,9 @@ pub fn by_call_site(futexes: BTreeMap<Futex, Folded>) -> BTreeMap<RowOf, Folded>
     let mut rows = BTreeMap::<RowOf, Folded>::new();
     for (futex, folded) in futexes {
         let longest = folded.longest().to_vec();
-        let space = match futex {
-            Futex::Private(space, _) if origin::of(&longest) == FutexOrigin::ParkingLot => space,
-            _ => {
-                rows.insert(RowOf::Futex(futex), folded);
-                continue;
-            }
+        let Some(space) = parks_threads(&futex, &folded) else {
+            rows.insert(RowOf::Futex(futex), folded);
+            continue;
         };
         let row = |frames: &[UserFrame]| RowOf::ParkedAt(space, name(frames));
         for (frames, waits) in folded.waits {
@@ -43,6 +40,14 @@ pub fn by_call_site(futexes: BTreeMap<Futex, Folded>) -> BTreeMap<RowOf, Folded>
         }
     }
     rows
+}
+
+/// The process whose threads parking_lot parks at this futex; none if it is another one.
+pub fn parks_threads(futex: &Futex, folded: &Folded) -> Option<SpaceId> {
+    match futex {
+        Futex::Private(space, _) if origin::of(folded.longest()) == FutexOrigin::ParkingLot => Some(*space),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! The futex waits, as data.
 
 use super::folded::{Folded, name};
-use super::lens::{Futex, FutexLens};
+use super::futex_use::Futex;
+use super::lens::FutexLens;
 use super::origin;
 use super::parked::{self, RowOf};
 use super::sums::{FutexWaits, FutexWakes};
 use crate::lens::callers::{Callers, UserFrame};
 use crate::lens::conditions::Conditions;
 use crate::lens::naming::Naming;
+use crate::lens::spaces::SpaceId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unspin_report::next::lens::futex::{self, FutexFacts, FutexOrigin};
@@ -137,19 +139,10 @@ impl FutexReport {
     /// Of what the lens has seen, with names.
     pub fn new(lens: &FutexLens, stacks: &Stacks, naming: &Naming, conditions: &Conditions) -> FutexReport {
         let callers = Callers::new(&lens.spaces, &naming.programs);
-        let mut folded = BTreeMap::<Futex, Folded>::new();
         let (mut all, mut all_wakes) = (FutexWaits::default(), FutexWakes::default());
-        for (one, waits) in &lens.waits {
-            let frames = callers.frames(one.space, stacks.get(one.stack).user);
-            folded.entry(one.futex.clone()).or_default().waits.entry(frames).or_default().merge(waits);
-            all.merge(waits);
-        }
-        for (one, wakes) in &lens.wakes {
-            let frames = callers.frames(one.space, stacks.get(one.stack).user);
-            folded.entry(one.futex.clone()).or_default().wakes.entry(frames).or_default().merge(wakes);
-            all_wakes.merge(wakes);
-        }
-        let mut futexes: Vec<FutexEntry> = parked::by_call_site(folded)
+        lens.waits.values().for_each(|waits| all.merge(waits));
+        lens.wakes.values().for_each(|wakes| all_wakes.merge(wakes));
+        let mut futexes: Vec<FutexEntry> = parked::by_call_site(fold(lens, stacks, &callers))
             .into_iter()
             .map(|(row, folded)| entry(&row, folded, &callers, &conditions.subject))
             .collect();
@@ -192,23 +185,77 @@ impl FutexReport {
     }
 }
 
-fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subject) -> FutexEntry {
-    let (scope, space, address) = match row_of {
-        RowOf::Futex(Futex::Private(space, address)) => ("private", Some(*space), Some(*address)),
-        RowOf::Futex(Futex::Several(space, address)) => ("several", Some(*space), Some(*address)),
-        RowOf::Futex(Futex::Shared(place)) => ("shared", None, Some(place.offset)),
-        RowOf::ParkedAt(space, _) => ("threads", Some(*space), None),
-    };
-    let address = address.map_or_else(String::new, |address| format!("{address:#x}"));
-    let process = space.map(|space| callers.space(space));
-    let name = match row_of {
+/// The waits and wakes of each futex, by stack.
+fn fold(lens: &FutexLens, stacks: &Stacks, callers: &Callers<'_>) -> BTreeMap<Futex, Folded> {
+    let mut folded = BTreeMap::<Futex, Folded>::new();
+    for (one, waits) in &lens.waits {
+        let frames = callers.frames(one.space, stacks.get(one.stack).user);
+        folded.entry(one.futex.clone()).or_default().waits.entry(frames).or_default().merge(waits);
+    }
+    for (one, wakes) in &lens.wakes {
+        let frames = callers.frames(one.space, stacks.get(one.stack).user);
+        folded.entry(one.futex.clone()).or_default().wakes.entry(frames).or_default().merge(wakes);
+    }
+    folded
+}
+
+/// The names that the rows of the report have, for other views of the same waits.
+pub(super) fn names(lens: &FutexLens, stacks: &Stacks, callers: &Callers<'_>) -> FutexNames {
+    let folded = fold(lens, stacks, callers);
+    let parked = folded
+        .iter()
+        .filter_map(|(futex, folded)| Some((futex.clone(), parked::parks_threads(futex, folded)?)));
+    FutexNames { parked: parked.collect() }
+}
+
+/// The names of futexes.
+pub(super) struct FutexNames {
+    /// The futexes at which parking_lot parks threads.
+    parked: BTreeMap<Futex, SpaceId>,
+}
+
+impl FutexNames {
+    /// The name of the row of a wait with this stack, and the futex's address.
+    pub fn of(&self, futex: &Futex, frames: &[UserFrame], callers: &Callers<'_>) -> (String, String) {
+        let row = match self.parked.get(futex) {
+            Some(&space) => RowOf::ParkedAt(space, name(frames)),
+            None => RowOf::Futex(futex.clone()),
+        };
+        let of_futex = address_of(&RowOf::Futex(futex.clone()));
+        (row_name(&row, &address_of(&row), callers), of_futex)
+    }
+}
+
+/// The address of a row as a hexadecimal number: in the process, or in the shared file; empty for several futexes.
+fn address_of(row_of: &RowOf) -> String {
+    match row_of {
+        RowOf::Futex(Futex::Private(_, address) | Futex::Several(_, address)) => format!("{address:#x}"),
+        RowOf::Futex(Futex::Shared(place)) => format!("{:#x}", place.offset),
+        RowOf::ParkedAt(..) => String::new(),
+    }
+}
+
+fn row_name(row_of: &RowOf, address: &str, callers: &Callers<'_>) -> String {
+    match row_of {
         RowOf::Futex(Futex::Private(space, at)) => {
-            callers.variable(*space, *at).unwrap_or_else(|| address.clone())
+            callers.variable(*space, *at).unwrap_or_else(|| address.to_owned())
         }
         RowOf::Futex(Futex::Several(..)) => format!("one of several ({address})"),
         RowOf::Futex(Futex::Shared(place)) => format!("{}+{address}", place.path),
         RowOf::ParkedAt(_, caller) => format!("parking_lot at {caller}"),
+    }
+}
+
+fn entry(row_of: &RowOf, folded: Folded, callers: &Callers<'_>, subject: &Subject) -> FutexEntry {
+    let (scope, space) = match row_of {
+        RowOf::Futex(Futex::Private(space, _)) => ("private", Some(*space)),
+        RowOf::Futex(Futex::Several(space, _)) => ("several", Some(*space)),
+        RowOf::Futex(Futex::Shared(_)) => ("shared", None),
+        RowOf::ParkedAt(space, _) => ("threads", Some(*space)),
     };
+    let address = address_of(row_of);
+    let process = space.map(|space| callers.space(space));
+    let name = row_name(row_of, &address, callers);
     let (mut all, mut all_wakes) = (FutexWaits::default(), FutexWakes::default());
     folded.waits.values().for_each(|waits| all.merge(waits));
     folded.wakes.values().for_each(|wakes| all_wakes.merge(wakes));

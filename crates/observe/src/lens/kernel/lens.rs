@@ -4,6 +4,8 @@ use super::contention::{Contention, LockWait, LockWaitOutcome, Unpaired, WaiterI
 use super::flags::LockFlags;
 use super::sums::Sums;
 use crate::lens::collector::Collector;
+use crate::lens::timeline::longest::LongestWaits;
+use crate::lens::timeline::track::Track;
 use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_launch::error::Error;
@@ -18,6 +20,16 @@ const END: usize = 1;
 pub struct KernelLens {
     pub(super) contention: Contention,
     pub(super) sums: HashMap<LockUse, Sums>,
+    /// The longest waits, if they are to be kept.
+    pub(super) kept: Option<LongestWaits<LockUse, LockWaitEnd>>,
+}
+
+/// How a wait ended that is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LockWaitEnd {
+    pub outcome: LockWaitOutcome,
+    /// Whether the thread slept at some time.
+    pub slept: bool,
 }
 
 /// A use of a lock: by its address, its kind, and the stack that waits for it.
@@ -49,7 +61,7 @@ impl Collector for KernelLens {
         for wait in self.contention.cut(now) {
             self.add(&wait, &Sums::part(&wait));
         }
-        KernelLens { sums: std::mem::take(&mut self.sums), contention: Contention::default() }
+        KernelLens { sums: std::mem::take(&mut self.sums), ..KernelLens::default() }
     }
 
     fn absorb(&mut self, earlier: &KernelLens) {
@@ -57,11 +69,29 @@ impl Collector for KernelLens {
             self.sums.entry(*one).or_default().merge(sums);
         }
     }
+
+    fn keep_waits(&mut self) {
+        self.kept = Some(LongestWaits::default());
+    }
 }
 
 impl KernelLens {
     fn add(&mut self, &LockWait { lock, flags, stack, .. }: &LockWait, sums: &Sums) {
         self.sums.entry(LockUse { lock, flags, stack }).or_default().merge(sums);
+    }
+
+    /// Keeps a wait that ends at this time, if waits are to be kept.
+    fn keep(&mut self, pid: u32, waiter: WaiterId, wait: &LockWait, end: u64) {
+        let Some(kept) = &mut self.kept else { return };
+        let track = match waiter {
+            WaiterId::Thread(tid) => Track::Thread(pid, tid),
+            WaiterId::Idle(cpu) => Track::Idle(cpu),
+            WaiterId::Exiting(cpu) => Track::Exiting(cpu),
+        };
+        let &LockWait { lock, flags, stack, outcome, .. } = wait;
+        let start = end.saturating_sub(wait.spin_ns + wait.sleep_ns);
+        let ended = LockWaitEnd { outcome, slept: wait.sleep_ns > 0 };
+        kept.note(track, [start, end], &LockUse { lock, flags, stack }, ended);
     }
 
     /// What could not be paired.
@@ -87,6 +117,7 @@ impl Sink for KernelLens {
                 let outcome = if second == 0 { LockWaitOutcome::Acquired } else { LockWaitOutcome::GaveUp };
                 if let Some(wait) = self.contention.end(waiter, lock, outcome, record.time) {
                     self.add(&wait, &Sums::of(&wait));
+                    self.keep(record.pid, waiter, &wait, record.time);
                 }
             }
             _ => {}

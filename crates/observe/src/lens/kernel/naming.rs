@@ -179,6 +179,12 @@ pub fn frames(symbols: &KernelSymbols, stack: &[u64]) -> Vec<KernelFrame> {
     stack.iter().enumerate().map(frame).collect()
 }
 
+/// The functions of a stack, innermost first; addresses for those without a name.
+pub fn functions(symbols: &KernelSymbols, stack: &[u64]) -> Vec<String> {
+    let function = |frame: KernelFrame| if frame.function.is_empty() { frame.place } else { frame.function };
+    frames(symbols, stack).into_iter().map(function).collect()
+}
+
 /// The frames from the function that wanted the lock on: without those that take locks for others.
 pub fn callers(frames: &[KernelFrame]) -> &[KernelFrame] {
     let takes = |frame: &KernelFrame| {

@@ -225,6 +225,16 @@ fn by_address(
     locks
 }
 
+/// The name of each lock, by address and kind.
+pub(super) fn names(
+    lens: &KernelLens,
+    stacks: &Stacks,
+    symbols: &KernelSymbols,
+) -> BTreeMap<(u64, &'static str), String> {
+    let locks = by_address(lens, stacks, symbols).into_iter();
+    locks.map(|((address, kind), lock)| ((address, kind), lock.name(address, symbols).0)).collect()
+}
+
 impl AtAddress {
     fn name(&self, address: u64, symbols: &KernelSymbols) -> (String, LockOrigin) {
         if let Some(variable) = naming::variable(symbols, address) {

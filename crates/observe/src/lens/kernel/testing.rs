@@ -23,7 +23,8 @@ ffffffff82000000 D tasklist_lock
 ffffffff82000040 d next
 ";
 
-const TEXT: u64 = 0xffff_ffff_8100_0000;
+/// Where the functions begin.
+pub const TEXT: u64 = 0xffff_ffff_8100_0000;
 
 /// Waits for a run-queue lock by two callers, a semaphore set, an unknown rwsem, and a variable.
 pub fn example() -> KernelReport {
@@ -51,6 +52,10 @@ pub fn example() -> KernelReport {
         losses: Losses { records: 3, ..Losses::default() },
     };
     lens.contention.begin(WaiterId::Thread(9), 0x50, LockFlags(SPIN), Default::default(), 0);
-    let naming = Naming { kernel: KernelSymbols::parse(SYMBOLS), programs: Symbols::new() };
-    KernelReport::new(&lens, &stacks, &naming, &conditions)
+    KernelReport::new(&lens, &stacks, &naming(), &conditions)
+}
+
+/// The names of the kernel's functions here.
+pub fn naming() -> Naming {
+    Naming { kernel: KernelSymbols::parse(SYMBOLS), programs: Symbols::new() }
 }

@@ -1,8 +1,10 @@
 //! Follows the states of all threads.
 
+use super::kept_waits::KeptWaits;
 use super::states::{Blocked, Interval, SchedState, Sleep, States};
 use crate::lens::collector::Collector;
 use crate::lens::spaces::{SpaceId, Spaces};
+use crate::lens::timeline::track::Track;
 use crate::observed::{Sink, trace_error};
 use std::collections::HashMap;
 use unspin_launch::error::Error;
@@ -24,6 +26,8 @@ pub struct OffCpuLens {
     pub(super) blocked: HashMap<(SpaceId, Blocked), Sum>,
     /// Threads that were seen.
     pub(super) seen: u64,
+    /// The longest times blocked, if they are to be kept.
+    pub(super) kept: Option<Box<KeptWaits>>,
 }
 
 /// The times that threads were blocked in one way.
@@ -71,6 +75,7 @@ impl Collector for OffCpuLens {
             runnable_ns: std::mem::take(&mut self.runnable_ns),
             blocked: std::mem::take(&mut self.blocked),
             seen: self.seen,
+            kept: None,
         }
     }
 
@@ -81,13 +86,21 @@ impl Collector for OffCpuLens {
             self.blocked.entry(*one).or_default().merge(sum);
         }
     }
+
+    fn keep_waits(&mut self) {
+        self.kept = Some(Box::default());
+    }
 }
 
 impl OffCpuLens {
-    /// Adds a state that has ended.
-    fn add(&mut self, pid: u32, interval: Interval) {
+    /// Adds a state that has ended at this time, by a waker if the thread was blocked and woken.
+    fn add(&mut self, pid: u32, tid: u32, interval: Interval, end: u64, waker: Option<Track>) {
         if let Some(sum) = self.add_time(pid, interval) {
             sum.count += 1;
+        }
+        if let Some(kept) = &mut self.kept {
+            let space = self.spaces.of(pid);
+            kept.note(Track::Thread(pid, tid), space, interval, end, waker);
         }
     }
 
@@ -121,7 +134,7 @@ impl OffCpuLens {
             OffCpuThread { pid, states: States::new(first, now) }
         });
         let interval = to(&mut thread.states);
-        self.add(pid, interval);
+        self.add(pid, tid, interval, now, None);
     }
 
     fn note_begin(&mut self, pid: u32, tid: u32, states: States) {
@@ -143,7 +156,10 @@ impl OffCpuLens {
 
     fn note_end(&mut self, tid: u32, now: u64) {
         if let Some(OffCpuThread { pid, states }) = self.threads.remove(&tid) {
-            self.add(pid, states.end(now));
+            self.add(pid, tid, states.end(now), now, None);
+            if let Some(kept) = &mut self.kept {
+                kept.forget(tid);
+            }
         }
     }
 }
@@ -158,9 +174,10 @@ impl Sink for OffCpuLens {
             Payload::Sample(sample) if sample.event == WAKEUP => {
                 let woken = sample.values[0] as u32;
                 let Some(thread) = self.threads.get_mut(&woken) else { return };
-                let pid = thread.pid;
+                let owner = thread.pid;
                 if let Some(interval) = thread.states.wake(time) {
-                    self.add(pid, interval);
+                    let waker = (pid != IDLE).then_some(Track::Thread(pid, tid));
+                    self.add(owner, woken, interval, time, waker);
                 }
             }
             _ if pid == IDLE => {}

@@ -24,7 +24,11 @@ pub fn sample(event: usize, values: &[u64], stack: StackId) -> Payload {
 
 /// A thread that runs, blocks at each of these stacks for 1 ms, is woken and runs again, each 10 µs later.
 pub fn blocked_at(stacks: &[StackId]) -> OffCpuLens {
-    let mut lens = OffCpuLens::default();
+    noted(OffCpuLens::default(), stacks)
+}
+
+/// The same, noted by this lens.
+pub fn noted(mut lens: OffCpuLens, stacks: &[StackId]) -> OffCpuLens {
     note(&mut lens, 0, 5, Payload::Fork { parent: PID });
     note(&mut lens, 10_000, 5, Payload::Switch(Switch::In));
     let mut now = 10_000;
@@ -49,10 +53,7 @@ ffffffff81000400 T end
 
 /// A thread that was blocked at a futex twice and at a pipe once, for 1 ms each.
 pub fn example() -> OffCpuReport {
-    let text = 0xffff_ffff_8100_0000;
-    let mut stacks = Stacks::default();
-    let futex = stacks.number(&[text + 0x10, text + 0x110, text + 0x210]);
-    let pipe = stacks.number(&[text + 0x10, text + 0x310]);
+    let (stacks, [futex, pipe]) = stacks();
     let lens = blocked_at(&[futex, pipe, futex]);
     let losses = Losses { records: 1, ..Losses::default() };
     let conditions = Conditions {
@@ -62,6 +63,19 @@ pub fn example() -> OffCpuReport {
         cpus: 2,
         losses,
     };
-    let naming = Naming { kernel: KernelSymbols::parse(SYMBOLS), programs: Symbols::new() };
-    OffCpuReport::new(&lens, &stacks, &naming, &conditions)
+    OffCpuReport::new(&lens, &stacks, &naming(), &conditions)
+}
+
+/// The stacks of a thread that is blocked at a futex, and at a pipe.
+pub fn stacks() -> (Stacks, [StackId; 2]) {
+    let text = 0xffff_ffff_8100_0000;
+    let mut stacks = Stacks::default();
+    let futex = stacks.number(&[text + 0x10, text + 0x110, text + 0x210]);
+    let pipe = stacks.number(&[text + 0x10, text + 0x310]);
+    (stacks, [futex, pipe])
+}
+
+/// The names of the kernel's functions there.
+pub fn naming() -> Naming {
+    Naming { kernel: KernelSymbols::parse(SYMBOLS), programs: Symbols::new() }
 }
