@@ -4,6 +4,7 @@ mod arenas;
 mod arenas_damage;
 mod bad_input;
 mod causes;
+mod ci;
 mod cmd;
 mod common;
 mod completions;

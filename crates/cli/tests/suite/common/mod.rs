@@ -38,6 +38,7 @@ pub fn unspin(arguments: &[&str]) -> Command {
         "UNSPIN_RUNQUEUE",
         "UNSPIN_SUMMARY",
         "UNSPIN_STATUS",
+        "GITHUB_STEP_SUMMARY",
     ] {
         command.env_remove(name);
     }
