@@ -38,6 +38,7 @@ mod rebuilt;
 mod run;
 mod rwlocks;
 mod scale;
+mod schemas;
 mod semopbench;
 mod serve;
 mod serve_clients;

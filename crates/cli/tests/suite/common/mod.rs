@@ -1,5 +1,6 @@
 //! Shared by the tests of the program.
 
+pub mod schema;
 pub mod served;
 pub mod util_linux;
 
