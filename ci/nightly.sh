@@ -11,9 +11,10 @@ export UNSPIN_TIER=nightly UNSPIN_TEST_LIBRARY=embedded UNSPIN_STORM=${UNSPIN_ST
 # Other random programs than those of every run; a failure is repeated with the same seed.
 export PROPTEST_CASES=${PROPTEST_CASES:-1000} PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-$(date +%s)}
 echo "nightly: PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED"
-# The reference parser of OpenMetrics and the published messages of OTLP; without them a test is skipped.
+# The reference parser of OpenMetrics, the published messages of OTLP, and the published schemas of workflow files; without them a
+# test is skipped.
 python=$target/python
-if python3 -m venv "$python" && "$python/bin/pip" install --quiet prometheus_client opentelemetry-proto; then
+if python3 -m venv "$python" && "$python/bin/pip" install --quiet prometheus_client opentelemetry-proto check-jsonschema; then
     export UNSPIN_TEST_PYTHON=$python/bin/python
 fi
 # The Firefox Profiler without a browser; without it a test is skipped.

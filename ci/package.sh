@@ -66,7 +66,7 @@ pack() { # FOLDER
     local source=$1/unspin stage=$1/unspin/stage version
     local share=$stage/share doc=$stage/share/doc/unspin
     mkdir -p "$stage/bin" "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" \
-        "$share/fish/vendor_completions.d" "$doc/docs" "$doc/sbom" "$1/out"
+        "$share/fish/vendor_completions.d" "$doc/docs/ci" "$doc/docs/schema" "$doc/sbom" "$1/out"
     cp "$1/target/$triple/release/"{unspin,unspin-lab} "$stage/bin"
     "$stage/bin/unspin" man-pages "$share/man/man1"
     "$stage/bin/unspin" completions bash >"$share/bash-completion/completions/unspin"
@@ -74,6 +74,8 @@ pack() { # FOLDER
     "$stage/bin/unspin" completions fish >"$share/fish/vendor_completions.d/unspin.fish"
     cp "$source"/{README,CHANGELOG,CONTRIBUTING}.md "$source"/LICENSE-* "$doc"
     cp "$source"/docs/*.md "$doc/docs"
+    cp "$source"/docs/ci/*.yml "$doc/docs/ci"
+    cp "$source"/docs/schema/*.json "$doc/docs/schema"
     (cd "$source" && make_sbom "$doc/sbom" && python3 ci/package/licences.py >"$doc/THIRD-PARTY-LICENSES.md")
     version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$source/Cargo.toml" | head -n 1)
     {

@@ -92,7 +92,12 @@ impl Error {
 
     /// The exit code, as documented in each command's `--help` and in docs/exit-codes.md.
     pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(self.code())
+    }
+
+    /// The exit code as a number.
+    pub fn code(&self) -> u8 {
+        match self {
             Error::Benchmark(_) | Error::Input(_) => 1,
             Error::Usage(_) => 2,
             Error::Unjudged(_) => 4,
@@ -100,7 +105,7 @@ impl Error {
             Error::Environment(_) => 125,
             Error::CannotRun(_) => 126,
             Error::NotFound(_) => 127,
-        })
+        }
     }
 }
 

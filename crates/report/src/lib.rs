@@ -38,6 +38,7 @@ mod line;
 mod lock;
 mod lock_id;
 mod lockmeter;
+pub mod markdown;
 mod medium;
 mod name;
 pub mod next;

@@ -75,6 +75,14 @@ impl Progress {
         }
     }
 
+    /// Lines, also on a terminal.
+    pub fn in_lines(mut self) -> Progress {
+        if matches!(self.output, ProgressOutput::Status(_)) {
+            self.output = ProgressOutput::Lines;
+        }
+        self
+    }
+
     /// A phase begins.
     pub fn phase(&self, what: &str) {
         self.detail(what);

@@ -20,7 +20,7 @@ use crate::service::Service;
 use crate::session::Session;
 use crate::settings::ProveSettings;
 use crate::text::{Detail, Text, fixed_time};
-use crate::{json, reached, search, standard_input};
+use crate::{ci, json, reached, search, standard_input};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,15 +34,25 @@ use unspin_stats::{Candidate, SessionPlan, rounds_for_proof};
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
-    outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
+    let files = files(options);
+    outfile::try_files(&files)?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         unspin_launch::output::stderr::say(format_args!("{warning}"));
     }
     let budget = TimeBudget::begin(options.time_budget(), options.runs);
-    let progress = Progress::new("prove", budget, options.quiet);
+    let mut progress = Progress::new("prove", budget, options.quiet);
+    if options.ci.is_ci {
+        progress = progress.in_lines();
+    }
     let report = measure_under(options, budget, &interrupt, &progress);
     progress.finish();
+    if let Err(error) = &report {
+        // That error is the command's, whatever becomes of the files.
+        if let Err(other) = ci::write_error(error, options) {
+            unspin_launch::output::stderr::say(format_args!("{other}"));
+        }
+    }
     let Some(mut report) = report? else {
         unspin_launch::output::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
@@ -55,15 +65,21 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
     }
     interrupt.allow_signals_to_exit();
     let detail = if options.verbose { Detail::Full } else { Detail::Brief };
-    outfile::print_report(
-        &Text(&report, detail).to_string(),
-        &[options.json.as_deref(), options.plan.as_deref()],
-    )?;
-    if let (Err(error), Err(_)) = (&json, &plan) {
-        unspin_launch::output::stderr::say(format_args!("{error}"));
-    }
-    plan.and(json)?;
-    Ok(report.exit_code())
+    let mut text = Text(&report, detail).to_string();
+    let ci = ci::write(&report, &text, &options.ci).map(|summary| {
+        text.extend(summary.map(|summary| format!("\n{summary}")));
+    });
+    outfile::print_report(&text, &files.map(|(_, file)| file))?;
+    let mut errors = [json, plan, ci].into_iter().filter_map(Result::err);
+    let Some(last) = errors.next_back() else { return Ok(report.exit_code()) };
+    errors.for_each(|error| unspin_launch::output::stderr::say(format_args!("{error}")));
+    Err(last)
+}
+
+/// The files for results, each with the option or the variable that names it.
+fn files(options: &ProveSettings) -> [(&'static str, Option<&Path>); 5] {
+    let [markdown, junit, step_summary] = ci::files(&options.ci);
+    [("--json", options.json.as_deref()), ("--plan", options.plan.as_deref()), markdown, junit, step_summary]
 }
 
 /// Exit code after SIGINT, SIGTERM or SIGHUP before anything was measured.

@@ -205,19 +205,24 @@ impl Report {
 
     /// See docs/exit-codes.md.
     pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+
+    /// The exit code as a number.
+    pub fn code(&self) -> u8 {
         if self.interrupted {
-            return ExitCode::from(130);
+            return 130;
         }
         if let Some(error) = &self.session.aborted {
-            return error.exit_code();
+            return error.code();
         }
-        ExitCode::from(match self.conclusion() {
+        match self.conclusion() {
             Conclusion::Faster => 0,
             Conclusion::Slower => 1,
             Conclusion::NothingProven => 3,
             Conclusion::Failed => 4,
             Conclusion::OverCpuLimit => 5,
-        })
+        }
     }
 }
 

@@ -14,6 +14,19 @@ use unspin_stats::Direction;
 /// The time that a run may take if the user names none.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
+/// The results that a CI system shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CiSettings {
+    /// Whether a CI system runs the command: progress as lines, and a summary in Markdown in any case.
+    pub is_ci: bool,
+    /// The file for the summary in Markdown.
+    pub markdown: Option<PathBuf>,
+    /// The file to which a CI system wants a summary in Markdown added, if it names one.
+    pub step_summary: Option<PathBuf>,
+    /// The file for the results as JUnit XML.
+    pub junit: Option<PathBuf>,
+}
+
 /// The settings of `unspin prove`.
 pub struct ProveSettings {
     /// Kinds of mutexes to judge.
@@ -48,6 +61,8 @@ pub struct ProveSettings {
     pub time_limit: Duration,
     /// The file for all results as JSON.
     pub json: Option<PathBuf>,
+    /// Where the results go that a CI system shows.
+    pub ci: CiSettings,
     /// Whether the report has all details.
     pub verbose: bool,
     /// Whether no progress is shown.
@@ -80,6 +95,7 @@ impl ProveSettings {
             wait_for_quiet: None,
             time_limit: TIME_LIMIT,
             json: None,
+            ci: CiSettings::default(),
             verbose: false,
             quiet: false,
             command,

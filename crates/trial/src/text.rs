@@ -1,33 +1,30 @@
 //! The printed report: the verdict, the speed of each candidate, then other findings. The noise in detail and the use
 //! of the CPUs are printed on request.
 
+pub mod cells;
 mod complete_runs;
-mod ended_early;
+pub mod disturbance;
+pub mod ended_early;
 pub mod fixed_time;
 mod locks;
 mod plan;
 mod rates;
 mod run_queues;
-mod search;
+pub mod search;
 mod staircase;
-mod summary;
+pub mod summary;
 mod waits;
 
+use self::cells::Cells;
 use super::budget::duration;
 use super::configuration::Configuration;
-use super::format::{Scale, count, p_value, paragraph};
+use super::format::{Scale, count, paragraph};
 use super::report::Report;
 use super::runner::RunEnd;
 use std::fmt::{self, Formatter};
 use unspin_launch::output::shell;
-use unspin_observe::throttling::Throttling;
-use unspin_stats::{
-    Advice, Comparison, Direction, Quantity, Ratio, Role, SpreadVerdict, StopReason, Summary, Verdict,
-};
+use unspin_stats::{Advice, Direction, Quantity, Role, SpreadVerdict, StopReason, Verdict};
 
-/// Disturbance, in percent of the CPUs, from which on a warning is printed: more than the background of an idle
-/// machine.
-const DISTURBED_PERCENT: f64 = 5.0;
 /// More rounds than these are not advised.
 const ROUNDS_PRACTICAL: u32 = 100;
 
@@ -146,8 +143,7 @@ impl Text<'_> {
 
     fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let analysis = &self.0.session.analysis;
-        let scale =
-            Scale::new(analysis.control_summary.as_ref().map_or(1.0, |s| s.mean), &analysis.metric.unit);
+        let scale = cells::scale(self.0);
         let unit = if scale.unit.is_empty() { String::new() } else { format!(" [{}]", scale.unit) };
         writeln!(
             f,
@@ -186,40 +182,12 @@ impl Text<'_> {
         configuration: &Configuration,
         scale: &Scale,
     ) -> fmt::Result {
-        let analysis = &self.0.session.analysis;
-        let comparison = self.0.comparison(configuration);
-        let summary = match comparison {
-            Some(comparison) => comparison.summary.as_ref(),
-            None => analysis.control_summary.as_ref(),
-        };
-        let runs = self.0.session.trials(index).count();
-        let failed = self.0.session.trials(index).filter(|t| t.value.is_err()).count();
-        let ratio = comparison.and_then(|c| c.ratio);
+        let Cells { mean, best, ratio, interval, cpu, p, p_of_spread, runs, failed } =
+            Cells::of(self.0, index, scale);
         writeln!(
             f,
-            "{} {:>17} {:>9} {:>6} {:>13} {:>6} {:>7} {:>8} {runs:>4} {failed:>6}",
+            "{} {mean:>17} {best:>9} {ratio:>6} {interval:>13} {cpu:>6} {p:>7} {p_of_spread:>8} {runs:>4} {failed:>6}",
             head(configuration.name()),
-            summary.map_or("-".into(), |s| mean_and_sd(s, scale)),
-            summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
-            match (comparison, ratio) {
-                (None, _) => "1".into(),
-                (_, Some(ratio)) => ratio.shown().0,
-                (_, None) => "-".into(),
-            },
-            match (comparison, ratio) {
-                (None, _) => "the control".into(),
-                (Some(comparison), Some(ratio)) if comparison.has_interval(analysis.settings.confidence) => {
-                    interval(ratio)
-                }
-                _ => "-".into(),
-            },
-            match (comparison, comparison.and_then(|c| c.cpu)) {
-                (None, _) => "1".into(),
-                (_, Some(cpu)) => cpu.times.shown().0,
-                (_, None) => "-".into(),
-            },
-            comparison.and_then(|c| c.shown_p(&analysis.settings)).map_or("-".into(), p_value),
-            comparison.and_then(p_of_spread).map_or("-".into(), p_value),
         )
     }
 
@@ -310,22 +278,7 @@ impl Text<'_> {
     }
 
     fn caveats(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (steal, others) = self.0.session.disturbance.percent();
-        let judgement = if steal + others >= DISTURBED_PERCENT {
-            " The intervals are wider for it; measure on a quiet machine (--wait-for-quiet)."
-        } else {
-            ""
-        };
-        let disturbance = format!(
-            "Disturbance: other programs used {others:.1} % of the CPUs meanwhile, the hypervisor took \
-             {steal:.1} %.{judgement}"
-        );
-        if self.1 == Detail::Full || !judgement.is_empty() {
-            write!(f, "{}", paragraph(&disturbance, 0))?;
-        }
-        if let Some(sentence) = self.0.session.disturbance.throttling.as_ref().and_then(explain_throttling) {
-            write!(f, "{}", paragraph(&sentence, 0))?;
-        }
+        disturbance::write(f, &self.0.session.disturbance, self.1)?;
         let trials = || self.0.session.runs.iter().map(|e| &e.trial);
         let metric = &self.0.session.analysis.metric;
         if metric.quantity == Quantity::Other
@@ -361,18 +314,6 @@ impl Text<'_> {
         );
         write!(f, "{}", paragraph(&text, 0))
     }
-}
-
-/// What the CPU quota did to the runs, and what to do next; none if it was never used up.
-fn explain_throttling(throttling: &Throttling) -> Option<String> {
-    let Throttling { periods, throttled, throttled_s } = throttling;
-    (*throttled > 0).then(|| {
-        format!(
-            "CPU quota: the control group in which unspin and the program run was stopped in {throttled} of {periods} periods, for \
-             {throttled_s:.1} s summed over the CPUs. A run that is stopped is as fast as the quota permits: raise the quota (cpu.max; \
-             docker run --cpus, limits.cpu, CPUQuota=), or compare what the work costs (--metric cpu-time)."
-        )
-    })
 }
 
 /// The figure, if all runs gave the same one, and there are enough runs for that to be strange.
@@ -411,24 +352,6 @@ fn append_advice(ended: &str, advice: Option<&Advice>) -> String {
 fn head(name: &str) -> String {
     const COLUMN: usize = 15;
     if name.chars().count() <= COLUMN { format!("{name:COLUMN$}") } else { format!("{name}\n{:COLUMN$}", "") }
-}
-
-/// Both ends of an interval.
-fn interval(ratio: Ratio) -> String {
-    let (_, [lower, upper]) = ratio.shown();
-    format!("{lower} – {upper}")
-}
-
-fn mean_and_sd(summary: &Summary, scale: &Scale) -> String {
-    match summary.standard_deviation {
-        Some(sd) => scale.show_with_deviation(summary.mean, sd),
-        None => scale.show(summary.mean),
-    }
-}
-
-fn p_of_spread(comparison: &Comparison) -> Option<f64> {
-    let spread = comparison.spread?;
-    Some(spread.difference_p_corrected.unwrap_or(spread.difference.p))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::list::split;
 use super::server::ServerOptions;
 use clap::Args;
+use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,7 +15,7 @@ use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::{LockKind, RwLockKind, SpinKind};
 use unspin_stats::Direction;
-use unspin_trial::ProveSettings;
+use unspin_trial::{CiSettings, ProveSettings, STEP_SUMMARY};
 
 const PROVE_HELP: &str = "\
 Exit code:
@@ -135,6 +136,19 @@ pub struct ProveOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// For a CI job: progress as plain lines, and a summary in Markdown, which is added to the file that GITHUB_STEP_SUMMARY names;
+    /// without it, it is printed after the report, or goes to the file of --markdown
+    #[arg(long)]
+    pub ci: bool,
+
+    /// Write a summary in Markdown to this file: the verdict, the candidates, the machine, the command to repeat it
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// Write the verdict on each candidate to this file as JUnit XML: proven worse is a failure, nothing proven is skipped
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
     /// Print also the noise in detail, the use of the CPUs, and the full lock tables
     #[arg(long, short)]
     pub verbose: bool,
@@ -157,6 +171,7 @@ impl From<&ProveOptions> for ProveSettings {
             options;
         let ProveOptions { higher_is_better, lower_is_better, cpu_limit, time_budget, .. } = options;
         let ProveOptions { wait_for_quiet, time_limit, json, verbose, quiet, command, server, .. } = options;
+        let ProveOptions { ci, markdown, junit, .. } = options;
         ProveSettings {
             mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
             rwlock: rwlock.iter().flat_map(|choices| choices.0.clone()).collect(),
@@ -174,6 +189,14 @@ impl From<&ProveOptions> for ProveSettings {
             wait_for_quiet: *wait_for_quiet,
             time_limit: *time_limit,
             json: json.clone(),
+            ci: CiSettings {
+                is_ci: *ci,
+                markdown: markdown.clone(),
+                step_summary: env::var_os(STEP_SUMMARY)
+                    .filter(|file| *ci && !file.is_empty())
+                    .map(Into::into),
+                junit: junit.clone(),
+            },
             verbose: *verbose,
             quiet: *quiet,
             command: command.clone(),
@@ -280,6 +303,7 @@ mod tests {
                 wait_for_quiet,
                 time_limit,
                 json,
+                ci,
                 verbose,
                 quiet,
                 command,
@@ -288,7 +312,7 @@ mod tests {
             } = settings;
             let candidates = (mutex, rwlock, spin, waits, use_plan, sysv, run_queues);
             let times = (runs, time_budget, wait_for_quiet, time_limit);
-            let output = (plan, json, verbose, quiet);
+            let output = (plan, json, ci, verbose, quiet);
             // `main` adds the preparation.
             (
                 candidates,

@@ -1,7 +1,7 @@
 //! Programs with one planted cause each: `unspin meter` names the cause in the first sentence of its first finding, and
 //! says what to do next.
 
-use crate::common::{Background, compiled, finish, is_quiet, skip, unspin, wait_until};
+use crate::common::{Background, compiled, finish, is_quiet, schema, skip, unspin, wait_until};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -225,7 +225,7 @@ for thread in threads: thread.join()
     let Some(python) = python() else { return };
     let json = folder.path().join("report.json");
     let (_, err, _) = finish(&mut unspin(&["meter", "--json", json.to_str().unwrap(), python, "-c", SCRIPT]));
-    let report: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let report: serde_json::Value = schema::read("locks", json);
     let locks = report["locks"].as_array().unwrap();
     let semaphores = locks.iter().filter(|lock| lock["uses"][0]["kind"] == "semaphore");
     // 300 holds of 2 ms. The interpreter has semaphores of its own, on which threads of a busy machine wait longer.

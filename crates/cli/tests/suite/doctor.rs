@@ -1,13 +1,14 @@
 //! `unspin doctor` on this machine, and on machines that lack something.
 
-use crate::common::{as_nobody, finish, may_mount, nobody_can_run_unspin, program, unspin};
+use crate::common::{as_nobody, finish, may_mount, nobody_can_run_unspin, program, schema, unspin};
 use serde_json::Value;
 use std::process::Command;
 
 /// What `unspin doctor --json` prints, with the exit code.
 fn diagnosis(command: &mut Command) -> (Value, Option<i32>) {
     let (out, err, code) = finish(command);
-    let json = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out} {err}"));
+    assert!(!out.is_empty(), "{err}");
+    let json = schema::parse("doctor", &out);
     (json, code)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::common::{
     Background, catches, compiled, end_observation, finish, finish_unread, may_mount, more_than_4k_hold,
-    skip, threads_of, unspin, wait_for_sleeps, wait_until, wait_until_it_observes,
+    schema, skip, threads_of, unspin, wait_for_sleeps, wait_until, wait_until_it_observes,
 };
 use serde_json::Value;
 use std::fs;
@@ -161,7 +161,7 @@ fn reset_of_semopbench_sets_ticks_to_zero() {
 }
 
 fn json(file: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    schema::read("locks", file)
 }
 
 /// The lock with a name in the document's part of the kernel.

@@ -1,6 +1,6 @@
 //! The kernel lens and `unspin profile` against perf(1), which observes the same run: Debian's linux-perf.
 
-use crate::common::{compiled, skip, unspin};
+use crate::common::{compiled, schema, skip, unspin};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -163,7 +163,7 @@ fn waits_are_those_that_perf_records() {
         if !record(&["-e", "lock:contention_begin", "-e", "lock:contention_end"], shell, &data) {
             return None;
         }
-        let document: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let document: Value = schema::read("locks", &file);
         let ours = waits_in(&document);
         if document["kernel"]["lost_records"] != 0 {
             return Some(Err("unspin lost records".into()));

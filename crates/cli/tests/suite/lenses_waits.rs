@@ -2,7 +2,7 @@
 //! CAP_SYSLOG, and tracefs.
 
 use crate::common::{
-    Background, compiled, end_observation, finish, finish_unread, is_quiet, more_than_4k_hold, skip,
+    Background, compiled, end_observation, finish, finish_unread, is_quiet, more_than_4k_hold, schema, skip,
     threads_of, unspin, wait_for_sleeps, wait_until,
 };
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub fn may_observe(test: &str) -> bool {
 }
 
 pub fn json(file: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    schema::read("locks", file)
 }
 
 /// Meters a program. Returns the document, the printed tables and what the program printed: seconds that it waited.

@@ -1,6 +1,6 @@
 //! `unspin meter` and `unspin report`: the program behaves as without them, and the report names its locks.
 
-use crate::common::{Background, compiled, compiled_with, finish, unspin, wait_until};
+use crate::common::{Background, compiled, compiled_with, finish, schema, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -21,7 +21,7 @@ fn metered_program(program: &Path, arguments: &[&str], folder: &Path) -> (Value,
         [&["meter", "--json", json.to_str().unwrap()], arguments, &[program.to_str().unwrap()]].concat();
     let (_, err, _) = finish(&mut unspin(&all));
     let text = fs::read_to_string(&json).unwrap_or_else(|e| panic!("{e}: {err}"));
-    (serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}: {err}")), err)
+    (schema::parse("locks", &text), err)
 }
 
 /// Name, origin, number of locks, attempts; and for each caller its name without offset, its place, its attempts.
@@ -206,7 +206,7 @@ fn empty_arguments_are_kept_in_the_process_list() {
     let Some(program) = compiled("static_locks.c", folder.path()) else { return };
     let (program, json) = (program.to_str().unwrap(), folder.path().join("report.json"));
     finish(&mut unspin(&["meter", "--json", json.to_str().unwrap(), program, "", "x", ""]));
-    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let report: Value = schema::read("locks", json);
     assert_eq!(report["processes"][0]["command"], serde_json::json!([program, "", "x", ""]));
 }
 
@@ -411,7 +411,7 @@ fn stored_recording_gives_the_same_report() {
     assert_eq!((out, code), (document.clone(), Some(0)), "nothing but the result is on standard output");
     assert!(err.contains("sysv registry lock"), "{err}");
     assert!(!folder.path().join("-").exists());
-    let report: Value = serde_json::from_str(&document).unwrap();
+    let report: Value = schema::parse("locks", &document);
     for cost in ["futex_ns", "epoll_ns"] {
         assert!(report["wake_up"][cost].as_u64().unwrap() > 0, "{}", report["wake_up"]);
     }

@@ -1,6 +1,6 @@
 //! Names and outputs of programs never reach the terminal as they are: issue 25, escapes.
 
-use crate::common::{compiled, finish, unspin};
+use crate::common::{compiled, finish, schema, unspin};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -49,7 +49,7 @@ fn report_has_no_control_characters_of_names() {
     assert_printable(&err);
     assert!(err.contains(r"re\x1b[31m\x07\nutex"), "{err}");
     assert!(err.contains(r"re\x1b[2J\x07\nfunction"), "{err}");
-    let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let report: Value = schema::read("locks", &json);
     let command = report["processes"][0]["command"][0].as_str().unwrap();
     assert_eq!(Path::new(command), program, "JSON has escapes of its own");
 }

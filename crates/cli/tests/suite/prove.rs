@@ -1,6 +1,6 @@
 //! `unspin prove` with programs of known figures: scripts whose output depends on their engine.
 
-use crate::common::{Background, finish, finish_with_progress, gone, unspin, wait_until};
+use crate::common::{Background, finish, finish_with_progress, gone, schema, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use unspin_sys::child::{self, Signal};
@@ -255,7 +255,7 @@ fn interrupt_ends_the_session_and_reports_results() {
     child::signal(run.pid(), Signal::Terminate).unwrap();
     assert_eq!(run.wait().code(), Some(130));
     assert!(gone(pid));
-    let result: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let result: Value = schema::read("prove", json);
     assert_eq!(result["interrupted"], true);
 }
 
@@ -280,7 +280,7 @@ fn second_interrupt_does_not_truncate_the_report() {
     }
     assert_eq!(run.wait().code(), Some(130));
     assert!(gone(pid));
-    let result: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let result: Value = schema::read("prove", json);
     assert_eq!(result["interrupted"], true);
 }
 
@@ -384,7 +384,7 @@ fn json_contains_all_results() {
     let script = "case $UNSPIN_SYSV in rcu) echo tps: 200;; *) echo tps: 100;; esac";
     let (out, err, code) = prove("8", &["--json", file.to_str().unwrap()], script);
     assert_eq!(code, Some(0), "{out}{err}");
-    let result: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let result: Value = schema::read("prove", file);
     assert_eq!(result["schema"], "unspin.prove/3");
     assert_eq!(result["conclusion"], "faster");
     assert_eq!(result["command"][0], "sh");

@@ -1,7 +1,7 @@
 //! What `unspin prove` promises, measured: the time budget, and the rate of false proofs on a busy machine. Both take
 //! minutes: `cargo test --release -p unspin-cli --test prove_long -- --ignored --nocapture --test-threads 1`.
 
-use crate::common::{compiled, finish, unspin};
+use crate::common::{compiled, finish, schema, unspin};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn time_budget_is_exceeded_by_one_run_at_most() {
             let (out, err, code) = finish(&mut unspin(&[&command[..], &program].concat()));
             let took = began.elapsed().as_secs_f64();
             assert!(matches!(code, Some(0 | 1 | 3)), "{out}{err}");
-            let longest = longest_run(&serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap());
+            let longest = longest_run(&schema::read("prove", &file));
             println!(
                 "{threads} threads, budget {budget} s: {took:.2} s, longest run {longest:.2} s, exit code {code:?}"
             );

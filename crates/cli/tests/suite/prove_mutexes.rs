@@ -1,7 +1,9 @@
 //! `unspin prove` with kinds of mutex: with a program whose figures depend on its plan, and with programs that use real
 //! locks.
 
-use crate::common::{Background, children_of, compiled, finish, has_computed, is_quiet, unspin, wait_until};
+use crate::common::{
+    Background, children_of, compiled, finish, has_computed, is_quiet, schema, unspin, wait_until,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +52,7 @@ fn flat(text: &str) -> String {
 }
 
 fn json(file: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    schema::read("prove", file)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `unspin prove --server`: a server in each run, servers that misbehave, and ways out after which nothing stays behind.
 
-use crate::common::{Background, compiled, finish, gone, skip, unspin, wait_until};
+use crate::common::{Background, compiled, finish, gone, schema, skip, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn server_is_judged_by_its_load() {
     assert!(flat(&out).contains("by requests, higher is better: 6 rounds of 4 candidates"), "{out}");
     assert!(out.contains("requests_lock"), "the mutex of the server is metered: {out}");
     assert!(flat(&out).contains(&format!("Loaded by: {}", server.line("load 500"))), "{out}");
-    let result: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let result: Value = schema::read("prove", &json);
     assert_eq!(result["service"]["load"], server.line("load 500"));
     assert_eq!(result["service"]["ready_limit_s"], 30.0);
     let runs = result["runs"].as_array().unwrap();

@@ -1,6 +1,6 @@
 //! `unspin prove` with waits that poll: with a program whose figures depend on its plan.
 
-use crate::common::{compiled, finish, is_quiet, skip, unspin};
+use crate::common::{compiled, finish, is_quiet, schema, skip, unspin};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn flat(text: &str) -> String {
 }
 
 fn json(file: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    schema::read("prove", file)
 }
 
 const SPEEDS: [&str; 4] = ["system=100", "adaptive=200", "poll=300", "both=400"];

@@ -1,6 +1,6 @@
 //! `unspin run --rwlock KIND@LOCK`: exactly the read-write locks of this name are replaced.
 
-use crate::common::{compiled_with, finish, unspin};
+use crate::common::{compiled_with, finish, schema, unspin};
 use serde_json::Value;
 use std::fs;
 
@@ -21,7 +21,7 @@ fn name_of_the_meter_replaces_exactly_the_lock_of_that_name() {
         let program = path.to_str().unwrap();
         let json = folder.path().join("report.json");
         let (_, err, _) = finish(&mut unspin(&["meter", "--json", json.to_str().unwrap(), program]));
-        let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        let report: Value = schema::read("locks", &json);
         let names: Vec<&str> =
             report["locks"].as_array().unwrap().iter().map(|lock| lock["name"].as_str().unwrap()).collect();
         for name in ["table_lock", "index_new", "rwlock first used in wild_read"] {

@@ -1,6 +1,6 @@
 //! `unspin scale`: runs are bound to the CPUs, predictions are marked, bad input is one line.
 
-use crate::common::{Background, compiled, finish, skip, unspin, wait_until};
+use crate::common::{Background, compiled, finish, schema, skip, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use unspin_sys::child::{self, Signal};
@@ -18,7 +18,7 @@ fn json_of(options: &[&str], command: &[&str]) -> (Value, String) {
     let mut scale = unspin(&["scale", "--quiet", "--json"]);
     let (out, err, code) = finish(scale.arg(&file).args(options).args(command));
     assert_eq!((err.as_str(), code), ("", Some(0)), "{out}");
-    (serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap(), out)
+    (schema::read("scale", &file), out)
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn interrupt_before_the_second_round_keeps_the_first() {
         "{out}"
     );
     assert!(out.contains(", 1 CPU: 12.50\n") && out.contains("\nNext: "), "{out}");
-    let json: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let json: Value = schema::read("scale", &json);
     assert_eq!((&json["rounds"], &json["interrupted"]), (&Value::from(1), &Value::from(true)));
     assert_eq!(json["runs"][0]["throughput"], Value::from(12.5));
     assert_eq!(json["configurations"].as_array().unwrap().len(), 0);

@@ -1,7 +1,7 @@
 //! `unspin meter --serve`: the recording of a running program over HTTP.
 
 use crate::common::served::{Served, TextStack, parse_metrics};
-use crate::common::{Background, finish, skip, unspin, wait_until};
+use crate::common::{Background, finish, schema, skip, unspin, wait_until};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
@@ -13,7 +13,7 @@ use unspin_sys::child::{self, Signal};
 const ROUNDS: u64 = 20;
 
 fn report(json: &Path) -> MeterReport {
-    serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap()
+    schema::read("locks", json)
 }
 
 /// The sum of the stacks of a lock: number and nanoseconds.

@@ -1,7 +1,9 @@
 //! `unspin reproduce`: one report from start to end, an interrupt, bad input, a report that cannot be measured, and `unspin` not
 //! found.
 
-use crate::common::{Background, children_of, finish, finish_with_progress, gone, unspin, wait_until};
+use crate::common::{
+    Background, children_of, finish, finish_with_progress, gone, schema, unspin, wait_until,
+};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -33,7 +35,7 @@ fn quick_report_is_measured_from_start_to_end() {
         assert!(out.contains(part), "no '{part}' in {out}");
     }
     assert!(!out.contains("== all reports"), "one report has no table of all: {out}");
-    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let json: serde_json::Value = schema::read("reproduce", &file);
     assert_eq!((json["schema"].as_str(), json["quick"].as_bool()), (Some("unspin.reproduce/1"), Some(true)));
     let report = &json["reports"][0];
     assert_eq!((report["name"].as_str(), report["outcome"].as_str()), (Some("volano"), Some("measured")));
@@ -62,7 +64,7 @@ fn interrupt_reports_what_is_complete_and_leaves_nothing_running() {
         assert!(out.contains(&format!("\n{name}: interrupted\n")), "{out}");
     }
     assert!(out.contains("== all reports"), "{out}");
-    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let json: serde_json::Value = schema::read("reproduce", &file);
     assert_eq!(json["reports"].as_array().unwrap().len(), 5);
     wait_until("the runs have ended", || children.iter().all(|&pid| gone(pid)));
 }

@@ -1,6 +1,6 @@
 //! `--runqueue`: the run queue of programs that are built on unspin-runqueue, chosen, metered and judged.
 
-use crate::common::{finish, program, unspin};
+use crate::common::{finish, program, schema, unspin};
 use serde_json::Value;
 
 /// A small load: 2 rooms of 3 users, 5 messages from each, on 3 workers.
@@ -47,7 +47,7 @@ fn prove_prints_the_verdict_and_both_tables() {
     let (_, comparison) = text.split_once(" runqueue_lock: utilized ").expect("they are compared");
     assert!(comparison.contains(" CPUs with global; utilized ") && comparison.contains(" CPUs with percpu"));
     assert!(comparison.contains(" Next: "), "{out}");
-    let document: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let document: Value = schema::read("prove", &json);
     let names = |field: &str, key: &str| -> Vec<Value> {
         document[field].as_array().unwrap().iter().map(|one| one[key].clone()).collect()
     };

@@ -98,6 +98,13 @@ pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
     written.map_err(|e| Error::at(file, "the result cannot be written here", e))
 }
 
+/// Adds to the end of a file that several commands write to one after another.
+pub fn append(file: &Path, contents: &[u8]) -> Result<(), Error> {
+    let opened = OpenOptions::new().append(true).create(true).mode(NEW).open(file);
+    let written = opened.and_then(|mut file| file.write_all(contents));
+    written.map_err(|e| Error::at(file, "the result cannot be added here", e))
+}
+
 /// Writes a file that all users may read, with these permissions whatever the umask: to a temporary file beside it, which then
 /// replaces it, so that no process maps a part of it. Nothing but a regular file is replaced.
 pub fn write_for_all(file: &Path, contents: &[u8], mode: u32) -> Result<(), Error> {
@@ -183,6 +190,15 @@ mod tests {
         write(&new, b"new").unwrap();
         assert_eq!(mode(&new) & 0o600, 0o600);
         write(Path::new("/dev/null"), b"new").unwrap();
+    }
+
+    #[test]
+    fn append_keeps_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("summary.md");
+        append(&file, b"a\n").unwrap();
+        append(&file, b"b\n").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"a\nb\n");
     }
 
     #[test]

@@ -16,21 +16,36 @@ use unspin_wire::{RecordKind, WakeUpCost};
 /// Maximum number of call sites that are shown.
 const SITES: usize = 4;
 
-/// Prints why nothing was judged, and what to do. Nothing if the search found nothing to try, or was interrupted.
-pub fn write_outcome(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    let Some(search) = report.search.as_ref().filter(|_| !report.interrupted) else { return Ok(()) };
+/// Why nothing was judged, and what to do: a paragraph each. Empty if the search found nothing to try, or was interrupted.
+pub fn outcome(report: &Report) -> Vec<String> {
+    let Some(search) = report.search.as_ref().filter(|_| !report.interrupted) else { return Vec::new() };
+    let mut paragraphs = Vec::new();
     if let Some(shortfall) = &search.shortfall {
-        let text = format!("Proven: nothing, because {}.", shortfall.sentence());
-        writeln!(f, "{}", paragraph(&text, 0))?;
+        paragraphs.push(format!("Proven: nothing, because {}.", shortfall.sentence()));
     }
-    if let Some(bound) = search.not_worth {
-        writeln!(f, "{}", paragraph(&not_searched::not_worth(bound), 0))?;
-    }
+    paragraphs.extend(search.not_worth.map(not_searched::not_worth));
     if let Some(unprovable) = &search.unprovable {
-        let [why, next] = not_searched::unprovable(unprovable, &report.session.analysis.control);
-        writeln!(f, "{}{}", paragraph(&why, 0), paragraph(&next, 0))?;
+        paragraphs.extend(not_searched::unprovable(unprovable, &report.session.analysis.control));
     }
-    Ok(())
+    paragraphs
+}
+
+/// Prints why nothing was judged, and what to do.
+pub fn write_outcome(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
+    let paragraphs = outcome(report);
+    paragraphs.iter().try_for_each(|text| write!(f, "{}", paragraph(text, 0)))?;
+    if paragraphs.is_empty() { Ok(()) } else { writeln!(f) }
+}
+
+/// Why nothing was judged, also if the search found nothing to try.
+pub fn why_none(report: &Report) -> Vec<String> {
+    let outcome = outcome(report);
+    match &report.search {
+        Some(search) if outcome.is_empty() => {
+            picks(search).into_iter().map(|(sentence, _)| sentence).take(1).collect()
+        }
+        _ => outcome,
+    }
 }
 
 /// Prints the findings and the results of the screening.

@@ -3,7 +3,8 @@
 use super::super::format::{Scale, paragraph};
 use super::super::report::Report;
 use super::super::staircase::{Level, Staircase};
-use super::{head, interval, mean_and_sd};
+use super::cells::{interval, mean_and_sd};
+use super::head;
 use std::fmt::{self, Formatter};
 use unspin_stats::Ratio;
 

@@ -5,6 +5,7 @@ use super::super::configuration::{Configuration, OWN_RUN_QUEUE};
 use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
 use crate::next::baseline;
+use crate::percentile::PercentileEvidence;
 use std::fmt::{self, Formatter};
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
@@ -14,35 +15,63 @@ use unspin_stats::{
     three_digits,
 };
 
-/// Prints the lines. If the control failed, that replaces the second and third.
-pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    write!(f, "{}", paragraph(&format!("Compared: {}", describe_session(report)), 0))?;
-    if let Some(failure) = report.control_failure() {
-        return write!(f, "{}", paragraph(&format!("Proven: nothing. {failure}"), 0));
-    }
-    if let Some(shortfall) = &report.session.shortfall {
-        let rounds = match report.session.rounds {
-            0 => "no round was".to_owned(),
-            1 => "1 round was".to_owned(),
-            rounds => format!("{rounds} rounds were"),
+/// The sentences of the first lines, each with a full stop.
+pub struct Sentences {
+    /// What was compared, by what, how often.
+    pub compared: String,
+    /// What is proven.
+    pub proven: String,
+    /// How certain that is; none if no figure says it.
+    pub certainty: Option<String>,
+    /// How many samples the runs' percentiles rest on; none if the metric is no percentile.
+    pub evidence: Option<String>,
+    /// What to be careful about; none if there is nothing.
+    pub caution: Option<String>,
+}
+
+impl Sentences {
+    /// The sentences about a report that has candidates. If the control failed, that replaces what is proven, and how certain it is.
+    pub fn of(report: &Report) -> Sentences {
+        let compared = describe_session(report);
+        let only = |proven| Sentences {
+            compared: compared.clone(),
+            proven,
+            certainty: None,
+            evidence: None,
+            caution: None,
         };
-        let text = format!("Proven: nothing, because only {rounds} run. {}.", capital(&shortfall.sentence()));
-        let text = text.replace("only no round", "no round");
-        write!(f, "{}", paragraph(&text, 0))?;
-    } else if report.session.rounds == 0 && report.interrupted {
-        return writeln!(f, "Proven: nothing, because no round was complete.");
-    } else {
-        write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
+        if let Some(failure) = report.control_failure() {
+            return only(format!("nothing. {failure}"));
+        }
+        let proven = if let Some(shortfall) = &report.session.shortfall {
+            let rounds = match report.session.rounds {
+                0 => "no round was".to_owned(),
+                1 => "only 1 round was".to_owned(),
+                rounds => format!("only {rounds} rounds were"),
+            };
+            format!("nothing, because {rounds} run. {}.", capital(&shortfall.sentence()))
+        } else if report.session.rounds == 0 && report.interrupted {
+            return only("nothing, because no round was complete.".into());
+        } else {
+            proven(report)
+        };
+        let analysis = &report.session.analysis;
+        let caution = baseline::warning(&analysis.control, analysis.noise_floor);
+        let measured = report.percentile.as_ref().filter(|_| report.session.rounds > 0);
+        let evidence = measured.map(PercentileEvidence::text);
+        Sentences { compared, proven, certainty: Some(certainty(report)), evidence, caution }
     }
-    write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))?;
-    if let Some(percentile) = report.percentile.as_ref().filter(|_| report.session.rounds > 0) {
-        write!(f, "{}", paragraph(&percentile.text(), 0))?;
+}
+
+/// Prints the lines.
+pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
+    let Sentences { compared, proven, certainty, evidence, caution } = Sentences::of(report);
+    write!(f, "{}", paragraph(&format!("Compared: {compared}"), 0))?;
+    write!(f, "{}", paragraph(&format!("Proven: {proven}"), 0))?;
+    if let Some(certainty) = certainty {
+        write!(f, "{}", paragraph(&format!("How sure: {certainty}"), 0))?;
     }
-    let analysis = &report.session.analysis;
-    match baseline::warning(&analysis.control, analysis.noise_floor) {
-        Some(warning) => write!(f, "{}", paragraph(&warning, 0)),
-        None => Ok(()),
-    }
+    evidence.into_iter().chain(caution).try_for_each(|text| write!(f, "{}", paragraph(&text, 0)))
 }
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
@@ -203,7 +232,7 @@ fn judged_comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
 }
 
 /// The sentence with a capital at the beginning.
-fn capital(sentence: &str) -> String {
+pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

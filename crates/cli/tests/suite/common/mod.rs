@@ -1,5 +1,6 @@
 //! Shared by the tests of the program.
 
+pub mod schema;
 pub mod served;
 pub mod util_linux;
 
@@ -38,6 +39,7 @@ pub fn unspin(arguments: &[&str]) -> Command {
         "UNSPIN_RUNQUEUE",
         "UNSPIN_SUMMARY",
         "UNSPIN_STATUS",
+        "GITHUB_STEP_SUMMARY",
     ] {
         command.env_remove(name);
     }

@@ -1,0 +1,218 @@
+//! The result of a session, as far as a CI system shows it.
+
+use super::outcome::Outcome;
+use crate::configuration::Configuration;
+use crate::report::Report;
+use crate::settings::ProveSettings;
+use crate::text::cells::{self, Cells};
+use crate::text::{disturbance, ended_early, search, summary};
+use std::env;
+use std::ffi::OsString;
+use unspin_launch::error::Error;
+use unspin_launch::machine::{Build, Machine};
+use unspin_launch::output::shell;
+
+/// What is shown, in words and figures.
+#[derive(Clone, Debug)]
+pub struct JobResult {
+    /// The command that was measured.
+    pub command: String,
+    /// The name of its program, without its folder.
+    pub program: String,
+    /// The command that measures it again.
+    pub repeat: String,
+    /// What is proven, or why nothing is: a paragraph each.
+    pub verdict: Vec<String>,
+    /// How certain that is.
+    pub certainty: Option<String>,
+    /// What makes the figures doubtful.
+    pub warnings: Vec<String>,
+    /// What was compared, by what, how often.
+    pub compared: Option<String>,
+    /// Other programs and the hypervisor; none if nothing was measured.
+    pub disturbance: Option<String>,
+    /// Machine, kernel and build.
+    pub place: String,
+    /// The unit of the means; empty without one.
+    pub unit: String,
+    /// The configurations in the order of the table.
+    pub rows: Vec<Row>,
+    /// The duration in seconds.
+    pub elapsed_s: f64,
+    /// The exit code.
+    pub code: u8,
+}
+
+/// A configuration.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// Its figures.
+    pub cells: Cells,
+    /// The outcome, if it is a candidate.
+    pub outcome: Option<Outcome>,
+    /// The verdict in a sentence; empty for the control.
+    pub sentence: String,
+    /// The wall-clock time of all its runs, in seconds.
+    pub elapsed_s: f64,
+}
+
+impl JobResult {
+    /// The result of a session.
+    pub fn of(report: &Report) -> JobResult {
+        let session = &report.session;
+        let (scale, has_runs) = (cells::scale(report), session.elapsed.as_nanos() > 0);
+        let mut result = JobResult {
+            program: program_name(&report.command),
+            command: shell::line(&report.command),
+            place: place(&report.machine, &report.build),
+            elapsed_s: session.elapsed.as_secs_f64(),
+            code: report.code(),
+            unit: scale.unit.clone(),
+            disturbance: has_runs.then(|| disturbance::sentence(&session.disturbance)),
+            ..JobResult::empty()
+        };
+        if let Some((metered, why)) = report.locks.ended_early() {
+            result.verdict = vec![ended_early::sentence(metered, why)];
+            return result;
+        }
+        if disturbance::is_high(&session.disturbance) {
+            result.warnings.extend(result.disturbance.take());
+        }
+        result.warnings.extend(disturbance::explain_throttling(&session.disturbance));
+        let cut_short = session.aborted.as_ref().map(|error| format!("Ended early: {error}"));
+        let interrupted = report.interrupted.then(|| "Interrupted.".to_owned());
+        result.warnings.extend(cut_short.into_iter().chain(interrupted));
+        if !report.has_judged() {
+            result.verdict = search::why_none(report);
+            return result;
+        }
+        let sentences = summary::Sentences::of(report);
+        result.verdict = vec![format!("Proven: {}", sentences.proven)];
+        let certainty = sentences.certainty.into_iter().chain(sentences.evidence);
+        result.certainty = certainty.reduce(|certainty, evidence| format!("{certainty} {evidence}"));
+        result.compared = Some(sentences.compared);
+        result.warnings.extend(sentences.caution);
+        let row = |(index, configuration): (usize, &Configuration)| Row {
+            name: configuration.name().to_owned(),
+            cells: Cells::of(report, index, &scale),
+            outcome: report.comparison(configuration).filter(|_| configuration.is_judged()).map(Outcome::of),
+            sentence: report.comparison(configuration).map_or(String::new(), |c| c.sentence.clone()),
+            elapsed_s: session.trials(index).map(|trial| trial.elapsed_s).sum(),
+        };
+        result.rows = report.configurations.iter().enumerate().map(row).collect();
+        result
+    }
+
+    /// The result of a session that could not be measured.
+    pub fn of_error(error: &Error, options: &ProveSettings) -> JobResult {
+        let command = match &options.server.server {
+            Some(server) => vec![server.into()],
+            None => options.command.clone(),
+        };
+        JobResult {
+            program: program_name(&command),
+            command: shell::line(&command),
+            verdict: vec![format!("Proven: nothing. {error}")],
+            code: error.code(),
+            ..JobResult::empty()
+        }
+    }
+
+    /// Nothing was measured by this command line.
+    fn empty() -> JobResult {
+        let words = [OsString::from("unspin")].into_iter().chain(env::args_os().skip(1));
+        JobResult {
+            command: String::new(),
+            program: String::new(),
+            repeat: shell::line(&words.collect::<Vec<_>>()),
+            verdict: Vec::new(),
+            certainty: None,
+            warnings: Vec::new(),
+            compared: None,
+            disturbance: None,
+            place: place(&Machine::this(), &Build::THIS),
+            unit: String::new(),
+            rows: Vec::new(),
+            elapsed_s: 0.0,
+            code: 0,
+        }
+    }
+
+    /// The candidates, each with its outcome.
+    pub fn judged(&self) -> impl Iterator<Item = (&Row, Outcome)> {
+        self.rows.iter().filter_map(|row| row.outcome.map(|outcome| (row, outcome)))
+    }
+}
+
+fn place(machine: &Machine, build: &Build) -> String {
+    let Machine { cpus, processor, kernel, .. } = machine;
+    format!("{cpus} CPUs ({processor}), Linux {kernel}, unspin {} ({})", build.version, build.commit)
+}
+
+/// `server` of `/opt/server -p 80`
+fn program_name(command: &[OsString]) -> String {
+    let first = command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+    // The command of a server is one word.
+    let program = first.split_whitespace().next().unwrap_or_default();
+    program.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// Results for tests.
+#[cfg(test)]
+pub mod testing {
+    use super::*;
+
+    /// A control, a candidate with a pipe in its name that is proven better, and one about which nothing is proven.
+    pub fn result() -> JobResult {
+        let cells = Cells {
+            mean: "1.447 ± 0.055".into(),
+            best: "1.433".into(),
+            ratio: "1".into(),
+            interval: "the control".into(),
+            cpu: "1".into(),
+            p: "-".into(),
+            p_of_spread: "-".into(),
+            runs: 7,
+            failed: 0,
+        };
+        let row = |name: &str, outcome, sentence: &str| Row {
+            name: name.into(),
+            cells: cells.clone(),
+            outcome,
+            sentence: sentence.into(),
+            elapsed_s: 1.5,
+        };
+        JobResult {
+            command: "./server".into(),
+            program: "server".into(),
+            repeat: "unspin prove ./server".into(),
+            verdict: vec!["Proven: steal@a|b is faster.".into()],
+            certainty: Some("with 95 % confidence <tight>.".into()),
+            warnings: vec!["Disturbance: much.".into()],
+            place: "2 CPUs (x), Linux 6".into(),
+            unit: "s".into(),
+            rows: vec![
+                row("system", None, ""),
+                row("steal@a|b", Some(Outcome::Better), "steal is better"),
+                row("poll", Some(Outcome::NotProven), "nothing about \"poll\""),
+            ],
+            elapsed_s: 9.0,
+            ..JobResult::empty()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_is_named_without_its_folder() {
+        let name = |words: &[&str]| program_name(&words.iter().map(Into::into).collect::<Vec<_>>());
+        assert_eq!(name(&["/opt/bin/server", "-p", "80"]), "server");
+        assert_eq!(name(&["/opt/bin/server -p /80"]), "server");
+        assert_eq!(name(&[]), "");
+    }
+}
