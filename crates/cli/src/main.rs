@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     main_thread::perform(|| match CommandLine::read().command {
         Command::Prove(options) => unspin_trial::prove(&ProveSettings {
             preparation: unspin_trial::web_shop(&options.command),
+            words: Some(options::words()),
             ..ProveSettings::from(&options)
         }),
         Command::Scale(options) => unspin_trial::scale(&(&options).into()),

@@ -1,8 +1,9 @@
 //! What all pages share: head, style, landmarks, and the embedded document.
 
-use crate::embedded::{EMBEDDED_MAX, escape};
+use crate::embedded::embeddable;
 use crate::name::visible;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use unspin_results::{SCRIPT_BEGIN, SCRIPT_END};
 
 /// All styles: a page loads nothing.
 const STYLE: &str = include_str!("style.css");
@@ -76,18 +77,13 @@ impl Frame {
     }
 }
 
-/// The document, or why it is not here.
+/// The document, which [`unspin_results::document`] finds again.
 fn archive(json: &str) -> Markup {
-    if json.len() > EMBEDDED_MAX {
-        return html! {
-            p { "This result has " (json.len() / 1000) " kB, which is too much for a page: keep the file of --json beside it." }
-        };
-    }
     html! {
         p {
-            "This page contains the whole result as JSON, in the element " code { "#result" } ": the commands that read results "
-            "read this file, too."
+            "This page contains the whole result, as JSON in its element " code { "result" } ". The commands of unspin that read a "
+            "result accept this file, too."
         }
-        script type="application/json" id="result" { (PreEscaped(escape(json))) }
+        (PreEscaped(SCRIPT_BEGIN)) (PreEscaped(embeddable(json))) (PreEscaped(SCRIPT_END))
     }
 }

@@ -27,10 +27,12 @@ mod scale;
 mod svg;
 mod table;
 
-use unspin_results::{ParseError, StoredResult};
+pub use unspin_results::ParseError;
+use unspin_results::{StoredResult, document};
 
-/// The page of a stored result.
+/// The page of a stored result: of JSON, or of the JSON in an older page.
 pub fn page(json: &str) -> Result<String, ParseError> {
+    let json = document(json);
     let frame = match StoredResult::parse(json)? {
         StoredResult::Proof(proof) => prove::frame(&proof),
         StoredResult::Locks(report) => meter::frame(&report),

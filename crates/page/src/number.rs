@@ -37,6 +37,20 @@ pub fn factor(value: f64) -> String {
     }
 }
 
+/// A p value.
+pub fn p_value(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "< 0.0001".into(),
+        p if p < 0.01 => format!("{p:.4}"),
+        p => format!("{p:.3}"),
+    }
+}
+
+/// A share of 100: `37 %`.
+pub fn percent(percent: f64) -> String {
+    format!("{percent:.1}\u{a0}%")
+}
+
 /// `18ms` as `18 ms`, with a space at which no line is broken.
 fn with_space(time: &str) -> String {
     match time.find(|c: char| c.is_alphabetic()) {

@@ -44,13 +44,21 @@ impl Cell {
 }
 
 impl Table {
+    /// Whether the column, the first of which is 0, has no text.
+    fn is_of_numbers(&self, column: usize) -> bool {
+        let cell = |row: &TableRow| {
+            column.checked_sub(1).and_then(|cell| Some(matches!(row.cells.get(cell)?, Cell::Text(_))))
+        };
+        column > 0 && !self.rows.iter().any(|row| cell(row) == Some(true))
+    }
+
     /// The table. One that is too wide scrolls by itself; the keyboard reaches it.
     pub fn render(&self) -> Markup {
         html! {
             div.scroll tabindex="0" role="group" aria-label=(self.caption) {
                 table {
                     caption { (self.caption) }
-                    thead { tr { @for head in &self.head { th scope="col" { (head) } } } }
+                    thead { tr { @for (column, head) in self.head.iter().enumerate() { th.n[self.is_of_numbers(column)] scope="col" { (head) } } } }
                     tbody {
                         @for row in &self.rows {
                             tr {

@@ -50,7 +50,7 @@ mod process;
 mod report;
 mod row;
 pub mod serial;
-mod shell;
+pub mod shell;
 mod sum;
 mod table;
 mod text;

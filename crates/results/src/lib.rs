@@ -4,7 +4,7 @@
 //! So it reads the documents, and not the values in the memory of the command that measured: a page shows what its archive
 //! contains, and a result of another machine is read as one of this machine is.
 //!
-//! [`StoredResult::parse`] recognises the kind of a document by its field `schema`. A field that is not needed is not read, and a
+//! A page contains its document, so it is read, too. [`StoredResult::parse`] recognises the kind of a document by its field `schema`. A field that is not needed is not read, and a
 //! newer document may have more fields; one whose format number is not known is refused, because fields of it may mean
 //! something else.
 //!
@@ -17,13 +17,16 @@
 #![forbid(unsafe_code)]
 
 mod machine;
+mod page;
 mod parse;
 mod prove;
 mod scale;
 
 pub use machine::{StoredBuild, StoredDisturbance, StoredMachine, StoredThrottling};
+pub use page::{SCRIPT_BEGIN, SCRIPT_END, document};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
-    StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun, StoredService,
+    StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun,
+    StoredService, StoredSummary,
 };
 pub use scale::{StoredScale, StoredScaleRun, StoredScaling};

@@ -26,6 +26,8 @@ pub enum StoredResult {
 pub enum ParseError {
     /// It is not JSON, or not whole.
     NotJson(serde_json::Error),
+    /// It is a page or another text with tags, and no document of ours is in it.
+    NoDocument,
     /// It is JSON, and has no field `schema` of ours.
     NotOurs,
     /// Its format is of another version.
@@ -47,8 +49,12 @@ struct Heading {
 }
 
 impl StoredResult {
-    /// Reads a document.
+    /// Reads a document, or a page that contains one.
     pub fn parse(text: &str) -> Result<StoredResult, ParseError> {
+        let text = crate::page::document(text);
+        if text.starts_with('<') {
+            return Err(ParseError::NoDocument);
+        }
         let whole: serde_json::Value = serde_json::from_str(text).map_err(ParseError::NotJson)?;
         let Heading { schema: Some(schema), version } =
             Heading::deserialize(&whole).map_err(|_| ParseError::NotOurs)?
@@ -87,6 +93,9 @@ impl fmt::Display for ParseError {
         match self {
             ParseError::NotJson(e) if e.is_eof() => write!(f, "is not whole: {e}"),
             ParseError::NotJson(e) => write!(f, "is not JSON: {e}"),
+            ParseError::NoDocument => {
+                write!(f, "is a page without a result of unspin: write one with --html")
+            }
             ParseError::NotOurs => write!(f, "is not a result of unspin: write one with --json"),
             ParseError::OtherVersion { found, read } => {
                 write!(f, "has the format {found}, and this version of unspin reads {read}")
@@ -109,6 +118,7 @@ mod tests {
     #[test]
     fn what_is_no_result_is_named() {
         assert!(refusal("").starts_with("is not whole: "));
+        assert_eq!(refusal("<!DOCTYPE html>"), "is a page without a result of unspin: write one with --html");
         assert!(refusal(r#"{"schema": "unspin.prove/3", "#).starts_with("is not whole: "));
         assert!(refusal("unspin").starts_with("is not JSON: "));
         for other in ["[]", "{}", "3", r#"{"schema": 3}"#, r#"{"schema": "hyperfine"}"#] {

@@ -34,7 +34,9 @@ use unspin_stats::{Candidate, SessionPlan, rounds_for_proof};
 
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
-    outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
+    let files = [options.json.as_deref(), options.plan.as_deref(), options.html.as_deref()];
+    let [json, plan, html] = files;
+    outfile::try_files(&[("--json", json), ("--plan", plan), ("--html", html)])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         unspin_launch::output::stderr::say(format_args!("{warning}"));
@@ -47,22 +49,20 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
         unspin_launch::output::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
-    // Files first: the reader of the report may close the pipe.
-    let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
-    let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
+    report.command_of_unspin.clone_from(&options.words);
+    // Files first: the reader of the report may close the pipe. The plan before the results, which name its file.
+    let plan = plan.map_or(Ok(()), |file| write_plan(&report, file));
     if let Some(recommended) = report.recommended.as_mut().filter(|_| plan.is_ok()) {
         recommended.path.clone_from(&options.plan);
     }
+    let results = json::write(&report, json, html);
     interrupt.allow_signals_to_exit();
     let detail = if options.verbose { Detail::Full } else { Detail::Brief };
-    outfile::print_report(
-        &Text(&report, detail).to_string(),
-        &[options.json.as_deref(), options.plan.as_deref()],
-    )?;
-    if let (Err(error), Err(_)) = (&json, &plan) {
+    outfile::print_report(&Text(&report, detail).to_string(), &files)?;
+    if let (Err(error), Err(_)) = (&results, &plan) {
         unspin_launch::output::stderr::say(format_args!("{error}"));
     }
-    plan.and(json)?;
+    plan.and(results)?;
     Ok(report.exit_code())
 }
 

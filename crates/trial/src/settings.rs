@@ -48,6 +48,8 @@ pub struct ProveSettings {
     pub time_limit: Duration,
     /// The file for all results as JSON.
     pub json: Option<PathBuf>,
+    /// The file for all results as a page.
+    pub html: Option<PathBuf>,
     /// Whether the report has all details.
     pub verbose: bool,
     /// Whether no progress is shown.
@@ -56,6 +58,8 @@ pub struct ProveSettings {
     pub command: Vec<OsString>,
     /// The server, and the commands around it.
     pub server: ServerSettings,
+    /// The words of the command line, which results repeat; none if another command measures.
+    pub words: Option<Vec<OsString>>,
     /// What makes the program ready for all runs. None for a program that its command line starts.
     pub preparation: Option<Preparation>,
 }
@@ -80,10 +84,12 @@ impl ProveSettings {
             wait_for_quiet: None,
             time_limit: TIME_LIMIT,
             json: None,
+            html: None,
             verbose: false,
             quiet: false,
             command,
             server: ServerSettings::default(),
+            words: None,
             preparation: None,
         }
     }

@@ -2,15 +2,15 @@
 //! of the CPUs are printed on request.
 
 mod complete_runs;
-mod ended_early;
+pub mod ended_early;
 pub mod fixed_time;
 mod locks;
-mod plan;
+pub mod plan;
 mod rates;
 mod run_queues;
 mod search;
 mod staircase;
-mod summary;
+pub mod summary;
 mod waits;
 
 use super::budget::duration;

@@ -133,6 +133,11 @@ pub struct ProveOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Write all results to this file as a page for browsers: verdict, pictures, tables, and the JSON, which other commands read
+    /// back. It loads nothing from elsewhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// Print also the noise in detail, the use of the CPUs, and the full lock tables
     #[arg(long, short)]
     pub verbose: bool,
@@ -154,7 +159,7 @@ impl From<&ProveOptions> for ProveSettings {
         let ProveOptions { mutex, rwlock, spin, waits, use_plan, sysv, runqueue, plan, runs, metric, .. } =
             options;
         let ProveOptions { higher_is_better, lower_is_better, cpu_limit, time_budget, .. } = options;
-        let ProveOptions { wait_for_quiet, time_limit, json, verbose, quiet, command, server, .. } = options;
+        let ProveOptions { wait_for_quiet, time_limit, json, html, verbose, quiet, command, server, .. } = options;
         ProveSettings {
             mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
             rwlock: rwlock.iter().flat_map(|choices| choices.0.clone()).collect(),
@@ -172,10 +177,12 @@ impl From<&ProveOptions> for ProveSettings {
             wait_for_quiet: *wait_for_quiet,
             time_limit: *time_limit,
             json: json.clone(),
+            html: html.clone(),
             verbose: *verbose,
             quiet: *quiet,
             command: command.clone(),
             server: server.into(),
+            words: None,
             preparation: None,
         }
     }
@@ -278,15 +285,17 @@ mod tests {
                 wait_for_quiet,
                 time_limit,
                 json,
+                html,
                 verbose,
                 quiet,
                 command,
                 server,
+                words,
                 preparation,
             } = settings;
             let candidates = (mutex, rwlock, spin, waits, use_plan, sysv, run_queues);
             let times = (runs, time_budget, wait_for_quiet, time_limit);
-            let output = (plan, json, verbose, quiet);
+            let output = (plan, json, html, verbose, quiet);
             // `main` adds the preparation.
             (
                 candidates,
@@ -297,7 +306,7 @@ mod tests {
                 cpu_limit,
                 command,
                 format!("{server:?}"),
-                preparation.is_none(),
+                (preparation.is_none(), words),
             )
         }
         let all = [

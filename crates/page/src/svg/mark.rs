@@ -50,3 +50,12 @@ fn corners(shape: Shape) -> Box<dyn Iterator<Item = (f64, f64)>> {
         }
     }
 }
+
+/// A cross around a point: a run without a value.
+pub fn cross(series: Series, (x, y): (f64, f64), radius: f64) -> Markup {
+    let [left, right, top, bottom] = [x - radius, x + radius, y - radius, y + radius].map(px);
+    super::path(
+        &format!("stroke {}", series.class()),
+        &format!("M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}"),
+    )
+}

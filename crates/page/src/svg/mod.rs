@@ -4,7 +4,7 @@ mod axis;
 mod mark;
 
 pub use axis::Axis;
-pub use mark::mark;
+pub use mark::{cross, mark};
 
 use maud::{Markup, html};
 
@@ -39,4 +39,9 @@ pub fn text_before(class: &str, at: (f64, f64), text: &str) -> Markup {
 /// Text centred on the point.
 pub fn text_around(class: &str, at: (f64, f64), text: &str) -> Markup {
     html! { text class=(class) x=(px(at.0)) y=(px(at.1)) text-anchor="middle" { (text) } }
+}
+
+/// A path.
+pub fn path(class: &str, d: &str) -> Markup {
+    html! { path class=(class) d=(d) {} }
 }

@@ -1,4 +1,4 @@
-//! The first lines of the report: what was compared, what is proven, how certain that is.
+//! The first lines of the report: what was compared, what is proven, how certain that is. The JSON document has them, too.
 
 use super::super::budget::duration;
 use super::super::configuration::{Configuration, OWN_RUN_QUEUE};
@@ -17,29 +17,52 @@ use unspin_stats::{
 /// Prints the lines. If the control failed, that replaces the second and third.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     write!(f, "{}", paragraph(&format!("Compared: {}", describe_session(report)), 0))?;
+    write!(f, "{}", paragraph(&format!("Proven: {}", outcome(report)), 0))?;
+    if let Some(certainty) = how_sure(report) {
+        write!(f, "{}", paragraph(&format!("How sure: {certainty}"), 0))?;
+    }
+    caution(report).map_or(Ok(()), |warning| write!(f, "{}", paragraph(&warning, 0)))
+}
+
+/// What was compared.
+pub fn compared(report: &Report) -> Option<String> {
+    report.has_judged().then(|| describe_session(report))
+}
+
+/// What is proven, or why nothing is. A candidate was judged.
+pub fn outcome(report: &Report) -> String {
     if let Some(failure) = report.control_failure() {
-        return write!(f, "{}", paragraph(&format!("Proven: nothing. {failure}"), 0));
+        return format!("nothing. {failure}");
     }
     if let Some(shortfall) = &report.session.shortfall {
         let rounds = match report.session.rounds {
             0 => "no round was".to_owned(),
-            1 => "1 round was".to_owned(),
-            rounds => format!("{rounds} rounds were"),
+            1 => "only 1 round was".to_owned(),
+            rounds => format!("only {rounds} rounds were"),
         };
-        let text = format!("Proven: nothing, because only {rounds} run. {}.", capital(&shortfall.sentence()));
-        let text = text.replace("only no round", "no round");
-        write!(f, "{}", paragraph(&text, 0))?;
-    } else if report.session.rounds == 0 && report.interrupted {
-        return writeln!(f, "Proven: nothing, because no round was complete.");
-    } else {
-        write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
+        return format!("nothing, because {rounds} run. {}.", capital(&shortfall.sentence()));
     }
-    write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))?;
+    match report.session.rounds == 0 && report.interrupted {
+        true => "nothing, because no round was complete.".into(),
+        false => proven(report),
+    }
+}
+
+/// How certain the proof is; none if there can be none.
+pub fn how_sure(report: &Report) -> Option<String> {
+    (report.control_failure().is_none() && !has_no_round(report)).then(|| certainty(report))
+}
+
+/// What makes the figures doubtful.
+pub fn caution(report: &Report) -> Option<String> {
     let analysis = &report.session.analysis;
-    match baseline::warning(&analysis.control, analysis.noise_floor) {
-        Some(warning) => write!(f, "{}", paragraph(&warning, 0)),
-        None => Ok(()),
-    }
+    let says_nothing = report.control_failure().is_some() || has_no_round(report);
+    baseline::warning(&analysis.control, analysis.noise_floor).filter(|_| !says_nothing)
+}
+
+/// Whether ^C came before a round was complete.
+fn has_no_round(report: &Report) -> bool {
+    report.session.shortfall.is_none() && report.session.rounds == 0 && report.interrupted
 }
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
