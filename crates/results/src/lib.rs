@@ -16,12 +16,20 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod lenses;
 mod machine;
+mod meter;
 mod parse;
 mod prove;
 mod scale;
 
+pub use lenses::{
+    StoredBlockedCaller, StoredBlockedReason, StoredFutex, StoredFutexCaller, StoredFutexRow, StoredFutexes,
+    StoredKernel, StoredKernelCaller, StoredKernelLock, StoredKernelRow, StoredKernelUse, StoredLenses,
+    StoredNext, StoredOffCpu, StoredStack, StoredThreadTime, StoredTimePart,
+};
 pub use machine::{StoredBuild, StoredDisturbance, StoredMachine, StoredThrottling};
+pub use meter::StoredMeter;
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
     StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun, StoredService,
