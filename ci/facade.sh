@@ -88,7 +88,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{figures,stats,scaling,wire,report,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano,lab-options}/src/lib.rs crates/{cli,lab}/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{figures,stats,scaling,wire,report,results,page,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano,lab-options}/src/lib.rs crates/{cli,lab}/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '(\[|, *|^[^:]*:[0-9]+:\s*)allow\(' \
@@ -120,6 +120,7 @@ check() {
     may_depend stats figures
     may_depend scaling stats
     may_depend results report scaling stats
+    may_depend page figures report results scaling stats
     may_depend symbols
     may_depend trace
     may_depend workloads wire
