@@ -5,7 +5,7 @@ use crate::name::visible;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// All styles: a page loads nothing.
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("locks/style.css"));
 
 /// A page loads nothing and runs nothing, whatever a name in it contains.
 const POLICY: &str =

@@ -34,4 +34,4 @@ pub use parse::{ParseError, StoredResult};
 pub use prove::{
     StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun, StoredService,
 };
-pub use scale::{StoredScale, StoredScaleRun, StoredScaling};
+pub use scale::{StoredModelLock, StoredScale, StoredScaleRun, StoredScaling};
