@@ -113,6 +113,11 @@ impl CommandLine {
     }
 }
 
+/// The words of the command line, beginning with `unspin`, wherever it was found.
+pub fn words() -> Vec<OsString> {
+    std::iter::once("unspin".into()).chain(std::env::args_os().skip(1)).collect()
+}
+
 impl CommandLine {
     /// Parses a command line. A list of run queues behind the workload volano, which itself has one run queue, belongs to
     /// `prove`: `unspin prove volano --runqueue global,percpu`.

@@ -1,6 +1,6 @@
 //! Facts in two columns: the machine, the build, the command.
 
-use crate::name::{code, name};
+use crate::name::{code, name, visible};
 use maud::{Markup, html};
 use std::time::{Duration, UNIX_EPOCH};
 use unspin_report::shell_line;
@@ -22,6 +22,13 @@ impl Facts {
     #[must_use]
     pub fn with_command(self, what: &'static str, command: &[String]) -> Facts {
         if command.is_empty() { self } else { self.with(what, code(&shell_line(command))) }
+    }
+
+    /// With the command that repeats the measurement, if it is known.
+    #[must_use]
+    pub fn with_repeat(self, repeat: Option<&String>) -> Facts {
+        let Some(repeat) = repeat else { return self };
+        self.with("To repeat", html! { pre { code { (visible(repeat)) } } })
     }
 
     /// With the machine, if it is known.

@@ -179,14 +179,9 @@ fn cut(text: &str) -> String {
 }
 
 fn measured(meter: &StoredMeter) -> Markup {
-    let command_line = if meter.command_line.is_empty() {
-        meter.report.as_ref().map_or(&[][..], command)
-    } else {
-        &meter.command_line
-    };
-    let what = if meter.command_line.is_empty() { "Program" } else { "To repeat" };
     let mut facts = Facts::default()
-        .with_command(what, command_line)
+        .with_repeat(meter.repeat.as_ref())
+        .with_command("Program", meter.report.as_ref().map_or(&[][..], command))
         .with_machine(meter.machine.as_ref())
         .with_build(meter.unspin.as_ref())
         .with_start(meter.started)

@@ -20,9 +20,9 @@ pub struct StoredMeter {
     /// The machine on which the program ran; none in a report on a recording, which may come from another machine.
     #[serde(default)]
     pub machine: Option<StoredMachine>,
-    /// The command line of `unspin meter`, which repeats the observation; empty if it is not known.
+    /// The command that repeats the observation; none for a recording.
     #[serde(default)]
-    pub command_line: Vec<String>,
+    pub repeat: Option<String>,
     /// What the printed report says beside its tables: how the program ended, why nothing was recorded, what is missing.
     #[serde(default)]
     pub notes: Vec<String>,

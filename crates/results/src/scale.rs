@@ -32,6 +32,9 @@ pub struct StoredScale {
     pub interrupted: bool,
     /// What disturbed the runs, summed.
     pub disturbance: StoredDisturbance,
+    /// The command that repeats the measurement.
+    #[serde(default)]
+    pub repeat: Option<String>,
     /// What to do next, in words; none in documents of older versions.
     #[serde(default)]
     pub next: Option<String>,

@@ -98,6 +98,7 @@ fn measured(scale: &StoredScale) -> Markup {
     let share = |seconds: f64| if disturbance.total_s > 0.0 { seconds / disturbance.total_s } else { 0.0 };
     let percent = |seconds: f64| unspin_figures::Percent::TwoDigits.of(share(seconds));
     Facts::default()
+        .with_repeat(scale.repeat.as_ref())
         .with_command("Program", &scale.command)
         .with("Rounds", html! { (scale.rounds) " complete, in random order, " (time(scale.elapsed_s)) })
         .with(
