@@ -54,7 +54,9 @@ fn header(meter: &StoredMeter, command: &[String], first: Option<&Statement>) ->
         h1 { "Locks and waits" @if !command.is_empty() { " of " (code(&shell_line(command))) } }
         @match (first, &meter.report) {
             (Some(statement), _) => {
-                p.lead { (name(&statement.sentences[0])) }
+                @let (first, rest) = split_first_sentence(&statement.sentences[0]);
+                p.lead { (name(first)) }
+                @if !rest.is_empty() { p { (name(rest)) } }
                 @for sentence in &statement.sentences[1..] { p { (name(sentence)) } }
                 (commands(statement))
             },
@@ -68,6 +70,13 @@ fn header(meter: &StoredMeter, command: &[String], first: Option<&Statement>) ->
         }
         @for note in &meter.notes { p { (name(note)) } }
     }
+}
+
+/// The first sentence, and the others.
+fn split_first_sentence(text: &str) -> (&str, &str) {
+    let begins = |end: &usize| text[end + 2..].starts_with(|c: char| c.is_uppercase());
+    let end = text.match_indices(". ").map(|(end, _)| end).find(begins);
+    end.map_or((text, ""), |end| (&text[..=end], &text[end + 2..]))
 }
 
 /// What is said of a program without a finding.

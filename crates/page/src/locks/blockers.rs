@@ -26,6 +26,8 @@ const FLOW: f64 = 110.0;
 /// Height of a line of text.
 const LINE: f64 = 17.0;
 const GAP: f64 = 5.0;
+/// Letters of a call site's name: a wider one would leave the picture.
+const LETTERS: usize = 25;
 const HEAD: f64 = 22.0;
 /// Where the columns begin and end: left call sites, lock, right call sites.
 const LEFT: (f64, f64) = (262.0, 270.0);
@@ -224,7 +226,7 @@ fn side(
         let wide = (site.seconds * scale).max(0.5);
         let top = y + (slot(site, scale) - wide) / 2.0;
         let baseline = top + wide / 2.0 + 4.5;
-        let (label, seconds) = (short(&site.name, 27), time(site.seconds));
+        let (label, seconds) = (short(&site.name, LETTERS), time(site.seconds));
         drawn.push(match direction {
             Direction::FromTheLeft => html! {
                 (band("flow s1", (LEFT.1, top), (MIDDLE.0, at_lock), wide))
