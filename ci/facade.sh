@@ -130,7 +130,7 @@ check() {
     may_depend preload locks wire sysv waiting
     may_depend c sysv
     may_depend launch locks wire report runqueue symbols sysv trace waiting
-    may_depend observe launch wire report runqueue symbols sysv trace
+    may_depend observe launch wire page report runqueue symbols sysv trace
     may_depend trial launch observe locks wire page report runqueue scaling stats sysv
     may_depend lab-options launch
     may_depend lab dbt1 volano lab-options launch observe trial locks report runqueue scaling stats

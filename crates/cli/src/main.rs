@@ -15,8 +15,9 @@ mod workload;
 use options::{Command, CommandLine};
 use std::process::ExitCode;
 use unspin_launch::command::main_thread;
+use unspin_observe::settings::MeterSettings;
 use unspin_observe::{meter, profile};
-use unspin_trial::ProveSettings;
+use unspin_trial::{ProveSettings, ScaleSettings};
 
 fn main() -> ExitCode {
     main_thread::perform(|| match CommandLine::read().command {
@@ -25,8 +26,13 @@ fn main() -> ExitCode {
             words: Some(options::words()),
             ..ProveSettings::from(&options)
         }),
-        Command::Scale(options) => unspin_trial::scale(&(&options).into()),
-        Command::Meter(options) => meter::run(&(&options).into()),
+        Command::Scale(options) => unspin_trial::scale(&ScaleSettings {
+            words: Some(options::words()),
+            ..ScaleSettings::from(&options)
+        }),
+        Command::Meter(options) => {
+            meter::run(&MeterSettings { words: Some(options::words()), ..MeterSettings::from(&options) })
+        }
         Command::Report(options) => meter::replay(&(&options).into()),
         Command::Top(options) => top::run(&options),
         Command::Profile(options) => profile::run(&(&options).into()),

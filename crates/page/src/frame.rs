@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use unspin_results::{SCRIPT_BEGIN, SCRIPT_END};
 
 /// All styles: a page loads nothing.
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("locks/style.css"));
 
 /// A page loads nothing and runs nothing, whatever a name in it contains.
 const POLICY: &str =

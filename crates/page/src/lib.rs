@@ -15,7 +15,9 @@
 #![forbid(unsafe_code)]
 
 mod embedded;
+mod facts;
 mod frame;
+mod lenses;
 mod locks;
 mod meter;
 mod name;
@@ -35,7 +37,7 @@ pub fn page(json: &str) -> Result<String, ParseError> {
     let json = document(json);
     let frame = match StoredResult::parse(json)? {
         StoredResult::Proof(proof) => prove::frame(&proof),
-        StoredResult::Locks(report) => meter::frame(&report),
+        StoredResult::Meter(meter) => meter::frame(&meter),
         StoredResult::Scale(scale) => scale::frame(&scale),
     };
     Ok(frame.page(json))

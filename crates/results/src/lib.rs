@@ -16,17 +16,25 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod lenses;
 mod machine;
+mod meter;
 mod page;
 mod parse;
 mod prove;
 mod scale;
 
+pub use lenses::{
+    StoredBlockedCaller, StoredBlockedReason, StoredFutex, StoredFutexCaller, StoredFutexRow, StoredFutexes,
+    StoredKernel, StoredKernelCaller, StoredKernelLock, StoredKernelRow, StoredKernelUse, StoredLenses,
+    StoredNext, StoredOffCpu, StoredStack, StoredThreadTime, StoredTimePart,
+};
 pub use machine::{StoredBuild, StoredDisturbance, StoredMachine, StoredThrottling};
+pub use meter::StoredMeter;
 pub use page::{SCRIPT_BEGIN, SCRIPT_END, document};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
     StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun,
     StoredService, StoredSummary,
 };
-pub use scale::{StoredScale, StoredScaleRun, StoredScaling};
+pub use scale::{StoredModelLock, StoredScale, StoredScaleRun, StoredScaling};

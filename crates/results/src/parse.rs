@@ -1,10 +1,10 @@
 //! Which kind of result a document is.
 
+use crate::meter::StoredMeter;
 use crate::prove::StoredProof;
 use crate::scale::StoredScale;
 use serde::Deserialize;
 use std::fmt;
-use unspin_report::MeterReport;
 
 /// Formats that this version reads, beside [`unspin_report::SCHEMA`].
 const PROOF: &str = "unspin.prove/3";
@@ -18,7 +18,7 @@ pub enum StoredResult {
     /// Of `unspin scale --json`.
     Scale(Box<StoredScale>),
     /// Of `unspin meter --json` and `unspin report --json`.
-    Locks(Box<MeterReport>),
+    Meter(Box<StoredMeter>),
 }
 
 /// Why a text is not a stored result. The text of the error is a predicate: "is not JSON: …".
@@ -66,7 +66,7 @@ impl StoredResult {
             (PROOF, _) => Ok(StoredResult::Proof(Box::new(read(text)?))),
             (SCALE, _) => Ok(StoredResult::Scale(Box::new(read(text)?))),
             (unspin_report::SCHEMA, Some(unspin_report::SCHEMA_VERSION)) => {
-                Ok(StoredResult::Locks(Box::new(read(text)?)))
+                Ok(StoredResult::Meter(Box::new(meter(text, &whole)?)))
             }
             (unspin_report::SCHEMA, version) => {
                 let named = |version| format!("{} {version}", unspin_report::SCHEMA);
@@ -81,6 +81,12 @@ impl StoredResult {
             _ => Err(ParseError::NotOurs),
         }
     }
+}
+
+/// The lenses of the kernel's events write a document without the fields of the pthread lens, of which `total` is one.
+fn meter(text: &str, whole: &serde_json::Value) -> Result<StoredMeter, ParseError> {
+    let report = whole.get("total").map(|_| read(text)).transpose()?;
+    Ok(StoredMeter { report, ..read(text)? })
 }
 
 /// The text again, not the value: errors then have a line and a column.

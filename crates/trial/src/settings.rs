@@ -139,10 +139,14 @@ pub struct ScaleSettings {
     pub time_limit: Duration,
     /// The file for all results as JSON.
     pub json: Option<PathBuf>,
+    /// The file for all results as a page.
+    pub html: Option<PathBuf>,
     /// Whether no progress is shown.
     pub quiet: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// The words of the command line, which results repeat; none if another command measures.
+    pub words: Option<Vec<OsString>>,
 }
 
 impl ScaleSettings {
@@ -163,8 +167,10 @@ impl ScaleSettings {
             direction: None,
             time_limit: TIME_LIMIT,
             json: None,
+            html: None,
             quiet: false,
             command,
+            words: None,
         }
     }
 }

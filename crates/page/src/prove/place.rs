@@ -21,7 +21,7 @@ pub fn section(proof: &StoredProof) -> Section {
             (entry("Kernel", html! { "Linux " (visible(&machine.kernel)) }))
             (entry("Host", html! { (visible(&machine.host)) }))
             (entry("unspin", html! { (visible(&unspin.version)) " (" (visible(&unspin.commit)) ")" }))
-            (entry("Program", code(&unspin_report::shell::line(&proof.command))))
+            (entry("Program", code(&unspin_report::shell_line(&proof.command))))
             @if let Some(service) = &proof.service {
                 (entry("Ready when", code(&service.ready)))
                 (entry("Loaded by", code(&service.load)))

@@ -10,7 +10,7 @@ pub fn header(proof: &StoredProof) -> Markup {
     let summary = proof.summary.clone().unwrap_or_else(|| of_older_document(proof));
     let (class, badge) = badge(proof.conclusion);
     html! {
-        p.eyebrow { "unspin prove " (code(&unspin_report::shell::line(&proof.command))) }
+        p.eyebrow { "unspin prove " (code(&unspin_report::shell_line(&proof.command))) }
         p.badge.(class) { (badge) }
         h1 { (sentence_case(&summary.proven)) }
         @if let Some(how_sure) = &summary.how_sure { p { strong { "How sure: " } (visible(how_sure)) } }

@@ -32,6 +32,11 @@ impl Axis {
         self.coordinates.0 + share * (self.coordinates.1 - self.coordinates.0)
     }
 
+    /// The values at its ends.
+    pub fn ends(&self) -> (f64, f64) {
+        self.values
+    }
+
     /// Round values to label: up to some `at_most`.
     pub fn ticks(&self, at_most: usize) -> Vec<f64> {
         match self.is_log {
