@@ -134,7 +134,7 @@ check() {
     may_depend trial launch observe locks wire page report runqueue scaling stats sysv
     may_depend lab-options launch
     may_depend lab dbt1 volano lab-options launch observe trial locks report runqueue scaling stats
-    may_depend cli lab-options launch observe trial locks stats wire report trace workloads sysv
+    may_depend cli lab-options launch observe page trial locks stats wire report trace workloads sysv
     local product
     product=$(cargo tree --quiet --locked --package unspin-cli --edges normal --prefix none --no-dedupe)
     forbid "the product has no database and no asynchronous runtime: those are for unspin-lab" . \

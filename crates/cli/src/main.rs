@@ -7,6 +7,7 @@ mod interface;
 mod lab;
 mod library;
 mod options;
+mod page;
 mod plan;
 mod run;
 mod top;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
             meter::run(&MeterSettings { words: Some(options::words()), ..MeterSettings::from(&options) })
         }
         Command::Report(options) => meter::replay(&(&options).into()),
+        Command::Page(options) => page::run(&options),
         Command::Top(options) => top::run(&options),
         Command::Profile(options) => profile::run(&(&options).into()),
         Command::Run(options) => run::run(&options),

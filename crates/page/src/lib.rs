@@ -29,8 +29,8 @@ mod scale;
 mod svg;
 mod table;
 
-pub use unspin_results::ParseError;
-use unspin_results::{StoredResult, document};
+use unspin_results::StoredResult;
+pub use unspin_results::{ParseError, document};
 
 /// The page of a stored result: of JSON, or of the JSON in an older page.
 pub fn page(json: &str) -> Result<String, ParseError> {

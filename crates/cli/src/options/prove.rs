@@ -159,7 +159,8 @@ impl From<&ProveOptions> for ProveSettings {
         let ProveOptions { mutex, rwlock, spin, waits, use_plan, sysv, runqueue, plan, runs, metric, .. } =
             options;
         let ProveOptions { higher_is_better, lower_is_better, cpu_limit, time_budget, .. } = options;
-        let ProveOptions { wait_for_quiet, time_limit, json, html, verbose, quiet, command, server, .. } = options;
+        let ProveOptions { wait_for_quiet, time_limit, json, html, verbose, quiet, command, server, .. } =
+            options;
         ProveSettings {
             mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
             rwlock: rwlock.iter().flat_map(|choices| choices.0.clone()).collect(),

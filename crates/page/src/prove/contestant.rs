@@ -78,11 +78,11 @@ impl Contestant<'_> {
         &self.configuration.name
     }
 
-    /// What it is, for readers who do not know unspin.
+    /// What it is, for readers who do not know unspin; empty for a candidate.
     pub fn explanation(&self) -> &'static str {
         match self.part {
             Part::Control => "the program as it is: all others are compared with it",
-            Part::Candidate => "a candidate, which may be better",
+            Part::Candidate => "",
             Part::Again => "the program as it is, once more: what it seems to differ by is noise",
             Part::NoPreload => {
                 "the program without unspin's library: what the replacement of locks costs by itself"
@@ -97,17 +97,15 @@ impl Contestant<'_> {
             (Verdict::Failed { .. }, _) if comparison.failed_runs > 0 => "failed",
             (Verdict::Failed { .. }, _) => "not comparable",
             (_, Part::Again | Part::NoPreload) => "not judged",
-            (Verdict::ProvenFaster { .. }, _) if comparison.over_cpu_limit => {
-                "better, but takes more CPU time than the limit"
-            }
+            (Verdict::ProvenFaster { .. }, _) if comparison.over_cpu_limit => "better, over CPU limit",
             (Verdict::ProvenFaster { .. }, _) => "proven better",
             (Verdict::ProvenSlower { .. }, _) => "proven worse",
             (Verdict::NothingProven { .. }, _) => "nothing proven",
-            (Verdict::Collapsed(_), _) => "collapsed: stopped, as it took many times as long",
-            (Verdict::Hangs(_), _) => "hangs",
-            (Verdict::Withheld(_), _) => "not ranked: a run was stopped",
-            (Verdict::GivenUp { proven: true, .. }, _) => "proven worse: given up early",
-            (Verdict::GivenUp { .. }, _) => "given up: too slow for the time budget",
+            (Verdict::Collapsed(_), _) => "collapsed, stopped",
+            (Verdict::Hangs(_), _) => "hangs, stopped",
+            (Verdict::Withheld(_), _) => "stopped, not ranked",
+            (Verdict::GivenUp { proven: true, .. }, _) => "proven worse, given up",
+            (Verdict::GivenUp { .. }, _) => "too slow, given up",
         }
     }
 }

@@ -166,7 +166,7 @@ fn row(proof: &StoredProof, contestant: &Contestant<'_>, axis: &Axis, y: f64) ->
     html! {
         (text_before(class, (PLOT.0 - 14.0, y + 4.5), &short(contestant.name(), PICTURE_MAX)))
         @if contestant.part == Part::Control {
-            (mark(contestant.series, "", (axis.at(1.0), y), 6.0))
+            (mark(contestant.series, "", (axis.at(1.0), y), 5.0))
             (text("small", (PLOT.1 + 14.0, y + 4.0), "1, the control"))
         } @else if let Some(ratio) = ratio {
             (measured(contestant, ratio, interval(proof, contestant), axis, y))
@@ -197,7 +197,7 @@ fn measured(
                 (line(&class, (x, y - 5.0), (x, y + 5.0)))
             }
         }
-        (mark(contestant.series, if interval.is_some() { "" } else { "hollow" }, (axis.at(ratio.value), y), 6.0))
+        (mark(contestant.series, if interval.is_some() { "" } else { "hollow" }, (axis.at(ratio.value), y), 5.0))
         (text("", (PLOT.1 + 14.0, y + 4.5), &label))
     }
 }
@@ -229,7 +229,10 @@ fn table(proof: &StoredProof, contestants: &Contestants<'_>) -> Table {
             Cell::Number(failed, format!("{failed:.0}")),
             Cell::text(contestant.outcome()),
         ];
-        let head = html! { (name(contestant.name())) div.explained { (contestant.explanation()) } };
+        let head = html! {
+            (name(contestant.name()))
+            @if !contestant.explanation().is_empty() { div.explained { (contestant.explanation()) } }
+        };
         TableRow { head, cells }
     });
     Table {
