@@ -7,6 +7,7 @@ mod interface;
 mod lab;
 mod library;
 mod options;
+mod page;
 mod plan;
 mod run;
 mod top;
@@ -15,18 +16,26 @@ mod workload;
 use options::{Command, CommandLine};
 use std::process::ExitCode;
 use unspin_launch::command::main_thread;
+use unspin_observe::settings::MeterSettings;
 use unspin_observe::{meter, profile};
-use unspin_trial::ProveSettings;
+use unspin_trial::{ProveSettings, ScaleSettings};
 
 fn main() -> ExitCode {
     main_thread::perform(|| match CommandLine::read().command {
         Command::Prove(options) => unspin_trial::prove(&ProveSettings {
             preparation: unspin_trial::web_shop(&options.command),
+            words: Some(options::words()),
             ..ProveSettings::from(&options)
         }),
-        Command::Scale(options) => unspin_trial::scale(&(&options).into()),
-        Command::Meter(options) => meter::run(&(&options).into()),
+        Command::Scale(options) => unspin_trial::scale(&ScaleSettings {
+            words: Some(options::words()),
+            ..ScaleSettings::from(&options)
+        }),
+        Command::Meter(options) => {
+            meter::run(&MeterSettings { words: Some(options::words()), ..MeterSettings::from(&options) })
+        }
         Command::Report(options) => meter::replay(&(&options).into()),
+        Command::Page(options) => page::run(&options),
         Command::Top(options) => top::run(&options),
         Command::Profile(options) => profile::run(&(&options).into()),
         Command::Run(options) => run::run(&options),

@@ -9,6 +9,7 @@ mod library;
 mod list;
 mod meter;
 mod observe;
+mod page;
 mod plan;
 mod profile;
 mod prove;
@@ -27,6 +28,7 @@ pub use library::LibraryOptions;
 use meter::percent;
 pub use meter::{MeterOptions, RecordOptions, ReportOptions};
 pub use observe::ObserveOptions;
+pub use page::PageOptions;
 pub use plan::{PlanAction, PlanCompile, PlanKubernetes, PlanOptions, PlanPlace, PlanSource};
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
@@ -71,6 +73,7 @@ pub enum Command {
     Scale(ScaleOptions),
     Meter(MeterOptions),
     Report(ReportOptions),
+    Page(PageOptions),
     Top(TopOptions),
     Profile(ProfileOptions),
     Run(RunOptions),
@@ -111,6 +114,11 @@ impl CommandLine {
             std::process::exit(error.exit_code())
         })
     }
+}
+
+/// The words of the command line, beginning with `unspin`, wherever it was found.
+pub fn words() -> Vec<OsString> {
+    std::iter::once("unspin".into()).chain(std::env::args_os().skip(1)).collect()
 }
 
 impl CommandLine {

@@ -25,6 +25,7 @@
 //!     serve: None,
 //!     view: ViewSettings::default(),
 //!     recorded: RecordSettings::of(Vec::new()),
+//!     words: None,
 //! };
 //! // A running process is observed through the kernel.
 //! assert_eq!(settings.lenses(), [Lens::Futex, Lens::Kernel, Lens::OffCpu]);

@@ -30,6 +30,8 @@ pub struct MeterSettings {
     pub view: ViewSettings,
     /// The program that is recorded.
     pub recorded: RecordSettings,
+    /// The words of the command line, which results repeat; none if another command observes.
+    pub words: Option<Vec<OsString>>,
 }
 
 /// Where a recording is served.
@@ -149,6 +151,8 @@ impl RecordSettings {
 pub struct ViewSettings {
     /// The file of the whole report as JSON.
     pub json: Option<PathBuf>,
+    /// The file of the page for browsers.
+    pub html: Option<PathBuf>,
     /// The file of the profile for `go tool pprof`.
     pub pprof: Option<PathBuf>,
     /// The file of the profiles signal of OpenTelemetry.

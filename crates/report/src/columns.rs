@@ -6,7 +6,6 @@ use crate::figures::{Percent, number, time};
 use crate::row::Row;
 use crate::units::{Units, known};
 use crate::wait::WaitRow;
-use unspin_wire::Level;
 
 type LockColumn = Column<Row>;
 type WaitColumn = Column<WaitRow>;
@@ -43,17 +42,9 @@ pub const WAITS: [WaitColumn; 7] = [
     WaitColumn::new("gave_up", Gap(1), 5, ["", " RJECT"], |row, _| Percent::Column.of(row.gave_up as f64 / row.calls.max(1) as f64)).dropped(6).on_screen(["RJECT"; 2], 5, 6),
 ];
 
-/// Holds chosen at random by level `auto` from which on an estimate is printed that they are part of. With 20 of similar length it is
-/// off by about a fifth.
-const SAMPLES_MIN: u64 = 20;
-
-/// A hold time. At level `sampled` a rarely used lock may have no timed hold, and at level `auto` a frequent one too few in an
-/// interval of `unspin top`. Its hold times are then unknown.
+/// A hold time, if [`Row::has_known_holds`].
 fn held(row: &Row, units: &Units, text: impl FnOnce() -> String) -> String {
-    let untimed = row.timed == 0 && row.hold == 0.0 && row.attempts > row.rejected;
-    let chosen = row.implied / u64::from(Level::AUTO_EVERY - 1);
-    let too_few = row.implied > 0 && chosen < SAMPLES_MIN;
-    known(!untimed && !too_few, || units.timed(text))
+    known(row.has_known_holds(), || units.timed(text))
 }
 
 fn short(row: &WaitRow, units: &Units) -> String {
@@ -65,6 +56,7 @@ mod tests {
     use super::*;
     use crate::fold::Fold;
     use crate::report::MeterReport;
+    use crate::row::SAMPLES_MIN;
     use unspin_wire::{Counts, Key, RecordKind, Snapshot, Window};
 
     #[test]

@@ -76,7 +76,7 @@ pub use self::{
     lock_id::LockId,
     medium::Medium,
     name::{Name, Names},
-    next::{Cause, Finding, WORTH_IT, stated_time},
+    next::{Cause, Finding, Statement, WORTH_IT, stated_time},
     paragraph::{add_note, paragraph},
     printed_table::PrintedTable,
     process::{Blocked, LockInUse, Process, ThreadTimes},

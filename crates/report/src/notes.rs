@@ -3,7 +3,7 @@
 use crate::figures::{Percent, count, time};
 use crate::next;
 use crate::paragraph::wrap;
-use crate::process::LockInUse;
+use crate::process::{Blocked, LockInUse};
 use crate::report::MeterReport;
 use crate::shell;
 use crate::wait::Wait;
@@ -26,7 +26,10 @@ pub(crate) fn write(report: &MeterReport, width: usize, text: &mut String) {
     for event in &report.events {
         let _ = writeln!(text, "{:>12} {}", count(event.count), event.event.name());
     }
-    blocked(report, width, text);
+    if let Some(sentence) = report.off_cpu_sentence() {
+        text.push('\n');
+        wrap(&sentence, width, text);
+    }
     unrecorded(report, text);
 }
 
@@ -140,12 +143,17 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The time that the tables do not explain, in a sentence.
-fn blocked(report: &MeterReport, width: usize, text: &mut String) {
-    let blocked = &report.blocked;
-    if blocked.threads + blocked.unknown == 0 || report.level == Level::Counts {
-        return;
+impl MeterReport {
+    /// How long threads were off the CPUs, and how much of it the tables do not explain, in a sentence; none if that is not
+    /// known.
+    pub fn off_cpu_sentence(&self) -> Option<String> {
+        let blocked = &self.blocked;
+        let is_known = blocked.threads + blocked.unknown > 0 && self.level != Level::Counts;
+        is_known.then(|| off_cpu_sentence(blocked))
     }
+}
+
+fn off_cpu_sentence(blocked: &Blocked) -> String {
     let mut explained = format!(
         "{} in waits for these locks, {} for conditions, barriers and semaphores",
         time(blocked.for_locks),
@@ -189,8 +197,7 @@ fn blocked(report: &MeterReport, width: usize, text: &mut String) {
     if blocked.spun > 0.0 {
         let _ = write!(sentence, " They spun and polled for {}, on the CPUs.", time(blocked.spun));
     }
-    text.push('\n');
-    wrap(&sentence, width, text);
+    sentence
 }
 
 /// A shorter time off the CPUs is less than the kernel measures it by.

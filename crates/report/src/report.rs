@@ -214,6 +214,11 @@ impl MeterReport {
         }
     }
 
+    /// Whether times were recorded: at level `counts` all are 0, because they are unknown.
+    pub fn has_times(&self) -> bool {
+        self.level != Level::Counts
+    }
+
     /// Whether other programs took so much CPU time that the bounds on the speed-up mean nothing.
     pub fn is_disturbed(&self) -> bool {
         self.disturbance.is_some_and(|disturbance| is_too_much(&disturbance))

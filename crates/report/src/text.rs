@@ -31,21 +31,12 @@ impl MeterReport {
     /// the end, event counts, and what was not recorded or cannot be measured. Locks or waits come first, whichever
     /// cost more.
     pub fn text(&self, layout: &Layout) -> String {
-        let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
         let (first, second) = match self.waits_cost_more() {
             true => (("Waits", wait_text::section(self, layout)), ("Locks", self.lock_section(layout))),
             false => (("Locks", self.lock_section(layout)), ("Waits", wait_text::section(self, layout))),
         };
         let mut text = String::new();
-        let head = format!(
-            "{} over {} on {} {cpus}{}{}{}",
-            first.0,
-            time(self.seconds),
-            self.cpus,
-            self.level_note(),
-            self.policy_note(),
-            self.wake_up_note(),
-        );
+        let head = format!("{} {}", first.0, self.extent());
         let width = paragraph::sentence_width(layout.width);
         paragraph::wrap(&head, width, &mut text);
         if let Some(sentence) = self.disturbance_sentence() {
@@ -59,8 +50,15 @@ impl MeterReport {
         text
     }
 
-    /// The disturbance while the program ran, and what follows from it.
-    fn disturbance_sentence(&self) -> Option<String> {
+    /// How long and how much was recorded, behind a noun: `over 1.12s on 2 CPUs, counted only: no times are known`.
+    pub fn extent(&self) -> String {
+        let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
+        let (level, policy, wake_up) = (self.level_note(), self.policy_note(), self.wake_up_note());
+        format!("over {} on {} {cpus}{level}{policy}{wake_up}", time(self.seconds), self.cpus)
+    }
+
+    /// The disturbance while the program ran, and what follows from it; none if it was not measured.
+    pub fn disturbance_sentence(&self) -> Option<String> {
         let disturbance = self.disturbance.as_ref()?;
         let said = describe_disturbance(disturbance);
         Some(match self.is_disturbed() {

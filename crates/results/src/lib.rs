@@ -4,7 +4,7 @@
 //! So it reads the documents, and not the values in the memory of the command that measured: a page shows what its archive
 //! contains, and a result of another machine is read as one of this machine is.
 //!
-//! [`StoredResult::parse`] recognises the kind of a document by its field `schema`. A field that is not needed is not read, and a
+//! A page contains its document, so it is read, too. [`StoredResult::parse`] recognises the kind of a document by its field `schema`. A field that is not needed is not read, and a
 //! newer document may have more fields; one whose format number is not known is refused, because fields of it may mean
 //! something else.
 //!
@@ -16,14 +16,25 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod lenses;
 mod machine;
+mod meter;
+mod page;
 mod parse;
 mod prove;
 mod scale;
 
+pub use lenses::{
+    StoredBlockedCaller, StoredBlockedReason, StoredFutex, StoredFutexCaller, StoredFutexRow, StoredFutexes,
+    StoredKernel, StoredKernelCaller, StoredKernelLock, StoredKernelRow, StoredKernelUse, StoredLenses,
+    StoredNext, StoredOffCpu, StoredStack, StoredThreadTime, StoredTimePart,
+};
 pub use machine::{StoredBuild, StoredDisturbance, StoredMachine, StoredThrottling};
+pub use meter::StoredMeter;
+pub use page::{SCRIPT_BEGIN, SCRIPT_END, document};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
-    StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun, StoredService,
+    StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun,
+    StoredService, StoredSummary,
 };
-pub use scale::{StoredScale, StoredScaleRun, StoredScaling};
+pub use scale::{StoredModelLock, StoredScale, StoredScaleRun, StoredScaling};

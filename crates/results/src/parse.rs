@@ -1,10 +1,10 @@
 //! Which kind of result a document is.
 
+use crate::meter::StoredMeter;
 use crate::prove::StoredProof;
 use crate::scale::StoredScale;
 use serde::Deserialize;
 use std::fmt;
-use unspin_report::MeterReport;
 
 /// Formats that this version reads, beside [`unspin_report::SCHEMA`].
 const PROOF: &str = "unspin.prove/3";
@@ -18,7 +18,7 @@ pub enum StoredResult {
     /// Of `unspin scale --json`.
     Scale(Box<StoredScale>),
     /// Of `unspin meter --json` and `unspin report --json`.
-    Locks(Box<MeterReport>),
+    Meter(Box<StoredMeter>),
 }
 
 /// Why a text is not a stored result. The text of the error is a predicate: "is not JSON: …".
@@ -26,6 +26,8 @@ pub enum StoredResult {
 pub enum ParseError {
     /// It is not JSON, or not whole.
     NotJson(serde_json::Error),
+    /// It is a page or another text with tags, and no document of ours is in it.
+    NoDocument,
     /// It is JSON, and has no field `schema` of ours.
     NotOurs,
     /// Its format is of another version.
@@ -47,8 +49,12 @@ struct Heading {
 }
 
 impl StoredResult {
-    /// Reads a document.
+    /// Reads a document, or a page that contains one.
     pub fn parse(text: &str) -> Result<StoredResult, ParseError> {
+        let text = crate::page::document(text);
+        if text.starts_with('<') {
+            return Err(ParseError::NoDocument);
+        }
         let whole: serde_json::Value = serde_json::from_str(text).map_err(ParseError::NotJson)?;
         let Heading { schema: Some(schema), version } =
             Heading::deserialize(&whole).map_err(|_| ParseError::NotOurs)?
@@ -60,7 +66,7 @@ impl StoredResult {
             (PROOF, _) => Ok(StoredResult::Proof(Box::new(read(text)?))),
             (SCALE, _) => Ok(StoredResult::Scale(Box::new(read(text)?))),
             (unspin_report::SCHEMA, Some(unspin_report::SCHEMA_VERSION)) => {
-                Ok(StoredResult::Locks(Box::new(read(text)?)))
+                Ok(StoredResult::Meter(Box::new(meter(text, &whole)?)))
             }
             (unspin_report::SCHEMA, version) => {
                 let named = |version| format!("{} {version}", unspin_report::SCHEMA);
@@ -77,6 +83,12 @@ impl StoredResult {
     }
 }
 
+/// The lenses of the kernel's events write a document without the fields of the pthread lens, of which `total` is one.
+fn meter(text: &str, whole: &serde_json::Value) -> Result<StoredMeter, ParseError> {
+    let report = whole.get("total").map(|_| read(text)).transpose()?;
+    Ok(StoredMeter { report, ..read(text)? })
+}
+
 /// The text again, not the value: errors then have a line and a column.
 fn read<T: for<'d> Deserialize<'d>>(text: &str) -> Result<T, ParseError> {
     serde_json::from_str(text).map_err(ParseError::Damaged)
@@ -87,6 +99,9 @@ impl fmt::Display for ParseError {
         match self {
             ParseError::NotJson(e) if e.is_eof() => write!(f, "is not whole: {e}"),
             ParseError::NotJson(e) => write!(f, "is not JSON: {e}"),
+            ParseError::NoDocument => {
+                write!(f, "is a page without a result of unspin: write one with --html")
+            }
             ParseError::NotOurs => write!(f, "is not a result of unspin: write one with --json"),
             ParseError::OtherVersion { found, read } => {
                 write!(f, "has the format {found}, and this version of unspin reads {read}")
@@ -109,6 +124,7 @@ mod tests {
     #[test]
     fn what_is_no_result_is_named() {
         assert!(refusal("").starts_with("is not whole: "));
+        assert_eq!(refusal("<!DOCTYPE html>"), "is a page without a result of unspin: write one with --html");
         assert!(refusal(r#"{"schema": "unspin.prove/3", "#).starts_with("is not whole: "));
         assert!(refusal("unspin").starts_with("is not JSON: "));
         for other in ["[]", "{}", "3", r#"{"schema": 3}"#, r#"{"schema": "hyperfine"}"#] {

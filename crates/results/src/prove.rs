@@ -18,6 +18,9 @@ pub struct StoredProof {
     pub service: Option<StoredService>,
     /// The verdict of the session.
     pub conclusion: Conclusion,
+    /// The sentences of the printed report; none in documents of older versions.
+    #[serde(default)]
+    pub summary: Option<StoredSummary>,
     /// Whether ^C ended the session.
     pub interrupted: bool,
     /// What else ended it early.
@@ -41,6 +44,29 @@ pub struct StoredProof {
     pub locks: StoredLocks,
     /// Every run, in the order of execution.
     pub runs: Vec<StoredRun>,
+}
+
+/// The sentences with which the printed report begins and ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct StoredSummary {
+    /// What was compared; none if no candidate was.
+    pub compared: Option<String>,
+    /// What is proven, or why nothing is.
+    pub proven: String,
+    /// How certain the proof is.
+    pub how_sure: Option<String>,
+    /// How many requests the runs' percentiles rest on.
+    #[serde(default)]
+    pub evidence: Option<String>,
+    /// What makes the figures doubtful.
+    pub caution: Option<String>,
+    /// Why nothing is proven better, and what to do next: a sentence each.
+    pub next: Vec<String>,
+    /// The command that applies what is recommended.
+    pub apply: Option<String>,
+    /// The command that repeats the measurement.
+    pub repeat: Option<String>,
 }
 
 /// The commands around a server.
@@ -131,4 +157,7 @@ pub struct StoredRun {
     pub failure: Option<String>,
     /// What disturbed it.
     pub disturbance: StoredDisturbance,
+    /// The end of its output, if the program itself failed.
+    #[serde(default)]
+    pub output_tail: String,
 }

@@ -32,6 +32,12 @@ pub struct StoredScale {
     pub interrupted: bool,
     /// What disturbed the runs, summed.
     pub disturbance: StoredDisturbance,
+    /// The command that repeats the measurement.
+    #[serde(default)]
+    pub repeat: Option<String>,
+    /// What to do next, in words; none in documents of older versions.
+    #[serde(default)]
+    pub next: Option<String>,
     /// All runs of the complete rounds; all runs if these are too few for a fit.
     pub runs: Vec<StoredScaleRun>,
 }
@@ -41,12 +47,30 @@ pub struct StoredScale {
 pub struct StoredScaling {
     /// Its name.
     pub name: String,
+    /// The lock of the model; none if the meter saw none.
+    #[serde(default)]
+    pub lock: Option<StoredModelLock>,
     /// Voluntary context switches for each unit of work, by number of CPUs.
     pub sleeps: Vec<(u32, f64)>,
     /// CPUs kept busy, by number of CPUs.
     pub busy: Vec<(u32, f64)>,
     /// The fit.
     pub fit: ScalingFit,
+}
+
+/// The lock that is held most.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredModelLock {
+    /// The lock's name; none if the program holds no lock that the meter sees.
+    pub name: Option<String>,
+    /// Number of locks that share the name.
+    pub locks: u32,
+    /// Mean hold in seconds.
+    pub hold_s: f64,
+    /// Whether only the holds for writing count.
+    pub for_writing: bool,
+    /// Share of the CPU time of a run on one CPU in which one of them was held.
+    pub share: f64,
 }
 
 /// One run.

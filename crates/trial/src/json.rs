@@ -9,6 +9,7 @@ use super::search::Search;
 use super::service::Service;
 use super::session::SessionRun;
 use super::staircase::Staircase;
+use super::summary::ReportSummary;
 use super::waits::JudgedSite;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -33,6 +34,7 @@ pub struct ProveDocument<'a> {
     command: Vec<Cow<'a, str>>,
     service: Option<&'a Service>,
     conclusion: Conclusion,
+    summary: ReportSummary,
     interrupted: bool,
     aborted: Option<String>,
     rounds: u32,
@@ -63,12 +65,21 @@ struct ConfigurationEntry<'a> {
     cpu: CpuShares,
 }
 
-/// Writes all results, including every run.
-pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
+/// Writes all results, including every run, to the files that the settings name: as JSON, and as a page that shows this JSON.
+pub fn write(report: &Report, json: Option<&Path>, html: Option<&Path>) -> Result<(), Error> {
+    let Some(any) = json.or(html) else { return Ok(()) };
     let mut text = serde_json::to_string_pretty(&document(report))
-        .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
+        .map_err(|e| Error::at(any, "the result cannot be written as JSON", e))?;
     text.push('\n');
-    outfile::write(file, text.as_bytes())
+    let written = json.map_or(Ok(()), |file| outfile::write(file, text.as_bytes()));
+    let page = html.map_or(Ok(()), |file| write_page(&text, file));
+    written.and(page)
+}
+
+fn write_page(json: &str, file: &Path) -> Result<(), Error> {
+    let page = unspin_page::page(json)
+        .map_err(|e| Error::at(file, "the result cannot be shown as a page", std::io::Error::other(e)))?;
+    outfile::write(file, page.as_bytes())
 }
 
 /// All results, including every run.
@@ -92,6 +103,7 @@ pub fn document(report: &Report) -> ProveDocument<'_> {
         command: report.command.iter().map(|word| word.to_string_lossy()).collect(),
         service: report.service.as_ref(),
         conclusion: report.conclusion(),
+        summary: ReportSummary::of(report),
         interrupted: report.interrupted,
         aborted: report.session.aborted.as_ref().map(ToString::to_string),
         rounds: report.session.rounds,

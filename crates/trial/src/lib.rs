@@ -66,6 +66,7 @@ mod settings;
 mod setup;
 mod staircase;
 mod standard_input;
+mod summary;
 #[cfg(test)]
 mod testing;
 mod text;

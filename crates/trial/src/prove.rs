@@ -57,12 +57,13 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
         unspin_launch::output::stderr::say(format_args!("interrupted before anything was measured"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
-    // Files first: the reader of the report may close the pipe.
-    let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
+    report.command_of_unspin.clone_from(&options.words);
+    // Files first: the reader of the report may close the pipe. The plan before the results, which name its file.
     let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
     if let Some(recommended) = report.recommended.as_mut().filter(|_| plan.is_ok()) {
         recommended.path.clone_from(&options.plan);
     }
+    let results = json::write(&report, options.json.as_deref(), options.html.as_deref());
     interrupt.allow_signals_to_exit();
     let detail = if options.verbose { Detail::Full } else { Detail::Brief };
     let mut text = Text(&report, detail).to_string();
@@ -70,16 +71,17 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
         text.extend(summary.map(|summary| format!("\n{summary}")));
     });
     outfile::print_report(&text, &files.map(|(_, file)| file))?;
-    let mut errors = [json, plan, ci].into_iter().filter_map(Result::err);
+    let mut errors = [results, plan, ci].into_iter().filter_map(Result::err);
     let Some(last) = errors.next_back() else { return Ok(report.exit_code()) };
     errors.for_each(|error| unspin_launch::output::stderr::say(format_args!("{error}")));
     Err(last)
 }
 
 /// The files for results, each with the option or the variable that names it.
-fn files(options: &ProveSettings) -> [(&'static str, Option<&Path>); 5] {
+fn files(options: &ProveSettings) -> [(&'static str, Option<&Path>); 6] {
     let [markdown, junit, step_summary] = ci::files(&options.ci);
-    [("--json", options.json.as_deref()), ("--plan", options.plan.as_deref()), markdown, junit, step_summary]
+    let [json, html, plan] = [&options.json, &options.html, &options.plan].map(Option::as_deref);
+    [("--json", json), ("--html", html), ("--plan", plan), markdown, junit, step_summary]
 }
 
 /// Exit code after SIGINT, SIGTERM or SIGHUP before anything was measured.

@@ -26,6 +26,8 @@ use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, 
 pub struct Report {
     /// The command that was measured, as the user wrote it.
     pub command: Vec<OsString>,
+    /// The command of unspin that measured; none if another command called.
+    pub command_of_unspin: Option<Vec<OsString>>,
     /// The command to which a plan that won can be applied later.
     pub applied_to: Vec<OsString>,
     /// The commands around the server, if the command is a server.
@@ -104,6 +106,7 @@ impl Report {
         Report {
             applied_to: command.clone(),
             command,
+            command_of_unspin: None,
             run_queue: program.run_queue,
             percentile: runner.figure.percentile_evidence(session.runs.iter().map(|run| run.trial.samples)),
             rate_in_output: runner.figure.rate_in_output().map(str::to_owned),

@@ -63,6 +63,8 @@ pub struct ProveSettings {
     pub json: Option<PathBuf>,
     /// Where the results go that a CI system shows.
     pub ci: CiSettings,
+    /// The file for all results as a page.
+    pub html: Option<PathBuf>,
     /// Whether the report has all details.
     pub verbose: bool,
     /// Whether no progress is shown.
@@ -71,6 +73,8 @@ pub struct ProveSettings {
     pub command: Vec<OsString>,
     /// The server, and the commands around it.
     pub server: ServerSettings,
+    /// The words of the command line, which results repeat; none if another command measures.
+    pub words: Option<Vec<OsString>>,
     /// What makes the program ready for all runs. None for a program that its command line starts.
     pub preparation: Option<Preparation>,
 }
@@ -96,10 +100,12 @@ impl ProveSettings {
             time_limit: TIME_LIMIT,
             json: None,
             ci: CiSettings::default(),
+            html: None,
             verbose: false,
             quiet: false,
             command,
             server: ServerSettings::default(),
+            words: None,
             preparation: None,
         }
     }
@@ -149,10 +155,14 @@ pub struct ScaleSettings {
     pub time_limit: Duration,
     /// The file for all results as JSON.
     pub json: Option<PathBuf>,
+    /// The file for all results as a page.
+    pub html: Option<PathBuf>,
     /// Whether no progress is shown.
     pub quiet: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// The words of the command line, which results repeat; none if another command measures.
+    pub words: Option<Vec<OsString>>,
 }
 
 impl ScaleSettings {
@@ -173,8 +183,10 @@ impl ScaleSettings {
             direction: None,
             time_limit: TIME_LIMIT,
             json: None,
+            html: None,
             quiet: false,
             command,
+            words: None,
         }
     }
 }

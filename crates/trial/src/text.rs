@@ -7,7 +7,7 @@ pub mod disturbance;
 pub mod ended_early;
 pub mod fixed_time;
 mod locks;
-mod plan;
+pub mod plan;
 mod rates;
 mod run_queues;
 pub mod search;

@@ -101,6 +101,7 @@ impl From<&MeterOptions> for MeterSettings {
             serve: serve.map(|address| ServeSettings { address, from }),
             view: view.into(),
             recorded: recorded.into(),
+            words: None,
         }
     }
 }
@@ -206,6 +207,11 @@ pub struct ViewOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Write the whole report, without the filters, to this file as a page for browsers: the finding, pictures, tables, and the JSON,
+    /// which other commands read back. It loads nothing from elsewhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// Write contentions and delays, without the filters, to this file as a profile for `go tool pprof`
     #[arg(long, value_name = "FILE")]
     pub pprof: Option<PathBuf>,
@@ -250,10 +256,11 @@ pub struct ViewOptions {
 
 impl From<&ViewOptions> for ViewSettings {
     fn from(options: &ViewOptions) -> ViewSettings {
-        let ViewOptions { json, pprof, otlp, format, min_util, min_con, min_lost, lock, caller, all, unfold } =
-            options;
+        let ViewOptions { json, html, pprof, otlp, format, min_util, min_con, min_lost, .. } = options;
+        let ViewOptions { lock, caller, all, unfold, .. } = options;
         ViewSettings {
             json: json.clone(),
+            html: html.clone(),
             pprof: pprof.clone(),
             otlp: otlp.clone(),
             format: (*format).into(),

@@ -136,6 +136,11 @@ pub struct ProveOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Write all results to this file as a page for browsers: verdict, pictures, tables, and the JSON, which other commands read
+    /// back. It loads nothing from elsewhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// For a CI job: progress as plain lines, and a summary in Markdown, which is added to the file that GITHUB_STEP_SUMMARY names;
     /// without it, it is printed after the report, or goes to the file of --markdown
     #[arg(long)]
@@ -170,7 +175,8 @@ impl From<&ProveOptions> for ProveSettings {
         let ProveOptions { mutex, rwlock, spin, waits, use_plan, sysv, runqueue, plan, runs, metric, .. } =
             options;
         let ProveOptions { higher_is_better, lower_is_better, cpu_limit, time_budget, .. } = options;
-        let ProveOptions { wait_for_quiet, time_limit, json, verbose, quiet, command, server, .. } = options;
+        let ProveOptions { wait_for_quiet, time_limit, json, html, verbose, quiet, command, server, .. } =
+            options;
         let ProveOptions { ci, markdown, junit, .. } = options;
         ProveSettings {
             mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
@@ -189,6 +195,7 @@ impl From<&ProveOptions> for ProveSettings {
             wait_for_quiet: *wait_for_quiet,
             time_limit: *time_limit,
             json: json.clone(),
+            html: html.clone(),
             ci: CiSettings {
                 is_ci: *ci,
                 markdown: markdown.clone(),
@@ -201,6 +208,7 @@ impl From<&ProveOptions> for ProveSettings {
             quiet: *quiet,
             command: command.clone(),
             server: server.into(),
+            words: None,
             preparation: None,
         }
     }
@@ -303,16 +311,18 @@ mod tests {
                 wait_for_quiet,
                 time_limit,
                 json,
+                html,
                 ci,
                 verbose,
                 quiet,
                 command,
                 server,
+                words,
                 preparation,
             } = settings;
             let candidates = (mutex, rwlock, spin, waits, use_plan, sysv, run_queues);
             let times = (runs, time_budget, wait_for_quiet, time_limit);
-            let output = (plan, json, ci, verbose, quiet);
+            let output = (plan, json, html, ci, verbose, quiet);
             // `main` adds the preparation.
             (
                 candidates,
@@ -323,7 +333,7 @@ mod tests {
                 cpu_limit,
                 command,
                 format!("{server:?}"),
-                preparation.is_none(),
+                (preparation.is_none(), words),
             )
         }
         let all = [

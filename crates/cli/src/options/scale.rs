@@ -108,6 +108,11 @@ pub struct ScaleOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Write all results to this file as a page for browsers: the finding, pictures, tables, and the JSON, which other commands read
+    /// back. It loads nothing from elsewhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// Print no progress on standard error
     #[arg(long, short)]
     pub quiet: bool,
@@ -132,7 +137,7 @@ impl From<&ScaleOptions> for ScaleSettings {
             ..
         } = options;
         let ScaleOptions { metric, higher_is_better, lower_is_better, .. } = options;
-        let ScaleOptions { time_limit, json, quiet, command, .. } = options;
+        let ScaleOptions { time_limit, json, html, quiet, command, .. } = options;
         ScaleSettings {
             mutex: mutex.iter().flat_map(|choices| choices.0.clone()).collect(),
             rwlock: rwlock.iter().flat_map(|choices| choices.0.clone()).collect(),
@@ -148,8 +153,10 @@ impl From<&ScaleOptions> for ScaleSettings {
             direction: direction(*higher_is_better, *lower_is_better),
             time_limit: *time_limit,
             json: json.clone(),
+            html: html.clone(),
             quiet: *quiet,
             command: command.clone(),
+            words: None,
         }
     }
 }

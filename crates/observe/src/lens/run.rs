@@ -3,7 +3,8 @@
 use super::conditions::Conditions;
 use super::lenses::{Chosen, LeftOutLens, Lenses};
 use super::reports::Reports;
-use crate::meter::outputs::{self, json};
+use crate::meter::outputs;
+use crate::meter::provenance::Provenance;
 use crate::meter::running;
 use crate::observed::{self, Observation};
 use crate::settings::{Format, Lens, MeterSettings, ObserveSettings};
@@ -118,13 +119,12 @@ pub fn run(options: &MeterSettings) -> Result<ExitCode, Error> {
     let text = reports.sections(&options.view, &layout).join("\n");
     let mut failed = Vec::new();
     failed.extend(outputs::print(&text, options.output.as_deref()).err());
-    if let Some(file) = &options.view.json {
-        let started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let Conditions { seconds, cpus, .. } = conditions;
-        let document =
-            Document { schema: SCHEMA, version: SCHEMA_VERSION, started, seconds, cpus, reports: &reports };
-        failed.extend(json(&document, file).err());
-    }
+    let started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let Conditions { seconds, cpus, .. } = conditions;
+    let provenance = Provenance::of_observation(options.words.as_deref());
+    let (schema, version) = (SCHEMA, SCHEMA_VERSION);
+    let document = Document { schema, version, started, seconds, cpus, reports: &reports, provenance };
+    failed.extend(outputs::write_results(&document, &options.view));
     if let Some((file, timeline)) = options.firefox.as_deref().zip(timeline) {
         failed.extend(timeline.write(file, &conditions).err());
     }
@@ -144,4 +144,6 @@ struct Document<'a> {
     cpus: usize,
     #[serde(flatten)]
     reports: &'a Reports,
+    #[serde(flatten)]
+    provenance: Provenance,
 }

@@ -9,6 +9,7 @@ pub mod names;
 pub mod notes;
 pub mod observer;
 pub mod outputs;
+pub mod provenance;
 pub mod recorded_program;
 pub mod relay;
 mod report_guard;
@@ -24,6 +25,7 @@ use crate::serve::{BoundServer, Server};
 use crate::settings::{self, ViewSettings};
 use names::Lookup;
 use outputs::Results;
+use provenance::Provenance;
 use recorded_program::RecordedProgram;
 use report_guard::ReportGuard;
 use report_progress::ReportProgress;
@@ -46,12 +48,13 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     if options.record.as_deref() == Some(Path::new("-")) {
         return Err(Error::Usage("--record -: a recording needs a file: name one".into()));
     }
-    let [json, pprof, otlp] = outputs::files(&options.view);
+    let [json, html, pprof, otlp] = outputs::files(&options.view);
     outfile::try_files(&[
         ("--output", options.output.as_deref()),
         ("--record", options.record.as_deref()),
         ("--firefox", options.firefox.as_deref()),
         json,
+        html,
         pprof,
         otlp,
     ])?;
@@ -81,15 +84,18 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     let mut results = results(&snapshot, &lookup, &options.view, &progress);
     results.lenses = seen.reports.clone();
     results.lenses.explain(&results.report);
+    results.provenance = Provenance::of_observation(options.words.as_deref());
     let survivors = notes::survivors(&recorded);
     let width = outputs::report_width(options.output.as_deref());
-    let (mut unseen, mut unreached, mut is_silent) = (None, None, false);
+    let (mut unseen, mut unreached, mut silence, mut is_silent) = (None, None, None, false);
     let mut text = match running.observer().explain(&snapshot) {
         // They may still use locks.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
         Some(why) => {
             is_silent = results.lenses == Reports::default();
-            outputs::paragraph(&why, width)
+            let text = outputs::paragraph(&why, width);
+            silence = Some(why);
+            text
         }
         None => {
             unseen = Runtime::advice_on(&snapshot);
@@ -107,11 +113,14 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
         notes::room(&recorded, &snapshot),
         notes::proof(was_asked_to_end, &text),
     ];
-    for note in notes.into_iter().flatten().chain(recorded.warnings()) {
-        add_note(&note, width, &mut text);
+    let notes: Vec<String> = notes.into_iter().flatten().chain(recorded.warnings()).collect();
+    for note in &notes {
+        add_note(note, width, &mut text);
     }
+    results.provenance.notes = silence.into_iter().chain(notes).collect();
     if is_silent && !text.contains("--lens") {
         notes::add_lens(&options.recorded.command, width, &mut text);
+        results.provenance.notes.push(notes::lens(&options.recorded.command));
     }
     for section in results.lenses.sections(&options.view, &outputs::layout(&options.view, width)) {
         text += "\n";
@@ -225,7 +234,7 @@ pub fn replay(options: &settings::ReportSettings) -> Result<ExitCode, Error> {
         return Err(Error::Input(notes::explain_lost_while_read(file)));
     }
     let lookup = Lookup::as_of(&snapshot);
-    let results = results(&snapshot, &lookup, &options.view, &progress);
+    let mut results = results(&snapshot, &lookup, &options.view, &progress);
     let width = outputs::width(std::io::stdout());
     let mut text = outputs::text(&results.report, &options.view, width);
     drop(progress);
@@ -234,8 +243,9 @@ pub fn replay(options: &settings::ReportSettings) -> Result<ExitCode, Error> {
         lookup.note_on_replaced_files(),
         notes::note_unfinished(&recording, file),
     ];
-    for note in notes.into_iter().flatten() {
-        add_note(&note, width, &mut text);
+    results.provenance.notes = notes.into_iter().flatten().collect();
+    for note in &results.provenance.notes {
+        add_note(note, width, &mut text);
     }
     let mut failed = results.write_files(&options.view);
     failed.extend(outfile::print_report(&text, &files.map(|(_, file)| file)).err());

@@ -53,6 +53,12 @@ pub fn add_lens(command: &[OsString], width: usize, text: &mut String) {
     next::lens::waits_of(&Subject::Program(command.to_vec())).write_under_row(width, text);
 }
 
+/// The same in one line, for a page.
+pub fn lens(command: &[OsString]) -> String {
+    let next = next::lens::waits_of(&Subject::Program(command.to_vec()));
+    format!("{} {}", next.sentence(), next.command.unwrap_or_default()).trim_end().to_owned()
+}
+
 /// What to do about a recording that was too small.
 pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot) -> Option<String> {
     let missing = snapshot.unrecorded;

@@ -2,6 +2,7 @@
 
 use super::lock_files::LockFiles;
 use super::names::{Lookup, Names, Parts};
+use super::provenance::Provenance;
 use super::threads;
 use crate::lens::reports::Reports;
 use crate::settings::{Format, ViewSettings};
@@ -16,8 +17,13 @@ use unspin_sys::printable;
 use unspin_wire::{Image, Key, Snapshot};
 
 /// The requested files, each with its option.
-pub fn files(view: &ViewSettings) -> [(&'static str, Option<&Path>); 3] {
-    [("--json", view.json.as_deref()), ("--pprof", view.pprof.as_deref()), ("--otlp", view.otlp.as_deref())]
+pub fn files(view: &ViewSettings) -> [(&'static str, Option<&Path>); 4] {
+    [
+        ("--json", view.json.as_deref()),
+        ("--html", view.html.as_deref()),
+        ("--pprof", view.pprof.as_deref()),
+        ("--otlp", view.otlp.as_deref()),
+    ]
 }
 
 /// Everything that is known of a snapshot, with names and without the filters.
@@ -30,6 +36,8 @@ pub struct Results {
     otlp: Option<Vec<u8>>,
     /// What other lenses have seen.
     pub lenses: Reports,
+    /// Where the results come from.
+    pub provenance: Provenance,
 }
 
 impl Results {
@@ -56,17 +64,19 @@ impl Results {
         let profile = profile.map(|all| pprof::encode(&command(snapshot).join(" "), all, started, seconds));
         let otlp = contentions.filter(|_| view.otlp.is_some());
         let otlp = otlp.map(|all| otlp::encode(command(snapshot), all, started, seconds));
-        Results { report: report(snapshot, &names, view, named), profile, otlp, lenses: Reports::default() }
+        let report = report(snapshot, &names, view, named);
+        let (lenses, provenance) = (Reports::default(), Provenance::of_recording());
+        Results { report, profile, otlp, lenses, provenance }
     }
 
     /// Writes the requested files.
     pub fn write_files(&self, view: &ViewSettings) -> Vec<Error> {
-        let json = view.json.as_deref().map(|file| json(&Document::of(self), file));
+        let results = write_results(&Document::of(self), view);
         let profile = view.pprof.as_deref().zip(self.profile.as_ref());
         let otlp = view.otlp.as_deref().zip(self.otlp.as_ref());
         let [profile, otlp] =
             [profile, otlp].map(|file| file.map(|(file, profile)| outfile::write(file, profile)));
-        [json, profile, otlp].into_iter().flatten().filter_map(Result::err).collect()
+        results.into_iter().chain([profile, otlp].into_iter().flatten().filter_map(Result::err)).collect()
     }
 }
 
@@ -153,20 +163,36 @@ struct Document<'a> {
     report: &'a MeterReport,
     #[serde(flatten)]
     lenses: &'a Reports,
+    #[serde(flatten)]
+    provenance: &'a Provenance,
 }
 
 impl<'a> Document<'a> {
     fn of(results: &'a Results) -> Document<'a> {
-        Document { report: &results.report, lenses: &results.lenses }
+        Document { report: &results.report, lenses: &results.lenses, provenance: &results.provenance }
     }
 }
 
-/// Writes a document as JSON.
-pub fn json(document: &impl Serialize, file: &Path) -> Result<(), Error> {
+/// Writes a document as JSON and as a page, to the files that are requested.
+pub fn write_results(document: &impl Serialize, view: &ViewSettings) -> Vec<Error> {
+    let json = view.json.as_deref().map(|file| json(document, file));
+    let html = view.html.as_deref().map(|file| html(document, file));
+    [json, html].into_iter().flatten().filter_map(Result::err).collect()
+}
+
+fn json(document: &impl Serialize, file: &Path) -> Result<(), Error> {
     let mut text = serde_json::to_string_pretty(document)
         .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
     text.push('\n');
     outfile::write(file, text.as_bytes())
+}
+
+/// The page contains the JSON without its white space: half as many bytes.
+fn html(document: &impl Serialize, file: &Path) -> Result<(), Error> {
+    let shown = |e: std::io::Error| Error::at(file, "the result cannot be shown as a page", e);
+    let json = serde_json::to_string(document).map_err(|e| shown(e.into()))?;
+    let page = unspin_page::page(&json).map_err(|e| shown(std::io::Error::other(e)))?;
+    outfile::write(file, page.as_bytes())
 }
 
 /// Columns of a table that is printed to this file, or to standard error.

@@ -5,7 +5,7 @@
 
 use super::step::Step;
 use super::subject::Subject;
-use crate::paragraph::{add_note, wrap};
+use crate::paragraph::add_note;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -40,14 +40,6 @@ impl Next {
     /// The words as a sentence of a report.
     pub fn sentence(&self) -> String {
         format!("Next: {}", self.text)
-    }
-
-    /// Writes the sentence, and in a line of its own the command that proves its effect.
-    pub(crate) fn write(&self, width: usize, text: &mut String) {
-        wrap(&self.sentence(), width, text);
-        if let Some(command) = &self.command {
-            write_command("Prove it:", command, text);
-        }
     }
 
     /// Writes a paragraph under the row of a table, and the command in a line of its own that can be copied.

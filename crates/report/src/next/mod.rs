@@ -8,6 +8,7 @@
 //! | `lens` | a row of a lens that reads the kernel's events |
 //! | `command` | the program's command line in the commands above |
 //! | `advice` | how a text is laid out, with its command |
+//! | `statement` | a paragraph of a report: sentences and commands |
 
 mod advice;
 mod command;
@@ -15,6 +16,7 @@ mod finding;
 pub mod lens;
 mod polling;
 mod stated_time;
+mod statement;
 mod step;
 mod subject;
 mod worth;
@@ -23,6 +25,7 @@ pub use self::advice::{Next, Said};
 pub use self::finding::{Cause, Finding};
 pub(crate) use self::polling::WORTH_POLLING;
 pub use self::stated_time::stated_time;
+pub use self::statement::Statement;
 pub use self::step::Step;
 pub use self::subject::Subject;
 pub use self::worth::{WORTH_IT, is_worth_it, is_worth_share};
@@ -32,34 +35,37 @@ use crate::report::MeterReport;
 
 /// Writes what to do next, and what to consider in a proof.
 pub(crate) fn write(report: &MeterReport, width: usize, text: &mut String) {
-    write_steps(report, width, text);
-    if text.contains("unspin prove ")
-        && let Some(note) = stated_time::note(report)
-    {
+    for statement in report.statements() {
+        statement.write(width, text);
+    }
+    if let Some(note) = report.note_on_proof() {
         wrap(&note, width, text);
     }
 }
 
-/// What to do about waits, and about locks and conditions: first whichever costs more. A deadlock is all there is to
-/// say, and a storm of broadcasts is the cause of the waits for its condition.
-fn write_steps(report: &MeterReport, width: usize, text: &mut String) {
-    let found = report.findings();
-    let (cause, storms) = (found.first().map(|finding| finding.cause), storms(&found));
-    let polling = |text: &mut String| polling::write(report, &storms, width, text);
-    match cause {
-        Some(Cause::Deadlock) => findings(report, &found, width, text),
-        Some(Cause::BroadcastStorm) => {
-            findings(report, &found, width, text);
-            polling(text);
+impl MeterReport {
+    /// What the figures mean, the most important first, and what to do next: about waits, and about locks and conditions, first
+    /// whichever costs more. A deadlock is all there is to say, and a storm of broadcasts is the cause of the waits for its
+    /// condition. Empty if no lock and no wait costs time.
+    pub fn statements(&self) -> Vec<Statement> {
+        let found = self.findings();
+        let (cause, storms) = (found.first().map(|finding| finding.cause), storms(&found));
+        let polling = polling::statement(self, &storms);
+        let locks = of_locks(self, &found);
+        match cause {
+            Some(Cause::Deadlock) => locks,
+            Some(Cause::BroadcastStorm) => locks.into_iter().chain(polling).collect(),
+            _ if self.waits_cost_more() => polling.into_iter().chain(locks).collect(),
+            _ => locks.into_iter().chain(polling).collect(),
         }
-        _ if report.waits_cost_more() => {
-            polling(text);
-            findings(report, &found, width, text);
-        }
-        _ => {
-            findings(report, &found, width, text);
-            polling(text);
-        }
+    }
+
+    /// What to consider when the program is proven as the statements advise; none if nothing is to be considered.
+    pub fn note_on_proof(&self) -> Option<String> {
+        let statements = self.statements();
+        let mut commands = statements.iter().flat_map(|statement| &statement.commands);
+        let has_proof = commands.any(|(_, command)| command.contains("unspin prove "));
+        has_proof.then(|| stated_time::note(self)).flatten()
     }
 }
 
@@ -70,22 +76,18 @@ fn storms(found: &[Finding]) -> Vec<&str> {
 }
 
 /// The findings, each with what to do next; or that no lock matters.
-fn findings(report: &MeterReport, findings: &[Finding], width: usize, text: &mut String) {
-    for finding in findings {
-        text.push('\n');
-        wrap(&finding.text, width, text);
-        finding.next.write(width, text);
-    }
-    if findings.is_empty() {
-        worst(report, width, text);
+fn of_locks(report: &MeterReport, findings: &[Finding]) -> Vec<Statement> {
+    match findings {
+        [] => worst(report).into_iter().map(Statement::new).collect(),
+        _ => findings.iter().map(Statement::of_finding).collect(),
     }
 }
 
 /// The lock for which most time was lost, if its time could not be explained; or that no lock matters.
-fn worst(report: &MeterReport, width: usize, text: &mut String) {
-    let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) else { return };
+fn worst(report: &MeterReport) -> Option<String> {
+    let worst = report.locks.first().filter(|lock| lock.row.lost > 0.0)?;
     let best = report.locks.iter().map(|lock| lock.row.ceiling).fold(1.0, f64::max);
-    let sentence = if report.is_disturbed() && worst.row.spin == 0.0 {
+    Some(if report.is_disturbed() && worst.row.spin == 0.0 {
         worst.sleepers_without_bound()
     } else if best < WORTH_IT && !report.is_disturbed() {
         let best = number(best);
@@ -96,7 +98,5 @@ fn worst(report: &MeterReport, width: usize, text: &mut String) {
         worst.headline(report.cpus)
     } else {
         worst.sleepers()
-    };
-    text.push('\n');
-    wrap(&sentence, width, text);
+    })
 }

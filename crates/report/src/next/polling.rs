@@ -1,10 +1,9 @@
 //! Sentences about waits: which of them polling could shorten, which waits slept although they polled, and what to do
 //! next.
 
-use super::advice::write_command;
 use super::command;
+use super::statement::{PROVE_IT, Statement};
 use crate::figures::time;
-use crate::paragraph::wrap;
 use crate::report::MeterReport;
 use crate::shell;
 use crate::wait::{Wait, WaitRow};
@@ -20,25 +19,24 @@ const WORTH_IT_S: f64 = 1e-3;
 /// Maximum number of waits with a sentence.
 const SENTENCES_MAX: usize = 2;
 
-/// A sentence for each of the waits that polling could shorten most, and what to do next. Nothing if the saving is
+/// A sentence for each of the waits that polling could shorten most, and what to do next. None if the saving is
 /// too small: long waits are those of idle threads. If every wait polls already: how many slept nevertheless. Waits
 /// for the conditions in `explained` have another cause.
-pub(crate) fn write(report: &MeterReport, explained: &[&str], width: usize, text: &mut String) {
+pub(crate) fn statement(report: &MeterReport, explained: &[&str]) -> Option<Statement> {
     if report.invocation.polls_everywhere() {
-        return still_slept(report, width, text);
+        return still_slept(report);
     }
-    let Some(cost) = report.wake_up.filter(|_| report.level != Level::Counts) else { return };
+    let cost = report.wake_up.filter(|_| report.level != Level::Counts)?;
     let polls = |wait: &Wait| wait.callers.iter().all(|caller| report.invocation.polls_at(&caller.row.name));
     let mut worth = worth_polling(report);
     worth.retain(|wait| !polls(wait) && !explained.contains(&wait.row.name.as_str()));
     worth.truncate(SENTENCES_MAX);
     if worth.is_empty() {
-        return;
+        return None;
     }
-    text.push('\n');
-    for wait in &worth {
+    let sentence = |wait: &&Wait| {
         let row = &wait.row;
-        let sentence = format!(
+        format!(
             "{} {}{} ({}), median {}; a wake-up {}: {}.",
             grouped(row.waits),
             subject(wait),
@@ -47,17 +45,25 @@ pub(crate) fn write(report: &MeterReport, explained: &[&str], width: usize, text
             time(row.median),
             price(cost, wait.kind),
             prospect(cost, wait),
-        );
-        wrap(&sentence, width, text);
-    }
-    let Some(first) = worth.into_iter().find(|wait| !finds_cpus_awake(cost, wait)) else { return };
+        )
+    };
+    let sentences = worth.iter().map(sentence).collect();
+    let first = worth.into_iter().find(|wait| !finds_cpus_awake(cost, wait));
+    Some(Statement { sentences, commands: first.map_or(Vec::new(), |wait| commands(report, wait)) })
+}
+
+/// The commands that poll, and the one that polls in this wait only.
+fn commands(report: &MeterReport, wait: &Wait) -> Vec<(&'static str, String)> {
     let command = command::of(report);
-    write_command("Try:", &format!("unspin run --waits poll {command}"), text);
-    write_command("Prove it:", &format!("unspin prove --waits poll {command}"), text);
-    if let Some(site) = site_to_name(report, first) {
+    let mut commands = vec![
+        ("Try:", format!("unspin run --waits poll {command}")),
+        (PROVE_IT, format!("unspin prove --waits poll {command}")),
+    ];
+    if let Some(site) = site_to_name(report, wait) {
         let choice = shell::quoted(&format!("poll@{site}"));
-        write_command("One site:", &format!("unspin prove --waits {choice} {command}"), text);
+        commands.push(("One site:", format!("unspin prove --waits {choice} {command}")));
     }
+    commands
 }
 
 /// The waits that polling could shorten enough for a sentence, largest saving first.
@@ -79,13 +85,13 @@ fn site_to_name<'r>(report: &'r MeterReport, wait: &'r Wait) -> Option<&'r str> 
 }
 
 /// How many waits slept although they polled first: of all waits, and of those where that may still cost time.
-fn still_slept(report: &MeterReport, width: usize, text: &mut String) {
+fn still_slept(report: &MeterReport) -> Option<Statement> {
     let sum = |count: fn(&WaitRow) -> u64| {
         report.waits.iter().fold(0u64, |sum, wait| sum.saturating_add(count(&wait.row)))
     };
     let (waits, slept) = (sum(|row| row.waits), sum(WaitRow::slept));
     if waits == 0 {
-        return;
+        return None;
     }
     let share = 100.0 * slept as f64 / waits as f64;
     let mut sentence = format!(
@@ -97,15 +103,17 @@ fn still_slept(report: &MeterReport, width: usize, text: &mut String) {
         let long = waits.saturating_sub(sum(|row| row.short));
         let _ = write!(sentence, " {} took longer than three wake-ups: too long to poll.", grouped(long));
     }
-    text.push('\n');
-    wrap(&sentence, width, text);
+    let mut sentences = vec![sentence];
     for wait in worth_polling(report).iter().take(SENTENCES_MAX) {
         let (row, subject) = (&wait.row, subject(wait));
         let (slept, waits) = (grouped(row.slept()), grouped(row.waits));
-        let sentence =
-            format!("{slept} of the {waits} {subject}{} slept, median {}.", from(wait), time(row.median));
-        wrap(&sentence, width, text);
+        sentences.push(format!(
+            "{slept} of the {waits} {subject}{} slept, median {}.",
+            from(wait),
+            time(row.median)
+        ));
     }
+    Some(Statement { sentences, commands: Vec::new() })
 }
 
 /// ` at PyThread_acquire_lock_timed+0x173`: the call site of a wait whose name differs from it.

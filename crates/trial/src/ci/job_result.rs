@@ -6,7 +6,6 @@ use crate::report::Report;
 use crate::settings::ProveSettings;
 use crate::text::cells::{self, Cells};
 use crate::text::{disturbance, ended_early, search, summary};
-use std::env;
 use std::ffi::OsString;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
@@ -69,12 +68,13 @@ impl JobResult {
             place: place(&report.machine, &report.build),
             elapsed_s: session.elapsed.as_secs_f64(),
             code: report.code(),
+            repeat: repeat(report.command_of_unspin.as_deref()),
             unit: scale.unit.clone(),
             disturbance: has_runs.then(|| disturbance::sentence(&session.disturbance)),
             ..JobResult::empty()
         };
         if let Some((metered, why)) = report.locks.ended_early() {
-            result.verdict = vec![ended_early::sentence(metered, why)];
+            result.verdict = vec![format!("Proven: {}", ended_early::outcome(metered, why))];
             return result;
         }
         if disturbance::is_high(&session.disturbance) {
@@ -88,12 +88,11 @@ impl JobResult {
             result.verdict = search::why_none(report);
             return result;
         }
-        let sentences = summary::Sentences::of(report);
-        result.verdict = vec![format!("Proven: {}", sentences.proven)];
-        let certainty = sentences.certainty.into_iter().chain(sentences.evidence);
+        result.verdict = vec![format!("Proven: {}", summary::outcome(report))];
+        let certainty = summary::how_sure(report).into_iter().chain(summary::evidence(report));
         result.certainty = certainty.reduce(|certainty, evidence| format!("{certainty} {evidence}"));
-        result.compared = Some(sentences.compared);
-        result.warnings.extend(sentences.caution);
+        result.compared = summary::compared(report);
+        result.warnings.extend(summary::caution(report));
         let row = |(index, configuration): (usize, &Configuration)| Row {
             name: configuration.name().to_owned(),
             cells: Cells::of(report, index, &scale),
@@ -116,17 +115,17 @@ impl JobResult {
             command: shell::line(&command),
             verdict: vec![format!("Proven: nothing. {error}")],
             code: error.code(),
+            repeat: repeat(options.words.as_deref()),
             ..JobResult::empty()
         }
     }
 
     /// Nothing was measured by this command line.
     fn empty() -> JobResult {
-        let words = [OsString::from("unspin")].into_iter().chain(env::args_os().skip(1));
         JobResult {
             command: String::new(),
             program: String::new(),
-            repeat: shell::line(&words.collect::<Vec<_>>()),
+            repeat: String::new(),
             verdict: Vec::new(),
             certainty: None,
             warnings: Vec::new(),
@@ -144,6 +143,10 @@ impl JobResult {
     pub fn judged(&self) -> impl Iterator<Item = (&Row, Outcome)> {
         self.rows.iter().filter_map(|row| row.outcome.map(|outcome| (row, outcome)))
     }
+}
+
+fn repeat(words: Option<&[OsString]>) -> String {
+    words.map(shell::line).unwrap_or_default()
 }
 
 fn place(machine: &Machine, build: &Build) -> String {

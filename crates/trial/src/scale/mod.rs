@@ -27,6 +27,7 @@ use unspin_launch::error::Error;
 use unspin_launch::library;
 use unspin_launch::output::outfile;
 use unspin_launch::program::Program;
+use unspin_report::shell_line;
 
 /// Measures, fits, prints, and returns the exit code.
 pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
@@ -34,7 +35,8 @@ pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
     let program = Program::find_launcher(&options.command)?;
     let figure = Figure::new(options.metric.as_deref(), options.direction, program.workload())?;
     let requested = configurations::choose(options, &program)?;
-    outfile::try_files(&[("--json", options.json.as_deref())])?;
+    let (json, html) = (options.json.as_deref(), options.html.as_deref());
+    outfile::try_files(&[("--json", json), ("--html", html)])?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         unspin_launch::output::stderr::say(format_args!("{warning}"));
@@ -57,11 +59,13 @@ pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
     if measured.rounds < ROUNDS_MIN && measured.runs.is_empty() {
         return too_few(measured.rounds, measured.interrupted, &measured.failures);
     }
-    let report = ScaleReport::new(&runner, measured, machine, &cpu_sets, options.parallel, seed)?;
-    let json = options.json.as_ref().map_or(Ok(()), |file| report.write(file));
+    let mut report = ScaleReport::new(&runner, measured, machine, &cpu_sets, options.parallel, seed)?;
+    report.repeat = options.words.as_deref().map(|words| shell_line(words));
+    let written = json.map_or(Ok(()), |file| report.write(file));
+    let page = html.map_or(Ok(()), |file| report.write_page(file));
     interrupt.allow_signals_to_exit();
-    outfile::print_report(&Text(&report).to_string(), &[options.json.as_deref()])?;
-    json?;
+    outfile::print_report(&Text(&report).to_string(), &[json, html])?;
+    written.and(page)?;
     if report.rounds < ROUNDS_MIN {
         return too_few(report.rounds, report.interrupted, &report.failures);
     }

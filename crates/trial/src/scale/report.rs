@@ -3,14 +3,17 @@
 use super::cpu_sets::CpuSets;
 use super::measurement::{Measurement, ROUNDS_MIN, ScaleRun};
 use super::profile::MeteredLock;
+use crate::next;
 use crate::percentile::PercentileEvidence;
 use crate::runner::Runner;
 use serde::Serialize;
+use std::io;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::output::outfile;
 use unspin_observe::disturbance::Disturbance;
+use unspin_report::next::Next;
 use unspin_scaling::fit::{FitError, Validation, validations};
 use unspin_scaling::program::{ProgramProfile, WaitStyle};
 use unspin_scaling::{CpuMeasurement, MachineCost, ScalingFit};
@@ -52,6 +55,11 @@ pub struct ScaleReport {
     pub interrupted: bool,
     /// What disturbed the runs, summed.
     pub disturbance: Disturbance,
+    /// The command that repeats the measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<String>,
+    /// What to do next, in words.
+    pub next: String,
     /// The seed of order and resampling.
     pub seed: u64,
     /// All runs of the complete rounds; all runs if these are too few for a fit.
@@ -128,7 +136,7 @@ impl ScaleReport {
                 *disturbance.throttling.get_or_insert_default() += throttling;
             }
         }
-        Ok(ScaleReport {
+        let mut report = ScaleReport {
             schema: SCHEMA,
             unspin: Build::THIS,
             machine: Machine::this(),
@@ -149,9 +157,18 @@ impl ScaleReport {
             failures: measured.failures,
             interrupted: measured.interrupted,
             disturbance,
+            repeat: None,
+            next: String::new(),
             seed,
             runs: measured.runs,
-        })
+        };
+        report.next = report.what_is_next().text;
+        Ok(report)
+    }
+
+    /// What to do next.
+    pub fn what_is_next(&self) -> Next {
+        if self.rounds < ROUNDS_MIN { next::scale::more_rounds() } else { next::scale::next(self) }
     }
 
     /// Writes it as JSON.
@@ -160,6 +177,14 @@ impl ScaleReport {
             .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
         text.push('\n');
         outfile::write(file, text.as_bytes())
+    }
+
+    /// Writes it as a page, which contains the JSON.
+    pub fn write_page(&self, file: &Path) -> Result<(), Error> {
+        let shown = |e: io::Error| Error::at(file, "the result cannot be shown as a page", e);
+        let json = serde_json::to_string(self).map_err(|e| shown(e.into()))?;
+        let page = unspin_page::page(&json).map_err(|e| shown(io::Error::other(e)))?;
+        outfile::write(file, page.as_bytes())
     }
 
     /// What a throughput of 1 is.

@@ -12,23 +12,10 @@ use unspin_launch::output::shell;
 use unspin_launch::program::NEEDS_AN_END;
 use unspin_report::Cause;
 
-/// Why nothing was compared.
-pub fn sentence(metered: &Metered, why: EndedEarly) -> String {
-    let after = duration(metered.elapsed_s);
-    match why {
-        EndedEarly::Interrupt => {
-            format!("Proven: nothing, because the metered run was interrupted after {after}.")
-        }
-        EndedEarly::TimeLimit => {
-            format!("Proven: nothing, because the program did not end within {after} (--time-limit).")
-        }
-    }
-}
-
 /// Prints why nothing was compared, the findings, and what to do next.
 pub fn write(f: &mut Formatter<'_>, report: &Report, metered: &Metered, why: EndedEarly) -> fmt::Result {
     write!(f, "{}", paragraph(&shell::line(&report.command), 0))?;
-    writeln!(f, "{}", paragraph(&sentence(metered, why), 0))?;
+    writeln!(f, "{}", paragraph(&format!("Proven: {}", outcome(metered, why)), 0))?;
     let findings = metered.report.findings();
     for finding in &findings {
         write!(f, "{}", paragraph(&finding.text, 0))?;
@@ -46,4 +33,15 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, metered: &Metered, why: End
         return Ok(());
     }
     writeln!(f, "{}", paragraph(&format!("{NEEDS_AN_END}."), 0))
+}
+
+/// Why nothing is proven.
+pub fn outcome(metered: &Metered, why: EndedEarly) -> String {
+    let after = duration(metered.elapsed_s);
+    match why {
+        EndedEarly::Interrupt => format!("nothing, because the metered run was interrupted after {after}."),
+        EndedEarly::TimeLimit => {
+            format!("nothing, because the program did not end within {after} (--time-limit).")
+        }
+    }
 }

@@ -14,26 +14,53 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if let Some(recommended) = &report.recommended {
         return write_plan(f, report, recommended);
     }
+    let Some((headline, reasons)) = no_plan(report) else { return Ok(()) };
+    write!(f, "{}", paragraph(&headline, 0))?;
+    for sentence in reasons {
+        write!(f, "{}", paragraph(&sentence, 2))?;
+    }
+    writeln!(f)
+}
+
+/// Why there is no plan, and the reasons why nothing is proven better; none if there is nothing to say about it.
+pub fn no_plan(report: &Report) -> Option<(String, Vec<String>)> {
+    if report.recommended.is_some() {
+        return None;
+    }
     if report.conclusion() == Conclusion::OverCpuLimit {
-        return writeln!(
-            f,
-            "No plan: every candidate that is proven faster may use more CPU time than --cpu-limit allows\n"
-        );
+        let why =
+            "No plan: every candidate that is proven faster may use more CPU time than --cpu-limit allows";
+        return Some((why.into(), Vec::new()));
     }
     // Nothing is known about the candidates then.
     if report.control_failure().is_some() {
-        return Ok(());
+        return None;
     }
     match &report.search {
-        Some(search) if search.is_given_up() => Ok(()),
-        Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
-            write!(f, "{}", paragraph(&headline(report), 0))?;
-            for sentence in why(&search.findings, &search.picks, &search.polling, candidate_results(report)) {
-                write!(f, "{}", paragraph(&sentence, 2))?;
-            }
-            writeln!(f)
-        }
-        _ => Ok(()),
+        Some(search) if search.is_given_up() => None,
+        Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => Some((
+            headline(report),
+            why(&search.findings, &search.picks, &search.polling, candidate_results(report)),
+        )),
+        _ => None,
+    }
+}
+
+/// The command that applies the fastest candidate that is recommended: with the plan that won, or with an engine or run queue.
+pub fn apply(report: &Report) -> Option<String> {
+    let command = shell::line(&report.applied_to);
+    if let Some(recommended) = &report.recommended {
+        let file = recommended.path.as_ref().map_or("FILE".into(), |path| shell::line(&[path.into()]));
+        return Some(format!("unspin run --use-plan {file} -- {command}"));
+    }
+    let ratio = |configuration: &&Configuration| report.comparison(configuration)?.recommended();
+    let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
+    let recommended = judged.filter_map(|configuration| Some((configuration, ratio(&configuration)?.value)));
+    let (best, _) = recommended.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    match (best.judged_engine(), best.judged_run_queue()) {
+        (Some(engine), _) => Some(format!("unspin run --sysv {} -- {command}", engine.name())),
+        (_, Some(run_queue)) => Some(format!("unspin run --runqueue {} -- {command}", run_queue.name())),
+        (None, None) => None,
     }
 }
 
@@ -104,16 +131,10 @@ fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended)
     for line in text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()) {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
-    let file = match &recommended.path {
-        None => {
-            writeln!(f, "--plan FILE writes it to a file. To apply it:")?;
-            "FILE".into()
-        }
-        Some(path) => {
-            writeln!(f, "To apply it:")?;
-            shell::line(&[path.into()])
-        }
-    };
+    match &recommended.path {
+        None => writeln!(f, "--plan FILE writes it to a file. To apply it:")?,
+        Some(_) => writeln!(f, "To apply it:")?,
+    }
     // One line, which can be pasted into a shell.
-    writeln!(f, "  unspin run --use-plan {file} -- {}\n", shell::line(&report.applied_to))
+    writeln!(f, "  {}\n", apply(report).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The first lines of the report: what was compared, what is proven, how certain that is.
+//! The first lines of the report: what was compared, what is proven, how certain that is. The JSON document has them, too.
 
 use super::super::budget::duration;
 use super::super::configuration::{Configuration, OWN_RUN_QUEUE};
@@ -15,63 +15,62 @@ use unspin_stats::{
     three_digits,
 };
 
-/// The sentences of the first lines, each with a full stop.
-pub struct Sentences {
-    /// What was compared, by what, how often.
-    pub compared: String,
-    /// What is proven.
-    pub proven: String,
-    /// How certain that is; none if no figure says it.
-    pub certainty: Option<String>,
-    /// How many samples the runs' percentiles rest on; none if the metric is no percentile.
-    pub evidence: Option<String>,
-    /// What to be careful about; none if there is nothing.
-    pub caution: Option<String>,
-}
-
-impl Sentences {
-    /// The sentences about a report that has candidates. If the control failed, that replaces what is proven, and how certain it is.
-    pub fn of(report: &Report) -> Sentences {
-        let compared = describe_session(report);
-        let only = |proven| Sentences {
-            compared: compared.clone(),
-            proven,
-            certainty: None,
-            evidence: None,
-            caution: None,
-        };
-        if let Some(failure) = report.control_failure() {
-            return only(format!("nothing. {failure}"));
-        }
-        let proven = if let Some(shortfall) = &report.session.shortfall {
-            let rounds = match report.session.rounds {
-                0 => "no round was".to_owned(),
-                1 => "only 1 round was".to_owned(),
-                rounds => format!("only {rounds} rounds were"),
-            };
-            format!("nothing, because {rounds} run. {}.", capital(&shortfall.sentence()))
-        } else if report.session.rounds == 0 && report.interrupted {
-            return only("nothing, because no round was complete.".into());
-        } else {
-            proven(report)
-        };
-        let analysis = &report.session.analysis;
-        let caution = baseline::warning(&analysis.control, analysis.noise_floor);
-        let measured = report.percentile.as_ref().filter(|_| report.session.rounds > 0);
-        let evidence = measured.map(PercentileEvidence::text);
-        Sentences { compared, proven, certainty: Some(certainty(report)), evidence, caution }
-    }
-}
-
-/// Prints the lines.
+/// Prints the lines. If the control failed, that replaces the second and third.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    let Sentences { compared, proven, certainty, evidence, caution } = Sentences::of(report);
-    write!(f, "{}", paragraph(&format!("Compared: {compared}"), 0))?;
-    write!(f, "{}", paragraph(&format!("Proven: {proven}"), 0))?;
-    if let Some(certainty) = certainty {
+    write!(f, "{}", paragraph(&format!("Compared: {}", describe_session(report)), 0))?;
+    write!(f, "{}", paragraph(&format!("Proven: {}", outcome(report)), 0))?;
+    if let Some(certainty) = how_sure(report) {
         write!(f, "{}", paragraph(&format!("How sure: {certainty}"), 0))?;
     }
-    evidence.into_iter().chain(caution).try_for_each(|text| write!(f, "{}", paragraph(&text, 0)))
+    let remarks = evidence(report).into_iter().chain(caution(report));
+    remarks.into_iter().try_for_each(|text| write!(f, "{}", paragraph(&text, 0)))
+}
+
+/// What was compared.
+pub fn compared(report: &Report) -> Option<String> {
+    report.has_judged().then(|| describe_session(report))
+}
+
+/// What is proven, or why nothing is. A candidate was judged.
+pub fn outcome(report: &Report) -> String {
+    if let Some(failure) = report.control_failure() {
+        return format!("nothing. {failure}");
+    }
+    if let Some(shortfall) = &report.session.shortfall {
+        let rounds = match report.session.rounds {
+            0 => "no round was".to_owned(),
+            1 => "only 1 round was".to_owned(),
+            rounds => format!("only {rounds} rounds were"),
+        };
+        return format!("nothing, because {rounds} run. {}.", capital(&shortfall.sentence()));
+    }
+    match report.session.rounds == 0 && report.interrupted {
+        true => "nothing, because no round was complete.".into(),
+        false => proven(report),
+    }
+}
+
+/// How certain the proof is; none if there can be none.
+pub fn how_sure(report: &Report) -> Option<String> {
+    (report.control_failure().is_none() && !has_no_round(report)).then(|| certainty(report))
+}
+
+/// How many requests the runs' percentiles rest on; none if the metric is no percentile.
+pub fn evidence(report: &Report) -> Option<String> {
+    let says_nothing = report.control_failure().is_some() || report.session.rounds == 0;
+    report.percentile.as_ref().filter(|_| !says_nothing).map(PercentileEvidence::text)
+}
+
+/// What makes the figures doubtful.
+pub fn caution(report: &Report) -> Option<String> {
+    let analysis = &report.session.analysis;
+    let says_nothing = report.control_failure().is_some() || has_no_round(report);
+    baseline::warning(&analysis.control, analysis.noise_floor).filter(|_| !says_nothing)
+}
+
+/// Whether ^C came before a round was complete.
+fn has_no_round(report: &Report) -> bool {
+    report.session.shortfall.is_none() && report.session.rounds == 0 && report.interrupted
 }
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".

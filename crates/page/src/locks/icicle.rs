@@ -1,0 +1,219 @@
+//! A tree of times as nested rectangles: a flame graph that hangs from its root, without a script.
+
+use crate::name::{name, short, visible};
+use crate::number::time;
+use crate::picture::{NumbersShown, Picture};
+use crate::svg::px;
+use crate::table::{Cell, Table, TableRow};
+use maud::{Markup, html};
+use unspin_figures::Percent;
+
+/// Width of the root.
+const WIDTH: f64 = 760.0;
+/// Height of a level.
+const LEVEL: f64 = 21.0;
+/// Levels that are drawn.
+const LEVELS: usize = 24;
+/// A narrower rectangle is not drawn.
+const NARROW: f64 = 1.5;
+/// Width of a letter, roughly.
+const LETTER: f64 = 6.6;
+/// Rows of the table.
+const ROWS: usize = 60;
+
+/// A part of the time, and its own parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Node {
+    /// What the time was spent for.
+    pub name: String,
+    /// Seconds, those of its parts included.
+    pub seconds: f64,
+    /// The parts. Their sum is at most `seconds`.
+    pub parts: Vec<Node>,
+}
+
+/// A picture of a tree.
+pub struct Icicle<'n> {
+    /// Unique within the page.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// How its levels follow one another.
+    pub levels: &'static str,
+    /// The tree.
+    pub root: &'n Node,
+    /// The time that has the full width: that of the longest of several trees.
+    pub longest: f64,
+}
+
+impl Node {
+    /// A part without parts.
+    pub fn new(name: impl Into<String>, seconds: f64) -> Node {
+        Node { name: name.into(), seconds, parts: Vec::new() }
+    }
+
+    /// The sum of parts, of which those without time are left out, longest first.
+    pub fn of(name: impl Into<String>, parts: impl IntoIterator<Item = Node>) -> Node {
+        let mut parts: Vec<Node> = parts.into_iter().filter(|part| part.seconds > 0.0).collect();
+        parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        Node { name: name.into(), seconds: parts.iter().map(|part| part.seconds).sum(), parts }
+    }
+
+    /// Adds a time under a path of names.
+    pub fn add<'p>(&mut self, path: impl IntoIterator<Item = &'p str>, seconds: f64) {
+        self.seconds += seconds;
+        let mut path = path.into_iter();
+        let Some(next) = path.next() else { return };
+        let place = match self.parts.iter().position(|part| part.name == next) {
+            Some(place) => place,
+            None => {
+                self.parts.push(Node::new(next, 0.0));
+                self.parts.len() - 1
+            }
+        };
+        let rest: Vec<&str> = path.collect();
+        self.parts[place].add(rest, seconds);
+    }
+
+    /// With the longest parts first, everywhere.
+    pub fn sort(&mut self) {
+        self.parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        self.parts.iter_mut().for_each(Node::sort);
+    }
+
+    fn depth(&self) -> usize {
+        1 + self.parts.iter().map(Node::depth).max().unwrap_or(0)
+    }
+}
+
+impl Icicle<'_> {
+    /// The picture, with its table.
+    pub fn render(&self) -> Markup {
+        let longest = if self.longest > 0.0 { self.longest } else { self.root.seconds };
+        let scale = WIDTH / longest.max(f64::MIN_POSITIVE);
+        let mut drawn = Drawn { rectangles: Vec::new(), narrow: 0 };
+        drawn.draw(self.root, 0.0, 0, scale, 0);
+        let depth = self.root.depth().min(LEVELS);
+        let picture = Picture {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            description: self.description(),
+            how_to_read: html! {
+                "Widths are times; each level divides the one above: " (self.levels) ". A name that does not fit is shortened, and is whole in the table"
+                " and under the pointer."
+                @if drawn.narrow > 0 { " " (drawn.narrow) " parts are too narrow to draw." }
+            },
+            width: WIDTH,
+            height: depth as f64 * LEVEL + 2.0,
+            drawing: html! { g.icicle { @for one in &drawn.rectangles { (one) } } },
+            numbers: self.table(),
+            numbers_shown: NumbersShown::OnRequest,
+        };
+        picture.render()
+    }
+
+    fn description(&self) -> String {
+        let longest: Vec<String> = self
+            .root
+            .parts
+            .iter()
+            .take(3)
+            .map(|part| format!("{} {}", visible(&part.name), time(part.seconds)))
+            .collect();
+        format!("{} in all; most of it: {}.", time(self.root.seconds), longest.join(", "))
+    }
+
+    fn table(&self) -> Table {
+        let (mut rows, mut left_out) = (Vec::new(), 0);
+        list(self.root, self.root.seconds, 0, &mut rows, &mut left_out);
+        let more =
+            if left_out > 0 { format!("; {left_out} smaller ones are left out") } else { String::new() };
+        Table {
+            caption: format!("{}: all levels{more}", self.title),
+            head: ["Part", "Level", "Time", "Share"].map(|head| html! { (head) }).into(),
+            rows,
+        }
+    }
+}
+
+fn list(node: &Node, all: f64, level: usize, rows: &mut Vec<TableRow>, left_out: &mut usize) {
+    let share = if all > 0.0 { node.seconds / all } else { 0.0 };
+    if rows.len() >= ROWS || (level > 0 && share < 0.002) {
+        *left_out += 1;
+        return;
+    }
+    rows.push(TableRow {
+        head: html! { @for _ in 0..level { "\u{a0}\u{a0}" } (name(&node.name)) },
+        cells: vec![
+            Cell::Number(level as f64, level.to_string()),
+            Cell::Number(node.seconds, time(node.seconds)),
+            Cell::Number(share, Percent::TwoDigits.of(share)),
+        ],
+    });
+    for part in &node.parts {
+        list(part, all, level + 1, rows, left_out);
+    }
+}
+
+struct Drawn {
+    rectangles: Vec<Markup>,
+    /// Parts that are too narrow.
+    narrow: usize,
+}
+
+impl Drawn {
+    fn draw(&mut self, node: &Node, left: f64, level: usize, scale: f64, place: usize) {
+        let width = node.seconds * scale;
+        if width < NARROW || level >= LEVELS {
+            self.narrow += 1;
+            return;
+        }
+        let top = level as f64 * LEVEL + 1.0;
+        let letters = ((width - 8.0) / LETTER).max(0.0) as usize;
+        let label = if letters >= 3 { short(&node.name, letters) } else { String::new() };
+        // Neighbours differ: two shades of the colour of the level.
+        let shade = if place.is_multiple_of(2) { "a" } else { "b" };
+        self.rectangles.push(html! {
+            g {
+                title { (visible(&node.name)) ": " (time(node.seconds)) }
+                rect class={ "l" (level % 4) " " (shade) } x=(px(left)) y=(px(top)) width=(px(width)) height=(px(LEVEL - 1.0)) {}
+                @if !label.is_empty() { text x=(px(left + 4.0)) y=(px(top + 14.5)) { (label) } }
+            }
+        });
+        let mut at = left;
+        for (place, part) in node.parts.iter().enumerate() {
+            self.draw(part, at, level + 1, scale, place);
+            at += part.seconds * scale;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_add_up() {
+        let mut root = Node::new("all", 0.0);
+        root.add(["a", "b"], 1.0);
+        root.add(["a", "c"], 2.0);
+        root.add(["d"], 4.0);
+        root.sort();
+        assert_eq!(root.seconds, 7.0);
+        let names: Vec<(&str, f64)> =
+            root.parts.iter().map(|part| (part.name.as_str(), part.seconds)).collect();
+        assert_eq!(names, [("d", 4.0), ("a", 3.0)]);
+        assert_eq!(root.parts[1].parts[0].name, "c");
+    }
+
+    #[test]
+    fn narrow_parts_are_counted() {
+        let root =
+            Node::of("all", [Node::new("wide", 1.0), Node::new("narrow", 1e-6), Node::new("none", 0.0)]);
+        let icicle =
+            Icicle { id: "i".into(), title: "t".into(), levels: "", root: &root, longest: root.seconds };
+        let page = icicle.render().into_string();
+        assert!(page.contains("1 parts are too narrow"), "{page}");
+        assert!(!page.contains("none"), "{page}");
+    }
+}

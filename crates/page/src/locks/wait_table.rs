@@ -1,0 +1,89 @@
+//! Waits for objects other than locks.
+
+use super::grid::{ColumnHead, Grid, GridCell, GridRow};
+use super::lock_table::ratio;
+use super::sides::{Run, Sides, any, most};
+use crate::name::{name, visible};
+use crate::number::time;
+use maud::{Markup, html};
+use unspin_figures::{Percent, number};
+use unspin_report::{Wait, WaitRow};
+
+const COLUMNS: [ColumnHead; 9] = [
+    ColumnHead { title: "Wait", meaning: "" },
+    ColumnHead {
+        title: "Waited",
+        meaning: "time that threads waited, summed over all threads. An idle thread loses nothing",
+    },
+    ColumnHead { title: "Threads", meaning: "mean number of threads in this wait" },
+    ColumnHead { title: "Waits", meaning: "calls that waited" },
+    ColumnHead { title: "Median", meaning: "half of the waits were shorter" },
+    ColumnHead { title: "Longest", meaning: "" },
+    ColumnHead {
+        title: "Short",
+        meaning: "waits that ended within the time of three wake-ups: a thread that polls before it sleeps could save them",
+    },
+    ColumnHead {
+        title: "Could save",
+        meaning: "upper bound of the time that polling before sleeping could save",
+    },
+    ColumnHead {
+        title: "Gave up",
+        meaning: "calls that did not get what they waited for: a timeout, or no wish to wait",
+    },
+];
+
+/// The table; nothing without waits.
+pub fn render(sides: &Sides<'_>) -> Markup {
+    let waits = sides.waits();
+    if waits.is_empty() {
+        return html! {};
+    }
+    let longest = waits.iter().map(|same| most(same, |wait| wait.row.waited)).fold(0.0, f64::max);
+    let rows = waits.iter().map(|same| GridRow {
+        head: head(any(same)),
+        lines: sides
+            .runs()
+            .iter()
+            .zip(same)
+            .map(|(run, wait)| wait.map(|wait| cells(run, &wait.row, longest)))
+            .collect(),
+    });
+    let grid = Grid {
+        caption: "Waits for anything but locks, most time first".into(),
+        rows_are: "waits",
+        columns: COLUMNS.into(),
+        rows: rows.collect(),
+    };
+    html! {
+        h3 { "Waits" }
+        p {
+            "Threads that wait for work, for each other or for input. Most of this time is by design; it costs the program time only where "
+            "an answer comes sooner than a thread falls asleep and wakes up."
+        }
+        (grid.render(sides.runs()))
+    }
+}
+
+fn head(wait: &Wait) -> Markup {
+    html! {
+        (name(&wait.label()))
+        @if let Some(origin) = &wait.origin { br; span.soft.origin { bdi { (visible(origin)) } } }
+        @if wait.used_as_lock { br; span.soft { "used as a lock, and among the locks too" } }
+    }
+}
+
+fn cells(run: &Run<'_>, row: &WaitRow, longest: f64) -> Vec<GridCell> {
+    let timed = run.report.has_times();
+    let judged = timed && run.report.wake_up.is_some() && row.waits > 0;
+    vec![
+        GridCell::Bar(row.waited, time(row.waited), ratio(row.waited, longest)).if_known(timed),
+        GridCell::Number(row.share, number(row.share)).if_known(timed),
+        GridCell::Number(row.waits as f64, row.waits.to_string()),
+        GridCell::Number(row.median, time(row.median)).if_known(timed && row.waits > 0),
+        GridCell::Number(row.max, time(row.max)).if_known(timed && row.waits > 0),
+        GridCell::Number(row.short_share(), Percent::TwoDigits.of(row.short_share())).if_known(judged),
+        GridCell::Number(row.saving, time(row.saving)).if_known(judged),
+        GridCell::Number(row.gave_up as f64, row.gave_up.to_string()),
+    ]
+}

@@ -1,0 +1,91 @@
+//! The trees of waiting: for locks, and for other objects.
+
+use super::icicle::{Icicle, Node};
+use super::sides::{Run, Sides};
+use maud::{Markup, html};
+use unspin_report::{Lock, MeterReport, Wait};
+
+/// The pictures; nothing where no thread waited.
+pub fn render(sides: &Sides<'_>) -> Markup {
+    let locks = of_runs(sides, "locks", for_locks, "lock, kind of use, call site");
+    let waits = of_runs(sides, "waits", for_others, "kind of wait, object, call site");
+    html! {
+        @if let Some(locks) = locks {
+            h3 { "Flame graph of waiting for locks" }
+            (locks)
+        }
+        @if let Some(waits) = waits {
+            h3 { "Flame graph of other waits" }
+            (waits)
+        }
+    }
+}
+
+/// A picture for each run with time, all on one scale; none if no run has time.
+fn of_runs(
+    sides: &Sides<'_>,
+    id: &str,
+    tree: fn(&MeterReport) -> Node,
+    levels: &'static str,
+) -> Option<Markup> {
+    let trees: Vec<(&Run<'_>, Node)> = sides.runs().iter().map(|run| (run, tree(run.report))).collect();
+    let longest = trees.iter().map(|(_, root)| root.seconds).fold(0.0, f64::max);
+    let picture = |(run, root): &(&Run<'_>, Node)| {
+        if root.seconds == 0.0 {
+            return html! { p { "No time " (run.label) "." } };
+        }
+        let title = format!("Time waited for {id} {}", run.label).trim_end().to_owned();
+        Icicle { id: format!("flame-{id}{}", run.label), title, levels, root, longest }.render()
+    };
+    (longest > 0.0).then(|| {
+        html! {
+            @if sides.is_comparison() { p { "Both runs on one scale, the one before first." } }
+            @for one in &trees { (picture(one)) }
+        }
+    })
+}
+
+fn for_locks(report: &MeterReport) -> Node {
+    Node::of("all waits for locks", report.locks.iter().map(lock))
+}
+
+/// A level for the kinds of use only where a lock has several.
+fn lock(lock: &Lock) -> Node {
+    let uses: Vec<Node> = lock
+        .uses
+        .iter()
+        .map(|one| {
+            let kind = one.kind.mark().unwrap_or(one.kind.noun());
+            Node::of(kind, one.callers.iter().map(|caller| Node::new(&caller.row.name, caller.row.lost)))
+        })
+        .collect();
+    let mut all = Node::of(lock.label(), uses);
+    if let [_] = &all.parts[..] {
+        all.parts = all.parts.remove(0).parts;
+    }
+    all
+}
+
+fn for_others(report: &MeterReport) -> Node {
+    let mut kinds: Vec<(&str, Vec<Node>)> = Vec::new();
+    for wait in report.waits.iter().filter(|wait| !wait.used_as_lock) {
+        let kind = wait.kind.noun();
+        let node = object(wait);
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, nodes)) => nodes.push(node),
+            None => kinds.push((kind, vec![node])),
+        }
+    }
+    Node::of("all other waits", kinds.into_iter().map(|(kind, nodes)| Node::of(kind, nodes)))
+}
+
+/// A wait that is known by its call site has no level for it.
+fn object(wait: &Wait) -> Node {
+    match wait.callers.len() {
+        1 if wait.callers[0].row.name == wait.row.name => Node::new(&wait.row.name, wait.row.waited),
+        _ => Node::of(
+            &wait.row.name,
+            wait.callers.iter().map(|caller| Node::new(&caller.row.name, caller.row.waited)),
+        ),
+    }
+}

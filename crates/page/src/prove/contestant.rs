@@ -1,0 +1,111 @@
+//! What is compared, in the order in which all parts of the page show it.
+
+use crate::palette::Series;
+use unspin_results::{StoredConfiguration, StoredProof};
+use unspin_stats::{Comparison, Role, Summary, Verdict};
+
+/// What a configuration is compared for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All others are compared with it.
+    Control,
+    /// May be better.
+    Candidate,
+    /// The control once more.
+    Again,
+    /// The program without the preload library.
+    NoPreload,
+}
+
+/// A configuration.
+#[derive(Clone, Copy)]
+pub struct Contestant<'a> {
+    /// Its index in the document.
+    pub index: usize,
+    /// Its colour and shape.
+    pub series: Series,
+    /// What it is compared for.
+    pub part: Part,
+    /// What the document says about it.
+    pub configuration: &'a StoredConfiguration,
+    /// Its comparison with the control; none for the control.
+    pub comparison: Option<&'a Comparison>,
+    /// The summary of its runs.
+    pub summary: Option<&'a Summary>,
+}
+
+/// All configurations: the control, the candidates, and then those that are measured beside them.
+pub struct Contestants<'a>(pub Vec<Contestant<'a>>);
+
+impl<'a> Contestants<'a> {
+    /// Of a result.
+    pub fn of(proof: &'a StoredProof) -> Contestants<'a> {
+        let found = proof.candidates.iter().enumerate().map(|(index, configuration)| {
+            let (part, comparison) = comparison(proof, index);
+            let summary = match comparison {
+                Some(comparison) => comparison.summary.as_ref(),
+                None if part == Part::Control => proof.analysis.control_summary.as_ref(),
+                None => None,
+            };
+            Contestant { index, series: Series(0), part, configuration, comparison, summary }
+        });
+        let mut all: Vec<Contestant<'a>> = found.collect();
+        all.sort_by_key(|contestant| (contestant.part as usize, contestant.index));
+        for (place, contestant) in all.iter_mut().enumerate() {
+            contestant.series = Series(place);
+        }
+        Contestants(all)
+    }
+}
+
+fn comparison(proof: &StoredProof, index: usize) -> (Part, Option<&Comparison>) {
+    if index == 0 {
+        return (Part::Control, None);
+    }
+    let name = &proof.candidates[index].name;
+    if let Some(comparison) = proof.no_preload.as_ref().filter(|comparison| comparison.name == *name) {
+        return (Part::NoPreload, Some(comparison));
+    }
+    match proof.analysis.comparisons.iter().find(|comparison| comparison.name == *name) {
+        Some(comparison) if comparison.role == Role::AaControl => (Part::Again, Some(comparison)),
+        found => (Part::Candidate, found),
+    }
+}
+
+impl Contestant<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.configuration.name
+    }
+
+    /// What it is, for readers who do not know unspin; empty for a candidate.
+    pub fn explanation(&self) -> &'static str {
+        match self.part {
+            Part::Control => "the program as it is: all others are compared with it",
+            Part::Candidate => "",
+            Part::Again => "the program as it is, once more: what it seems to differ by is noise",
+            Part::NoPreload => {
+                "the program without unspin's library: what the replacement of locks costs by itself"
+            }
+        }
+    }
+
+    /// What is proven about it, in a few words.
+    pub fn outcome(&self) -> &'static str {
+        let Some(comparison) = self.comparison else { return "the control" };
+        match (&comparison.verdict, self.part) {
+            (Verdict::Failed { .. }, _) if comparison.failed_runs > 0 => "failed",
+            (Verdict::Failed { .. }, _) => "not comparable",
+            (_, Part::Again | Part::NoPreload) => "not judged",
+            (Verdict::ProvenFaster { .. }, _) if comparison.over_cpu_limit => "better, over CPU limit",
+            (Verdict::ProvenFaster { .. }, _) => "proven better",
+            (Verdict::ProvenSlower { .. }, _) => "proven worse",
+            (Verdict::NothingProven { .. }, _) => "nothing proven",
+            (Verdict::Collapsed(_), _) => "collapsed, stopped",
+            (Verdict::Hangs(_), _) => "hangs, stopped",
+            (Verdict::Withheld(_), _) => "stopped, not ranked",
+            (Verdict::GivenUp { proven: true, .. }, _) => "proven worse, given up",
+            (Verdict::GivenUp { .. }, _) => "too slow, given up",
+        }
+    }
+}

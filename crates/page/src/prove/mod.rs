@@ -1,0 +1,58 @@
+//! The page of `unspin prove`.
+//!
+//! [`verdict`] is its head: what is proven, and what to do next. Then follow the pictures, [`ratios`], [`runs`] and [`cpu`], with the
+//! locks between them, and at last [`failures`] and [`place`]. [`contestant`] has what is compared, in the order in which all parts
+//! show it.
+
+mod contestant;
+mod cpu;
+mod failures;
+mod place;
+mod ratios;
+mod runs;
+mod verdict;
+
+use crate::frame::{Frame, Section};
+use contestant::Contestants;
+use maud::html;
+use unspin_results::StoredProof;
+
+/// The page.
+pub fn frame(proof: &StoredProof) -> Frame {
+    let contestants = Contestants::of(proof);
+    let sections = [
+        ratios::section(proof, &contestants),
+        runs::section(proof, &contestants),
+        locks(proof),
+        cpu::section(proof, &contestants),
+        failures::section(proof),
+        Some(place::section(proof)),
+    ];
+    Frame {
+        title: format!("unspin prove: {}", proof.command.join(" ")),
+        header: verdict::header(proof),
+        sections: sections.into_iter().flatten().collect(),
+        footer: html! {},
+    }
+}
+
+/// The locks of the control, and of the best candidate that was metered.
+fn locks(proof: &StoredProof) -> Option<Section> {
+    let (before, others) = proof.locks.metered.split_first()?;
+    let ratio = |name: &str| {
+        let comparison = proof.analysis.comparisons.iter().find(|comparison| comparison.name == name);
+        comparison.and_then(|comparison| comparison.ratio).map_or(0.0, |ratio| ratio.value)
+    };
+    let after = others.iter().max_by(|a, b| ratio(&a.candidate).total_cmp(&ratio(&b.candidate)));
+    let contents = html! {
+        p {
+            "One more run of each, which is not among the runs above, was recorded: before is "
+            (crate::name::name(&before.candidate))
+            @if let Some(after) = after { ", after is " (crate::name::name(&after.candidate)) }
+            "."
+        }
+        @for missing in &proof.locks.missing { p { (crate::name::visible(missing)) } }
+        (crate::locks::section(&before.report, after.map(|table| &table.report)))
+    };
+    Some(Section { id: "locks", title: "The locks, before and after".into(), contents })
+}

@@ -1,0 +1,86 @@
+//! The head of the page: what is proven, how sure that is, what to do next.
+
+use crate::name::{code, visible};
+use maud::{Markup, html};
+use unspin_results::{StoredProof, StoredSummary};
+use unspin_stats::{Conclusion, Role};
+
+/// The head of the page.
+pub fn header(proof: &StoredProof) -> Markup {
+    let summary = proof.summary.clone().unwrap_or_else(|| of_older_document(proof));
+    let (class, badge) = badge(proof.conclusion);
+    html! {
+        p.eyebrow { "unspin prove " (code(&unspin_report::shell_line(&proof.command))) }
+        p.badge.(class) { (badge) }
+        h1 { (sentence_case(&summary.proven)) }
+        @if let Some(how_sure) = &summary.how_sure { p { strong { "How sure: " } (visible(how_sure)) } }
+        @if let Some(evidence) = &summary.evidence { p { (visible(evidence)) } }
+        @if let Some(compared) = &summary.compared { p { strong { "Compared: " } (visible(compared)) "." } }
+        @if let Some(caution) = &summary.caution { p.note { (visible(caution)) } }
+        @if proof.interrupted { p.note { "Interrupted: the results are those of the runs until then." } }
+        @if let Some(error) = &proof.aborted {
+            p.note { "Ended early; the results are those of the runs until then: " (visible(error)) }
+        }
+        (next(proof, &summary))
+        p.soft {
+            "unspin runs a program many times, with its own locks and with others in their place, in random order on one machine, "
+            "and says which differences are more than noise. The program itself is not changed."
+        }
+    }
+}
+
+/// The colour and the words of a conclusion.
+fn badge(conclusion: Conclusion) -> (&'static str, &'static str) {
+    match conclusion {
+        Conclusion::Faster => ("good", "✓ Proven better"),
+        Conclusion::OverCpuLimit => ("flat", "Better, but takes more CPU time than the limit"),
+        Conclusion::Slower => ("bad", "✗ Proven worse"),
+        Conclusion::NothingProven => ("flat", "Nothing proven"),
+        Conclusion::Failed => ("bad", "✗ Failed"),
+    }
+}
+
+/// What to do next, and the command that repeats the measurement.
+fn next(proof: &StoredProof, summary: &StoredSummary) -> Markup {
+    html! {
+        @if let Some(apply) = &summary.apply {
+            h2.minor { "Run the program with it" }
+            pre { code { (visible(apply)) } }
+        }
+        @if let Some(plan) = &proof.plan {
+            details {
+                summary { "The plan that won: save it as the file that the command names" }
+                pre { code { (lines(plan)) } }
+            }
+        }
+        @if !summary.next.is_empty() {
+            h2.minor { "What to do next" }
+            ul { @for sentence in &summary.next { li { (visible(sentence)) } } }
+        }
+        @if let Some(repeat) = &summary.repeat {
+            h2.minor { "Repeat the measurement" }
+            pre { code { (visible(repeat)) } }
+        }
+    }
+}
+
+/// Text of several lines, each with visible control characters.
+pub fn lines(text: &str) -> String {
+    text.lines().map(|line| visible(&line.replace('\t', "    "))).collect::<Vec<_>>().join("\n")
+}
+
+/// "nothing. …" as "Nothing is proven. …"; any other sentence with a capital, unless it begins with a name.
+fn sentence_case(proven: &str) -> String {
+    match proven.strip_prefix("nothing") {
+        Some(rest) => format!("Nothing is proven{}", visible(rest)),
+        None => visible(proven),
+    }
+}
+
+/// The sentences of the comparisons stand for the summary, which older documents do not have.
+fn of_older_document(proof: &StoredProof) -> StoredSummary {
+    let judged = proof.analysis.comparisons.iter().filter(|comparison| comparison.role == Role::Candidate);
+    let sentences: Vec<&str> = judged.map(|comparison| comparison.sentence.as_str()).collect();
+    let proven = if sentences.is_empty() { "nothing.".into() } else { sentences.join(" ") };
+    StoredSummary { proven, ..StoredSummary::default() }
+}

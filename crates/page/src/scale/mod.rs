@@ -1,0 +1,111 @@
+//! The page of `unspin scale`.
+
+mod lead;
+mod numbers;
+mod plot;
+
+use crate::facts::Facts;
+use crate::frame::{Frame, Section};
+use crate::name::{name, visible};
+use crate::number::time;
+use maud::{Markup, html};
+use unspin_report::shell_line;
+use unspin_results::{StoredScale, StoredScaling};
+use unspin_stats::Direction;
+
+/// The page.
+pub fn frame(scale: &StoredScale) -> Frame {
+    let throughput = ("throughput", "Throughput by the number of CPUs", plot::render(scale));
+    let checks = numbers::checks(scale).map(|checks| ("checks", "Does the model hold?", checks));
+    let model = (!scale.configurations.is_empty()).then(|| ("model", "The model", models(scale)));
+    let failures = (!scale.failures.is_empty()).then(|| {
+        ("failures", "Failures", html! { ul { @for failure in &scale.failures { li { (name(failure)) } } } })
+    });
+    let sections = [
+        Some(throughput),
+        checks,
+        model,
+        failures,
+        Some(("measured", "How this was measured", measured(scale))),
+    ];
+    Frame {
+        title: format!("unspin scale: {}", scale.command.join(" ")),
+        header: header(scale),
+        sections: sections
+            .into_iter()
+            .flatten()
+            .map(|(id, title, contents)| Section { id, title: title.into(), contents })
+            .collect(),
+        footer: html! {},
+    }
+}
+
+fn header(scale: &StoredScale) -> Markup {
+    html! {
+        h1 { "Scaling of " code { (visible(&shell_line(&scale.command))) } }
+        p.lead { (lead::sentence(scale)) }
+        @if scale.interrupted { p { "Interrupted: the results are those of the rounds until then." } }
+        @if let Some(next) = &scale.next { p { "Next: " (name(next)) } }
+    }
+}
+
+/// What the throughput is, with its unit.
+fn unit(scale: &StoredScale) -> String {
+    let unit = if scale.metric.unit.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", visible(&scale.metric.unit))
+    };
+    match scale.metric.direction {
+        Direction::LowerIsBetter => format!("1/{}{unit}", visible(&scale.metric.name)),
+        Direction::HigherIsBetter => format!("{}{unit}", visible(&scale.metric.name)),
+    }
+}
+
+fn models(scale: &StoredScale) -> Markup {
+    html! {
+        p {
+            "A queueing model of the most contended lock: it knows from the runs on one CPU how long the lock is held and how often it is "
+            "taken, and from the machine what a hand-over between CPUs costs. The rest of the program is assumed to run in parallel."
+        }
+        ul { @for configuration in &scale.configurations { li { (model(configuration)) } } }
+    }
+}
+
+fn model(configuration: &StoredScaling) -> Markup {
+    let profile = &configuration.fit.model.profile;
+    let lock = configuration.lock.as_ref().and_then(|lock| Some((lock, lock.name.as_deref()?)));
+    html! {
+        (name(&configuration.name)) ": "
+        @match lock {
+            Some((lock, lock_name)) => {
+                @if lock.locks > 1 { (lock.locks) " locks " } @else { "the lock " }
+                (name(lock_name)) ", held" @if lock.for_writing { " for writing" } " for "
+                (unspin_figures::Percent::TwoDigits.of(lock.share)) " of the CPU time on one CPU, " (time(lock.hold_s)) " each time; "
+            },
+            None => "no lock is contended, so the model has none; ",
+        }
+        (profile.threads) " threads can run at once."
+        @if let Some((low, high)) = configuration.fit.cost_interval_s {
+            " Cost of a contended acquisition as fitted: " (time(configuration.fit.model.cost_s)) " (" (time(low)) " to " (time(high)) "), by the probe alone "
+            (time(configuration.fit.probed_cost_s)) "."
+        }
+    }
+}
+
+fn measured(scale: &StoredScale) -> Markup {
+    let disturbance = &scale.disturbance;
+    let share = |seconds: f64| if disturbance.total_s > 0.0 { seconds / disturbance.total_s } else { 0.0 };
+    let percent = |seconds: f64| unspin_figures::Percent::TwoDigits.of(share(seconds));
+    Facts::default()
+        .with_repeat(scale.repeat.as_ref())
+        .with_command("Program", &scale.command)
+        .with("Rounds", html! { (scale.rounds) " complete, in random order, " (time(scale.elapsed_s)) })
+        .with(
+            "Disturbance",
+            html! { "other programs took " (percent(disturbance.others_s)) " of the CPUs, the hypervisor " (percent(disturbance.steal_s)) },
+        )
+        .with_machine(Some(&scale.machine))
+        .with_build(Some(&scale.unspin))
+        .render()
+}
