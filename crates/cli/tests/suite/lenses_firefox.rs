@@ -1,9 +1,7 @@
 //! `unspin meter --firefox`: the waits of the lenses on a timeline. They need root, or CAP_PERFMON and CAP_SYSLOG, and tracefs.
 
-use crate::common::{
-    Background, compiled, end_observation, finish, skip, threads_of, unspin, wait_for_sleeps, wait_until,
-};
-use crate::lenses_waits::{json, may_observe};
+use crate::common::{Background, compiled, end_observation, finish, skip, unspin, wait_for_sleeps};
+use crate::lenses_waits::{json, may_observe, start_endless};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -97,13 +95,7 @@ fn running_process_has_its_tracks() {
     let Some(program) = compiled("futex_waits.c", folder.path()).filter(|_| may_observe(test)) else {
         return;
     };
-    let mut child = Background::start({
-        let mut command = Command::new(&program);
-        command.arg("1000000");
-        command
-    });
-    wait_until("its threads run", || threads_of(child.pid()).len() == 3);
-    let waits = threads_of(child.pid()).into_iter().find(|&tid| tid != child.pid()).unwrap();
+    let (mut child, waits) = start_endless(&program);
     let (mut command, timeline, report) = with_files("futex,off-cpu", folder.path());
     command.args(["-p", &child.pid().to_string()]);
     let meter = Background::start(command);

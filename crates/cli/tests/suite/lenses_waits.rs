@@ -46,6 +46,16 @@ fn metered(lenses: &str, program: &Path, folder: &Path) -> (Value, String, Vec<f
     (json(&file), tables, truth)
 }
 
+/// Runs `futex_waits.c` until it is ended. Returns it, and one of its threads that wait.
+pub fn start_endless(program: &Path) -> (Background, u32) {
+    let mut command = Command::new(program);
+    command.arg("1000000");
+    let child = Background::start(command);
+    wait_until("its threads run", || threads_of(child.pid()).len() == 3);
+    let waits = threads_of(child.pid()).into_iter().find(|&tid| tid != child.pid()).unwrap();
+    (child, waits)
+}
+
 /// Seconds waited at all futexes whose name begins so.
 fn waited(document: &Value, name: &str) -> f64 {
     let futexes = document["futex"]["futexes"].as_array().unwrap().iter();
@@ -254,13 +264,7 @@ fn waits_of_a_process_that_ends_meanwhile_are_reported() {
     let Some(program) = compiled("futex_waits.c", folder.path()).filter(|_| may_observe(test)) else {
         return;
     };
-    let mut child = Background::start({
-        let mut command = Command::new(&program);
-        command.arg("1000000");
-        command
-    });
-    wait_until("its threads run", || threads_of(child.pid()).len() == 3);
-    let waits = threads_of(child.pid()).into_iter().find(|&tid| tid != child.pid()).unwrap();
+    let (mut child, waits) = start_endless(&program);
     let mut meter =
         Background::start(unspin(&["meter", "--lens", "futex,off-cpu", "-p", &child.pid().to_string()]));
     // Three times at most in each round.

@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::Hash;
 
-/// Waits that are kept of each lens: some 30 MB of a file, and 20 MB of memory.
+/// Waits that are kept of each lens: some 25 MB of a file, and 70 MB of memory while it is written (docs/lenses.md).
 const WAITS_MAX: usize = 200_000;
 
 /// A wait with its times, which are in nanoseconds of CLOCK_MONOTONIC.
