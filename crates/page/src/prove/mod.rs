@@ -30,7 +30,7 @@ pub fn frame(proof: &StoredProof) -> Frame {
     ];
     Frame {
         title: format!("unspin prove: {}", proof.command.join(" ")),
-        header: verdict::header(proof),
+        header: verdict::header(proof, &contestants),
         sections: sections.into_iter().flatten().collect(),
         footer: html! {},
     }

@@ -1,13 +1,14 @@
 //! The head of the page: what is proven, how sure that is, what to do next.
 
+use super::contestant::{Contestants, Part};
 use crate::name::{code, visible};
 use maud::{Markup, html};
 use unspin_results::{StoredProof, StoredSummary};
-use unspin_stats::{Conclusion, Role};
+use unspin_stats::Conclusion;
 
 /// The head of the page.
-pub fn header(proof: &StoredProof) -> Markup {
-    let summary = proof.summary.clone().unwrap_or_else(|| of_older_document(proof));
+pub fn header(proof: &StoredProof, contestants: &Contestants<'_>) -> Markup {
+    let summary = proof.summary.clone().unwrap_or_else(|| of_older_document(contestants));
     let (class, badge) = badge(proof.conclusion);
     html! {
         p.eyebrow { "unspin prove " (code(&unspin_report::shell_line(&proof.command))) }
@@ -77,10 +78,12 @@ fn sentence_case(proven: &str) -> String {
     }
 }
 
-/// The sentences of the comparisons stand for the summary, which older documents do not have.
-fn of_older_document(proof: &StoredProof) -> StoredSummary {
-    let judged = proof.analysis.comparisons.iter().filter(|comparison| comparison.role == Role::Candidate);
-    let sentences: Vec<&str> = judged.map(|comparison| comparison.sentence.as_str()).collect();
-    let proven = if sentences.is_empty() { "nothing.".into() } else { sentences.join(" ") };
+/// The outcomes of the comparisons stand for the summary, which older documents do not have.
+fn of_older_document(contestants: &Contestants<'_>) -> StoredSummary {
+    let judged = contestants.0.iter().filter(|contestant| contestant.part == Part::Candidate);
+    let mut outcomes: Vec<String> = judged.map(|c| format!("{}: {}", c.name(), c.outcome())).collect();
+    // What is proven comes first.
+    outcomes.sort_by_key(|outcome| outcome.ends_with("nothing proven"));
+    let proven = if outcomes.is_empty() { "nothing.".into() } else { outcomes.join("; ") };
     StoredSummary { proven, ..StoredSummary::default() }
 }

@@ -1,0 +1,25 @@
+//! The page is the archive.
+
+use crate::cases::{herd, hostile, page};
+use serde_json::Value;
+
+#[test]
+fn page_contains_its_document() {
+    for (name, document) in [("herd", herd()), ("hostile", hostile())] {
+        let page = page(name, &document);
+        let embedded: Value = serde_json::from_str(unspin_page::document(&page)).unwrap();
+        assert_eq!(embedded, document, "{name}");
+    }
+}
+
+#[test]
+fn page_of_a_page_is_the_same_page() {
+    let first = page("herd", &herd());
+    assert_eq!(unspin_page::page(&first).unwrap(), first);
+}
+
+#[test]
+fn page_of_an_ordinary_session_is_below_300_kb() {
+    let size = page("herd", &herd()).len();
+    assert!(size < 300_000, "{size} bytes");
+}

@@ -1,0 +1,7 @@
+//! Pages of documents, as a reader and a browser find them. `UNSPIN_PAGES=FOLDER` keeps the pages, for `ci/page.sh`.
+
+mod bad_cases;
+mod cases;
+mod document;
+mod safety;
+mod values;
