@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arenas;
+mod compare;
 mod doctor;
 mod interface;
 mod lab;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
             preparation: unspin_trial::web_shop(&options.command),
             ..ProveSettings::from(&options)
         }),
+        Command::Compare(options) => compare::run(&options),
         Command::Scale(options) => unspin_trial::scale(&(&options).into()),
         Command::Meter(options) => meter::run(&(&options).into()),
         Command::Report(options) => meter::replay(&(&options).into()),

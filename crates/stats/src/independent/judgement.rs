@@ -34,11 +34,19 @@ pub enum IndependentVerdict {
     },
 }
 
-/// Judges all comparisons of one kind: their p values after Holm's correction, and the verdicts. `floor` is a factor of at least 1.
-pub fn judge(tests: &[IndependentTest], floor: f64, settings: &Settings) -> Vec<(f64, IndependentVerdict)> {
+/// Judges all comparisons of one kind: their p values after Holm's correction, and the verdicts. `floor`
+/// is a factor of at least 1; without one each comparison's minimum detectable effect stands for it.
+pub fn judge(
+    tests: &[IndependentTest],
+    floor: Option<f64>,
+    settings: &Settings,
+) -> Vec<(f64, IndependentVerdict)> {
     let corrected = holm(&tests.iter().map(|test| test.p).collect::<Vec<f64>>());
     let judged = tests.iter().zip(corrected);
-    judged.map(|(test, p)| (p, verdict(test, p, tests.len(), floor, settings))).collect()
+    let verdict = |test: &IndependentTest, p| {
+        verdict(test, p, tests.len(), floor.unwrap_or(test.minimum_detectable_effect), settings)
+    };
+    judged.map(|(test, p)| (p, verdict(test, p))).collect()
 }
 
 fn verdict(
@@ -91,7 +99,7 @@ mod tests {
     #[test]
     fn each_condition_alone_prevents_a_proof() {
         let settings = Settings::default();
-        let verdict = |test: IndependentTest| judge(&[test], 1.03, &settings)[0].1;
+        let verdict = |test: IndependentTest| judge(&[test], Some(1.03), &settings)[0].1;
         assert_eq!(verdict(test(0.9, 0.05, 0.001)), IndependentVerdict::ProvenWorse);
         assert_eq!(verdict(test(1.2, 0.05, 0.001)), IndependentVerdict::ProvenBetter);
         for unproven in [test(0.9, 0.05, 0.06), test(0.9, 0.11, 0.001)] {
@@ -104,7 +112,7 @@ mod tests {
 
     #[test]
     fn p_is_corrected_for_all_comparisons() {
-        let judged = judge(&[test(0.9, 0.05, 0.03), test(1.0, 0.05, 0.9)], 1.0, &Settings::default());
+        let judged = judge(&[test(0.9, 0.05, 0.03), test(1.0, 0.05, 0.9)], None, &Settings::default());
         assert!((judged[0].0 - 0.06).abs() < 1e-12);
         assert!(matches!(judged[0].1, IndependentVerdict::NothingProven { .. }));
     }

@@ -80,7 +80,7 @@ fn share(tests: &[IndependentTest], holds: impl Fn(&IndependentTest) -> bool) ->
 }
 
 fn is_proven(test: &IndependentTest, floor: f64) -> bool {
-    let verdict = judge(&[*test], floor, &settings())[0].1;
+    let verdict = judge(&[*test], Some(floor), &settings())[0].1;
     matches!(verdict, IndependentVerdict::ProvenBetter | IndependentVerdict::ProvenWorse)
 }
 
