@@ -6,6 +6,9 @@ use serde::Serialize;
 use unspin_stats::independent::{IndependentSample, IndependentTest, IndependentVerdict, judge};
 use unspin_stats::{Ratio, Settings, Summary};
 
+/// The values of a configuration on one side, by session.
+type SideValues<V> = Result<Vec<Vec<V>>, Obstacle>;
+
 /// The figures of a configuration on both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparedFigures {
@@ -130,14 +133,14 @@ pub fn figures(
     floor: Option<f64>,
     settings: &Settings,
 ) -> Vec<ComparedFigures> {
-    let values: Vec<[Result<Vec<Vec<f64>>, Obstacle>; 2]> = names
+    let values: Vec<[SideValues<f64>; 2]> = names
         .iter()
         .map(|name| sides.map(|side| side.iter().map(|session| session.figures(name)).collect()))
         .collect();
     let direction = sides[0][0].proof.analysis.metric.direction;
     let sample = |values: &Vec<f64>| IndependentSample::of_figures(values, direction);
     let judged = judge_all(values.iter().map(|values| units(values, sample)), floor, settings);
-    let side = |values: &Result<Vec<Vec<f64>>, Obstacle>| {
+    let side = |values: &SideValues<f64>| {
         let sessions = values.clone().ok()?;
         let means =
             || sessions.iter().filter_map(|values| Some(Summary::of(values, direction)?.mean)).collect();
@@ -161,14 +164,14 @@ pub fn gains(
     floor: Option<f64>,
     settings: &Settings,
 ) -> Vec<ComparedGain> {
-    let rounds: Vec<[Result<Vec<Vec<(f64, f64)>>, Obstacle>; 2]> = names
+    let rounds: Vec<[SideValues<(f64, f64)>; 2]> = names
         .iter()
         .map(|name| sides.map(|side| side.iter().map(|session| session.rounds(name)).collect()))
         .collect();
     let direction = sides[0][0].proof.analysis.metric.direction;
     let sample = |rounds: &Vec<(f64, f64)>| IndependentSample::of_gains(rounds, direction);
     let judged = judge_all(rounds.iter().map(|rounds| units(rounds, sample)), floor, settings);
-    let side = |name: &str, side: &[Session], rounds: &Result<Vec<Vec<(f64, f64)>>, Obstacle>| {
+    let side = |name: &str, side: &[Session], rounds: &SideValues<(f64, f64)>| {
         let gains: Vec<f64> = rounds.as_ref().ok()?.iter().map(|rounds| sample(rounds).value()).collect();
         let value = gains.iter().sum::<f64>() / gains.len() as f64;
         Some(SideGain { value, sessions: side.iter().filter_map(|session| session.gain(name)).collect() })

@@ -30,7 +30,7 @@ pub fn figures(result: &ResultComparison) -> Option<CellTable> {
     };
     let of = if result.sessions() == [1, 1] { "runs" } else { "sessions" };
     Some(CellTable {
-        title: format!("{}, mean ± sd of the {of}{unit}", crate::wording::capital(&result.metric.name)),
+        title: format!("Figures: {}, mean ± sd of the {of}{unit}", result.metric.name),
         columns: columns(),
         rows: result.figures.iter().map(row).collect(),
     })

@@ -6,6 +6,7 @@ mod bad_input;
 mod causes;
 mod cmd;
 mod common;
+mod compare;
 mod completions;
 mod deployed;
 mod doctor;
