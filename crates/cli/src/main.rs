@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arenas;
+mod compare;
 mod doctor;
 mod interface;
 mod lab;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
             words: Some(options::words()),
             ..ProveSettings::from(&options)
         }),
+        Command::Compare(options) => compare::run(&options),
         Command::Scale(options) => unspin_trial::scale(&ScaleSettings {
             words: Some(options::words()),
             ..ScaleSettings::from(&options)

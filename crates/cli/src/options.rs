@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arenas;
+mod compare;
 mod doctor;
 mod documents;
 mod engine;
@@ -21,6 +22,7 @@ mod size;
 mod top;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use compare::CompareOptions;
 pub use doctor::{DoctorOptions, Use};
 pub use documents::{CompletionsOptions, ManPagesOptions};
 pub use lab::LabOptions;
@@ -70,6 +72,7 @@ pub struct CommandLine {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Prove(ProveOptions),
+    Compare(CompareOptions),
     Scale(ScaleOptions),
     Meter(MeterOptions),
     Report(ReportOptions),

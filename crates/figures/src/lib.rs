@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod percent;
+mod scale;
 
 pub use self::percent::Percent;
+pub use self::scale::{Scale, p_value};
 
 /// Units of [`time`]: the length in seconds, and the name.
 const UNITS: [(f64, &str); 3] = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")];

@@ -1,9 +1,9 @@
 //! Where a result was measured, with which build, and what disturbed it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The machine.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredMachine {
     /// Number of CPUs that programs could use.
     pub cpus: usize,
@@ -16,7 +16,7 @@ pub struct StoredMachine {
 }
 
 /// The build of unspin.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBuild {
     /// Version of the package.
     pub version: String,

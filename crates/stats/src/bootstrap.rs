@@ -90,7 +90,7 @@ fn sum(pairs: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
 
 /// Quantile of sorted values by linear interpolation (type 7 of Hyndman & Fan 1996). It treats both tails alike, so
 /// swapping control and candidate mirrors the interval exactly.
-fn quantile(sorted: &[f64], probability: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], probability: f64) -> f64 {
     let position = probability * (sorted.len() - 1) as f64;
     let below = position.floor();
     let (low, high) = (sorted[below as usize], sorted[position.ceil() as usize]);

@@ -21,6 +21,8 @@
 //!    recommendation, not the verdict.
 //! 7. [`Verdict`]: difference proven, or no difference proven and the largest effect that could be hidden.
 //!
+//! Two sessions have no common rounds: [`independent`] compares their figures, and the gains that they found.
+//!
 //! Published tables have no rounds, and often only moments: [`welch()`] and [`variance_ratio()`] judge [`Moments`].
 //!
 //! Ratios always mean "times as good as the control": above 1 is better, for either [`Direction`] of the metric.
@@ -61,9 +63,11 @@ mod comparison;
 mod cpu;
 mod decision;
 pub mod distribution;
+mod divisions;
 mod experiment;
 mod floor;
 mod holm;
+pub mod independent;
 mod interval;
 mod metric;
 mod moments;

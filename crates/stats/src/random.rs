@@ -22,6 +22,10 @@ pub enum Purpose {
     Screening,
     /// Resampling of rounds for the interval of the CPU time.
     CpuTime,
+    /// Resampling of two samples that were measured apart.
+    Independent,
+    /// Relabelling of two samples that were measured apart.
+    Relabel,
 }
 
 /// The generator for one purpose under one seed. ChaCha streams with different numbers do not overlap, and the
@@ -35,6 +39,8 @@ pub fn stream(seed: u64, purpose: Purpose) -> Random {
         Purpose::Spread => 3,
         Purpose::Screening => 4,
         Purpose::CpuTime => 5,
+        Purpose::Independent => 6,
+        Purpose::Relabel => 7,
     });
     random
 }

@@ -12,6 +12,7 @@
 //! Biometrics 56(2), 2000). Otherwise the test with five runs would find a difference like McKenney's in one session
 //! of three instead of one of two (simulated in `tests/suite/calibration.rs`).
 
+use crate::divisions::{Divisions, divisions};
 use crate::p_value::{Enumeration, PValue, TIE};
 use crate::random::Random;
 use crate::sample::{mean, median};
@@ -20,9 +21,6 @@ use rand::seq::SliceRandom;
 /// Minimum number of runs per side. Five runs leave four distances, which can be divided in 70 ways: the smallest p is
 /// 2/70 = 0.029, enough to judge one candidate. Two candidates need six runs.
 pub const RUNS_MIN: usize = 5;
-
-/// Up to this many divisions of the runs into two groups are enumerated: 16 runs into two of 8.
-const EXACT_DIVISIONS: u64 = 12_870;
 
 /// Brown and Forsythe's statistic of two groups of values, with the p value of its permutation test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,45 +104,6 @@ fn masked_sum(pool: &[f64], mask: u64) -> f64 {
     pool.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1).map(|(_, z)| z).sum()
 }
 
-/// The number of ways to choose `chosen` of `count`, if few enough to try them all.
-fn divisions(count: usize, chosen: usize) -> Option<u64> {
-    let mut ways = 1u64;
-    for i in 0..chosen as u64 {
-        ways = ways * (count as u64 - i) / (i + 1);
-        if ways > EXACT_DIVISIONS {
-            return None;
-        }
-    }
-    (count < 64).then_some(ways)
-}
-
-/// All masks of `count` bits with `chosen` set, in ascending order (Gosper's hack).
-struct Divisions {
-    mask: u64,
-    end: u64,
-}
-
-impl Divisions {
-    fn new(count: usize, chosen: usize) -> Divisions {
-        Divisions { mask: (1 << chosen) - 1, end: 1 << count }
-    }
-}
-
-impl Iterator for Divisions {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        if self.mask >= self.end {
-            return None;
-        }
-        let mask = self.mask;
-        let lowest = mask & mask.wrapping_neg();
-        let carried = mask + lowest;
-        self.mask = carried | (((mask ^ carried) >> 2) / lowest);
-        Some(mask)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,16 +111,6 @@ mod tests {
 
     fn test(control: &[f64], candidate: &[f64]) -> BrownForsythe {
         brown_forsythe(control, candidate, 9_999, &mut stream(1, Purpose::Spread)).unwrap()
-    }
-
-    #[test]
-    fn divisions_are_all_and_each_once() {
-        let masks: Vec<u64> = Divisions::new(10, 5).collect();
-        assert_eq!(masks.len() as u64, divisions(10, 5).unwrap());
-        assert!(masks.windows(2).all(|pair| pair[0] < pair[1]));
-        assert!(masks.iter().all(|mask| mask.count_ones() == 5 && *mask < 1 << 10));
-        assert_eq!(divisions(16, 8), Some(EXACT_DIVISIONS));
-        assert_eq!(divisions(17, 8), None);
     }
 
     #[test]

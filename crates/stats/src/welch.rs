@@ -36,7 +36,7 @@ pub fn welch(before: &Moments, after: &Moments) -> Option<WelchTest> {
     let (t, freedom) = studentise(
         after.mean - before.mean,
         [before.variance_of_mean(), after.variance_of_mean()],
-        [before, after],
+        [before.freedom(), after.freedom()],
     )?;
     Some(WelchTest { t, freedom, p: (2.0 * student(freedom)?.sf(t.abs())).min(1.0) })
 }
@@ -56,23 +56,24 @@ pub fn welch_ratio(
     let variance = |side: &Moments| side.variance_of_mean() / side.mean.powi(2);
     let value = direction.times_as_good(after.mean, before.mean);
     let variances = [variance(before), variance(after)];
-    let (_, freedom) = studentise(value.ln(), variances, [before, after])?;
+    let (_, freedom) = studentise(value.ln(), variances, [before.freedom(), after.freedom()])?;
     let half = student(freedom)?.inverse_cdf(0.5 + 0.5 * confidence) * variances.iter().sum::<f64>().sqrt();
     Some(Ratio { value, lower: value * (-half).exp(), upper: value * half.exp() })
 }
 
-/// A difference over its standard error, and the degrees of freedom of that by Welch and Satterthwaite.
-fn studentise(difference: f64, variances: [f64; 2], sides: [&Moments; 2]) -> Option<(f64, f64)> {
+/// A difference over its standard error, and the degrees of freedom of that by Welch and Satterthwaite. `variances` are those of
+/// the two means, `freedoms` their degrees of freedom.
+pub(crate) fn studentise(difference: f64, variances: [f64; 2], freedoms: [f64; 2]) -> Option<(f64, f64)> {
     let sum: f64 = variances.iter().sum();
-    if sides.iter().any(|side| side.count < 2) || !(sum > 0.0 && sum.is_finite()) {
+    if freedoms.iter().any(|&freedom| freedom < 1.0) || !(sum > 0.0 && sum.is_finite()) {
         return None;
     }
     // Shares of the sum: a variance may be so small that its square is 0.
-    let parts = variances.iter().zip(sides).map(|(variance, side)| (variance / sum).powi(2) / side.freedom());
+    let parts = variances.iter().zip(freedoms).map(|(variance, freedom)| (variance / sum).powi(2) / freedom);
     Some((difference / sum.sqrt(), 1.0 / parts.sum::<f64>()))
 }
 
-fn student(freedom: f64) -> Option<StudentsT> {
+pub(crate) fn student(freedom: f64) -> Option<StudentsT> {
     StudentsT::new(0.0, 1.0, freedom).ok()
 }
 

@@ -56,7 +56,7 @@ mod tests {
     use unspin_wire::Level;
 
     /// Values that nothing can complete.
-    const BY_HAND: [&str; 24] = [
+    const BY_HAND: [&str; 25] = [
         "BYTES",
         "DATABASE",
         "DURATION",
@@ -67,6 +67,7 @@ mod tests {
         "LIST",
         "LOOPS",
         "MESSAGES",
+        "NAME",
         "N",
         "NUM",
         "PERCENT",

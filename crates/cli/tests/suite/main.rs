@@ -7,6 +7,7 @@ mod causes;
 mod ci;
 mod cmd;
 mod common;
+mod compare;
 mod completions;
 mod deployed;
 mod doctor;

@@ -1,5 +1,6 @@
 //! The verdicts, their calibration and the schedule of a session.
 
+mod apart;
 mod calibration;
 mod common;
 mod cpu;

@@ -1,0 +1,170 @@
+//! `--fail-if-slower`: the decision for a CI job.
+//!
+//! A gate that compares the point estimate with the limit fails by chance: of two equal commits half seem slower than the other. So it
+//! has three outcomes. It is *exceeded* if the whole interval of the slowdown lies beyond the limit, *kept* if none of it
+//! does, and otherwise *unsure*; `--fail-if-unsure` decides whether that fails.
+
+use crate::compared::{ComparedFigures, Judged};
+use crate::options::CompareOptions;
+use serde::Serialize;
+use unspin_report::figures::Percent;
+use unspin_stats::{Direction, Ratio, Settings, holm};
+
+/// The gate with its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gate {
+    /// By which share a figure may become worse: 0.05 is 5 %.
+    pub limit: f64,
+    /// What these sessions show.
+    pub outcome: GateOutcome,
+    /// The configurations that exceed the limit.
+    pub exceeded: Vec<String>,
+    /// The configurations that may exceed it.
+    pub unsure: Vec<String>,
+    /// Whether an unsure outcome fails, too.
+    pub fails_if_unsure: bool,
+    /// The outcome in a sentence or two.
+    pub sentence: String,
+}
+
+/// What two sides show about a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateOutcome {
+    /// No configuration is slower by more than the limit.
+    Kept,
+    /// At least one is.
+    Exceeded,
+    /// These runs do not tell.
+    Unsure,
+}
+
+/// By which share a figure became worse, with the ends of the interval; negative if it became better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slowdown {
+    pub value: f64,
+    pub least: f64,
+    pub most: f64,
+}
+
+impl Slowdown {
+    pub fn of(ratio: Ratio, direction: Direction) -> Slowdown {
+        let worse = |times_as_good: f64| match direction {
+            Direction::LowerIsBetter => 1.0 / times_as_good - 1.0,
+            Direction::HigherIsBetter => 1.0 - times_as_good,
+        };
+        Slowdown { value: worse(ratio.value), least: worse(ratio.upper), most: worse(ratio.lower) }
+    }
+}
+
+impl Gate {
+    /// Decides; none without a limit.
+    pub(crate) fn of(
+        figures: &[ComparedFigures],
+        direction: Direction,
+        options: &CompareOptions,
+        settings: &Settings,
+    ) -> Option<Gate> {
+        let limit = options.fail_if_slower?;
+        let beyond = is_beyond(figures, limit, direction, settings);
+        let (mut exceeded, mut unsure) = (Vec::new(), Vec::new());
+        for (compared, is_beyond) in figures.iter().zip(beyond) {
+            let slowdown = compared.judged.test.map(|test| Slowdown::of(test.ratio, direction));
+            if compared.judged.is_worse() && is_beyond {
+                exceeded.push(compared);
+            } else if slowdown.is_none_or(|slowdown| slowdown.most > limit) {
+                unsure.push(compared);
+            }
+        }
+        let outcome = match (exceeded.is_empty(), unsure.is_empty()) {
+            (false, _) => GateOutcome::Exceeded,
+            (true, false) => GateOutcome::Unsure,
+            (true, true) => GateOutcome::Kept,
+        };
+        let names = |of: &[&ComparedFigures]| of.iter().map(|compared| compared.name.clone()).collect();
+        let sentence = match outcome {
+            GateOutcome::Exceeded => describe_exceeded(&exceeded, limit, direction),
+            GateOutcome::Unsure => describe_unsure(&unsure, limit, direction),
+            GateOutcome::Kept => {
+                format!(
+                    "Gate kept: no configuration is slower than before by more than {}.",
+                    Percent::Short.of(limit)
+                )
+            }
+        };
+        Some(Gate {
+            limit,
+            outcome,
+            exceeded: names(&exceeded),
+            unsure: names(&unsure),
+            fails_if_unsure: options.fail_if_unsure,
+            sentence,
+        })
+    }
+}
+
+/// For each configuration, whether its slowdown is proven to exceed the limit: it is compared with the earlier figures as they would
+/// be if they were worse by the limit. Runs that were ended exceed every limit.
+fn is_beyond(
+    figures: &[ComparedFigures],
+    limit: f64,
+    direction: Direction,
+    settings: &Settings,
+) -> Vec<bool> {
+    let times_as_good = match direction {
+        Direction::LowerIsBetter => 1.0 / (1.0 + limit),
+        Direction::HigherIsBetter => 1.0 - limit,
+    };
+    let test = |judged: &Judged| {
+        judged.units.as_ref().filter(|_| judged.test.is_some())?.with_before(times_as_good).test(settings)
+    };
+    let tests: Vec<_> = figures.iter().map(|compared| test(&compared.judged)).collect();
+    let mut corrected = holm(&tests.iter().flatten().map(|test| test.p).collect::<Vec<f64>>()).into_iter();
+    let mut beyond = |test: &Option<_>| match test {
+        None => true,
+        Some(unspin_stats::independent::IndependentTest { ratio, .. }) => {
+            corrected.next().is_some_and(|p| p <= settings.alpha) && ratio.upper < 1.0
+        }
+    };
+    tests.iter().map(&mut beyond).collect()
+}
+
+fn describe_exceeded(exceeded: &[&ComparedFigures], limit: f64, direction: Direction) -> String {
+    let clauses: Vec<String> = exceeded.iter().map(|compared| slower_by(compared, direction)).collect();
+    format!(
+        "Gate exceeded: {}; the limit is {}. To be sure that it is the program and not the session, repeat both sides in turns \
+         (--before, --after); `unspin meter` shows where the time is lost.",
+        clauses.join("; "),
+        Percent::Short.of(limit)
+    )
+}
+
+fn describe_unsure(unsure: &[&ComparedFigures], limit: f64, direction: Direction) -> String {
+    let clauses: Vec<String> = unsure
+        .iter()
+        .map(|compared| match compared.judged.test {
+            Some(test) => {
+                let most = Slowdown::of(test.ratio, direction).most;
+                format!("{} may be slower by up to {}", compared.name, Percent::Short.of(most))
+            }
+            None => format!("{} was not compared", compared.name),
+        })
+        .collect();
+    format!(
+        "Gate unsure: {}; the limit is {}. Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in \
+         several sessions.",
+        clauses.join("; "),
+        Percent::Short.of(limit)
+    )
+}
+
+/// "system is slower by 12 % (8.1 % to 16 %)".
+fn slower_by(compared: &ComparedFigures, direction: Direction) -> String {
+    let name = &compared.name;
+    let Some(test) = compared.judged.test else {
+        return format!("{name}'s runs were ended, because they took many times as long as the control");
+    };
+    let Slowdown { value, least, most } = Slowdown::of(test.ratio, direction);
+    let [value, least, most] = [value, least, most].map(|share| Percent::Short.of(share));
+    format!("{name} is slower by {value} ({least} to {most})")
+}

@@ -1,0 +1,131 @@
+//! A stored session, and its values by configuration.
+
+use serde::Serialize;
+use unspin_results::StoredProof;
+use unspin_stats::{Comparison, Ratio, Role, Run, RunOutcome, comparable};
+
+/// A stored result of `unspin prove`.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The file that it was read from.
+    pub file: String,
+    /// The result.
+    pub proof: StoredProof,
+}
+
+/// Why a configuration of a session has no values to compare.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Obstacle {
+    /// Runs failed.
+    Failed {
+        /// Number of failed runs, including the warm-up.
+        failed: u32,
+        /// Number of runs, including the warm-up.
+        runs: u32,
+        /// The reason of the first failure.
+        reason: String,
+    },
+    /// Runs were ended because they took many times as long as the control, or hung.
+    CutOff {
+        /// Number of runs that were ended.
+        cut_off: u32,
+        /// Number of runs, including the warm-up.
+        runs: u32,
+        /// The time after which the first was ended, in seconds.
+        limit_s: f64,
+    },
+    /// No round was complete.
+    NoRuns,
+}
+
+impl Session {
+    /// The names of the configurations that are compared, the control first. Not the second set of the control's runs.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let others = self.comparisons().filter(|comparison| comparison.role == Role::Candidate);
+        std::iter::once(self.control()).chain(others.map(|comparison| comparison.name.as_str()))
+    }
+
+    /// The names of the candidates, whose gains are compared.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = &str> {
+        let judged =
+            self.proof.analysis.comparisons.iter().filter(|comparison| comparison.role == Role::Candidate);
+        judged.map(|comparison| comparison.name.as_str())
+    }
+
+    pub(crate) fn control(&self) -> &str {
+        &self.proof.analysis.control
+    }
+
+    /// The figures of a configuration, in the order of the rounds.
+    pub(crate) fn figures(&self, name: &str) -> Result<Vec<f64>, Obstacle> {
+        let (warm_up, runs) = self.runs(name).ok_or(Obstacle::NoRuns)?;
+        if let Some(obstacle) = obstacle(warm_up.iter().chain(runs)) {
+            return Err(obstacle);
+        }
+        let values: Vec<f64> = runs.iter().filter_map(Run::value).collect();
+        if values.is_empty() { Err(Obstacle::NoRuns) } else { Ok(values) }
+    }
+
+    /// The rounds of a candidate, as (control, candidate).
+    pub(crate) fn rounds(&self, name: &str) -> Result<Vec<(f64, f64)>, Obstacle> {
+        let (control, candidate) = (self.figures(self.control())?, self.figures(name)?);
+        Ok(control.into_iter().zip(candidate).collect())
+    }
+
+    /// The candidate's ratio to the control, as the session states it.
+    pub(crate) fn gain(&self, name: &str) -> Option<Ratio> {
+        self.comparisons().find(|comparison| comparison.name == name)?.ratio
+    }
+
+    /// One value for each round: the mean over all configurations, each divided by its own mean. Empty if some have fewer rounds.
+    pub(crate) fn relative_rounds(&self) -> Vec<f64> {
+        let all: Vec<Vec<f64>> = self.names().filter_map(|name| self.figures(name).ok()).collect();
+        let rounds = all.iter().map(Vec::len).min().unwrap_or(0);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let means: Vec<f64> = all.iter().map(|values| mean(values)).collect();
+        let relative =
+            |round: usize| all.iter().zip(&means).map(|(values, mean)| values[round] / mean).sum::<f64>();
+        (0..rounds).map(|round| relative(round) / all.len() as f64).collect()
+    }
+
+    /// Whether it has the same runs as another: then it is the same session.
+    pub(crate) fn is_same(&self, other: &Session) -> bool {
+        self.proof.elapsed_s == other.proof.elapsed_s
+            && self.proof.analysis.control_runs == other.proof.analysis.control_runs
+    }
+
+    fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
+        self.proof.no_preload.iter().chain(&self.proof.analysis.comparisons)
+    }
+
+    fn runs(&self, name: &str) -> Option<(&Option<Run>, &[Run])> {
+        let analysis = &self.proof.analysis;
+        if name == analysis.control {
+            return Some((&analysis.control_warm_up, &analysis.control_runs));
+        }
+        let found = self.comparisons().find(|comparison| comparison.name == name)?;
+        Some((&found.warm_up, &found.runs))
+    }
+}
+
+fn obstacle<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Option<Obstacle> {
+    let all = runs.clone().count() as u32;
+    let mut reasons = runs.clone().filter_map(|run| match &run.outcome {
+        RunOutcome::Failed { reason } => Some(reason.clone()),
+        // Only a damaged document has such a value.
+        RunOutcome::Ok { value } => comparable(*value).err(),
+        _ => None,
+    });
+    if let Some(reason) = reasons.next() {
+        return Some(Obstacle::Failed { failed: 1 + reasons.count() as u32, runs: all, reason });
+    }
+    let mut limits = runs.filter_map(|run| match run.outcome {
+        RunOutcome::Collapsed { limit_s }
+        | RunOutcome::Hung { limit_s }
+        | RunOutcome::Stopped { limit_s } => Some(limit_s),
+        RunOutcome::Ok { .. } | RunOutcome::Failed { .. } => None,
+    });
+    let limit_s = limits.next()?;
+    Some(Obstacle::CutOff { cut_off: 1 + limits.count() as u32, runs: all, limit_s })
+}

@@ -1,0 +1,165 @@
+//! What limits a comparison, and what to do about it.
+
+use crate::comparability::{Basis, describe_command, differing_machine, differs_in_command};
+use crate::session::Session;
+use unspin_results::{StoredDisturbance, StoredProof};
+use unspin_stats::independent::Drift;
+use unspin_stats::{Settings, effect};
+
+/// Disturbance, as a share of the CPUs, from which on a warning is given: as for `unspin prove`.
+const DISTURBED: f64 = 0.05;
+
+/// The drift of each session, in the order of the sessions.
+pub fn drifts(all: &[&Session], settings: &Settings) -> Vec<Option<Drift>> {
+    let drift = |session: &&Session| {
+        let direction = session.proof.analysis.metric.direction;
+        Drift::of(&session.relative_rounds(), direction, settings, 1)
+    };
+    all.iter().map(drift).collect()
+}
+
+/// All warnings, one sentence or two each.
+pub fn warnings(
+    all: &[&Session],
+    basis: Basis,
+    drifts: &[Option<Drift>],
+    settings: &Settings,
+) -> Vec<String> {
+    let mut warnings = differences(all, basis);
+    warnings.extend(names_in_some(all));
+    for (session, drift) in all.iter().zip(drifts) {
+        of_session(session, &mut warnings);
+        let drift = drift.filter(|_| basis == Basis::Figures);
+        if let Some(factor) = drift.and_then(|drift| drift.factor(settings.alpha)) {
+            warnings.push(format!(
+                "{}: the second half of the session differs from the first by {}, in all configurations. A difference below that \
+                 is not ranked: measure again on a quiet machine (--wait-for-quiet).",
+                session.file,
+                effect(factor)
+            ));
+        }
+    }
+    warnings
+}
+
+/// What differs between the sessions, beside the program.
+fn differences(all: &[&Session], basis: Basis) -> Vec<String> {
+    let Some((first, others)) = all.split_first() else { return Vec::new() };
+    let mut found = Vec::new();
+    if let Some(machines) = differing_machine(all) {
+        found.push(match basis {
+            Basis::Figures => format!(
+                "The machines differ ({machines}), and the figures are compared because of --across-machines: a difference may be \
+                 that of the machines."
+            ),
+            Basis::Gains => format!(
+                "The machines differ ({machines}), so the figures are not compared, only the gains. If it is one machine, as with \
+                 containers that have host names of their own, add --across-machines."
+            ),
+        });
+    }
+    if let Some(other) = others.iter().find(|other| other.proof.machine.kernel != first.proof.machine.kernel)
+    {
+        found.push(format!(
+            "The kernels differ: {} in {}, {} in {}. A difference may be the kernel's: to judge the program alone, measure both under one.",
+            first.proof.machine.kernel, first.file, other.proof.machine.kernel, other.file
+        ));
+    }
+    let build =
+        |session: &Session| format!("{} ({})", session.proof.unspin.version, session.proof.unspin.commit);
+    if let Some(other) = others.iter().find(|other| other.proof.unspin != first.proof.unspin) {
+        found.push(format!(
+            "The builds of unspin differ: {} in {}, {} in {}. A difference may be that of the preload library, except of `no preload`: \
+             to judge the program alone, measure both with one build.",
+            build(first),
+            first.file,
+            build(other),
+            other.file
+        ));
+    }
+    if let Some(other) = others.iter().find(|other| differs_in_command(first, other)) {
+        found.push(format!(
+            "The commands differ: {} in {}, {} in {}; compared because of --different-commands.",
+            describe_command(first),
+            first.file,
+            describe_command(other),
+            other.file
+        ));
+    }
+    found
+}
+
+/// Configurations that not all sessions have.
+fn names_in_some(all: &[&Session]) -> Option<String> {
+    let mut partial: Vec<String> = Vec::new();
+    for session in all {
+        for name in session.names() {
+            let is_common = all.iter().all(|other| other.names().any(|known| known == name));
+            let described = format!("{name} ({})", session.file);
+            if !is_common && !partial.contains(&described) {
+                partial.push(described);
+            }
+        }
+    }
+    (!partial.is_empty()).then(|| {
+        format!(
+            "Not compared, because not all results have it: {}. To compare it, judge it in all (--mutex, --waits, --use-plan).",
+            partial.join(", ")
+        )
+    })
+}
+
+/// By which factor the figures of a session could be better without what disturbed it: other programs and the hypervisor took that
+/// share of the CPUs. Within a session this cancels, because all configurations share it. 1 for the background of an idle machine.
+pub fn disturbance_factor(session: &Session) -> f64 {
+    /// From this share on the figures say nothing.
+    const MOST: f64 = 0.99;
+    let (steal, others) = shares(&session.proof.disturbance);
+    let taken = (steal + others).min(MOST);
+    let is_cpu_time = session.proof.analysis.metric.is_cpu_time();
+    if taken < DISTURBED || is_cpu_time { 1.0 } else { 1.0 / (1.0 - taken) }
+}
+
+fn of_session(session: &Session, warnings: &mut Vec<String>) {
+    let Session { file, proof } = session;
+    let StoredProof { interrupted, aborted, disturbance, rounds, analysis, .. } = proof;
+    if *interrupted {
+        warnings.push(format!(
+            "{file}: the session was interrupted after {rounds} rounds: repeat it if they are too few."
+        ));
+    }
+    if let Some(reason) = aborted {
+        warnings.push(format!(
+            "{file}: the session ended early: {reason}. Repeat it if its {rounds} rounds are too few."
+        ));
+    }
+    let (steal, others) = shares(disturbance);
+    if steal + others >= DISTURBED {
+        warnings.push(format!(
+            "{file}: other programs used {:.1} % of the CPUs, the hypervisor took {:.1} %: measure again on a quiet machine \
+             (--wait-for-quiet).",
+            100.0 * others,
+            100.0 * steal
+        ));
+    }
+    if let Some(throttling) = disturbance.throttling.filter(|throttling| throttling.throttled > 0) {
+        warnings.push(format!(
+            "{file}: the CPU quota stopped the program in {} of {} periods: raise it (cpu.max), or compare --metric cpu-time.",
+            throttling.throttled, throttling.periods
+        ));
+    }
+    if let Some(floor) = analysis.noise_floor.filter(|floor| floor.differs) {
+        warnings.push(format!(
+            "{file}: {} seems to differ from itself. A difference below {} is not ranked: measure again on a quiet machine \
+             (--wait-for-quiet).",
+            analysis.control,
+            effect(floor.factor)
+        ));
+    }
+}
+
+/// Steal time and CPU time of other programs, as shares.
+fn shares(disturbance: &StoredDisturbance) -> (f64, f64) {
+    let share = |part: f64| if disturbance.total_s > 0.0 { part / disturbance.total_s } else { 0.0 };
+    (share(disturbance.steal_s), share(disturbance.others_s))
+}

@@ -1,0 +1,309 @@
+//! The English sentences.
+
+use crate::comparability::{Basis, sessions};
+use crate::compared::{ConfigurationVerdict, Judged, Untested};
+use crate::result::{Conclusion, ResultComparison};
+use crate::session::Obstacle;
+use unspin_report::figures::p_value;
+use unspin_stats::independent::{IndependentTest, IndependentVerdict, UNITS_MIN};
+use unspin_stats::{Direction, Metric, Quantity, Ratio, UNBOUNDED, effect};
+
+/// What one session on each side does not show, and what does.
+pub fn limit(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Figures => {
+            "One session on each side does not show how much sessions of one machine differ from each other: a difference may be that \
+             of the sessions. To be sure, measure each side at least three times, in turns, and name all files (--before, --after)."
+        }
+        Basis::Gains => {
+            "One session on each side does not show how much the gain differs from session to session. To be sure, measure each side at \
+             least three times, and name all files (--before, --after)."
+        }
+    }
+}
+
+/// The sentence of each configuration.
+pub fn write_sentences(result: &mut ResultComparison) {
+    let (metric, control) = (result.metric.clone(), result.control.clone());
+    for compared in &mut result.figures {
+        compared.judged.sentence = of_figures(&compared.name, &compared.judged, &metric);
+    }
+    for compared in &mut result.gains {
+        let sides = [&compared.before, &compared.after].map(|side| side.as_ref().map(|side| side.value));
+        compared.judged.sentence = of_gain(&compared.name, &compared.judged, &control, sides);
+    }
+}
+
+fn of_figures(name: &str, judged: &Judged, metric: &Metric) -> String {
+    let Some((test, verdict)) = tested(judged) else { return untested(name, judged) };
+    let (phrase, interval) = quotient(test.ratio, metric);
+    let figures = figures(test, judged.p_corrected, &interval);
+    match verdict {
+        IndependentVerdict::ProvenBetter => format!("{name} is better: {phrase} ({figures}), proven."),
+        IndependentVerdict::ProvenWorse => format!("{name} is worse: {phrase} ({figures}), proven."),
+        unproven => format!("{name}: {phrase} in these runs ({figures}), {}.", unproven_because(unproven)),
+    }
+}
+
+fn of_gain(name: &str, judged: &Judged, control: &str, sides: [Option<f64>; 2]) -> String {
+    let Some((test, verdict)) = tested(judged) else {
+        return untested(&format!("The gain of {name}"), judged);
+    };
+    let (value, [lower, upper]) = test.ratio.shown();
+    let gains = match sides {
+        [Some(before), Some(after)] => {
+            format!("{} and then {} times as good as {control}", times(before), times(after))
+        }
+        _ => "unknown".into(),
+    };
+    let figures = figures(test, judged.p_corrected, &format!("{lower}–{upper}"));
+    let gain = format!("the gain of {name} over {control} is {value} times that before ({gains}; {figures})");
+    match verdict {
+        IndependentVerdict::ProvenBetter => format!("{}: larger, proven.", capital(&gain)),
+        IndependentVerdict::ProvenWorse => format!("{}: smaller, proven.", capital(&gain)),
+        unproven => format!("{} in these runs, {}.", capital(&gain), unproven_because(unproven)),
+    }
+}
+
+fn tested(judged: &Judged) -> Option<(IndependentTest, IndependentVerdict)> {
+    match (&judged.verdict, judged.test) {
+        (ConfigurationVerdict::Tested(verdict), Some(test)) => Some((test, *verdict)),
+        _ => None,
+    }
+}
+
+/// "it takes 1.12 times as long as before", and the ends of that factor.
+fn quotient(ratio: Ratio, metric: &Metric) -> (String, String) {
+    let is_inverted = match metric.quantity {
+        Quantity::WallTime => ratio.value < 1.0,
+        Quantity::CpuTime | Quantity::Other => metric.direction == Direction::LowerIsBetter,
+    };
+    let shown = if is_inverted { inverse(ratio) } else { ratio };
+    let (value, [lower, upper]) = shown.shown();
+    let phrase = match metric.quantity {
+        Quantity::WallTime if is_inverted => format!("it takes {value} times as long as before"),
+        Quantity::WallTime => format!("it is {value} times as fast as before"),
+        Quantity::CpuTime | Quantity::Other => format!("its {} is {value} times that before", metric.name),
+    };
+    (phrase, format!("{lower}–{upper}"))
+}
+
+fn inverse(ratio: Ratio) -> Ratio {
+    Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
+}
+
+fn figures(test: IndependentTest, p_corrected: Option<f64>, interval: &str) -> String {
+    let p = p_value(p_corrected.unwrap_or(test.p));
+    let p = if p.starts_with('<') { format!("p {p}") } else { format!("p = {p}") };
+    format!("95 % interval {interval}, {p}")
+}
+
+fn unproven_because(verdict: IndependentVerdict) -> String {
+    match verdict {
+        IndependentVerdict::NothingProven { could_hide } if could_hide < UNBOUNDED => {
+            format!("no difference proven; one of up to {} either way could still hide", effect(could_hide))
+        }
+        IndependentVerdict::BelowFloor { floor } => {
+            format!("no difference proven, because it is within the noise of the sessions, {}", effect(floor))
+        }
+        IndependentVerdict::TooFewUnits { needed } => {
+            format!(
+                "no difference proven: so few runs cannot prove one, {needed} on each side are the least that can (--runs)"
+            )
+        }
+        _ => "no difference proven; it may have any size: allow more rounds, or measure on a quieter machine"
+            .into(),
+    }
+}
+
+fn untested(name: &str, judged: &Judged) -> String {
+    let ConfigurationVerdict::Untested(untested) = &judged.verdict else {
+        return format!("{name} was not compared.");
+    };
+    match untested {
+        Untested::TooFew { units: [before, after] } => format!(
+            "{name} was not compared: {before} and {after} runs are too few or do not vary; {UNITS_MIN} on each side are the least that \
+             can be compared (--runs)."
+        ),
+        Untested::NoValues { before, after } => {
+            let sides = [("before", before), ("after", after)];
+            let obstacles = sides
+                .into_iter()
+                .filter_map(|(side, obstacle)| Some(describe_obstacle(obstacle.as_ref()?, side)));
+            let what = match untested.has_collapsed() {
+                true => "is worse",
+                false => "was not compared",
+            };
+            format!("{name} {what}: {}.", obstacles.collect::<Vec<String>>().join("; "))
+        }
+    }
+}
+
+fn describe_obstacle(obstacle: &Obstacle, side: &str) -> String {
+    match obstacle {
+        Obstacle::Failed { failed, runs, reason } => {
+            format!("{failed} of {runs} runs failed {side} (first: {reason})")
+        }
+        Obstacle::CutOff { cut_off, runs, limit_s } => {
+            format!("{cut_off} of {runs} runs were ended {side}, after {limit_s:.0} s")
+        }
+        Obstacle::NoRuns => format!("no round was complete {side}"),
+    }
+}
+
+/// What is proven: "system is worse, it takes 1.12 times as long as before; nothing about poll."
+pub fn conclusion(result: &ResultComparison) -> String {
+    let (mut clauses, mut undecided) = (Vec::new(), Vec::new());
+    for (name, judged) in result.deciding() {
+        match tested(judged) {
+            Some((test, IndependentVerdict::ProvenBetter | IndependentVerdict::ProvenWorse)) => {
+                clauses.push(claim(result, name, test.ratio));
+            }
+            Some(_) => undecided.push(name),
+            None if judged.is_worse() => {
+                clauses.push(format!("{name}'s runs were ended, as they took too long"))
+            }
+            None if judged.has_failed() => clauses.push(format!("{name} fails")),
+            None => undecided.push(name),
+        }
+    }
+    let what = match result.basis {
+        Basis::Figures => "better or worse than before",
+        Basis::Gains => "faster or slower over the control than before",
+    };
+    match (clauses.is_empty(), undecided.is_empty()) {
+        (true, true) => "nothing, because the results have no configuration to compare.".into(),
+        (true, false) if result.conclusion == Conclusion::Failed => {
+            format!("nothing. {} could not be compared.", list(&undecided, "and"))
+        }
+        (true, false) => {
+            format!("nothing. The runs do not tell whether {} is {what}.", list(&undecided, "or"))
+        }
+        (false, true) => format!("{}.", clauses.join("; ")),
+        (false, false) => format!("{}; nothing about {}.", clauses.join("; "), list(&undecided, "and")),
+    }
+}
+
+fn claim(result: &ResultComparison, name: &str, ratio: Ratio) -> String {
+    match result.basis {
+        Basis::Figures => {
+            let better = if ratio.value > 1.0 { "better" } else { "worse" };
+            format!("{name} is {better}, {}", quotient(ratio, &result.metric).0)
+        }
+        Basis::Gains => {
+            let larger = if ratio.value > 1.0 { "larger" } else { "smaller" };
+            format!(
+                "the gain of {name} over {} is {larger}, {} times that before",
+                result.control,
+                ratio.shown().0
+            )
+        }
+    }
+}
+
+/// The interval of the greatest proven difference; or what may be hidden.
+pub fn certainty(result: &ResultComparison) -> String {
+    let distance = |test: &IndependentTest| test.ratio.value.ln().abs();
+    let proven = result.deciding().into_iter().filter(|(_, judged)| judged.is_worse() || judged.is_better());
+    let greatest = proven
+        .filter_map(|(name, judged)| Some((name, judged.test?, judged.p_corrected?)))
+        .max_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)));
+    let floor = result.floor.map_or(String::new(), |floor| {
+        format!("; differences below {} are within the noise of the sessions", effect(floor))
+    });
+    if let Some((name, test, p)) = greatest {
+        let interval = match result.basis {
+            Basis::Figures => quotient(test.ratio, &result.metric).1,
+            Basis::Gains => {
+                let (_, [lower, upper]) = test.ratio.shown();
+                format!("{lower}–{upper}")
+            }
+        };
+        let [before, after] = test.units;
+        let units = unit(result);
+        return format!(
+            "with 95 % confidence {name}'s factor is {}, p {}, {before} and {after} {units}{floor}.",
+            interval.replace('–', " to "),
+            p_value(p)
+        );
+    }
+    let hidden = result.deciding().into_iter().filter_map(|(_, judged)| match tested(judged)?.1 {
+        IndependentVerdict::NothingProven { could_hide } => Some(could_hide),
+        IndependentVerdict::BelowFloor { floor } => Some(floor),
+        _ => None,
+    });
+    match hidden.max_by(f64::total_cmp) {
+        Some(factor) if factor < UNBOUNDED => {
+            format!("a difference of up to {} may be undetected.", effect(factor))
+        }
+        _ => "a difference may have any size: allow more rounds, or measure on a quieter machine.".into(),
+    }
+}
+
+/// What is resampled.
+fn unit(result: &ResultComparison) -> &'static str {
+    match (result.sessions(), result.basis) {
+        ([1, 1], Basis::Figures) => "runs",
+        ([1, 1], Basis::Gains) => "rounds",
+        _ => "sessions",
+    }
+}
+
+/// "after.json with before.json, by wall time, lower is better: 7 and 7 rounds".
+pub fn describe(result: &ResultComparison) -> String {
+    let side = |side: &[crate::result::SessionSummary]| match side {
+        [one] => one.file.clone(),
+        several => sessions(several.len()),
+    };
+    let rounds =
+        |side: &[crate::result::SessionSummary]| side.iter().map(|session| session.rounds).sum::<u32>();
+    let metric = &result.metric;
+    let better = match metric.direction {
+        Direction::LowerIsBetter => "lower is better",
+        Direction::HigherIsBetter => "higher is better",
+    };
+    format!(
+        "{} (after) with {} (before), by {}, {better}: {} and {} rounds",
+        side(&result.after),
+        side(&result.before),
+        metric.name,
+        rounds(&result.after),
+        rounds(&result.before)
+    )
+}
+
+/// A verdict in a word for tables.
+pub fn word(judged: &Judged, basis: Basis) -> &'static str {
+    let [better, worse] = match basis {
+        Basis::Figures => ["better", "worse"],
+        Basis::Gains => ["larger", "smaller"],
+    };
+    match &judged.verdict {
+        ConfigurationVerdict::Tested(IndependentVerdict::ProvenBetter) => better,
+        ConfigurationVerdict::Tested(IndependentVerdict::ProvenWorse) => worse,
+        ConfigurationVerdict::Tested(_) => "not proven",
+        ConfigurationVerdict::Untested(_) if judged.is_worse() => "ended",
+        ConfigurationVerdict::Untested(_) if judged.has_failed() => "fails",
+        ConfigurationVerdict::Untested(_) => "not compared",
+    }
+}
+
+/// A gain with two decimals below 10.
+fn times(gain: f64) -> String {
+    unspin_stats::three_digits(gain, 2)
+}
+
+/// The sentence with a capital at the beginning.
+pub fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// "a, b and c", with this conjunction.
+fn list(names: &[&str], conjunction: &str) -> String {
+    match names {
+        [] => "nothing".into(),
+        [name] => (*name).to_owned(),
+        [names @ .., last] => format!("{} {conjunction} {last}", names.join(", ")),
+    }
+}
