@@ -21,6 +21,8 @@
 //!    recommendation, not the verdict.
 //! 7. [`Verdict`]: difference proven, or no difference proven and the largest effect that could be hidden.
 //!
+//! [`fleet`] combines the results of one comparison from several hosts.
+//!
 //! Published tables have no rounds, and often only moments: [`welch()`] and [`variance_ratio()`] judge [`Moments`].
 //!
 //! Ratios always mean "times as good as the control": above 1 is better, for either [`Direction`] of the metric.
@@ -62,6 +64,7 @@ mod cpu;
 mod decision;
 pub mod distribution;
 mod experiment;
+pub mod fleet;
 mod floor;
 mod holm;
 mod interval;

@@ -3,6 +3,7 @@
 mod calibration;
 mod common;
 mod cpu;
+mod fleet;
 mod invariants;
 mod mckenney_2003;
 mod session;
