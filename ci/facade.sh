@@ -120,6 +120,7 @@ check() {
     may_depend stats figures
     may_depend scaling stats
     may_depend results report scaling stats
+    may_depend combine launch report results stats
     may_depend symbols
     may_depend trace
     may_depend workloads wire
@@ -133,7 +134,7 @@ check() {
     may_depend trial launch observe locks wire report runqueue scaling stats sysv
     may_depend lab-options launch
     may_depend lab dbt1 volano lab-options launch observe trial locks report runqueue scaling stats
-    may_depend cli lab-options launch observe trial locks stats wire report trace workloads sysv
+    may_depend cli combine lab-options launch observe trial locks stats wire report trace workloads sysv
     local product
     product=$(cargo tree --quiet --locked --package unspin-cli --edges normal --prefix none --no-dedupe)
     forbid "the product has no database and no asynchronous runtime: those are for unspin-lab" . \

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
             ..ProveSettings::from(&options)
         }),
         Command::Scale(options) => unspin_trial::scale(&(&options).into()),
+        Command::Combine(options) => unspin_combine::run(&(&options).into()),
         Command::Meter(options) => meter::run(&(&options).into()),
         Command::Report(options) => meter::replay(&(&options).into()),
         Command::Top(options) => top::run(&options),

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arenas;
+mod combine;
 mod doctor;
 mod documents;
 mod engine;
@@ -20,6 +21,7 @@ mod size;
 mod top;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use combine::CombineOptions;
 pub use doctor::{DoctorOptions, Use};
 pub use documents::{CompletionsOptions, ManPagesOptions};
 pub use lab::LabOptions;
@@ -69,6 +71,7 @@ pub struct CommandLine {
 pub enum Command {
     Prove(ProveOptions),
     Scale(ScaleOptions),
+    Combine(CombineOptions),
     Meter(MeterOptions),
     Report(ReportOptions),
     Top(TopOptions),
