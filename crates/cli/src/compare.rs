@@ -82,7 +82,7 @@ fn read(file: &Path) -> Result<Session, Error> {
     match StoredResult::parse(&text).map_err(|error| wrong(&error))? {
         StoredResult::Proof(proof) => Ok(Session { file: name.clone(), proof: *proof }),
         StoredResult::Scale(_) => Err(wrong(&ONLY_PROOFS.replace("COMMAND", "scale"))),
-        StoredResult::Locks(_) => Err(wrong(&ONLY_PROOFS.replace("COMMAND", "meter"))),
+        StoredResult::Meter(_) => Err(wrong(&ONLY_PROOFS.replace("COMMAND", "meter"))),
     }
 }
 

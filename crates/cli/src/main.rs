@@ -28,6 +28,7 @@ fn main() -> ExitCode {
             words: Some(options::words()),
             ..ProveSettings::from(&options)
         }),
+        Command::Combine(options) => unspin_combine::run(&(&options).into()),
         Command::Compare(options) => compare::run(&options),
         Command::Scale(options) => unspin_trial::scale(&ScaleSettings {
             words: Some(options::words()),

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arenas;
+mod combine;
 mod compare;
 mod doctor;
 mod documents;
@@ -22,6 +23,7 @@ mod size;
 mod top;
 
 pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use combine::CombineOptions;
 pub use compare::CompareOptions;
 pub use doctor::{DoctorOptions, Use};
 pub use documents::{CompletionsOptions, ManPagesOptions};
@@ -74,6 +76,7 @@ pub enum Command {
     Prove(ProveOptions),
     Compare(CompareOptions),
     Scale(ScaleOptions),
+    Combine(CombineOptions),
     Meter(MeterOptions),
     Report(ReportOptions),
     Page(PageOptions),

@@ -22,6 +22,7 @@
 //! 7. [`Verdict`]: difference proven, or no difference proven and the largest effect that could be hidden.
 //!
 //! Two sessions have no common rounds: [`independent`] compares their figures, and the gains that they found.
+//! [`fleet`] combines the results of one comparison from several hosts.
 //!
 //! Published tables have no rounds, and often only moments: [`welch()`] and [`variance_ratio()`] judge [`Moments`].
 //!
@@ -65,6 +66,7 @@ mod decision;
 pub mod distribution;
 mod divisions;
 mod experiment;
+pub mod fleet;
 mod floor;
 mod holm;
 pub mod independent;

@@ -4,6 +4,7 @@ mod apart;
 mod calibration;
 mod common;
 mod cpu;
+mod fleet;
 mod invariants;
 mod mckenney_2003;
 mod session;

@@ -1,0 +1,117 @@
+//! What to do with the verdict.
+
+use crate::fleet::{Fleet, JudgedCandidate};
+use crate::format::{clean, hosts, list};
+use std::ffi::OsString;
+use unspin_launch::output::shell;
+use unspin_stats::fleet::FleetVerdict;
+
+/// One sentence for each thing to do.
+pub fn steps(fleet: &Fleet) -> Vec<String> {
+    let mut steps = Vec::new();
+    if let Some(best) = best(fleet) {
+        steps.push(format!("Use {} on this fleet.", clean(&best.comparison.name)));
+        steps.push(plans(fleet));
+    }
+    for candidate in &fleet.candidates {
+        let name = clean(&candidate.comparison.name);
+        if matches!(candidate.comparison.verdict, FleetVerdict::DependsOnHost { .. }) {
+            steps.push(match candidate.groupings.first() {
+                Some(grouping) => format!(
+                    "Decide on {name} for each group of hosts, by {}: combine the results of each group by itself.",
+                    list(&grouping.properties)
+                ),
+                None => format!(
+                    "The results name no property by which the hosts on which {name} is better differ from the others: decide \
+                     for each host by its own verdict."
+                ),
+            });
+        }
+        if !candidate.lacking.is_empty() {
+            let which: Vec<&str> =
+                candidate.lacking.iter().map(|&host| fleet.hosts[host].name.as_str()).collect();
+            steps.push(format!(
+                "Measure {name} on {}, with the options that the other hosts had.",
+                list(&which)
+            ));
+        }
+    }
+    let lost: Vec<&str> = fleet.failed.iter().map(|(host, _)| fleet.hosts[*host].name.as_str()).collect();
+    if !lost.is_empty() {
+        steps.push(format!("Measure again on {}.", list(&lost)));
+    }
+    let is_open = |candidate: &JudgedCandidate| {
+        matches!(candidate.comparison.verdict, FleetVerdict::NothingProven { .. })
+    };
+    if steps.is_empty() && fleet.candidates.iter().any(is_open) {
+        steps.push(more(fleet));
+    }
+    steps
+}
+
+/// The recommended candidate with the largest mean ratio.
+fn best(fleet: &Fleet) -> Option<&JudgedCandidate> {
+    let ratio =
+        |candidate: &&JudgedCandidate| candidate.comparison.combined.as_ref().map_or(0.0, |c| c.ratio.value);
+    let recommended = fleet.candidates.iter().filter(|candidate| candidate.is_recommended());
+    recommended.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+}
+
+/// More hosts, or more rounds on each: that which makes the interval narrower.
+fn more(fleet: &Fleet) -> String {
+    let spreads = fleet.candidates.iter().filter_map(|candidate| candidate.comparison.combined.as_ref());
+    let between = spreads.clone().any(|combined| {
+        combined.tau.powi(2) > 0.5 * f64::from(combined.hosts) * combined.standard_error.powi(2)
+    });
+    match between || spreads.count() == 0 {
+        true => "Measure on more hosts: the interval is wide because hosts differ, or because they are few.".into(),
+        false => "Measure more rounds on each host (--runs, --time-budget), or on more hosts: the interval is wide because the \
+                  rounds scatter."
+            .into(),
+    }
+}
+
+/// Whether the hosts' own proven plans agree.
+fn plans(fleet: &Fleet) -> String {
+    let groups = grouped_plans(fleet);
+    let command: Vec<OsString> = fleet.hosts[0].proof.command.iter().map(OsString::from).collect();
+    match groups.as_slice() {
+        [] => "No host proved a plan of its own: run the program with the options with which the candidate was measured.".into(),
+        [(_, which)] => format!(
+            "The plans that {} proved are the same (below): `unspin run --use-plan FILE -- {}`.",
+            hosts(which.len()),
+            clean(&shell::line(&command))
+        ),
+        several => {
+            let each: Vec<String> = several.iter().map(|(_, which)| list(which)).collect();
+            format!(
+                "The hosts proved {} different plans ({}): measure one of them on all hosts, by `unspin prove --use-plan FILE`, \
+                 before you use it.",
+                several.len(),
+                each.join("; ")
+            )
+        }
+    }
+}
+
+/// The plan on which all hosts that proved one agree, if a candidate is recommended.
+pub fn common_plan(fleet: &Fleet) -> Option<&str> {
+    best(fleet)?;
+    match grouped_plans(fleet).as_slice() {
+        [(plan, _)] => Some(plan),
+        _ => None,
+    }
+}
+
+/// Each plan that hosts proved, and these hosts.
+pub fn grouped_plans(fleet: &Fleet) -> Vec<(&str, Vec<String>)> {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for host in &fleet.hosts {
+        let Some(plan) = host.proof.plan.as_deref() else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == plan) {
+            Some((_, which)) => which.push(host.name.clone()),
+            None => groups.push((plan, vec![host.name.clone()])),
+        }
+    }
+    groups
+}

@@ -1,0 +1,140 @@
+//! Do the results belong together?
+
+use crate::format::clean;
+use crate::host::HostResult;
+use std::ffi::OsString;
+use unspin_launch::error::Error;
+use unspin_launch::output::shell;
+use unspin_results::{StoredConfiguration, StoredProof};
+
+/// Refuses results of different comparisons, and one session that is named twice. The message names the file and the difference.
+pub fn check(results: &[HostResult]) -> Result<(), Error> {
+    for (index, result) in results.iter().enumerate() {
+        if let Some(same) = results[..index].iter().find(|other| is_same_session(&other.proof, &result.proof))
+        {
+            return Err(Error::Usage(format!(
+                "{}: is the same session as {} (seed {} on {}): name each session once",
+                result.file,
+                same.file,
+                result.proof.analysis.seed,
+                clean(&result.proof.machine.host)
+            )));
+        }
+        if let Some(difference) = difference(&results[0], result) {
+            return Err(Error::Usage(format!("{}: {}", result.file, clean(&difference))));
+        }
+        for other in &results[..index] {
+            if let Some(difference) = other_configuration(other, result) {
+                return Err(Error::Usage(format!("{}: {}", result.file, clean(&difference))));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A copy. Times are measured in nanoseconds: two sessions never agree in all of them.
+fn is_same_session(one: &StoredProof, other: &StoredProof) -> bool {
+    let key =
+        |proof: &StoredProof| (proof.analysis.seed, proof.elapsed_s.to_bits(), proof.machine.host.clone());
+    let same_runs = one.runs == other.runs && one.analysis.seed == other.analysis.seed;
+    same_runs && (!one.runs.is_empty() || key(one) == key(other))
+}
+
+/// How a result differs from the first in what was compared.
+fn difference(first: &HostResult, result: &HostResult) -> Option<String> {
+    let (file, one, other) = (&first.file, &first.proof, &result.proof);
+    let command =
+        |proof: &StoredProof| shell::line(&proof.command.iter().map(OsString::from).collect::<Vec<_>>());
+    if one.command != other.command {
+        let (one, other) = (command(one), command(other));
+        return Some(format!(
+            "measured `{other}`, and {file} measured `{one}`: combine results of one command"
+        ));
+    }
+    if one.service != other.service {
+        return Some(format!(
+            "its --ready, --load or --stop is not that of {file}: combine results of one load"
+        ));
+    }
+    let metric = |proof: &StoredProof| {
+        let metric = &proof.analysis.metric;
+        (format!("{} [{}]", metric.name, metric.unit), metric.direction)
+    };
+    let (metric_one, metric_other) = (metric(one), metric(other));
+    if metric_one.0 != metric_other.0 {
+        let (one, other) = (metric_one.0, metric_other.0);
+        return Some(format!("its metric is {other}, and that of {file} is {one}: measure one metric"));
+    }
+    if metric_one.1 != metric_other.1 {
+        return Some(format!(
+            "more of its metric is better, and in {file} less, or the reverse: measure one direction"
+        ));
+    }
+    let (control_one, control_other) = (&one.analysis.control, &other.analysis.control);
+    (control_one != control_other).then(|| {
+        format!(
+            "its control is {control_other}, and that of {file} is {control_one}: compare with one control"
+        )
+    })
+}
+
+/// A configuration of the same name that is another one.
+fn other_configuration(one: &HostResult, other: &HostResult) -> Option<String> {
+    let parts = |c: &StoredConfiguration| (c.engine.clone(), c.run_queue.clone(), c.plan.is_some());
+    let (before, file) = (&one.proof.candidates, &one.file);
+    let of = |c: &StoredConfiguration| {
+        before.iter().find(|other| other.name == c.name).is_some_and(|other| parts(other) != parts(c))
+    };
+    let named = other.proof.candidates.iter().find(|c| of(c))?;
+    Some(format!(
+        "its candidate {} has another engine, run queue or plan than that of {file}: combine results of the same candidates",
+        named.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::HostModel;
+
+    fn refusal(first: HostModel, second: HostModel) -> String {
+        check(&[first.result("a.json"), second.result("b.json")]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn different_comparisons_are_refused_with_file_and_difference() {
+        let one = || HostModel::new("n1", &[("poll", 1.5)]);
+        let two = || HostModel::new("n2", &[("poll", 1.4)]);
+        assert!(check(&[one().result("a.json"), two().result("b.json")]).is_ok());
+        let command = refusal(one(), HostModel { command: vec!["./y".into()], ..two() });
+        assert_eq!(
+            command,
+            "b.json: measured `./y`, and a.json measured `./x 1`: combine results of one command"
+        );
+        let metric = refusal(one(), HostModel { metric: unspin_stats::Metric::cpu_time(), ..two() });
+        assert_eq!(
+            metric,
+            "b.json: its metric is CPU time [s], and that of a.json is wall time [s]: measure one metric"
+        );
+        let control = refusal(one(), HostModel { control: "pi".into(), ..two() });
+        assert!(control.starts_with("b.json: its control is pi, and that of a.json is system"), "{control}");
+        let engine = refusal(one(), HostModel { engine: "rcu".into(), ..two() });
+        assert!(engine.starts_with("b.json: its candidate system has another engine"), "{engine}");
+    }
+
+    #[test]
+    fn same_session_is_refused_and_the_same_seed_is_not() {
+        let one = || HostModel::new("n1", &[("poll", 1.5)]);
+        assert_eq!(
+            refusal(one(), one()),
+            "b.json: is the same session as a.json (seed 7 on n1): name each session once"
+        );
+        let mut copy = one().result("b.json");
+        copy.proof.machine.host = "n2".into();
+        let refused = check(&[one().result("a.json"), copy]).unwrap_err().to_string();
+        assert!(refused.contains("is the same session as a.json"), "{refused}");
+        assert!(
+            check(&[one().result("a.json"), HostModel::new("n1", &[("poll", 1.6)]).result("b.json")]).is_ok()
+        );
+    }
+}

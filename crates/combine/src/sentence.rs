@@ -1,0 +1,267 @@
+//! The sentences of the report.
+
+use crate::fleet::{Fleet, JudgedCandidate};
+use crate::format::{clean, hosts, list, p_value};
+use unspin_stats::fleet::{FleetDoubt, FleetVerdict, HostSide};
+use unspin_stats::{Direction, Quantity, Ratio, UNBOUNDED, effect, three_digits};
+
+/// What was combined: "poll with system, by wall time, lower is better: 7 hosts, 84 rounds".
+pub fn compared(fleet: &Fleet) -> String {
+    let names: Vec<String> = fleet.candidates.iter().map(|c| clean(&c.comparison.name)).collect();
+    let first = &fleet.hosts[0].proof.analysis;
+    let better = match first.metric.direction {
+        Direction::LowerIsBetter => "lower is better",
+        Direction::HigherIsBetter => "higher is better",
+    };
+    let failed: Vec<usize> = fleet.failed.iter().map(|(host, _)| *host).collect();
+    let used = (0..fleet.hosts.len()).filter(|host| !failed.contains(host));
+    let rounds: u32 = used.map(|host| fleet.hosts[host].proof.rounds).sum();
+    format!(
+        "{} with {}, by {}, {better}: {} with {rounds} rounds; each host is compared with itself only.",
+        list(&names),
+        clean(&first.control),
+        clean(&first.metric.name),
+        hosts(fleet.hosts.len() - failed.len()),
+    )
+}
+
+/// The hosts that failed or wrote nothing, those that ended early, and hosts with several results: one sentence each.
+pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let (lost, missing) = (fleet.failed.len() as u32 + fleet.missing(), fleet.missing());
+    if lost > 0 {
+        let failed = fleet.failed.iter().map(|(host, why)| {
+            let host = &fleet.hosts[*host];
+            format!("{} in {} ({why})", host.name, host.file)
+        });
+        let wrote = (missing > 0).then(|| format!("{} wrote no result", hosts(missing as usize)));
+        let all: Vec<String> = failed.chain(wrote).collect();
+        sentences.push(format!(
+            "{lost} of {} failed: {}. The verdict says nothing about them.",
+            hosts(fleet.expected as usize),
+            all.join("; ")
+        ));
+    }
+    let early =
+        fleet.hosts.iter().enumerate().filter(|(host, _)| fleet.failed.iter().all(|(lost, _)| lost != host));
+    let early: Vec<String> =
+        early.filter_map(|(_, host)| Some(format!("{} {}", host.name, host.ended_early()?))).collect();
+    if !early.is_empty() {
+        sentences.push(format!(
+            "Not all sessions ran to their end, and their complete rounds count: {}.",
+            early.join("; ")
+        ));
+    }
+    let name = |index: usize| clean(&fleet.hosts[index].proof.machine.host);
+    let mut names: Vec<String> = (0..fleet.hosts.len()).map(name).collect();
+    let results = names.len();
+    names.sort();
+    names.dedup();
+    if names.len() == 1 {
+        sentences.push(format!(
+            "All results are of one host, {}: this is a verdict about its sessions, and none about other hosts.",
+            names[0]
+        ));
+    } else if names.len() < results {
+        sentences.push(format!(
+            "{results} results are of {}: each result counts as a host of its own, so the verdict is surer than the number of \
+             hosts permits.",
+            hosts(names.len())
+        ));
+    }
+    sentences
+}
+
+/// "1.48 times as fast as system", in the words of `unspin prove`.
+fn claim(fleet: &Fleet, ratio: Ratio) -> String {
+    let analysis = &fleet.hosts[0].proof.analysis;
+    let (metric, control) = (&analysis.metric, clean(&analysis.control));
+    let times = |ratio: Ratio| three_digits(ratio.value, ratio.decimals().max(2));
+    match metric.quantity {
+        Quantity::WallTime if ratio.value >= 1.0 => format!("{} times as fast as {control}", times(ratio)),
+        Quantity::WallTime => {
+            let longer =
+                Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower };
+            format!("{} times as long as {control}", times(longer))
+        }
+        _ => format!("{} times as good as {control} by {}", times(ratio), clean(&metric.name)),
+    }
+}
+
+/// The verdict on a candidate.
+pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
+    let comparison = &candidate.comparison;
+    let name = clean(&comparison.name);
+    let better = fleet.hosts[0].proof.analysis.metric.quantity == Quantity::WallTime;
+    let [up, down] = if better { ["faster", "slower"] } else { ["better", "worse"] };
+    let count = comparison.hosts.len();
+    match comparison.verdict {
+        FleetVerdict::ProvenFaster { ratio } if candidate.is_recommended() => {
+            format!("{name} is {up} in the fleet: on the average host {}.", claim(fleet, ratio))
+        }
+        FleetVerdict::ProvenFaster { ratio } => format!(
+            "{name} is {up} on the {} that ranked it, on average {}, and is not recommended: {}.",
+            hosts(count),
+            claim(fleet, ratio),
+            obstacles(fleet, candidate)
+        ),
+        FleetVerdict::ProvenSlower { ratio } => {
+            format!("{name} is {down} in the fleet: on the average host {}.", claim(fleet, ratio))
+        }
+        FleetVerdict::DependsOnHost { faster, slower } => format!(
+            "{name} depends on the host: {up} on {}, {down} on {}: {}. It is not recommended for all.",
+            on(faster),
+            on(slower),
+            list(&names_of(
+                fleet,
+                candidate,
+                if slower <= faster { HostSide::Slower } else { HostSide::Faster }
+            )),
+        ),
+        FleetVerdict::NothingProven { could_hide, doubt } => nothing(fleet, candidate, could_hide, doubt),
+    }
+}
+
+fn on(count: u32) -> String {
+    if count == 0 { "none by itself".into() } else { hosts(count as usize) }
+}
+
+/// The names of the hosts that prove this by themselves.
+fn names_of(fleet: &Fleet, candidate: &JudgedCandidate, side: HostSide) -> Vec<String> {
+    let on = candidate.comparison.hosts.iter().filter(|host| host.side == side);
+    on.map(|host| fleet.hosts[host.host].name.clone()).collect()
+}
+
+fn nothing(fleet: &Fleet, candidate: &JudgedCandidate, could_hide: Option<f64>, doubt: FleetDoubt) -> String {
+    let comparison = &candidate.comparison;
+    let name = clean(&comparison.name);
+    let obstacles = obstacles(fleet, candidate);
+    let also = if obstacles.is_empty() {
+        String::new()
+    } else {
+        format!(" {name} is not recommended: {obstacles}.")
+    };
+    match doubt {
+        FleetDoubt::TooFewHosts if comparison.hosts.is_empty() => format!("nothing about {name}.{also}"),
+        FleetDoubt::TooFewHosts => format!("nothing about {name}, because one host alone ranked it.{also}"),
+        FleetDoubt::NotSignificant => {
+            let control = clean(&fleet.hosts[0].proof.analysis.control);
+            let hidden = match could_hide.filter(|&factor| factor < UNBOUNDED) {
+                Some(factor) => {
+                    format!("a mean difference of up to {} either way could still hide", effect(factor))
+                }
+                None => {
+                    format!("with {} the mean difference may have any size", hosts(comparison.hosts.len()))
+                }
+            };
+            format!(
+                "nothing about {name}: the hosts do not tell whether it is better or worse than {control}; {hidden}.{also}"
+            )
+        }
+        FleetDoubt::BelowFloor { floor } => {
+            format!("nothing about {name}: its difference is below the noise of {}.{also}", effect(floor))
+        }
+    }
+}
+
+/// Why a candidate is not recommended, whatever its mean is.
+fn obstacles(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
+    let name = |host: &usize| fleet.hosts[*host].name.clone();
+    let mut reasons = Vec::new();
+    if !candidate.unsound.is_empty() {
+        let which: Vec<String> = candidate
+            .unsound
+            .iter()
+            .map(|(host, why)| format!("{}: {}", name(host), clean(why).trim_end_matches('.')))
+            .collect();
+        reasons.push(format!("it is not ranked on {} ({})", hosts(which.len()), which.join("; ")));
+    }
+    if !candidate.lacking.is_empty() {
+        let which: Vec<String> = candidate.lacking.iter().map(name).collect();
+        reasons.push(format!(
+            "{} did not measure it in enough rounds ({})",
+            hosts(which.len()),
+            list(&which)
+        ));
+    }
+    if !candidate.over_cpu_limit.is_empty() {
+        let which: Vec<String> = candidate.over_cpu_limit.iter().map(name).collect();
+        reasons.push(format!("it may use more CPU time than --cpu-limit permits on {}", list(&which)));
+    }
+    reasons.join("; ")
+}
+
+/// The figures of a candidate's mean: "with 95 % confidence the average host's ratio is 1.40 – 1.57, p 0.0004; …".
+pub fn certainty(fleet: &Fleet, candidate: &JudgedCandidate) -> Option<String> {
+    let comparison = &candidate.comparison;
+    let combined = comparison.combined.as_ref()?;
+    let (_, interval) = crate::format::shown(combined.ratio);
+    let p = comparison.p_corrected.map(p_value).unwrap_or_default();
+    let further = match combined.prediction {
+        Some(prediction) => format!("a further host would show {}", crate::format::shown(prediction).1),
+        None => "two hosts do not tell what a further one would show".into(),
+    };
+    let anywhere = comparison.anywhere_p_corrected.map_or(String::new(), |p| {
+        format!("; \"no difference on any host\" has p {} (sign flips within the hosts)", p_value(p))
+    });
+    let corrected = match fleet.candidates.len() {
+        0 | 1 => String::new(),
+        several => format!(" corrected for {several} candidates"),
+    };
+    Some(format!(
+        "with 95 % confidence the average host's ratio is {interval}, p {p}{corrected}, {}; {further}{anywhere}.",
+        hosts(comparison.hosts.len())
+    ))
+}
+
+/// The noise floor of the fleet.
+pub fn noise(fleet: &Fleet) -> String {
+    match fleet.analysis.noise_floor {
+        Some(floor) => format!(
+            "Mean differences below {} are within the noise, measured by running {} twice on each host.",
+            effect(floor.factor),
+            clean(&fleet.hosts[0].proof.analysis.control)
+        ),
+        None => "No two hosts ran the control twice, so the noise is that of the candidates.".into(),
+    }
+}
+
+/// Whether the effect differs between hosts.
+pub fn heterogeneity(candidate: &JudgedCandidate, alpha: f64) -> Option<String> {
+    let comparison = &candidate.comparison;
+    let found = comparison.heterogeneity?;
+    let tau = comparison.combined.as_ref()?.tau;
+    let claim = match found.p <= alpha {
+        true => "The effect differs between hosts",
+        false => "No difference of the effect between hosts is shown",
+    };
+    Some(format!(
+        "{claim}: Q {:.1} with {} degrees of freedom, p {} (Welch), I² {:.0} %, tau {}.",
+        found.q,
+        found.freedom,
+        p_value(found.p),
+        100.0 * found.i_squared,
+        effect(tau.exp())
+    ))
+}
+
+/// What a grouping of the hosts explains.
+pub fn grouping(grouping: &crate::group::Grouping, alpha: f64) -> String {
+    let moderator = &grouping.moderator;
+    let by = list(&grouping.properties);
+    let share = 100.0 * moderator.explained;
+    let apart = match grouping.properties.len() {
+        1 => "",
+        _ => ", which divide the hosts alike and cannot be told apart",
+    };
+    let claim = match moderator.p <= alpha {
+        true => format!("explains {share:.0} % of the differences (p {})", p_value(moderator.p)),
+        false if moderator.smallest_attainable > alpha => {
+            format!("would explain {share:.0} % of the differences, and so few hosts cannot prove it")
+        }
+        false => {
+            format!("is not shown to explain the differences ({share:.0} %, p {})", p_value(moderator.p))
+        }
+    };
+    format!("Grouped by {by}{apart}: this {claim}.")
+}
