@@ -85,6 +85,7 @@ fn proof(
         command: vec!["./bench".into(), "a b".into()],
         service: None,
         conclusion: Conclusion::NothingProven,
+        summary: None,
         interrupted: false,
         aborted: None,
         rounds,

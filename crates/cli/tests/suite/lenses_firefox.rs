@@ -4,12 +4,14 @@ use crate::common::{Background, compiled, end_observation, finish, skip, unspin,
 use crate::lenses_waits::{json, may_observe, start_endless};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use unspin_e2e::firefox::{FirefoxMarker, FirefoxThread, threads};
 
 fn read(file: &Path) -> Vec<FirefoxThread> {
-    threads(&json(file)).unwrap_or_else(|e| panic!("{e}"))
+    let profile: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    threads(&profile).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn markers(threads: &[FirefoxThread]) -> impl Iterator<Item = &FirefoxMarker> {

@@ -24,7 +24,7 @@ pub struct Provenance {
 impl Provenance {
     /// Of an observation that this command line has made here.
     pub fn of_observation(words: Option<&[OsString]>) -> Provenance {
-        let repeat = words.map(|words| shell_line(words));
+        let repeat = words.map(shell_line);
         Provenance { unspin: Build::THIS, machine: Some(Machine::this()), repeat, notes: Vec::new() }
     }
 

@@ -22,9 +22,9 @@ const COLUMNS: [f64; 2] = [4.0, 404.0];
 const ROW: f64 = 116.0;
 const HEAD: f64 = 20.0;
 
-/// What a histogram counts.
-const KINDS: [(&str, fn(&Lock) -> &Times); 2] =
-    [("holds", |lock| &lock.holds), ("waits", |lock| &lock.waits)];
+/// What a histogram counts, and where a lock has it.
+type Kind = (&'static str, fn(&Lock) -> &Times);
+const KINDS: [Kind; 2] = [("holds", |lock| &lock.holds), ("waits", |lock| &lock.waits)];
 
 /// The pictures of the locks with most time lost; nothing if no thread waited for a lock, or no times are known.
 pub fn render(sides: &Sides<'_>) -> Markup {

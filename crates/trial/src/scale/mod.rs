@@ -60,7 +60,7 @@ pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
         return too_few(measured.rounds, measured.interrupted, &measured.failures);
     }
     let mut report = ScaleReport::new(&runner, measured, machine, &cpu_sets, options.parallel, seed)?;
-    report.repeat = options.words.as_deref().map(|words| shell_line(words));
+    report.repeat = options.words.as_deref().map(shell_line);
     let written = json.map_or(Ok(()), |file| report.write(file));
     let page = html.map_or(Ok(()), |file| report.write_page(file));
     interrupt.allow_signals_to_exit();
