@@ -85,7 +85,7 @@ check() {
         < <(source_of crates/*/src | grep -v -E '^crates/(sys|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:')
     forbid "system calls are made in sys only" '\b(asm|global_asm|naked_asm)!|libc::syscall\(' \
         < <(source_of crates/*/src | grep -v '^crates/sys/src/')
-    forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_]' \
+    forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_-]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
         < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{figures,stats,scaling,wire,report,results,page,comparison,combine,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano,lab-options}/src/lib.rs crates/{cli,lab}/src/main.rs)
@@ -102,8 +102,8 @@ check() {
         < <(source_of crates/{sys,waiting,locks,rcu,sysv,preload,runqueue,wire,volano,c}/src)
     forbid "$in_ticks" . \
         < <(constants_in_ticks crates/{sys,waiting,locks,rcu,sysv,preload,runqueue,wire,volano,c}/src)
-    forbid "what to do next is laid out in report/src/next only" '"(Next|Prove it): ' \
-        < <(source_of crates/*/src | grep -v -E '^crates/report/src/next/')
+    forbid "what to do next is laid out in report/src/next and in pages only" '"(Next|Prove it): ' \
+        < <(source_of crates/*/src | grep -v -E '^crates/(report/src/next|page/src)/')
     forbid "what to do next is said in report/src/next, trial/src/next and lab/src/reproduce only" '\bNext(::(new|with_step)\(| \{)' \
         < <(source_of crates/*/src | grep -v -E '^crates/(report|trial)/src/next/|^crates/lab/src/reproduce/|^crates/preload/src/')
     local dependencies ruled=()

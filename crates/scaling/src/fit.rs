@@ -94,6 +94,9 @@ pub enum FigureSource {
 /// an error that counts for each doubling is a guess after two more.
 pub const REACH: u32 = 4;
 
+/// A validation that misses by more than this share is no base for a prediction.
+pub const MISS: f64 = 0.15;
+
 /// A prediction of "between three fifths and five thirds" hardly tells whether more CPUs are of use: what spans more is unborne. A
 /// check of a program that gains nothing from a second CPU, where the model expects twice as much, is beyond it.
 pub const SPAN_MAX: f64 = 3.0;

@@ -137,9 +137,11 @@ impl<'r> Blocked<'r> {
             (_, [holder]) if holder.name != UNKNOWN_HOLDER => Some(html! {
                 (name(&self.label)) ": all its waits were behind " (name(&holder.name)) "."
             }),
-            ([waiter], [_, _, ..]) => Some(html! {
-                (name(&self.label)) ": " (name(&waiter.name)) " alone waited, behind each call site on the right."
-            }),
+            ([waiter], [_, _, ..]) if self.holders.iter().all(|holder| holder.name != UNKNOWN_HOLDER) => {
+                Some(html! {
+                    (name(&self.label)) ": " (name(&waiter.name)) " alone waited, behind each call site on the right."
+                })
+            }
             _ => None,
         }
     }

@@ -4,64 +4,56 @@ use crate::name::name;
 use crate::number::factor;
 use maud::{Markup, html};
 use unspin_results::{StoredScale, StoredScaling};
-use unspin_scaling::fit::{FigureSource, Prediction};
+use unspin_scaling::fit::{FigureSource, MISS, Prediction};
 
-/// The sentence.
+/// What was measured on the most CPUs, and what is predicted, if a check of the model bears it.
 pub fn sentence(scale: &StoredScale) -> Markup {
     let Some((control, candidates)) = scale.configurations.split_first() else {
         return html! { "Nothing is predicted: " (scale.rounds) " complete rounds are too few for a fit." };
     };
-    let best = candidates
-        .iter()
-        .filter_map(|candidate| against(control, candidate))
-        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let Some((one, measured)) = of(control, FigureSource::Measured) else {
+        return html! { (name(&control.name)) " was measured on one number of CPUs, which predicts nothing." };
+    };
+    let others = candidates.iter().filter_map(|candidate| {
+        let there = candidate.fit.predictions.iter().find(|other| is_same(other, measured))?;
+        Some((candidate, there.throughput / measured.throughput))
+    });
     html! {
-        (of_control(control))
-        @if let Some((candidate, ratio, cpus)) = best {
-            " There " (name(candidate)) " would do " (factor(ratio)) " times the work of " (name(&control.name)) " (on " (cpus) " CPUs)."
+        "On " (measured.cpus) " CPUs the program did " (times(measured, one)) " the work of one CPU, under " (name(&control.name)) "."
+        @for (candidate, ratio) in others {
+            " " (name(&candidate.name)) " did " (factor(ratio)) " times the work of " (name(&control.name)) " there."
+        }
+        @match of(control, FigureSource::Predicted).filter(|_| is_checked(control)) {
+            Some((one, predicted)) => {
+                " On " (predicted.cpus) " CPUs it is predicted to do " (times(predicted, one)) "."
+            },
+            None => " No larger number of CPUs is predicted.",
         }
     }
 }
 
-/// How far the control comes, on the most CPUs for which the data bear a prediction.
-fn of_control(control: &StoredScaling) -> Markup {
+/// The figure of this source for the most CPUs, beside that of one CPU.
+fn of(control: &StoredScaling, source: FigureSource) -> Option<(f64, &Prediction)> {
     let predictions = &control.fit.predictions;
-    let one =
-        predictions.iter().find(|prediction| prediction.cpus == 1).map(|prediction| prediction.throughput);
-    let Some((last, one)) = last_borne(predictions).zip(one.filter(|one| *one > 0.0)) else {
-        return html! { (name(&control.name)) " was measured on one number of CPUs, which predicts nothing." };
-    };
-    let range = last
-        .interval
-        .map(|(low, high)| format!(" (95 % interval {} to {})", factor(low / one), factor(high / one)));
-    let verb = if last.source == FigureSource::Measured { "did" } else { "is predicted to do" };
+    let one = predictions.iter().find(|prediction| prediction.cpus == 1)?.throughput;
+    let of_source =
+        predictions.iter().filter(|prediction| prediction.source == source && prediction.cpus > 1);
+    of_source.max_by_key(|prediction| prediction.cpus).filter(|_| one > 0.0).map(|most| (one, most))
+}
+
+fn is_same(other: &Prediction, measured: &Prediction) -> bool {
+    other.cpus == measured.cpus && other.source == measured.source
+}
+
+/// Whether the model has predicted what was measured.
+fn is_checked(control: &StoredScaling) -> bool {
+    control.fit.validations.last().is_some_and(|check| check.error.abs() <= MISS)
+}
+
+fn times(prediction: &Prediction, one: f64) -> Markup {
+    let range = prediction.interval.map(|(low, high)| (factor(low / one), factor(high / one)));
     html! {
-        "On " (last.cpus) " CPUs the program " (verb) " " (factor(last.throughput / one)) " times the work of one CPU" (range.unwrap_or_default())
-        ", under " (name(&control.name)) "."
+        (factor(prediction.throughput / one)) " times"
+        @if let Some((low, high)) = range { " (95 % interval " (low) " to " (high) ")" }
     }
-}
-
-fn is_borne(prediction: &Prediction) -> bool {
-    matches!(prediction.source, FigureSource::Measured | FigureSource::Predicted)
-}
-
-/// The prediction, or the measurement, of the most CPUs that the data bear.
-fn last_borne(predictions: &[Prediction]) -> Option<&Prediction> {
-    predictions.iter().filter(|prediction| is_borne(prediction)).max_by_key(|prediction| prediction.cpus)
-}
-
-/// A candidate against the control, on the most CPUs that the data of both bear.
-fn against<'s>(control: &StoredScaling, candidate: &'s StoredScaling) -> Option<(&'s str, f64, u32)> {
-    let pairs =
-        candidate.fit.predictions.iter().filter(|prediction| is_borne(prediction)).filter_map(|prediction| {
-            let other = control
-                .fit
-                .predictions
-                .iter()
-                .find(|other| other.cpus == prediction.cpus && is_borne(other))?;
-            Some((prediction, other))
-        });
-    let (prediction, other) = pairs.max_by_key(|(prediction, _)| prediction.cpus)?;
-    let ratio = prediction.throughput / other.throughput;
-    ratio.is_finite().then_some((candidate.name.as_str(), ratio, prediction.cpus))
 }

@@ -43,7 +43,7 @@ pub fn render(scale: &StoredScale) -> Markup {
         title: "Throughput by the number of CPUs".into(),
         description: scale.configurations.iter().map(description).collect::<Vec<_>>().join(" "),
         how_to_read: html! {
-            "Higher is better (" (unit) "). Large marks are measured means, small dots single runs. The line is the model, the band its 95 % interval; "
+            "Higher is better (" (unit) "). Large marks are measured means, small dots single runs. The line joins the measured means, and beyond them it is the model; the band is the 95 % interval; "
             "dashed is far beyond the measurements, and shows a direction only. The thin line from the lower left is what perfect scaling would be."
         },
         width: WIDTH,

@@ -4,18 +4,14 @@ use crate::format::Percent;
 use crate::scale::measurement::ROUNDS_MIN;
 use crate::scale::report::{ScaleReport, ScaledConfiguration};
 use unspin_report::next::Next;
-use unspin_scaling::fit::{FigureSource, REACH};
+use unspin_scaling::fit::{FigureSource, MISS, REACH};
 
-/// A validation that misses by more than this is no base for a prediction.
-const MISS: f64 = 0.15;
-/// What to do about runs that are too few for a prediction.
-pub fn more_rounds() -> Next {
-    Next::new(format!("let {ROUNDS_MIN} rounds end; --cpus with fewer numbers makes a round shorter."))
-}
-
-/// What to do with predictions.
+/// What to do with predictions, or about runs that are too few for one.
 pub fn next(report: &ScaleReport) -> Next {
-    Next::new(text(report))
+    Next::new(match report.rounds < ROUNDS_MIN {
+        true => format!("let {ROUNDS_MIN} rounds end; --cpus with fewer numbers makes a round shorter."),
+        false => text(report),
+    })
 }
 
 fn text(report: &ScaleReport) -> String {

@@ -11,6 +11,7 @@ mod text;
 use crate::budget::TimeBudget;
 use crate::figure::Figure;
 use crate::interrupt::Interrupt;
+use crate::next;
 use crate::progress::Progress;
 use crate::reached;
 use crate::runner::Runner;
@@ -60,6 +61,7 @@ pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
         return too_few(measured.rounds, measured.interrupted, &measured.failures);
     }
     let mut report = ScaleReport::new(&runner, measured, machine, &cpu_sets, options.parallel, seed)?;
+    report.next = next::scale::next(&report).text;
     report.repeat = options.words.as_deref().map(shell_line);
     let written = json.map_or(Ok(()), |file| report.write(file));
     let page = html.map_or(Ok(()), |file| report.write_page(file));

@@ -3,7 +3,6 @@
 use super::cpu_sets::CpuSets;
 use super::measurement::{Measurement, ROUNDS_MIN, ScaleRun};
 use super::profile::MeteredLock;
-use crate::next;
 use crate::percentile::PercentileEvidence;
 use crate::runner::Runner;
 use serde::Serialize;
@@ -13,7 +12,6 @@ use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::output::outfile;
 use unspin_observe::disturbance::Disturbance;
-use unspin_report::next::Next;
 use unspin_scaling::fit::{FitError, Validation, validations};
 use unspin_scaling::program::{ProgramProfile, WaitStyle};
 use unspin_scaling::{CpuMeasurement, MachineCost, ScalingFit};
@@ -136,7 +134,7 @@ impl ScaleReport {
                 *disturbance.throttling.get_or_insert_default() += throttling;
             }
         }
-        let mut report = ScaleReport {
+        Ok(ScaleReport {
             schema: SCHEMA,
             unspin: Build::THIS,
             machine: Machine::this(),
@@ -161,14 +159,7 @@ impl ScaleReport {
             next: String::new(),
             seed,
             runs: measured.runs,
-        };
-        report.next = report.what_is_next().text;
-        Ok(report)
-    }
-
-    /// What to do next.
-    pub fn what_is_next(&self) -> Next {
-        if self.rounds < ROUNDS_MIN { next::scale::more_rounds() } else { next::scale::next(self) }
+        })
     }
 
     /// Writes it as JSON.

@@ -83,7 +83,7 @@ impl fmt::Display for Text<'_> {
             );
             write!(f, "{}", paragraph(&text, 0))?;
         }
-        next::write(f, &report.what_is_next())?;
+        next::write(f, &next::scale::next(report))?;
         let place = format!(
             "{} CPUs ({}), Linux {}, unspin {} ({})",
             report.machine.cpus,
@@ -116,7 +116,7 @@ fn runs(f: &mut Formatter<'_>, report: &ScaleReport) -> fmt::Result {
     for failure in &report.failures {
         write!(f, "{}", paragraph(failure, 0))?;
     }
-    next::write(f, &report.what_is_next())
+    next::write(f, &next::scale::next(report))
 }
 
 fn on_cpus(cpus: u32) -> String {
