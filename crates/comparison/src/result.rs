@@ -37,8 +37,8 @@ pub struct ResultComparison {
     pub before: Vec<SessionSummary>,
     /// The later sessions.
     pub after: Vec<SessionSummary>,
-    /// No smaller difference is ranked, a factor of at least 1: the largest of the sessions' noise floors and, for figures, of
-    /// their drift and disturbance. Absent if unknown, and with several sessions.
+    /// No smaller difference is ranked, a factor of at least 1: the largest of the sessions' noise floors, of what
+    /// disturbed them and, for figures, of their drift. Absent if unknown, and with several sessions.
     pub floor: Option<f64>,
     /// The figures of each configuration; empty if they are not compared.
     pub figures: Vec<ComparedFigures>,
@@ -122,17 +122,18 @@ impl ResultComparison {
         let sides = [before, after];
         // Several sessions show themselves how much they differ.
         let noise = if has_several { Some(1.0) } else { noise_floor(&all) };
+        let gains_floor = if has_several { noise } else { noise.map(|noise| above_disturbance(noise, &all)) };
         let floor = match basis {
             Basis::Figures if !has_several => {
-                noise.map(|noise| above_changes(noise, &all, &drifts, &settings))
+                gains_floor.map(|floor| above_drifts(floor, &drifts, &settings))
             }
-            _ => noise,
+            _ => gains_floor,
         };
         let figures = match basis {
             Basis::Figures => figures(&names, sides, floor, &settings),
             Basis::Gains => Vec::new(),
         };
-        let gains = gains(&candidates, sides, noise, &settings);
+        let gains = gains(&candidates, sides, gains_floor, &settings);
         let metric = all[0].proof.analysis.metric.clone();
         let gate = Gate::of(&figures, metric.direction, options, &settings);
         let summaries = summaries(&all, &drifts);
@@ -226,11 +227,15 @@ fn noise_floor(all: &[&Session]) -> Option<f64> {
     floors.collect::<Option<Vec<f64>>>().map(|floors| floors.into_iter().fold(1.0, f64::max))
 }
 
-/// The floor of figures, which also contain what changes from session to session.
-fn above_changes(noise: f64, all: &[&Session], drifts: &[Option<Drift>], settings: &Settings) -> f64 {
-    let drifted = drifts.iter().flatten().filter_map(|drift| drift.factor(settings.alpha));
-    let disturbed = all.iter().map(|session| disturbance_factor(session));
-    drifted.chain(disturbed).fold(noise, f64::max)
+/// The floor of sessions that were disturbed. Of gains too: a wake-up on a busy machine is cheap, and some locks are contended only
+/// there, so the same program gains more or less.
+fn above_disturbance(noise: f64, all: &[&Session]) -> f64 {
+    all.iter().map(|session| disturbance_factor(session)).fold(noise, f64::max)
+}
+
+/// The floor of figures, which also contain what changes within a session.
+fn above_drifts(floor: f64, drifts: &[Option<Drift>], settings: &Settings) -> f64 {
+    drifts.iter().flatten().filter_map(|drift| drift.factor(settings.alpha)).fold(floor, f64::max)
 }
 
 fn summaries(all: &[&Session], drifts: &[Option<Drift>]) -> Vec<SessionSummary> {

@@ -110,7 +110,7 @@ fn names_in_some(all: &[&Session]) -> Option<String> {
 }
 
 /// By which factor the figures of a session could be better without what disturbed it: other programs and the hypervisor took that
-/// share of the CPUs. Within a session this cancels, because all configurations share it. 1 for the background of an idle machine.
+/// share of the CPUs. 1 for the background of an idle machine.
 pub fn disturbance_factor(session: &Session) -> f64 {
     /// From this share on the figures say nothing.
     const MOST: f64 = 0.99;

@@ -1,12 +1,12 @@
 //! Results of unspin as pages: one HTML file each, complete without a network and without scripts.
 //!
-//! A page is a function of the JSON document: [`page`] reads what `unspin prove --json`, `meter --json` or `scale --json` has
+//! A page is a function of the JSON document: `page` reads what `unspin prove --json`, `meter --json` or `scale --json` has
 //! written, and nothing else. The document is part of its page, so the page is the archive, and a page of a stored result is the
 //! one that the measuring command would have written.
 //!
-//! [`frame`] has what all pages share: head, style, landmarks, the embedded document. [`picture`] is one picture with its
-//! explanation and its numbers; [`table`] a table of numbers; [`svg`] draws; [`name`] and [`number`] are how names and numbers
-//! are shown. [`prove`] is the page of `unspin prove`, [`locks`] the sections about locks.
+//! `frame` has what all pages share: head, style, landmarks, the embedded document. `picture` is one picture with its
+//! explanation and its numbers; `table` a table of numbers; `svg` draws; `name` and `number` are how names and numbers
+//! are shown. `prove` is the page of `unspin prove`, `locks` the sections about locks.
 //!
 //! ```
 //! let refused = unspin_page::page("{}").unwrap_err();

@@ -13,7 +13,7 @@
 //!    prediction interval says what a further host would show.
 //! 3. [`Heterogeneity`]: does the effect differ between hosts? Cochran's Q, judged by Welch's F, because the variances of few
 //!    rounds are estimates: the textbook's χ² would find differences between equal hosts.
-//! 4. [`no_difference_anywhere`]: a sign-flip test within the hosts, which needs no distribution.
+//! 4. `no_difference_anywhere`: a sign-flip test within the hosts, which needs no distribution.
 //! 5. [`FleetAnalysis`]: the verdicts, with Holm's correction over the candidates and the fleet's noise floor.
 //! 6. [`Moderator`]: which property of the hosts (the processor, the kernel) explains the differences.
 //!

@@ -9,9 +9,9 @@
 //!
 //! Both are ratios of means, of which the first has the constant 1 for its control. So the same code serves both.
 //!
-//! **Interval** ([`interval`]): the expanded percentile interval of [`crate::bootstrap`] for two samples. A resampled mean of n
+//! **Interval** (`interval`): the expanded percentile interval of [`crate::bootstrap`] for two samples. A resampled mean of n
 //! units varies too little by √((n−1)/n): each side's deviations are widened by that factor. The percentiles are taken at Φ(−t),
-//! with t of Welch's degrees of freedom. **Test** ([`relabel`]): Welch's t under all divisions of the pooled units, or under random ones.
+//! with t of Welch's degrees of freedom. **Test** (`relabel`): Welch's t under all divisions of the pooled units, or under random ones.
 //! Because the statistic is divided by its standard error, the test holds its level also if the sides vary differently (A. Janssen,
 //! *Studentized permutation tests for non-i.i.d. hypotheses and the generalized Behrens-Fisher problem*, Statist. Probab. Lett. 36,
 //! 1997; E. Y. Chung, J. P. Romano, *Exact and asymptotically robust permutation tests*, Ann. Statist. 41, 2013).
