@@ -16,12 +16,9 @@ Exit code:
   125  a requested file could not be written at the end
 
 Examples:
-  unspin prove --json before.json ./bench    # at one commit; then build the other one, and:
-  unspin prove --json after.json ./bench
-  unspin compare before.json after.json
+  unspin compare before.json after.json      # what `unspin prove --json` stored at two commits, or on two machines
   unspin compare --fail-if-slower 5 --markdown comment.md before.json after.json    # in a CI job
-  unspin compare --before a1.json a2.json a3.json --after b1.json b2.json b3.json   # several sessions of each, measured in turns
-  unspin compare here.json there.json        # of two machines: is the gain of the candidates the same?";
+  unspin compare --before a1.json a2.json a3.json --after b1.json b2.json b3.json   # several sessions of each, measured in turns";
 
 /// Compare stored results: is the program slower than before, is the gain the same elsewhere
 ///

@@ -25,7 +25,6 @@ Exit code: that of the program; 128 + n if signal n killed it; 0 with -p, or wit
   127  the program does not exist
 
 Examples:
-  unspin meter ./server --selftest
   unspin meter --serve 127.0.0.1:6060 ./server   # for `go tool pprof http://127.0.0.1:6060/debug/pprof/mutex`
   unspin meter -p 4711                        # a running program in any language
   unspin meter --lens futex,off-cpu --firefox server.json ./server   # each wait on a timeline, for profiler.firefox.com";
