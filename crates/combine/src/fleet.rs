@@ -34,6 +34,8 @@ pub struct JudgedCandidate {
     pub unsound_is_slower: bool,
     /// The hosts that did not measure it, or in too few rounds.
     pub lacking: Vec<usize>,
+    /// Number of hosts that measured nothing, or wrote no result.
+    pub unmeasured: u32,
     /// The hosts on which it may exceed the limit of CPU time.
     pub over_cpu_limit: Vec<usize>,
     /// By which property of the hosts the effect differs; empty unless it differs.
@@ -56,13 +58,20 @@ impl Fleet {
         let analysis = FleetAnalysis::of(&measured, &pairs.collect::<Vec<_>>(), &settings, SEED);
         let judged = analysis.comparisons.iter().zip(&measured);
         let candidates = judged
-            .map(|(comparison, rounds)| JudgedCandidate::of(comparison, rounds, &hosts, &usable, &settings));
+            .map(|(comparison, rounds)| JudgedCandidate::of(comparison, rounds, &hosts, &usable, &settings))
+            .map(|candidate| JudgedCandidate { unmeasured: expected - usable.len() as u32, ..candidate });
         Fleet { candidates: candidates.collect(), failed, expected, analysis, hosts }
     }
 
     /// The hosts that wrote no result.
     pub fn missing(&self) -> u32 {
         self.expected - self.hosts.len() as u32
+    }
+
+    /// The only host, if all results are of one: then they are sessions, and no fleet.
+    pub fn single_host(&self) -> Option<&str> {
+        let first = &self.hosts[0].proof.machine.host;
+        self.hosts.iter().all(|host| host.proof.machine.host == *first).then_some(first)
     }
 
     /// The verdict of all candidates, for the exit code.
@@ -114,6 +123,7 @@ impl JudgedCandidate {
         };
         JudgedCandidate {
             lacking: lacking.collect(),
+            unmeasured: 0,
             over_cpu_limit: over.collect(),
             unsound_is_slower: unsound.iter().all(|(_, comparison)| comparison.verdict.is_slower()),
             unsound: unsound
@@ -129,9 +139,9 @@ impl JudgedCandidate {
         matches!(self.comparison.verdict, FleetVerdict::ProvenFaster { .. })
     }
 
-    /// Whether it was measured, and did not fail, on every host that measured anything.
+    /// Whether it was measured on every host, and failed on none.
     fn is_sound(&self) -> bool {
-        self.unsound.is_empty() && self.lacking.is_empty()
+        self.unsound.is_empty() && self.lacking.is_empty() && self.unmeasured == 0
     }
 
     /// Whether it is proven faster, was measured everywhere, failed nowhere, and stays within the limit of CPU time.

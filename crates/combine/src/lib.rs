@@ -55,7 +55,11 @@ pub fn run(settings: &CombineSettings) -> Result<ExitCode, Error> {
             results.len()
         )));
     }
-    outfile::try_files(&[("--json", json), ("--markdown", markdown)])?;
+    let outputs = [("--json", json), ("--markdown", markdown)];
+    outfile::try_files(&outputs)?;
+    for (file, output) in settings.files.iter().flat_map(|file| outputs.map(|output| (file, output))) {
+        outfile::refuse_same_file(&[("a result", Some(file.as_path())), output])?;
+    }
     let fleet = Fleet::of(results, expected);
     outfile::print_report(&text::report(&fleet), &[json, markdown])?;
     if let Some(file) = markdown {

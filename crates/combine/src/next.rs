@@ -10,7 +10,8 @@ use unspin_stats::fleet::FleetVerdict;
 pub fn steps(fleet: &Fleet) -> Vec<String> {
     let mut steps = Vec::new();
     if let Some(best) = best(fleet) {
-        steps.push(format!("Use {} on this fleet.", clean(&best.comparison.name)));
+        let place = fleet.single_host().map_or_else(|| "this fleet".into(), clean);
+        steps.push(format!("Use {} on {place}.", clean(&best.comparison.name)));
         steps.push(plans(fleet));
     }
     for candidate in &fleet.candidates {

@@ -97,7 +97,7 @@ pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
     let count = comparison.hosts.len();
     match comparison.verdict {
         FleetVerdict::ProvenFaster { ratio } if candidate.is_recommended() => {
-            format!("{name} is {up} in the fleet: on the average host {}.", claim(fleet, ratio))
+            format!("{name} is {up} {} {}.", place(fleet), claim(fleet, ratio))
         }
         FleetVerdict::ProvenFaster { ratio } => format!(
             "{name} is {up} on the {} that ranked it, on average {}, and is not recommended: {}.",
@@ -106,7 +106,7 @@ pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
             obstacles(fleet, candidate)
         ),
         FleetVerdict::ProvenSlower { ratio } => {
-            format!("{name} is {down} in the fleet: on the average host {}.", claim(fleet, ratio))
+            format!("{name} is {down} {} {}.", place(fleet), claim(fleet, ratio))
         }
         FleetVerdict::DependsOnHost { faster, slower } => format!(
             "{name} depends on the host: {up} on {}, {down} on {}: {}. It is not recommended for all.",
@@ -119,6 +119,14 @@ pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
             )),
         ),
         FleetVerdict::NothingProven { could_hide, doubt } => nothing(fleet, candidate, could_hide, doubt),
+    }
+}
+
+/// Where the verdict holds.
+fn place(fleet: &Fleet) -> String {
+    match fleet.single_host() {
+        Some(host) => format!("in the sessions on {}: on average", clean(host)),
+        None => "in the fleet: on the average host".into(),
     }
 }
 
@@ -183,6 +191,9 @@ fn obstacles(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
             hosts(which.len()),
             list(&which)
         ));
+    }
+    if candidate.unmeasured > 0 {
+        reasons.push(format!("{} measured nothing", hosts(candidate.unmeasured as usize)));
     }
     if !candidate.over_cpu_limit.is_empty() {
         let which: Vec<String> = candidate.over_cpu_limit.iter().map(name).collect();

@@ -2,7 +2,7 @@
 //!
 //! A gate that compares the point estimate with the limit fails by chance: of two equal commits half seem slower than the other. So it
 //! has three outcomes. It is *exceeded* if the whole interval of the slowdown lies beyond the limit, *kept* if none of it
-//! does, and otherwise *unsure*; `--fail-if-unsure` decides whether that fails.
+//! does and the floor is within the limit, and otherwise *unsure*; `--fail-if-unsure` decides whether that fails.
 
 use crate::compared::{ComparedFigures, Judged};
 use crate::options::CompareOptions;
@@ -49,11 +49,16 @@ pub struct Slowdown {
 
 impl Slowdown {
     pub fn of(ratio: Ratio, direction: Direction) -> Slowdown {
-        let worse = |times_as_good: f64| match direction {
-            Direction::LowerIsBetter => 1.0 / times_as_good - 1.0,
-            Direction::HigherIsBetter => 1.0 - times_as_good,
-        };
+        let worse = |times_as_good| worse_by(times_as_good, direction);
         Slowdown { value: worse(ratio.value), least: worse(ratio.upper), most: worse(ratio.lower) }
+    }
+}
+
+/// By which share a figure became worse that is so many times as good as before.
+fn worse_by(times_as_good: f64, direction: Direction) -> f64 {
+    match direction {
+        Direction::LowerIsBetter => 1.0 / times_as_good - 1.0,
+        Direction::HigherIsBetter => 1.0 - times_as_good,
     }
 }
 
@@ -62,17 +67,18 @@ impl Gate {
     pub(crate) fn of(
         figures: &[ComparedFigures],
         direction: Direction,
+        floor: Option<f64>,
         options: &CompareOptions,
         settings: &Settings,
     ) -> Option<Gate> {
         let limit = options.fail_if_slower?;
+        let worst = |compared: &ComparedFigures| worst(&compared.judged, floor, direction);
         let beyond = is_beyond(figures, limit, direction, settings);
         let (mut exceeded, mut unsure) = (Vec::new(), Vec::new());
         for (compared, is_beyond) in figures.iter().zip(beyond) {
-            let slowdown = compared.judged.test.map(|test| Slowdown::of(test.ratio, direction));
             if compared.judged.is_worse() && is_beyond {
                 exceeded.push(compared);
-            } else if slowdown.is_none_or(|slowdown| slowdown.most > limit) {
+            } else if worst(compared).is_none_or(|worst| worst > limit) {
                 unsure.push(compared);
             }
         }
@@ -84,7 +90,7 @@ impl Gate {
         let names = |of: &[&ComparedFigures]| of.iter().map(|compared| compared.name.clone()).collect();
         let sentence = match outcome {
             GateOutcome::Exceeded => describe_exceeded(&exceeded, limit, direction),
-            GateOutcome::Unsure => describe_unsure(&unsure, limit, direction),
+            GateOutcome::Unsure => describe_unsure(&unsure, limit, worst),
             GateOutcome::Kept => {
                 format!(
                     "Gate kept: no configuration is slower than before by more than {}.",
@@ -129,6 +135,18 @@ fn is_beyond(
     tests.iter().map(&mut beyond).collect()
 }
 
+/// By which share a configuration may have become worse: the far end of its interval, and if nothing is proven at least the floor,
+/// below which nothing can be. None if it was not compared.
+fn worst(judged: &Judged, floor: Option<f64>, direction: Direction) -> Option<f64> {
+    let test = judged.test?;
+    let most = Slowdown::of(test.ratio, direction).most;
+    if judged.is_worse() || judged.is_better() {
+        return Some(most);
+    }
+    let least_provable = 1.0 / floor.unwrap_or(test.minimum_detectable_effect);
+    Some(most.max(worse_by(least_provable, direction)))
+}
+
 fn describe_exceeded(exceeded: &[&ComparedFigures], limit: f64, direction: Direction) -> String {
     let clauses: Vec<String> = exceeded.iter().map(|compared| slower_by(compared, direction)).collect();
     format!(
@@ -139,14 +157,15 @@ fn describe_exceeded(exceeded: &[&ComparedFigures], limit: f64, direction: Direc
     )
 }
 
-fn describe_unsure(unsure: &[&ComparedFigures], limit: f64, direction: Direction) -> String {
+fn describe_unsure(
+    unsure: &[&ComparedFigures],
+    limit: f64,
+    worst: impl Fn(&ComparedFigures) -> Option<f64>,
+) -> String {
     let clauses: Vec<String> = unsure
         .iter()
-        .map(|compared| match compared.judged.test {
-            Some(test) => {
-                let most = Slowdown::of(test.ratio, direction).most;
-                format!("{} may be slower by up to {}", compared.name, Percent::Short.of(most))
-            }
+        .map(|compared| match worst(compared) {
+            Some(worst) => format!("{} may be slower by up to {}", compared.name, Percent::Short.of(worst)),
             None => format!("{} was not compared", compared.name),
         })
         .collect();

@@ -135,7 +135,7 @@ impl ResultComparison {
         };
         let gains = gains(&candidates, sides, gains_floor, &settings);
         let metric = all[0].proof.analysis.metric.clone();
-        let gate = Gate::of(&figures, metric.direction, options, &settings);
+        let gate = Gate::of(&figures, metric.direction, floor, options, &settings);
         let summaries = summaries(&all, &drifts);
         let (earlier, later) = summaries.split_at(before.len());
         let mut result = ResultComparison {

@@ -37,6 +37,19 @@ pub enum Obstacle {
     },
     /// No round was complete.
     NoRuns,
+    /// The control, with which it is compared, has no values.
+    Control {
+        /// The control's name.
+        name: String,
+        /// Why it has none.
+        why: Box<Obstacle>,
+    },
+}
+
+impl Obstacle {
+    fn of(self, control: &str) -> Obstacle {
+        Obstacle::Control { name: control.to_owned(), why: Box::new(self) }
+    }
 }
 
 impl Session {
@@ -69,7 +82,8 @@ impl Session {
 
     /// The rounds of a candidate, as (control, candidate).
     pub(crate) fn rounds(&self, name: &str) -> Result<Vec<(f64, f64)>, Obstacle> {
-        let (control, candidate) = (self.figures(self.control())?, self.figures(name)?);
+        let control = self.figures(self.control()).map_err(|obstacle| obstacle.of(self.control()))?;
+        let candidate = self.figures(name)?;
         Ok(control.into_iter().zip(candidate).collect())
     }
 

@@ -103,7 +103,7 @@ fn unproven_because(verdict: IndependentVerdict) -> String {
         IndependentVerdict::NothingProven { could_hide } if could_hide < UNBOUNDED => {
             format!("no difference proven; one of up to {} either way could still hide", effect(could_hide))
         }
-        IndependentVerdict::BelowFloor { floor } => {
+        IndependentVerdict::BelowFloor { floor, .. } => {
             format!("no difference proven, because it is within the noise of the sessions, {}", effect(floor))
         }
         IndependentVerdict::TooFewUnits { needed } => {
@@ -148,6 +148,7 @@ fn describe_obstacle(obstacle: &Obstacle, side: &str) -> String {
             format!("{cut_off} of {runs} runs were ended {side}, after {limit_s:.0} s")
         }
         Obstacle::NoRuns => format!("no round was complete {side}"),
+        Obstacle::Control { name, why } => format!("of {name}, {}", describe_obstacle(why, side)),
     }
 }
 
@@ -229,7 +230,7 @@ pub fn certainty(result: &ResultComparison) -> String {
     }
     let hidden = result.deciding().into_iter().filter_map(|(_, judged)| match tested(judged)?.1 {
         IndependentVerdict::NothingProven { could_hide } => Some(could_hide),
-        IndependentVerdict::BelowFloor { floor } => Some(floor),
+        IndependentVerdict::BelowFloor { could_hide, .. } => Some(could_hide),
         _ => None,
     });
     match hidden.max_by(f64::total_cmp) {

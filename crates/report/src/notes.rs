@@ -148,7 +148,7 @@ impl MeterReport {
     /// known.
     pub fn off_cpu_sentence(&self) -> Option<String> {
         let blocked = &self.blocked;
-        let is_known = blocked.threads + blocked.unknown > 0 && self.level != Level::Counts;
+        let is_known = blocked.threads.max(blocked.unknown) > 0 && self.level != Level::Counts;
         is_known.then(|| off_cpu_sentence(blocked))
     }
 }

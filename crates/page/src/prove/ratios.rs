@@ -84,11 +84,11 @@ fn how_to_read(proof: &StoredProof) -> Markup {
     let confidence = 100.0 * proof.analysis.settings.confidence;
     html! {
         "How to read it: the mark is the measured ratio, the line its interval of " (format!("{confidence:.0}")) " % confidence. "
-        "A difference is real if the whole line lies on one side of the dashed line, 1 (no difference), and the mark outside the grey band"
+        "A difference can be proven only if the whole line lies on one side of the dashed line, 1 (no difference)"
         @if proof.analysis.noise_floor.is_some() {
-            ", within which the program seems to differ from itself"
+            ", and the mark outside the grey band, which holds differences that runs of one and the same program could show"
         }
-        ". Right is better; distances are factors."
+        "; the column verdict says which differences are. Right is better; distances are factors."
     }
 }
 

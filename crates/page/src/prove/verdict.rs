@@ -72,7 +72,7 @@ pub fn lines(text: &str) -> String {
 
 /// "nothing. …" as "Nothing is proven. …"; any other sentence with a capital, unless it begins with a name.
 fn sentence_case(proven: &str) -> String {
-    match proven.strip_prefix("nothing") {
+    match proven.strip_prefix("nothing").filter(|rest| rest.starts_with([' ', '.', ','])) {
         Some(rest) => format!("Nothing is proven{}", visible(rest)),
         None => visible(proven),
     }

@@ -6,26 +6,20 @@ use maud::{Markup, html};
 use unspin_results::{StoredScale, StoredScaling};
 use unspin_scaling::fit::{FigureSource, MISS, Prediction};
 
-/// What was measured on the most CPUs, and what is predicted, if a check of the model bears it.
+/// What was measured on the most CPUs, and what is predicted, if a check of the model bears it. Without intervals: those of the
+/// throughputs are not those of their quotient. Candidates are not judged here: `unspin prove` does that.
 pub fn sentence(scale: &StoredScale) -> Markup {
-    let Some((control, candidates)) = scale.configurations.split_first() else {
+    let Some(control) = scale.configurations.first() else {
         return html! { "Nothing is predicted: " (scale.rounds) " complete rounds are too few for a fit." };
     };
     let Some((one, measured)) = of(control, FigureSource::Measured) else {
         return html! { (name(&control.name)) " was measured on one number of CPUs, which predicts nothing." };
     };
-    let others = candidates.iter().filter_map(|candidate| {
-        let there = candidate.fit.predictions.iter().find(|other| is_same(other, measured))?;
-        Some((candidate, there.throughput / measured.throughput))
-    });
     html! {
-        "On " (measured.cpus) " CPUs the program did " (times(measured, one)) " the work of one CPU, under " (name(&control.name)) "."
-        @for (candidate, ratio) in others {
-            " " (name(&candidate.name)) " did " (factor(ratio)) " times the work of " (name(&control.name)) " there."
-        }
+        "On " (measured.cpus) " CPUs the program did " (factor(measured.throughput / one)) " times the work of one CPU, under " (name(&control.name)) "."
         @match of(control, FigureSource::Predicted).filter(|_| is_checked(control)) {
             Some((one, predicted)) => {
-                " On " (predicted.cpus) " CPUs it is predicted to do " (times(predicted, one)) "."
+                " On " (predicted.cpus) " CPUs it is predicted to do " (factor(predicted.throughput / one)) " times that work."
             },
             None => " No larger number of CPUs is predicted.",
         }
@@ -41,19 +35,7 @@ fn of(control: &StoredScaling, source: FigureSource) -> Option<(f64, &Prediction
     of_source.max_by_key(|prediction| prediction.cpus).filter(|_| one > 0.0).map(|most| (one, most))
 }
 
-fn is_same(other: &Prediction, measured: &Prediction) -> bool {
-    other.cpus == measured.cpus && other.source == measured.source
-}
-
 /// Whether the model has predicted what was measured.
 fn is_checked(control: &StoredScaling) -> bool {
     control.fit.validations.last().is_some_and(|check| check.error.abs() <= MISS)
-}
-
-fn times(prediction: &Prediction, one: f64) -> Markup {
-    let range = prediction.interval.map(|(low, high)| (factor(low / one), factor(high / one)));
-    html! {
-        (factor(prediction.throughput / one)) " times"
-        @if let Some((low, high)) = range { " (95 % interval " (low) " to " (high) ")" }
-    }
 }

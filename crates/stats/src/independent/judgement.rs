@@ -26,6 +26,8 @@ pub enum IndependentVerdict {
     BelowFloor {
         /// The floor, a factor of at least 1.
         floor: f64,
+        /// The largest effect, as a factor of at least 1, that may be hidden.
+        could_hide: f64,
     },
     /// No p value of so few units can reach the level after the correction, however large the difference.
     TooFewUnits {
@@ -57,14 +59,16 @@ fn verdict(
     settings: &Settings,
 ) -> IndependentVerdict {
     let ratio = test.ratio;
+    // A difference within the floor could not have been proven.
+    let could_hide = ratio.farthest_factor().max(floor);
     if test.smallest_attainable * judged as f64 > settings.alpha {
         return IndependentVerdict::TooFewUnits { needed: units_for_proof(judged, settings.alpha) };
     }
     if p > settings.alpha || ratio.includes_one() {
-        return IndependentVerdict::NothingProven { could_hide: ratio.farthest_factor() };
+        return IndependentVerdict::NothingProven { could_hide };
     }
     match factor(ratio.value) <= floor {
-        true => IndependentVerdict::BelowFloor { floor },
+        true => IndependentVerdict::BelowFloor { floor, could_hide },
         false if ratio.value > 1.0 => IndependentVerdict::ProvenBetter,
         false => IndependentVerdict::ProvenWorse,
     }
@@ -105,7 +109,10 @@ mod tests {
         for unproven in [test(0.9, 0.05, 0.06), test(0.9, 0.11, 0.001)] {
             assert!(matches!(verdict(unproven), IndependentVerdict::NothingProven { .. }));
         }
-        assert_eq!(verdict(test(0.98, 0.01, 0.001)), IndependentVerdict::BelowFloor { floor: 1.03 });
+        let below = IndependentVerdict::BelowFloor { floor: 1.03, could_hide: 1.0 / 0.97 };
+        assert_eq!(verdict(test(0.98, 0.01, 0.001)), below);
+        let within = IndependentVerdict::NothingProven { could_hide: 1.03 };
+        assert_eq!(verdict(test(1.0, 0.01, 0.9)), within, "the floor hides more than the interval");
         let few = IndependentTest { smallest_attainable: 0.06, ..test(0.9, 0.05, 0.06) };
         assert_eq!(verdict(few), IndependentVerdict::TooFewUnits { needed: 6 });
     }
