@@ -49,12 +49,13 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
     progress.finish();
     if let Err(error) = &report {
         // That error is the command's, whatever becomes of the files.
-        if let Err(other) = ci::write_error(error, options) {
+        if let Err(other) = ci::write_without_report(&error.to_string(), error.code(), options) {
             unspin_launch::output::stderr::say(format_args!("{other}"));
         }
     }
     let Some(mut report) = report? else {
-        unspin_launch::output::stderr::say(format_args!("interrupted before anything was measured"));
+        unspin_launch::output::stderr::say(format_args!("{BEFORE_ANYTHING}"));
+        ci::write_without_report(BEFORE_ANYTHING, INTERRUPTED, options)?;
         return Ok(ExitCode::from(INTERRUPTED));
     };
     report.command_of_unspin.clone_from(&options.words);
@@ -84,6 +85,7 @@ fn files(options: &ProveSettings) -> [(&'static str, Option<&Path>); 6] {
     [("--json", json), ("--html", html), ("--plan", plan), markdown, junit, step_summary]
 }
 
+const BEFORE_ANYTHING: &str = "interrupted before anything was measured";
 /// Exit code after SIGINT, SIGTERM or SIGHUP before anything was measured.
 const INTERRUPTED: u8 = 130;
 

@@ -7,7 +7,6 @@ use crate::settings::ProveSettings;
 use crate::text::cells::{self, Cells};
 use crate::text::{disturbance, ended_early, search, summary};
 use std::ffi::OsString;
-use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::output::shell;
 
@@ -105,7 +104,7 @@ impl JobResult {
     }
 
     /// The result of a session that could not be measured.
-    pub fn of_error(error: &Error, options: &ProveSettings) -> JobResult {
+    pub fn without_report(why: &str, code: u8, options: &ProveSettings) -> JobResult {
         let command = match &options.server.server {
             Some(server) => vec![server.into()],
             None => options.command.clone(),
@@ -113,8 +112,8 @@ impl JobResult {
         JobResult {
             program: program_name(&command),
             command: shell::line(&command),
-            verdict: vec![format!("Proven: nothing. {error}")],
-            code: error.code(),
+            verdict: vec![format!("Proven: nothing. {why}")],
+            code,
             repeat: repeat(options.words.as_deref()),
             ..JobResult::empty()
         }

@@ -31,8 +31,8 @@ pub fn write(report: &Report, text: &str, settings: &CiSettings) -> Result<Optio
 }
 
 /// Writes that a session could not be measured, so that a job does not end without a result.
-pub fn write_error(error: &Error, options: &ProveSettings) -> Result<(), Error> {
-    let summary = write_result(&JobResult::of_error(error, options), &error.to_string(), &options.ci)?;
+pub fn write_without_report(why: &str, code: u8, options: &ProveSettings) -> Result<(), Error> {
+    let summary = write_result(&JobResult::without_report(why, code, options), why, &options.ci)?;
     summary.map_or(Ok(()), |summary| unspin_launch::output::stdout::print(&summary))
 }
 

@@ -22,6 +22,7 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
     }
     let complete = lines.before(at).find_map(|line| line.strip_prefix("Complete requests:"));
     table.samples = complete.and_then(|count| count.trim().parse().ok());
+    table.failed = failed(lines, at);
     Some(Section::of(table, next))
 }
 
@@ -29,6 +30,22 @@ fn row(line: &str) -> Option<Row> {
     let (percent, value) = line.split_once('%')?;
     let value = value.split_whitespace().next()?.parse::<f64>().ok()? / 1e3;
     Some(Row { percent: percent.parse().ok()?, value })
+}
+
+/// "(Connect: 0, Receive: 0, Length: 2999, Exceptions: 0)", without answers of another length than the first, which a page may
+/// have; and "Non-2xx responses: 7". Those before are of an earlier run.
+fn failed(lines: &Lines<'_>, at: usize) -> u64 {
+    let own = lines.before(at).take_while(|line| !line.starts_with("Complete requests:"));
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let counts = own.filter_map(|line| {
+        if let Some(count) = line.strip_prefix("Non-2xx responses:") {
+            return number(count);
+        }
+        let parts = line.strip_prefix("(Connect:")?.strip_suffix(')')?;
+        let is_length = |part: &&str| !part.trim().starts_with("Length:");
+        Some(parts.split(',').filter(is_length).filter_map(|part| number(part.rsplit(':').next()?)).sum())
+    });
+    counts.sum()
 }
 
 #[cfg(test)]

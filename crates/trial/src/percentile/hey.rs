@@ -21,9 +21,15 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
         table.rows.push(row);
         next += 1;
     }
-    let own = lines.from(next).take_while(|line| heading(line).is_none() && *line != "Summary:");
-    let responses: u64 = own.filter_map(responses).sum();
+    let own = || lines.from(next).take_while(|line| heading(line).is_none() && *line != "Summary:");
+    let (statuses, errors): (Vec<_>, Vec<_>) =
+        own().filter_map(answer).partition(|answer| matches!(answer, Answer::Status { .. }));
+    let sum = |answers: &[Answer], is_counted: fn(&Answer) -> bool| -> u64 {
+        answers.iter().filter(|answer| is_counted(answer)).map(Answer::count).sum()
+    };
+    let (responses, lost) = (sum(&statuses, |_| true), sum(&errors, |_| true));
     table.samples = Some(responses).filter(|responses| *responses > 0);
+    table.failed = lost + sum(&statuses, |answer| matches!(answer, Answer::Status { code: 400.., .. }));
     Some(Section::of(table, next))
 }
 
@@ -44,9 +50,28 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { percent: percent.parse().ok()?, value })
 }
 
-/// "[200]  5000 responses".
-fn responses(line: &str) -> Option<u64> {
-    line.strip_prefix('[')?.split_once(']')?.1.trim().strip_suffix(" responses")?.parse().ok()
+/// A line of the distributions of status codes and errors.
+enum Answer {
+    /// "[200]  5000 responses".
+    Status { code: u32, count: u64 },
+    /// "[10]  Get: timeout".
+    Error { count: u64 },
+}
+
+impl Answer {
+    fn count(&self) -> u64 {
+        match *self {
+            Answer::Status { count, .. } | Answer::Error { count } => count,
+        }
+    }
+}
+
+fn answer(line: &str) -> Option<Answer> {
+    let (number, behind) = line.strip_prefix('[')?.split_once(']')?;
+    match behind.trim().strip_suffix(" responses") {
+        Some(count) => Some(Answer::Status { code: number.parse().ok()?, count: count.parse().ok()? }),
+        None => Some(Answer::Error { count: number.parse().ok()? }),
+    }
 }
 
 #[cfg(test)]

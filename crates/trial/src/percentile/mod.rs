@@ -154,6 +154,39 @@ mod tests {
     }
 
     #[test]
+    fn run_with_failed_requests_has_no_percentile() {
+        let wrk = |behind: &str| {
+            let table = "  Latency Distribution\n     99%    2.00ms\n  500 requests in 1.00s, 1MB read\n";
+            of("p99", &format!("{table}{behind}")).unwrap()
+        };
+        let hey = |behind: &str| {
+            let table = "Latency distribution:\n  99% in 0.0040 secs\n\nStatus code distribution:\n";
+            of("p99", &format!("{table}{behind}")).unwrap()
+        };
+        let ab = |before: &str| {
+            let table = "Percentage of the requests served within a certain time (ms)\n  99%     12\n";
+            of("p99", &format!("Complete requests:      3000\n{before}{table}")).unwrap()
+        };
+        for good in [
+            wrk("  Socket errors: connect 0, read 2, write 0, timeout 3\n"),
+            hey("  [200]\t4990 responses\n  [301]\t90 responses\n  [503]\t7 responses\n"),
+            ab("Failed requests:        2999\n   (Connect: 0, Receive: 0, Length: 2999, Exceptions: 0)\n"),
+        ] {
+            assert!(good.is_ok(), "{good:?}");
+        }
+        for bad in [
+            wrk("  Socket errors: connect 0, read 2, write 0, timeout 4\n"),
+            wrk("  Non-2xx or 3xx responses: 499\n"),
+            hey("  [200]\t5 responses\n  [503]\t4995 responses\n"),
+            hey("  [200]\t500 responses\n\nError distribution:\n  [10]\tGet: timeout\n"),
+            ab("   (Connect: 0, Receive: 30, Length: 0, Exceptions: 1)\n"),
+            ab("Non-2xx responses:      3000\n"),
+        ] {
+            assert!(bad.as_ref().is_err_and(|why| why.contains(" requests failed (")), "{bad:?}");
+        }
+    }
+
+    #[test]
     fn output_without_a_table_has_no_percentile() {
         for output in ["", "p99: 3.2 ms", "Latency Distribution of cats", "99% in time", "Value Percentile"] {
             assert_eq!(of("p99", output), None, "{output}");

@@ -35,6 +35,8 @@ pub struct Table {
     /// Seconds; empty if unknown.
     pub unit: &'static str,
     pub samples: Option<u64>,
+    /// Number of requests that failed, as far as the tool prints it.
+    pub failed: u64,
     /// Why the table cannot be used.
     pub damage: Option<String>,
 }
@@ -57,19 +59,37 @@ pub struct Lines<'o>(Vec<&'o str>);
 /// The row of a histogram stands for a percentile if it leaves at least this part of the requests above it that the percentile
 /// leaves. HdrHistogram's usual five ticks per half distance do so everywhere; one tick does not.
 const TAIL_PART_MIN: f64 = 0.75;
+/// A share of failed requests above which the latencies are not those of a server that works: an error is answered sooner than a
+/// request, and a timeout is missing among the latencies.
+const FAILED_MAX: f64 = 0.01;
 /// Percentiles that differ by less are printed alike.
 const SAME: f64 = 1e-7;
 
 impl Table {
     /// A table in seconds, without rows.
     pub fn of(tool: Tool) -> Table {
-        Table { tool, rows: Vec::new(), histogram: Vec::new(), unit: "s", samples: None, damage: None }
+        Table {
+            tool,
+            rows: Vec::new(),
+            histogram: Vec::new(),
+            unit: "s",
+            samples: None,
+            failed: 0,
+            damage: None,
+        }
     }
 
     /// The value of a percentile, or why it is not in the table.
     pub fn value_of(&self, percentile: Percentile) -> Result<f64, String> {
         if let Some(damage) = &self.damage {
             return Err(format!("{}'s table {damage}", self.tool));
+        }
+        if let Some(samples) = self.samples.filter(|&all| self.failed as f64 > FAILED_MAX * all as f64) {
+            return Err(format!(
+                "{} of {samples} requests failed ({}), so the latencies are not those of a server that works: see what it answers, \
+                 or lower the load",
+                self.failed, self.tool
+            ));
         }
         let wanted = percentile.percent();
         if let Some(row) = self.rows.iter().find(|row| (row.percent - wanted).abs() < SAME) {

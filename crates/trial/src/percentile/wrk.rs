@@ -44,6 +44,7 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
         return Some(Section::skipped(next));
     }
     table.samples = table.samples.or_else(|| requests(lines, next));
+    table.failed = failed(lines, next);
     Some(Section::of(table, next))
 }
 
@@ -61,6 +62,17 @@ fn row(line: &str) -> Option<Row> {
 fn requests(lines: &Lines<'_>, from: usize) -> Option<u64> {
     let own = lines.from(from).take_while(|line| !line.starts_with("Running "));
     own.filter_map(|line| line.split_once(" requests in ")).find_map(|(count, _)| count.parse().ok())
+}
+
+/// "Socket errors: connect 0, read 5, write 0, timeout 2", and "Non-2xx or 3xx responses: 7".
+fn failed(lines: &Lines<'_>, from: usize) -> u64 {
+    let own = lines.from(from).take_while(|line| !line.starts_with("Running "));
+    let counts = own.filter_map(|line| {
+        let counts =
+            line.strip_prefix("Socket errors:").or_else(|| line.strip_prefix("Non-2xx or 3xx responses:"))?;
+        Some(counts.split([',', ' ']).filter_map(|word| word.parse::<u64>().ok()).sum::<u64>())
+    });
+    counts.sum()
 }
 
 #[cfg(test)]
