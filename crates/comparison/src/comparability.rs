@@ -2,22 +2,11 @@
 
 use crate::options::CompareOptions;
 use crate::session::Session;
-use serde::Serialize;
 use std::fmt;
 use unspin_report::shell_line;
-use unspin_results::StoredMachine;
+use unspin_results::{Basis, StoredMachine};
 use unspin_stats::{Direction, Metric};
 use unspin_sys::printable;
-
-/// The quantity that decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Basis {
-    /// Values of the metric: the sessions are of one machine, or differences between machines are ignored on request.
-    Figures,
-    /// Ratios to the control of the same session.
-    Gains,
-}
 
 /// Why the sides cannot be compared: what differs, and what to do. The text is one line.
 #[derive(Clone, Debug, PartialEq)]

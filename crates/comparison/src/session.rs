@@ -1,7 +1,6 @@
 //! A stored session, and its values by configuration.
 
-use serde::Serialize;
-use unspin_results::StoredProof;
+use unspin_results::{Obstacle, StoredProof};
 use unspin_stats::{Comparison, Ratio, Role, Run, RunOutcome, comparable};
 
 /// A stored result of `unspin prove`.
@@ -11,32 +10,6 @@ pub struct Session {
     pub file: String,
     /// The result.
     pub proof: StoredProof,
-}
-
-/// Why a configuration of a session has no values to compare.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Obstacle {
-    /// Runs failed.
-    Failed {
-        /// Number of failed runs, including the warm-up.
-        failed: u32,
-        /// Number of runs, including the warm-up.
-        runs: u32,
-        /// The reason of the first failure.
-        reason: String,
-    },
-    /// Runs were ended because they took many times as long as the control, or hung.
-    CutOff {
-        /// Number of runs that were ended.
-        cut_off: u32,
-        /// Number of runs, including the warm-up.
-        runs: u32,
-        /// The time after which the first was ended, in seconds.
-        limit_s: f64,
-    },
-    /// No round was complete.
-    NoRuns,
 }
 
 impl Session {
