@@ -1,6 +1,7 @@
 //! The words at the head of a page.
 
 use crate::name::visible;
+use maud::{Markup, html};
 use unspin_stats::Conclusion;
 
 /// The colour and the words of a conclusion.
@@ -20,6 +21,14 @@ pub fn sentence_case(proven: &str) -> String {
         Some(rest) => format!("Nothing is proven{}", visible(rest)),
         None => visible(proven),
     }
+}
+
+/// The heading of a page: the verdict. One of many candidates is set in smaller letters.
+pub fn verdict(proven: &str) -> Markup {
+    /// From so many characters on a heading in large letters would fill the screen of a phone.
+    const LONG: usize = 160;
+    let sentence = sentence_case(proven);
+    html! { h1.long[sentence.chars().count() > LONG] { (sentence) } }
 }
 
 /// Text of several lines, each with visible control characters.

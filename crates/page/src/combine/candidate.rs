@@ -101,8 +101,8 @@ fn host_name(results: &CombinedResults, host: usize) -> &str {
 fn how_to_read(results: &CombinedResults, left_out: usize) -> Markup {
     let confidence = 100.0 * results.settings.confidence;
     html! {
-        "How to read it: each round mark is a host's ratio, the line its interval of " (format!("{confidence:.0}")) " % confidence, and the "
-        "larger the mark, the more the host counts. The diamond is the mean over hosts, as wide as its interval; the line below it is what "
+        "How to read it: each square is a host's ratio, the line its interval of " (format!("{confidence:.0}")) " % confidence, and the "
+        "larger the square, the more the host counts. The diamond is the mean over hosts, as wide as its interval; the line below it is what "
         "one more host of this kind would show. A mean is proven if the whole diamond lies on one side of the dashed line, 1 (no difference)"
         @if results.noise_floor.is_some() { ", and its middle outside the grey band, within which the control differs from itself" }
         ". Right is better; distances are factors."

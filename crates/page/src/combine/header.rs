@@ -1,9 +1,11 @@
 //! The head of the page: the verdict on each candidate, and what to do.
 
-use crate::heading::{badge, sentence_case};
+use crate::heading::{badge, sentence_case, verdict};
 use crate::name::{code, visible};
 use maud::{Markup, html};
 use unspin_results::{CombinedCandidate, CombinedResults};
+use unspin_stats::Conclusion;
+use unspin_stats::fleet::FleetVerdict;
 
 /// The head of the page.
 pub fn render(results: &CombinedResults) -> Markup {
@@ -15,7 +17,7 @@ pub fn render(results: &CombinedResults) -> Markup {
         @match candidates.split_first() {
             None => h1 { "Nothing is proven: no candidate was measured." },
             Some((first, others)) => {
-                h1 { (sentence_case(&first.sentence)) }
+                (verdict(&first.sentence))
                 (how_sure(first))
                 @for other in others {
                     p { strong { (sentence_case(&other.sentence)) } }
@@ -44,17 +46,23 @@ fn how_sure(candidate: &CombinedCandidate) -> Markup {
     html! { @if let Some(certainty) = &candidate.certainty { p { strong { "How sure: " } (visible(certainty)) } } }
 }
 
-/// The candidates, those first that say most: what is recommended, and of these the one with the largest ratio.
+/// The candidates, those first on which the conclusion rests, and of equal ones that with the largest ratio.
 pub fn in_order(results: &CombinedResults) -> Vec<&CombinedCandidate> {
     let ratio = |candidate: &CombinedCandidate| {
         candidate.comparison.combined.as_ref().map_or(0.0, |combined| combined.ratio.value)
     };
     let mut candidates: Vec<&CombinedCandidate> = results.candidates.iter().collect();
-    candidates.sort_by(|a, b| {
-        let of = |candidate: &CombinedCandidate| {
-            (candidate.recommended, !candidate.sentence.starts_with("nothing"))
-        };
-        of(b).cmp(&of(a)).then(ratio(b).total_cmp(&ratio(a)))
-    });
+    candidates.sort_by(|a, b| rank(results, a).cmp(&rank(results, b)).then(ratio(b).total_cmp(&ratio(a))));
     candidates
+}
+
+fn rank(results: &CombinedResults, candidate: &CombinedCandidate) -> u8 {
+    match candidate.comparison.verdict {
+        _ if candidate.recommended => 0,
+        FleetVerdict::ProvenFaster { .. } => 1,
+        FleetVerdict::ProvenSlower { .. } if results.conclusion == Conclusion::Slower => 2,
+        FleetVerdict::DependsOnHost { .. } => 3,
+        FleetVerdict::ProvenSlower { .. } => 4,
+        FleetVerdict::NothingProven { .. } => 5,
+    }
 }

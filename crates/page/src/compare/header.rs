@@ -1,6 +1,6 @@
 //! The head of the page: what is proven, how sure that is, and what the gate says.
 
-use crate::heading::sentence_case;
+use crate::heading::verdict;
 use crate::name::{code, visible};
 use maud::{Markup, html};
 use unspin_report::figures::capital;
@@ -21,7 +21,7 @@ pub fn render(comparison: &ResultComparison) -> Markup {
     html! {
         p.eyebrow { "unspin compare " (code(&unspin_report::shell_line(&comparison.command))) }
         p.badge.(class(comparison)) { (mark(comparison)) (capital(comparison.headline())) }
-        h1 { (sentence_case(&comparison.sentence)) }
+        (verdict(&comparison.sentence))
         @if let Some(gate) = &comparison.gate {
             @if gate.outcome == GateOutcome::Kept { p { strong { (visible(&gate.sentence)) } } }
             @else { p.note { (visible(&gate.sentence)) } }

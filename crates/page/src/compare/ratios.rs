@@ -3,13 +3,14 @@
 use crate::forest::{Drawn, Forest, ForestRow, ROWS_MAX, WIDTH, noted};
 use crate::frame::Section;
 use crate::name::{name, visible};
-use crate::number::{factor, of_metric, p_value};
+use crate::number::{of_metric, p_value};
 use crate::palette::Series;
 use crate::picture::{NumbersShown, Picture};
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
+use unspin_report::figures::capital;
 use unspin_results::{Basis, ComparedFigures, ComparedGain, Judged, ResultComparison, SideFigures, SideGain};
-use unspin_stats::{Quantity, Ratio};
+use unspin_stats::{Quantity, Ratio, three_digits};
 
 /// A row: the configuration, its comparison, and the cells of both sides in the table.
 struct Row<'a> {
@@ -51,18 +52,19 @@ pub fn figures(comparison: &ResultComparison) -> Option<Section> {
         Words {
             picture: "Figure of each configuration after, against before, with its interval".into(),
             columns: &["before", "sd", "after", "sd"],
-            caption: format!("{metric}: mean and standard deviation of {of}"),
+            caption: format!("{}: mean and standard deviation of {of}", capital(&metric)),
         },
     )
 }
 
 /// The section about gains; none without candidates.
 pub fn gains(comparison: &ResultComparison) -> Option<Section> {
+    let times = |gain: f64| three_digits(gain, 2);
     let side = |side: &Option<SideGain>| {
         let only = side.as_ref().and_then(|side| side.sessions.first().filter(|_| side.sessions.len() == 1));
-        let end = |end: fn(&Ratio) -> f64| Cell::number(only.map(end), factor);
+        let end = |end: fn(&Ratio) -> f64| Cell::number(only.map(end), times);
         [
-            Cell::number(side.as_ref().map(|side| side.value), factor),
+            Cell::number(side.as_ref().map(|side| side.value), times),
             end(|ratio| ratio.lower),
             end(|ratio| ratio.upper),
         ]
@@ -117,7 +119,7 @@ fn section(
     };
     let shown = &rows[..rows.len().min(ROWS_MAX)];
     let forest = Forest {
-        rows: shown.iter().enumerate().map(|(place, row)| forest_row(row, place, basis)).collect(),
+        rows: shown.iter().map(|row| forest_row(comparison, row, basis)).collect(),
         floor,
         sides: match (basis, comparison.metric.quantity) {
             (Basis::Gains, _) => ["smaller", "larger"],
@@ -144,12 +146,19 @@ fn section(
     Some(Section { id, title, contents })
 }
 
-fn forest_row(row: &Row<'_>, place: usize, basis: Basis) -> ForestRow {
+fn forest_row(comparison: &ResultComparison, row: &Row<'_>, basis: Basis) -> ForestRow {
     let (drawn, note) = match row.judged.test {
         Some(test) => (Drawn::interval(test.ratio), noted(test.ratio)),
         None => (Drawn::Nothing, row.judged.word(basis).to_owned()),
     };
-    ForestRow { name: row.name.to_owned(), class: "", series: Series(place), drawn, note }
+    ForestRow { name: row.name.to_owned(), class: "", series: series(comparison, row.name), drawn, note }
+}
+
+/// A configuration has one mark in all pictures.
+fn series(comparison: &ResultComparison, name: &str) -> Series {
+    let figures = comparison.figures.iter().map(|compared| &compared.name);
+    let names = figures.chain(comparison.gains.iter().map(|compared| &compared.name));
+    Series(names.into_iter().position(|known| known == name).unwrap_or(0))
 }
 
 fn describe(rows: &[Row<'_>]) -> String {
