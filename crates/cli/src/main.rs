@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arenas;
+mod combine;
 mod compare;
 mod doctor;
 mod interface;
@@ -11,6 +12,7 @@ mod options;
 mod page;
 mod plan;
 mod run;
+mod stored;
 mod top;
 mod workload;
 
@@ -28,7 +30,7 @@ fn main() -> ExitCode {
             words: Some(options::words()),
             ..ProveSettings::from(&options)
         }),
-        Command::Combine(options) => unspin_combine::run(&(&options).into()),
+        Command::Combine(options) => combine::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Scale(options) => unspin_trial::scale(&ScaleSettings {
             words: Some(options::words()),

@@ -1,19 +1,17 @@
 //! `unspin page`.
 
 use crate::options::PageOptions;
-use std::path::Path;
+use crate::stored;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
-use unspin_launch::output::{outfile, shell};
+use unspin_launch::output::outfile;
 
 /// Reads a stored result, and writes it as a page, as JSON, or both.
 pub fn run(options: &PageOptions) -> Result<ExitCode, Error> {
     let PageOptions { result, output, json } = options;
     outfile::try_files(&[("--output", output.as_deref()), ("--json", json.as_deref())])?;
-    let text = std::fs::read(result).map_err(|e| unreadable(result, &e.to_string()))?;
-    let text = String::from_utf8(text).map_err(|_| unreadable(result, "is not text"))?;
-    let page =
-        unspin_page::page(&text).map_err(|e| Error::Usage(format!("{} {e}", shell::on_one_line(result))))?;
+    let text = stored::text(result)?;
+    let page = unspin_page::page(&text).map_err(|e| stored::wrong(result, &e))?;
     if let Some(file) = output {
         outfile::write(file, page.as_bytes())?;
     }
@@ -22,11 +20,4 @@ pub fn run(options: &PageOptions) -> Result<ExitCode, Error> {
         outfile::write(file, format!("{document}\n").as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn unreadable(result: &Path, why: &str) -> Error {
-    Error::Usage(format!(
-        "{}: {why}; name a file that --json or --html has written",
-        shell::on_one_line(result)
-    ))
 }

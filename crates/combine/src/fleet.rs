@@ -1,7 +1,8 @@
 //! What was measured where, and what it proves.
 
-use crate::group::Grouping;
+use crate::group::groupings;
 use crate::host::{HostResult, is_cut_off};
+use unspin_results::Grouping;
 use unspin_stats::fleet::{
     FleetAnalysis, FleetCandidate, FleetComparison, FleetVerdict, HOST_ROUNDS_AT_LEAST, HostRounds,
 };
@@ -118,7 +119,7 @@ impl JudgedCandidate {
             .copied()
             .filter(|&host| at(host).is_some_and(|comparison| comparison.over_cpu_limit));
         let groupings = match comparison.differs_between_hosts(settings.alpha) {
-            true => Grouping::all(hosts, measured, settings, SEED),
+            true => groupings(hosts, measured, settings, SEED),
             false => Vec::new(),
         };
         JudgedCandidate {

@@ -2,21 +2,11 @@
 
 use crate::format::clean;
 use crate::host::HostResult;
-use serde::Serialize;
+use crate::sentence;
+use unspin_results::Grouping;
 use unspin_stats::Settings;
 use unspin_stats::fleet::{FleetCandidate, Moderator, Stratum};
 use unspin_stats::random::{Purpose, stream};
-
-/// The hosts grouped by one property, or by several that divide them alike.
-#[derive(Clone, Debug, Serialize)]
-pub struct Grouping {
-    /// The properties: `processor`, `kernel`, `CPUs`, `unspin`.
-    pub properties: Vec<&'static str>,
-    /// The value of each group. Of several properties, all values.
-    pub values: Vec<String>,
-    /// What the groups show, or the reason why they show nothing.
-    pub moderator: Moderator,
-}
 
 /// A property of hosts.
 type Property = (&'static str, fn(&HostResult) -> String);
@@ -31,47 +21,47 @@ const PROPERTIES: [Property; 4] = [
     }),
 ];
 
-impl Grouping {
-    /// The hosts that measured a candidate by each property that can explain a difference: the best explanation first.
-    pub fn all(
-        hosts: &[HostResult],
-        candidate: &FleetCandidate,
-        settings: &Settings,
-        seed: u64,
-    ) -> Vec<Grouping> {
-        let measured =
-            candidate.hosts.iter().filter_map(|rounds| Some((rounds.host, Stratum::of(&rounds.log_ratios)?)));
-        let (numbers, strata): (Vec<usize>, Vec<Stratum>) = measured.unzip();
-        let levels = (settings.confidence, settings.power);
-        let mut found: Vec<(Vec<usize>, Grouping)> = Vec::new();
-        for (property, value) in PROPERTIES {
-            let mut values: Vec<String> = Vec::new();
-            let labels: Vec<usize> = numbers
-                .iter()
-                .map(|&number| {
-                    let value = value(&hosts[number]);
-                    values.iter().position(|known| *known == value).unwrap_or_else(|| {
-                        values.push(value);
-                        values.len() - 1
-                    })
+/// The hosts that measured a candidate by each property that can explain a difference: the best explanation first.
+pub fn groupings(
+    hosts: &[HostResult],
+    candidate: &FleetCandidate,
+    settings: &Settings,
+    seed: u64,
+) -> Vec<Grouping> {
+    let measured =
+        candidate.hosts.iter().filter_map(|rounds| Some((rounds.host, Stratum::of(&rounds.log_ratios)?)));
+    let (numbers, strata): (Vec<usize>, Vec<Stratum>) = measured.unzip();
+    let levels = (settings.confidence, settings.power);
+    let mut found: Vec<(Vec<usize>, Grouping)> = Vec::new();
+    for (property, value) in PROPERTIES {
+        let mut values: Vec<String> = Vec::new();
+        let labels: Vec<usize> = numbers
+            .iter()
+            .map(|&number| {
+                let value = value(&hosts[number]);
+                values.iter().position(|known| *known == value).unwrap_or_else(|| {
+                    values.push(value);
+                    values.len() - 1
                 })
-                .collect();
-            if let Some((_, same)) = found.iter_mut().find(|(known, _)| *known == labels) {
-                same.properties.push(property);
-                same.values.iter_mut().zip(values).for_each(|(all, value)| *all = format!("{all}, {value}"));
-                continue;
-            }
-            let random = &mut stream(seed, Purpose::SignFlip);
-            let Some(mut moderator) = Moderator::of(&strata, &labels, levels, settings.draws, random) else {
-                continue;
-            };
-            for group in &mut moderator.groups {
-                group.hosts.iter_mut().for_each(|host| *host = numbers[*host]);
-            }
-            found.push((labels, Grouping { properties: vec![property], values, moderator }));
+            })
+            .collect();
+        if let Some((_, same)) = found.iter_mut().find(|(known, _)| *known == labels) {
+            same.properties.push(property.into());
+            same.values.iter_mut().zip(values).for_each(|(all, value)| *all = format!("{all}, {value}"));
+            continue;
         }
-        let mut all: Vec<Grouping> = found.into_iter().map(|(_, grouping)| grouping).collect();
-        all.sort_by(|a, b| b.moderator.explained.total_cmp(&a.moderator.explained));
-        all
+        let random = &mut stream(seed, Purpose::SignFlip);
+        let Some(mut moderator) = Moderator::of(&strata, &labels, levels, settings.draws, random) else {
+            continue;
+        };
+        for group in &mut moderator.groups {
+            group.hosts.iter_mut().for_each(|host| *host = numbers[*host]);
+        }
+        let properties = vec![property.to_owned()];
+        found.push((labels, Grouping { properties, values, moderator, sentence: String::new() }));
     }
+    let mut all: Vec<Grouping> = found.into_iter().map(|(_, grouping)| grouping).collect();
+    all.sort_by(|a, b| b.moderator.explained.total_cmp(&a.moderator.explained));
+    all.iter_mut().for_each(|grouping| grouping.sentence = sentence::grouping(grouping, settings.alpha));
+    all
 }

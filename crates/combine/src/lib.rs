@@ -1,83 +1,57 @@
-//! `unspin combine`: results of one comparison from many hosts, as one verdict.
+//! Combines results of one comparison from many hosts into one verdict.
 //!
-//! 1. `host` reads the files of `unspin prove --json`, and names their hosts.
-//! 2. `sameness` refuses results that do not belong together, and a session that is named twice.
+//! 1. [`HostResult`] is a stored result of `unspin prove` with the name of its file.
+//! 2. `sameness` refuses results that do not belong together, and a session that is named twice ([`Mismatch`]).
 //! 3. `fleet` has what was measured where: hosts that failed, candidates that are missing or failed on some host, and the
 //!    analysis of `unspin_stats::fleet`. `group` looks for the property of hosts on which the effect depends.
-//! 4. `sentence` says it; `text`, `markdown` and `json` are the outputs.
+//! 4. `sentence` and `next` say it. [`combine`] returns all as [`unspin_results::CombinedResults`], whose fields are the JSON
+//!    document of docs/combine-json.md.
+//! 5. [`Text`] and [`Markdown`] show it.
 #![forbid(unsafe_code)]
 
+mod document;
 mod fleet;
 mod format;
 mod group;
 mod host;
-mod json;
 mod markdown;
 mod next;
 mod sameness;
 mod sentence;
+mod table;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod text;
 
+pub use host::HostResult;
+pub use markdown::Markdown;
+pub use sameness::Mismatch;
+pub use text::Text;
+
 use fleet::Fleet;
-use std::path::PathBuf;
-use std::process::ExitCode;
-use unspin_launch::error::Error;
-use unspin_launch::output::outfile;
-use unspin_stats::Conclusion;
+use unspin_results::{CombinedResults, StoredBuild};
 
-/// What to combine.
-#[derive(Clone, Debug, Default)]
-pub struct CombineSettings {
-    /// Results of `unspin prove --json`, one for each host.
-    pub files: Vec<PathBuf>,
-    /// Number of hosts that were to measure.
-    pub hosts: Option<u32>,
-    /// File for all results as JSON.
-    pub json: Option<PathBuf>,
-    /// File for the report as Markdown.
-    pub markdown: Option<PathBuf>,
-}
-
-/// Combines the results, and prints the report.
-pub fn run(settings: &CombineSettings) -> Result<ExitCode, Error> {
-    let CombineSettings { json, markdown, .. } = settings;
-    let (json, markdown) = (json.as_deref(), markdown.as_deref());
-    let results = host::read(&settings.files)?;
+/// Combines results. `expected` is the number of hosts that were to measure, if it is known; `build` the build that combines.
+pub fn combine(
+    mut results: Vec<HostResult>,
+    expected: Option<u32>,
+    build: StoredBuild,
+) -> Result<CombinedResults, Mismatch> {
+    if results.len() < 2 {
+        return Err(Mismatch::new(
+            "one result is no fleet, and its own verdict is in it: name the results of at least two hosts",
+        ));
+    }
+    host::number(&mut results);
     sameness::check(&results)?;
-    let expected = settings.hosts.unwrap_or(results.len() as u32);
+    let expected = expected.unwrap_or(results.len() as u32);
     if results.len() > expected as usize {
-        return Err(Error::Usage(format!(
+        return Err(Mismatch::new(format!(
             "--hosts {expected}: {} results are named: give the number of hosts that were to measure",
             results.len()
         )));
     }
-    let outputs = [("--json", json), ("--markdown", markdown)];
-    outfile::try_files(&outputs)?;
-    for (file, output) in settings.files.iter().flat_map(|file| outputs.map(|output| (file, output))) {
-        outfile::refuse_same_file(&[("a result", Some(file.as_path())), output])?;
-    }
-    let fleet = Fleet::of(results, expected);
-    outfile::print_report(&text::report(&fleet), &[json, markdown])?;
-    if let Some(file) = markdown {
-        outfile::write(file, markdown::report(&fleet).as_bytes())?;
-    }
-    if let Some(file) = json {
-        json::write(&fleet, file)?;
-    }
-    Ok(exit_code(fleet.conclusion()))
-}
-
-/// That of `unspin prove`.
-fn exit_code(conclusion: Conclusion) -> ExitCode {
-    ExitCode::from(match conclusion {
-        Conclusion::Faster => 0,
-        Conclusion::Slower => 1,
-        Conclusion::NothingProven => 3,
-        Conclusion::Failed => 4,
-        Conclusion::OverCpuLimit => 5,
-    })
+    Ok(document::of(&Fleet::of(results, expected), build))
 }

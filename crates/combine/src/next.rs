@@ -1,9 +1,9 @@
 //! What to do with the verdict.
 
 use crate::fleet::{Fleet, JudgedCandidate};
-use crate::format::{clean, hosts, list};
-use std::ffi::OsString;
-use unspin_launch::output::shell;
+use crate::format::{clean, hosts};
+use unspin_report::figures::list;
+use unspin_report::shell_line;
 use unspin_stats::fleet::FleetVerdict;
 
 /// One sentence for each thing to do.
@@ -20,7 +20,7 @@ pub fn steps(fleet: &Fleet) -> Vec<String> {
             steps.push(match candidate.groupings.first() {
                 Some(grouping) => format!(
                     "Decide on {name} for each group of hosts, by {}: combine the results of each group by itself.",
-                    list(&grouping.properties)
+                    list(&grouping.properties, "and")
                 ),
                 None => format!(
                     "The results name no property by which the hosts on which {name} is better differ from the others: decide \
@@ -33,13 +33,13 @@ pub fn steps(fleet: &Fleet) -> Vec<String> {
                 candidate.lacking.iter().map(|&host| fleet.hosts[host].name.as_str()).collect();
             steps.push(format!(
                 "Measure {name} on {}, with the options that the other hosts had.",
-                list(&which)
+                list(&which, "and")
             ));
         }
     }
     let lost: Vec<&str> = fleet.failed.iter().map(|(host, _)| fleet.hosts[*host].name.as_str()).collect();
     if !lost.is_empty() {
-        steps.push(format!("Measure again on {}.", list(&lost)));
+        steps.push(format!("Measure again on {}.", list(&lost, "and")));
     }
     let is_open = |candidate: &JudgedCandidate| {
         matches!(candidate.comparison.verdict, FleetVerdict::NothingProven { .. })
@@ -75,16 +75,15 @@ fn more(fleet: &Fleet) -> String {
 /// Whether the hosts' own proven plans agree.
 fn plans(fleet: &Fleet) -> String {
     let groups = grouped_plans(fleet);
-    let command: Vec<OsString> = fleet.hosts[0].proof.command.iter().map(OsString::from).collect();
     match groups.as_slice() {
         [] => "No host proved a plan of its own: run the program with the options with which the candidate was measured.".into(),
         [(_, which)] => format!(
             "The plans that {} proved are the same (below): `unspin run --use-plan FILE -- {}`.",
             hosts(which.len()),
-            clean(&shell::line(&command))
+            clean(&shell_line(&fleet.hosts[0].proof.command))
         ),
         several => {
-            let each: Vec<String> = several.iter().map(|(_, which)| list(which)).collect();
+            let each: Vec<String> = several.iter().map(|(_, which)| list(which, "and")).collect();
             format!(
                 "The hosts proved {} different plans ({}): measure one of them on all hosts, by `unspin prove --use-plan FILE`, \
                  before you use it.",
@@ -92,15 +91,6 @@ fn plans(fleet: &Fleet) -> String {
                 each.join("; ")
             )
         }
-    }
-}
-
-/// The plan on which all hosts that proved one agree, if a candidate is recommended.
-pub fn common_plan(fleet: &Fleet) -> Option<&str> {
-    best(fleet)?;
-    match grouped_plans(fleet).as_slice() {
-        [(plan, _)] => Some(plan),
-        _ => None,
     }
 }
 

@@ -2,17 +2,34 @@
 
 use crate::format::clean;
 use crate::host::HostResult;
-use std::ffi::OsString;
-use unspin_launch::error::Error;
-use unspin_launch::output::shell;
+use std::fmt;
+use unspin_report::shell_line;
 use unspin_results::{StoredConfiguration, StoredProof};
 
+/// Why results cannot be combined: what differs, and what to do. The text is one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch(String);
+
+impl Mismatch {
+    pub(crate) fn new(text: impl Into<String>) -> Mismatch {
+        Mismatch(text.into())
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
 /// Refuses results of different comparisons, and one session that is named twice. The message names the file and the difference.
-pub fn check(results: &[HostResult]) -> Result<(), Error> {
+pub fn check(results: &[HostResult]) -> Result<(), Mismatch> {
     for (index, result) in results.iter().enumerate() {
         if let Some(same) = results[..index].iter().find(|other| is_same_session(&other.proof, &result.proof))
         {
-            return Err(Error::Usage(format!(
+            return Err(Mismatch(format!(
                 "{}: is the same session as {} (seed {} on {}): name each session once",
                 result.file,
                 same.file,
@@ -21,11 +38,11 @@ pub fn check(results: &[HostResult]) -> Result<(), Error> {
             )));
         }
         if let Some(difference) = difference(&results[0], result) {
-            return Err(Error::Usage(format!("{}: {}", result.file, clean(&difference))));
+            return Err(Mismatch(format!("{}: {}", result.file, clean(&difference))));
         }
         for other in &results[..index] {
             if let Some(difference) = other_configuration(other, result) {
-                return Err(Error::Usage(format!("{}: {}", result.file, clean(&difference))));
+                return Err(Mismatch(format!("{}: {}", result.file, clean(&difference))));
             }
         }
     }
@@ -43,10 +60,8 @@ fn is_same_session(one: &StoredProof, other: &StoredProof) -> bool {
 /// How a result differs from the first in what was compared.
 fn difference(first: &HostResult, result: &HostResult) -> Option<String> {
     let (file, one, other) = (&first.file, &first.proof, &result.proof);
-    let command =
-        |proof: &StoredProof| shell::line(&proof.command.iter().map(OsString::from).collect::<Vec<_>>());
     if one.command != other.command {
-        let (one, other) = (command(one), command(other));
+        let (one, other) = (shell_line(&one.command), shell_line(&other.command));
         return Some(format!(
             "measured `{other}`, and {file} measured `{one}`: combine results of one command"
         ));

@@ -1,7 +1,9 @@
 //! The sentences of the report.
 
 use crate::fleet::{Fleet, JudgedCandidate};
-use crate::format::{clean, hosts, list, p_value};
+use crate::format::{clean, hosts, shown};
+use unspin_report::figures::{list, p_value};
+use unspin_results::Grouping;
 use unspin_stats::fleet::{FleetDoubt, FleetVerdict, HostSide};
 use unspin_stats::{Direction, Quantity, Ratio, UNBOUNDED, effect, three_digits};
 
@@ -18,7 +20,7 @@ pub fn compared(fleet: &Fleet) -> String {
     let rounds: u32 = used.map(|host| fleet.hosts[host].proof.rounds).sum();
     format!(
         "{} with {}, by {}, {better}: {} with {rounds} rounds; each host is compared with itself only.",
-        list(&names),
+        list(&names, "and"),
         clean(&first.control),
         clean(&first.metric.name),
         hosts(fleet.hosts.len() - failed.len()),
@@ -108,16 +110,18 @@ pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
         FleetVerdict::ProvenSlower { ratio } => {
             format!("{name} is {down} {} {}.", place(fleet), claim(fleet, ratio))
         }
-        FleetVerdict::DependsOnHost { faster, slower } => format!(
-            "{name} depends on the host: {up} on {}, {down} on {}: {}. It is not recommended for all.",
-            on(faster),
-            on(slower),
-            list(&names_of(
-                fleet,
-                candidate,
-                if slower <= faster { HostSide::Slower } else { HostSide::Faster }
-            )),
-        ),
+        FleetVerdict::DependsOnHost { faster, slower } => {
+            let side = if slower <= faster { HostSide::Slower } else { HostSide::Faster };
+            let which = match names_of(fleet, candidate, side) {
+                names if names.is_empty() => String::new(),
+                names => format!(": {}", list(&names, "and")),
+            };
+            format!(
+                "{name} depends on the host: {up} on {}, {down} on {}{which}. It is not recommended for all.",
+                on(faster),
+                on(slower)
+            )
+        }
         FleetVerdict::NothingProven { could_hide, doubt } => nothing(fleet, candidate, could_hide, doubt),
     }
 }
@@ -189,7 +193,7 @@ fn obstacles(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
         reasons.push(format!(
             "{} did not measure it in enough rounds ({})",
             hosts(which.len()),
-            list(&which)
+            list(&which, "and")
         ));
     }
     if candidate.unmeasured > 0 {
@@ -197,7 +201,7 @@ fn obstacles(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
     }
     if !candidate.over_cpu_limit.is_empty() {
         let which: Vec<String> = candidate.over_cpu_limit.iter().map(name).collect();
-        reasons.push(format!("it may use more CPU time than --cpu-limit permits on {}", list(&which)));
+        reasons.push(format!("it may use more CPU time than --cpu-limit permits on {}", list(&which, "and")));
     }
     reasons.join("; ")
 }
@@ -206,10 +210,10 @@ fn obstacles(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
 pub fn certainty(fleet: &Fleet, candidate: &JudgedCandidate) -> Option<String> {
     let comparison = &candidate.comparison;
     let combined = comparison.combined.as_ref()?;
-    let (_, interval) = crate::format::shown(combined.ratio);
+    let (_, interval) = shown(combined.ratio);
     let p = comparison.p_corrected.map(p_value).unwrap_or_default();
     let further = match combined.prediction {
-        Some(prediction) => format!("a further host would show {}", crate::format::shown(prediction).1),
+        Some(prediction) => format!("a further host would show {}", shown(prediction).1),
         None => "two hosts do not tell what a further one would show".into(),
     };
     let anywhere = comparison.anywhere_p_corrected.map_or(String::new(), |p| {
@@ -257,9 +261,9 @@ pub fn heterogeneity(candidate: &JudgedCandidate, alpha: f64) -> Option<String> 
 }
 
 /// What a grouping of the hosts explains.
-pub fn grouping(grouping: &crate::group::Grouping, alpha: f64) -> String {
+pub fn grouping(grouping: &Grouping, alpha: f64) -> String {
     let moderator = &grouping.moderator;
-    let by = list(&grouping.properties);
+    let by = list(&grouping.properties, "and");
     let share = 100.0 * moderator.explained;
     let apart = match grouping.properties.len() {
         1 => "",

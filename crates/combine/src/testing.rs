@@ -2,7 +2,7 @@
 
 use crate::host::HostResult;
 use std::time::Duration;
-use unspin_results::{StoredProof, StoredResult};
+use unspin_results::{CombinedResults, StoredBuild, StoredProof, StoredResult};
 use unspin_stats::{Analysis, Candidate, Experiment, Metric, Run, RunOutcome, SampleSet, Settings};
 
 /// A host and what is measured on it.
@@ -82,7 +82,7 @@ impl HostModel {
     pub fn result(&self, file: &str) -> HostResult {
         let Ok(StoredResult::Proof(proof)) = StoredResult::parse(&self.document()) else { panic!("a proof") };
         let proof: StoredProof = *proof;
-        HostResult { file: file.into(), name: proof.machine.host.clone(), proof }
+        HostResult::new(file.into(), proof)
     }
 
     /// Half a percent of scatter, which looks random and is the same each time.
@@ -102,11 +102,17 @@ impl HostModel {
     }
 }
 
-/// The fleet of these hosts.
-pub fn fleet(hosts: &[HostModel]) -> crate::fleet::Fleet {
-    let results: Vec<HostResult> =
-        hosts.iter().map(|host| host.result(&format!("{}.json", host.name))).collect();
-    crate::sameness::check(&results).expect("they belong together");
-    let expected = results.len() as u32;
-    crate::fleet::Fleet::of(results, expected)
+/// The results of these hosts, from files of their names.
+pub fn results(hosts: &[HostModel]) -> Vec<HostResult> {
+    hosts.iter().map(|host| host.result(&format!("{}.json", host.name))).collect()
+}
+
+/// The results of these hosts combined.
+pub fn combined(hosts: &[HostModel]) -> CombinedResults {
+    crate::combine(results(hosts), None, build()).unwrap()
+}
+
+/// A build of unspin.
+pub fn build() -> StoredBuild {
+    StoredBuild { version: "0.1.0".into(), commit: "0123456789ab".into() }
 }

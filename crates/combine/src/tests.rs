@@ -1,10 +1,8 @@
-//! From files to reports.
+//! From results to reports.
 
-use crate::fleet::Fleet;
-use crate::testing::{HostModel, fleet};
-use crate::{CombineSettings, next, run, sentence, text};
-use std::fs;
-use std::path::PathBuf;
+use crate::testing::{HostModel, build, combined, results};
+use crate::{HostResult, Text, combine};
+use unspin_results::CombinedResults;
 use unspin_stats::Conclusion;
 
 /// Hosts n1, n2, … with these ratios of the candidate `poll`.
@@ -13,8 +11,8 @@ fn hosts(ratios: &[f64]) -> Vec<HostModel> {
 }
 
 /// The report on one line.
-fn report(fleet: &Fleet) -> String {
-    text::report(fleet).split_whitespace().collect::<Vec<_>>().join(" ")
+fn report(fleet: &CombinedResults) -> String {
+    Text(fleet).to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -24,8 +22,8 @@ fn fleet_that_agrees_is_one_verdict() {
         .into_iter()
         .map(|host| HostModel { plan: Some(plan.into()), ..host })
         .collect();
-    let fleet = fleet(&hosts);
-    assert_eq!(fleet.conclusion(), Conclusion::Faster);
+    let fleet = combined(&hosts);
+    assert_eq!(fleet.conclusion, Conclusion::Faster);
     let report = report(&fleet);
     assert!(
         report.contains(
@@ -47,8 +45,8 @@ fn fleet_that_agrees_is_one_verdict() {
 fn effect_that_depends_on_the_processor_is_told_by_processor() {
     let mut hosts = hosts(&[1.5, 1.6, 1.4, 1.5, 1.55, 0.7, 0.72, 0.69]);
     hosts.iter_mut().skip(5).for_each(|host| host.processor = "Slow CPU".into());
-    let fleet = fleet(&hosts);
-    assert_eq!(fleet.conclusion(), Conclusion::NothingProven);
+    let fleet = combined(&hosts);
+    assert_eq!(fleet.conclusion, Conclusion::NothingProven);
     let report = report(&fleet);
     assert!(
         report.contains("poll depends on the host: faster on 5 hosts, slower on 3 hosts: n6, n7 and n8. It is not recommended"),
@@ -64,8 +62,7 @@ fn failed_hosts_are_counted_and_named() {
     let mut models = hosts(&[1.5, 1.5, 1.5, 1.5]);
     models[1].speed = -1.0;
     models[2] = HostModel { rounds: 3, interrupted: true, ..models[2].clone() };
-    let results = models.iter().map(|host| host.result(&format!("{}.json", host.name))).collect();
-    let fleet = Fleet::of(results, 6);
+    let fleet = combine(results(&models), Some(6), build()).unwrap();
     let report = report(&fleet);
     assert!(report.contains("4 of 6 hosts failed: n2 in n2.json (system failed in 8 of 8 runs"), "{report}");
     assert!(
@@ -75,16 +72,16 @@ fn failed_hosts_are_counted_and_named() {
         "{report}"
     );
     assert!(report.contains("Measure again on n2 and n3."), "{report}");
-    assert_eq!(fleet.conclusion(), Conclusion::NothingProven);
+    assert_eq!(fleet.conclusion, Conclusion::NothingProven);
 }
 
 #[test]
 fn candidate_that_failed_on_a_host_is_not_recommended() {
     let mut models = hosts(&[1.5, 1.5, 1.5, 1.5]);
     models.push(HostModel::new("n5", &[("poll", 0.0)]));
-    let fleet = fleet(&models);
-    assert_eq!(fleet.conclusion(), Conclusion::NothingProven);
-    let said = sentence::verdict(&fleet, &fleet.candidates[0]);
+    let fleet = combined(&models);
+    assert_eq!(fleet.conclusion, Conclusion::NothingProven);
+    let said = &fleet.candidates[0].sentence;
     assert!(
         said.contains("and is not recommended: it is not ranked on 1 host (n5: poll failed in 8 of 8 runs"),
         "{said}"
@@ -95,8 +92,8 @@ fn candidate_that_failed_on_a_host_is_not_recommended() {
 fn candidate_that_a_host_did_not_measure_is_named_with_the_host() {
     let mut models = hosts(&[1.5, 1.5, 1.5]);
     models.push(HostModel::new("n4", &[("adaptive", 1.2)]));
-    let fleet = fleet(&models);
-    assert_eq!(fleet.conclusion(), Conclusion::NothingProven);
+    let fleet = combined(&models);
+    assert_eq!(fleet.conclusion, Conclusion::NothingProven);
     let report = report(&fleet);
     assert!(report.contains("1 host did not measure it in enough rounds (n4)"), "{report}");
     assert!(
@@ -108,11 +105,11 @@ fn candidate_that_a_host_did_not_measure_is_named_with_the_host() {
 
 #[test]
 fn slower_everywhere_failed_everywhere_and_nothing_have_their_codes() {
-    assert_eq!(fleet(&hosts(&[0.7, 0.72, 0.71])).conclusion(), Conclusion::Slower);
-    assert_eq!(fleet(&hosts(&[0.0, 0.0])).conclusion(), Conclusion::Failed);
-    let open = fleet(&hosts(&[1.0, 1.001, 0.999]));
-    assert_eq!(open.conclusion(), Conclusion::NothingProven);
-    assert!(next::steps(&open)[0].starts_with("Measure more"), "{:?}", next::steps(&open));
+    assert_eq!(combined(&hosts(&[0.7, 0.72, 0.71])).conclusion, Conclusion::Slower);
+    assert_eq!(combined(&hosts(&[0.0, 0.0])).conclusion, Conclusion::Failed);
+    let open = combined(&hosts(&[1.0, 1.001, 0.999]));
+    assert_eq!(open.conclusion, Conclusion::NothingProven);
+    assert!(open.next[0].starts_with("Measure more"), "{:?}", open.next);
 }
 
 /// Simpson's paradox: each host shows poll slower; the mean over all runs shows it faster, because the fast host ran more rounds in
@@ -120,8 +117,8 @@ fn slower_everywhere_failed_everywhere_and_nothing_have_their_codes() {
 #[test]
 fn hosts_of_different_speed_and_rounds_are_not_pooled() {
     let slower = |name, speed, rounds| HostModel { speed, rounds, ..HostModel::new(name, &[("poll", 0.9)]) };
-    let fleet = fleet(&[slower("fast", 1.0, 40), slower("middle", 8.0, 6), slower("slow", 60.0, 7)]);
-    assert_eq!(fleet.conclusion(), Conclusion::Slower);
+    let fleet = combined(&[slower("fast", 1.0, 40), slower("middle", 8.0, 6), slower("slow", 60.0, 7)]);
+    assert_eq!(fleet.conclusion, Conclusion::Slower);
     let report = report(&fleet);
     assert!(
         report.contains("poll is slower in the fleet: on the average host 1.11 times as long as system."),
@@ -137,52 +134,33 @@ fn results_of_one_host_are_said_to_be_so() {
         host.candidates[0].1 = ratio;
     });
     assert!(
-        report(&fleet(&models))
+        report(&combined(&models))
             .contains("All results are of one host, vm: this is a verdict about its sessions")
     );
     models[2].name = "vm2".into();
     assert!(
-        report(&fleet(&models)).contains("3 results are of 2 hosts: each result counts as a host of its own")
+        report(&combined(&models))
+            .contains("3 results are of 2 hosts: each result counts as a host of its own")
     );
 }
 
 #[test]
-fn files_are_read_or_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| -> PathBuf {
-        let file = folder.path().join(name);
-        fs::write(&file, text).unwrap();
-        file
-    };
-    let files: Vec<PathBuf> =
-        hosts(&[1.5, 1.5, 1.5]).iter().map(|host| write(&host.name, &host.document())).collect();
-    let json = folder.path().join("out.json");
-    let of = |files: Vec<PathBuf>| CombineSettings {
-        files,
-        json: Some(json.clone()),
-        ..CombineSettings::default()
-    };
-    let refused = |files: Vec<PathBuf>| run(&of(files)).unwrap_err().to_string();
-    assert!(refused(files[..1].to_vec()).starts_with("one result is no fleet"));
-    let with = |file: PathBuf| vec![files[0].clone(), files[1].clone(), file];
-    assert!(refused(with(folder.path().join("none"))).contains("none: cannot be read: "));
-    assert!(
-        refused(with(write("cut.json", "{\"schema\": \"unspin.prove/3\", ")))
-            .contains("cut.json: is not whole: ")
-    );
-    assert!(refused(with(write("other.json", "{}"))).contains("other.json: is not a result of unspin"));
-    assert!(!json.exists(), "nothing was written");
-    run(&CombineSettings { markdown: Some(folder.path().join("out.md")), ..of(files.clone()) }).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
-    assert_eq!(document["schema"], "unspin.combine/1");
-    assert_eq!(
-        (document["conclusion"].as_str(), document["hosts"][2]["name"].as_str()),
-        (Some("faster"), Some("n3"))
-    );
-    assert!(document["candidates"][0]["combined"]["ratio"]["lower"].as_f64().unwrap() > 1.4);
-    assert!(
-        fs::read_to_string(folder.path().join("out.md")).unwrap().contains("**poll is faster in the fleet")
-    );
-    let few = run(&CombineSettings { hosts: Some(2), ..of(files) }).unwrap_err().to_string();
+fn too_few_results_and_too_many_for_the_fleet_are_refused() {
+    let refused =
+        |results: Vec<HostResult>, expected| combine(results, expected, build()).unwrap_err().to_string();
+    let three = results(&hosts(&[1.5, 1.5, 1.5]));
+    assert!(refused(three[..1].to_vec(), None).starts_with("one result is no fleet"));
+    let few = refused(three, Some(2));
     assert_eq!(few, "--hosts 2: 3 results are named: give the number of hosts that were to measure");
+}
+
+#[test]
+fn document_is_read_back_as_it_was_written() {
+    let mut models = hosts(&[1.5, 1.6, 1.4, 1.5, 1.55, 0.7, 0.72, 0.69]);
+    models.iter_mut().skip(5).for_each(|host| host.processor = "Slow CPU".into());
+    for models in [&models[..], &models[..2], &hosts(&[0.0, 0.0]), &hosts(&[1.0, 1.001, 0.999])] {
+        let written = combined(models);
+        let read: CombinedResults = serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap();
+        assert_eq!(read, written);
+    }
 }

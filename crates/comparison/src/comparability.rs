@@ -2,22 +2,11 @@
 
 use crate::options::CompareOptions;
 use crate::session::Session;
-use serde::Serialize;
 use std::fmt;
 use unspin_report::shell_line;
-use unspin_results::StoredMachine;
+use unspin_results::{Basis, StoredMachine};
 use unspin_stats::{Direction, Metric};
 use unspin_sys::printable;
-
-/// The quantity that decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Basis {
-    /// Values of the metric: the sessions are of one machine, or differences between machines are ignored on request.
-    Figures,
-    /// Ratios to the control of the same session.
-    Gains,
-}
 
 /// Why the sides cannot be compared: what differs, and what to do. The text is one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +41,7 @@ pub fn decide(
         Some(_) if !options.across_machines => Basis::Gains,
         _ => Basis::Figures,
     };
+    refuse_another_mix(before, after)?;
     refuse_unknown_names(&all, options)?;
     if let (Basis::Gains, Some(difference)) = (basis, differing_machine(&all)) {
         refuse_without_gains(&all, &difference, options)?;
@@ -89,6 +79,38 @@ fn refuse_one_against_several(before: usize, after: usize) -> Result<(), Incompa
         )));
     }
     Ok(())
+}
+
+/// Where both sides have sessions of the same machines, in other proportions, the mix would decide and not the program: Simpson's
+/// paradox.
+fn refuse_another_mix(before: &[Session], after: &[Session]) -> Result<(), Incomparable> {
+    let count = |side: &[Session], machine: &Session| {
+        side.iter().filter(|session| is_of_same_machine(session, machine)).count()
+    };
+    let is_other = |session: &&Session| {
+        let [earlier, later] = [count(before, session), count(after, session)];
+        earlier > 0 && later > 0 && earlier * after.len() != later * before.len()
+    };
+    let Some(session) = before.iter().find(is_other) else { return Ok(()) };
+    let [earlier, later] = [count(before, session), count(after, session)];
+    Err(Incomparable(format!(
+        "{} of {} before and {} of {} after are of the machine of {} ({}), so the mix of machines would decide: give the machines \
+         the same shares on both sides, or compare each by itself",
+        sessions(earlier),
+        before.len(),
+        sessions(later),
+        after.len(),
+        session.file,
+        session.proof.machine.host
+    )))
+}
+
+fn is_of_same_machine(one: &Session, other: &Session) -> bool {
+    let of = |session: &Session| {
+        let machine = &session.proof.machine;
+        (machine.host.clone(), machine.processor.clone(), machine.cpus)
+    };
+    of(one) == of(other)
 }
 
 /// "1 session", "3 sessions".

@@ -4,40 +4,11 @@
 //! has three outcomes. It is *exceeded* if the whole interval of the slowdown lies beyond the limit, *kept* if none of it
 //! does and the floor is within the limit, and otherwise *unsure*; `--fail-if-unsure` decides whether that fails.
 
-use crate::compared::{ComparedFigures, Judged};
 use crate::options::CompareOptions;
-use serde::Serialize;
+use crate::units::Units;
 use unspin_report::figures::Percent;
+use unspin_results::{ComparedFigures, Gate, GateOutcome, Judged};
 use unspin_stats::{Direction, Ratio, Settings, holm};
-
-/// The gate with its outcome.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Gate {
-    /// By which share a figure may become worse: 0.05 is 5 %.
-    pub limit: f64,
-    /// What these sessions show.
-    pub outcome: GateOutcome,
-    /// The configurations that exceed the limit.
-    pub exceeded: Vec<String>,
-    /// The configurations that may exceed it.
-    pub unsure: Vec<String>,
-    /// Whether an unsure outcome fails, too.
-    pub fails_if_unsure: bool,
-    /// The outcome in a sentence or two.
-    pub sentence: String,
-}
-
-/// What two sides show about a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GateOutcome {
-    /// No configuration is slower by more than the limit.
-    Kept,
-    /// At least one is.
-    Exceeded,
-    /// These runs do not tell.
-    Unsure,
-}
 
 /// By which share a figure became worse, with the ends of the interval; negative if it became better.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,57 +33,53 @@ fn worse_by(times_as_good: f64, direction: Direction) -> f64 {
     }
 }
 
-impl Gate {
-    /// Decides; none without a limit.
-    pub(crate) fn of(
-        figures: &[ComparedFigures],
-        direction: Direction,
-        floor: Option<f64>,
-        options: &CompareOptions,
-        settings: &Settings,
-    ) -> Option<Gate> {
-        let limit = options.fail_if_slower?;
-        let worst = |compared: &ComparedFigures| worst(&compared.judged, floor, direction);
-        let beyond = is_beyond(figures, limit, direction, settings);
-        let (mut exceeded, mut unsure) = (Vec::new(), Vec::new());
-        for (compared, is_beyond) in figures.iter().zip(beyond) {
-            if compared.judged.is_worse() && is_beyond {
-                exceeded.push(compared);
-            } else if worst(compared).is_none_or(|worst| worst > limit) {
-                unsure.push(compared);
-            }
+/// Decides; none without a limit. Each configuration has its units, none if runs failed.
+pub fn gate(
+    figures: &[(ComparedFigures, Option<Units>)],
+    direction: Direction,
+    floor: Option<f64>,
+    options: &CompareOptions,
+    settings: &Settings,
+) -> Option<Gate> {
+    let limit = options.fail_if_slower?;
+    let worst = |compared: &ComparedFigures| worst(&compared.judged, floor, direction);
+    let beyond = is_beyond(figures, limit, direction, settings);
+    let (mut exceeded, mut unsure) = (Vec::new(), Vec::new());
+    for ((compared, _), is_beyond) in figures.iter().zip(beyond) {
+        if compared.judged.is_worse() && is_beyond {
+            exceeded.push(compared);
+        } else if worst(compared).is_none_or(|worst| worst > limit) {
+            unsure.push(compared);
         }
-        let outcome = match (exceeded.is_empty(), unsure.is_empty()) {
-            (false, _) => GateOutcome::Exceeded,
-            (true, false) => GateOutcome::Unsure,
-            (true, true) => GateOutcome::Kept,
-        };
-        let names = |of: &[&ComparedFigures]| of.iter().map(|compared| compared.name.clone()).collect();
-        let sentence = match outcome {
-            GateOutcome::Exceeded => describe_exceeded(&exceeded, limit, direction),
-            GateOutcome::Unsure => describe_unsure(&unsure, limit, worst),
-            GateOutcome::Kept => {
-                format!(
-                    "Gate kept: no configuration is slower than before by more than {}.",
-                    Percent::Short.of(limit)
-                )
-            }
-        };
-        Some(Gate {
-            limit,
-            outcome,
-            exceeded: names(&exceeded),
-            unsure: names(&unsure),
-            fails_if_unsure: options.fail_if_unsure,
-            sentence,
-        })
     }
+    let outcome = match (exceeded.is_empty(), unsure.is_empty()) {
+        (false, _) => GateOutcome::Exceeded,
+        (true, false) => GateOutcome::Unsure,
+        (true, true) => GateOutcome::Kept,
+    };
+    let names = |of: &[&ComparedFigures]| of.iter().map(|compared| compared.name.clone()).collect();
+    let sentence = match outcome {
+        GateOutcome::Exceeded => describe_exceeded(&exceeded, limit, direction),
+        GateOutcome::Unsure => describe_unsure(&unsure, limit, worst),
+        GateOutcome::Kept => {
+            let limit = Percent::Short.of(limit);
+            format!("Gate kept: no configuration is slower than before by more than {limit}.")
+        }
+    };
+    Some(Gate {
+        limit,
+        outcome,
+        exceeded: names(&exceeded),
+        unsure: names(&unsure),
+        fails_if_unsure: options.fail_if_unsure,
+        sentence,
+    })
 }
 
 /// For each configuration, whether its slowdown is proven to exceed the limit: it is compared with the earlier figures as they would
 /// be if they were worse by the limit. Runs that were ended exceed every limit.
 fn is_beyond(
-    figures: &[ComparedFigures],
+    figures: &[(ComparedFigures, Option<Units>)],
     limit: f64,
     direction: Direction,
     settings: &Settings,
@@ -121,10 +88,10 @@ fn is_beyond(
         Direction::LowerIsBetter => 1.0 / (1.0 + limit),
         Direction::HigherIsBetter => 1.0 - limit,
     };
-    let test = |judged: &Judged| {
-        judged.units.as_ref().filter(|_| judged.test.is_some())?.with_before(times_as_good).test(settings)
+    let test = |judged: &Judged, units: &Option<Units>| {
+        units.as_ref().filter(|_| judged.test.is_some())?.with_before(times_as_good).test(settings)
     };
-    let tests: Vec<_> = figures.iter().map(|compared| test(&compared.judged)).collect();
+    let tests: Vec<_> = figures.iter().map(|(compared, units)| test(&compared.judged, units)).collect();
     let mut corrected = holm(&tests.iter().flatten().map(|test| test.p).collect::<Vec<f64>>()).into_iter();
     let mut beyond = |test: &Option<_>| match test {
         None => true,

@@ -5,10 +5,11 @@
 //! sessions of different machines. [`Basis`] says which of the two decides.
 //!
 //! 1. [`Session`] is a stored result with the name of its file; each side has one or several.
-//! 2. [`ResultComparison::of`] refuses sides that say nothing about each other ([`Incomparable`]), and lists what limits the others.
+//! 2. [`compare`] refuses sides that say nothing about each other ([`Incomparable`]), and lists what limits the others.
 //! 3. The statistics are those of [`unspin_stats::independent`].
-//! 4. [`Gate`] is the decision for a CI job.
-//! 5. [`Text`] and [`Markdown`] show the result; its fields are the JSON document of docs/compare-json.md.
+//! 4. `gate` decides for a CI job.
+//! 5. [`Text`] and [`Markdown`] show the result, an [`unspin_results::ResultComparison`]: its fields are the JSON document of
+//!    docs/compare-json.md.
 #![forbid(unsafe_code)]
 
 mod comparability;
@@ -28,11 +29,9 @@ mod units;
 mod warnings;
 mod wording;
 
-pub use comparability::{Basis, Incomparable};
-pub use compared::{ComparedFigures, ComparedGain, ConfigurationVerdict, Judged, SideFigures, SideGain};
-pub use gate::{Gate, GateOutcome};
+pub use comparability::Incomparable;
 pub use markdown::Markdown;
 pub use options::CompareOptions;
-pub use result::{Conclusion, ResultComparison, SCHEMA, SessionSummary};
-pub use session::{Obstacle, Session};
+pub use result::compare;
+pub use session::Session;
 pub use text::Text;

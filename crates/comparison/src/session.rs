@@ -1,7 +1,6 @@
 //! A stored session, and its values by configuration.
 
-use serde::Serialize;
-use unspin_results::StoredProof;
+use unspin_results::{Obstacle, StoredProof};
 use unspin_stats::{Comparison, Ratio, Role, Run, RunOutcome, comparable};
 
 /// A stored result of `unspin prove`.
@@ -11,45 +10,6 @@ pub struct Session {
     pub file: String,
     /// The result.
     pub proof: StoredProof,
-}
-
-/// Why a configuration of a session has no values to compare.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Obstacle {
-    /// Runs failed.
-    Failed {
-        /// Number of failed runs, including the warm-up.
-        failed: u32,
-        /// Number of runs, including the warm-up.
-        runs: u32,
-        /// The reason of the first failure.
-        reason: String,
-    },
-    /// Runs were ended because they took many times as long as the control, or hung.
-    CutOff {
-        /// Number of runs that were ended.
-        cut_off: u32,
-        /// Number of runs, including the warm-up.
-        runs: u32,
-        /// The time after which the first was ended, in seconds.
-        limit_s: f64,
-    },
-    /// No round was complete.
-    NoRuns,
-    /// The control, with which it is compared, has no values.
-    Control {
-        /// The control's name.
-        name: String,
-        /// Why it has none.
-        why: Box<Obstacle>,
-    },
-}
-
-impl Obstacle {
-    fn of(self, control: &str) -> Obstacle {
-        Obstacle::Control { name: control.to_owned(), why: Box::new(self) }
-    }
 }
 
 impl Session {
@@ -82,7 +42,8 @@ impl Session {
 
     /// The rounds of a candidate, as (control, candidate).
     pub(crate) fn rounds(&self, name: &str) -> Result<Vec<(f64, f64)>, Obstacle> {
-        let control = self.figures(self.control()).map_err(|obstacle| obstacle.of(self.control()))?;
+        let of_control = |why| Obstacle::Control { name: self.control().to_owned(), why: Box::new(why) };
+        let control = self.figures(self.control()).map_err(of_control)?;
         let candidate = self.figures(name)?;
         Ok(control.into_iter().zip(candidate).collect())
     }

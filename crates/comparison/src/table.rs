@@ -1,10 +1,7 @@
 //! The cells of both tables, which text and Markdown share.
 
-use crate::comparability::Basis;
-use crate::compared::{Judged, SideFigures, SideGain};
-use crate::result::ResultComparison;
-use crate::wording::word;
 use unspin_report::figures::{Scale, p_value};
+use unspin_results::{Basis, ComparedFigures, ComparedGain, Judged, ResultComparison, SideFigures, SideGain};
 use unspin_stats::three_digits;
 
 /// A table: its title, the titles of its columns, and its rows.
@@ -25,7 +22,7 @@ pub fn figures(result: &ResultComparison) -> Option<CellTable> {
             None => scale.show(summary.mean),
         })
     };
-    let row = |compared: &crate::compared::ComparedFigures| {
+    let row = |compared: &ComparedFigures| {
         row(&compared.name, side(&compared.before), side(&compared.after), &compared.judged, Basis::Figures)
     };
     let of = if result.sessions() == [1, 1] { "runs" } else { "sessions" };
@@ -48,7 +45,7 @@ pub fn gains(result: &ResultComparison, control: &str) -> Option<CellTable> {
             _ => three_digits(*value, 2),
         },
     };
-    let row = |compared: &crate::compared::ComparedGain| {
+    let row = |compared: &ComparedGain| {
         row(&compared.name, side(&compared.before), side(&compared.after), &compared.judged, Basis::Gains)
     };
     (!result.gains.is_empty()).then(|| CellTable {
@@ -68,7 +65,7 @@ fn row(name: &str, before: String, after: String, judged: &Judged, basis: Basis)
         (value, format!("{lower} – {upper}"))
     });
     let p = judged.p_corrected.map_or("-".into(), p_value);
-    [name.to_owned(), before, after, ratio, interval, p, word(judged, basis).to_owned()]
+    [name.to_owned(), before, after, ratio, interval, p, judged.word(basis).to_owned()]
 }
 
 /// What the columns mean.

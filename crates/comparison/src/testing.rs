@@ -3,7 +3,10 @@
 use crate::Session;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::time::Duration;
-use unspin_results::{StoredBuild, StoredDisturbance, StoredLocks, StoredMachine, StoredProof};
+use unspin_results::{
+    StoredBuild, StoredConfiguration, StoredCpuShares, StoredDisturbance, StoredLocks, StoredMachine,
+    StoredProof,
+};
 use unspin_stats::{
     Analysis, Candidate, Conclusion, Direction, Experiment, Metric, Run, RunOutcome, SampleSet, Settings,
 };
@@ -88,6 +91,7 @@ fn proof(
         summary: None,
         interrupted: false,
         aborted: None,
+        percentile: None,
         rounds,
         elapsed_s: 10.0 + seed as f64 / 1e6,
         candidates: Vec::new(),
@@ -97,6 +101,17 @@ fn proof(
         plan: None,
         locks: StoredLocks::default(),
         runs: Vec::new(),
+    }
+}
+
+/// A configuration with this compiled plan.
+pub fn configuration(name: &str, plan: Option<&str>) -> StoredConfiguration {
+    StoredConfiguration {
+        name: name.into(),
+        engine: None,
+        plan: plan.map(str::to_owned),
+        run_queue: None,
+        cpu: StoredCpuShares::default(),
     }
 }
 

@@ -1,22 +1,27 @@
 //! Whole comparisons of simulated sessions whose true ratios are known.
 
-use crate::testing::{Simulation, build, samples};
-use crate::{Basis, CompareOptions, Conclusion, GateOutcome, Markdown, ResultComparison, Session, Text};
+use crate::result::compare_with;
+use crate::testing::{Simulation, build, configuration, samples};
+use crate::{CompareOptions, Markdown, Session, Text};
+use unspin_results::{
+    Basis, COMPARE_SCHEMA, ComparisonConclusion as Conclusion, GateOutcome, ResultComparison,
+    StoredPercentile,
+};
 use unspin_stats::{Candidate, Direction, Metric, RunOutcome, Settings};
 
 fn compare(before: &Session, after: &Session, options: &CompareOptions) -> ResultComparison {
     let sides = [before, after].map(|session| vec![session.clone()]);
-    ResultComparison::of(&sides[0], &sides[1], options, build()).unwrap()
+    crate::compare(&sides[0], &sides[1], options, build()).unwrap()
 }
 
 /// With few draws, for many comparisons.
 fn compare_fast(before: Session, after: Session, options: &CompareOptions) -> ResultComparison {
     let settings = Settings { resamples: 999, draws: 499, ..Settings::default() };
-    ResultComparison::with(&[before], &[after], options, build(), settings).unwrap()
+    compare_with(&[before], &[after], options, build(), settings).unwrap()
 }
 
 fn refusal(before: &[Session], after: &[Session], options: &CompareOptions) -> String {
-    ResultComparison::of(before, after, options, build()).unwrap_err().to_string()
+    crate::compare(before, after, options, build()).unwrap_err().to_string()
 }
 
 fn gate(limit: f64) -> CompareOptions {
@@ -63,6 +68,27 @@ fn rate_that_falls_is_worse() {
     assert!(no_rate_falls_by_more.starts_with("--fail-if-slower: TPS is a rate"), "{no_rate_falls_by_more}");
 }
 
+/// Each machine is faster after, and the slow one has most sessions then: the mean over sessions says the opposite.
+#[test]
+fn other_mix_of_machines_is_refused() {
+    let on = |host: &str, control: f64, seed| {
+        let mut session = simulated(|s| s.control = control, seed);
+        session.proof.machine.host = host.into();
+        session
+    };
+    let before = [on("fast", 1.0, 1), on("fast", 1.0, 2), on("slow", 4.0, 3)];
+    let after = [on("fast", 0.9, 4), on("slow", 3.6, 5), on("slow", 3.6, 6)];
+    let forced = CompareOptions { across_machines: true, ..CompareOptions::default() };
+    for options in [CompareOptions::default(), forced] {
+        let refused = refusal(&before, &after, &options);
+        assert!(refused.contains("the mix of machines would decide"), "{refused}");
+    }
+    let [fast, _, slow] = after;
+    let settings = Settings { resamples: 199, draws: 199, cpu_limit: None, ..Settings::default() };
+    let alike = [before[0].clone(), before[2].clone()];
+    assert!(compare_with(&alike, &[fast, slow], &CompareOptions::default(), build(), settings).is_ok());
+}
+
 #[test]
 fn other_machine_compares_gains_only() {
     let mut other = simulated(|s| (s.control, s.gain) = (7.0, 1.4), 2);
@@ -91,8 +117,7 @@ fn several_sessions_are_the_unit() {
             |seed| Simulation { control, ..Simulation::default() }.session(&format!("{seed}.json"), seed);
         (first..first + 4).map(one).collect()
     };
-    let of =
-        |after: f64| ResultComparison::of(&side(1.0, 1), &side(after, 11), &gate(0.05), build()).unwrap();
+    let of = |after: f64| crate::compare(&side(1.0, 1), &side(after, 11), &gate(0.05), build()).unwrap();
     let (same, worse) = (of(1.0), of(1.2));
     assert_eq!((same.conclusion, same.limit.clone()), (Conclusion::NothingProven, None));
     assert_eq!(worse.conclusion, Conclusion::Worse);
@@ -256,6 +281,33 @@ fn what_limits_a_comparison_is_said() {
     assert!(result.floor.unwrap() > 1.1, "drift raises the floor: {:?}", result.floor);
 }
 
+#[test]
+fn other_plan_under_one_name_and_other_latency_table_are_said() {
+    let with = |plan: &str, tool: Option<&str>, seed| {
+        let mut session = slower(1.0, seed);
+        session.proof.candidates = vec![configuration("poll", Some(plan))];
+        let percentile = |tool: &str| StoredPercentile {
+            percent: 99.0,
+            tool: Some(tool.into()),
+            samples_min: Some(5_000),
+        };
+        session.proof.percentile = tool.map(percentile);
+        session
+    };
+    let warnings = |before: &Session, after: &Session| {
+        compare(before, after, &CompareOptions::default()).warnings.join("\n")
+    };
+    let built = "unspin plan 2\nwakeup\t41000\nfair\tvariable\t4040-4068@/old/x\npoll\tsite\t10-20@/old/x\n";
+    let rebuilt =
+        "unspin plan 2\nwakeup\t52000\npoll\tsite\t30-40@/new/x\nfair\tvariable\t5050-5078@/new/x\n";
+    let same = warnings(&with(built, Some("wrk"), 1), &with(rebuilt, Some("wrk"), 2));
+    assert_eq!(same, "", "addresses and the cost of a wake-up are no difference");
+    let other = rebuilt.replace("fair", "steal");
+    let said = warnings(&with(built, Some("wrk"), 1), &with(&other, Some("oha"), 2));
+    assert!(said.contains("Different plans were measured under one name: poll (a.json, b.json)."), "{said}");
+    assert!(said.contains("read from different tables: wrk in a.json, oha in b.json."), "{said}");
+}
+
 /// Two sessions of one program, of which one shared the CPUs with others: on a real machine poll was "2.2 times as fast as before".
 #[test]
 fn difference_that_other_programs_explain_is_not_proven() {
@@ -290,7 +342,9 @@ fn outputs_agree_and_stay_within_their_width() {
         let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
         assert!(rows.iter().all(|row| row.matches('|').count() == 8), "{markdown}");
         let json = serde_json::to_value(&result).unwrap();
-        assert_eq!(json["schema"], crate::SCHEMA);
+        let read: ResultComparison = serde_json::from_str(&json.to_string()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), json, "it is read back as it was written");
+        assert_eq!(json["schema"], COMPARE_SCHEMA);
         assert_eq!(json["conclusion"], "worse");
         assert_eq!(json["figures"][0]["verdict"]["kind"], "proven_worse");
         assert_eq!(json["figures"][2]["name"], name);

@@ -1,11 +1,10 @@
 //! The printed result.
 
-use crate::comparability::{Basis, describe_machine};
-use crate::result::{ResultComparison, SessionSummary};
+use crate::comparability::describe_machine;
 use crate::table::{self, CellTable, EXPLANATION};
-use crate::wording;
 use std::fmt::{self, Formatter};
 use unspin_report::{paragraph, shell_line};
+use unspin_results::{Basis, ResultComparison, SessionSummary};
 use unspin_sys::printable;
 
 /// Prints a result within 100 columns.
@@ -17,7 +16,7 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let result = self.0;
         put(f, &shell_line(&result.command), 0)?;
-        put(f, &format!("Compared: {}", wording::describe(result)), 0)?;
+        put(f, &format!("Compared: {}", result.compared), 0)?;
         put(f, &format!("Proven: {}", result.sentence), 0)?;
         put(f, &format!("How sure: {}", result.certainty), 0)?;
         for sentence in result.limit.iter().chain(result.gate.as_ref().map(|gate| &gate.sentence)) {

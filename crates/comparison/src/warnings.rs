@@ -1,8 +1,8 @@
 //! What limits a comparison, and what to do about it.
 
-use crate::comparability::{Basis, describe_command, differing_machine, differs_in_command};
+use crate::comparability::{describe_command, differing_machine, differs_in_command};
 use crate::session::Session;
-use unspin_results::{StoredDisturbance, StoredProof};
+use unspin_results::{Basis, StoredConfiguration, StoredDisturbance, StoredProof};
 use unspin_stats::independent::Drift;
 use unspin_stats::{Settings, effect};
 
@@ -26,6 +26,8 @@ pub fn warnings(
     settings: &Settings,
 ) -> Vec<String> {
     let mut warnings = differences(all, basis);
+    warnings.extend(other_tool(all));
+    warnings.extend(other_plans(all));
     warnings.extend(names_in_some(all));
     for (session, drift) in all.iter().zip(drifts) {
         of_session(session, &mut warnings);
@@ -87,6 +89,57 @@ fn differences(all: &[&Session], basis: Basis) -> Vec<String> {
         ));
     }
     found
+}
+
+/// Percentiles that were read from the tables of different tools, which count and round requests in ways of their own.
+fn other_tool(all: &[&Session]) -> Option<String> {
+    let tool =
+        |session: &Session| session.proof.percentile.as_ref().map(|percentile| percentile.tool.clone());
+    let named =
+        |session: &Session| tool(session).flatten().unwrap_or_else(|| "no table of a known tool".into());
+    let (first, others) = all.split_first()?;
+    let other = others.iter().find(|other| tool(other) != tool(first))?;
+    Some(format!(
+        "{} is read from different tables: {} in {}, {} in {}. Tools count requests and round times in ways of their own: load both \
+         with one tool.",
+        first.proof.analysis.metric.name,
+        named(first),
+        first.file,
+        named(other),
+        other.file
+    ))
+}
+
+/// Configurations that have one name and different plans.
+fn other_plans(all: &[&Session]) -> Option<String> {
+    let (first, others) = all.split_first()?;
+    let mut different: Vec<String> = Vec::new();
+    for configuration in &first.proof.candidates {
+        let is_other = |other: &StoredConfiguration| {
+            other.name == configuration.name && replacements(other) != replacements(configuration)
+        };
+        let other = others.iter().find(|other| other.proof.candidates.iter().any(is_other));
+        different
+            .extend(other.map(|other| format!("{} ({}, {})", configuration.name, first.file, other.file)));
+    }
+    (!different.is_empty()).then(|| {
+        format!(
+            "Different plans were measured under one name: {}. A difference may be that of the plans: measure one plan in all \
+             (--use-plan FILE).",
+            different.join(", ")
+        )
+    })
+}
+
+/// The entries of the compiled plan, without what differs between builds of a program (addresses, files) and between sessions (the
+/// cost of a wake-up).
+fn replacements(configuration: &StoredConfiguration) -> Vec<Vec<&str>> {
+    let plan = configuration.plan.as_deref().unwrap_or_default();
+    let entry = |line| str::split(line, '\t').filter(|field| !field.contains('@')).collect::<Vec<&str>>();
+    let mut entries: Vec<Vec<&str>> =
+        plan.lines().skip(1).filter(|line| !line.starts_with("wakeup\t")).map(entry).collect();
+    entries.sort_unstable();
+    entries
 }
 
 /// Configurations that not all sessions have.

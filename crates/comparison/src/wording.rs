@@ -1,10 +1,11 @@
 //! The English sentences.
 
-use crate::comparability::{Basis, sessions};
-use crate::compared::{ConfigurationVerdict, Judged, Untested};
-use crate::result::{Conclusion, ResultComparison};
-use crate::session::Obstacle;
-use unspin_report::figures::p_value;
+use crate::comparability::sessions;
+use unspin_report::figures::{capital, list, p_value};
+use unspin_results::{
+    Basis, ComparisonConclusion, ConfigurationVerdict, Judged, Obstacle, ResultComparison, SessionSummary,
+    Untested,
+};
 use unspin_stats::independent::{IndependentTest, IndependentVerdict, UNITS_MIN};
 use unspin_stats::{Direction, Metric, Quantity, Ratio, UNBOUNDED, effect};
 
@@ -22,7 +23,7 @@ pub fn limit(basis: Basis) -> &'static str {
     }
 }
 
-/// The sentence of each configuration.
+/// The sentence of each configuration, and those of the whole result.
 pub fn write_sentences(result: &mut ResultComparison) {
     let (metric, control) = (result.metric.clone(), result.control.clone());
     for compared in &mut result.figures {
@@ -32,6 +33,9 @@ pub fn write_sentences(result: &mut ResultComparison) {
         let sides = [&compared.before, &compared.after].map(|side| side.as_ref().map(|side| side.value));
         compared.judged.sentence = of_gain(&compared.name, &compared.judged, &control, sides);
     }
+    result.compared = describe(result);
+    result.sentence = conclusion(result);
+    result.certainty = certainty(result);
 }
 
 fn of_figures(name: &str, judged: &Judged, metric: &Metric) -> String {
@@ -153,7 +157,7 @@ fn describe_obstacle(obstacle: &Obstacle, side: &str) -> String {
 }
 
 /// What is proven: "system is worse, it takes 1.12 times as long as before; nothing about poll."
-pub fn conclusion(result: &ResultComparison) -> String {
+fn conclusion(result: &ResultComparison) -> String {
     let (mut clauses, mut undecided) = (Vec::new(), Vec::new());
     for (name, judged) in result.deciding() {
         match tested(judged) {
@@ -174,7 +178,7 @@ pub fn conclusion(result: &ResultComparison) -> String {
     };
     match (clauses.is_empty(), undecided.is_empty()) {
         (true, true) => "nothing, because the results have no configuration to compare.".into(),
-        (true, false) if result.conclusion == Conclusion::Failed => {
+        (true, false) if result.conclusion == ComparisonConclusion::Failed => {
             format!("nothing. {} could not be compared.", list(&undecided, "and"))
         }
         (true, false) => {
@@ -203,7 +207,7 @@ fn claim(result: &ResultComparison, name: &str, ratio: Ratio) -> String {
 }
 
 /// The interval of the greatest proven difference; or what may be hidden.
-pub fn certainty(result: &ResultComparison) -> String {
+fn certainty(result: &ResultComparison) -> String {
     let distance = |test: &IndependentTest| test.ratio.value.ln().abs();
     let proven = result.deciding().into_iter().filter(|(_, judged)| judged.is_worse() || judged.is_better());
     let greatest = proven
@@ -251,13 +255,12 @@ fn unit(result: &ResultComparison) -> &'static str {
 }
 
 /// "after.json with before.json, by wall time, lower is better: 7 and 7 rounds".
-pub fn describe(result: &ResultComparison) -> String {
-    let side = |side: &[crate::result::SessionSummary]| match side {
+fn describe(result: &ResultComparison) -> String {
+    let side = |side: &[SessionSummary]| match side {
         [one] => one.file.clone(),
         several => sessions(several.len()),
     };
-    let rounds =
-        |side: &[crate::result::SessionSummary]| side.iter().map(|session| session.rounds).sum::<u32>();
+    let rounds = |side: &[SessionSummary]| side.iter().map(|session| session.rounds).sum::<u32>();
     let metric = &result.metric;
     let better = match metric.direction {
         Direction::LowerIsBetter => "lower is better",
@@ -273,38 +276,7 @@ pub fn describe(result: &ResultComparison) -> String {
     )
 }
 
-/// A verdict in a word for tables.
-pub fn word(judged: &Judged, basis: Basis) -> &'static str {
-    let [better, worse] = match basis {
-        Basis::Figures => ["better", "worse"],
-        Basis::Gains => ["larger", "smaller"],
-    };
-    match &judged.verdict {
-        ConfigurationVerdict::Tested(IndependentVerdict::ProvenBetter) => better,
-        ConfigurationVerdict::Tested(IndependentVerdict::ProvenWorse) => worse,
-        ConfigurationVerdict::Tested(_) => "not proven",
-        ConfigurationVerdict::Untested(_) if judged.is_worse() => "ended",
-        ConfigurationVerdict::Untested(_) if judged.has_failed() => "fails",
-        ConfigurationVerdict::Untested(_) => "not compared",
-    }
-}
-
 /// A gain with two decimals below 10.
 fn times(gain: f64) -> String {
     unspin_stats::three_digits(gain, 2)
-}
-
-/// The sentence with a capital at the beginning.
-pub fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// "a, b and c", with this conjunction.
-fn list(names: &[&str], conjunction: &str) -> String {
-    match names {
-        [] => "nothing".into(),
-        [name] => (*name).to_owned(),
-        [names @ .., last] => format!("{} {conjunction} {last}", names.join(", ")),
-    }
 }

@@ -1,12 +1,14 @@
-//! Numbers as text: the formats that tables, reports and verdicts share.
+//! Numbers and names as text: the formats that tables, reports and verdicts share.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod percent;
 mod scale;
+mod words;
 
 pub use self::percent::Percent;
 pub use self::scale::{Scale, p_value};
+pub use self::words::{capital, list};
 
 /// Units of [`time`]: the length in seconds, and the name.
 const UNITS: [(f64, &str); 3] = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")];

@@ -1,12 +1,13 @@
 //! Results of unspin as pages: one HTML file each, complete without a network and without scripts.
 //!
-//! A page is a function of the JSON document: `page` reads what `unspin prove --json`, `meter --json` or `scale --json` has
-//! written, and nothing else. The document is part of its page, so the page is the archive, and a page of a stored result is the
+//! A page is a function of the JSON document: `page` reads what a command of unspin has written with `--json`, and
+//! nothing else. The document is part of its page, so the page is the archive, and a page of a stored result is the
 //! one that the measuring command would have written.
 //!
 //! `frame` has what all pages share: head, style, landmarks, the embedded document. `picture` is one picture with its
 //! explanation and its numbers; `table` a table of numbers; `svg` draws; `name` and `number` are how names and numbers
-//! are shown. `prove` is the page of `unspin prove`, `locks` the sections about locks.
+//! are shown. `forest` is the plot of ratios with their intervals. `prove` is the page of `unspin prove`, `compare` that of
+//! `unspin compare`, and so on; `locks` has the sections about locks.
 //!
 //! ```
 //! let refused = unspin_page::page("{}").unwrap_err();
@@ -14,9 +15,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod combine;
+mod compare;
 mod embedded;
 mod facts;
+mod forest;
 mod frame;
+mod heading;
 mod lenses;
 mod locks;
 mod meter;
@@ -39,6 +44,8 @@ pub fn page(json: &str) -> Result<String, ParseError> {
         StoredResult::Proof(proof) => prove::frame(&proof),
         StoredResult::Meter(meter) => meter::frame(&meter),
         StoredResult::Scale(scale) => scale::frame(&scale),
+        StoredResult::Comparison(comparison) => compare::frame(&comparison),
+        StoredResult::Combined(results) => combine::frame(&results),
     };
     Ok(frame.page(json))
 }

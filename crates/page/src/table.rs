@@ -22,6 +22,7 @@ pub struct TableRow {
 }
 
 /// A cell.
+#[derive(Clone)]
 pub enum Cell {
     /// A number: its value in the document, and how it is shown.
     Number(f64, String),

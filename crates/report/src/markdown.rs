@@ -1,7 +1,7 @@
 //! Markdown as GitHub and GitLab read it: text, code, and a table.
 //!
-//! A name may have any character. In [`text`] and [`code`] it is shown as it is: it begins no table cell, no link, no HTML and no
-//! emphasis.
+//! A name may have any character. In [`text`] and [`code`] it is shown as it is: it begins no table cell, no link, no mention, no
+//! HTML and no emphasis.
 
 use std::fmt::{self, Display, Formatter};
 use unspin_sys::printable;
@@ -16,7 +16,9 @@ pub fn text(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             // It ends a cell of a table. Readers disagree about a backslash before it.
             '|' => escaped.push_str("&#124;"),
-            // `.`, `:` and `@` would make a link of what looks like an address, `$` a formula.
+            // A mention would notify others.
+            '@' => escaped.push_str("&#64;"),
+            // `.` and `:` would make a link of what looks like an address, `$` a formula.
             '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '#' | '!' | '$' | '^' => {
                 escaped.extend(['\\', character])
             }

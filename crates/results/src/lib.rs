@@ -1,6 +1,6 @@
 //! Results that unspin has stored as JSON, read back.
 //!
-//! `unspin prove --json`, `meter --json` and `scale --json` write documents. What shows or compares results later has only these.
+//! `unspin prove --json`, `meter --json`, `scale --json`, `compare --json` and `combine --json` write documents. What shows or compares results later has only these.
 //! So it reads the documents, and not the values in the memory of the command that measured: a page shows what its archive
 //! contains, and a result of another machine is read as one of this machine is.
 //!
@@ -16,6 +16,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod combine;
+mod compare;
 mod lenses;
 mod machine;
 mod meter;
@@ -24,6 +26,14 @@ mod parse;
 mod prove;
 mod scale;
 
+pub use combine::{
+    COMBINE_SCHEMA, CombinedCandidate, CombinedHost, CombinedPlan, CombinedResults, CombinedSummary,
+    Grouping, NotRanked,
+};
+pub use compare::{
+    Basis, COMPARE_SCHEMA, ComparedFigures, ComparedGain, ComparisonConclusion, ConfigurationVerdict, Gate,
+    GateOutcome, Judged, Obstacle, ResultComparison, SessionSummary, SideFigures, SideGain, Untested,
+};
 pub use lenses::{
     StoredBlockedCaller, StoredBlockedReason, StoredFutex, StoredFutexCaller, StoredFutexRow, StoredFutexes,
     StoredKernel, StoredKernelCaller, StoredKernelLock, StoredKernelRow, StoredKernelUse, StoredLenses,
@@ -34,7 +44,7 @@ pub use meter::StoredMeter;
 pub use page::{SCRIPT_BEGIN, SCRIPT_END, document};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
-    StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredProof, StoredRun,
-    StoredService, StoredSummary,
+    StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredPercentile, StoredProof,
+    StoredRun, StoredService, StoredSummary,
 };
 pub use scale::{StoredModelLock, StoredScale, StoredScaleRun, StoredScaling};

@@ -1,12 +1,14 @@
 //! Which kind of result a document is.
 
+use crate::combine::{COMBINE_SCHEMA, CombinedResults};
+use crate::compare::{COMPARE_SCHEMA, ResultComparison};
 use crate::meter::StoredMeter;
 use crate::prove::StoredProof;
 use crate::scale::StoredScale;
 use serde::Deserialize;
 use std::fmt;
 
-/// Formats that this version reads, beside [`unspin_report::SCHEMA`].
+/// Formats that this version reads, beside [`unspin_report::SCHEMA`] and those of comparisons.
 const PROOF: &str = "unspin.prove/3";
 const SCALE: &str = "unspin.scale/1";
 
@@ -19,6 +21,10 @@ pub enum StoredResult {
     Scale(Box<StoredScale>),
     /// Of `unspin meter --json` and `unspin report --json`.
     Meter(Box<StoredMeter>),
+    /// Of `unspin compare --json`.
+    Comparison(Box<ResultComparison>),
+    /// Of `unspin combine --json`.
+    Combined(Box<CombinedResults>),
 }
 
 /// Why a text is not a stored result. The text of the error is a predicate: "is not JSON: …".
@@ -49,6 +55,17 @@ struct Heading {
 }
 
 impl StoredResult {
+    /// The command of unspin that writes such a result.
+    pub fn command(&self) -> &'static str {
+        match self {
+            StoredResult::Proof(_) => "prove",
+            StoredResult::Scale(_) => "scale",
+            StoredResult::Meter(_) => "meter",
+            StoredResult::Comparison(_) => "compare",
+            StoredResult::Combined(_) => "combine",
+        }
+    }
+
     /// Reads a document, or a page that contains one.
     pub fn parse(text: &str) -> Result<StoredResult, ParseError> {
         let text = crate::page::document(text);
@@ -65,6 +82,8 @@ impl StoredResult {
         match (schema.as_str(), version) {
             (PROOF, _) => Ok(StoredResult::Proof(Box::new(read(text)?))),
             (SCALE, _) => Ok(StoredResult::Scale(Box::new(read(text)?))),
+            (COMPARE_SCHEMA, _) => Ok(StoredResult::Comparison(Box::new(read(text)?))),
+            (COMBINE_SCHEMA, _) => Ok(StoredResult::Combined(Box::new(read(text)?))),
             (unspin_report::SCHEMA, Some(unspin_report::SCHEMA_VERSION)) => {
                 Ok(StoredResult::Meter(Box::new(meter(text, &whole)?)))
             }
@@ -73,12 +92,15 @@ impl StoredResult {
                 let found = version.map_or_else(|| unspin_report::SCHEMA.to_owned(), named);
                 other(found, &named(unspin_report::SCHEMA_VERSION))
             }
-            (found, _) if found.starts_with("unspin.prove/") => other(schema, PROOF),
-            (found, _) if found.starts_with("unspin.scale/") => other(schema, SCALE),
-            (found, _) if found.starts_with("unspin") => {
-                other(schema, &format!("{PROOF}, {SCALE} and {}", unspin_report::SCHEMA))
+            (found, _) if !found.starts_with("unspin") => Err(ParseError::NotOurs),
+            (found, _) => {
+                let known = [PROOF, SCALE, COMPARE_SCHEMA, COMBINE_SCHEMA];
+                let kind = |schema: &str| schema.split('/').next().map(str::to_owned);
+                let same = known.iter().find(|known| kind(known) == kind(found));
+                let all = || format!("{}, {}", known.join(", "), unspin_report::SCHEMA);
+                let read = same.map_or_else(all, |&same| same.to_owned());
+                other(schema, &read)
             }
-            _ => Err(ParseError::NotOurs),
         }
     }
 }
@@ -139,6 +161,12 @@ mod tests {
         assert_eq!(read, "has the format unspin.prove/2, and this version of unspin reads unspin.prove/3");
         let locks = refusal(r#"{"schema": "unspin-locks", "version": 2}"#);
         assert_eq!(locks, "has the format unspin-locks 2, and this version of unspin reads unspin-locks 3");
-        assert!(refusal(r#"{"schema": "unspin.arenas/1"}"#).contains("unspin.arenas/1"));
+        let compared = refusal(r#"{"schema": "unspin.compare/9"}"#);
+        assert_eq!(
+            compared,
+            "has the format unspin.compare/9, and this version of unspin reads unspin.compare/1"
+        );
+        let unknown = refusal(r#"{"schema": "unspin.arenas/1"}"#);
+        assert!(unknown.contains("unspin.arenas/1") && unknown.contains("unspin.combine/1, unspin-locks"));
     }
 }

@@ -25,6 +25,9 @@ pub struct StoredProof {
     pub interrupted: bool,
     /// What else ended it early.
     pub aborted: Option<String>,
+    /// What the metric rests on, if it is a percentile.
+    #[serde(default)]
+    pub percentile: Option<StoredPercentile>,
     /// Complete rounds.
     pub rounds: u32,
     /// Duration of the session, in seconds.
@@ -67,6 +70,17 @@ pub struct StoredSummary {
     pub apply: Option<String>,
     /// The command that repeats the measurement.
     pub repeat: Option<String>,
+}
+
+/// What the percentile of a run rests on.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredPercentile {
+    /// The percentile in percent.
+    pub percent: f64,
+    /// The tool that printed it; none if it was found by the word alone.
+    pub tool: Option<String>,
+    /// The smallest number of requests of a run; none if the tool does not print it.
+    pub samples_min: Option<u64>,
 }
 
 /// The commands around a server.
@@ -153,6 +167,9 @@ pub struct StoredRun {
     pub system_s: f64,
     /// The value of the metric; none if the run failed.
     pub value: Option<f64>,
+    /// Of a percentile, the number of requests on which it rests, if the program prints it.
+    #[serde(default)]
+    pub samples: Option<u64>,
     /// Why it failed.
     pub failure: Option<String>,
     /// What disturbed it.

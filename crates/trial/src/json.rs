@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::output::outfile;
+use unspin_launch::output::document::{write_json, write_page};
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_observe::disturbance::Disturbance;
 use unspin_stats::{Analysis, Comparison, Conclusion};
@@ -67,19 +67,10 @@ struct ConfigurationEntry<'a> {
 
 /// Writes all results, including every run, to the files that the settings name: as JSON, and as a page that shows this JSON.
 pub fn write(report: &Report, json: Option<&Path>, html: Option<&Path>) -> Result<(), Error> {
-    let Some(any) = json.or(html) else { return Ok(()) };
-    let mut text = serde_json::to_string_pretty(&document(report))
-        .map_err(|e| Error::at(any, "the result cannot be written as JSON", e))?;
-    text.push('\n');
-    let written = json.map_or(Ok(()), |file| outfile::write(file, text.as_bytes()));
-    let page = html.map_or(Ok(()), |file| write_page(&text, file));
+    let document = document(report);
+    let written = json.map_or(Ok(()), |file| write_json(&document, file));
+    let page = html.map_or(Ok(()), |file| write_page(&document, file, unspin_page::page));
     written.and(page)
-}
-
-fn write_page(json: &str, file: &Path) -> Result<(), Error> {
-    let page = unspin_page::page(json)
-        .map_err(|e| Error::at(file, "the result cannot be shown as a page", std::io::Error::other(e)))?;
-    outfile::write(file, page.as_bytes())
 }
 
 /// All results, including every run.

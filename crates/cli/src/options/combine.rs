@@ -2,7 +2,6 @@
 
 use clap::Args;
 use std::path::PathBuf;
-use unspin_combine::CombineSettings;
 
 const COMBINE_HELP: &str = "\
 Exit code:
@@ -35,6 +34,11 @@ pub struct CombineOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Write the result to this file as a page for browsers: verdict, pictures, tables, and the JSON, which other commands read
+    /// back. It loads nothing from elsewhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// Write the report to this file as Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
@@ -42,16 +46,4 @@ pub struct CombineOptions {
     /// Results of `unspin prove --json`, one or more for each host
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-}
-
-impl From<&CombineOptions> for CombineSettings {
-    fn from(options: &CombineOptions) -> CombineSettings {
-        let CombineOptions { hosts, json, markdown, files } = options;
-        CombineSettings {
-            files: files.clone(),
-            hosts: *hosts,
-            json: json.clone(),
-            markdown: markdown.clone(),
-        }
-    }
 }

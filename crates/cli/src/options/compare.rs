@@ -66,6 +66,11 @@ pub struct CompareOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Write the result to this file as a page for browsers: verdict, pictures, tables, and the JSON, which other commands read
+    /// back. It loads nothing from elsewhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// Write the result to this file as Markdown, for a comment on a pull request
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,

@@ -16,7 +16,7 @@ Examples:
 
 /// Make a page of a stored result, or take the JSON out of a page
 ///
-/// A result is a file that `unspin prove`, `meter` or `scale` has written, with --json or with --html. A page is one HTML file, which
+/// A result is a file that `unspin prove`, `meter`, `scale`, `compare` or `combine` has written, with --json or with --html. A page is one HTML file, which
 /// loads nothing from elsewhere and contains its JSON.
 #[derive(Args, Debug)]
 #[command(after_help = HELP, group = clap::ArgGroup::new("outputs").args(["output", "json"]).multiple(true).required(true))]

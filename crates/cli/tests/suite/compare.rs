@@ -1,6 +1,6 @@
 //! `unspin compare` on results that `unspin prove` wrote.
 
-use crate::common::{finish, unspin};
+use crate::common::{finish, schema, unspin};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ fn results_of_prove_are_compared() {
     let (json, markdown) = (folder.join("compared.json"), folder.join("compared.md"));
     let files = ["--quiet", "--json", json.to_str().unwrap(), "--markdown", markdown.to_str().unwrap()];
     assert_eq!(compare(&files, &[&fast, &slow]), (String::new(), String::new(), Some(1)));
-    let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let document: Value = schema::read("compare", json);
     assert_eq!((&document["schema"], &document["conclusion"]), (&"unspin.compare/1".into(), &"worse".into()));
     assert!(fs::read_to_string(markdown).unwrap().starts_with("### unspin compare: worse\n"));
     let (out, err, code) = compare(&["--markdown", "-", "--configuration", "kernel"], &[&fast, &slow]);
@@ -120,9 +120,12 @@ fn what_is_no_result_of_prove_is_refused_in_one_line() {
     };
     let missing = folder.path().join("missing.json");
     let cases = [
-        (missing.clone(), "there is no such file (`unspin prove --json FILE` writes one)"),
+        (
+            missing.clone(),
+            "No such file or directory (os error 2); name a file that --json or --html has written",
+        ),
         (folder.path().to_owned(), "Is a directory"),
-        (file("bytes", b"\xff\xfe"), "is not a result of unspin: write one with --json"),
+        (file("bytes", b"\xff\xfe"), "is not text; name a file that --json or --html has written"),
         (file("empty", b""), "is not whole: "),
         (file("other", b"{}"), "is not a result of unspin: write one with --json"),
         (file("old", br#"{"schema": "unspin.prove/2"}"#), "has the format unspin.prove/2, and this version"),

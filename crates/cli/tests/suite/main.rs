@@ -51,3 +51,4 @@ mod terminal;
 mod top;
 mod unreached;
 mod util_linux_random;
+mod verdicts;

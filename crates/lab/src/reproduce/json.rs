@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::output::outfile;
+use unspin_launch::output::document::write_json;
 use unspin_stats::Comparison;
 use unspin_trial::{ProveDocument, document};
 
@@ -70,10 +70,7 @@ pub fn write(outcomes: &[ReportOutcome<'_>], is_quick: bool, file: &Path) -> Res
         quick: is_quick,
         reports: outcomes.iter().map(entry).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&document)
-        .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
-    text.push('\n');
-    outfile::write(file, text.as_bytes())
+    write_json(&document, file)
 }
 
 fn entry<'a>(outcome: &'a ReportOutcome<'_>) -> ReportEntry<'a> {

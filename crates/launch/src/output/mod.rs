@@ -1,5 +1,6 @@
 //! Where messages, reports and files go.
 
+pub mod document;
 pub mod outfile;
 pub mod scratch;
 pub mod shell;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use std::os::fd::AsFd;
 use std::path::Path;
 use unspin_launch::error::Error;
+use unspin_launch::output::document::{write_json, write_page};
 use unspin_launch::output::{outfile, stderr};
 use unspin_report::{Filter, Fold, Layout, MeterReport, Pattern, ReportOptions, otlp, pprof};
 use unspin_sys::printable;
@@ -175,24 +176,9 @@ impl<'a> Document<'a> {
 
 /// Writes a document as JSON and as a page, to the files that are requested.
 pub fn write_results(document: &impl Serialize, view: &ViewSettings) -> Vec<Error> {
-    let json = view.json.as_deref().map(|file| json(document, file));
-    let html = view.html.as_deref().map(|file| html(document, file));
+    let json = view.json.as_deref().map(|file| write_json(document, file));
+    let html = view.html.as_deref().map(|file| write_page(document, file, unspin_page::page));
     [json, html].into_iter().flatten().filter_map(Result::err).collect()
-}
-
-fn json(document: &impl Serialize, file: &Path) -> Result<(), Error> {
-    let mut text = serde_json::to_string_pretty(document)
-        .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
-    text.push('\n');
-    outfile::write(file, text.as_bytes())
-}
-
-/// The page contains the JSON without its white space: half as many bytes.
-fn html(document: &impl Serialize, file: &Path) -> Result<(), Error> {
-    let shown = |e: std::io::Error| Error::at(file, "the result cannot be shown as a page", e);
-    let json = serde_json::to_string(document).map_err(|e| shown(e.into()))?;
-    let page = unspin_page::page(&json).map_err(|e| shown(std::io::Error::other(e)))?;
-    outfile::write(file, page.as_bytes())
 }
 
 /// Columns of a table that is printed to this file, or to standard error.

@@ -1,7 +1,7 @@
 //! Runs that failed: the reason of the first of each configuration, and the end of its output.
 
-use super::verdict::lines;
 use crate::frame::Section;
+use crate::heading::lines;
 use crate::name::{name, visible};
 use maud::html;
 use unspin_results::{StoredProof, StoredRun};

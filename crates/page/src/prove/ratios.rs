@@ -1,26 +1,15 @@
 //! The ratio of each candidate to the control, with its interval: a forest plot.
 
 use super::contestant::{Contestant, Contestants, Part};
+use crate::forest::{Drawn, Forest, ForestRow, ROWS_MAX, WIDTH, noted};
 use crate::frame::Section;
 use crate::name::{PICTURE_MAX, name, short, visible};
-use crate::number::{factor, of_metric, p_value};
+use crate::number::{of_metric, p_value};
 use crate::picture::{NumbersShown, Picture};
-use crate::svg::{Axis, line, mark, rectangle, text, text_around, text_before};
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use unspin_results::StoredProof;
-use unspin_stats::{Direction, Quantity, Ratio, Role, SpreadVerdict};
-
-const WIDTH: f64 = 740.0;
-/// Where the axis begins and ends.
-const PLOT: (f64, f64) = (200.0, 566.0);
-/// Where the first row begins, and the height of a row.
-const TOP: f64 = 30.0;
-const ROW: f64 = 32.0;
-/// Ratios beyond these are drawn at the end of the axis.
-const EXTREMES: (f64, f64) = (1e-4, 1e4);
-/// Most rows of the picture; the table has all.
-const ROWS_MAX: usize = 40;
+use unspin_stats::{Quantity, Ratio, Role, SpreadVerdict};
 
 /// The section.
 pub fn section(proof: &StoredProof, contestants: &Contestants<'_>) -> Option<Section> {
@@ -57,15 +46,14 @@ fn proven_spread(comparison: &unspin_stats::Comparison) -> Option<&str> {
 }
 
 fn picture(proof: &StoredProof, contestants: &Contestants<'_>) -> Picture {
-    let rows: Vec<&Contestant<'_>> = contestants.0.iter().take(ROWS_MAX).collect();
-    let bottom = TOP + ROW * rows.len() as f64;
-    let axis = Axis::log(range(proof, &rows), PLOT);
-    let drawing = html! {
-        (band(proof, &axis, bottom))
-        (scale(proof, &axis, bottom))
-        @for (place, contestant) in rows.iter().enumerate() {
-            (row(proof, contestant, &axis, TOP + ROW * (place as f64 + 0.5)))
-        }
+    let rows = contestants.0.iter().take(ROWS_MAX);
+    let forest = Forest {
+        rows: rows.map(|contestant| row(proof, contestant)).collect(),
+        floor: proof.analysis.noise_floor.map(|floor| floor.factor),
+        sides: match proof.analysis.metric.quantity {
+            Quantity::WallTime => ["slower", "faster"],
+            Quantity::CpuTime | Quantity::Other => ["worse", "better"],
+        },
     };
     Picture {
         id: "ratios-picture".into(),
@@ -73,11 +61,26 @@ fn picture(proof: &StoredProof, contestants: &Contestants<'_>) -> Picture {
         description: describe(proof, contestants),
         how_to_read: how_to_read(proof),
         width: WIDTH,
-        height: bottom + 44.0,
-        drawing,
+        height: forest.height(),
+        drawing: forest.draw(),
         numbers: table(proof, contestants),
         numbers_shown: NumbersShown::AtOnce,
     }
+}
+
+fn row(proof: &StoredProof, contestant: &Contestant<'_>) -> ForestRow {
+    let ratio = contestant.comparison.and_then(|comparison| comparison.ratio);
+    let (drawn, note) = match (contestant.part, interval(proof, contestant), ratio) {
+        (Part::Control, ..) => (Drawn::Reference, "1, the control".into()),
+        (_, Some(ratio), _) => (Drawn::interval(ratio), noted(ratio)),
+        (_, None, Some(ratio)) => (Drawn::Value(ratio.value), format!("{}, too few runs", ratio.shown().0)),
+        (_, None, None) => (Drawn::Nothing, short(contestant.outcome(), PICTURE_MAX)),
+    };
+    let class = match contestant.part {
+        Part::Control | Part::Candidate => "",
+        Part::Again | Part::NoPreload => "aside",
+    };
+    ForestRow { name: contestant.name().to_owned(), class, series: contestant.series, drawn, note }
 }
 
 fn how_to_read(proof: &StoredProof) -> Markup {
@@ -110,96 +113,6 @@ fn describe(proof: &StoredProof, contestants: &Contestants<'_>) -> String {
 fn interval(proof: &StoredProof, contestant: &Contestant<'_>) -> Option<Ratio> {
     let comparison = contestant.comparison?;
     comparison.ratio.filter(|_| comparison.has_interval(proof.analysis.settings.confidence))
-}
-
-/// The ends of the axis: all intervals, the band, and 1.
-fn range(proof: &StoredProof, rows: &[&Contestant<'_>]) -> (f64, f64) {
-    let ends = rows.iter().filter_map(|row| {
-        let value = row.comparison?.ratio?.value;
-        Some(interval(proof, row).map_or([value, value], |ratio| [ratio.lower, ratio.upper]))
-    });
-    let floor = proof.analysis.noise_floor.map_or(1.0, |floor| floor.factor);
-    let values = ends.flatten().chain([0.9, 1.1, floor, 1.0 / floor]);
-    let known = values
-        .filter(|value| value.is_finite() && *value > 0.0)
-        .map(|value| value.clamp(EXTREMES.0, EXTREMES.1));
-    let (low, high) = known.fold((1.0_f64, 1.0_f64), |(low, high), value| (low.min(value), high.max(value)));
-    let margin = (high / low).powf(0.06);
-    (low / margin, high * margin)
-}
-
-/// The noise band.
-fn band(proof: &StoredProof, axis: &Axis, bottom: f64) -> Markup {
-    let Some(floor) = proof.analysis.noise_floor else { return html! {} };
-    let (from, to) = (axis.at(1.0 / floor.factor), axis.at(floor.factor));
-    html! {
-        (rectangle("band", (from, TOP - 4.0), (to, bottom)))
-        (text_around("small", ((from + to) / 2.0, TOP - 12.0), "noise"))
-    }
-}
-
-fn scale(proof: &StoredProof, axis: &Axis, bottom: f64) -> Markup {
-    let one = axis.at(1.0);
-    let [worse, better] = match (proof.analysis.metric.quantity, proof.analysis.metric.direction) {
-        (Quantity::WallTime, _) => ["← slower", "faster →"],
-        (_, Direction::LowerIsBetter | Direction::HigherIsBetter) => ["← worse", "better →"],
-    };
-    html! {
-        @for value in axis.ticks(9) {
-            @let x = axis.at(value);
-            (line("grid", (x, TOP - 4.0), (x, bottom)))
-            (text_around("small", (x, bottom + 16.0), &factor(value)))
-        }
-        (line("axis", (PLOT.0, bottom), (PLOT.1, bottom)))
-        (line("one", (one, TOP - 4.0), (one, bottom)))
-        (text("small", (PLOT.0, bottom + 35.0), worse))
-        (text_before("small", (PLOT.1, bottom + 35.0), better))
-    }
-}
-
-fn row(proof: &StoredProof, contestant: &Contestant<'_>, axis: &Axis, y: f64) -> Markup {
-    let class = match contestant.part {
-        Part::Control | Part::Candidate => "",
-        Part::Again | Part::NoPreload => "aside",
-    };
-    let ratio = contestant.comparison.and_then(|comparison| comparison.ratio);
-    html! {
-        (text_before(class, (PLOT.0 - 14.0, y + 4.5), &short(contestant.name(), PICTURE_MAX)))
-        @if contestant.part == Part::Control {
-            (mark(contestant.series, "", (axis.at(1.0), y), 5.0))
-            (text("small", (PLOT.1 + 14.0, y + 4.0), "1, the control"))
-        } @else if let Some(ratio) = ratio {
-            (measured(contestant, ratio, interval(proof, contestant), axis, y))
-        } @else {
-            (text("small", (PLOT.1 + 14.0, y + 4.0), &short(contestant.outcome(), PICTURE_MAX)))
-        }
-    }
-}
-
-fn measured(
-    contestant: &Contestant<'_>,
-    ratio: Ratio,
-    interval: Option<Ratio>,
-    axis: &Axis,
-    y: f64,
-) -> Markup {
-    let class = format!("stroke {}", contestant.series.class());
-    let (value, [lower, upper]) = ratio.shown();
-    let label = match interval {
-        Some(_) => format!("{value}  ({lower} – {upper})"),
-        None => format!("{value}, too few runs"),
-    };
-    html! {
-        @if let Some(Ratio { lower, upper, .. }) = interval {
-            (line(&class, (axis.at(lower), y), (axis.at(upper), y)))
-            @for end in [lower, upper] {
-                @let x = axis.at(end);
-                (line(&class, (x, y - 5.0), (x, y + 5.0)))
-            }
-        }
-        (mark(contestant.series, if interval.is_some() { "" } else { "hollow" }, (axis.at(ratio.value), y), 5.0))
-        (text("", (PLOT.1 + 14.0, y + 4.5), &label))
-    }
 }
 
 fn table(proof: &StoredProof, contestants: &Contestants<'_>) -> Table {

@@ -19,8 +19,6 @@ const PLOT_X: (f64, f64) = (76.0, 728.0);
 const PLOT_Y: (f64, f64) = (296.0, 34.0);
 /// Where failed runs are marked.
 const FAILED_Y: f64 = 16.0;
-/// Values that differ by more than this factor are drawn on a logarithmic axis.
-const WIDE: f64 = 6.0;
 /// With more runs all dots are round and small, and the table has as many.
 const RUNS_MAX: usize = 600;
 
@@ -55,7 +53,7 @@ fn picture(proof: &StoredProof, contestants: &Contestants<'_>) -> Picture {
     let x = Axis::linear((0.0, (proof.runs.len() as f64 - 1.0).max(1.0)), PLOT_X);
     let values = proof.runs.iter().filter_map(|run| run.value);
     let failed = proof.runs.iter().filter(|run| run.value.is_none()).count();
-    let y = vertical(values.clone());
+    let y = Axis::of_values(values.clone(), PLOT_Y);
     let drawing = html! {
         (scale(proof, &x, &y))
         @for contestant in &contestants.0 { (dots(proof, contestant, &x, &y)) }
@@ -89,20 +87,6 @@ fn picture(proof: &StoredProof, contestants: &Contestants<'_>) -> Picture {
         drawing,
         numbers: table(proof),
         numbers_shown: NumbersShown::OnRequest,
-    }
-}
-
-fn vertical(values: impl Iterator<Item = f64>) -> Axis {
-    let known = values.filter(|value| value.is_finite() && *value > 0.0);
-    let (low, high) =
-        known.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
-    match high {
-        high if high <= 0.0 => Axis::linear((0.0, 1.0), PLOT_Y),
-        high if high > WIDE * low => Axis::log((low / 1.15, high * 1.15), PLOT_Y),
-        high => {
-            let margin = if high > low { 0.08 * (high - low) } else { 0.05 * high };
-            Axis::linear(((low - margin).max(0.0), high + margin), PLOT_Y)
-        }
     }
 }
 

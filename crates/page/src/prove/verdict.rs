@@ -1,10 +1,10 @@
 //! The head of the page: what is proven, how sure that is, what to do next.
 
 use super::contestant::{Contestants, Part};
+use crate::heading::{badge, lines, sentence_case};
 use crate::name::{code, visible};
 use maud::{Markup, html};
 use unspin_results::{StoredProof, StoredSummary};
-use unspin_stats::Conclusion;
 
 /// The head of the page.
 pub fn header(proof: &StoredProof, contestants: &Contestants<'_>) -> Markup {
@@ -30,17 +30,6 @@ pub fn header(proof: &StoredProof, contestants: &Contestants<'_>) -> Markup {
     }
 }
 
-/// The colour and the words of a conclusion.
-fn badge(conclusion: Conclusion) -> (&'static str, &'static str) {
-    match conclusion {
-        Conclusion::Faster => ("good", "✓ Proven better"),
-        Conclusion::OverCpuLimit => ("flat", "Better, but takes more CPU time than the limit"),
-        Conclusion::Slower => ("bad", "✗ Proven worse"),
-        Conclusion::NothingProven => ("flat", "Nothing proven"),
-        Conclusion::Failed => ("bad", "✗ Failed"),
-    }
-}
-
 /// What to do next, and the command that repeats the measurement.
 fn next(proof: &StoredProof, summary: &StoredSummary) -> Markup {
     html! {
@@ -62,19 +51,6 @@ fn next(proof: &StoredProof, summary: &StoredSummary) -> Markup {
             h2.minor { "Repeat the measurement" }
             pre { code { (visible(repeat)) } }
         }
-    }
-}
-
-/// Text of several lines, each with visible control characters.
-pub fn lines(text: &str) -> String {
-    text.lines().map(|line| visible(&line.replace('\t', "    "))).collect::<Vec<_>>().join("\n")
-}
-
-/// "nothing. …" as "Nothing is proven. …"; any other sentence with a capital, unless it begins with a name.
-fn sentence_case(proven: &str) -> String {
-    match proven.strip_prefix("nothing").filter(|rest| rest.starts_with([' ', '.', ','])) {
-        Some(rest) => format!("Nothing is proven{}", visible(rest)),
-        None => visible(proven),
     }
 }
 

@@ -22,6 +22,23 @@ impl Axis {
         Axis { values: (low, high), coordinates, is_log: true }
     }
 
+    /// For positive values: with a margin, and logarithmic if they differ by a large factor.
+    pub fn of_values(values: impl Iterator<Item = f64>, coordinates: (f64, f64)) -> Axis {
+        /// Values that differ by more are drawn on a logarithmic axis.
+        const WIDE: f64 = 6.0;
+        let known = values.filter(|value| value.is_finite() && *value > 0.0);
+        let (low, high) =
+            known.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        match high {
+            high if high <= 0.0 => Axis::linear((0.0, 1.0), coordinates),
+            high if high > WIDE * low => Axis::log((low / 1.15, high * 1.15), coordinates),
+            high => {
+                let margin = if high > low { 0.08 * (high - low) } else { 0.05 * high };
+                Axis::linear(((low - margin).max(0.0), high + margin), coordinates)
+            }
+        }
+    }
+
     /// The coordinate of a value; one beyond an end lies at the end.
     pub fn at(&self, value: f64) -> f64 {
         let share = match self.is_log {

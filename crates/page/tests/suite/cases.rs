@@ -1,5 +1,6 @@
 //! Documents, and the pages of them.
 
+use crate::sessions;
 use scraper::{ElementRef, Html, Selector};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -30,6 +31,19 @@ pub fn page(name: &str, document: &Value) -> String {
         std::fs::write(Path::new(&folder).join(format!("{name}.html")), &page).unwrap();
     }
     page
+}
+
+/// Documents of all kinds that are compared with their pages, with names as usual and hostile ones.
+pub fn every_kind() -> Vec<(&'static str, Value)> {
+    let (slower, combined) = (sessions::slower(), sessions::combined(&[1.5, 0.4, 1.6, 0.38, 1.4]));
+    vec![
+        ("herd", herd()),
+        ("hostile", hostile()),
+        ("compare", slower.clone()),
+        ("hostile-compare", sessions::hostile(slower)),
+        ("combine", combined.clone()),
+        ("hostile-combine", sessions::hostile(combined)),
+    ]
 }
 
 /// All elements that a CSS selector finds.

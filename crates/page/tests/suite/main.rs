@@ -2,6 +2,8 @@
 
 mod bad_cases;
 mod cases;
+mod comparisons;
 mod document;
 mod safety;
+mod sessions;
 mod values;

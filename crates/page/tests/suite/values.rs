@@ -5,7 +5,7 @@ use scraper::{ElementRef, Html};
 use serde_json::Value;
 
 /// The rows of a section's first table: the head, and the exact values of the cells, of which some are unknown or words.
-fn rows(page: &Html, section: &str) -> Vec<(String, Vec<Option<f64>>)> {
+pub fn rows(page: &Html, section: &str) -> Vec<(String, Vec<Option<f64>>)> {
     let exact = |cell: ElementRef<'_>| {
         let data = cell.child_elements().find(|child| child.value().name() == "data")?;
         data.attr("value")?.parse().ok()

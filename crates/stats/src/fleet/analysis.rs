@@ -7,7 +7,7 @@ use crate::interval::Ratio;
 use crate::p_value::PValue;
 use crate::random::{Purpose, stream};
 use crate::settings::Settings;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The rounds of one host.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct FleetCandidate {
 }
 
 /// The verdicts on all candidates.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FleetAnalysis {
     /// The seed of all random decisions.
     pub seed: u64,
@@ -41,7 +41,7 @@ pub struct FleetAnalysis {
 }
 
 /// One candidate in the fleet.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FleetComparison {
     /// Its name.
     pub name: String,
@@ -62,7 +62,7 @@ pub struct FleetComparison {
 }
 
 /// One candidate on one host.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostComparison {
     /// The host's number.
     pub host: usize,

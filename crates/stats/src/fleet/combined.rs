@@ -2,11 +2,11 @@
 
 use super::{Stratum, student_p};
 use crate::interval::Ratio;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The mean over hosts, of which those measured are a sample.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Combined {
     /// Number of hosts.
     pub hosts: u32,

@@ -1,12 +1,12 @@
 //! Does the effect differ between hosts?
 
 use super::Stratum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 /// Welch's test of equal means with unequal variances, applied to the hosts' mean log ratios. With twenty hosts it finds a
 /// difference in 7 % of equal fleets at the level 5 % (`tests/suite/fleet.rs`), so that no verdict rests on it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Heterogeneity {
     /// Cochran's Q.
     pub q: f64,

@@ -5,10 +5,10 @@ use super::{Combined, Stratum};
 use crate::interval::Ratio;
 use crate::random::Random;
 use rand::seq::SliceRandom;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A property of hosts, and the effect in each group of hosts that have the same.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moderator {
     /// The share of the variance between hosts that lies between the groups.
     pub explained: f64,
@@ -21,7 +21,7 @@ pub struct Moderator {
 }
 
 /// The hosts that have a property in common.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModeratorGroup {
     /// The indices of its hosts.
     pub hosts: Vec<usize>,

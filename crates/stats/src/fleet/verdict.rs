@@ -2,10 +2,10 @@
 
 use super::FleetComparison;
 use crate::interval::{Ratio, factor};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What one host proves by itself, corrected for the number of hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostSide {
     /// The candidate is better there.
@@ -17,7 +17,7 @@ pub enum HostSide {
 }
 
 /// What is proven about a candidate in the fleet.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum FleetVerdict {
     /// Better than the control on average, and proven worse on no host.
@@ -47,7 +47,7 @@ pub enum FleetVerdict {
 }
 
 /// Why no difference is proven in the fleet.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum FleetDoubt {
     /// Fewer than two hosts have measured it.

@@ -6,11 +6,10 @@ use super::profile::MeteredLock;
 use crate::percentile::PercentileEvidence;
 use crate::runner::Runner;
 use serde::Serialize;
-use std::io;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::output::outfile;
+use unspin_launch::output::document;
 use unspin_observe::disturbance::Disturbance;
 use unspin_scaling::fit::{FitError, Validation, validations};
 use unspin_scaling::program::{ProgramProfile, WaitStyle};
@@ -164,18 +163,12 @@ impl ScaleReport {
 
     /// Writes it as JSON.
     pub fn write(&self, file: &Path) -> Result<(), Error> {
-        let mut text = serde_json::to_string_pretty(self)
-            .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
-        text.push('\n');
-        outfile::write(file, text.as_bytes())
+        document::write_json(self, file)
     }
 
     /// Writes it as a page, which contains the JSON.
     pub fn write_page(&self, file: &Path) -> Result<(), Error> {
-        let shown = |e: io::Error| Error::at(file, "the result cannot be shown as a page", e);
-        let json = serde_json::to_string(self).map_err(|e| shown(e.into()))?;
-        let page = unspin_page::page(&json).map_err(|e| shown(io::Error::other(e)))?;
-        outfile::write(file, page.as_bytes())
+        document::write_page(self, file, unspin_page::page)
     }
 
     /// What a throughput of 1 is.

@@ -10,6 +10,7 @@ use std::fmt::{self, Formatter};
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
+use unspin_report::figures::{capital, list};
 use unspin_stats::{
     Comparison, CutOff, Direction, Quantity, Ratio, UNBOUNDED, Verdict, effect, format_unbounded,
     three_digits,
@@ -94,7 +95,7 @@ fn describe_session(report: &Report) -> String {
     };
     format!(
         "{} with {control}{explained}, by {}, {better}: {} of {} candidates in random order, {}",
-        list(&names),
+        list(&names, "and"),
         metric.name,
         match session.rounds {
             0 => "no complete round".into(),
@@ -142,7 +143,7 @@ fn proven(report: &Report) -> String {
                 "nothing. The runs do not tell whether {either} is better or worse than {control}."
             );
         }
-        (false, false) => clauses.push(format!("nothing about {}", list(&undecided))),
+        (false, false) => clauses.push(format!("nothing about {}", list(&undecided, "and"))),
         (false, true) => (),
     }
     format!("{}.", clauses.join("; "))
@@ -228,19 +229,4 @@ fn certainty(report: &Report) -> String {
 fn judged_comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
     let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
     judged.filter_map(|configuration| report.comparison(configuration))
-}
-
-/// The sentence with a capital at the beginning.
-pub fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// "a, b and c".
-fn list(names: &[&str]) -> String {
-    match names {
-        [] => "nothing".into(),
-        [name] => (*name).to_owned(),
-        [names @ .., last] => format!("{} and {last}", names.join(", ")),
-    }
 }

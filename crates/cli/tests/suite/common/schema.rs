@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The schemas, by the names of their files.
-pub const NAMES: [&str; 5] = ["prove", "locks", "scale", "doctor", "reproduce"];
+pub const NAMES: [&str; 7] = ["prove", "locks", "scale", "compare", "combine", "doctor", "reproduce"];
 
 /// The file of a schema.
 pub fn file(name: &str) -> PathBuf {

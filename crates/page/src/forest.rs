@@ -1,0 +1,187 @@
+//! A forest plot: ratios with their intervals, one below the other, on a logarithmic axis.
+
+use crate::name::{PICTURE_MAX, short};
+use crate::number::factor;
+use crate::palette::Series;
+use crate::svg::{Axis, line, mark, px, rectangle, text, text_around, text_before};
+use maud::{Markup, html};
+use unspin_stats::Ratio;
+
+/// The width of the drawing.
+pub const WIDTH: f64 = 740.0;
+/// Most rows of a picture; the table beside it has all.
+pub const ROWS_MAX: usize = 40;
+/// Where the axis begins and ends.
+const PLOT: (f64, f64) = (200.0, 566.0);
+/// Where the first row begins, and the height of a row.
+const TOP: f64 = 30.0;
+const ROW: f64 = 32.0;
+/// Ratios beyond these are drawn at the end of the axis.
+const EXTREMES: (f64, f64) = (1e-4, 1e4);
+/// The usual radius of a mark.
+pub const RADIUS: f64 = 5.0;
+
+/// A forest plot.
+pub struct Forest {
+    /// The rows, from the top.
+    pub rows: Vec<ForestRow>,
+    /// Differences within this factor are noise, if it is known.
+    pub floor: Option<f64>,
+    /// What ratios below and above 1 are: "slower", "faster".
+    pub sides: [&'static str; 2],
+}
+
+/// A row.
+pub struct ForestRow {
+    /// The name, which is shortened if it is long.
+    pub name: String,
+    /// The name's class: `aside` for what is shown beside the others.
+    pub class: &'static str,
+    /// The colour and the mark.
+    pub series: Series,
+    /// What is drawn.
+    pub drawn: Drawn,
+    /// What stands at the right.
+    pub note: String,
+}
+
+/// What a row shows.
+#[derive(Clone, Copy)]
+pub enum Drawn {
+    /// A mark of this radius, with the interval as a line.
+    Interval(Ratio, f64),
+    /// A hollow mark: no interval is known.
+    Value(f64),
+    /// That with which the others are compared: a mark at 1.
+    Reference,
+    /// A mean of the rows above: a diamond as wide as its interval.
+    Mean(Ratio),
+    /// A range without a value.
+    Range(Ratio),
+    /// Nothing.
+    Nothing,
+}
+
+impl Drawn {
+    /// A ratio with its interval.
+    pub fn interval(ratio: Ratio) -> Drawn {
+        Drawn::Interval(ratio, RADIUS)
+    }
+
+    /// The values that the axis has to reach.
+    fn reach(self) -> [f64; 2] {
+        match self {
+            Drawn::Interval(ratio, _) | Drawn::Mean(ratio) | Drawn::Range(ratio) => {
+                [ratio.lower, ratio.upper]
+            }
+            Drawn::Value(value) => [value; 2],
+            Drawn::Reference | Drawn::Nothing => [1.0; 2],
+        }
+    }
+}
+
+/// "1.50  (1.40 – 1.60)".
+pub fn noted(ratio: Ratio) -> String {
+    let (value, [lower, upper]) = ratio.shown();
+    format!("{value}  ({lower} – {upper})")
+}
+
+impl Forest {
+    /// The height of the drawing.
+    pub fn height(&self) -> f64 {
+        self.bottom() + 44.0
+    }
+
+    fn bottom(&self) -> f64 {
+        TOP + ROW * self.rows.len() as f64
+    }
+
+    /// The drawing.
+    pub fn draw(&self) -> Markup {
+        let (bottom, axis) = (self.bottom(), Axis::log(self.range(), PLOT));
+        html! {
+            (self.band(&axis, bottom))
+            (self.scale(&axis, bottom))
+            @for (place, row) in self.rows.iter().enumerate() { (row.draw(&axis, TOP + ROW * (place as f64 + 0.5))) }
+        }
+    }
+
+    /// The ends of the axis: all intervals, the band, and 1.
+    fn range(&self) -> (f64, f64) {
+        let floor = self.floor.unwrap_or(1.0);
+        let ends = self.rows.iter().flat_map(|row| row.drawn.reach());
+        let known = ends
+            .chain([0.9, 1.1, floor, 1.0 / floor])
+            .filter(|value| value.is_finite() && *value > 0.0)
+            .map(|value| value.clamp(EXTREMES.0, EXTREMES.1));
+        let (low, high) =
+            known.fold((1.0_f64, 1.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let margin = (high / low).powf(0.06);
+        (low / margin, high * margin)
+    }
+
+    /// The noise band.
+    fn band(&self, axis: &Axis, bottom: f64) -> Markup {
+        let Some(floor) = self.floor else { return html! {} };
+        let (from, to) = (axis.at(1.0 / floor), axis.at(floor));
+        html! {
+            (rectangle("band", (from, TOP - 4.0), (to, bottom)))
+            (text_around("small", ((from + to) / 2.0, TOP - 12.0), "noise"))
+        }
+    }
+
+    fn scale(&self, axis: &Axis, bottom: f64) -> Markup {
+        let one = axis.at(1.0);
+        let [below, above] = self.sides;
+        html! {
+            @for value in axis.ticks(9) {
+                @let x = axis.at(value);
+                (line("grid", (x, TOP - 4.0), (x, bottom)))
+                (text_around("small", (x, bottom + 16.0), &factor(value)))
+            }
+            (line("axis", (PLOT.0, bottom), (PLOT.1, bottom)))
+            (line("one", (one, TOP - 4.0), (one, bottom)))
+            (text("small", (PLOT.0, bottom + 35.0), &format!("← {below}")))
+            (text_before("small", (PLOT.1, bottom + 35.0), &format!("{above} →")))
+        }
+    }
+}
+
+impl ForestRow {
+    fn draw(&self, axis: &Axis, y: f64) -> Markup {
+        let class = format!("stroke {}", self.series.class());
+        let (note, below) = match self.drawn {
+            Drawn::Reference | Drawn::Nothing => ("small", 4.0),
+            _ => ("", 4.5),
+        };
+        let ended = |ratio: Ratio| {
+            html! {
+                (line(&class, (axis.at(ratio.lower), y), (axis.at(ratio.upper), y)))
+                @for end in [ratio.lower, ratio.upper] {
+                    (line(&class, (axis.at(end), y - 5.0), (axis.at(end), y + 5.0)))
+                }
+            }
+        };
+        let dot = |class, value, radius| mark(self.series, class, (axis.at(value), y), radius);
+        html! {
+            (text_before(self.class, (PLOT.0 - 14.0, y + 4.5), &short(&self.name, PICTURE_MAX)))
+            @match self.drawn {
+                Drawn::Interval(ratio, radius) => { (ended(ratio)) (dot("", ratio.value, radius)) },
+                Drawn::Value(value) => (dot("hollow", value, RADIUS)),
+                Drawn::Reference => (dot("", 1.0, RADIUS)),
+                Drawn::Mean(ratio) => (diamond(self.series, ratio, axis, y)),
+                Drawn::Range(ratio) => (ended(ratio)),
+                Drawn::Nothing => {},
+            }
+            (text(note, (PLOT.1 + 14.0, y + below), &self.note))
+        }
+    }
+}
+
+fn diamond(series: Series, ratio: Ratio, axis: &Axis, y: f64) -> Markup {
+    const HALF: f64 = 8.0;
+    let [left, middle, right] = [ratio.lower, ratio.value, ratio.upper].map(|value| axis.at(value));
+    let corners = [(left, y), (middle, y - HALF), (right, y), (middle, y + HALF)];
+    let points: Vec<String> = corners.iter().map(|(x, y)| format!("{},{}", px(*x), px(*y))).collect();
+    html! { polygon class={ "mark " (series.class()) } points=(points.join(" ")) {} }
+}
