@@ -15,11 +15,14 @@ pub fn badge(conclusion: Conclusion) -> (&'static str, &'static str) {
     }
 }
 
-/// "nothing. …" as "Nothing is proven. …"; any other sentence as it is, because it begins with a name.
+/// "nothing. …" as "Nothing is proven. …", "the gain of …" with a capital; any other sentence as it is, because it begins with a
+/// name.
 pub fn sentence_case(proven: &str) -> String {
-    match proven.strip_prefix("nothing").filter(|rest| rest.starts_with([' ', '.', ','])) {
-        Some(rest) => format!("Nothing is proven{}", visible(rest)),
-        None => visible(proven),
+    let nothing = proven.strip_prefix("nothing").filter(|rest| rest.starts_with([' ', '.', ',']));
+    match (nothing, proven.strip_prefix("the gain of ")) {
+        (Some(rest), _) => format!("Nothing is proven{}", visible(rest)),
+        (None, Some(rest)) => format!("The gain of {}", visible(rest)),
+        (None, None) => visible(proven),
     }
 }
 

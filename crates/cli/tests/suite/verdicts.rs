@@ -51,7 +51,7 @@ impl Sessions {
 }
 
 /// All runs of the configurations with these names.
-fn runs<'d>(document: &'d mut Value, is_it: impl Fn(&str) -> bool) -> Vec<&'d mut Value> {
+fn runs(document: &mut Value, is_it: impl Fn(&str) -> bool) -> Vec<&mut Value> {
     let control = document["analysis"]["control"].as_str().unwrap().to_owned();
     let mut found = Vec::new();
     let Value::Object(analysis) = &mut document["analysis"] else { panic!("no analysis") };

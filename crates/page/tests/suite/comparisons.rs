@@ -72,7 +72,7 @@ fn sessions_of_two_machines_have_gains_only() {
     let document = compared(&[session("example", 1.0, 1.0)], &[elsewhere], &CompareOptions::default());
     let page = shown("compare-machines", &document);
     assert!(all(&page, "#figures, #runs").is_empty());
-    assert!(text(all(&page, "h1")[0]).starts_with("the gain of adaptive over system is larger"));
+    assert!(text(all(&page, "h1")[0]).starts_with("The gain of adaptive over system is larger"));
     assert!(text(all(&page, "#place")[0]).contains("The sessions differ in host."));
     assert!(text(all(&page, "#warnings")[0]).contains("host example and another"));
 }
