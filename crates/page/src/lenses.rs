@@ -66,8 +66,8 @@ fn share(part: f64, whole: f64) -> f64 {
 fn head(label: &str, kind: &str, next: &StoredNext) -> Markup {
     html! {
         (name(label))
-        @if !kind.is_empty() { span.soft { " " (kind) } }
-        @if let Some(text) = &next.next { br; span.soft { "→ " (text) } }
+        @if !kind.is_empty() { span.soft { " " (name(kind)) } }
+        @if let Some(text) = &next.next { br; span.soft { "→ " (name(text)) } }
         @if let Some(command) = &next.command { br; (code(command)) }
     }
 }
@@ -130,7 +130,7 @@ fn kernel(lens: &StoredKernel) -> Markup {
         }
     }
     html! {
-        p { "Waits of: " (lens.target) ". All together: " (time(lens.total.lost)) " in " (lens.total.waits) " waits." }
+        p { "Waits of: " (name(&lens.target)) ". All together: " (time(lens.total.lost)) " in " (lens.total.waits) " waits." }
         (grid("Locks of the kernel, most time first", "Lock", "locks", rows.collect()))
         (missing(lens.lost_records, lens.unreadable_records))
         (flame("kernel-flame", "Flame graph of waits for locks of the kernel", "lock, and the functions that waited, from the outermost on", root))
@@ -150,7 +150,7 @@ fn futexes(lens: &StoredFutexes) -> Markup {
         }
     }
     html! {
-        p { "Waits of: " (lens.target) ". All together: " (time(lens.total.waited)) " in " (lens.total.waits) " waits." }
+        p { "Waits of: " (name(&lens.target)) ". All together: " (time(lens.total.waited)) " in " (lens.total.waits) " waits." }
         (grid("Futexes, most time first", "Futex", "futexes", rows.collect()))
         (missing(lens.lost_records, lens.unreadable_records))
         (flame("futex-flame", "Flame graph of waits at futexes", "futex, and the functions that waited, from the outermost on", root))
@@ -176,7 +176,7 @@ fn off_cpu(lens: &StoredOffCpu) -> Markup {
     };
     html! {
         p {
-            "Threads of: " (lens.target) ". " (lens.threads) " threads lived for " (time(lens.thread_seconds)) " together: " (part(lens.on_cpu))
+            "Threads of: " (name(&lens.target)) ". " (lens.threads) " threads lived for " (time(lens.thread_seconds)) " together: " (part(lens.on_cpu))
             " on a CPU, " (part(lens.runnable)) " ready to run without a CPU, " (part(lens.blocked)) " blocked."
         }
         @for (what, next) in [("On CPUs", &lens.on_cpu_next), ("Without a CPU", &lens.runnable_next)] {

@@ -3,13 +3,18 @@
 use crate::name::name;
 use crate::number::factor;
 use maud::{Markup, html};
+use unspin_figures::Percent;
 use unspin_results::{StoredScale, StoredScaling};
 use unspin_scaling::fit::{FigureSource, MISS, Prediction};
 
 /// What was measured on the most CPUs, and what is predicted, if a check of the model bears it.
 pub fn sentence(scale: &StoredScale) -> Markup {
     let Some((control, candidates)) = scale.configurations.split_first() else {
-        return html! { "Nothing is predicted: " (scale.rounds) " complete rounds are too few for a fit." };
+        return html! {
+            "Nothing is predicted: " (scale.rounds)
+            @if scale.rounds == 1 { " complete round is" } @else { " complete rounds are" }
+            " too few for a fit."
+        };
     };
     let Some((one, measured)) = of(control, FigureSource::Measured) else {
         return html! { (name(&control.name)) " was measured on one number of CPUs, which predicts nothing." };
@@ -23,11 +28,14 @@ pub fn sentence(scale: &StoredScale) -> Markup {
         @for (candidate, ratio) in others {
             " " (name(&candidate.name)) " did " (factor(ratio)) " times the work of " (name(&control.name)) " there."
         }
-        @match of(control, FigureSource::Predicted).filter(|_| is_checked(control)) {
-            Some((one, predicted)) => {
+        @match (of(control, FigureSource::Predicted), worst_miss(scale)) {
+            (Some((one, predicted)), Some(miss)) if miss <= MISS => {
                 " On " (predicted.cpus) " CPUs it is predicted to do " (times(predicted, one)) "."
             },
-            None => " No larger number of CPUs is predicted.",
+            (Some(_), Some(miss)) => {
+                " The model misses what was measured by up to " (Percent::TwoDigits.of(miss)) ", so its figures for more CPUs are not stated here."
+            },
+            _ => " No larger number of CPUs is predicted.",
         }
     }
 }
@@ -45,9 +53,10 @@ fn is_same(other: &Prediction, measured: &Prediction) -> bool {
     other.cpus == measured.cpus && other.source == measured.source
 }
 
-/// Whether the model has predicted what was measured.
-fn is_checked(control: &StoredScaling) -> bool {
-    control.fit.validations.last().is_some_and(|check| check.error.abs() <= MISS)
+/// By how much the model misses what was measured, of the configuration with the largest error; none if nothing checks it.
+fn worst_miss(scale: &StoredScale) -> Option<f64> {
+    let checks = scale.configurations.iter().filter_map(|configuration| configuration.fit.validations.last());
+    checks.map(|check| check.error.abs()).reduce(f64::max)
 }
 
 fn times(prediction: &Prediction, one: f64) -> Markup {

@@ -1,11 +1,11 @@
 //! The page is the archive.
 
-use crate::cases::{herd, hostile, page};
+use crate::cases::{every_kind, herd, page};
 use serde_json::Value;
 
 #[test]
 fn page_contains_its_document() {
-    for (name, document) in [("herd", herd()), ("hostile", hostile())] {
+    for (name, document) in every_kind() {
         let page = page(name, &document);
         let embedded: Value = serde_json::from_str(unspin_page::document(&page)).unwrap();
         assert_eq!(embedded, document, "{name}");
@@ -14,8 +14,10 @@ fn page_contains_its_document() {
 
 #[test]
 fn page_of_a_page_is_the_same_page() {
-    let first = page("herd", &herd());
-    assert_eq!(unspin_page::page(&first).unwrap(), first);
+    for (name, document) in every_kind() {
+        let first = page(name, &document);
+        assert_eq!(unspin_page::page(&first).unwrap(), first, "{name}");
+    }
 }
 
 #[test]

@@ -3,5 +3,8 @@
 mod bad_cases;
 mod cases;
 mod document;
+mod lenses;
+mod meter;
 mod safety;
+mod scale;
 mod values;
