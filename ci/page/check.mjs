@@ -90,8 +90,10 @@ async function pictures(tab, name) {
   await resize(tab, PHONE);
   await picture(tab, file('-phone.png'));
   await resize(tab, WIDE);
-  const { data } = await tab.send('Page.printToPDF', { preferCSSPageSize: true, paperWidth: 8.27, paperHeight: 11.69 });
+  await scheme(tab, 'light', 'print');
+  const { data } = await tab.send('Page.printToPDF', { paperWidth: 8.27, paperHeight: 11.69 });
   writeFileSync(file('.pdf'), Buffer.from(data, 'base64'));
+  await scheme(tab, 'light');
 }
 
 /** Checks a page; returns the findings. */

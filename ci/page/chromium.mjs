@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 
 /** Milliseconds after which a command without an answer is an error: a page that hangs ends the check. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 export class Chromium {
   #process;

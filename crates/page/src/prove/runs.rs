@@ -136,7 +136,8 @@ fn dots(proof: &StoredProof, contestant: &Contestant<'_>, x: &Axis, y: &Axis) ->
     let trace: Vec<String> = measured.map(|(x, y)| format!("{},{}", px(x), px(y))).collect();
     let many = proof.runs.len() > RUNS_MAX;
     html! {
-        @if many {
+        @if trace.is_empty() {}
+        @else if many {
             // Lines without length, with round ends.
             (path(&format!("dots {}", contestant.series.class()), &format!("M{}", trace.join("h0M") + "h0")))
         } @else {

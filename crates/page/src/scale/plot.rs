@@ -49,7 +49,7 @@ pub fn render(scale: &StoredScale) -> Markup {
         description: scale.configurations.iter().map(description).collect::<Vec<_>>().join(" "),
         how_to_read: html! {
             "Higher is better (" (unit) "). At each number of CPUs the configurations stand beside one another. Large marks are measured means, small dots single runs. The line joins the measured means, and beyond them it is the model; the band is the 95 % interval; "
-            "dashed is far beyond the measurements, and shows a direction only. The thin line from the lower left is what perfect scaling would be."
+            "dashed is far beyond the measurements, and shows a direction only. The dotted line is what perfect scaling would be."
         },
         width: WIDTH,
         height: top + PLOT + 46.0,
@@ -141,7 +141,7 @@ impl Plot {
         let steps = (0..=40).map(|step| end.powf(f64::from(step) / 40.0));
         let points: Vec<String> =
             steps.map(|n| format!("{},{}", px(self.cpus.at(n)), px(self.throughput.at(n * one)))).collect();
-        html! { polyline.grid fill="none" points=(points.join(" ")) {} }
+        html! { polyline.perfect fill="none" points=(points.join(" ")) {} }
     }
 
     /// The line of the model and its band.
@@ -171,7 +171,7 @@ impl Plot {
             @for run in runs.take(RUNS) {
                 @let (x, y) = self.at(Series(number), run.cpus, run.throughput);
                 // Beside the mean, so that both are seen.
-                circle class={ "mark " (Series(number).class()) } cx=(px(x + 0.55 * self.beside)) cy=(px(y)) r="2.2" {}
+                circle class={ "mark " (Series(number).class()) } cx=(px(x + 0.55 * self.beside)) cy=(px(y)) r="2.6" {}
             }
         }
     }

@@ -128,8 +128,11 @@ fn many_runs_and_locks_are_cut_with_a_note() {
         };
         table["report"]["locks"] = (0..1000).map(named).collect();
     }
+    // A candidate without a run has no line.
+    document["runs"].as_array_mut().unwrap().retain(|run| run["candidate"] != 2);
     let page = page("many", &document);
+    assert!(!page.contains("d=\"Mh0"), "a path without points");
     let shown = page.len() - unspin_page::document(&page).len();
     assert!(shown < 900_000, "{shown} bytes without the document");
-    assert!(text(all(&Html::parse_document(&page), "#runs caption")[0]).contains("the first 600 of 10000"));
+    assert!(text(all(&Html::parse_document(&page), "#runs caption")[0]).contains("the first 600 of "));
 }

@@ -67,10 +67,7 @@ fn stacks_add_up_to_the_time_of_their_rows() {
 #[test]
 fn lens_that_saw_most_leads() {
     let mut document = lenses();
-    assert!(
-        lead(&shown("lenses", &document))
-            .contains("6 threads were blocked for 111 ms of their 334 ms")
-    );
+    assert!(lead(&shown("lenses", &document)).contains("6 threads were blocked for 111 ms of their 334 ms"));
     let fields = document.as_object_mut().unwrap();
     fields.remove("off_cpu");
     fields.remove("thread_time");
