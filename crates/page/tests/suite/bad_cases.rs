@@ -1,14 +1,8 @@
 //! Sessions that went wrong, and extreme figures.
 
-use crate::cases::{all, herd, page, rename, text};
+use crate::cases::{all, herd, page, rename, shown, text};
 use scraper::Html;
 use serde_json::{Value, json};
-
-fn shown(name: &str, document: &Value) -> Html {
-    let page = page(name, document);
-    assert!(!page.contains("NaN") && !page.contains(">inf"), "{name}");
-    Html::parse_document(&page)
-}
 
 /// The session without a complete round: so many runs are left.
 fn cut_short(runs: usize) -> Value {

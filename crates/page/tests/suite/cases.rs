@@ -44,6 +44,18 @@ pub fn scale() -> Value {
     serde_json::from_str(SCALE).unwrap()
 }
 
+/// The page of a document, parsed; no number on it is infinite or none.
+pub fn shown(name: &str, document: &Value) -> Html {
+    let page = page(name, document);
+    assert!(!page.contains("NaN") && !page.contains(">inf"), "{name}");
+    Html::parse_document(&page)
+}
+
+/// The finding that a page leads with.
+pub fn lead(page: &Html) -> String {
+    text(all(page, "header .lead")[0])
+}
+
 /// Documents of all kinds that are compared with their pages, with names as usual and hostile ones.
 pub fn every_kind() -> Vec<(&'static str, Value)> {
     vec![

@@ -1,18 +1,8 @@
 //! The sections of the lenses of the kernel's events.
 
-use crate::cases::{all, lenses, page, rows_of, table, text};
+use crate::cases::{all, lead, lenses, rows_of, shown, table, text};
 use scraper::Html;
 use serde_json::{Value, json};
-
-fn shown(name: &str, document: &Value) -> Html {
-    let page = page(name, document);
-    assert!(!page.contains("NaN") && !page.contains(">inf"), "{name}");
-    Html::parse_document(&page)
-}
-
-fn lead(page: &Html) -> String {
-    text(all(page, "header .lead")[0])
-}
 
 /// Checks a table whose columns are time, number, mean and longest of each entry.
 fn is_table_of(page: &Html, caption: &str, entries: &Value, name: &str, fields: [&str; 3]) {

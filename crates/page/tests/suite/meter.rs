@@ -1,18 +1,8 @@
 //! The page of `unspin meter`: its numbers are those of the document, and runs with nothing or very much have a page.
 
-use crate::cases::{all, meter, page, rows_of, table, text};
+use crate::cases::{all, lead, meter, page, rows_of, shown, table, text};
 use scraper::Html;
 use serde_json::{Value, json};
-
-fn shown(name: &str, document: &Value) -> Html {
-    let page = page(name, document);
-    assert!(!page.contains("NaN") && !page.contains(">inf"), "{name}");
-    Html::parse_document(&page)
-}
-
-fn lead(page: &Html) -> String {
-    text(all(page, "header .lead")[0])
-}
 
 fn list<'d>(document: &'d Value, field: &str) -> &'d Vec<Value> {
     document[field].as_array().unwrap()

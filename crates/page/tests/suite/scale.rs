@@ -1,18 +1,7 @@
 //! The page of `unspin scale`: its numbers are those of the document, and it leads with no more than was measured.
 
-use crate::cases::{all, page, rows_of, scale, table, text};
-use scraper::Html;
+use crate::cases::{all, lead, rows_of, scale, shown, table, text};
 use serde_json::{Value, json};
-
-fn shown(name: &str, document: &Value) -> Html {
-    let page = page(name, document);
-    assert!(!page.contains("NaN") && !page.contains(">inf"), "{name}");
-    Html::parse_document(&page)
-}
-
-fn lead(page: &Html) -> String {
-    text(all(page, "header .lead")[0])
-}
 
 /// Sets the error of the last check of each configuration.
 fn with_errors(errors: [f64; 2]) -> Value {
