@@ -17,7 +17,7 @@ const LEVELS: usize = 24;
 /// A narrower rectangle is not drawn.
 const NARROW: f64 = 1.5;
 /// Width of a letter, roughly.
-const LETTER: f64 = 6.6;
+const LETTER: f64 = 7.2;
 /// Rows of the table.
 const ROWS: usize = 60;
 

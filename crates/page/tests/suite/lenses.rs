@@ -92,6 +92,23 @@ fn lens_without_waits_says_so() {
 }
 
 #[test]
+fn same_advice_is_given_once() {
+    let document = lenses();
+    let page = shown("lenses", &document);
+    let futexes = document["futex"]["futexes"].as_array().unwrap();
+    let distinct: std::collections::HashSet<&str> =
+        futexes.iter().filter_map(|one| one["next"].as_str()).collect();
+    let repeated = futexes.iter().filter(|one| one["next"].is_string()).count() - distinct.len();
+    let section = text(all(&page, "#futex")[0]);
+    assert!(repeated > 0);
+    assert_eq!(section.matches("→ as for ").count(), repeated);
+    for advice in distinct {
+        let advice = advice.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(section.matches(&advice).count(), 1, "{advice}");
+    }
+}
+
+#[test]
 fn lost_records_are_said() {
     let mut document = lenses();
     document["futex"]["lost_records"] = json!(12);
