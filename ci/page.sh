@@ -28,8 +28,11 @@ if ! cmp -s ci/page/package-lock.json "$place/node/package-lock.json" || [ ! -e 
 fi
 
 check() { # [--pictures=NAMES] PAGE...
+    local code=0
     rm -rf "$place/pictures/profile"
-    node ci/page/check.mjs "$chromium" "$axe" "$place/pictures" "$@"
+    node ci/page/check.mjs "$chromium" "$axe" "$place/pictures" "$@" || code=$?
+    rm -rf "$place/pictures/profile"
+    return $code
 }
 
 # Adds planted bugs to a copy of a page: expressions of sed change it, and the check has to print the texts.
