@@ -32,6 +32,7 @@ step() { # NAME COMMAND...
 }
 step "all tests, optimised" cargo test --locked --workspace --release --no-fail-fast -- --include-ignored
 step packages ci/package.sh
+step pages ci/page.sh --all
 step fuzz env UNSPIN_FUZZ_SECONDS=$((${UNSPIN_NIGHTLY_MINUTES:-15} * 60)) ci/fuzz.sh
 [ ${#failed[@]} -eq 0 ] || fail "failed: ${failed[*]}"
 echo "nightly: passed in $SECONDS s"

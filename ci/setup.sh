@@ -12,10 +12,13 @@ packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools s
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
 packages+=(buffer bonnie++ dmsetup default-jdk-headless musl-tools crun bubblewrap)
 packages+=(zsh fish mandoc)
+# What ci/page.sh opens pages with. Some packages of nodejs contain npm, and exclude the package npm.
+packages+=(chromium nodejs)
+command -v npm >/dev/null || packages+=(npm)
 if [ "${1:-}" = --all ]; then
     # What perf measures is compared in the nightly tier, and Prometheus scrapes a metered program; the others are run by the
     # benchmark of waits.
-    packages+=(linux-perf prometheus redis-server redis-tools nodejs ruby pigz ffmpeg make)
+    packages+=(linux-perf prometheus redis-server redis-tools ruby pigz ffmpeg make)
     # What ci/package.sh makes and tests the packages with.
     packages+=(debootstrap lintian dpkg-dev)
 fi

@@ -62,13 +62,42 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The name of a row, and what to do next about it.
-fn head(label: &str, kind: &str, next: &StoredNext) -> Markup {
+/// What to do next about the rows of a table.
+#[derive(Default)]
+struct Advice<'n>(Vec<(&'n StoredNext, &'n str)>);
+
+impl<'n> Advice<'n> {
+    /// The name of a row, and what to do next about it; if a row before has the same advice, which one that is.
+    fn head(&mut self, label: &'n str, kind: &str, next: &'n StoredNext) -> Markup {
+        let before = self.0.iter().find(|(known, _)| *known == next).map(|(_, label)| *label);
+        if before.is_none() {
+            self.0.push((next, label));
+        }
+        html! {
+            (name(label))
+            @if !kind.is_empty() { span.soft { " " (name(kind)) } }
+            @match (before, next.next.is_some()) {
+                (Some(before), true) => { br; span.soft { "→ as for " (name(before)) } },
+                _ => (advice(next)),
+            }
+        }
+    }
+}
+
+fn advice(next: &StoredNext) -> Markup {
     html! {
-        (name(label))
-        @if !kind.is_empty() { span.soft { " " (kind) } }
-        @if let Some(text) = &next.next { br; span.soft { "→ " (text) } }
+        @if let Some(text) = &next.next { br; span.soft { "→ " (name(text)) } }
         @if let Some(command) = &next.command { br; (code(command)) }
+    }
+}
+
+/// Whose waits a lens saw.
+fn target(target: &str) -> &str {
+    match target {
+        "command" => "the program and its children",
+        "process" => "the process",
+        "system" => "the whole machine",
+        other => other,
     }
 }
 
@@ -119,9 +148,14 @@ fn path<'p>(first: &'p str, frames: &'p [String]) -> impl Iterator<Item = &'p st
 
 fn kernel(lens: &StoredKernel) -> Markup {
     let longest = lens.locks.first().map_or(0.0, |lock| lock.row.lost);
+    let mut seen = Advice::default();
     let rows = lens.locks.iter().map(|lock| {
         let r = &lock.row;
-        row(head(&r.name, &lock.kind, &lock.next), longest, (r.lost, r.waits, Some(r.wait_mean), r.wait_max))
+        row(
+            seen.head(&r.name, &lock.kind, &lock.next),
+            longest,
+            (r.lost, r.waits, Some(r.wait_mean), r.wait_max),
+        )
     });
     let mut root = Node::new("locks of the kernel", 0.0);
     for lock in &lens.locks {
@@ -130,7 +164,7 @@ fn kernel(lens: &StoredKernel) -> Markup {
         }
     }
     html! {
-        p { "Waits of: " (lens.target) ". All together: " (time(lens.total.lost)) " in " (lens.total.waits) " waits." }
+        p { "Waits of: " (name(target(&lens.target))) ". All together: " (time(lens.total.lost)) " in " (lens.total.waits) " waits." }
         (grid("Locks of the kernel, most time first", "Lock", "locks", rows.collect()))
         (missing(lens.lost_records, lens.unreadable_records))
         (flame("kernel-flame", "Flame graph of waits for locks of the kernel", "lock, and the functions that waited, from the outermost on", root))
@@ -139,9 +173,14 @@ fn kernel(lens: &StoredKernel) -> Markup {
 
 fn futexes(lens: &StoredFutexes) -> Markup {
     let longest = lens.futexes.first().map_or(0.0, |futex| futex.row.waited);
+    let mut seen = Advice::default();
     let rows = lens.futexes.iter().map(|futex| {
         let (r, process) = (&futex.row, futex.process.as_deref().unwrap_or(""));
-        row(head(&r.name, process, &futex.next), longest, (r.waited, r.waits, Some(r.wait_mean), r.wait_max))
+        row(
+            seen.head(&r.name, process, &futex.next),
+            longest,
+            (r.waited, r.waits, Some(r.wait_mean), r.wait_max),
+        )
     });
     let mut root = Node::new("futexes", 0.0);
     for futex in &lens.futexes {
@@ -150,7 +189,7 @@ fn futexes(lens: &StoredFutexes) -> Markup {
         }
     }
     html! {
-        p { "Waits of: " (lens.target) ". All together: " (time(lens.total.waited)) " in " (lens.total.waits) " waits." }
+        p { "Waits of: " (name(target(&lens.target))) ". All together: " (time(lens.total.waited)) " in " (lens.total.waits) " waits." }
         (grid("Futexes, most time first", "Futex", "futexes", rows.collect()))
         (missing(lens.lost_records, lens.unreadable_records))
         (flame("futex-flame", "Flame graph of waits at futexes", "futex, and the functions that waited, from the outermost on", root))
@@ -159,8 +198,13 @@ fn futexes(lens: &StoredFutexes) -> Markup {
 
 fn off_cpu(lens: &StoredOffCpu) -> Markup {
     let longest = lens.reasons.first().map_or(0.0, |reason| reason.blocked);
+    let mut seen = Advice::default();
     let rows = lens.reasons.iter().map(|reason| {
-        row(head(&reason.reason, "", &reason.next), longest, (reason.blocked, reason.count, None, reason.max))
+        row(
+            seen.head(&reason.reason, "", &reason.next),
+            longest,
+            (reason.blocked, reason.count, None, reason.max),
+        )
     });
     let mut root = Node::new("blocked", 0.0);
     for reason in &lens.reasons {
@@ -176,11 +220,11 @@ fn off_cpu(lens: &StoredOffCpu) -> Markup {
     };
     html! {
         p {
-            "Threads of: " (lens.target) ". " (lens.threads) " threads lived for " (time(lens.thread_seconds)) " together: " (part(lens.on_cpu))
+            "Threads of: " (name(target(&lens.target))) ". " (lens.threads) " threads lived for " (time(lens.thread_seconds)) " together: " (part(lens.on_cpu))
             " on a CPU, " (part(lens.runnable)) " ready to run without a CPU, " (part(lens.blocked)) " blocked."
         }
         @for (what, next) in [("On CPUs", &lens.on_cpu_next), ("Without a CPU", &lens.runnable_next)] {
-            @if let Some(next) = next { p { (head(what, "", next)) } }
+            @if let Some(next) = next { p { (what) (advice(next)) } }
         }
         (grid("Why threads were blocked, most time first", "Reason", "reasons", rows.collect()))
         (missing(lens.lost_records, lens.unreadable_records))

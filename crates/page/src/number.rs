@@ -37,6 +37,24 @@ pub fn factor(value: f64) -> String {
     }
 }
 
+/// A round value on an axis: `0`, `0.25`, `60`, `2e6`.
+pub fn tick(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1e6 || (v > 0.0 && v < 1e-4) => format!("{value:e}"),
+        // Steps such as 0.1 are not exact.
+        _ => format!("{}", (value * 1e9).round() / 1e9),
+    }
+}
+
+/// A round value of a metric on an axis.
+pub fn tick_of_metric(value: f64, unit: &str) -> String {
+    match unit {
+        "s" => time(value),
+        "" => tick(value),
+        unit => format!("{} {}", tick(value), crate::name::visible(unit)),
+    }
+}
+
 /// A p value.
 pub fn p_value(p: f64) -> String {
     match p {
@@ -68,5 +86,12 @@ mod tests {
         assert_eq!([time(0.018), time(3e-6), time(0.0)], ["18\u{a0}ms", "3.0\u{a0}µs", "0"]);
         assert_eq!(of_metric(1234.0, "TPS"), "1234 TPS");
         assert_eq!([factor(1.0), factor(0.001), factor(f64::INFINITY)], ["1", "0.001", "∞"]);
+    }
+
+    #[test]
+    fn ticks_have_no_needless_decimals() {
+        let shown = [0.0, 60.0, 3.0 * 0.1, 0.25, 2e6, 5e-6, 999_000.0].map(tick);
+        assert_eq!(shown, ["0", "60", "0.3", "0.25", "2e6", "5e-6", "999000"]);
+        assert_eq!([tick_of_metric(0.5, "s"), tick_of_metric(40.0, "TPS")], ["500\u{a0}ms", "40 TPS"]);
     }
 }

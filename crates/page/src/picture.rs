@@ -1,5 +1,6 @@
 //! A picture with its explanation and its numbers.
 
+use crate::name::visible;
 use crate::svg::px;
 use crate::table::Table;
 use maud::{Markup, html};
@@ -12,7 +13,7 @@ pub struct Picture {
     pub title: String,
     /// What can be seen in it, for readers who cannot: the finding, not the lines.
     pub description: String,
-    /// One line below it that says how to read it.
+    /// One line below it that says how to read it; empty if the text before it does.
     pub how_to_read: Markup,
     /// Width of the drawing. One that is wider than the page scrolls.
     pub width: f64,
@@ -46,11 +47,11 @@ impl Picture {
                     svg viewBox=(view_box) width=(px(self.width)) height=(px(self.height)) role="img"
                         aria-labelledby={ (title) " " (description) } {
                         title id=(title) { (self.title) }
-                        desc id=(description) { (self.description) }
+                        desc id=(description) { (visible(&self.description)) }
                         (self.drawing)
                     }
                 }
-                figcaption { (self.how_to_read) }
+                @if !self.how_to_read.0.is_empty() { figcaption { (self.how_to_read) } }
                 @match self.numbers_shown {
                     NumbersShown::AtOnce => (self.numbers.render()),
                     NumbersShown::OnRequest => details { summary { "The numbers of this picture" } (self.numbers.render()) },

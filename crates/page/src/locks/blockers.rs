@@ -3,7 +3,7 @@
 //! A recording has both sides of each lock, and no pairs: which waiting call site met which holding one. So the two sides are
 //! joined by the lock, and nothing is made up. Where a side has one call site, the pairs follow.
 
-use super::sides::Sides;
+use super::sides::{Run, Sides};
 use crate::name::{name, short};
 use crate::number::time;
 use crate::picture::{NumbersShown, Picture};
@@ -50,40 +50,68 @@ struct Blocked<'r> {
     holders: Vec<Site>,
 }
 
-/// The picture of the first run; nothing if no thread lost time.
+/// A picture of each run, on one scale; nothing if no thread lost time in any.
 pub fn render(sides: &Sides<'_>) -> Markup {
-    let all = sides.first().total.lost;
-    let worth = |lock: &Lock| lock.row.lost > 0.0 && lock.row.lost >= SHARE_MIN * all;
-    let locks = sides.locks().into_iter().filter_map(|(label, same)| Some((label, same[0]?)));
-    let mut blocked: Vec<Blocked<'_>> =
-        locks.filter(|(_, lock)| worth(lock)).map(|(label, lock)| Blocked::of(label, lock)).collect();
-    blocked.sort_by(|a, b| b.lock.row.lost.total_cmp(&a.lock.row.lost));
-    let more = blocked.len().saturating_sub(LOCKS);
-    blocked.truncate(LOCKS);
-    if blocked.is_empty() {
+    let of_runs: Vec<(&Run<'_>, Vec<Blocked<'_>>)> =
+        sides.runs().iter().enumerate().map(|(index, run)| (run, blocked(sides, index))).collect();
+    let lost = of_runs.iter().flat_map(|(_, blocked)| blocked).map(|one| one.lock.row.lost);
+    let most = lost.fold(0.0, f64::max);
+    if most == 0.0 {
         return html! {};
     }
-    let of = if sides.is_comparison() { " before" } else { "" };
-    let (height, drawing) = draw(&blocked);
-    let picture = Picture {
-        id: "blockers-picture".into(),
-        title: format!("Call sites that waited{of}, and call sites that held the lock"),
-        description: blocked.iter().map(Blocked::description).collect::<Vec<_>>().join(" "),
-        how_to_read: html! {
+    html! {
+        h3 { "Who blocks whom" }
+        p {
             "Left: the call sites that waited, the victims. Right: the call sites that held the lock when these waits began, the "
             "culprits: shorten what is done there. Widths are time waited. The recording has both sides of each lock, but no "
             "pairs: which waiting call site met which holding one is not recorded."
-            @if more > 0 { " " (more) " more locks are not drawn." }
+        }
+        @for (run, blocked) in &of_runs {
+            @if sides.is_comparison() { h4 { @if run.label == "before" { "Before" } @else { "After" } } }
+            @if blocked.is_empty() { p { "No thread lost time for a lock." } } @else { (of_run(run, blocked, most)) }
+        }
+    }
+}
+
+/// The locks for which threads lost time in a run, the most first.
+fn blocked<'r>(sides: &Sides<'r>, index: usize) -> Vec<Blocked<'r>> {
+    let all = sides.runs()[index].report.total.lost;
+    let worth = |lock: &Lock| lock.row.lost > 0.0 && lock.row.lost >= SHARE_MIN * all;
+    let locks = sides.locks().into_iter().filter_map(|(label, same)| Some((label, same[index]?)));
+    let mut blocked: Vec<Blocked<'r>> =
+        locks.filter(|(_, lock)| worth(lock)).map(|(label, lock)| Blocked::of(label, lock)).collect();
+    blocked.sort_by(|a, b| b.lock.row.lost.total_cmp(&a.lock.row.lost));
+    blocked
+}
+
+/// The picture of a run. `most` is the time that has the full height.
+fn of_run(run: &Run<'_>, blocked: &[Blocked<'_>], most: f64) -> Markup {
+    let shown = &blocked[..blocked.len().min(LOCKS)];
+    let more = blocked.len() - shown.len();
+    let (height, drawing) = draw(shown, most);
+    let (id, of) = match run.label {
+        "" => ("blockers-picture".into(), String::new()),
+        label => (format!("blockers-{label}-picture"), format!(" {label}")),
+    };
+    let picture = Picture {
+        id,
+        title: format!("Call sites that waited{of}, and call sites that held the lock"),
+        description: shown.iter().map(Blocked::description).collect::<Vec<_>>().join(" "),
+        how_to_read: html! {
+            @match more {
+                0 => {},
+                1 => "One more lock is not drawn.",
+                n => { (n) " more locks are not drawn." },
+            }
         },
         width: WIDTH,
         height,
         drawing,
-        numbers: table(&blocked),
+        numbers: table(shown, &of),
         numbers_shown: NumbersShown::OnRequest,
     };
-    let certain: Vec<Markup> = blocked.iter().filter_map(Blocked::certain).collect();
+    let certain: Vec<Markup> = shown.iter().filter_map(Blocked::certain).collect();
     html! {
-        h3 { "Who blocks whom" @if sides.is_comparison() { ", before" } }
         (picture.render())
         @if !certain.is_empty() { ul { @for fact in certain { li { (fact) } } } }
     }
@@ -178,8 +206,7 @@ fn folded(mut sites: Vec<Site>) -> Vec<Site> {
 }
 
 /// Height and drawing of all locks, one below the other.
-fn draw(blocked: &[Blocked<'_>]) -> (f64, Markup) {
-    let most = blocked.iter().map(|one| one.lock.row.lost).fold(0.0, f64::max);
+fn draw(blocked: &[Blocked<'_>], most: f64) -> (f64, Markup) {
     let mut top = 0.0;
     let mut drawn = Vec::new();
     for one in blocked {
@@ -260,7 +287,7 @@ fn band(class: &str, from: (f64, f64), to: (f64, f64), wide: f64) -> Markup {
     html! { path class=(class) d=(path) {} }
 }
 
-fn table(blocked: &[Blocked<'_>]) -> Table {
+fn table(blocked: &[Blocked<'_>], of: &str) -> Table {
     let row = |one: &Blocked<'_>, site: &Site, side: &str| TableRow {
         head: name(&site.name),
         cells: vec![
@@ -276,7 +303,7 @@ fn table(blocked: &[Blocked<'_>]) -> Table {
         waiters.chain(one.holders.iter().map(move |site| row(one, site, "held")))
     });
     Table {
-        caption: "Call sites that waited for a lock, and that held it".into(),
+        caption: format!("Call sites that waited for a lock{of}, and that held it"),
         head: ["Call site", "Lock", "Side", "Waits", "Time waited", "Longest wait"]
             .map(|head| html! { (head) })
             .into(),

@@ -17,7 +17,7 @@ const LEVELS: usize = 24;
 /// A narrower rectangle is not drawn.
 const NARROW: f64 = 1.5;
 /// Width of a letter, roughly.
-const LETTER: f64 = 6.6;
+const LETTER: f64 = 7.2;
 /// Rows of the table.
 const ROWS: usize = 60;
 
@@ -101,7 +101,11 @@ impl Icicle<'_> {
             how_to_read: html! {
                 "Widths are times; each level divides the one above: " (self.levels) ". A name that does not fit is shortened, and is whole in the table"
                 " and under the pointer."
-                @if drawn.narrow > 0 { " " (drawn.narrow) " parts are too narrow to draw." }
+                @match drawn.narrow {
+                    0 => {},
+                    1 => " One part is too narrow to draw.",
+                    n => { " " (n) " parts are too narrow to draw." },
+                }
             },
             width: WIDTH,
             height: depth as f64 * LEVEL + 2.0,
@@ -213,7 +217,7 @@ mod tests {
         let icicle =
             Icicle { id: "i".into(), title: "t".into(), levels: "", root: &root, longest: root.seconds };
         let page = icicle.render().into_string();
-        assert!(page.contains("1 parts are too narrow"), "{page}");
+        assert!(page.contains("One part is too narrow"), "{page}");
         assert!(!page.contains("none"), "{page}");
     }
 }

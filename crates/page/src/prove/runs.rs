@@ -3,7 +3,7 @@
 use super::contestant::{Contestant, Contestants};
 use crate::frame::Section;
 use crate::name::{name, visible};
-use crate::number::{of_metric, time};
+use crate::number::{of_metric, tick_of_metric, time};
 use crate::palette::Series;
 use crate::picture::{NumbersShown, Picture};
 use crate::svg::{Axis, cross, line, mark, path, px, text, text_around, text_before};
@@ -99,7 +99,7 @@ fn scale(proof: &StoredProof, x: &Axis, y: &Axis) -> Markup {
     html! {
         @for value in y.ticks(6) {
             (line("grid", (PLOT_X.0, y.at(value)), (PLOT_X.1, y.at(value))))
-            (text_before("small", (PLOT_X.0 - 8.0, y.at(value) + 4.0), &of_metric(value, unit)))
+            (text_before("small", (PLOT_X.0 - 8.0, y.at(value) + 4.0), &tick_of_metric(value, unit)))
         }
         @for round in labelled {
             @if let Some(first) = first_of_round(round) {
@@ -120,7 +120,8 @@ fn dots(proof: &StoredProof, contestant: &Contestant<'_>, x: &Axis, y: &Axis) ->
     let trace: Vec<String> = measured.map(|(x, y)| format!("{},{}", px(x), px(y))).collect();
     let many = proof.runs.len() > RUNS_MAX;
     html! {
-        @if many {
+        @if trace.is_empty() {}
+        @else if many {
             // Lines without length, with round ends.
             (path(&format!("dots {}", contestant.series.class()), &format!("M{}", trace.join("h0M") + "h0")))
         } @else {

@@ -2,7 +2,7 @@
 
 use super::numbers;
 use crate::name::short;
-use crate::number::factor;
+use crate::number::{factor, tick};
 use crate::palette::Series;
 use crate::picture::{NumbersShown, Picture};
 use crate::svg::{Axis, line, mark, px, text, text_around, text_before};
@@ -24,10 +24,15 @@ const KEY_LETTERS: usize = 28;
 /// Runs of a configuration that are drawn one by one.
 const RUNS: usize = 400;
 
-/// Both axes.
+/// Most distance between configurations at one number of CPUs.
+const BESIDE: f64 = 16.0;
+
+/// Both axes, and the distance at which configurations stand beside one another at each number of CPUs, so that all are seen.
 struct Plot {
     cpus: Axis,
     throughput: Axis,
+    beside: f64,
+    configurations: usize,
 }
 
 /// The picture.
@@ -43,8 +48,8 @@ pub fn render(scale: &StoredScale) -> Markup {
         title: "Throughput by the number of CPUs".into(),
         description: scale.configurations.iter().map(description).collect::<Vec<_>>().join(" "),
         how_to_read: html! {
-            "Higher is better (" (unit) "). Large marks are measured means, small dots single runs. The line joins the measured means, and beyond them it is the model; the band is the 95 % interval; "
-            "dashed is far beyond the measurements, and shows a direction only. The thin line from the lower left is what perfect scaling would be."
+            "Higher is better (" (unit) "). At each number of CPUs the configurations stand beside one another. Large marks are measured means, small dots single runs. The line joins the measured means, and beyond them it is the model; the band is the 95 % interval; "
+            "dashed is far beyond the measurements, and shows a direction only. The dotted line is what perfect scaling would be."
         },
         width: WIDTH,
         height: top + PLOT + 46.0,
@@ -89,14 +94,22 @@ impl Plot {
             cpus = cpus.max(n);
             high = high.max(throughput);
         }
+        let axis = Axis::log((0.8, f64::from(cpus) * 1.2), (LEFT, RIGHT));
+        let configurations = scale.names.len().max(1);
+        // Half of the distance from one number of CPUs to its double.
+        let room = 0.5 * (axis.at(2.0) - axis.at(1.0));
         Plot {
-            cpus: Axis::log((0.9, f64::from(cpus) * 1.1), (LEFT, RIGHT)),
+            cpus: axis,
             throughput: Axis::linear((0.0, 1.05 * high), (top + PLOT, top)),
+            beside: (room / configurations as f64).min(BESIDE),
+            configurations,
         }
     }
 
-    fn at(&self, cpus: u32, throughput: f64) -> (f64, f64) {
-        (self.cpus.at(f64::from(cpus)), self.throughput.at(throughput))
+    /// Where a configuration has its mark.
+    fn at(&self, series: Series, cpus: u32, throughput: f64) -> (f64, f64) {
+        let place = series.0 as f64 - (self.configurations - 1) as f64 / 2.0;
+        (self.cpus.at(f64::from(cpus)) + place * self.beside, self.throughput.at(throughput))
     }
 
     fn axes(&self, top: f64) -> Markup {
@@ -106,7 +119,7 @@ impl Plot {
             @for value in self.throughput.ticks(6) {
                 @let y = self.throughput.at(value);
                 (line("grid", (LEFT, y), (RIGHT, y)))
-                (text_before("small", (LEFT - 8.0, y + 4.0), &if value == 0.0 { "0".into() } else { significant(value) }))
+                (text_before("small", (LEFT - 8.0, y + 4.0), &tick(value)))
             }
             @for cpus in powers {
                 @let x = self.cpus.at(f64::from(cpus));
@@ -128,21 +141,23 @@ impl Plot {
         let steps = (0..=40).map(|step| end.powf(f64::from(step) / 40.0));
         let points: Vec<String> =
             steps.map(|n| format!("{},{}", px(self.cpus.at(n)), px(self.throughput.at(n * one)))).collect();
-        html! { polyline.grid fill="none" points=(points.join(" ")) {} }
+        html! { polyline.perfect fill="none" points=(points.join(" ")) {} }
     }
 
     /// The line of the model and its band.
     fn model(&self, series: Series, configuration: &StoredScaling) -> Markup {
         let all: Vec<&Prediction> = shown(configuration).collect();
-        let upper = all.iter().filter_map(|p| Some(self.at(p.cpus, p.interval?.1)));
-        let lower = all.iter().rev().filter_map(|p| Some(self.at(p.cpus, p.interval?.0)));
+        let upper = all.iter().filter_map(|p| Some(self.at(series, p.cpus, p.interval?.1)));
+        let lower = all.iter().rev().filter_map(|p| Some(self.at(series, p.cpus, p.interval?.0)));
         let band: Vec<String> = upper.chain(lower).map(point).collect();
         let is_far = |p: &&&Prediction| p.source == FigureSource::FarBeyond;
         let near: Vec<String> =
-            all.iter().filter(|p| !is_far(p)).map(|p| point(self.at(p.cpus, p.throughput))).collect();
+            all.iter().filter(|p| !is_far(p)).map(|p| point(self.at(series, p.cpus, p.throughput))).collect();
         let last_near = all.iter().rposition(|p| !is_far(&p)).unwrap_or(0);
-        let far: Vec<String> =
-            all[last_near.min(all.len())..].iter().map(|p| point(self.at(p.cpus, p.throughput))).collect();
+        let far: Vec<String> = all[last_near.min(all.len())..]
+            .iter()
+            .map(|p| point(self.at(series, p.cpus, p.throughput)))
+            .collect();
         html! {
             @if band.len() > 3 { polygon class={ "range " (series.class()) } points=(band.join(" ")) {} }
             @if near.len() > 1 { polyline class={ "stroke " (series.class()) } points=(near.join(" ")) {} }
@@ -154,9 +169,9 @@ impl Plot {
         let runs = scale.runs.iter().filter(|run| run.configuration == number && run.throughput.is_finite());
         html! {
             @for run in runs.take(RUNS) {
-                @let (x, y) = self.at(run.cpus, run.throughput);
+                @let (x, y) = self.at(Series(number), run.cpus, run.throughput);
                 // Beside the mean, so that both are seen.
-                circle class={ "mark " (Series(number).class()) } cx=(px(x + 9.0)) cy=(px(y)) r="2.2" {}
+                circle class={ "mark " (Series(number).class()) } cx=(px(x + 0.55 * self.beside)) cy=(px(y)) r="2.6" {}
             }
         }
     }
@@ -165,7 +180,7 @@ impl Plot {
         html! {
             @for p in shown(configuration) {
                 @let class = if p.source == FigureSource::Measured { "" } else { "hollow" };
-                (mark(series, class, self.at(p.cpus, p.throughput), 5.0))
+                (mark(series, class, self.at(series, p.cpus, p.throughput), 5.0))
             }
         }
     }

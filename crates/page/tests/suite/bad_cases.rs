@@ -1,14 +1,8 @@
 //! Sessions that went wrong, and extreme figures.
 
-use crate::cases::{all, herd, page, rename, text};
+use crate::cases::{all, herd, page, rename, shown, text};
 use scraper::Html;
 use serde_json::{Value, json};
-
-fn shown(name: &str, document: &Value) -> Html {
-    let page = page(name, document);
-    assert!(!page.contains("NaN") && !page.contains(">inf"), "{name}");
-    Html::parse_document(&page)
-}
 
 /// The session without a complete round: so many runs are left.
 fn cut_short(runs: usize) -> Value {
@@ -128,8 +122,11 @@ fn many_runs_and_locks_are_cut_with_a_note() {
         };
         table["report"]["locks"] = (0..1000).map(named).collect();
     }
+    // A candidate without a run has no line.
+    document["runs"].as_array_mut().unwrap().retain(|run| run["candidate"] != 2);
     let page = page("many", &document);
+    assert!(!page.contains("d=\"Mh0"), "a path without points");
     let shown = page.len() - unspin_page::document(&page).len();
     assert!(shown < 900_000, "{shown} bytes without the document");
-    assert!(text(all(&Html::parse_document(&page), "#runs caption")[0]).contains("the first 600 of 10000"));
+    assert!(text(all(&Html::parse_document(&page), "#runs caption")[0]).contains("the first 600 of "));
 }

@@ -1,22 +1,12 @@
 //! Numbers on the page are those of the document.
 
-use crate::cases::{all, herd, page, text};
-use scraper::{ElementRef, Html};
+use crate::cases::{all, herd, page, rows_of, text};
+use scraper::Html;
 use serde_json::Value;
 
 /// The rows of a section's first table: the head, and the exact values of the cells, of which some are unknown or words.
 pub fn rows(page: &Html, section: &str) -> Vec<(String, Vec<Option<f64>>)> {
-    let exact = |cell: ElementRef<'_>| {
-        let data = cell.child_elements().find(|child| child.value().name() == "data")?;
-        data.attr("value")?.parse().ok()
-    };
-    let table = all(page, &format!("#{section} table"))[0];
-    let body = table.child_elements().find(|child| child.value().name() == "tbody").unwrap();
-    let row = |row: ElementRef<'_>| {
-        let mut cells = row.child_elements();
-        (text(cells.next().unwrap()), cells.map(exact).collect())
-    };
-    body.child_elements().map(row).collect()
+    rows_of(all(page, &format!("#{section} table"))[0])
 }
 
 fn number(document: &Value, pointer: &str) -> Option<f64> {
