@@ -2,7 +2,7 @@
 //!
 //! Two quantities can be compared. *Figures* are the values of the metric of one configuration, such as seconds of wall time: they
 //! compare sessions of one machine. *Gains* are a candidate's ratios to the control of its own session: they also compare
-//! sessions of different machines. [`Basis`] says which of the two decides.
+//! sessions of different machines. [`unspin_results::Basis`] says which of the two decides.
 //!
 //! 1. [`Session`] is a stored result with the name of its file; each side has one or several.
 //! 2. [`compare`] refuses sides that say nothing about each other ([`Incomparable`]), and lists what limits the others.

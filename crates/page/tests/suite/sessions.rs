@@ -80,9 +80,22 @@ pub fn hostile(mut document: Value) -> Value {
     for (name, hostile) in names.into_iter().zip(HOSTILE) {
         rename(&mut document, name, hostile);
     }
+    spoil("", &mut document);
     document["command"] = json!([HOSTILE[0], HOSTILE[1]]);
     document["metric"]["unit"] = json!(HOSTILE[0]);
     document["metric"]["name"] = json!(HOSTILE[1]);
     document["control"] = json!(HOSTILE[3]);
     document
+}
+
+/// Adds a script to every text but those that a reader of the document distinguishes.
+fn spoil(field: &str, value: &mut Value) {
+    const WORDS: [&str; 9] =
+        ["schema", "kind", "conclusion", "basis", "outcome", "direction", "quantity", "side", "method"];
+    match value {
+        Value::String(text) if !WORDS.contains(&field) => text.push_str(HOSTILE[0]),
+        Value::Array(values) => values.iter_mut().for_each(|value| spoil(field, value)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(field, value)| spoil(field, value)),
+        _ => {}
+    }
 }
