@@ -60,7 +60,7 @@ pub fn gate(
     let names = |of: &[&ComparedFigures]| of.iter().map(|compared| compared.name.clone()).collect();
     let sentence = match outcome {
         GateOutcome::Exceeded => describe_exceeded(&exceeded, limit, direction),
-        GateOutcome::Unsure => describe_unsure(&unsure, limit, worst),
+        GateOutcome::Unsure => describe_unsure(&unsure, limit, options.fail_if_unsure, worst),
         GateOutcome::Kept => {
             let limit = Percent::Short.of(limit);
             format!("Gate kept: no configuration is slower than before by more than {limit}.")
@@ -127,6 +127,7 @@ fn describe_exceeded(exceeded: &[&ComparedFigures], limit: f64, direction: Direc
 fn describe_unsure(
     unsure: &[&ComparedFigures],
     limit: f64,
+    fails: bool,
     worst: impl Fn(&ComparedFigures) -> Option<f64>,
 ) -> String {
     let clauses: Vec<String> = unsure
@@ -137,10 +138,15 @@ fn describe_unsure(
         })
         .collect();
     format!(
-        "Gate unsure: {}; the limit is {}. Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in \
+        "Gate unsure: {}; the limit is {}. {}. Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in \
          several sessions.",
         clauses.join("; "),
-        Percent::Short.of(limit)
+        Percent::Short.of(limit),
+        if fails {
+            "That fails, by --fail-if-unsure"
+        } else {
+            "That passes; with --fail-if-unsure it would fail"
+        }
     )
 }
 

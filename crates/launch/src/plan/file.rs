@@ -198,7 +198,7 @@ impl PlanFile {
         let (meant, given) = (self.document.program.as_deref(), name_of(program));
         if let Some(meant) = meant.filter(|meant| **meant != given && !is_same(meant, program)) {
             return Err(wrong(format!(
-                "is a plan for {meant}, not for {} (its line `program` says so)",
+                "is a plan for {meant}, not for {}: remove its line `program`, with which it is for that file only",
                 shown_name(program)
             )));
         }

@@ -175,7 +175,7 @@ fn invalid_plan_is_refused_with_its_line() {
         ),
         (
             "program = '/bin/other'\n",
-            "is a plan for /bin/other, not for PROGRAM (its line `program` says so)",
+            "is a plan for /bin/other, not for PROGRAM: remove its line `program`, with which it is for that file only",
         ),
         (
             "[modules]\n'/no/such' = 'ab'\n",
