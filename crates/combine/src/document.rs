@@ -4,7 +4,7 @@ use crate::fleet::{Fleet, JudgedCandidate};
 use crate::{next, sentence};
 use unspin_results::{
     COMBINE_SCHEMA, CombinedCandidate, CombinedHost, CombinedPlan, CombinedResults, CombinedSummary,
-    NotRanked, StoredBuild,
+    Grouping, NotRanked, StoredBuild,
 };
 
 /// The document of a fleet.
@@ -56,17 +56,20 @@ fn host(fleet: &Fleet, index: usize) -> CombinedHost {
 }
 
 fn entry(fleet: &Fleet, candidate: &JudgedCandidate) -> CombinedCandidate {
+    let alpha = fleet.analysis.settings.alpha;
+    let described =
+        |found: &Grouping| Grouping { sentence: sentence::grouping(found, alpha), ..found.clone() };
     let not_ranked =
         |(host, sentence): &(usize, String)| NotRanked { host: *host, sentence: sentence.clone() };
     CombinedCandidate {
         sentence: sentence::verdict(fleet, candidate),
         certainty: sentence::certainty(fleet, candidate),
-        between_hosts: sentence::heterogeneity(candidate, fleet.analysis.settings.alpha),
+        between_hosts: sentence::heterogeneity(candidate, alpha),
         recommended: candidate.is_recommended(),
         lacking: candidate.lacking.clone(),
         not_ranked: candidate.unsound.iter().map(not_ranked).collect(),
         over_cpu_limit: candidate.over_cpu_limit.clone(),
-        groupings: candidate.groupings.clone(),
+        groupings: candidate.groupings.iter().map(described).collect(),
         comparison: candidate.comparison.clone(),
     }
 }

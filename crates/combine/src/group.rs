@@ -2,7 +2,6 @@
 
 use crate::format::clean;
 use crate::host::HostResult;
-use crate::sentence;
 use unspin_results::Grouping;
 use unspin_stats::Settings;
 use unspin_stats::fleet::{FleetCandidate, Moderator, Stratum};
@@ -21,7 +20,8 @@ const PROPERTIES: [Property; 4] = [
     }),
 ];
 
-/// The hosts that measured a candidate by each property that can explain a difference: the best explanation first.
+/// The hosts that measured a candidate by each property that can explain a difference: the best explanation first. The sentences
+/// are written later.
 pub fn groupings(
     hosts: &[HostResult],
     candidate: &FleetCandidate,
@@ -62,6 +62,5 @@ pub fn groupings(
     }
     let mut all: Vec<Grouping> = found.into_iter().map(|(_, grouping)| grouping).collect();
     all.sort_by(|a, b| b.moderator.explained.total_cmp(&a.moderator.explained));
-    all.iter_mut().for_each(|grouping| grouping.sentence = sentence::grouping(grouping, settings.alpha));
     all
 }
