@@ -1,12 +1,16 @@
 //! `unspin combine`: results of one comparison from many hosts, as one verdict.
 //!
 //! 1. `host` reads the files of `unspin prove --json`, and names their hosts.
-//! 2. `sameness` refuses results that do not belong together, and a session that is named twice.
+//! 2. `sameness` refuses results that do not belong together, and a session that is named twice. `compiled` compares the plans
+//!    of the candidates.
 //! 3. `fleet` has what was measured where: hosts that failed, candidates that are missing or failed on some host, and the
-//!    analysis of `unspin_stats::fleet`. `group` looks for the property of hosts on which the effect depends.
+//!    analysis of `unspin_stats::fleet`. `cpu_limit` is the strictest of the hosts. `group` looks for the property of hosts on which
+//!    the effect depends.
 //! 4. `sentence` says it; `text`, `markdown` and `json` are the outputs.
 #![forbid(unsafe_code)]
 
+mod compiled;
+mod cpu_limit;
 mod fleet;
 mod format;
 mod group;

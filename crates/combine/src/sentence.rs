@@ -2,6 +2,7 @@
 
 use crate::fleet::{Fleet, JudgedCandidate};
 use crate::format::{clean, hosts, list, p_value};
+use crate::{compiled, cpu_limit};
 use unspin_stats::fleet::{FleetDoubt, FleetVerdict, HostSide};
 use unspin_stats::{Direction, Quantity, Ratio, UNBOUNDED, effect, three_digits};
 
@@ -25,7 +26,8 @@ pub fn compared(fleet: &Fleet) -> String {
     )
 }
 
-/// The hosts that failed or wrote nothing, those that ended early, and hosts with several results: one sentence each.
+/// The hosts that failed or wrote nothing, those that ended early, hosts with several results, and hosts that had other limits or
+/// places: one sentence each.
 pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
     let mut sentences = Vec::new();
     let (lost, missing) = (fleet.failed.len() as u32 + fleet.missing(), fleet.missing());
@@ -69,6 +71,8 @@ pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
             hosts(names.len())
         ));
     }
+    sentences.extend(cpu_limit::difference(&fleet.hosts));
+    sentences.extend(compiled::different_places(&fleet.hosts));
     sentences
 }
 

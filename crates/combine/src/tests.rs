@@ -115,10 +115,10 @@ fn slower_everywhere_failed_everywhere_and_nothing_have_their_codes() {
     assert!(next::steps(&open)[0].starts_with("Measure more"), "{:?}", next::steps(&open));
 }
 
-/// Simpson's paradox: each host shows poll slower; the mean over all runs shows it faster, because the fast host ran more rounds in
-/// which the control's value was lost, and the slow one the reverse. Different numbers of rounds alone bias nothing either.
+/// Hosts whose speeds differ sixtyfold, and their numbers of rounds sixfold, count by their ratios. That pooled means can show the
+/// opposite of every host (Simpson's paradox) is shown in `unspin_stats`.
 #[test]
-fn hosts_of_different_speed_and_rounds_are_not_pooled() {
+fn hosts_of_different_speed_and_rounds_count_by_their_ratios() {
     let slower = |name, speed, rounds| HostModel { speed, rounds, ..HostModel::new(name, &[("poll", 0.9)]) };
     let fleet = fleet(&[slower("fast", 1.0, 40), slower("middle", 8.0, 6), slower("slow", 60.0, 7)]);
     assert_eq!(fleet.conclusion(), Conclusion::Slower);
