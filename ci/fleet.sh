@@ -1,126 +1,123 @@
 #!/usr/bin/env bash
-# docs/fleet.md on Slurm: munged, slurmctld and three slurmd on this machine run the sbatch array of the page with a short
-# program, and `unspin combine` makes one verdict of its results. One machine is no fleet, and its tasks disturb each other:
-# only that everything runs, and that combine says so, is tested here.
+# docs/fleet.md as it stands: Slurm (munged, slurmctld and three slurmd on this machine) runs the array, the dependent job and
+# `submit.sh` of the page with a short program, GNU parallel runs its sessions, and the other scripts run on their results. One
+# machine is no fleet, and tasks on it disturb each other: no figure is judged, only that everything runs, and what
+# combine says about the hosts.
 source "$(dirname "$0")/lib.sh"
 
 [ "$(id -u)" -eq 0 ] || skip "only root can start slurmd"
-for program in munged slurmctld slurmd sbatch squeue parallel python3; do
+for program in munged slurmctld slurmd sbatch parallel jq python3; do
     command -v $program >/dev/null || skip "there is no $program: ci/setup.sh --all installs it"
 done
-cargo build --locked --quiet --package unspin-cli --package unspin-lab --bins
+cargo build --locked --quiet --package unspin-cli --bins
 export PATH=$target/debug:$PATH
+page=$PWD/docs/fleet.md bench=$PWD/ci/fleet/bench.sh
 
 folder=$(mktemp -d /tmp/unspin-fleet.XXXXXX)
-pids=()
-stop() {
+source ci/fleet/cluster.sh
+ended() {
     local status=$?
-    # The last started first: nodes, then the controller, then munge.
-    for ((i = ${#pids[@]} - 1; i >= 0; i--)); do kill "${pids[i]}" 2>/dev/null || true; done
-    for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-    if [ $status -ne 0 ] && [ $status -ne 77 ]; then tail -n 15 "$folder"/*.log >&2 || true; fi
+    if [ $status -ne 0 ] && [ $status -ne 77 ]; then tail -n 12 "$folder"/*.out.log >&2 || true; fi
+    stop_cluster
     rm -rf "$folder"
 }
-trap stop EXIT
-chmod 755 "$folder"
-mkdir "$folder/munge" "$folder/state" "$folder/n1" "$folder/n2" "$folder/n3"
-chmod 700 "$folder/munge"
-dd if=/dev/urandom of="$folder/munge/key" bs=128 count=1 status=none
-chmod 600 "$folder/munge/key"
-munged --foreground --force --key-file="$folder/munge/key" --socket="$folder/munge.socket" --pid-file="$folder/munge/pid" \
-    --log-file="$folder/munge/log" --seed-file="$folder/munge/seed" >"$folder/munged.log" 2>&1 &
-pids+=($!)
+trap ended EXIT
+start_cluster 3
 
-host=$(hostname -s)
-cpus=$(nproc)
-# Ports that nothing listens on now.
-read -r controller n1 n2 n3 < <(python3 -c '
-import socket
-sockets = [socket.socket() for _ in range(4)]
-for s in sockets: s.bind(("127.0.0.1", 0))
-print(*(s.getsockname()[1] for s in sockets))')
-export SLURM_CONF=$folder/slurm.conf
-cat >"$SLURM_CONF" <<CONF
-ClusterName=unspin
-SlurmctldHost=$host(127.0.0.1)
-SlurmctldPort=$controller
-AuthType=auth/munge
-AuthInfo=socket=$folder/munge.socket
-CredType=cred/munge
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation=$folder/state
-SlurmdSpoolDir=$folder/%n
-SlurmctldPidFile=$folder/slurmctld.pid
-SlurmdPidFile=$folder/%n.pid
-SlurmctldLogFile=$folder/slurmctld.log
-SlurmdLogFile=$folder/%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-ReturnToService=2
-SelectType=select/cons_tres
-NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$n1 CPUs=$cpus State=UNKNOWN
-NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$n2 CPUs=$cpus State=UNKNOWN
-NodeName=n3 NodeHostname=$host NodeAddr=127.0.0.1 Port=$n3 CPUs=$cpus State=UNKNOWN
-PartitionName=all Nodes=n[1-3] Default=YES State=UP
-CONF
-# wait_for SECONDS COMMAND...
-wait_for() {
-    local until=$((SECONDS + $1))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $until ] || return 1
-        sleep 0.5
-    done
+# The file of this name on the page: the block below the line that names it.
+file() { # NAME
+    awk -v name="\`$1\`:" '$0 == name { wanted = 1; next } /^```/ && wanted { if (inside) exit; inside = 1; next } inside' "$page"
 }
-wait_for 20 test -S "$folder/munge.socket" || fail "munged does not answer"
-slurmctld -D -f "$SLURM_CONF" >"$folder/slurmctld.out.log" 2>&1 &
-pids+=($!)
-for node in n1 n2 n3; do
-    slurmd -D -N $node -f "$SLURM_CONF" >"$folder/$node.out.log" 2>&1 &
-    pids+=($!)
-done
-all_idle() { [ "$(sinfo --noheader --Node --format %T | grep -c '^idle$')" -eq 3 ]; }
-wait_for 60 all_idle || fail "the nodes are not idle: $(sinfo 2>&1 | tail -n 3)"
+# The block of commands that has this text.
+commands() { # TEXT
+    awk -v text="$1" '
+        /^ *```sh$/ { inside = 1; block = ""; found = 0; match($0, /^ */); indent = RLENGTH; next }
+        /^ *```$/ { if (inside && found) { printf "%s", block; exit } inside = 0; next }
+        inside { block = block substr($0, indent + 1) "\n"; if (index($0, text)) found = 1 }' "$page"
+}
+# Runs these commands of the page in the current folder. Prints what they print on one line, so that a sentence is found wherever it
+# was broken; the exit code is theirs.
+run_commands() { # TEXT
+    commands "$1" >commands.sh
+    [ -s commands.sh ] || fail "docs/fleet.md has no commands with '$1'"
+    local status=0
+    bash commands.sh >commands.out 2>&1 || status=$?
+    tr -s '\n ' '  ' <commands.out
+    return $status
+}
+# Fails unless the output has the text, and its command ended with one of the codes of a verdict.
+says() { # CODE OUTPUT TEXT
+    case $1 in 0 | 1 | 3 | 5) ;; *) fail "no verdict, but exit code $1: $2" ;; esac
+    grep -qF -e "$3" <<<"$2" || fail "'$3' is not said: $2"
+}
+one_host='All results are of one host'
 
-# The files of the page, as it has them. The first line of a block names its file.
-block() { # FILE
-    awk -v want="# $1" '/^```/ { inside = 0; next } $0 == want { inside = 1; next } inside' docs/fleet.md
-}
 mkdir "$folder/work" && cd "$folder/work"
-(cd "$OLDPWD" && block measure.sh) >measure.sh
-(cd "$OLDPWD" && block fleet.sbatch) >fleet.sbatch
-[ -s measure.sh ] && [ -s fleet.sbatch ] || fail "docs/fleet.md has no measure.sh or no fleet.sbatch"
-cp "$OLDPWD/ci/fleet/bench.sh" bench.sh && chmod +x bench.sh measure.sh
-sbatch --wait --export=ALL fleet.sbatch >sbatch.out 2>&1 || true
-wait_for 30 test "$(ls results/*.json 2>/dev/null | wc -l)" -eq 3 ||
-    fail "the array wrote $(ls results/*.json 2>/dev/null | wc -l) of 3 results: $(cat sbatch.out slurm-* 2>/dev/null | tail -n 5)"
-# combined NAME COMMAND...: a verdict (0, 1 or 3) that says that one machine is no fleet.
-combined() {
-    local name=$1 status=0
-    shift
-    "$@" >"$name.txt" 2>&1 || status=$?
-    cat "$name.txt"
-    case $status in 0 | 1 | 3) ;; *) fail "$name: combine ended with $status" ;; esac
-    tr -s '\n ' '  ' <"$name.txt" | grep -q 'All results are of one host' || fail "$name: combine does not say that one machine is no fleet"
-}
-combined slurm unspin combine --hosts 3 --json verdict.json --markdown verdict.md results/*.json
-python3 - <<'PY' || fail "verdict.json is wrong"
-import json
-verdict = json.load(open("verdict.json"))
-assert verdict["schema"] == "unspin.combine/1" and len(verdict["hosts"]) == 3, verdict["hosts"]
-PY
-# A host that wrote nothing is counted; a copy is refused.
-unspin combine --hosts 4 results/*.json | tr -s '\n ' '  ' | grep -q '1 of 4 hosts failed: 1 host wrote no result' ||
-    fail "the missing host is not counted"
-cp results/"$(ls results | head -n 1)" results/copy.json
+for name in plan.toml measure.sh fleet.sbatch combine.sbatch submit.sh fleet.yaml; do
+    file $name >$name
+    [ -s $name ] || fail "docs/fleet.md has no file $name"
+done
+cp "$bench" bench.sh
+chmod +x ./*.sh
+
+echo "fleet: Slurm, the array and the dependent job"
+status=0
+timeout 300 ./submit.sh >submit.out 2>&1 || status=$?
+[ "$(ls results/*.json 2>/dev/null | wc -l)" -eq 3 ] ||
+    fail "the array did not write 3 results: $(cat submit.out fleet.txt results/*.log 2>/dev/null | tail -n 8)"
+says $status "$(tr -s '\n ' '  ' <fleet.txt)" "$one_host"
+grep -q '^### ./bench.sh$' fleet.md || fail "fleet.md does not begin with the command: $(head -n 3 fleet.md)"
+jq -e '.schema == "unspin.combine/1" and (.hosts | length) == 3 and .hosts_expected == 3' fleet.json >/dev/null ||
+    fail "fleet.json is wrong: $(jq -c '[.schema, .hosts_expected, .hosts]' fleet.json)"
+
+echo "fleet: Slurm, one task for each node"
+rm results/*.json
+grep -o '`for node in [^`]*`' "$page" | tr -d '`' >each-node.sh
+bash each-node.sh >submit.out 2>&1 || fail "$(cat submit.out)"
+wait_for 300 no_jobs || fail "jobs do not end: $(squeue)"
+[ "$(cd results && echo n?-1.json)" = "n1-1.json n2-1.json n3-1.json" ] || fail "not each node measured: $(ls results)"
+
+echo "fleet: hosts that are missing, copies"
+combined=$(unspin combine --hosts 4 results/*.json | tr -s '\n ' '  ') || status=$?
+says $status "$combined" '1 of 4 hosts failed: 1 host wrote no result.'
+cp results/n1-1.json results/copy.json
 must_find "is the same session as" unspin combine results/*.json
 rm results/copy.json
 
-# GNU parallel, on this machine, one job at a time.
+echo "fleet: the verdict in a script, hosts without their names, groups"
+run_commands 'unspin plan compile' >/dev/null || fail "the script of the verdict failed: $(cat commands.out)"
+status=0
+combined=$(run_commands "jq --arg name") || status=$?
+says $status "$combined" 'each host is compared with itself only'
+! grep -qF "$one_host" <<<"$combined" || fail "renamed hosts are one host: $combined"
+grep -q 'host 3' <<<"$combined" || fail "the hosts are not renamed: $combined"
+mkdir groups groups/results
+for n in 1 2 3; do
+    [ $n -eq 3 ] && processor='Another CPU' || processor='AMD EPYC 9999'
+    jq --arg processor "$processor" '.machine.processor = $processor' shared/$n.json >groups/results/$n.json
+done
+cd groups
+# xargs ends with 123 if its command fails, whatever that command's code is.
+combined=$(run_commands 'input_filename' || true)
+says 0 "$combined" 'AMD EPYC 9999 results/2.json Another CPU results/3.json'
+says 0 "$combined" ': 2 hosts with '
+cd ..
+
+echo "fleet: GNU parallel"
 rm -rf results
-parallel --jobs 1 ./measure.sh local{} ::: 1 2 >parallel.out 2>&1 || true
-[ "$(ls results/*.json | wc -l)" -eq 2 ] || fail "parallel: $(tail -n 5 parallel.out)"
-combined parallel unspin combine --hosts 2 results/*.json
-pass "an array of 3 tasks and 2 jobs of parallel were combined"
+status=0
+combined=$(run_commands 'session1') || status=$?
+[ "$(ls results/*.json | wc -l)" -eq 3 ] || fail "parallel did not write 3 results: $combined"
+says $status "$combined" "$one_host"
+
+python=${UNSPIN_TEST_PYTHON:-python3}
+if "$python" -c 'import kubernetes_validate' 2>/dev/null; then
+    echo "fleet: fleet.yaml and the published schemas"
+    valid() { "$python" -m kubernetes_validate --strict "$1"; }
+    valid fleet.yaml || fail "fleet.yaml does not keep to the schemas"
+    sed 's/backoffLimitPerIndex/backoffLimitOfIndex/' fleet.yaml >flawed.yaml
+    must_find backoffLimitOfIndex valid flawed.yaml
+else
+    echo "SKIPPED, because Python lacks kubernetes-validate: fleet.yaml; UNSPIN_TEST_PYTHON names one that has it"
+fi
+pass "the files and commands of docs/fleet.md"
