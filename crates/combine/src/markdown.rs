@@ -60,7 +60,7 @@ pub fn report(fleet: &Fleet) -> String {
     if let Some(plan) = next::common_plan(fleet) {
         // Indented code, from which no line of a plan can escape.
         out.push('\n');
-        plan.lines().for_each(|line| _ = writeln!(out, "    {}", clean(line)));
+        plan.iter().for_each(|line| _ = writeln!(out, "    {}", clean(line)));
     }
     out
 }

@@ -94,21 +94,26 @@ fn plans(fleet: &Fleet) -> String {
     }
 }
 
-/// The plan on which all hosts that proved one agree, if a candidate is recommended.
-pub fn common_plan(fleet: &Fleet) -> Option<&str> {
+/// The lines of the plan on which all hosts that proved one agree, if a candidate is recommended.
+pub fn common_plan(fleet: &Fleet) -> Option<Vec<&str>> {
     best(fleet)?;
     match grouped_plans(fleet).as_slice() {
-        [(plan, _)] => Some(plan),
+        [(plan, _)] => Some(contents(plan)),
         _ => None,
     }
 }
 
-/// Each plan that hosts proved, and these hosts.
+/// The plan without its comments, in which `unspin prove` states the figures of one host, and without empty lines before the first.
+fn contents(plan: &str) -> Vec<&str> {
+    plan.lines().filter(|line| !line.starts_with('#')).skip_while(|line| line.is_empty()).collect()
+}
+
+/// Each plan that hosts proved, as the first of them wrote it, and these hosts.
 pub fn grouped_plans(fleet: &Fleet) -> Vec<(&str, Vec<String>)> {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for host in &fleet.hosts {
         let Some(plan) = host.proof.plan.as_deref() else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == plan) {
+        match groups.iter_mut().find(|(known, _)| contents(known) == contents(plan)) {
             Some((_, which)) => which.push(host.name.clone()),
             None => groups.push((plan, vec![host.name.clone()])),
         }

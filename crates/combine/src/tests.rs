@@ -22,7 +22,7 @@ fn fleet_that_agrees_is_one_verdict() {
     let plan = "program = \"/x\"\n\n[[wait]]\nsite = \"*\"\npolicy = \"poll\"\n";
     let hosts: Vec<HostModel> = hosts(&[1.5, 1.52, 1.48, 1.5, 1.51])
         .into_iter()
-        .map(|host| HostModel { plan: Some(plan.into()), ..host })
+        .map(|host| HostModel { plan: Some(format!("# proven on {}\n\n{plan}", host.name)), ..host })
         .collect();
     let fleet = fleet(&hosts);
     assert_eq!(fleet.conclusion(), Conclusion::Faster);
@@ -38,7 +38,10 @@ fn fleet_that_agrees_is_one_verdict() {
         "{report}"
     );
     assert!(
-        report.contains("The plans that 5 hosts proved are the same") && report.contains("policy = \"poll\"")
+        report.contains("The plans that 5 hosts proved are the same")
+            && report.contains("policy = \"poll\"")
+            && !report.contains("# proven on"),
+        "{report}"
     );
     assert!(report.contains("a further host"), "{report}");
 }

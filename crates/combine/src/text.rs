@@ -33,7 +33,8 @@ pub fn report(fleet: &Fleet) -> String {
         steps.iter().for_each(|step| text.push_str(&paragraph(step, WIDTH, 2)));
     }
     if let Some(plan) = next::common_plan(fleet) {
-        plan.lines().for_each(|line| _ = writeln!(text, "{}", format!("    {}", clean(line)).trim_end()));
+        let indented = plan.iter().map(|line| format!("    {}", clean(line)));
+        indented.for_each(|line| _ = writeln!(text, "{}", line.trim_end()));
     }
     text
 }
