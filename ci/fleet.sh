@@ -42,7 +42,7 @@ run_commands() { # TEXT
     [ -s commands.sh ] || fail "docs/fleet.md has no commands with '$1'"
     local status=0
     bash commands.sh >commands.out 2>&1 || status=$?
-    tr -s '\n ' '  ' <commands.out
+    tr -s '[:space:]' ' ' <commands.out
     return $status
 }
 # Fails unless the output has the text, and its command ended with one of the codes of a verdict.
@@ -65,7 +65,7 @@ status=0
 timeout 300 ./submit.sh >submit.out 2>&1 || status=$?
 [ "$(ls results/*.json 2>/dev/null | wc -l)" -eq 3 ] ||
     fail "the array did not write 3 results: $(cat submit.out fleet.txt results/*.log 2>/dev/null | tail -n 8)"
-says $status "$(tr -s '\n ' '  ' <fleet.txt)" "$one_host"
+says $status "$(tr -s '[:space:]' ' ' <fleet.txt)" "$one_host"
 grep -q '^### ./bench.sh$' fleet.md || fail "fleet.md does not begin with the command: $(head -n 3 fleet.md)"
 jq -e '.schema == "unspin.combine/1" and (.hosts | length) == 3 and .hosts_expected == 3' fleet.json >/dev/null ||
     fail "fleet.json is wrong: $(jq -c '[.schema, .hosts_expected, .hosts]' fleet.json)"
@@ -78,7 +78,7 @@ wait_for 300 no_jobs || fail "jobs do not end: $(squeue)"
 [ "$(cd results && echo n?-1.json)" = "n1-1.json n2-1.json n3-1.json" ] || fail "not each node measured: $(ls results)"
 
 echo "fleet: hosts that are missing, copies"
-combined=$(unspin combine --hosts 4 results/*.json | tr -s '\n ' '  ') || status=$?
+combined=$(unspin combine --hosts 4 results/*.json | tr -s '[:space:]' ' ') || status=$?
 says $status "$combined" '1 of 4 hosts failed: 1 host wrote no result.'
 cp results/n1-1.json results/copy.json
 must_find "is the same session as" unspin combine results/*.json
