@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # docs/fleet.md as it stands: Slurm (munged, slurmctld and three slurmd on this machine) runs the array, the dependent job and
-# `submit.sh` of the page with a short program, GNU parallel runs its sessions, and the other scripts run on their results. One
-# machine is no fleet, and tasks on it disturb each other: no figure is judged, only that everything runs, and what
+# `submit.sh` of the page with a short program, GNU parallel runs its sessions, and hosts by a stand-in for ssh, and the other scripts
+# run on their results. One machine is no fleet, and tasks on it disturb each other: no figure is judged, only that everything runs, and what
 # combine says about the hosts.
 source "$(dirname "$0")/lib.sh"
 
@@ -11,7 +11,7 @@ for program in munged slurmctld slurmd sbatch parallel jq python3; do
 done
 cargo build --locked --quiet --package unspin-cli --bins
 export PATH=$target/debug:$PATH
-page=$PWD/docs/fleet.md bench=$PWD/ci/fleet/bench.sh
+page=$PWD/docs/fleet.md bench=$PWD/ci/fleet/bench.sh stand_ins=$PWD/ci/fleet/stand-ins
 
 folder=$(mktemp -d /tmp/unspin-fleet.XXXXXX)
 source ci/fleet/cluster.sh
@@ -103,12 +103,24 @@ says 0 "$combined" 'AMD EPYC 9999 results/2.json Another CPU results/3.json'
 says 0 "$combined" ': 2 hosts with '
 cd ..
 
-echo "fleet: GNU parallel"
+echo "fleet: GNU parallel, sessions of one machine"
 rm -rf results
 status=0
 combined=$(run_commands 'session1') || status=$?
 [ "$(ls results/*.json | wc -l)" -eq 3 ] || fail "parallel did not write 3 results: $combined"
 says $status "$combined" "$one_host"
+
+if command -v rsync >/dev/null; then
+    echo "fleet: GNU parallel, hosts"
+    rm -rf results
+    printf 'n1\nn2\nn3\n' >hosts
+    status=0
+    combined=$(UNSPIN_HOSTS=$folder/hosts PATH=$stand_ins:$PATH run_commands '--nonall --jobs 0') || status=$?
+    [ "$(cd results && echo *.json)" = "n1.json n2.json n3.json" ] || fail "not each host measured: $combined"
+    says $status "$combined" "3 hosts with 36 rounds"
+else
+    echo "SKIPPED, because there is no rsync: GNU parallel over ssh; ci/setup.sh --all installs it"
+fi
 
 python=${UNSPIN_TEST_PYTHON:-python3}
 if "$python" -c 'import kubernetes_validate' 2>/dev/null; then

@@ -17,7 +17,7 @@ if [ "${1:-}" = --all ]; then
     # benchmark of waits.
     packages+=(linux-perf prometheus redis-server redis-tools nodejs ruby pigz ffmpeg make)
     # What ci/fleet.sh runs a fleet with.
-    packages+=(slurm-wlm munge parallel jq)
+    packages+=(slurm-wlm munge parallel rsync jq)
     # What ci/package.sh makes and tests the packages with.
     packages+=(debootstrap lintian dpkg-dev)
 fi
