@@ -2,6 +2,7 @@
 
 use crate::fleet::{Fleet, JudgedCandidate};
 use crate::format::{clean, hosts, shown};
+use crate::{compiled, cpu_limit};
 use unspin_report::figures::{list, p_value};
 use unspin_results::Grouping;
 use unspin_stats::fleet::{FleetDoubt, FleetVerdict, HostSide};
@@ -27,7 +28,8 @@ pub fn compared(fleet: &Fleet) -> String {
     )
 }
 
-/// The hosts that failed or wrote nothing, those that ended early, and hosts with several results: one sentence each.
+/// The hosts that failed or wrote nothing, those that ended early, hosts with several results, and hosts that had other limits or
+/// places: one sentence each.
 pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
     let mut sentences = Vec::new();
     let (lost, missing) = (fleet.failed.len() as u32 + fleet.missing(), fleet.missing());
@@ -71,6 +73,8 @@ pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
             hosts(names.len())
         ));
     }
+    sentences.extend(cpu_limit::difference(&fleet.hosts));
+    sentences.extend(compiled::different_places(&fleet.hosts));
     sentences
 }
 
