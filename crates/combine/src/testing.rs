@@ -27,6 +27,8 @@ pub struct HostModel {
     pub compiled: Option<String>,
     pub cpu_limit: Option<f64>,
     pub interrupted: bool,
+    /// The share of the CPUs that other programs took.
+    pub others: f64,
 }
 
 impl HostModel {
@@ -45,6 +47,7 @@ impl HostModel {
             compiled: None,
             cpu_limit: None,
             interrupted: false,
+            others: 0.01,
         }
     }
 
@@ -63,8 +66,7 @@ impl HostModel {
         let analysis = Analysis::of(&experiment, &settings);
         let cpu = serde_json::json!({"user_percent": 50.0, "system_percent": 1.0, "idle_percent": 49.0, "cpu_s": 1.0,
             "wall_s": 1.0, "voluntary_switches": 1.0, "involuntary_switches": 1.0});
-        let disturbance =
-            serde_json::json!({"total_s": 9.0, "steal_s": 0.0, "others_s": 0.1, "throttling": null});
+        let disturbance = serde_json::json!({"total_s": 9.0, "steal_s": 0.0, "others_s": 9.0 * self.others, "throttling": null});
         let configurations = experiment.samples.iter().map(|samples| {
             let plan = self.compiled.as_ref().filter(|_| samples.candidate.role == Role::Candidate);
             serde_json::json!({"name": samples.candidate.name, "engine": self.engine, "plan": plan,

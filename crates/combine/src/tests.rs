@@ -130,6 +130,16 @@ fn hosts_of_different_speed_and_rounds_count_by_their_ratios() {
 }
 
 #[test]
+fn disturbed_hosts_are_named_with_what_they_lost() {
+    let mut models = hosts(&[1.5, 1.51, 1.52]);
+    assert!(!report(&combined(&models)).contains("Other programs"));
+    (models[1].others, models[2].others) = (0.8, 0.06);
+    let report = report(&combined(&models));
+    let said = "Other programs and the hypervisor took 80 % of the CPUs on n2 and 6 % of the CPUs on n3. ";
+    assert!(report.contains(said), "{report}");
+}
+
+#[test]
 fn results_of_one_host_are_said_to_be_so() {
     let mut models = hosts(&[1.5, 1.5, 1.5]);
     models.iter_mut().zip([1.5, 1.51, 1.52]).for_each(|(host, ratio)| {
