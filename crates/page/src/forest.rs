@@ -157,11 +157,11 @@ impl Forest {
     }
 
     fn draw_in(&self, layout: &Layout) -> Markup {
-        let (bottom, axis) = (self.bottom(layout), Axis::log(self.range(), layout.plot));
+        let (spans, axis) = (self.spans(layout), Axis::log(self.range(), layout.plot));
         let middle = |place: usize| TOP + layout.row * place as f64 + layout.middle;
         html! {
-            (self.band(&axis, bottom))
-            (self.scale(&axis, layout, bottom))
+            (self.band(&axis, &spans))
+            (self.scale(&axis, layout, &spans))
             @for (place, row) in self.rows.iter().enumerate() { (row.draw(&axis, layout, middle(place))) }
         }
     }
@@ -180,28 +180,41 @@ impl Forest {
         (low / margin, high * margin)
     }
 
+    /// Where the band and the lines across the rows are drawn: not behind texts.
+    fn spans(&self, layout: &Layout) -> Vec<(f64, f64)> {
+        let begin = |place: usize| TOP + layout.row * place as f64;
+        match layout.name.below < 0.0 {
+            false => vec![(TOP - 4.0, self.bottom(layout))],
+            true => (0..self.rows.len())
+                .map(|place| (begin(place) + layout.middle - 10.0, begin(place + 1)))
+                .collect(),
+        }
+    }
+
     /// The noise band.
-    fn band(&self, axis: &Axis, bottom: f64) -> Markup {
+    fn band(&self, axis: &Axis, spans: &[(f64, f64)]) -> Markup {
         let Some(floor) = self.floor else { return html! {} };
         let (from, to) = (axis.at(1.0 / floor), axis.at(floor));
         html! {
-            (rectangle("band", (from, TOP - 4.0), (to, bottom)))
+            @for (top, bottom) in spans { (rectangle("band", (from, *top), (to, *bottom))) }
             (text_around("small", ((from + to) / 2.0, TOP - 12.0), "noise"))
         }
     }
 
-    fn scale(&self, axis: &Axis, layout: &Layout, bottom: f64) -> Markup {
-        let one = axis.at(1.0);
+    fn scale(&self, axis: &Axis, layout: &Layout, spans: &[(f64, f64)]) -> Markup {
         let [below, above] = self.sides;
-        let (begin, end) = layout.plot;
+        let ((begin, end), bottom) = (layout.plot, self.bottom(layout));
+        let across = |class: &str, value: f64| {
+            let x = axis.at(value);
+            html! { @for (top, bottom) in spans { (line(class, (x, *top), (x, *bottom))) } }
+        };
         html! {
             @for value in axis.ticks(layout.ticks) {
-                @let x = axis.at(value);
-                (line("grid", (x, TOP - 4.0), (x, bottom)))
-                (text_around("small", (x, bottom + 16.0), &tick(value)))
+                (across("grid", value))
+                (text_around("small", (axis.at(value), bottom + 16.0), &tick(value)))
             }
             (line("axis", (begin, bottom), (end, bottom)))
-            (line("one", (one, TOP - 4.0), (one, bottom)))
+            (across("one", 1.0))
             (text("small", (begin, bottom + 35.0), &format!("← {below}")))
             (text_before("small", (end, bottom + 35.0), &format!("{above} →")))
         }
