@@ -97,7 +97,9 @@ impl Contestant<'_> {
 
     /// What is proven about it, in a few words.
     pub fn outcome(&self) -> String {
-        let Some(comparison) = self.comparison else { return "the control".into() };
+        let Some(comparison) = self.comparison else {
+            return if self.part == Part::Control { "the control".into() } else { "not compared".into() };
+        };
         let proven = outcome(comparison);
         match (&comparison.verdict, self.part) {
             (Verdict::Failed { .. }, _) | (_, Part::Control | Part::Candidate) => proven.into(),

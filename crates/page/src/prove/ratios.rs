@@ -142,7 +142,7 @@ fn table(proof: &StoredProof, contestants: &Contestants<'_>) -> Table {
     Table {
         caption: format!(
             "Each configuration against {}: ratio with its interval (above 1 is better), mean and standard deviation of a run ({}), p \
-             corrected for the number of candidates (Holm), number of runs without the warm-up",
+             corrected for the number of candidates (Holm), number of runs without the warm-up, and of failed ones with it",
             visible(&analysis.control),
             visible(&analysis.metric.name)
         ),
@@ -158,8 +158,7 @@ fn table_row(proof: &StoredProof, contestant: &Contestant<'_>) -> TableRow {
     let shown = ratio.map(|ratio| ratio.shown());
     let end = |index: usize| shown.clone().map_or(String::new(), |(_, ends)| ends[index].clone());
     let of = |value: f64| of_metric(value, &analysis.metric.unit);
-    let runs = runs.iter().filter(|run| run.candidate == contestant.index && run.round > 0);
-    let failed = runs.clone().filter(|run| run.value.is_none());
+    let runs = || runs.iter().filter(|run| run.candidate == contestant.index);
     let count = |number: usize| Cell::Number(number as f64, number.to_string());
     let cells = vec![
         Cell::text(contestant.outcome()),
@@ -171,8 +170,8 @@ fn table_row(proof: &StoredProof, contestant: &Contestant<'_>) -> TableRow {
         Cell::number(contestant.summary.map(|summary| summary.mean), of),
         Cell::number(contestant.summary.and_then(|summary| summary.standard_deviation), of),
         Cell::number(comparison.and_then(|c| c.shown_p(&analysis.settings)), p_value),
-        count(runs.count()),
-        count(failed.count()),
+        count(runs().filter(|run| run.round > 0).count()),
+        count(runs().filter(|run| run.value.is_none()).count()),
     ];
     let head = html! {
         (name(contestant.name()))
