@@ -60,16 +60,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
             write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
         }
     }
-    if findings.disturbed {
-        let text = match search.picks.is_empty() && !search.polling.is_promising() {
-            false => {
-                "Other programs used so much CPU time that no bound on the gain is known: repeat it with --wait-for-quiet."
-            }
-            true => {
-                "Other programs used so much CPU time in that run that waits worth a search may have been missed: repeat it \
-                 with --wait-for-quiet."
-            }
-        };
+    if let Some(text) = missed(search) {
         write!(f, "{}", paragraph(text, 4))?;
     }
     if search.picks.iter().any(|pick| pick.held_long) {
@@ -95,6 +86,20 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         Some(screened) => write_screening(f, report, screened),
         None => Ok(()),
     }
+}
+
+/// What the search may have missed, because other programs ran beside its metered run; none if they used little.
+pub fn missed(search: &Search) -> Option<&'static str> {
+    let has_found = !search.picks.is_empty() || search.polling.is_promising();
+    search.findings.disturbed.then_some(match has_found {
+        true => {
+            "Other programs used so much CPU time that no bound on the gain is known: repeat it with --wait-for-quiet."
+        }
+        false => {
+            "Other programs used so much CPU time in that run that waits worth a search may have been missed: repeat it \
+             with --wait-for-quiet."
+        }
+    })
 }
 
 /// The picked locks, each group with the sentence that says why; or the sentence that none was picked.
