@@ -3,24 +3,30 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::rc::Rc;
 
 use proptest::prelude::*;
 use unspin_symbols::{AddressSpace, StackCopy, Symbols};
 
 use crate::support::{Build, Program};
 
-/// A program with all kinds of symbols, which has run. `None` without a compiler.
-fn program() -> Option<&'static Program> {
-    static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
-    PROGRAM.get_or_init(|| Build::new("plain.c").flags(&["-O2", "-g", "-no-pie"]).run()).as_ref()
+/// A program with all kinds of symbols, which has run, once in a test. Its file is removed when the thread ends. `None` without a
+/// compiler.
+fn program() -> Option<Rc<Program>> {
+    thread_local! {
+        static PROGRAM: Option<Rc<Program>> =
+            Build::new("plain.c").flags(&["-O2", "-g", "-no-pie"]).run().map(Rc::new);
+    }
+    PROGRAM.with(Clone::clone)
 }
 
 /// A C++ program with inlined functions that have no symbol.
-fn inlining_program() -> Option<&'static Program> {
-    static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
-    let build = || Build::new("classes.cc").flags(&["-O2", "-g", "-no-pie", "-std=c++17"]).run();
-    PROGRAM.get_or_init(build).as_ref()
+fn inlining_program() -> Option<Rc<Program>> {
+    thread_local! {
+        static PROGRAM: Option<Rc<Program>> =
+            Build::new("classes.cc").flags(&["-O2", "-g", "-no-pie", "-std=c++17"]).run().map(Rc::new);
+    }
+    PROGRAM.with(Clone::clone)
 }
 
 /// Runs all queries for an address.
