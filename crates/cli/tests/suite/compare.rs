@@ -32,7 +32,9 @@ fn measure(folder: &Path, name: &str, figure: u32) -> PathBuf {
     let (out, err, code) =
         finish(&mut unspin(&[&options[..], &[result.to_str().unwrap()], &command].concat()));
     assert_eq!(code, Some(0), "{out}{err}");
-    result
+    // As on a quiet machine: other programs raise the floor.
+    let quiet = ["/disturbance/others_s", "/disturbance/steal_s"];
+    quiet.into_iter().fold(result, |result, pointer| changed(&result, name, pointer, 0.0))
 }
 
 fn compare(options: &[&str], files: &[&Path]) -> (String, String, Option<i32>) {
