@@ -83,7 +83,7 @@ fn an_undamaged_copy_has_the_same_names() {
     let Some(program) = program() else { return };
     let copy = tempfile::NamedTempFile::new().unwrap();
     fs::copy(&program.path, copy.path()).unwrap();
-    let (space, symbols) = (as_copy(program, copy.path()), Symbols::new());
+    let (space, symbols) = (as_copy(&program, copy.path()), Symbols::new());
     let variable = symbols.variable(&space, program.address("queues")).unwrap();
     assert_eq!((variable.name.as_str(), variable.member.as_str()), ("queues", "[3].ends[1].lock"));
     let chain = program.unwind(&symbols, "inner");
@@ -163,7 +163,7 @@ proptest! {
         let mut damaged = fs::read(&program.path).unwrap();
         damage(&mut damaged, &changes, cut);
         fs::write(copy.path(), damaged).unwrap();
-        let space = as_copy(program, copy.path());
+        let space = as_copy(&program, copy.path());
         let symbols = Symbols::new();
         for address in program.told().chain(addresses) {
             ask(&symbols, &space, address);
