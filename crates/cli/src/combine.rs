@@ -20,7 +20,7 @@ pub fn run(options: &CombineOptions) -> Result<ExitCode, Error> {
     let results = options.files.iter().map(|file| read(file)).collect::<Result<Vec<HostResult>, Error>>()?;
     let mut combined = combine(results, options.hosts, stored::build())
         .map_err(|mismatch| Error::Usage(mismatch.to_string()))?;
-    combined.repeat = Some(shell_line(&options::words()));
+    combined.repeat = Some(shell_line(&options::repeat::words()));
     let written = [
         json.map(|file| document::write_json(&combined, file)),
         html.map(|file| document::write_page(&combined, file, unspin_page::page)),

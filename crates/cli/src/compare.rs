@@ -24,7 +24,7 @@ pub fn run(options: &CompareOptions) -> Result<ExitCode, Error> {
     let (before, after) = (read_all(before)?, read_all(after)?);
     let mut result = compare(&before, &after, &options.into(), stored::build())
         .map_err(|incomparable| Error::Usage(incomparable.to_string()))?;
-    result.repeat = Some(shell_line(&options::words()));
+    result.repeat = Some(shell_line(&options::repeat::words()));
     let written = [
         json.map(|file| document::write_json(&result, file)),
         html.map(|file| document::write_page(&result, file, unspin_page::page)),

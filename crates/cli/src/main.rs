@@ -27,18 +27,19 @@ fn main() -> ExitCode {
     main_thread::perform(|| match CommandLine::read().command {
         Command::Prove(options) => unspin_trial::prove(&ProveSettings {
             preparation: unspin_trial::web_shop(&options.command),
-            words: Some(options::words()),
+            words: Some(options::repeat::words()),
             ..ProveSettings::from(&options)
         }),
         Command::Combine(options) => combine::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Scale(options) => unspin_trial::scale(&ScaleSettings {
-            words: Some(options::words()),
+            words: Some(options::repeat::words()),
             ..ScaleSettings::from(&options)
         }),
-        Command::Meter(options) => {
-            meter::run(&MeterSettings { words: Some(options::words()), ..MeterSettings::from(&options) })
-        }
+        Command::Meter(options) => meter::run(&MeterSettings {
+            words: Some(options::repeat::words()),
+            ..MeterSettings::from(&options)
+        }),
         Command::Report(options) => meter::replay(&(&options).into()),
         Command::Page(options) => page::run(&options),
         Command::Top(options) => top::run(&options),

@@ -15,6 +15,7 @@ mod page;
 mod plan;
 mod profile;
 mod prove;
+pub mod repeat;
 mod replace;
 mod run_queue;
 mod scale;
@@ -120,11 +121,6 @@ impl CommandLine {
             std::process::exit(error.exit_code())
         })
     }
-}
-
-/// The words of the command line, beginning with `unspin`, wherever it was found.
-pub fn words() -> Vec<OsString> {
-    std::iter::once("unspin".into()).chain(std::env::args_os().skip(1)).collect()
 }
 
 impl CommandLine {

@@ -10,8 +10,8 @@ use unspin_launch::output::outfile;
 pub fn run(options: &PageOptions) -> Result<ExitCode, Error> {
     let PageOptions { result, output, json } = options;
     outfile::try_files(&[("--output", output.as_deref()), ("--json", json.as_deref())])?;
-    let text = stored::text(result)?;
-    let page = unspin_page::page(&text).map_err(|e| stored::wrong(result, &e))?;
+    let text = stored::text(result, stored::ANY)?;
+    let page = unspin_page::page(&text).map_err(|e| stored::refused(result, &text, &e, stored::ANY))?;
     if let Some(file) = output {
         outfile::write(file, page.as_bytes())?;
     }

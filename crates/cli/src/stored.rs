@@ -6,19 +6,64 @@ use std::path::{Path, PathBuf};
 use unspin_launch::error::Error;
 use unspin_launch::machine::Build;
 use unspin_launch::output::{outfile, shell};
-use unspin_results::{StoredBuild, StoredProof, StoredResult};
+use unspin_launch::plan::PlanFile;
+use unspin_launch::plan::deployed::DeployedPlan;
+use unspin_results::{ParseError, StoredBuild, StoredProof, StoredResult};
 
-/// The text of a file.
-pub fn text(file: &Path) -> Result<String, Error> {
-    let hint =
-        |why: &dyn Display| wrong(file, &format!("{why}; name a file that --json or --html has written"));
+/// Results of any command, in messages.
+pub const ANY: &str = "--json or --html";
+/// Those of `unspin prove`.
+const OF_PROVE: &str = "`unspin prove` (--json, --html)";
+
+/// The text of a file. `writer` is what should have written it, for messages.
+pub fn text(file: &Path, writer: &str) -> Result<String, Error> {
+    let hint = |why: &dyn Display| wrong(file, &format!("{why}; name a file that {writer} has written"));
     let bytes = fs::read(file).map_err(|e| hint(&e))?;
-    String::from_utf8(bytes).map_err(|_| hint(&"is not text"))
+    String::from_utf8(bytes)
+        .map_err(|error| other_kind(file, error.as_bytes()).unwrap_or_else(|| hint(&"is not text")))
 }
+
+/// Why a text is no result, and what to do.
+pub fn refused(file: &Path, text: &str, error: &ParseError, writer: &str) -> Error {
+    let remedy = match error {
+        ParseError::NotJson(_) => {
+            if let Some(other) = other_kind(file, text.as_bytes()) {
+                return other;
+            }
+            format!("; name a file that {writer} has written")
+        }
+        ParseError::Damaged(_) => "; measure again, or name another file".into(),
+        ParseError::OtherVersion { .. } => "; read it with the unspin that wrote it, or measure again".into(),
+        // They say it themselves.
+        ParseError::NoDocument | ParseError::NotOurs => String::new(),
+    };
+    wrong(file, &format!("{error}{remedy}"))
+}
+
+/// The message about a file of unspin that is no result; none if it is not one either.
+fn other_kind(file: &Path, bytes: &[u8]) -> Option<Error> {
+    let name = shell::quote(file);
+    if bytes.starts_with(RECORDING) {
+        return Some(wrong(
+            file,
+            &format!("is a recording, of which `unspin report {name} --html FILE` makes the page"),
+        ));
+    }
+    // Of a pipe nothing is left to read.
+    let has_tables = file.is_file() && bytes.windows(2).any(|two| two == b"[[");
+    let is_plan = file.is_file() && DeployedPlan::is_at(file) || has_tables && PlanFile::read(file).is_ok();
+    let why =
+        format!("is a plan, which `unspin plan show {name}` prints; name a file that {ANY} has written");
+    is_plan.then(|| wrong(file, &why))
+}
+
+/// How a recording begins.
+const RECORDING: &[u8] = b"UNSPINLK";
 
 /// The result of `unspin prove` in a file, with the file's name for messages. `command` is the command of unspin that reads it.
 pub fn proof(file: &Path, command: &str) -> Result<(String, StoredProof), Error> {
-    match StoredResult::parse(&text(file)?).map_err(|e| wrong(file, &e))? {
+    let text = text(file, OF_PROVE)?;
+    match StoredResult::parse(&text).map_err(|e| refused(file, &text, &e, OF_PROVE))? {
         StoredResult::Proof(proof) => Ok((shell::on_one_line(file), *proof)),
         other => {
             let other = other.command();

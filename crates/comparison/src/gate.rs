@@ -33,13 +33,14 @@ fn worse_by(times_as_good: f64, direction: Direction) -> f64 {
     }
 }
 
-/// Decides; none without a limit. Each configuration has its units, none if runs failed.
+/// Decides; none without a limit. Each configuration has its units, none if runs failed. `has_several`: each side has several sessions.
 pub fn gate(
     figures: &[(ComparedFigures, Option<Units>)],
     direction: Direction,
     floor: Option<f64>,
     options: &CompareOptions,
     settings: &Settings,
+    has_several: bool,
 ) -> Option<Gate> {
     let limit = options.fail_if_slower?;
     let worst = |compared: &ComparedFigures| worst(&compared.judged, floor, direction);
@@ -59,8 +60,8 @@ pub fn gate(
     };
     let names = |of: &[&ComparedFigures]| of.iter().map(|compared| compared.name.clone()).collect();
     let sentence = match outcome {
-        GateOutcome::Exceeded => describe_exceeded(&exceeded, limit, direction),
-        GateOutcome::Unsure => describe_unsure(&unsure, limit, options.fail_if_unsure, worst),
+        GateOutcome::Exceeded => describe_exceeded(&exceeded, limit, direction, has_several),
+        GateOutcome::Unsure => describe_unsure(&unsure, limit, options.fail_if_unsure, has_several, worst),
         GateOutcome::Kept => {
             let limit = Percent::Short.of(limit);
             format!("Gate kept: no configuration is slower than before by more than {limit}.")
@@ -114,20 +115,28 @@ fn worst(judged: &Judged, floor: Option<f64>, direction: Direction) -> Option<f6
     Some(most.max(worse_by(least_provable, direction)))
 }
 
-fn describe_exceeded(exceeded: &[&ComparedFigures], limit: f64, direction: Direction) -> String {
+fn describe_exceeded(
+    exceeded: &[&ComparedFigures],
+    limit: f64,
+    direction: Direction,
+    has_several: bool,
+) -> String {
     let clauses: Vec<String> = exceeded.iter().map(|compared| slower_by(compared, direction)).collect();
-    format!(
-        "Gate exceeded: {}; the limit is {}. To be sure that it is the program and not the session, repeat both sides in turns \
-         (--before, --after); `unspin meter` shows where the time is lost.",
-        clauses.join("; "),
-        Percent::Short.of(limit)
-    )
+    let next = match has_several {
+        true => "`unspin meter` shows where the time is lost.",
+        false => {
+            "To be sure that it is the program and not the session, repeat both sides in turns (--before, --after); `unspin meter` \
+             shows where the time is lost."
+        }
+    };
+    format!("Gate exceeded: {}; the limit is {}. {next}", clauses.join("; "), Percent::Short.of(limit))
 }
 
 fn describe_unsure(
     unsure: &[&ComparedFigures],
     limit: f64,
     fails: bool,
+    has_several: bool,
     worst: impl Fn(&ComparedFigures) -> Option<f64>,
 ) -> String {
     let clauses: Vec<String> = unsure
@@ -139,14 +148,15 @@ fn describe_unsure(
         .collect();
     format!(
         "Gate unsure: {}; the limit is {}. {}. Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in \
-         several sessions.",
+         {} sessions.",
         clauses.join("; "),
         Percent::Short.of(limit),
         if fails {
             "That fails, by --fail-if-unsure"
         } else {
             "That passes; with --fail-if-unsure it would fail"
-        }
+        },
+        if has_several { "more" } else { "several" }
     )
 }
 

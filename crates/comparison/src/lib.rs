@@ -14,6 +14,7 @@
 
 mod comparability;
 mod compared;
+mod floor;
 mod gate;
 mod markdown;
 mod options;

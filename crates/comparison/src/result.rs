@@ -53,7 +53,7 @@ pub fn compare_with(
         Basis::Gains => Vec::new(),
     };
     let metric = all[0].proof.analysis.metric.clone();
-    let gate = gate(&figures, metric.direction, floor, options, &settings);
+    let gate = gate(&figures, metric.direction, floor, options, &settings, has_several);
     let summaries = summaries(&all, &drifts);
     let (earlier, later) = summaries.split_at(before.len());
     let mut result = ResultComparison {

@@ -19,7 +19,7 @@ impl Session {
         std::iter::once(self.control()).chain(others.map(|comparison| comparison.name.as_str()))
     }
 
-    /// The names of the candidates, whose gains are compared.
+    /// The names of the candidates. Their gains are compared.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = &str> {
         let judged =
             self.proof.analysis.comparisons.iter().filter(|comparison| comparison.role == Role::Candidate);

@@ -1,4 +1,4 @@
-//! Whole comparisons of simulated sessions whose true ratios are known.
+//! Whole comparisons of simulated sessions with known true ratios.
 
 use crate::result::compare_with;
 use crate::testing::{Simulation, build, configuration, samples};
@@ -122,7 +122,9 @@ fn several_sessions_are_the_unit() {
     assert_eq!((same.conclusion, same.limit.clone()), (Conclusion::NothingProven, None));
     assert_eq!(worse.conclusion, Conclusion::Worse);
     assert_eq!(worse.figures[0].judged.test.unwrap().units, [4, 4]);
-    assert_eq!(worse.gate.as_ref().unwrap().outcome, GateOutcome::Exceeded);
+    let gate = worse.gate.as_ref().unwrap();
+    assert_eq!(gate.outcome, GateOutcome::Exceeded);
+    assert!(!gate.sentence.contains("--before"), "that was done: {}", gate.sentence);
     assert!(worse.certainty.contains("4 and 4 sessions"), "{}", worse.certainty);
     let uneven = refusal(&side(1.0, 1), &side(1.0, 11)[..1], &CompareOptions::default());
     assert!(uneven.starts_with("4 sessions before and 1 session after"), "{uneven}");
@@ -319,7 +321,20 @@ fn difference_that_other_programs_explain_is_not_proven() {
     assert_eq!(disturbed(0.03).conclusion, Conclusion::Better);
     let explained = disturbed(0.4);
     assert_eq!(explained.conclusion, Conclusion::NothingProven);
-    assert!(explained.figures[0].judged.sentence.contains("within the noise of the sessions, 67 %"));
+    let said = &explained.figures[0].judged.sentence;
+    let because =
+        "because other programs and the hypervisor, which took up to 40 % of the CPUs, may explain 67 %.";
+    assert!(said.ends_with(because), "the disturbance is no noise of the program: {said}");
+    let mut noisy = slower(1.3, 1);
+    noisy.proof.analysis.noise_floor.as_mut().unwrap().factor = 1.67;
+    let noisy = compare(&noisy, &slower(1.0, 2), &CompareOptions::default());
+    let said = &noisy.figures[0].judged.sentence;
+    assert!(said.ends_with("because it is within the noise of the sessions, 67 %."), "{said}");
+    let mut fast = slower(0.1, 1);
+    fast.proof.disturbance.others_s = 0.4 * fast.proof.disturbance.total_s;
+    let certain = compare(&fast, &slower(1.0, 2), &CompareOptions::default()).certainty;
+    let due = "differences below 67 % may be due to other programs and the hypervisor, which took up to 40 % of the CPUs.";
+    assert!(certain.ends_with(due), "{certain}");
 }
 
 // ---- output ---------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 //! The English sentences.
 
 use crate::comparability::sessions;
+use crate::floor::FloorCause;
 use unspin_report::figures::{capital, list, p_value};
 use unspin_results::{
     Basis, ComparisonConclusion, ConfigurationVerdict, Judged, Obstacle, ResultComparison, SessionSummary,
@@ -26,30 +27,37 @@ pub fn limit(basis: Basis) -> &'static str {
 /// The sentence of each configuration, and those of the whole result.
 pub fn write_sentences(result: &mut ResultComparison) {
     let (metric, control) = (result.metric.clone(), result.control.clone());
+    let cause = |floor: Option<f64>, basis| {
+        floor.map_or(FloorCause::Noise, |floor| FloorCause::of(result, floor, basis))
+    };
+    let floor = cause(result.floor, Basis::Figures);
+    let gains_floor = cause(result.gains_floor, Basis::Gains);
     for compared in &mut result.figures {
-        compared.judged.sentence = of_figures(&compared.name, &compared.judged, &metric);
+        compared.judged.sentence = of_figures(&compared.name, &compared.judged, &metric, floor);
     }
     for compared in &mut result.gains {
         let sides = [&compared.before, &compared.after].map(|side| side.as_ref().map(|side| side.value));
-        compared.judged.sentence = of_gain(&compared.name, &compared.judged, &control, sides);
+        compared.judged.sentence = of_gain(&compared.name, &compared.judged, &control, sides, gains_floor);
     }
     result.compared = describe(result);
     result.sentence = conclusion(result);
     result.certainty = certainty(result);
 }
 
-fn of_figures(name: &str, judged: &Judged, metric: &Metric) -> String {
+fn of_figures(name: &str, judged: &Judged, metric: &Metric, cause: FloorCause) -> String {
     let Some((test, verdict)) = tested(judged) else { return untested(name, judged) };
     let (phrase, interval) = quotient(test.ratio, metric);
     let figures = figures(test, judged.p_corrected, &interval);
     match verdict {
         IndependentVerdict::ProvenBetter => format!("{name} is better: {phrase} ({figures}), proven."),
         IndependentVerdict::ProvenWorse => format!("{name} is worse: {phrase} ({figures}), proven."),
-        unproven => format!("{name}: {phrase} in these runs ({figures}), {}.", unproven_because(unproven)),
+        unproven => {
+            format!("{name}: {phrase} in these runs ({figures}), {}.", unproven_because(unproven, cause))
+        }
     }
 }
 
-fn of_gain(name: &str, judged: &Judged, control: &str, sides: [Option<f64>; 2]) -> String {
+fn of_gain(name: &str, judged: &Judged, control: &str, sides: [Option<f64>; 2], cause: FloorCause) -> String {
     let Some((test, verdict)) = tested(judged) else {
         return untested(&format!("The gain of {name}"), judged);
     };
@@ -65,7 +73,7 @@ fn of_gain(name: &str, judged: &Judged, control: &str, sides: [Option<f64>; 2]) 
     match verdict {
         IndependentVerdict::ProvenBetter => format!("{}: larger, proven.", capital(&gain)),
         IndependentVerdict::ProvenWorse => format!("{}: smaller, proven.", capital(&gain)),
-        unproven => format!("{} in these runs, {}.", capital(&gain), unproven_because(unproven)),
+        unproven => format!("{} in these runs, {}.", capital(&gain), unproven_because(unproven, cause)),
     }
 }
 
@@ -102,13 +110,13 @@ fn figures(test: IndependentTest, p_corrected: Option<f64>, interval: &str) -> S
     format!("95 % interval {interval}, {p}")
 }
 
-fn unproven_because(verdict: IndependentVerdict) -> String {
+fn unproven_because(verdict: IndependentVerdict, cause: FloorCause) -> String {
     match verdict {
         IndependentVerdict::NothingProven { could_hide } if could_hide < UNBOUNDED => {
             format!("no difference proven; one of up to {} either way could still hide", effect(could_hide))
         }
         IndependentVerdict::BelowFloor { floor, .. } => {
-            format!("no difference proven, because it is within the noise of the sessions, {}", effect(floor))
+            format!("no difference proven, because {}", cause.because(floor))
         }
         IndependentVerdict::TooFewUnits { needed } => {
             format!(
@@ -213,9 +221,8 @@ fn certainty(result: &ResultComparison) -> String {
     let greatest = proven
         .filter_map(|(name, judged)| Some((name, judged.test?, judged.p_corrected?)))
         .max_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)));
-    let floor = result.floor.map_or(String::new(), |floor| {
-        format!("; differences below {} are within the noise of the sessions", effect(floor))
-    });
+    let floor = |floor: f64| FloorCause::of(result, floor, result.basis).in_certainty(floor);
+    let floor = result.floor.map_or(String::new(), floor);
     if let Some((name, test, p)) = greatest {
         let interval = match result.basis {
             Basis::Figures => quotient(test.ratio, &result.metric).1,

@@ -30,7 +30,7 @@ pub struct MeterSettings {
     pub view: ViewSettings,
     /// The program that is recorded.
     pub recorded: RecordSettings,
-    /// The words of the command line, which results repeat; none if another command observes.
+    /// The words that repeat the command, without the files for its results; none if another command observes.
     pub words: Option<Vec<OsString>>,
 }
 

@@ -6,6 +6,10 @@ use unspin_wire::Disturbance;
 /// The share from which on waits cannot be told from the disturbance. `prove` warns from the same share on.
 const TOO_MUCH: f64 = 0.05;
 
+/// Minimum length of a measurement of the disturbance, in milliseconds. The kernel counts in ticks of 10 ms, which are a large share
+/// of a shorter run.
+pub const SHORTEST_MS: u64 = 200;
+
 /// Whether it is so large that the bound on the speed-up (CEIL) means nothing: while the holder of a lock cannot
 /// run, because another program runs, all waiters wait.
 pub(crate) fn is_too_much(disturbance: &Disturbance) -> bool {

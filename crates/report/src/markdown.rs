@@ -1,22 +1,51 @@
 //! Markdown as GitHub and GitLab read it: text, code, and a table.
 //!
 //! A name may have any character. In [`text`] and [`code`] it is shown as it is: it begins no table cell, no link, no mention, no
-//! HTML and no emphasis.
+//! HTML and no emphasis. A mention or a reference is looked for in the text of the finished page, so no escape stops it
+//! (`&#64;` and `\#` do not): a word that could be one is shown as code, in which nothing is looked for.
 
 use std::fmt::{self, Display, Formatter};
 use unspin_sys::printable;
 
 /// A text within a line.
 pub fn text(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for character in one_line(text).chars() {
+    let line = one_line(text);
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// What may stand around a name in a sentence.
+const OPENING: [char; 3] = ['(', '"', '\''];
+const CLOSING: [char; 8] = [',', '.', ';', ':', '?', ')', '"', '\''];
+
+/// A word of a sentence. One that could notify others or link to something is code, without the punctuation around it.
+fn word(word: &str) -> String {
+    let name = word.trim_start_matches(OPENING).trim_end_matches(CLOSING);
+    let name = name.strip_suffix("'s").unwrap_or(name);
+    if !is_reference(name) {
+        return escaped(word);
+    }
+    let (before, rest) = word.split_at(word.len() - word.trim_start_matches(OPENING).len());
+    format!("{}{}{}", escaped(before), code(name), escaped(&rest[name.len()..]))
+}
+
+/// Whether a word may be read as a mention (`@user`), a reference (`#1`, `!1`) or an address (`poll@server.c`).
+fn is_reference(word: &str) -> bool {
+    word.chars().zip(word.chars().skip(1)).any(|(mark, next)| is_mark(mark) && next.is_alphanumeric())
+}
+
+fn is_mark(character: char) -> bool {
+    matches!(character, '@' | '#' | '!')
+}
+
+fn escaped(line: &str) -> String {
+    let mut escaped = String::with_capacity(line.len() + 8);
+    for character in line.chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             // It ends a cell of a table. Readers disagree about a backslash before it.
             '|' => escaped.push_str("&#124;"),
-            // A mention would notify others.
             '@' => escaped.push_str("&#64;"),
             // `.` and `:` would make a link of what looks like an address, `$` a formula.
             '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '#' | '!' | '$' | '^' => {
@@ -30,10 +59,11 @@ pub fn text(text: &str) -> String {
 
 /// A name or a command, within a line or a table.
 pub fn code(text: &str) -> String {
-    if text.contains('|') {
-        return format!("<code>{}</code>", self::text(text));
-    }
     let text = one_line(text);
+    if text.contains('|') {
+        // An address is linked within these tags, too, unless something divides it.
+        return format!("<code>{}</code>", escaped(&text).replace("&#64;", "&#64;<!-- -->"));
+    }
     if text.trim().is_empty() {
         return String::new();
     }
@@ -116,7 +146,7 @@ mod tests {
                 Event::Text(text) | Event::Code(text) if in_cell => cells.last_mut().unwrap().push_str(&text),
                 Event::Start(Tag::Table(_) | Tag::TableHead | Tag::TableRow)
                 | Event::End(TagEnd::Table | TagEnd::TableHead | TagEnd::TableRow) => {}
-                Event::InlineHtml(html) if ["<code>", "</code>"].contains(&&*html) => {}
+                Event::InlineHtml(html) if ["<code>", "</code>", "<!-- -->"].contains(&&*html) => {}
                 other => panic!("{other:?} in {markdown}"),
             }
         }
@@ -168,6 +198,36 @@ mod tests {
             prop_assume!(!name.trim().is_empty());
             check(&name);
         }
+    }
+
+    /// The texts in which GitHub and GitLab look for mentions, references and addresses: those outside of code.
+    fn searched(markdown: &str) -> Vec<String> {
+        let (mut texts, mut in_code) = (Vec::new(), false);
+        for event in Parser::new(markdown) {
+            match event {
+                Event::InlineHtml(html) if &*html == "<code>" => in_code = true,
+                Event::InlineHtml(html) if &*html == "</code>" => in_code = false,
+                Event::Text(text) if !in_code => texts.push(text.into_string()),
+                _ => {}
+            }
+        }
+        texts
+    }
+
+    #[test]
+    fn mentions_and_references_are_code() {
+        assert_eq!(
+            text("fair@0x12 is faster (see poll@server.c)."),
+            "`fair@0x12` is faster (see `poll@server.c`)."
+        );
+        assert_eq!(text("fair@0x12's ratio"), "`fair@0x12`'s ratio");
+        for sentence in ["@user is better.", "of #12, !7 and a|b@c.org", "(@user)", "steal@a`b`c", "C#7: no"]
+        {
+            let markdown = text(sentence);
+            let found = searched(&markdown).concat();
+            assert!(!is_reference(&found), "{markdown}: {found}");
+        }
+        assert_eq!(text("a @ b, #, done! Now"), "a &#64; b, \\#, done\\! Now");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The default layout: Lockmeter's columns, with sleeping separate from spinning, sorted by time lost.
 
-use crate::disturbance::{describe_disturbance, is_throttled};
+use crate::disturbance::{SHORTEST_MS, describe_disturbance, is_throttled};
 use crate::figures::{Percent, time};
 use crate::fold::Fold;
 use crate::layout::Layout;
@@ -18,6 +18,9 @@ use unspin_wire::{Event, Level, RecordKind, WakeUpCost};
 
 /// Number of locks that are shown even if no thread waited for any lock.
 const SHOWN_MIN: usize = 3;
+
+/// A bound on the speed-up from which on a lock seems worth the work.
+const BOUND_WORTH: f64 = 1.05;
 
 /// The report in the default layout.
 impl fmt::Display for MeterReport {
@@ -57,9 +60,10 @@ impl MeterReport {
         format!("over {} on {} {cpus}{level}{policy}{wake_up}", time(self.seconds), self.cpus)
     }
 
-    /// The disturbance while the program ran, and what follows from it; none if it was not measured.
+    /// The disturbance while the program ran, and what follows from it, also if the run was too short to measure it; none if it was not
+    /// measured for another reason.
     pub fn disturbance_sentence(&self) -> Option<String> {
-        let disturbance = self.disturbance.as_ref()?;
+        let Some(disturbance) = &self.disturbance else { return self.unknown_disturbance() };
         let said = describe_disturbance(disturbance);
         Some(match self.is_disturbed() {
             true if is_throttled(disturbance) => format!(
@@ -70,6 +74,18 @@ impl MeterReport {
                 "{said}: waits contain their time, so CEIL is not given; meter again on a quiet machine."
             ),
             false => said + ".",
+        })
+    }
+
+    /// That a bound on the speed-up may be another program's time.
+    fn unknown_disturbance(&self) -> Option<String> {
+        let is_short = self.seconds * 1e3 < SHORTEST_MS as f64;
+        let has_bound = self.locks.iter().any(|lock| lock.row.ceiling >= BOUND_WORTH);
+        (is_short && has_bound).then(|| {
+            format!(
+                "What other programs used of the CPUs is unknown, because the run was shorter than {SHORTEST_MS} ms. Waits, and so CEIL, \
+                 may contain their time: give the program more to do."
+            )
         })
     }
 

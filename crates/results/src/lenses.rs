@@ -40,7 +40,7 @@ pub struct StoredNext {
 /// Locks of the kernel.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StoredKernel {
-    /// Whose waits: `command`, `process` or `system`.
+    /// What waited: `command`, `process` or `system`.
     pub target: String,
     /// Records that the kernel could not pass on.
     pub lost_records: u64,
@@ -124,7 +124,7 @@ pub struct StoredStack {
 /// Waits at futexes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StoredFutexes {
-    /// Whose waits: `command`, `process` or `system`.
+    /// What waited: `command`, `process` or `system`.
     pub target: String,
     /// Records that the kernel could not pass on.
     pub lost_records: u64,
@@ -148,7 +148,7 @@ pub struct StoredFutexRow {
     pub woken: u64,
     /// Of these, those that a timeout ended.
     pub timed_out: u64,
-    /// Of the woken, those whose thread waited there again at once.
+    /// Of the woken waits, those after which the thread waited there again at once.
     pub waited_again: u64,
     /// Time waited.
     pub waited: f64,
@@ -186,7 +186,7 @@ pub struct StoredFutexCaller {
 /// Time off the CPUs, in seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StoredOffCpu {
-    /// Whose threads: `command`, `process` or `system`.
+    /// What the threads belong to: `command`, `process` or `system`.
     pub target: String,
     /// Records that the kernel could not pass on.
     pub lost_records: u64,
@@ -203,7 +203,7 @@ pub struct StoredOffCpu {
     pub runnable: f64,
     /// The part blocked.
     pub blocked: f64,
-    /// The reasons, whose times add up to `blocked`.
+    /// The reasons. Their times add up to `blocked`.
     pub reasons: Vec<StoredBlockedReason>,
     /// What to do next about the time on CPUs.
     #[serde(default)]

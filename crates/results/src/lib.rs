@@ -5,7 +5,7 @@
 //! contains, and a result of another machine is read as one of this machine is.
 //!
 //! A page contains its document, so it is read, too. [`StoredResult::parse`] recognises the kind of a document by its field `schema`. A field that is not needed is not read, and a
-//! newer document may have more fields; one whose format number is not known is refused, because fields of it may mean
+//! newer document may have more fields; one with an unknown format number is refused, because fields of it may mean
 //! something else.
 //!
 //! ```

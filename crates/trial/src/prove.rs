@@ -35,6 +35,7 @@ use unspin_stats::{Candidate, SessionPlan, rounds_for_proof};
 /// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
     let files = files(options);
+    ci::check(&options.ci)?;
     outfile::try_files(&files)?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {

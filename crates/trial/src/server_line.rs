@@ -44,6 +44,20 @@ pub fn words(line: &str) -> Result<Vec<OsString>, Error> {
     Ok(words)
 }
 
+/// The words that name the server among those that start it: behind the `exec` of a shell, and behind variables for its
+/// environment.
+pub fn named(words: &[OsString]) -> Vec<OsString> {
+    let [shell, option, script] = words else { return words.to_vec() };
+    if shell != "/bin/sh" || option != "-c" {
+        return words.to_vec();
+    }
+    let script = script.to_string_lossy();
+    let split = shell_words::split(&script).unwrap_or_default();
+    let server = split.iter().rposition(|word| word == "exec").map_or(&split[..], |exec| &split[exec + 1..]);
+    let variables = server.iter().take_while(|word| *word == "env" || assigns(word)).count();
+    server[variables..].iter().map(OsString::from).collect()
+}
+
 fn needs(line: &str) -> Needs {
     let mut needs = Needs::Words;
     let (mut quote, mut is_escaped) = (None, false);
@@ -119,6 +133,18 @@ mod tests {
         assert_eq!(split("./server >log 2>&1"), ["/bin/sh", "-c", "exec ./server >log 2>&1"]);
         assert_eq!(split("./server & exec ./other"), ["/bin/sh", "-c", "./server & exec ./other"]);
         assert_eq!(split("'./a=b' 7"), ["./a=b", "7"]);
+    }
+
+    #[test]
+    fn server_is_named_behind_its_shell() {
+        for (line, expected) in [
+            ("redis-server --port 7777", "redis-server --port 7777"),
+            ("cd /srv && exec ./server a.conf", "./server a.conf"),
+            ("THREADS=4 ./server", "./server"),
+            ("sh -c 'exec x'", "sh -c exec x"),
+        ] {
+            assert_eq!(named(&words(line).unwrap()).join(std::ffi::OsStr::new(" ")), expected);
+        }
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub struct ProveSettings {
     pub command: Vec<OsString>,
     /// The server, and the commands around it.
     pub server: ServerSettings,
-    /// The words of the command line, which results repeat; none if another command measures.
+    /// The words that repeat the command, without the files for its results; none if another command measures.
     pub words: Option<Vec<OsString>>,
     /// What makes the program ready for all runs. None for a program that its command line starts.
     pub preparation: Option<Preparation>,
@@ -161,7 +161,7 @@ pub struct ScaleSettings {
     pub quiet: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// The words of the command line, which results repeat; none if another command measures.
+    /// The words that repeat the command, without the files for its results; none if another command measures.
     pub words: Option<Vec<OsString>>,
 }
 

@@ -211,25 +211,8 @@ impl Text<'_> {
         if let Some(comparison) = &self.0.reports_figure {
             write!(f, "{}", paragraph(&format!("The reports' figure: {}", comparison.sentence), 2))?;
         }
-        write!(f, "{}", paragraph(&self.end_of_session(), 2))?;
+        write!(f, "{}", paragraph(&end_of_session(self.0), 2))?;
         writeln!(f)
-    }
-
-    /// Why the session ended, and how many more runs a proof would take.
-    fn end_of_session(&self) -> String {
-        let analysis = &self.0.session.analysis;
-        if let Some(shortfall) = &self.0.session.shortfall {
-            return format!("The time budget is spent: {}.", shortfall.sentence());
-        }
-        let ended = match analysis.stop {
-            Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
-            Some(StopReason::BudgetSpent) => "The time budget is spent.",
-            Some(StopReason::RoundsMax) => "All rounds have been run.",
-            Some(StopReason::ControlFailed) => "Stopped, because the control failed.",
-            Some(StopReason::NoneLeft) => return "Stopped, because no candidate was left.".into(),
-            None => "Cut short.",
-        };
-        append_advice(ended, analysis.advice.as_ref())
     }
 
     fn cpus(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -322,6 +305,23 @@ fn constant(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let figures: Vec<Option<f64>> = figures.collect();
     let first = figures.first().copied()??;
     (figures.len() >= RUNS_AT_LEAST && figures.iter().all(|figure| *figure == Some(first))).then_some(first)
+}
+
+/// Why the session ended, and how many more runs a proof would take.
+pub fn end_of_session(report: &Report) -> String {
+    let analysis = &report.session.analysis;
+    if let Some(shortfall) = &report.session.shortfall {
+        return format!("The time budget is spent: {}.", shortfall.sentence());
+    }
+    let ended = match analysis.stop {
+        Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
+        Some(StopReason::BudgetSpent) => "The time budget is spent.",
+        Some(StopReason::RoundsMax) => "All rounds have been run.",
+        Some(StopReason::ControlFailed) => "Stopped, because the control failed.",
+        Some(StopReason::NoneLeft) => return "Stopped, because no candidate was left.".into(),
+        None => "Cut short.",
+    };
+    append_advice(ended, analysis.advice.as_ref())
 }
 
 /// How many more rounds a proof takes, after the reason for the end.

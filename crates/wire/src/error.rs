@@ -83,7 +83,12 @@ impl fmt::Display for RecordingError {
             Reason::Map(e) => {
                 write!(f, "no room for recording {path}: {e}; free memory there or choose another place")
             }
-            Reason::NotARecording => write!(f, "{path} is not an unspin recording"),
+            Reason::NotARecording => {
+                write!(
+                    f,
+                    "{path} is not an unspin recording: name a file that `unspin meter --record` has written"
+                )
+            }
             Reason::Version { found } => write!(
                 f,
                 "recording {path} has format version {found}, this unspin reads {} to {}; read it with the unspin \

@@ -115,6 +115,50 @@ fn program_that_does_not_exist_is_an_error_in_junit() {
     assert!(out.starts_with("## unspin prove: `program`, the program does not exist\n"), "{out}");
     let junit = read_junit(&file);
     assert_eq!((junit.tests, junit.errors), (1, 1), "{junit:?}");
+    let properties = &junit.test_suites[0].properties;
+    assert!(properties.iter().all(|property| !property.value.is_empty()), "{properties:?}");
+}
+
+#[test]
+fn step_summary_is_written_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let summary = folder.path().join("summary.md");
+    let options = ["--markdown", summary.to_str().unwrap()];
+    let (_, err, code) = finish_with_progress(unspin(&words(&options)).env("GITHUB_STEP_SUMMARY", &summary));
+    assert_eq!((code, err.lines().count()), (Some(2), 1), "{err}");
+    assert!(err.contains("--ci adds the summary to it: leave --markdown out"), "{err}");
+    let mut command = unspin(&words(&[]));
+    command.env("GITHUB_STEP_SUMMARY", "-").current_dir(folder.path());
+    let (out, err, code) = finish_with_progress(&mut command);
+    assert!(code == Some(0) && out.starts_with("## unspin prove: `sh`, "), "{out}");
+    assert!(err.contains("\nVerdict\n") && !folder.path().join("-").exists(), "{err}");
+}
+
+/// A program without locks: the printed report explains that, and the files for CI do, too.
+#[test]
+fn reason_and_next_step_are_in_the_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("job.sh");
+    fs::write(&script, "exec sleep 0.3\n").unwrap();
+    let [markdown, junit] = ["unspin.md", "unspin.xml"].map(|name| folder.path().join(name));
+    let mut command = unspin(&["prove", "--runs", "6", "--markdown"]);
+    command.arg(&markdown).arg("--junit").arg(&junit).arg("sh").arg(&script);
+    let (out, _, code) = finish_with_progress(&mut command);
+    assert_eq!(code, Some(3), "{out}");
+    let summary = fs::read_to_string(&markdown).unwrap();
+    assert!(summary.starts_with("## unspin prove: `sh job.sh`, "), "{summary}");
+    let next =
+        "\\`unspin meter --lens off-cpu\\`, in front of the same command, says what the threads wait for";
+    assert!(summary.contains(next), "{summary}{out}");
+    let repeat = format!("```sh\nunspin prove --runs 6 sh {}\n```", script.display());
+    assert!(summary.contains(&repeat), "{summary}");
+    let junit = read_junit(&junit);
+    let case = &junit.test_suites[0].test_cases[0];
+    assert_eq!(case.classname.as_ref().unwrap().as_str(), "unspin.prove.sh job_sh");
+    assert!(
+        matches!(&case.status, TestCaseStatus::Skipped { message: Some(why), .. } if why.as_str().contains("--lens off-cpu")),
+        "{case:?}"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Some System V semaphore calls: an engine without calls cannot be judged.
 const CALL: &str = concat!(env!("CARGO_BIN_EXE_unspin"), " semopbench -g 1 -s 1 -n 1 > /dev/null");
 
-/// Measures a program whose figure is in a file, so that no load of this machine changes it. `rcu` has twice the figure.
+/// Measures a program that reads its figure in a file, so that no load of this machine changes it. `rcu` has twice the figure.
 fn measure(folder: &Path, name: &str, figure: u32) -> PathBuf {
     let (source, result) = (folder.join("figure"), folder.join(name));
     fs::write(&source, figure.to_string()).unwrap();
@@ -32,7 +32,9 @@ fn measure(folder: &Path, name: &str, figure: u32) -> PathBuf {
     let (out, err, code) =
         finish(&mut unspin(&[&options[..], &[result.to_str().unwrap()], &command].concat()));
     assert_eq!(code, Some(0), "{out}{err}");
-    result
+    // As on a quiet machine: other programs raise the floor.
+    let quiet = ["/disturbance/others_s", "/disturbance/steal_s"];
+    quiet.into_iter().fold(result, |result, pointer| changed(&result, name, pointer, 0.0))
 }
 
 fn compare(options: &[&str], files: &[&Path]) -> (String, String, Option<i32>) {
@@ -122,14 +124,28 @@ fn what_is_no_result_of_prove_is_refused_in_one_line() {
     let cases = [
         (
             missing.clone(),
-            "No such file or directory (os error 2); name a file that --json or --html has written",
+            "No such file or directory (os error 2); name a file that `unspin prove` (--json, --html) has written",
         ),
         (folder.path().to_owned(), "Is a directory"),
-        (file("bytes", b"\xff\xfe"), "is not text; name a file that --json or --html has written"),
-        (file("empty", b""), "is not whole: "),
+        (
+            file("bytes", b"\xff\xfe"),
+            "is not text; name a file that `unspin prove` (--json, --html) has written",
+        ),
+        (file("empty", b""), "has written"),
         (file("other", b"{}"), "is not a result of unspin: write one with --json"),
-        (file("old", br#"{"schema": "unspin.prove/2"}"#), "has the format unspin.prove/2, and this version"),
-        (file("damaged", br#"{"schema": "unspin.prove/3"}"#), "is a damaged result: missing field"),
+        (
+            file("old", br#"{"schema": "unspin.prove/2"}"#),
+            "read it with the unspin that wrote it, or measure again",
+        ),
+        (file("damaged", br#"{"schema": "unspin.prove/3"}"#), "; measure again, or name another file"),
+        (
+            file("text", b"root:x:0:0\n"),
+            "is not JSON: expected value at line 1 column 1; name a file that `unspin prove`",
+        ),
+        (
+            file("plan.toml", b"[[mutex]]\nlock = \"*\"\nkind = \"adaptive\"\n"),
+            "is a plan, which `unspin plan show ",
+        ),
     ];
     for (file, why) in cases {
         let (out, err, code) = compare(&[], &[&file, &missing]);
@@ -143,4 +159,27 @@ fn what_is_no_result_of_prove_is_refused_in_one_line() {
     let (_, err, code) = compare(&["--json", result.to_str().unwrap()], &[&result, &missing]);
     assert!(err.contains("a result is the same file: name another"), "{err}");
     assert_eq!((code, fs::read(result).unwrap().as_slice()), (Some(2), &b"{}"[..]));
+}
+
+/// A file of another kind has a command of its own.
+#[test]
+fn page_of_another_file_is_refused_with_its_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let (recording, page) = (folder.path().join("run.lock"), folder.path().join("page.html"));
+    let recorded = finish(unspin(&["meter", "-o", "/dev/null", "--record"]).arg(&recording).arg("true"));
+    assert_eq!(recorded.2, Some(0), "{recorded:?}");
+    let plan = folder.path().join("bench.toml");
+    fs::write(&plan, "[[wait]]\nsite = \"*\"\npolicy = \"poll\"\n").unwrap();
+    for (file, why) in [
+        (
+            recording.as_path(),
+            format!("is a recording, of which `unspin report {} --html FILE` makes", recording.display()),
+        ),
+        (&plan, format!("is a plan, which `unspin plan show {}` prints", plan.display())),
+        (Path::new("/etc/passwd"), "line 1 column 1; name a file that --json or --html has written".into()),
+    ] {
+        let (_, err, code) = finish(unspin(&["page"]).arg(file).arg("--output").arg(&page));
+        assert_eq!((code, err.lines().count()), (Some(2), 1), "{err}");
+        assert!(err.contains(&why) && !page.exists(), "{why}: {err}");
+    }
 }

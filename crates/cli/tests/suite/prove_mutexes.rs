@@ -7,22 +7,22 @@ use crate::common::{
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use tempfile::TempDir;
 use unspin_sys::child::{self, Signal};
 use unspin_sysv::Kind;
 
-/// The programs, compiled once; none without a compiler.
+/// The programs, compiled once in a test, and removed when its thread ends; none without a compiler.
 fn program(source: &str) -> Option<PathBuf> {
-    static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
-    let compile = || {
-        let folder = tempfile::tempdir().unwrap();
-        ["planned.c", "narrow.c", "elsewhere.c", "nothing.c", "sets.c"]
-            .iter()
-            .all(|source| compiled(source, folder.path()).is_some())
-            .then_some(folder)
-    };
-    Some(FOLDER.get_or_init(compile).as_ref()?.path().join(source))
+    thread_local! {
+        static FOLDER: Option<TempDir> = {
+            let folder = tempfile::tempdir().unwrap();
+            ["planned.c", "narrow.c", "elsewhere.c", "nothing.c", "sets.c"]
+                .iter()
+                .all(|source| compiled(source, folder.path()).is_some())
+                .then_some(folder)
+        };
+    }
+    FOLDER.with(|folder| Some(folder.as_ref()?.path().join(source)))
 }
 
 /// `prove --metric tps --higher-is-better` of the planned program.

@@ -4,19 +4,19 @@ use crate::common::{compiled, finish, is_quiet, schema, skip, unspin};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use tempfile::TempDir;
 use unspin_launch::machine::looks;
 
-/// A program, compiled once; none without a compiler.
+/// A program, compiled once in a test, and removed when its thread ends; none without a compiler.
 fn program(source: &str) -> Option<PathBuf> {
-    static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
-    let compile = || {
-        let folder = tempfile::tempdir().unwrap();
-        let all = ["planned.c", "nothing.c"].iter().all(|source| compiled(source, folder.path()).is_some());
-        all.then_some(folder)
-    };
-    Some(FOLDER.get_or_init(compile).as_ref()?.path().join(source))
+    thread_local! {
+        static FOLDER: Option<TempDir> = {
+            let folder = tempfile::tempdir().unwrap();
+            let all = ["planned.c", "nothing.c"].iter().all(|source| compiled(source, folder.path()).is_some());
+            all.then_some(folder)
+        };
+    }
+    FOLDER.with(|folder| Some(folder.as_ref()?.path().join(source)))
 }
 
 fn prove(options: &[&str], speeds: &[&str]) -> Option<(String, String, Option<i32>)> {

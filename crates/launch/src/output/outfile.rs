@@ -85,6 +85,15 @@ pub fn refuse_same_file(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether two names are those of one regular file. Equal names are, also if there is no such file yet.
+pub fn are_same(one: &Path, other: &Path) -> bool {
+    let identity = |file: &Path| {
+        let about = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
+        Some((about.dev(), about.ino()))
+    };
+    one == other || identity(one).is_some_and(|about| identity(other) == Some(about))
+}
+
 /// Writes a file: to a temporary file beside it, which then replaces it, so that a reader never sees a part of it.
 /// Devices, and files in folders in which no other file can be created, are written directly.
 pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
@@ -100,6 +109,9 @@ pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
 
 /// Adds to the end of a file that several commands write to one after another.
 pub fn append(file: &Path, contents: &[u8]) -> Result<(), Error> {
+    if is_stdout(file) {
+        return stdout::write(contents);
+    }
     let opened = OpenOptions::new().append(true).create(true).mode(NEW).open(file);
     let written = opened.and_then(|mut file| file.write_all(contents));
     written.map_err(|e| Error::at(file, "the result cannot be added here", e))
@@ -198,6 +210,8 @@ mod tests {
         let file = folder.path().join("summary.md");
         append(&file, b"a\n").unwrap();
         append(&file, b"b\n").unwrap();
+        append(Path::new("-"), b"").unwrap();
+        assert!(!Path::new("-").exists(), "that is standard output");
         assert_eq!(fs::read(&file).unwrap(), b"a\nb\n");
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use unspin_sys::child::Usage;
 use unspin_wire::Disturbance;
 
-/// Minimum length of a measurement. The kernel counts in ticks of 10 ms, which are a large share of a shorter run.
-pub const SHORTEST: Duration = Duration::from_millis(200);
+/// Minimum length of a measurement.
+pub const SHORTEST: Duration = Duration::from_millis(unspin_report::SHORTEST_MS);
 
 /// Measures from its creation on.
 pub struct DisturbanceMonitor {

@@ -228,7 +228,7 @@ pub fn replay(options: &settings::ReportSettings) -> Result<ExitCode, Error> {
     outfile::try_files(&files)?;
     outfile::refuse_same_file(&[[(RECORDING, Some(&**file))].as_slice(), &files].concat())?;
     let progress = ReportProgress::start("");
-    let recording = Recording::load(file).map_err(|e| Error::Input(e.to_string()))?;
+    let recording = Recording::load(file).map_err(|e| Error::Input(notes::explain_unreadable(file, &e)))?;
     let snapshot = recording.snapshot();
     if recording.is_lost() {
         return Err(Error::Input(notes::explain_lost_while_read(file)));

@@ -7,10 +7,11 @@ use std::path::Path;
 use unspin_launch::output::shell;
 use unspin_launch::program::NEEDS_AN_END;
 use unspin_launch::program::programs_run;
+use unspin_page::ParseError;
 use unspin_report::next::{self, Subject};
 use unspin_sys::child::End;
 use unspin_wire::environment::RECORD;
-use unspin_wire::{Recording, Snapshot};
+use unspin_wire::{Reason, Recording, RecordingError, Snapshot};
 
 /// How the program ended, if it did not exit by itself.
 pub fn ending(end: End) -> Option<String> {
@@ -116,9 +117,49 @@ pub fn explain_lost_while_read(recording: &Path) -> String {
     )
 }
 
+/// Why a file is no recording that can be read. A result has a command of its own.
+pub fn explain_unreadable(file: &Path, error: &RecordingError) -> String {
+    let is_result = || {
+        let page = unspin_page::page(&std::fs::read_to_string(file).unwrap_or_default());
+        matches!(page, Ok(_) | Err(ParseError::Damaged(_) | ParseError::OtherVersion { .. }))
+    };
+    match error.reason {
+        // Of a pipe nothing is left to read.
+        Reason::NotARecording if file.is_file() && is_result() => format!(
+            "{} is a result, not a recording: `unspin page {} --output FILE` makes its page",
+            shell::on_one_line(file),
+            shell::quote(file)
+        ),
+        _ => error.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn result_is_no_recording_and_has_a_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("meter.json");
+        let said = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            explain_unreadable(&file, &Recording::load(&file).err().unwrap())
+        };
+        let result = said(r#"{"schema": "unspin-locks", "version": 3, "seconds": 1.0}"#);
+        let name = file.display();
+        assert_eq!(
+            result,
+            format!("{name} is a result, not a recording: `unspin page {name} --output FILE` makes its page")
+        );
+        let other = said("{}");
+        assert!(
+            other.ends_with(
+                "is not an unspin recording: name a file that `unspin meter --record` has written"
+            ),
+            "{other}"
+        );
+    }
 
     #[test]
     fn lens_is_named_by_a_command_that_can_be_typed() {

@@ -284,6 +284,21 @@ fn bound_is_withheld_if_other_programs_used_the_cpus() {
     assert!(!text.contains("1.50x"), "{text}");
 }
 
+/// The bound of a short run was given without a word on other programs, which used 80 % of the CPUs.
+#[test]
+fn bound_of_a_short_run_is_doubted() {
+    let unknown = "used of the CPUs is unknown, because the run was shorter than 200 ms.";
+    let of = |seconds: f64, ceiling: f64| {
+        let mut report = idle_locks(0, &[500_000_000]);
+        report.seconds = seconds;
+        report.locks[0].row.ceiling = ceiling;
+        report.to_string().replace('\n', " ").contains(unknown)
+    };
+    assert!(of(0.158, 1.19));
+    assert!(!of(0.158, 1.01), "nothing follows from it");
+    assert!(!of(0.25, 1.19), "a recording of another program");
+}
+
 #[test]
 fn sentences_are_as_wide_as_the_table() {
     let layout = Layout { width: 80, ..Layout::default() };

@@ -62,7 +62,7 @@ pub enum FleetDoubt {
 }
 
 impl FleetVerdict {
-    /// From the figures of a comparison, whose p values are corrected. `floor` is the fleet's noise floor.
+    /// From the figures of a comparison with corrected p values. `floor` is the fleet's noise floor.
     pub(super) fn of(comparison: &FleetComparison, floor: Option<f64>, alpha: f64) -> FleetVerdict {
         let on = |side| comparison.hosts.iter().filter(|host| host.side == side).count() as u32;
         let (faster, slower) = (on(HostSide::Faster), on(HostSide::Slower));

@@ -5,7 +5,7 @@
 //!
 //! - the *figures* of one configuration ([`IndependentSample::of_figures`]): the unit that is resampled is the run;
 //! - its *gains* over the control of its own session ([`IndependentSample::of_gains`]): the unit is the round, so that what
-//!   disturbs a round still cancels within it. The ratio of two gains compares machines whose figures do not compare.
+//!   disturbs a round still cancels within it. The ratio of two gains also compares machines on which the figures differ.
 //!
 //! Both are ratios of means, of which the first has the constant 1 for its control. So the same code serves both.
 //!
@@ -20,7 +20,7 @@
 //! neighbours, its own temperature (T. Kalibera, R. Jones, *Rigorous benchmarking in reasonable time*, ISMM 2013). With several
 //! sessions on each side the session is the unit ([`IndependentTest::of_sessions`]).
 //!
-//! `tests/suite/apart.rs` measures level, coverage and power on simulated sessions whose true ratios are known.
+//! `tests/suite/apart.rs` measures level, coverage and power on simulated sessions with known true ratios.
 
 mod drift;
 mod interval;
@@ -59,7 +59,7 @@ pub struct IndependentTest {
 }
 
 impl IndependentTest {
-    /// Compares two samples whose units are runs or rounds. `None` if a side has fewer than [`UNITS_MIN`]: the intervals of
+    /// Compares two samples. Their units are runs or rounds. `None` if a side has fewer than [`UNITS_MIN`]: the intervals of
     /// so few miss their confidence.
     pub fn of(
         before: &IndependentSample,

@@ -1,4 +1,4 @@
-//! What comparisons of two sessions promise, measured on simulated sessions whose true ratios are known.
+//! What comparisons of two sessions promise, measured on simulated sessions with known true ratios.
 //!
 //! As in `calibration.rs`: the tests that always run use few sessions and fixed seeds, the ignored ones many. Each promise has a
 //! deliberately wrong method that must violate it.

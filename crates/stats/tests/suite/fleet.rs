@@ -1,4 +1,4 @@
-//! What the analysis of fleets promises, measured on simulated fleets whose true values are known.
+//! What the analysis of fleets promises, measured on simulated fleets with known true values.
 //!
 //! Hosts differ in speed, noise and number of rounds. The tests that always run have fixed seeds and a few hundred fleets;
 //! the ignored one has more. For each promise there is a deliberately wrong method that must violate it.
@@ -226,7 +226,7 @@ fn pooled_means_show_faster_where_every_host_is_slower() {
     assert!(matches!(comparison.verdict, FleetVerdict::ProvenSlower { .. }), "{comparison:?}");
 }
 
-/// A fleet whose hosts have exactly these ratios, up to a scatter of half a percent.
+/// A fleet of hosts with exactly these ratios, up to a scatter of half a percent.
 fn exact(ratios: &[f64]) -> FleetCandidate {
     let host = |(host, ratio): (usize, &f64)| {
         let log_ratios = (0..8).map(|round| ratio.ln() + 0.005 * (f64::from(round * 5 % 8) - 3.5) / 2.5);

@@ -3,24 +3,30 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::rc::Rc;
 
 use proptest::prelude::*;
 use unspin_symbols::{AddressSpace, StackCopy, Symbols};
 
 use crate::support::{Build, Program};
 
-/// A program with all kinds of symbols, which has run. `None` without a compiler.
-fn program() -> Option<&'static Program> {
-    static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
-    PROGRAM.get_or_init(|| Build::new("plain.c").flags(&["-O2", "-g", "-no-pie"]).run()).as_ref()
+/// A program with all kinds of symbols, which has run, once in a test. Its file is removed when the thread ends. `None` without a
+/// compiler.
+fn program() -> Option<Rc<Program>> {
+    thread_local! {
+        static PROGRAM: Option<Rc<Program>> =
+            Build::new("plain.c").flags(&["-O2", "-g", "-no-pie"]).run().map(Rc::new);
+    }
+    PROGRAM.with(Clone::clone)
 }
 
 /// A C++ program with inlined functions that have no symbol.
-fn inlining_program() -> Option<&'static Program> {
-    static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
-    let build = || Build::new("classes.cc").flags(&["-O2", "-g", "-no-pie", "-std=c++17"]).run();
-    PROGRAM.get_or_init(build).as_ref()
+fn inlining_program() -> Option<Rc<Program>> {
+    thread_local! {
+        static PROGRAM: Option<Rc<Program>> =
+            Build::new("classes.cc").flags(&["-O2", "-g", "-no-pie", "-std=c++17"]).run().map(Rc::new);
+    }
+    PROGRAM.with(Clone::clone)
 }
 
 /// Runs all queries for an address.
@@ -77,7 +83,7 @@ fn an_undamaged_copy_has_the_same_names() {
     let Some(program) = program() else { return };
     let copy = tempfile::NamedTempFile::new().unwrap();
     fs::copy(&program.path, copy.path()).unwrap();
-    let (space, symbols) = (as_copy(program, copy.path()), Symbols::new());
+    let (space, symbols) = (as_copy(&program, copy.path()), Symbols::new());
     let variable = symbols.variable(&space, program.address("queues")).unwrap();
     assert_eq!((variable.name.as_str(), variable.member.as_str()), ("queues", "[3].ends[1].lock"));
     let chain = program.unwind(&symbols, "inner");
@@ -157,7 +163,7 @@ proptest! {
         let mut damaged = fs::read(&program.path).unwrap();
         damage(&mut damaged, &changes, cut);
         fs::write(copy.path(), damaged).unwrap();
-        let space = as_copy(program, copy.path());
+        let space = as_copy(&program, copy.path());
         let symbols = Symbols::new();
         for address in program.told().chain(addresses) {
             ask(&symbols, &space, address);

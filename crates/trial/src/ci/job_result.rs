@@ -3,21 +3,24 @@
 use super::outcome::Outcome;
 use crate::configuration::Configuration;
 use crate::report::Report;
+use crate::server_line;
 use crate::settings::ProveSettings;
 use crate::summary::warnings;
 use crate::text::cells::{self, Cells};
-use crate::text::{disturbance, ended_early, search, summary};
+use crate::text::{self, disturbance, ended_early, fixed_time, plan, search, summary};
 use std::ffi::OsString;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::output::shell;
+use unspin_report::shell_title;
+use unspin_stats::Conclusion;
 
 /// What is shown, in words and figures.
 #[derive(Clone, Debug)]
 pub struct JobResult {
     /// The command that was measured.
     pub command: String,
-    /// The name of its program, without its folder.
-    pub program: String,
+    /// The command in short: the names of its program and of its script.
+    pub title: String,
     /// The command that measures it again.
     pub repeat: String,
     /// What is proven, or why nothing is: a paragraph each.
@@ -26,6 +29,8 @@ pub struct JobResult {
     pub certainty: Option<String>,
     /// What makes the figures doubtful.
     pub warnings: Vec<String>,
+    /// Why nothing is proven better, and what to do next: a sentence each.
+    pub next: Vec<String>,
     /// What was compared, by what, how often.
     pub compared: Option<String>,
     /// Other programs and the hypervisor; none if nothing was measured.
@@ -63,7 +68,7 @@ impl JobResult {
         let session = &report.session;
         let (scale, has_runs) = (cells::scale(report), session.elapsed.as_nanos() > 0);
         let mut result = JobResult {
-            program: program_name(&report.command),
+            title: title(&report.command, report.service.is_some()),
             command: shell::line(&report.command),
             place: place(&report.machine, &report.build),
             elapsed_s: session.elapsed.as_secs_f64(),
@@ -75,6 +80,7 @@ impl JobResult {
         };
         if let Some((metered, why)) = report.locks.ended_early() {
             result.verdict = vec![format!("Proven: {}", ended_early::outcome(metered, why))];
+            result.next = ended_early::next(report, metered);
             return result;
         }
         if disturbance::is_high(&session.disturbance) {
@@ -84,6 +90,8 @@ impl JobResult {
         let cut_short = session.aborted.as_ref().map(|error| format!("Ended early: {error}"));
         let interrupted = report.interrupted.then(|| "Interrupted.".to_owned());
         result.warnings.extend(cut_short.into_iter().chain(interrupted));
+        result.warnings.extend(fixed_time::remark(report));
+        result.next = next(report);
         if !report.has_judged() {
             result.verdict = search::why_none(report);
             return result;
@@ -107,11 +115,11 @@ impl JobResult {
     /// The result of a session that could not be measured.
     pub fn without_report(why: &str, code: u8, options: &ProveSettings) -> JobResult {
         let command = match &options.server.server {
-            Some(server) => vec![server.into()],
+            Some(server) => server_line::words(server).unwrap_or_else(|_| vec![server.into()]),
             None => options.command.clone(),
         };
         JobResult {
-            program: program_name(&command),
+            title: title(&command, options.server.server.is_some()),
             command: shell::line(&command),
             verdict: vec![format!("Proven: nothing. {why}")],
             code,
@@ -124,11 +132,12 @@ impl JobResult {
     fn empty() -> JobResult {
         JobResult {
             command: String::new(),
-            program: String::new(),
+            title: String::new(),
             repeat: String::new(),
             verdict: Vec::new(),
             certainty: None,
             warnings: Vec::new(),
+            next: Vec::new(),
             compared: None,
             disturbance: None,
             place: place(&Machine::this(), &Build::THIS),
@@ -154,12 +163,17 @@ fn place(machine: &Machine, build: &Build) -> String {
     format!("{cpus} CPUs ({processor}), Linux {kernel}, unspin {} ({})", build.version, build.commit)
 }
 
-/// `server` of `/opt/server -p 80`
-fn program_name(command: &[OsString]) -> String {
-    let first = command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-    // The command of a server is one word.
-    let program = first.split_whitespace().next().unwrap_or_default();
-    program.rsplit('/').next().unwrap_or_default().to_owned()
+/// What the printed report says about the next step, if nothing is proven better.
+fn next(report: &Report) -> Vec<String> {
+    let no_plan = plan::no_plan(report).into_iter();
+    let reasons = no_plan.flat_map(|(headline, reasons)| [vec![headline + "."], reasons].concat());
+    let is_undecided = report.has_judged() && report.conclusion() == Conclusion::NothingProven;
+    is_undecided.then(|| text::end_of_session(report)).into_iter().chain(reasons).collect()
+}
+
+/// `python3 queues.py` of `/usr/bin/python3 bench/queues.py`. The command of a server is text for a shell.
+fn title(command: &[OsString], is_server: bool) -> String {
+    if is_server { shell_title(&server_line::named(command)) } else { shell_title(command) }
 }
 
 /// Results for tests.
@@ -189,7 +203,7 @@ pub mod testing {
         };
         JobResult {
             command: "./server".into(),
-            program: "server".into(),
+            title: "server".into(),
             repeat: "unspin prove ./server".into(),
             verdict: vec!["Proven: steal@a|b is faster.".into()],
             certainty: Some("with 95 % confidence <tight>.".into()),
@@ -212,10 +226,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn program_is_named_without_its_folder() {
-        let name = |words: &[&str]| program_name(&words.iter().map(Into::into).collect::<Vec<_>>());
-        assert_eq!(name(&["/opt/bin/server", "-p", "80"]), "server");
-        assert_eq!(name(&["/opt/bin/server -p /80"]), "server");
-        assert_eq!(name(&[]), "");
+    fn title_is_that_of_the_program_or_of_the_server() {
+        let title = |words: &[&str], is_server| {
+            super::title(&words.iter().map(Into::into).collect::<Vec<_>>(), is_server)
+        };
+        assert_eq!(title(&["/usr/bin/python3", "bench/q.py", "80"], false), "python3 q.py");
+        assert_eq!(title(&["/opt/a program/server"], false), "server", "only a server's command is split");
+        assert_eq!(title(&["/bin/sh", "-c", "exec /opt/bin/server $X"], true), "server");
+    }
+
+    #[test]
+    fn server_that_was_not_measured_is_named() {
+        let mut options = ProveSettings::of(Vec::new());
+        options.server.server = Some("/opt/bin/redis-server --save ''".into());
+        let result = JobResult::without_report("it did not start", 4, &options);
+        assert_eq!(
+            (result.title.as_str(), result.command.as_str()),
+            ("redis-server", "/opt/bin/redis-server --save ''")
+        );
     }
 }

@@ -10,17 +10,17 @@ use std::time::Duration;
 pub fn document(result: &JobResult, text: &str) -> String {
     let mut suite = TestSuite::new(format!("unspin prove {}", result.command));
     suite.set_time(Duration::from_secs_f64(result.elapsed_s)).set_system_out(text);
+    let disturbance = result.warnings.iter().chain(&result.disturbance).map(String::as_str);
     let properties = [
-        ("command", &result.repeat),
+        ("command", result.repeat.as_str()),
         ("machine", &result.place),
         ("exit_code", &result.code.to_string()),
-        ("compared", result.compared.as_ref().unwrap_or(&String::new())),
-        (
-            "disturbance",
-            &result.warnings.iter().chain(&result.disturbance).cloned().collect::<Vec<_>>().join(" "),
-        ),
-    ]
-    .map(|(name, value)| Property::new(name, value.as_str()));
+        ("compared", result.compared.as_deref().unwrap_or_default()),
+        ("disturbance", &disturbance.collect::<Vec<_>>().join(" ")),
+    ];
+    // What is not known is left out.
+    let properties = properties.into_iter().filter(|(_, value)| !value.is_empty());
+    let properties = properties.map(|(name, value)| Property::new(name, value));
     suite.add_properties(properties);
     suite.add_test_cases(result.judged().map(|(row, outcome)| candidate(result, row, outcome)));
     // A suite without test cases counts as broken. What ended a session early is no property of a candidate.
@@ -56,15 +56,16 @@ fn candidate(result: &JobResult, row: &Row, outcome: Outcome) -> TestCase {
 fn session(result: &JobResult) -> TestCase {
     let why = match result.verdict.is_empty() {
         true => format!("{}.", exit_code::meaning(result.code)),
-        false => result.verdict.join(" "),
+        false => [result.verdict.as_slice(), &result.next].concat().join(" "),
     };
     let mut case = TestCase::new("session", status(Outcome::of_code(result.code), &why));
     case.set_classname(class(result)).set_time(Duration::from_secs_f64(result.elapsed_s));
     case
 }
 
+/// A point divides packages from classes, so there is none in the title.
 fn class(result: &JobResult) -> String {
-    format!("unspin.prove.{}", result.program)
+    format!("unspin.prove.{}", result.title.replace('.', "_"))
 }
 
 fn status(outcome: Outcome, sentence: &str) -> TestCaseStatus {
@@ -129,6 +130,23 @@ mod tests {
 
     #[test]
     fn session_without_candidates_is_one_test_case() {
+        let undecided = JobResult {
+            rows: Vec::new(),
+            code: 3,
+            warnings: Vec::new(),
+            next: vec!["Use a profiler.".into()],
+            title: "python3 q.py".into(),
+            ..result()
+        };
+        let (report, cases) = read(&document(&undecided, ""));
+        assert!(
+            matches!(&cases[0].1, TestCaseStatus::Skipped { message: Some(why), .. } if why.ends_with(" Use a profiler.")),
+            "{cases:?}"
+        );
+        let suite = &report.test_suites[0];
+        assert_eq!(suite.test_cases[0].classname.as_ref().unwrap().as_str(), "unspin.prove.python3 q_py");
+        let names: Vec<&str> = suite.properties.iter().map(|property| property.name.as_str()).collect();
+        assert_eq!(names, ["command", "machine", "exit_code"], "no property is empty");
         for (code, failures, errors, skipped) in
             [(1, 1, 0, 0), (3, 0, 0, 1), (4, 0, 1, 0), (126, 0, 1, 0), (130, 0, 1, 0)]
         {

@@ -6,12 +6,15 @@ use super::outcome::Outcome;
 use crate::text::cells::Cells;
 use unspin_report::markdown::{Align, Table, block, code, text};
 
-/// The verdict, how certain it is, the candidates, the machine, the command, and the exit code.
+/// The verdict, how certain it is, what to do next, the candidates, the machine, the command, and the exit code.
 pub fn summary(result: &JobResult) -> String {
     let mut paragraphs = vec![format!("## unspin prove: {}", heading(result))];
     paragraphs.extend(result.verdict.iter().map(|sentence| format!("**{}**", text(sentence))));
     paragraphs.extend(result.certainty.iter().map(|certainty| text(&format!("How sure: {certainty}"))));
     paragraphs.extend(result.warnings.iter().map(|warning| format!("> **Warning.** {}", text(warning))));
+    if !result.next.is_empty() {
+        paragraphs.push(text(&result.next.join(" ")));
+    }
     if !result.rows.is_empty() {
         paragraphs.push(table(result).to_string().trim_end().to_owned());
         paragraphs.push(
@@ -42,7 +45,7 @@ fn heading(result: &JobResult) -> String {
         true => exit_code::meaning(result.code).to_owned(),
         false => parts.join(", "),
     };
-    if result.program.is_empty() { said } else { format!("{}, {said}", code(&result.program)) }
+    if result.title.is_empty() { said } else { format!("{}, {said}", code(&result.title)) }
 }
 
 fn table(result: &JobResult) -> Table {
@@ -86,7 +89,7 @@ mod tests {
         let expected = "\
 ## unspin prove: `server`, 1 proven better, 1 not proven
 
-**Proven: steal@a\\|b is faster.**
+**Proven: <code>steal&#64;<!-- -->a\\|b</code> is faster.**
 
 How sure: with 95 % confidence &lt;tight&gt;.
 
@@ -99,7 +102,7 @@ How sure: with 95 % confidence &lt;tight&gt;.
         let expected = expected.replace("\\|", "&#124;");
         assert!(shown.starts_with(&expected), "{shown}");
         assert!(
-            shown.contains("| <code>steal@a&#124;b</code> | proven better | 1 | the control |"),
+            shown.contains("| <code>steal&#64;<!-- -->a&#124;b</code> | proven better | 1 | the control |"),
             "{shown}"
         );
         assert!(shown.contains("\n\nMachine: 2 CPUs (x), Linux 6\n\n"), "{shown}");
@@ -108,8 +111,10 @@ How sure: with 95 % confidence &lt;tight&gt;.
     }
 
     #[test]
-    fn result_without_candidates_has_no_table() {
-        let shown = summary(&JobResult { rows: Vec::new(), code: 3, ..result() });
+    fn result_without_candidates_has_no_table_and_says_what_to_do() {
+        let next = vec!["It kept 2 CPUs busy.".into(), "Use a profiler.".into()];
+        let shown = summary(&JobResult { rows: Vec::new(), code: 3, next, ..result() });
+        assert!(shown.contains("\n\nIt kept 2 CPUs busy. Use a profiler.\n\n"), "{shown}");
         assert!(shown.starts_with("## unspin prove: `server`, no difference is proven\n"), "{shown}");
         assert!(!shown.contains("candidate |"), "{shown}");
     }

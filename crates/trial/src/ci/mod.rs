@@ -25,6 +25,17 @@ pub fn files(settings: &CiSettings) -> [(&'static str, Option<&Path>); 3] {
     ]
 }
 
+/// Refuses `--markdown` with the file to which the summary is added anyway.
+pub fn check(settings: &CiSettings) -> Result<(), Error> {
+    match (settings.markdown.as_deref(), settings.step_summary.as_deref()) {
+        (Some(file), Some(summary)) if outfile::are_same(file, summary) => Err(Error::Usage(format!(
+            "--markdown {}: {STEP_SUMMARY} names this file, and --ci adds the summary to it: leave --markdown out",
+            file.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Writes the results of a session; `text` is the printed report. Returns the summary if it has to be printed, too.
 pub fn write(report: &Report, text: &str, settings: &CiSettings) -> Result<Option<String>, Error> {
     write_result(&JobResult::of(report), text, settings)

@@ -35,6 +35,16 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, metered: &Metered, why: End
     writeln!(f, "{}", paragraph(&format!("{NEEDS_AN_END}."), 0))
 }
 
+/// The findings and what to do next: a sentence each.
+pub fn next(report: &Report, metered: &Metered) -> Vec<String> {
+    let findings = metered.report.findings();
+    let is_deadlock = findings.iter().any(|finding| finding.cause == Cause::Deadlock);
+    let silence = report.search.as_ref().and_then(|search| search.findings.silence.clone());
+    let silence = silence.filter(|_| findings.is_empty());
+    let found = findings.into_iter().flat_map(|finding| [finding.text, finding.next.sentence()]);
+    silence.into_iter().chain(found).chain((!is_deadlock).then(|| format!("{NEEDS_AN_END}."))).collect()
+}
+
 /// Why nothing is proven.
 pub fn outcome(metered: &Metered, why: EndedEarly) -> String {
     let after = duration(metered.elapsed_s);

@@ -20,13 +20,31 @@ const RUNS_MIN: usize = 6;
 
 /// Prints what to compare instead, if the wall time was compared, nothing was proven, and all runs took the same time.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
+    match of(report) {
+        Some((text, options)) => {
+            write!(f, "{}", paragraph(&text, 0))?;
+            // In a line of its own, which can be copied.
+            options.map_or(Ok(()), |options| writeln!(f, "  {options}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The same in one paragraph.
+pub fn remark(report: &Report) -> Option<String> {
+    let (text, options) = of(report)?;
+    Some(options.map_or(text.clone(), |options| format!("{text} {options}")))
+}
+
+/// The sentences, and the options for the rate that the program prints.
+fn of(report: &Report) -> Option<(String, Option<String>)> {
     // A workload's own figure is another time.
     if report.session.analysis.metric.name != Metric::wall_time().name {
-        return Ok(());
+        return None;
     }
     let is_undecided = |verdict: &Verdict| matches!(verdict, Verdict::NothingProven { .. });
     if !report.session.analysis.comparisons.iter().all(|comparison| is_undecided(&comparison.verdict)) {
-        return Ok(());
+        return None;
     }
     let command = words(&report.command, report.service.as_ref());
     let timed = report.session.runs.iter().filter(|run| run.trial.value.is_ok());
@@ -35,14 +53,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         // The search has ended with its metered run, or with its short runs.
         runs.extend(report.locks.metered.iter().map(|metered| metered.elapsed_s));
     }
-    match describe(&command, &runs, report.rate_in_output.as_deref()) {
-        Some((text, options)) => {
-            write!(f, "{}", paragraph(&text, 0))?;
-            // In a line of its own, which can be copied.
-            options.map_or(Ok(()), |options| writeln!(f, "  {options}"))
-        }
-        None => Ok(()),
-    }
+    describe(&command, &runs, report.rate_in_output.as_deref())
 }
 
 /// What to say before the budget is spent, if a word of the command names the time of the metered run; none for other figures

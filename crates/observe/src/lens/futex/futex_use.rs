@@ -10,7 +10,7 @@ pub enum Futex {
     Private(SpaceId, u64),
     /// In memory that processes share.
     Shared(SharedPlace),
-    /// One of several (futex_waitv, futex_requeue), whose list is at the address.
+    /// One of several (futex_waitv, futex_requeue). Their list is at the address.
     Several(SpaceId, u64),
 }
 

@@ -42,7 +42,7 @@ pub fn by_call_site(futexes: BTreeMap<Futex, Folded>) -> BTreeMap<RowOf, Folded>
     rows
 }
 
-/// The process whose threads parking_lot parks at this futex; none if it is another one.
+/// The process of the threads that parking_lot parks at this futex; none if it is another one.
 pub fn parks_threads(futex: &Futex, folded: &Folded) -> Option<SpaceId> {
     match futex {
         Futex::Private(space, _) if origin::of(folded.longest()) == FutexOrigin::ParkingLot => Some(*space),

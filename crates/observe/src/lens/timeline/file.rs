@@ -7,6 +7,7 @@ use super::threads::ObservedThreads;
 use super::tracks::{TRACKS_MAX, Tracks};
 use crate::lens::conditions::Conditions;
 use crate::lens::text::{format_count, losses};
+use crate::settings::Lens;
 use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::output::{outfile, stderr};
@@ -27,14 +28,31 @@ impl Timeline {
         outfile::write(file, &contents)?;
         let name =
             if file.as_os_str() == "-" { "standard output".into() } else { file.display().to_string() };
-        let size = size(contents.len());
         for line in lines {
             stderr::say(format_args!("{name}: {line}"));
         }
-        stderr::say(format_args!(
-            "{name}: {size}; open it at profiler.firefox.com (Load a profile from file), or at ui.perfetto.dev"
-        ));
+        let next = self.without_waits().unwrap_or_else(|| {
+            let size = size(contents.len());
+            format!(
+                "{size}; open it at profiler.firefox.com (Load a profile from file), or at ui.perfetto.dev"
+            )
+        });
+        stderr::say(format_args!("{name}: {next}"));
         Ok(())
+    }
+
+    /// What to do if there is no wait: viewers refuse a profile without threads.
+    fn without_waits(&self) -> Option<String> {
+        if self.lenses.iter().any(|lens| !lens.waits.is_empty()) {
+            return None;
+        }
+        let all = Lens::OF_KERNEL.iter().map(|lens| lens.name()).collect::<Vec<_>>().join(",");
+        let has_all = Lens::OF_KERNEL.iter().all(|lens| self.lenses.iter().any(|seen| seen.lens == *lens));
+        let next = match has_all {
+            true => "observe for longer, or while the program waits".to_owned(),
+            false => format!("observe with more lenses (--lens {all}), or while the program waits"),
+        };
+        Some(format!("no wait was seen, so there is nothing to open: {next}"))
     }
 
     /// The contents of the file, and lines that say what it has and lacks.
@@ -157,6 +175,22 @@ mod tests {
             let (profile, lines) = written(lenses, Losses::default());
             assert_eq!((read(&profile).len(), lines), (0, vec!["0 waits of 0 threads".to_owned()]));
         }
+    }
+
+    /// Viewers answer such a file with an error.
+    #[test]
+    fn timeline_without_waits_is_not_to_be_opened() {
+        let said = |lenses| Timeline { lenses, threads: ObservedThreads::default() }.without_waits();
+        let few = said(vec![lens(vec![])]).unwrap();
+        assert!(
+            few.starts_with(
+                "no wait was seen, so there is nothing to open: observe with more lenses (--lens "
+            ),
+            "{few}"
+        );
+        let all = Lens::OF_KERNEL.iter().map(|&of| LensTimeline { lens: of, ..lens(vec![]) }).collect();
+        assert!(said(all).unwrap().ends_with(": observe for longer, or while the program waits"));
+        assert_eq!(said(vec![lens(waits())]), None);
     }
 
     #[test]

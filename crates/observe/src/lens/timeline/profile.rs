@@ -55,7 +55,7 @@ pub fn of(
     writer.profile
 }
 
-/// The lens whose waits are the samples, too.
+/// The lens. Its waits are the samples, too.
 fn sampled(lenses: &[LensTimeline]) -> usize {
     lenses.iter().position(|one| one.lens == Lens::OffCpu).unwrap_or(0)
 }
