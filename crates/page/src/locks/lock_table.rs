@@ -66,7 +66,8 @@ fn more_lost(sides: &Sides<'_>) -> Markup {
     let lost = |run: &Run<'_>| run.report.total.lost;
     let is_more =
         lost(after) > MORE * lost(before) && lost(after) - lost(before) > SHARE * after.report.seconds;
-    if !is_more || !(before.report.has_times() && after.report.has_times()) {
+    let is_known = before.report.has_times() && after.report.has_times();
+    if !is_known || !is_more {
         return html! {};
     }
     let waited = |run: &Run<'_>| {
