@@ -3,7 +3,7 @@
 use crate::name::{name, short, visible};
 use crate::number::time;
 use crate::picture::{NumbersShown, Picture};
-use crate::svg::{px, text};
+use crate::svg::{px, rectangle, text};
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use unspin_figures::Percent;
@@ -203,14 +203,18 @@ impl Drawn {
         let label = if letters >= 3 { short(&node.name, letters) } else { String::new() };
         // Neighbours differ: two shades of the colour of the level.
         let shade = if place.is_multiple_of(2) { "a" } else { "b" };
+        let class = format!("l{} {shade}", level % 4);
+        let height = LEVEL - 1.0;
         self.rectangles.push(html! {
             g {
                 title { (visible(&node.name)) ": " (time(node.seconds)) }
-                rect class={ "l" (level % 4) " " (shade) } x=(px(left)) y=(px(top)) width=(px(width)) height=(px(LEVEL - 1.0)) {}
-                @if !label.is_empty() {
-                    // Letters of other scripts can be wider: an inner svg cuts what is outside it.
-                    svg x=(px(left)) y=(px(top)) width=(px(width - 1.0)) height=(px(LEVEL - 1.0)) {
-                        (text("", (MARGIN, LEVEL - 7.5), &label))
+                @if label.is_empty() {
+                    (rectangle(&class, (left, top), (left + width, top + height)))
+                } @else {
+                    // Letters of other scripts can be wider than those of the font: an inner svg cuts what is outside it.
+                    svg x=(px(left)) y=(px(top)) width=(px(width)) height=(px(height)) {
+                        (rectangle(&class, (0.0, 0.0), (width, height)))
+                        (text("", (MARGIN, height - 6.5), &label))
                     }
                 }
             }
