@@ -118,7 +118,7 @@ check() {
     may_depend figures
     may_depend report figures wire
     may_depend stats figures
-    may_depend scaling stats
+    may_depend scaling figures stats
     may_depend results report scaling stats
     may_depend page figures report results scaling stats
     may_depend comparison report results stats
@@ -133,7 +133,7 @@ check() {
     may_depend c sysv
     may_depend launch locks wire report runqueue symbols sysv trace waiting
     may_depend observe launch wire page report runqueue symbols sysv trace
-    may_depend trial launch observe locks wire page report runqueue scaling stats sysv
+    may_depend trial launch observe locks wire page report results runqueue scaling stats sysv
     may_depend lab-options launch
     may_depend lab dbt1 volano lab-options launch observe trial locks report runqueue scaling stats
     may_depend cli combine comparison lab-options launch observe page trial locks results stats wire report trace workloads sysv

@@ -26,7 +26,8 @@ globalThis.inside = (() => {
     };
     rule('th:not([scope])', 'has no scope');
     rule('table:not(:has(> caption))', 'has no caption');
-    rule('svg:not([aria-hidden="true"], [aria-labelledby])', 'has no name');
+    // One within another is a part of that picture.
+    rule('svg:not([aria-hidden="true"], [aria-labelledby], svg svg)', 'has no name');
     rule('[tabindex]:not([tabindex="0"], #main)', 'is out of the order of the document');
     let before = 0;
     for (const heading of document.querySelectorAll('h1, h2, h3, h4, h5, h6')) {

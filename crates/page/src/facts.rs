@@ -31,10 +31,13 @@ impl Facts {
         self.with("To repeat", html! { pre { code { (visible(repeat)) } } })
     }
 
-    /// With the machine, if it is known.
+    /// With the machine, or why it is not known.
     #[must_use]
     pub fn with_machine(self, machine: Option<&StoredMachine>) -> Facts {
-        let Some(machine) = machine else { return self };
+        let Some(machine) = machine else {
+            return self
+                .with("Machine", html! { "not known: a recording does not name the machine that made it" });
+        };
         self.with(
             "Machine",
             html! { (name(&machine.host)) ": " (machine.cpus) " CPUs, " (name(&machine.processor)) },

@@ -3,6 +3,7 @@
 use crate::locks::{ColumnHead, Grid, GridCell, GridRow, Icicle, Node};
 use crate::name::{code, name};
 use crate::number::time;
+use crate::prose::prose;
 use maud::{Markup, html};
 use unspin_figures::Percent;
 use unspin_results::{StoredFutexes, StoredKernel, StoredLenses, StoredNext, StoredOffCpu, StoredThreadTime};
@@ -86,7 +87,7 @@ impl<'n> Advice<'n> {
 
 fn advice(next: &StoredNext) -> Markup {
     html! {
-        @if let Some(text) = &next.next { br; span.soft { "→ " (name(text)) } }
+        @if let Some(text) = &next.next { br; span.soft { "→ " (prose(text)) } }
         @if let Some(command) = &next.command { br; (code(command)) }
     }
 }

@@ -5,6 +5,7 @@ use crate::frame::{Frame, Section};
 use crate::lenses;
 use crate::name::{code, name, visible};
 use crate::number::time;
+use crate::prose::prose;
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use unspin_report::{LockInUse, MeterReport, Statement, describe_disturbance, shell_line};
@@ -16,9 +17,10 @@ const ROWS: usize = 20;
 /// The page.
 pub fn frame(meter: &StoredMeter) -> Frame {
     let report = meter.report.as_ref();
-    let command = report.map_or(&[][..], command);
+    let command = command(meter);
     let statements = report.map_or(Vec::new(), MeterReport::statements);
-    let locks = report.map(|report| ("locks", "Locks and waits", crate::locks::section(report, None)));
+    let locks = report.filter(|report| has_locks_or_waits(report));
+    let locks = locks.map(|report| ("locks", "Locks and waits", crate::locks::section(report, None)));
     let at_end = report.and_then(|report| Some(("end", "At the end of the recording", at_the_end(report)?)));
     let rest = statements.get(1..).filter(|rest| !rest.is_empty());
     let more = rest.map(|rest| ("more", "Also found", html! { @for one in rest { (paragraph(one)) } }));
@@ -42,11 +44,18 @@ pub fn frame(meter: &StoredMeter) -> Frame {
 }
 
 /// The command of the program: as it was given, or that of its first process.
-fn command(report: &MeterReport) -> &[String] {
+fn command(meter: &StoredMeter) -> &[String] {
+    let Some(report) = &meter.report else { return &meter.command };
     match &report.invocation.command[..] {
         [] => report.processes.first().map_or(&[], |process| &process.command),
         given => given,
     }
+}
+
+/// Whether there is anything to show below the heading: rows, rows that filters left out, or the time of threads.
+fn has_locks_or_waits(report: &MeterReport) -> bool {
+    let is_filtered = report.left_out.locks > 0 || report.left_out.waits > 0;
+    !report.locks.is_empty() || !report.waits.is_empty() || is_filtered || report.blocked.lived > 0.0
 }
 
 fn header(meter: &StoredMeter, command: &[String], first: Option<&Statement>) -> Markup {
@@ -55,20 +64,24 @@ fn header(meter: &StoredMeter, command: &[String], first: Option<&Statement>) ->
         @match (first, &meter.report) {
             (Some(statement), _) => {
                 @let (first, rest) = split_first_sentence(&statement.sentences[0]);
-                p.lead { (name(first)) }
-                @if !rest.is_empty() { p { (name(rest)) } }
-                @for sentence in &statement.sentences[1..] { p { (name(sentence)) } }
+                p.lead { (prose(first)) }
+                @if !rest.is_empty() { p { (prose(rest)) } }
+                @for sentence in &statement.sentences[1..] { p { (prose(sentence)) } }
                 (commands(statement))
             },
             (None, Some(report)) => p.lead { (quiet(report)) },
             (None, None) => (lens_lead(meter)),
         }
-        @if let Some(note) = meter.report.as_ref().and_then(MeterReport::note_on_proof) { p { (name(&note)) } }
+        @if let Some(note) = meter.report.as_ref().and_then(MeterReport::note_on_proof) { p { (prose(&note)) } }
         @if let Some(report) = &meter.report {
-            p.soft { "Recorded " (name(&report.extent())) "." }
-            @if report.is_disturbed() { @if let Some(sentence) = report.disturbance_sentence() { p { (sentence) } } }
+            p.soft { "Recorded " (prose(&report.extent())) "." }
+            @if report.is_disturbed() { @if let Some(sentence) = report.disturbance_sentence() { p { (prose(&sentence)) } } }
         }
-        @for note in &meter.notes { p { (name(note)) } }
+        @for note in &meter.notes { p { (prose(note)) } }
+        p.soft {
+            "unspin records which locks and other waits cost the threads of a program time, and where in the program. The program itself is "
+            "not changed."
+        }
     }
 }
 
@@ -95,8 +108,8 @@ fn quiet(report: &MeterReport) -> &'static str {
 fn lens_lead(meter: &StoredMeter) -> Markup {
     match lenses::lead(&meter.lenses) {
         Some((sentence, next)) => html! {
-            p.lead { (name(&sentence)) }
-            @if let Some(text) = &next.next { p { "Next: " (name(text)) } }
+            p.lead { (prose(&sentence)) }
+            @if let Some(text) = &next.next { p { "Next: " (prose(text)) } }
             @if let Some(command) = &next.command { pre { code { (visible(command)) } } }
         },
         None => html! { p.lead { "Nothing was observed." } },
@@ -105,7 +118,7 @@ fn lens_lead(meter: &StoredMeter) -> Markup {
 
 fn paragraph(statement: &Statement) -> Markup {
     html! {
-        @for sentence in &statement.sentences { p { (name(sentence)) } }
+        @for sentence in &statement.sentences { p { (prose(sentence)) } }
         (commands(statement))
     }
 }
@@ -190,7 +203,7 @@ fn cut(text: &str) -> String {
 fn measured(meter: &StoredMeter) -> Markup {
     let mut facts = Facts::default()
         .with_repeat(meter.repeat.as_ref())
-        .with_command("Program", meter.report.as_ref().map_or(&[][..], command))
+        .with_command("Program", command(meter))
         .with_machine(meter.machine.as_ref())
         .with_build(meter.unspin.as_ref())
         .with_start(meter.started)

@@ -1,5 +1,6 @@
 //! Numbers: what the reader sees, and the exact value for programs that read the page.
 
+use crate::prose::with_units;
 use maud::{Markup, html};
 
 /// A number with its exact value, which the document has, in the attribute `value` of `<data>`.
@@ -14,7 +15,7 @@ pub fn exact(value: f64) -> String {
 
 /// A time in seconds: `18 ms`.
 pub fn time(seconds: f64) -> String {
-    with_space(&unspin_figures::time(seconds))
+    with_units(&unspin_figures::time(seconds))
 }
 
 /// A value of a metric: times in seconds with their own units, others with the metric's.
@@ -78,14 +79,6 @@ pub fn p_value(p: f64) -> String {
 /// A share of 100: `37 %`.
 pub fn percent(percent: f64) -> String {
     format!("{percent:.1}\u{a0}%")
-}
-
-/// `18ms` as `18 ms`, with a space at which no line is broken.
-fn with_space(time: &str) -> String {
-    match time.find(|c: char| c.is_alphabetic()) {
-        Some(unit) if unit > 0 => format!("{}\u{a0}{}", &time[..unit], time[unit..].replace("us", "µs")),
-        _ => time.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -37,16 +37,17 @@ pub enum NumbersShown {
 }
 
 impl Picture {
-    /// The picture as a figure.
+    /// The picture as a figure. Control characters in its texts are made visible here, so that no picture can forget it.
     pub fn render(&self) -> Markup {
+        let shown_title = visible(&self.title);
         let (title, description) = (format!("{}-title", self.id), format!("{}-desc", self.id));
         let view_box = format!("0 0 {} {}", px(self.width), px(self.height));
         html! {
             figure id=(self.id) {
-                div.scroll tabindex="0" role="group" aria-label={ (self.title) ", picture" } {
+                div.scroll tabindex="0" role="group" aria-label={ (shown_title) ", picture" } {
                     svg viewBox=(view_box) width=(px(self.width)) height=(px(self.height)) role="img"
                         aria-labelledby={ (title) " " (description) } {
-                        title id=(title) { (self.title) }
+                        title id=(title) { (shown_title) }
                         desc id=(description) { (visible(&self.description)) }
                         (self.drawing)
                     }

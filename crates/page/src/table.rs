@@ -1,5 +1,6 @@
 //! A table of numbers.
 
+use crate::name::visible;
 use crate::number::data;
 use maud::{Markup, html};
 
@@ -38,9 +39,9 @@ impl Cell {
         value.map_or(Cell::Unknown, |value| Cell::Number(value, shown(value)))
     }
 
-    /// Words.
+    /// Words, with visible control characters.
     pub fn text(text: impl AsRef<str>) -> Cell {
-        Cell::Text(html! { (text.as_ref()) })
+        Cell::Text(html! { (visible(text.as_ref())) })
     }
 }
 
@@ -55,10 +56,11 @@ impl Table {
 
     /// The table. One that is too wide scrolls by itself; the keyboard reaches it.
     pub fn render(&self) -> Markup {
+        let caption = visible(&self.caption);
         html! {
-            div.scroll tabindex="0" role="group" aria-label=(self.caption) {
+            div.scroll tabindex="0" role="group" aria-label=(caption) {
                 table {
-                    caption { (self.caption) }
+                    caption { (caption) }
                     thead { tr { @for (column, head) in self.head.iter().enumerate() { th.n[self.is_of_numbers(column)] scope="col" { (head) } } } }
                     tbody {
                         @for row in &self.rows {

@@ -57,6 +57,7 @@ mod table;
 mod text;
 mod times;
 mod units;
+mod unknown_holders;
 mod used_as_lock;
 mod wait;
 mod wait_text;
@@ -86,6 +87,7 @@ pub use self::{
     table::Table,
     times::{TimeRange, Times},
     units::{Figures, Units},
+    unknown_holders::UnknownHolders,
     wait::{Wait, WaitRow, Waiter},
     wakes::{Waker, Wakes, WokenThreads},
 };

@@ -176,7 +176,8 @@ fn off_cpu_sentence(blocked: &Blocked) -> String {
         }
         // Up to one hundredth may be due to the rounding of the printed terms.
         Some(rest) if rest < -0.01 * blocked.off_cpu() => format!(
-            "{}. These are {} more: of threads that computed before their first lock, too much CPU time is counted.",
+            "{}. These waits add up to {} more, because the time off the CPUs is too small: the report knows a thread from its first \
+             lock on, and subtracts all its CPU time, that before its first lock too.",
             sum(),
             time(-rest)
         ),
@@ -191,7 +192,7 @@ fn off_cpu_sentence(blocked: &Blocked) -> String {
             "Threads were off the CPUs for {explained}. How long for other reasons is not known, because the CPU \
              time of {} of {} was not read before their end. unspin meter --lens off-cpu has the times of all threads.",
             blocked.unknown,
-            threads(blocked.threads + blocked.unknown)
+            threads(blocked.threads.saturating_add(blocked.unknown))
         ),
     };
     if blocked.spun > 0.0 {

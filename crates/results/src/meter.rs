@@ -14,6 +14,10 @@ pub struct StoredMeter {
     pub seconds: f64,
     /// CPUs that the program could use; without the pthread lens, those of the machine.
     pub cpus: u32,
+    /// The words of the program's command line, if lenses alone observed it; else the report has them. Empty without a program, and
+    /// in documents of older versions.
+    #[serde(default)]
+    pub command: Vec<String>,
     /// The build that wrote the document; none in documents of older versions.
     #[serde(default)]
     pub unspin: Option<StoredBuild>,

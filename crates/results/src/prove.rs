@@ -1,7 +1,7 @@
 //! A result of `unspin prove --json`: `docs/prove-json.md`.
 
 use crate::machine::{StoredBuild, StoredDisturbance, StoredMachine};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use unspin_report::MeterReport;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
@@ -126,13 +126,13 @@ pub struct StoredConfiguration {
 }
 
 /// Means over the successful measured runs of one configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StoredCpuShares {
     /// Percent of wall time × CPUs in user mode.
     pub user_percent: f64,
     /// Percent of wall time × CPUs in the kernel.
     pub system_percent: f64,
-    /// The rest.
+    /// The rest: idle, or used by other programs.
     pub idle_percent: f64,
     /// CPU seconds of a run.
     pub cpu_s: f64,

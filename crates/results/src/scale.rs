@@ -2,7 +2,7 @@
 
 use crate::machine::{StoredBuild, StoredDisturbance, StoredMachine};
 use serde::Deserialize;
-use unspin_scaling::ScalingFit;
+use unspin_scaling::{MachineCost, ScalingFit};
 use unspin_stats::Metric;
 
 /// A result of `unspin scale`.
@@ -12,6 +12,9 @@ pub struct StoredScale {
     pub unspin: StoredBuild,
     /// The machine.
     pub machine: StoredMachine,
+    /// The machine's costs by the probe; none in documents of older versions.
+    #[serde(default)]
+    pub machine_cost: Option<MachineCost>,
     /// The command that was measured.
     pub command: Vec<String>,
     /// The figure of a run.

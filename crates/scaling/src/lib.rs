@@ -12,6 +12,7 @@
 //! | [`usl`] | Gunther's universal scalability law, a curve without a lock: the cross-check |
 //! | [`program`] | a program on P CPUs: its lock, its wake-ups on other CPUs, and its threads |
 //! | [`fit`] | parameters from measurements, validation on what is left out, prediction with its interval |
+//! | [`misses`] | what the runs show that the model does not have, in sentences |
 //! | [`round_order`] | the order of the runs |
 //! | [`published`] | the figures of the five historical reports, and what the models say about them |
 //!
@@ -28,6 +29,7 @@
 pub mod fit;
 pub mod lock_chain;
 pub mod lock_set;
+pub mod misses;
 pub mod mva;
 pub mod program;
 pub mod published;

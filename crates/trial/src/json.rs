@@ -3,7 +3,7 @@
 use super::budget::Shortfall;
 use super::locks::Locks;
 use super::percentile::PercentileEvidence;
-use super::report::{CpuShares, Report};
+use super::report::Report;
 use super::run_queues::{self, JudgedRunQueue};
 use super::search::Search;
 use super::service::Service;
@@ -19,6 +19,7 @@ use unspin_launch::machine::{Build, Machine};
 use unspin_launch::output::document::{write_json, write_page};
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_observe::disturbance::Disturbance;
+use unspin_results::StoredCpuShares;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
 /// The number after the slash is increased when a field changes its meaning or is removed. New fields may be added
@@ -63,7 +64,7 @@ struct ConfigurationEntry<'a> {
     plan: Option<String>,
     run_queue: Option<&'static str>,
     summary: Option<String>,
-    cpu: CpuShares,
+    cpu: StoredCpuShares,
 }
 
 /// Writes all results, including every run, to the files that the settings name: as JSON, and as a page that shows this JSON.

@@ -11,7 +11,6 @@ use super::service::Service;
 use super::session::Session;
 use super::staircase::Staircase;
 use super::waits::{self, JudgedSite};
-use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -19,6 +18,7 @@ use unspin_launch::machine::{Build, Machine};
 use unspin_launch::plan::Plan;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
+use unspin_results::StoredCpuShares;
 use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, Verdict};
 
 /// The whole result of `unspin prove`.
@@ -54,7 +54,7 @@ pub struct Report {
     /// Kinds of mutex step by step: the figures of Rostedt 2008.
     pub staircase: Option<Staircase>,
     /// Where the CPU time went, for each configuration.
-    pub cpu: Vec<CpuShares>,
+    pub cpu: Vec<StoredCpuShares>,
     /// How the judged waits ended.
     pub waits: Vec<JudgedSite>,
     /// The recorded locks.
@@ -66,25 +66,6 @@ pub struct Report {
     pub recommended: Option<Recommended>,
     /// Whether ^C ended the session.
     pub interrupted: bool,
-}
-
-/// Means over the successful measured runs of one configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct CpuShares {
-    /// Percent of wall time × CPUs spent in user mode.
-    pub user_percent: f64,
-    /// Percent of wall time × CPUs spent in the kernel.
-    pub system_percent: f64,
-    /// The rest: idle, or used by other programs.
-    pub idle_percent: f64,
-    /// CPU seconds of a run.
-    pub cpu_s: f64,
-    /// Wall-clock seconds of a run.
-    pub wall_s: f64,
-    /// Voluntary context switches of a run.
-    pub voluntary_switches: f64,
-    /// Involuntary context switches of a run.
-    pub involuntary_switches: f64,
 }
 
 impl Report {
@@ -102,7 +83,7 @@ impl Report {
         let left = session.runs.iter().flat_map(|run| run.trial.left_sets.iter().copied());
         let left: BTreeSet<i32> = left.collect();
         let there = if left.is_empty() { Vec::new() } else { runner.kernel_sets() };
-        let shares = |candidate| CpuShares::of(session.trials(candidate), machine.cpus);
+        let shares = |candidate| cpu_shares(session.trials(candidate), machine.cpus);
         Report {
             applied_to: command.clone(),
             command,
@@ -250,25 +231,24 @@ fn between(session: &Session, before: usize, after: usize, unit: &str) -> Option
     Analysis::above_floor(&experiment, settings, *noise_floor).comparisons.pop()
 }
 
-impl CpuShares {
-    fn of<'a>(trials: impl Iterator<Item = &'a Trial> + Clone, cpus: usize) -> CpuShares {
-        let ended_well = trials.filter(|t| t.value.is_ok());
-        let runs = ended_well.clone().count() as f64;
-        if runs == 0.0 {
-            return CpuShares::default();
-        }
-        let sum = |figure: &dyn Fn(&Trial) -> f64| ended_well.clone().map(figure).sum::<f64>();
-        let wall = sum(&|t| t.elapsed_s);
-        let percent = |part: f64| 100.0 * part / (wall * cpus as f64);
-        let (user_percent, system_percent) = (percent(sum(&|t| t.user_s)), percent(sum(&|t| t.system_s)));
-        CpuShares {
-            user_percent,
-            system_percent,
-            idle_percent: (100.0 - user_percent - system_percent).max(0.0),
-            cpu_s: sum(&Trial::cpu_s) / runs,
-            wall_s: wall / runs,
-            voluntary_switches: sum(&|t| t.voluntary_switches as f64) / runs,
-            involuntary_switches: sum(&|t| t.involuntary_switches as f64) / runs,
-        }
+/// The means over the successful ones of these runs.
+fn cpu_shares<'a>(trials: impl Iterator<Item = &'a Trial> + Clone, cpus: usize) -> StoredCpuShares {
+    let ended_well = trials.filter(|t| t.value.is_ok());
+    let runs = ended_well.clone().count() as f64;
+    if runs == 0.0 {
+        return StoredCpuShares::default();
+    }
+    let sum = |figure: &dyn Fn(&Trial) -> f64| ended_well.clone().map(figure).sum::<f64>();
+    let wall = sum(&|t| t.elapsed_s);
+    let percent = |part: f64| 100.0 * part / (wall * cpus as f64);
+    let (user_percent, system_percent) = (percent(sum(&|t| t.user_s)), percent(sum(&|t| t.system_s)));
+    StoredCpuShares {
+        user_percent,
+        system_percent,
+        idle_percent: (100.0 - user_percent - system_percent).max(0.0),
+        cpu_s: sum(&Trial::cpu_s) / runs,
+        wall_s: wall / runs,
+        voluntary_switches: sum(&|t| t.voluntary_switches as f64) / runs,
+        involuntary_switches: sum(&|t| t.involuntary_switches as f64) / runs,
     }
 }

@@ -185,6 +185,7 @@ fn waits_for_a_kernel_lock_are_found() {
     assert!(table.contains("mmap_lock") && table.contains("unknown, not zero"), "{table}");
     let document = json(&file);
     assert_eq!((&document["schema"], &document["version"]), (&"unspin-locks".into(), &3.into()));
+    assert_eq!(document["command"], serde_json::json!([program, "40"]));
     let mmap_lock = lock(&document, "mmap_lock");
     assert_eq!((&mmap_lock["kind"], &mmap_lock["origin"]), (&"rwsem".into(), &"function".into()));
     assert!(mmap_lock["sleep"].as_f64().unwrap() > 0.0 && mmap_lock["spin"].as_f64() == Some(0.0));

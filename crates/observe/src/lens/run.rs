@@ -9,6 +9,7 @@ use crate::meter::running;
 use crate::observed::{self, Observation};
 use crate::settings::{Format, Lens, MeterSettings, ObserveSettings};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 use unspin_launch::error::Error;
@@ -123,7 +124,9 @@ pub fn run(options: &MeterSettings) -> Result<ExitCode, Error> {
     let Conditions { seconds, cpus, .. } = conditions;
     let provenance = Provenance::of_observation(options.words.as_deref());
     let (schema, version) = (SCHEMA, SCHEMA_VERSION);
-    let document = Document { schema, version, started, seconds, cpus, reports: &reports, provenance };
+    let command = options.recorded.command.iter().map(|word| word.to_string_lossy()).collect();
+    let document =
+        Document { schema, version, started, seconds, cpus, command, reports: &reports, provenance };
     failed.extend(outputs::write_results(&document, &options.view));
     if let Some((file, timeline)) = options.firefox.as_deref().zip(timeline) {
         failed.extend(timeline.write(file, &conditions).err());
@@ -142,6 +145,9 @@ struct Document<'a> {
     started: u64,
     seconds: f64,
     cpus: usize,
+    /// The words of the program's command line; empty without a program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    command: Vec<Cow<'a, str>>,
     #[serde(flatten)]
     reports: &'a Reports,
     #[serde(flatten)]

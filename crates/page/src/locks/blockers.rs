@@ -4,6 +4,7 @@
 //! joined by the lock, and nothing is made up. Where a side has one call site, the pairs follow.
 
 use super::sides::{Run, Sides};
+use super::unknown_holder;
 use crate::name::{name, short};
 use crate::number::time;
 use crate::picture::{NumbersShown, Picture};
@@ -61,14 +62,23 @@ pub fn render(sides: &Sides<'_>) -> Markup {
     }
     html! {
         h3 { "Who blocks whom" }
-        p {
-            "Left: the call sites that waited, the victims. Right: the call sites that held the lock when these waits began, the "
-            "culprits: shorten what is done there. Widths are time waited. The recording has both sides of each lock, but no "
-            "pairs: which waiting call site met which holding one is not recorded."
+        @if of_runs.iter().any(|(_, blocked)| has_holders(blocked)) {
+            p {
+                "Left: the call sites that waited, the victims. Right: the call sites that held the lock when these waits began, the "
+                "culprits: shorten what is done there. Widths are time waited. The recording has both sides of each lock, but no "
+                "pairs: which waiting call site met which holding one is not recorded."
+            }
         }
         @for (run, blocked) in &of_runs {
-            @if sides.is_comparison() { h4 { @if run.label == "before" { "Before" } @else { "After" } } }
-            @if blocked.is_empty() { p { "No thread lost time for a lock." } } @else { (of_run(run, blocked, most)) }
+            (run.heading())
+            @if blocked.is_empty() {
+                p { "No thread lost time for a lock." }
+            } @else if has_holders(blocked) {
+                (of_run(run, blocked, most))
+            } @else {
+                p { "No picture: of none of these locks a holder is recorded. The call sites that waited are in the flame graph below." }
+                (facts(blocked.iter().take(LOCKS).filter_map(|one| unknown_holder::explanation(&one.label, one.lock))))
+            }
         }
     }
 }
@@ -82,6 +92,11 @@ fn blocked<'r>(sides: &Sides<'r>, index: usize) -> Vec<Blocked<'r>> {
         locks.filter(|(_, lock)| worth(lock)).map(|(label, lock)| Blocked::of(label, lock)).collect();
     blocked.sort_by(|a, b| b.lock.row.lost.total_cmp(&a.lock.row.lost));
     blocked
+}
+
+/// Whether a call site that held one of the locks is known.
+fn has_holders(blocked: &[Blocked<'_>]) -> bool {
+    blocked.iter().any(|one| one.holders.iter().any(|holder| holder.name != UNKNOWN_HOLDER))
 }
 
 /// The picture of a run. `most` is the time that has the full height.
@@ -110,11 +125,17 @@ fn of_run(run: &Run<'_>, blocked: &[Blocked<'_>], most: f64) -> Markup {
         numbers: table(shown, &of),
         numbers_shown: NumbersShown::OnRequest,
     };
-    let certain: Vec<Markup> = shown.iter().filter_map(Blocked::certain).collect();
+    let certain = shown.iter().filter_map(Blocked::certain);
+    let unknown = shown.iter().filter_map(|one| unknown_holder::explanation(&one.label, one.lock));
     html! {
         (picture.render())
-        @if !certain.is_empty() { ul { @for fact in certain { li { (fact) } } } }
+        (facts(certain.chain(unknown)))
     }
+}
+
+fn facts(facts: impl Iterator<Item = Markup>) -> Markup {
+    let facts: Vec<Markup> = facts.collect();
+    html! { @if !facts.is_empty() { ul { @for fact in facts { li { (fact) } } } } }
 }
 
 impl<'r> Blocked<'r> {
@@ -140,9 +161,7 @@ impl<'r> Blocked<'r> {
                 max: holder.max,
             })
             .collect();
-        if let Some(unknown) = unknown(lock) {
-            holders.push(unknown);
-        }
+        holders.extend(unknown(lock));
         Blocked { label, lock, waiters: folded(waiters), holders: folded(holders) }
     }
 
@@ -151,7 +170,7 @@ impl<'r> Blocked<'r> {
             sites.first().map_or(String::new(), |s| format!("{} ({})", s.name, time(s.seconds)))
         };
         format!(
-            "{}: {} lost; the call site that waited longest is {}, the one that held it longest while others waited {}.",
+            "{}: {} lost; the call site that waited longest is {}, the one for which others waited longest {}.",
             self.label,
             time(self.lock.row.lost),
             first(&self.waiters),
@@ -177,18 +196,10 @@ impl<'r> Blocked<'r> {
 
 /// The waits whose holder is not recorded; none if all are.
 fn unknown(lock: &Lock) -> Option<Site> {
-    let (waits, seconds) = lock
-        .holders
-        .iter()
-        .fold((0u64, 0.0), |(n, s), holder| (n.saturating_add(holder.waits), s + holder.seconds));
-    let missing = lock.row.lost - seconds;
+    let seconds = lock.unknown_holders()?.seconds;
+    let known = lock.holders.iter().fold(0u64, |waits, holder| waits.saturating_add(holder.waits));
     let waited = lock.row.attempts.saturating_sub(lock.row.nowait);
-    (missing > 1e-6 * lock.row.lost).then(|| Site {
-        name: UNKNOWN_HOLDER.into(),
-        waits: waited.saturating_sub(waits),
-        seconds: missing,
-        max: 0.0,
-    })
+    Some(Site { name: UNKNOWN_HOLDER.into(), waits: waited.saturating_sub(known), seconds, max: 0.0 })
 }
 
 /// The first call sites, and the others as one.

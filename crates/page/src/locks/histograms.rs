@@ -4,6 +4,7 @@ use super::sides::{Run, Sides, most};
 use crate::name::{name, short};
 use crate::number::time;
 use crate::picture::{NumbersShown, Picture};
+use crate::prose::with_units;
 use crate::svg::{Axis, line, px, text, text_around};
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
@@ -65,6 +66,9 @@ pub fn render(sides: &Sides<'_>) -> Markup {
     }
 }
 
+/// Ranges of two runs that differ by less are the same: each run calibrates the clock by which its ranges double.
+const SAME: f64 = 0.02;
+
 /// The shortest and the longest time of all histograms.
 fn ends(shown: &[(String, Vec<Option<&Lock>>)]) -> Option<(f64, f64)> {
     let locks = shown.iter().flat_map(|(_, same)| same.iter().flatten());
@@ -85,7 +89,7 @@ fn end(range: &TimeRange) -> f64 {
 
 fn row(runs: &[Run<'_>], label: &str, same: &[Option<&Lock>], top: f64, ends: (f64, f64)) -> Markup {
     html! {
-        text x=(px(COLUMNS[0])) y=(px(top + 13.0)) { (short(label, 100)) }
+        (text("", (COLUMNS[0], top + 13.0), &short(label, 100)))
         @for (column, (kind, times)) in COLUMNS.iter().zip(KINDS) {
             (plot(runs, same, (*column, top + HEAD), ends, kind, times))
         }
@@ -146,7 +150,7 @@ fn description(runs: &[Run<'_>], label: &str, same: &[Option<&Lock>]) -> String 
 
 fn summary(times: &Times) -> String {
     let text = times.summary();
-    if text.is_empty() { "not timed".into() } else { text }
+    if text.is_empty() { "not timed".into() } else { with_units(&text) }
 }
 
 fn table(runs: &[Run<'_>], shown: &[(String, Vec<Option<&Lock>>)]) -> Table {
@@ -167,30 +171,53 @@ fn table(runs: &[Run<'_>], shown: &[(String, Vec<Option<&Lock>>)]) -> Table {
 
 /// A row for each range that a run has.
 fn ranges(label: &str, kind: &str, same: &[Option<&Lock>], times: fn(&Lock) -> &Times) -> Vec<TableRow> {
-    let all = same.iter().flatten().flat_map(|lock| times(lock).ranges());
-    let mut bounds: Vec<(f64, Option<f64>)> = all.map(|range| (range.from, range.below)).collect();
-    bounds.sort_by(|a, b| a.0.total_cmp(&b.0));
-    bounds.dedup();
-    let count = |lock: &Option<&Lock>, from: f64| {
-        let lock = (*lock)?;
-        let range = times(lock).ranges().iter().find(|range| range.from == from);
-        let total = times(lock).count();
-        Some(range.map_or(0, |range| range.count)).filter(|_| total > 0).map(|n| (n, total))
+    let all: Vec<&TimeRange> = same.iter().flatten().flat_map(|lock| times(lock).ranges()).collect();
+    let mut rows: Vec<&TimeRange> = Vec::new();
+    for range in all {
+        if !rows.iter().any(|row| is_same(row, range)) {
+            rows.push(range);
+        }
+    }
+    rows.sort_by(|a, b| a.from.total_cmp(&b.from));
+    let cell = |lock: &Option<&Lock>, row: &TimeRange| match lock.and_then(|lock| count(times(lock), row)) {
+        Some((n, total)) => {
+            let share = Percent::TwoDigits.of(n as f64 / total as f64);
+            Cell::Number(n as f64, format!("{n} ({share})"))
+        }
+        None => Cell::Unknown,
     };
-    bounds
-        .into_iter()
-        .map(|(from, below)| TableRow {
+    rows.into_iter()
+        .map(|row| TableRow {
             head: name(label),
-            cells: [Cell::text(kind), Cell::Number(from, time(from)), Cell::number(below, time)]
+            cells: [Cell::text(kind), Cell::Number(row.from, time(row.from)), Cell::number(row.below, time)]
                 .into_iter()
-                .chain(same.iter().map(|lock| match count(lock, from) {
-                    Some((n, total)) => {
-                        let share = Percent::TwoDigits.of(n as f64 / total as f64);
-                        Cell::Number(n as f64, format!("{n} ({share})"))
-                    }
-                    None => Cell::Unknown,
-                }))
+                .chain(same.iter().map(|lock| cell(lock, row)))
                 .collect(),
         })
         .collect()
+}
+
+fn is_same(a: &TimeRange, b: &TimeRange) -> bool {
+    let near = |a: f64, b: f64| (a - b).abs() <= SAME * a.max(b);
+    near(a.from, b.from)
+        && match (a.below, b.below) {
+            (Some(a), Some(b)) => near(a, b),
+            (a, b) => a == b,
+        }
+}
+
+/// How many times of a run lie in a range, and how many it has. None if nothing was timed, or if the ranges of the run lie across
+/// this one, so that its number is not known.
+fn count(times: &Times, row: &TimeRange) -> Option<(u64, u64)> {
+    let total = times.count();
+    let overlaps = |range: &TimeRange| {
+        let end = |range: &TimeRange| range.below.unwrap_or(f64::INFINITY);
+        range.from.max(row.from) * (1.0 + SAME) < end(range).min(end(row))
+    };
+    let n = match times.ranges().iter().find(|range| is_same(range, row)) {
+        Some(range) => range.count,
+        None if times.ranges().iter().any(overlaps) => return None,
+        None => 0,
+    };
+    (total > 0).then_some((n, total))
 }

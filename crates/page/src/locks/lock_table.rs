@@ -53,7 +53,40 @@ pub fn render(sides: &Sides<'_>) -> Markup {
         columns: COLUMNS.into(),
         rows: [total].into_iter().chain(rows).collect(),
     };
-    html! { h3 { "Locks" } (grid.render(sides.runs())) }
+    html! { h3 { "Locks" } (grid.render(sides.runs())) (more_lost(sides)) }
+}
+
+/// That threads lost more time for locks in the second run, and why that need not make the program slower; nothing if they did not.
+fn more_lost(sides: &Sides<'_>) -> Markup {
+    /// A difference below this factor is not worth a word.
+    const MORE: f64 = 1.2;
+    /// Nor is one below this share of the run.
+    const SHARE: f64 = 0.01;
+    let [before, after] = sides.runs() else { return html! {} };
+    let lost = |run: &Run<'_>| run.report.total.lost;
+    let is_more =
+        lost(after) > MORE * lost(before) && lost(after) - lost(before) > SHARE * after.report.seconds;
+    let is_known = before.report.has_times() && after.report.has_times();
+    if !is_known || !is_more {
+        return html! {};
+    }
+    let waited = |run: &Run<'_>| {
+        let blocked = &run.report.blocked;
+        blocked.for_locks + blocked.by_design + blocked.other_waits
+    };
+    html! {
+        p.note {
+            "Threads lost more time for locks after (" (time(lost(after))) ") than before (" (time(lost(before))) "). That is a sum over all "
+            "threads, and not time of the program. "
+            @if waited(after) < waited(before) {
+                "All their sleep in waits together, those for work and for answers included, fell from " (time(waited(before))) " to "
+                (time(waited(after))) ": threads that wait less elsewhere meet at the locks more often. "
+            } @else {
+                "A wait costs the program nothing while other threads do the work that it needs next. "
+            }
+            "What is proven rests on all runs, and not on these two."
+        }
+    }
 }
 
 fn head(label: &str, lock: &Lock) -> Markup {

@@ -7,6 +7,7 @@
 //! | `lock_table` | locks by time lost |
 //! | `wait_table` | waits for other objects |
 //! | `blockers` | call sites that waited, and those that held the lock |
+//! | `unknown_holder` | why the holder of some waits is not recorded |
 //! | `histograms` | how long holds and waits were |
 //! | `icicle` | a tree of times as nested rectangles |
 //! | `waiting` | the trees of waiting |
@@ -19,6 +20,7 @@ mod icicle;
 mod lock_table;
 mod sides;
 mod thread_time;
+mod unknown_holder;
 mod wait_table;
 mod waiting;
 

@@ -1,6 +1,7 @@
 //! The metered runs that a section shows: one, or two that are compared.
 
 use crate::palette::Series;
+use maud::{Markup, html};
 use unspin_report::{Lock, LockId, MeterReport, Wait};
 
 /// One or two metered runs.
@@ -17,6 +18,16 @@ pub struct Run<'r> {
     pub series: Series,
     /// What was metered.
     pub report: &'r MeterReport,
+}
+
+impl Run<'_> {
+    /// The heading above what is shown of this run alone; nothing if there is no other run.
+    pub fn heading(&self) -> Markup {
+        match self.label {
+            "" => html! {},
+            label => html! { h4 { (unspin_figures::capital(label)) } },
+        }
+    }
 }
 
 /// The same row of all runs; none in a run that does not have it.

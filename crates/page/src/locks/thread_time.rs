@@ -3,6 +3,7 @@
 use super::sides::{Run, Sides};
 use crate::number::time;
 use crate::picture::{NumbersShown, Picture};
+use crate::prose::prose;
 use crate::svg::{px, text, text_before};
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
@@ -55,7 +56,7 @@ pub fn render(sides: &Sides<'_>) -> Markup {
         h3 { "Where the threads' time went" }
         @for run in sides.runs() {
             @if let Some(sentence) = run.report.off_cpu_sentence() {
-                p { @if !run.label.is_empty() { b { (run.label) ": " } } (sentence) }
+                p { @if !run.label.is_empty() { b { (run.label) ": " } } (prose(&sentence)) }
             }
         }
         (picture.render())

@@ -7,7 +7,7 @@ use crate::name::{name, visible};
 use crate::number::time;
 use maud::{Markup, html};
 use unspin_figures::{Percent, number};
-use unspin_report::{Wait, WaitRow};
+use unspin_report::Wait;
 
 const COLUMNS: [ColumnHead; 9] = [
     ColumnHead { title: "Wait", meaning: "" },
@@ -25,7 +25,7 @@ const COLUMNS: [ColumnHead; 9] = [
     },
     ColumnHead {
         title: "Could save",
-        meaning: "upper bound of the time that polling before sleeping could save",
+        meaning: "upper bound of the time that polling before sleeping could save. Little: most of these waits ended before a wake-up from an idle CPU would have, so the CPUs were awake",
     },
     ColumnHead {
         title: "Gave up",
@@ -46,7 +46,7 @@ pub fn render(sides: &Sides<'_>) -> Markup {
             .runs()
             .iter()
             .zip(same)
-            .map(|(run, wait)| wait.map(|wait| cells(run, &wait.row, longest)))
+            .map(|(run, wait)| wait.map(|wait| cells(run, wait, longest)))
             .collect(),
     });
     let grid = Grid {
@@ -73,7 +73,10 @@ fn head(wait: &Wait) -> Markup {
     }
 }
 
-fn cells(run: &Run<'_>, row: &WaitRow, longest: f64) -> Vec<GridCell> {
+fn cells(run: &Run<'_>, wait: &Wait, longest: f64) -> Vec<GridCell> {
+    let row = &wait.row;
+    // The finding about such waits says that polling saves little, whatever the bound.
+    let saving = if run.report.found_cpus_awake(wait) { "little".into() } else { time(row.saving) };
     let timed = run.report.has_times();
     let judged = timed && run.report.wake_up.is_some() && row.waits > 0;
     vec![
@@ -83,7 +86,7 @@ fn cells(run: &Run<'_>, row: &WaitRow, longest: f64) -> Vec<GridCell> {
         GridCell::Number(row.median, time(row.median)).if_known(timed && row.waits > 0),
         GridCell::Number(row.max, time(row.max)).if_known(timed && row.waits > 0),
         GridCell::Number(row.short_share(), Percent::TwoDigits.of(row.short_share())).if_known(judged),
-        GridCell::Number(row.saving, time(row.saving)).if_known(judged),
+        GridCell::Number(row.saving, saving).if_known(judged),
         GridCell::Number(row.gave_up as f64, row.gave_up.to_string()),
     ]
 }

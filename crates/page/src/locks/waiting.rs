@@ -31,15 +31,19 @@ fn of_runs(
     let trees: Vec<(&Run<'_>, Node)> = sides.runs().iter().map(|run| (run, tree(run.report))).collect();
     let longest = trees.iter().map(|(_, root)| root.seconds).fold(0.0, f64::max);
     let picture = |(run, root): &(&Run<'_>, Node)| {
-        if root.seconds == 0.0 {
-            return html! { p { "No time " (run.label) "." } };
-        }
         let title = format!("Time waited for {id} {}", run.label).trim_end().to_owned();
-        Icicle { id: format!("flame-{id}{}", run.label), title, levels, root, longest }.render()
+        html! {
+            (run.heading())
+            @if root.seconds == 0.0 {
+                p { "No thread waited." }
+            } @else {
+                (Icicle { id: format!("flame-{id}{}", run.label), title, levels, root, longest }.render())
+            }
+        }
     };
     (longest > 0.0).then(|| {
         html! {
-            @if sides.is_comparison() { p { "Both runs on one scale, the one before first." } }
+            @if sides.is_comparison() { p { "Both runs are drawn on one scale." } }
             @for one in &trees { (picture(one)) }
         }
     })

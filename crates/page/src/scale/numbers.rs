@@ -14,7 +14,7 @@ pub fn throughputs(scale: &StoredScale, unit: &str) -> Table {
         true => runs(scale),
         false => scale.configurations.iter().flat_map(predictions).collect(),
     };
-    let head = ["Configuration", "CPUs", "Throughput", "From", "To", "Of one CPU", "Source"];
+    let head = ["Configuration", "CPUs", "Throughput", "From", "To", "Of one CPU", "By USL", "Source"];
     Table {
         caption: format!("Throughput ({unit}), with 95 % intervals"),
         head: head.map(|head| html! { (head) }).into(),
@@ -42,6 +42,7 @@ fn predictions(configuration: &StoredScaling) -> Vec<TableRow> {
                 Cell::number(prediction.interval.map(|(low, _)| low), significant),
                 Cell::number(prediction.interval.map(|(_, high)| high), significant),
                 Cell::number(throughput.zip(one).map(|(t, one)| t / one), factor),
+                Cell::number(prediction.by_law.zip(one).map(|(law, one)| law / one), factor),
                 Cell::text(source),
             ],
         }
@@ -55,6 +56,7 @@ fn runs(scale: &StoredScale) -> Vec<TableRow> {
         cells: vec![
             Cell::Number(f64::from(run.cpus), run.cpus.to_string()),
             Cell::Number(run.throughput, significant(run.throughput)),
+            Cell::Unknown,
             Cell::Unknown,
             Cell::Unknown,
             Cell::Unknown,

@@ -49,7 +49,9 @@ pub fn render(scale: &StoredScale) -> Markup {
         description: scale.configurations.iter().map(description).collect::<Vec<_>>().join(" "),
         how_to_read: html! {
             "Higher is better (" (unit) "). At each number of CPUs the configurations stand beside one another. Large marks are measured means, small dots single runs. The line joins the measured means, and beyond them it is the model; the band is the 95 % interval; "
-            "dashed is far beyond the measurements, and shows a direction only. The dotted line is what perfect scaling would be."
+            "dashed is far beyond the measurements, and shows a direction only. The dotted line is what perfect scaling would be. "
+            "By USL in the table: what Gunther's universal scalability law gives, a curve that knows no lock, fitted to the same runs. Where it "
+            "is far from the model, trust neither."
         },
         width: WIDTH,
         height: top + PLOT + 46.0,
@@ -201,12 +203,12 @@ fn key(scale: &StoredScale) -> Markup {
 }
 
 fn description(configuration: &StoredScaling) -> String {
+    let on = |cpus: u32| if cpus == 1 { "one CPU".to_owned() } else { format!("{cpus} CPUs") };
     let one = shown(configuration).find(|p| p.cpus == 1).map(|p| p.throughput).filter(|one| *one > 0.0);
-    let points: Vec<String> = shown(configuration)
-        .map(|p| match one {
-            Some(one) => format!("{} times on {} CPUs", factor(p.throughput / one), p.cpus),
-            None => format!("{} on {} CPUs", significant(p.throughput), p.cpus),
-        })
-        .collect();
-    format!("{}: {}.", configuration.name, points.join(", "))
+    let points = shown(configuration).map(|p| match one {
+        Some(_) if p.cpus == 1 => format!("{} on one CPU", significant(p.throughput)),
+        Some(one) => format!("{} times that on {}", factor(p.throughput / one), on(p.cpus)),
+        None => format!("{} on {}", significant(p.throughput), on(p.cpus)),
+    });
+    format!("{}: {}.", configuration.name, points.collect::<Vec<_>>().join(", "))
 }

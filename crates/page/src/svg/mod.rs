@@ -1,4 +1,5 @@
-//! Drawing: axes, marks and text as SVG elements. Colours are classes of `style.css`.
+//! Drawing: axes, marks and text as SVG elements. Colours are classes of `style.css`. Control characters in texts are made
+//! visible.
 
 mod axis;
 mod mark;
@@ -6,6 +7,7 @@ mod mark;
 pub use axis::Axis;
 pub use mark::{cross, mark};
 
+use crate::name::visible;
 use maud::{Markup, html};
 
 /// A coordinate with one decimal.
@@ -28,17 +30,17 @@ pub fn rectangle(class: &str, from: (f64, f64), to: (f64, f64)) -> Markup {
 
 /// Text that begins at the point.
 pub fn text(class: &str, at: (f64, f64), text: &str) -> Markup {
-    html! { text class=(class) x=(px(at.0)) y=(px(at.1)) { (text) } }
+    html! { text class=(class) x=(px(at.0)) y=(px(at.1)) { (visible(text)) } }
 }
 
 /// Text that ends at the point.
 pub fn text_before(class: &str, at: (f64, f64), text: &str) -> Markup {
-    html! { text class=(class) x=(px(at.0)) y=(px(at.1)) text-anchor="end" { (text) } }
+    html! { text class=(class) x=(px(at.0)) y=(px(at.1)) text-anchor="end" { (visible(text)) } }
 }
 
 /// Text centred on the point.
 pub fn text_around(class: &str, at: (f64, f64), text: &str) -> Markup {
-    html! { text class=(class) x=(px(at.0)) y=(px(at.1)) text-anchor="middle" { (text) } }
+    html! { text class=(class) x=(px(at.0)) y=(px(at.1)) text-anchor="middle" { (visible(text)) } }
 }
 
 /// A path.

@@ -109,6 +109,29 @@ fn same_advice_is_given_once() {
 }
 
 #[test]
+fn title_and_heading_name_the_command() {
+    let mut document = lenses();
+    document["command"] = json!(["./jobs", "two words"]);
+    let page = shown("lens-command", &document);
+    assert_eq!(text(all(&page, "title")[0]), "unspin meter: ./jobs two words");
+    assert_eq!(text(all(&page, "h1")[0]), "Locks and waits of ./jobs 'two words'");
+    assert!(text(all(&page, "#measured")[0]).contains("./jobs 'two words'"));
+}
+
+#[test]
+fn stack_of_many_frames_is_cut_with_a_note() {
+    let mut document = lenses();
+    let frames: Vec<String> = (0..200_000).map(|frame| format!("f{frame}")).collect();
+    document["off_cpu"]["reasons"][0]["callers"][0]["frames"] = json!(frames);
+    let page = shown("lens-deep", &document);
+    assert!(
+        text(all(&page, "#off-cpu-flame figcaption")[0])
+            .contains("One stack is deeper than the picture and its table")
+    );
+    assert!(all(&page, "#off-cpu-flame .icicle rect").len() < 200);
+}
+
+#[test]
 fn lost_records_are_said() {
     let mut document = lenses();
     document["futex"]["lost_records"] = json!(12);

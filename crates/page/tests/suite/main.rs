@@ -5,6 +5,7 @@ mod cases;
 mod comparisons;
 mod document;
 mod lenses;
+mod locks;
 mod meter;
 mod prove;
 mod safety;

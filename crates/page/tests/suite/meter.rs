@@ -105,6 +105,23 @@ fn waits_are_those_of_the_document() {
     }
 }
 
+/// The table does not promise what the finding denies.
+#[test]
+fn saving_of_waits_that_found_the_cpus_awake_is_little() {
+    let mut document = meter();
+    document["waits"][0]["saving"] = json!(0.04);
+    for (median, shown_as) in [(5.7e-6, "little"), (90e-6, "40 ms")] {
+        document["waits"][0]["median"] = json!(median);
+        let page = shown("saving", &document);
+        let grid = table(&page, "Waits for anything but locks");
+        let rows = scraper::Selector::parse("tbody tr").unwrap();
+        let name = document["waits"][0]["name"].as_str().unwrap();
+        let row = grid.select(&rows).map(text).find(|row| row.starts_with(name)).unwrap();
+        assert_eq!(row.contains("little"), shown_as == "little", "{row}");
+        assert!(row.contains(shown_as), "{row}");
+    }
+}
+
 #[test]
 fn blockers_are_those_of_the_document() {
     let document = meter();
@@ -168,6 +185,52 @@ fn silent_run_has_a_page() {
     assert!(text(all(&page, "header")[0]).contains("ended with exit code 3"));
     assert!(text(all(&page, "#locks")[0]).contains("No lock was recorded."));
     assert!(all(&page, "#locks table.grid-table, #blockers-picture, #histograms-picture").is_empty());
+}
+
+#[test]
+fn run_with_nothing_to_show_has_no_section_about_locks() {
+    let mut document = without_times();
+    document["locks"] = json!([]);
+    document["waits"] = json!([]);
+    for (_, value) in document["blocked"].as_object_mut().unwrap() {
+        *value = if value.is_f64() { json!(0.0) } else { json!(0) };
+    }
+    let page = shown("nothing", &document);
+    assert_eq!(lead(&page), "No lock and no wait was recorded.");
+    assert!(all(&page, "#locks, a[href='#locks']").is_empty());
+    crate::safety::check_structure(&page);
+}
+
+#[test]
+fn recording_says_that_it_names_no_machine() {
+    let mut document = meter();
+    for field in ["machine", "repeat"] {
+        document.as_object_mut().unwrap().remove(field);
+    }
+    let page = shown("recording", &document);
+    assert!(text(all(&page, "#measured")[0]).contains("a recording does not name the machine"));
+}
+
+#[test]
+fn times_have_one_form() {
+    let mut document = meter();
+    document["notes"] = json!(["Try `unspin meter --min-lost 5ms`: 239ms and 17us."]);
+    let page = shown("times", &document);
+    for element in all(&page, "header p, #locks p, #locks li, #locks text, #locks desc, #locks td, #more p") {
+        let shown = text(element);
+        for word in shown.split([' ', '(', '<']).filter(|word| !shown.contains(&format!("--min-lost {word}")))
+        {
+            let unit = word
+                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+                .trim_end_matches(['.', ',', ')', ';', ':']);
+            let is_time = ["ns", "us", "µs", "ms", "s"].contains(&unit)
+                && word.starts_with(|c: char| c.is_ascii_digit());
+            assert!(!is_time && unit != "us", "{word}: {shown}");
+        }
+    }
+    let header = all(&page, "header")[0].text().collect::<String>();
+    assert!(header.contains("239\u{a0}ms and 17\u{a0}µs."), "{header}");
+    assert!(all(&page, "header code").into_iter().any(|code| text(code) == "unspin meter --min-lost 5ms"));
 }
 
 #[test]

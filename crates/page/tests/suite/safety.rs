@@ -57,6 +57,81 @@ fn control_characters_and_overrides_are_shown_as_escapes() {
     assert!(page.contains(HOSTILE[4]), "letters that are read from right to left are shown as they are");
 }
 
+/// In every place where a name can stand: locks, waits, call sites and where they are, holders, origins, configurations, commands,
+/// machines, sentences.
+#[test]
+fn hostile_names_are_escaped_wherever_they_stand() {
+    for (kind, mut document) in every_kind().into_iter().filter(|(kind, _)| !kind.contains("hostile")) {
+        poison(&mut document);
+        let page = page(&format!("poisoned-{kind}"), &document);
+        let (before, after) = page.split_once(unspin_page::document(&page)).unwrap();
+        for part in [before, after] {
+            let bad =
+                part.find(|letter: char| (letter.is_control() && letter != '\n') || letter == '\u{202e}');
+            let around = bad.map(|at| {
+                part[..at].chars().rev().take(120).collect::<Vec<_>>().into_iter().rev().collect::<String>()
+            });
+            assert_eq!(around, None, "{kind}");
+        }
+    }
+}
+
+/// Gives all names and sentences a hostile end.
+fn poison(value: &mut serde_json::Value) {
+    const NAMES: [&str; 32] = [
+        "name",
+        "names",
+        "origin",
+        "place",
+        "lock",
+        "caller",
+        "candidate",
+        "control",
+        "command",
+        "host",
+        "processor",
+        "kernel",
+        "version",
+        "commit",
+        "reason",
+        "frames",
+        "process",
+        "next",
+        "notes",
+        "repeat",
+        "failures",
+        "failure",
+        "output_tail",
+        "unit",
+        "proven",
+        "how_sure",
+        "compared",
+        "caution",
+        "apply",
+        "system_call",
+        "missing",
+        "module",
+    ];
+    fn spoil(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::String(text) => text.push_str("\u{202e}\u{0}\u{1b}"),
+            serde_json::Value::Array(values) => values
+                .iter_mut()
+                .for_each(|value| if value.is_string() { spoil(value) } else { poison(value) }),
+            other => poison(other),
+        }
+    }
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (field, value) in fields {
+                if NAMES.contains(&field.as_str()) { spoil(value) } else { poison(value) }
+            }
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(poison),
+        _ => {}
+    }
+}
+
 #[test]
 fn screen_readers_find_landmarks_headings_and_tables() {
     for (name, document) in every_kind() {
@@ -64,7 +139,7 @@ fn screen_readers_find_landmarks_headings_and_tables() {
     }
 }
 
-fn check_structure(page: &Html) {
+pub fn check_structure(page: &Html) {
     for landmark in ["header", "nav[aria-label]", "main#main", "footer"] {
         assert_eq!(all(page, landmark).len(), 1, "{landmark}");
     }

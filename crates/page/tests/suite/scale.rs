@@ -25,8 +25,9 @@ fn throughputs_are_those_of_the_document() {
         predictions.iter().map(move |p| {
             let throughput = p["throughput"].as_f64().filter(|_| p["source"] != "unborne");
             let [low, high] = [0, 1].map(|end| p["interval"][end].as_f64());
-            let cells =
-                vec![p["cpus"].as_f64(), throughput, low, high, throughput.map(|value| value / one), None];
+            let (of_one, law) =
+                (throughput.map(|value| value / one), p["by_law"].as_f64().map(|law| law / one));
+            let cells = vec![p["cpus"].as_f64(), throughput, low, high, of_one, law, None];
             (configuration["name"].as_str().unwrap().to_owned(), cells)
         })
     });
@@ -75,6 +76,45 @@ fn unchecked_model_and_wide_intervals_predict_nothing() {
         let lead = lead(&shown(&format!("scale-{name}"), &document));
         assert!(lead.ends_with("No larger number of CPUs is predicted."), "{name}: {lead}");
     }
+}
+
+#[test]
+fn what_limits_the_figures_is_said() {
+    let mut document = scale();
+    let page = shown("scale", &document);
+    let header = text(all(&page, "header")[0]);
+    // 1.3 s of 2.03 s.
+    assert!(
+        header.contains("Other programs took 64 % of the CPUs during the runs: all figures contain that."),
+        "{header}"
+    );
+    assert!(header.contains("Repeat on a quiet machine before you rely on them."), "{header}");
+    assert!(header.contains("The program itself is not changed."), "{header}");
+    let model = text(all(&page, "#model")[0]);
+    assert!(model.contains("On one CPU the program used 76 % of it."), "{model}");
+    assert!(
+        model.contains(
+            "a cache line takes 161 ns, a sleep with its wake-up 5.1 µs of CPU time (3.1 µs within one CPU"
+        ),
+        "{model}"
+    );
+    assert!(
+        model.contains("14640 acquisitions a unit; waiters sleep, and running threads may overtake them"),
+        "{model}"
+    );
+    document["disturbance"]["others_s"] = json!(0.05);
+    assert!(!text(all(&shown("scale-quiet", &document), "header")[0]).contains("Repeat on a quiet machine"));
+}
+
+#[test]
+fn description_of_the_picture_has_one_cpu_in_the_singular() {
+    let page = shown("scale", &scale());
+    let described = text(all(&page, "#throughput-picture desc")[0]);
+    assert!(
+        described
+            .starts_with("system: 17.05 on one CPU, 0.95 times that on 2 CPUs, 1.5 times that on 4 CPUs. "),
+        "{described}"
+    );
 }
 
 #[test]

@@ -137,6 +137,14 @@ fn price(cost: WakeUpCost, kind: RecordKind) -> String {
     }
 }
 
+impl MeterReport {
+    /// Whether most waits in this row ended before a wake-up from an idle CPU would have: then the CPUs were awake, and polling
+    /// saves little of what [`WaitRow::saving`] bounds. Not if the cost of a wake-up is not known.
+    pub fn found_cpus_awake(&self, wait: &Wait) -> bool {
+        wait.row.waits > 0 && self.wake_up.is_some_and(|cost| finds_cpus_awake(cost, wait))
+    }
+}
+
 /// Whether most sleeps were shorter than a wake-up from an idle CPU: then their CPUs were not idle.
 fn finds_cpus_awake(cost: WakeUpCost, wait: &Wait) -> bool {
     wait.row.median < cost.seconds(wait.kind)

@@ -481,7 +481,8 @@ fn polled_time_is_not_time_off_the_cpus() {
     images[0].threads = vec![Thread { on_cpu: 8 * SECOND, ..thread }];
     let text = self::report(images).to_string().replace('\n', " ");
     assert!(
-        text.contains("for 2.00s in all") && text.contains("other waits above. These are 4.36s more:"),
+        text.contains("for 2.00s in all")
+            && text.contains("other waits above. These waits add up to 4.36s more,"),
         "{text}"
     );
 }

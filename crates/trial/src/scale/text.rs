@@ -7,6 +7,7 @@ use crate::next;
 use std::fmt::{self, Formatter};
 use unspin_report::shell_line;
 use unspin_scaling::fit::{FigureSource, Validation};
+use unspin_scaling::misses;
 use unspin_scaling::program::WaitStyle;
 
 /// Prints a report within 100 columns.
@@ -14,12 +15,6 @@ pub struct Text<'a>(pub &'a ScaleReport);
 
 /// The width of the longest bar.
 const BAR: f64 = 16.0;
-/// If a program sleeps more than this many times as often as on one CPU, its behaviour has changed.
-const MORE_SLEEPS: f64 = 1.5;
-/// A program that keeps less than this of one CPU busy waits for something that the model does not have.
-const BUSY: f64 = 0.9;
-/// The share of each of several CPUs that counts as busy. Other programs take some of them.
-const BUSY_OF_SEVERAL: f64 = 0.75;
 /// Disturbance in percent from which on a warning is printed.
 const DISTURBED_PERCENT: f64 = 5.0;
 
@@ -215,34 +210,8 @@ fn cost_of(configuration: &ScaledConfiguration) -> Option<String> {
 
 /// What the model does not have, as far as the runs show it.
 fn misses(configuration: &ScaledConfiguration) -> Vec<String> {
-    let mut texts = Vec::new();
-    let (one, most) = (configuration.sleeps.first(), configuration.sleeps.last());
-    if let (Some((_, one)), Some((cpus, most))) = (one, most)
-        && *most > MORE_SLEEPS * one
-        && *most > 1.0
-    {
-        texts.push(format!(
-            "On {cpus} CPUs threads sleep {:.1} times as often for the same work as on one. Runs on one CPU cannot show \
-             these waits, and the model takes them for a cost of the lock.",
-            most / one.max(f64::MIN_POSITIVE)
-        ));
-    }
-    if let Some((_, busy)) = configuration.busy.first().filter(|(_, busy)| *busy < BUSY) {
-        texts.push(format!(
-            "On one CPU the program used {} of it. The model has no other waits than those for locks and CPUs, so it \
-             expects too much of more CPUs.",
-            Percent::TwoDigits.of(*busy)
-        ));
-    } else if let Some((cpus, busy)) = configuration.busy.last().filter(|(cpus, _)| *cpus > 1)
-        && configuration.lock.as_ref().is_none_or(|lock| lock.name.is_none())
-        && *busy < BUSY_OF_SEVERAL * f64::from(*cpus)
-    {
-        texts.push(format!(
-            "On {cpus} CPUs the program kept {busy:.1} of them busy, and no lock explains that: its threads wait for each other, \
-             for devices or for other programs, which the model does not have."
-        ));
-    }
-    texts
+    let has_lock = configuration.lock.as_ref().is_some_and(|lock| lock.name.is_some());
+    misses::sentences(&configuration.sleeps, &configuration.busy, has_lock)
 }
 
 /// Candidates against the control on the predicted CPUs within reach.
