@@ -191,7 +191,7 @@ fn off_cpu_sentence(blocked: &Blocked) -> String {
             "Threads were off the CPUs for {explained}. How long for other reasons is not known, because the CPU \
              time of {} of {} was not read before their end. unspin meter --lens off-cpu has the times of all threads.",
             blocked.unknown,
-            threads(blocked.threads + blocked.unknown)
+            threads(blocked.threads.saturating_add(blocked.unknown))
         ),
     };
     if blocked.spun > 0.0 {

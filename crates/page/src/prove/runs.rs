@@ -95,7 +95,7 @@ fn scale(proof: &StoredProof, x: &Axis, y: &Axis) -> Markup {
     let first_of_round = |round: u32| proof.runs.iter().position(|run| run.round == round);
     let rounds = proof.runs.iter().map(|run| run.round).max().unwrap_or(0);
     let every = rounds.div_ceil(14).max(1);
-    let labelled = (0..=rounds).filter(|round| *round == 0 || (round - 1) % every == 0);
+    let labelled = std::iter::once(0).chain((1..=rounds).step_by(every as usize));
     html! {
         @for value in y.ticks(6) {
             (line("grid", (PLOT_X.0, y.at(value)), (PLOT_X.1, y.at(value))))
