@@ -17,9 +17,11 @@ pub fn sentence(report: &Report) -> Option<String> {
             _ => None,
         }
     });
-    let hidden = withheld.chain(floor).reduce(f64::max)?;
-    let steps = report.session.runs.iter().filter_map(|run| run.trial.step);
-    let step = quantity(steps.reduce(f64::max)?, &analysis.metric.unit);
+    let withheld = withheld.reduce(f64::max);
+    let hidden = withheld.into_iter().chain(floor).reduce(f64::max)?;
+    // The floor is that of the control's figures; a candidate may have others.
+    let steps = report.session.runs.iter().filter(|run| run.candidate == 0 || withheld.is_some());
+    let step = quantity(steps.filter_map(|run| run.trial.step).reduce(f64::max)?, &analysis.metric.unit);
     Some(format!(
         "The figures have steps of {step}: a difference below {} cannot be told, whatever the number of rounds. Let the program \
          print more digits, or compare larger figures.",
