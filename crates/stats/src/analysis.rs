@@ -14,6 +14,7 @@ use crate::pairs::Pairs;
 use crate::permutation::sign_flip;
 use crate::precision::minimum_detectable_effect;
 use crate::random::{Purpose, stream};
+use crate::rounding::Rounding;
 use crate::run::{Run, RunOutcome};
 use crate::sample::{SampleSet, Summary};
 use crate::schedule::{FAILURES_IN_A_ROW, StopReason};
@@ -92,7 +93,12 @@ impl Analysis {
         correct(&mut comparisons);
 
         let aa_control = comparisons.iter().find(|c| c.role == Role::AaControl);
-        let noise_floor = aa_control.and_then(noise_floor).or(floor);
+        let aa_samples = others.iter().find(|samples| samples.candidate.role == Role::AaControl);
+        let rounding = aa_samples.and_then(|samples| Rounding::of(control, samples));
+        let noise_floor = aa_control.and_then(noise_floor);
+        let noise_floor = noise_floor
+            .map(|floor| floor.above_rounding(rounding.map(|rounding| rounding.factor_of_control())))
+            .or(floor);
         let judged = comparisons.iter().filter(|c| c.role == Role::Candidate).count();
         let wording = Wording { metric, settings, control: &control.candidate.name, judged };
         let rule = VerdictRule::new(experiment, settings, noise_floor);
@@ -101,7 +107,8 @@ impl Analysis {
             comparison.verdict = rule.verdict(comparison, samples);
             comparison.sentence = wording.verdict(comparison);
             if let Some(spread) = &mut comparison.spread {
-                spread.verdict = spread_verdict(spread, &halves, noise_floor, settings.alpha);
+                let rounding = Rounding::of(control, samples).map_or(0.0, |rounding| rounding.spread());
+                spread.verdict = spread_verdict(spread, &halves, noise_floor, rounding, settings.alpha);
                 let sentence = wording.spread(&comparison.name, spread, noise_floor);
                 comparison.spread_sentence = Some(sentence);
             }
@@ -158,6 +165,14 @@ fn compare(
     let values = pairs.values();
     let random = |purpose| stream(seed, purpose);
     let cpu = CpuCost::of(control, samples, metric, settings, seed);
+    let rounding = Rounding::of(control, samples);
+    let ratio = ratio_of_means(
+        &values,
+        metric.direction,
+        settings.confidence,
+        settings.resamples,
+        &mut random(Purpose::Bootstrap),
+    );
     Comparison {
         name: samples.candidate.name.clone(),
         role: samples.candidate.role,
@@ -166,13 +181,7 @@ fn compare(
         failed_runs: samples.failures().0,
         summary: samples.summary(metric.direction),
         rounds: values.len() as u32,
-        ratio: ratio_of_means(
-            &values,
-            metric.direction,
-            settings.confidence,
-            settings.resamples,
-            &mut random(Purpose::Bootstrap),
-        ),
+        ratio: ratio.map(|ratio| rounding.map_or(ratio, |rounding| rounding.widen(ratio, metric.direction))),
         difference: sign_flip(&pairs.differences(), settings.draws, &mut random(Purpose::SignFlip)),
         difference_p_corrected: None,
         minimum_detectable_effect: minimum_detectable_effect(
@@ -180,6 +189,7 @@ fn compare(
             settings.alpha,
             settings.power,
         ),
+        rounding: rounding.map(|rounding| rounding.factor()),
         spread: spread(control, samples, metric, settings, seed),
         over_cpu_limit: settings.cpu_limit.is_some_and(|limit| !cpu.is_some_and(|cpu| cpu.is_within(limit))),
         cpu,

@@ -37,6 +37,10 @@ pub struct Comparison {
     pub difference_p_corrected: Option<f64>,
     /// The smallest true effect, as a factor of at least 1, that this comparison would find with 80 % power.
     pub minimum_detectable_effect: Option<f64>,
+    /// The largest factor between the means of two sides that are equal before their figures are rounded. No difference within it
+    /// is proven, and the interval of the ratio has all values before rounding. Absent if no figure was printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounding: Option<f64>,
     /// The test of spread.
     pub spread: Option<Spread>,
     /// The candidate's cost in CPU time.
@@ -68,6 +72,12 @@ impl Comparison {
         let includes_one = self.ratio.is_some_and(|ratio| ratio.includes_one());
         let contradicts = includes_one && self.has_interval(settings.confidence) && p <= settings.alpha;
         (!contradicts).then_some(p)
+    }
+
+    /// Whether the digits of the figures hide more than their noise does, so that more rounds show no more.
+    pub fn is_limited_by_digits(&self) -> bool {
+        self.rounding
+            .is_some_and(|rounding| self.minimum_detectable_effect.is_none_or(|noise| rounding >= noise))
     }
 
     /// The ratio, if the candidate is proven faster and does not exceed the limit of CPU time.

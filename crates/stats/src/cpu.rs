@@ -5,8 +5,10 @@
 //! paired bootstrap as for the ratio of the metric.
 //!
 //! CPU times can be compared only for the same amount of work. For a metric of which less is better (usually a time),
-//! each run is assumed to do the same work; the cost is the CPU time of a run. A metric of which more is better is
-//! assumed to be a rate; a run has then done rate × elapsed time of work, and the cost is its CPU time divided by that.
+//! each run is assumed to do the same work; the cost is the CPU time of a run. Where every run says how many requests it
+//! served, the cost is its CPU time divided by them: a load of a fixed time serves more of them if the server is faster. A
+//! metric of which more is better is assumed to be a rate; a run has then done rate × elapsed time of work, and the cost is
+//! its CPU time divided by that.
 
 use crate::bootstrap::ratio_of_means;
 use crate::interval::Ratio;
@@ -23,6 +25,8 @@ use serde::{Deserialize, Serialize};
 pub enum CpuCostUnit {
     /// A run: every run does the same work.
     Run,
+    /// A request: every run says how many it served.
+    Request,
     /// A unit of work: the metric is a rate, and rate × elapsed time is the work of a run.
     Unit,
 }
@@ -49,7 +53,7 @@ impl CpuCost {
         settings: &Settings,
         seed: u64,
     ) -> Option<CpuCost> {
-        let per = CpuCostUnit::of(metric);
+        let per = CpuCostUnit::of(metric, [control, candidate]);
         let pairs = per.pairs(control, candidate);
         // Treat more as better: then the quotient is the candidate's CPU time divided by the control's.
         let times = ratio_of_means(
@@ -65,7 +69,7 @@ impl CpuCost {
 
     /// Only the quotient, for any number of runs: for choosing candidates, which proves nothing.
     pub fn quotient(control: &SampleSet, candidate: &SampleSet, metric: &Metric) -> Option<f64> {
-        let pairs = CpuCostUnit::of(metric).pairs(control, candidate);
+        let pairs = CpuCostUnit::of(metric, [control, candidate]).pairs(control, candidate);
         let (control, candidate): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
         (!control.is_empty()).then(|| mean(&candidate) / mean(&control))
     }
@@ -78,10 +82,12 @@ impl CpuCost {
 }
 
 impl CpuCostUnit {
-    fn of(metric: &Metric) -> CpuCostUnit {
+    fn of(metric: &Metric, sides: [&SampleSet; 2]) -> CpuCostUnit {
+        let mut measured = sides.iter().flat_map(|side| &side.runs).filter(|run| run.value().is_some());
         match metric.direction {
-            Direction::LowerIsBetter => CpuCostUnit::Run,
             Direction::HigherIsBetter => CpuCostUnit::Unit,
+            Direction::LowerIsBetter if measured.all(|run| run.samples.is_some()) => CpuCostUnit::Request,
+            Direction::LowerIsBetter => CpuCostUnit::Run,
         }
     }
 
@@ -96,6 +102,7 @@ impl CpuCostUnit {
         let (value, cpu_s) = (run.value()?, run.cpu_s?);
         let cost = match self {
             CpuCostUnit::Run => cpu_s,
+            CpuCostUnit::Request => cpu_s / run.samples? as f64,
             CpuCostUnit::Unit => cpu_s / (value * run.elapsed_s),
         };
         (cost.is_finite() && cost > 0.0).then_some(cost)
@@ -139,6 +146,26 @@ mod tests {
         let cost = cost(&metric, &control, &candidate).unwrap();
         assert_eq!(cost.per, CpuCostUnit::Unit);
         assert!((cost.times.value - 0.75).abs() < 1e-12 && cost.is_within(0.0), "{cost:?}");
+    }
+
+    /// Issue 30: a load of a fixed time.
+    #[test]
+    fn known_requests_count_cpu_time_per_request() {
+        // The candidate serves twice the requests with the same CPU time.
+        let with = |mut set: SampleSet, requests| {
+            set.runs.iter_mut().for_each(|run| run.samples = Some(requests));
+            set
+        };
+        let metric = Metric::custom("p99", "s", Direction::LowerIsBetter);
+        let control = with(samples(10.0, 0.002, 4.0), 1000);
+        let mut candidate = with(samples(10.0, 0.001, 4.0), 2000);
+        let known = cost(&metric, &control, &candidate).unwrap();
+        assert_eq!((known.per, known.control_s, known.candidate_s), (CpuCostUnit::Request, 0.004, 0.002));
+        assert!((known.times.value - 0.5).abs() < 1e-12 && known.is_within(0.0), "{known:?}");
+        assert_eq!(CpuCost::quotient(&control, &candidate, &metric), Some(0.5));
+        candidate.runs[3].samples = None;
+        let unknown = cost(&metric, &control, &candidate).unwrap();
+        assert_eq!((unknown.per, unknown.times.value), (CpuCostUnit::Run, 1.0));
     }
 
     #[test]

@@ -91,7 +91,8 @@ impl<'a> VerdictRule<'a> {
     }
 
     fn verdict_of_measurements(&self, comparison: &Comparison) -> Verdict {
-        let floor = self.floor.map(|floor| floor.factor).or(comparison.minimum_detectable_effect);
+        let noise = self.floor.map(|floor| floor.factor).or(comparison.minimum_detectable_effect);
+        let floor = noise.map(|noise| noise.max(comparison.rounding.unwrap_or(1.0)));
         let doubtful = |doubt| {
             // The interval of fewer rounds misses its confidence, so it bounds nothing.
             let ratio = comparison.ratio.filter(|_| comparison.has_interval(1.0 - self.alpha));
@@ -110,7 +111,12 @@ impl<'a> VerdictRule<'a> {
         let p = comparison.difference_p_corrected.unwrap_or(difference.p);
         if comparison.rounds < self.rounds_needed {
             few
-        } else if p > self.alpha || ratio.includes_one() {
+        } else if p > self.alpha {
+            doubtful(NotProvenReason::NotSignificant)
+        } else if comparison.rounding.is_some_and(|rounding| factor(ratio.value) <= rounding) {
+            // The interval, which has all values before rounding, then includes 1 even if the runs do not vary.
+            doubtful(NotProvenReason::BelowFloor { floor })
+        } else if ratio.includes_one() {
             doubtful(NotProvenReason::NotSignificant)
         } else if factor(ratio.value) <= floor {
             doubtful(NotProvenReason::BelowFloor { floor })
@@ -124,20 +130,21 @@ impl<'a> VerdictRule<'a> {
 
 /// What the test of spread proves. `halves` are the coefficients of variation of the control, and of its A/A configuration
 /// if that takes part. As for means, the A/A pair bounds the claim: the candidate must differ from both halves, in the same
-/// direction, by more than the halves of the pair differ from each other.
+/// direction, by more than the halves of the pair differ from each other, and by more than `rounding` can add to a coefficient.
 pub(crate) fn spread_verdict(
     spread: &Spread,
     halves: &[f64],
     floor: Option<NoiseFloor>,
+    rounding: f64,
     alpha: f64,
 ) -> SpreadVerdict {
     let candidate = spread.candidate_coefficient_of_variation;
     let least = floor.map_or(1.0, |floor| floor.spread_factor());
     if spread.p() > alpha {
         SpreadVerdict::NothingProven
-    } else if halves.iter().all(|half| candidate * least < *half) {
+    } else if halves.iter().all(|half| candidate * least + rounding < *half) {
         SpreadVerdict::ProvenSteadier
-    } else if halves.iter().all(|half| candidate > half * least) {
+    } else if halves.iter().all(|half| candidate > half * least + rounding) {
         SpreadVerdict::ProvenMoreErratic
     } else {
         SpreadVerdict::NothingProven

@@ -16,8 +16,12 @@ pub struct NoiseFloor {
     /// Whether the same program seems to differ from itself: 1 lies outside the interval. By chance this happens in one
     /// session of twenty; more often it indicates a disturbance that pairing did not cancel.
     pub differs: bool,
-    /// The floor, a factor of at least 1: the minimum detectable effect, or, if the pair differs, the far end of its
-    /// interval if that is larger.
+    /// The factor between two values that are both printed like the control's: what the digits of its figures cannot tell. Absent
+    /// if no figure was printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounding: Option<f64>,
+    /// The floor, a factor of at least 1: the minimum detectable effect, or what is larger of these: the far end of the pair's
+    /// interval if the pair differs, and the rounding.
     pub factor: f64,
     /// The coefficients of variation of the pair, the control's first: no smaller difference of spread is proven. Absent if
     /// the pair has too few runs for a test of spread.
@@ -32,7 +36,26 @@ impl NoiseFloor {
         let observed = if differs { ratio.farthest_factor() } else { 1.0 };
         let factor = minimum_detectable_effect.max(observed);
         let coefficients_of_variation = None;
-        NoiseFloor { rounds, ratio, minimum_detectable_effect, differs, factor, coefficients_of_variation }
+        NoiseFloor {
+            rounds,
+            ratio,
+            minimum_detectable_effect,
+            differs,
+            rounding: None,
+            factor,
+            coefficients_of_variation,
+        }
+    }
+
+    /// This floor, at least as high as what the rounding of the figures can cause.
+    #[must_use]
+    pub fn above_rounding(self, rounding: Option<f64>) -> NoiseFloor {
+        NoiseFloor { rounding, factor: self.factor.max(rounding.unwrap_or(1.0)), ..self }
+    }
+
+    /// Whether the digits of the figures set the floor, so that more rounds do not lower it.
+    pub fn is_of_digits(&self) -> bool {
+        self.rounding.is_some_and(|rounding| rounding >= self.factor)
     }
 
     /// By which factor the spread of the pair differs, at least 1. Infinite if one half does not vary; 1 if it is unknown.
@@ -54,5 +77,15 @@ mod tests {
         assert_eq!((quiet.differs, quiet.factor), (false, 1.05));
         let disturbed = NoiseFloor::new(10, Ratio { value: 0.5, lower: 0.4, upper: 0.6 }, 1.05);
         assert_eq!((disturbed.differs, disturbed.factor), (true, 2.5));
+    }
+
+    #[test]
+    fn floor_is_not_below_the_rounding() {
+        let quiet = NoiseFloor::new(10, Ratio { value: 1.0, lower: 1.0, upper: 1.0 }, 1.0);
+        let coarse = quiet.above_rounding(Some(1.67));
+        assert_eq!((coarse.factor, coarse.is_of_digits()), (1.67, true));
+        let noisy = NoiseFloor { factor: 2.0, ..quiet }.above_rounding(Some(1.67));
+        assert_eq!((noisy.factor, noisy.is_of_digits()), (2.0, false));
+        assert_eq!((quiet.above_rounding(None), quiet.is_of_digits()), (quiet, false));
     }
 }

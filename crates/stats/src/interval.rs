@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The largest number of decimals.
+const DECIMALS_MOST: usize = 4;
+
 /// How many times as good as the control, with the ends of a confidence interval. Above 1 is better for either
 /// direction of the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,9 +30,9 @@ impl Ratio {
     }
 
     /// The number of decimals. It shows a digit of the interval's half width, and rounds no end to 0. If two decimals
-    /// are enough, it does not round an end that excludes 1 to 1. An end below 10 has two digits.
+    /// are enough, it does not round an end that excludes 1 to 1. An end below 10 has two digits, and a ratio below 1 has two
+    /// significant ones.
     pub fn decimals(&self) -> usize {
-        const MOST: usize = 4;
         let half = 0.5 * (self.upper - self.lower);
         // An interval without width has no digit to round to; exact whole numbers need no decimals.
         if half < 1e-9 && self.value == self.value.round() {
@@ -42,16 +45,25 @@ impl Ratio {
             let bears = half >= f64::powi(10.0, -(digits as i32));
             bears && (self.includes_one() || excludes || digits >= 2) && legible
         };
-        (0..MOST).find(is_fine).unwrap_or(MOST)
+        (self.decimals_below_one()..DECIMALS_MOST).find(is_fine).unwrap_or(DECIMALS_MOST)
+    }
+
+    /// The decimals that a ratio below 1 needs for two significant digits; 0 for others.
+    fn decimals_below_one(&self) -> usize {
+        match self.value > 0.0 && self.value < 1.0 {
+            true => ((1.0 - self.value.log10().floor()) as usize).min(DECIMALS_MOST),
+            false => 0,
+        }
     }
 
     /// The ratio and both ends as text, with the digits that the interval bears: at most two decimals unless the lower
-    /// end needs more.
+    /// end or a small ratio needs more.
     pub fn shown(&self) -> (String, [String; 2]) {
         let is_exact = self.upper - self.lower < 1e-9;
+        let enough = self.decimals_below_one().max(2);
         let decimals = match is_exact || self.lower >= 0.005 {
-            true if is_exact => 2,
-            true => self.decimals().min(2),
+            true if is_exact => enough,
+            true => self.decimals().min(enough),
             false => self.decimals(),
         };
         let (lower, upper) = self.ends(decimals);
@@ -126,7 +138,13 @@ mod tests {
         assert_eq!(shown(6.48, 5.61, 7.33), "6.5 (5.6 – 7.3)");
         assert_eq!(shown(2.0, 2.0, 2.0), "2.00 (2.00 – 2.00)");
         assert_eq!(shown(1.001, 0.9995, 1.002), "1.00 (1.00 – 1.00)");
-        assert_eq!(shown(0.004, 0.003, 0.005), "0.004 (0.003 – 0.005)");
+        assert_eq!(shown(0.004, 0.003, 0.005), "0.0040 (0.0030 – 0.0050)");
+        // Issue 30: "0.2", where a sentence said 5.5 times as long.
+        assert_eq!(shown(0.18, 0.09, 0.36), "0.18 (0.09 – 0.36)");
+        assert_eq!(shown(0.5, 0.2, 0.9), "0.50 (0.20 – 0.90)");
+        assert_eq!(shown(0.042, 0.031, 0.052), "0.042 (0.031 – 0.052)");
+        assert_eq!(shown(0.5, 0.5, 0.5), "0.50 (0.50 – 0.50)");
+        assert_eq!(shown(1.04, 0.7, 1.4), "1.0 (0.7 – 1.4)");
     }
 
     #[test]

@@ -16,7 +16,8 @@
 //! 4. [`bootstrap`] gives the ratio to the control with its interval; [`permutation`] tests whether there is a
 //!    difference at all; [`holm()`] corrects for several candidates; [`spread`] tests whether the runs scatter less.
 //! 5. [`NoiseFloor`] is the apparent difference between two sets of runs of the control in the same session, of the means
-//!    and of the spreads. Nothing is proven below it. [`precision`] states the smallest effect that could have been found.
+//!    and of the spreads, or what the digits of printed figures hide. Nothing is proven below it. [`precision`] states the
+//!    smallest effect that could have been found.
 //! 6. [`CpuCost`] states the price of a gain in CPU time. A limit on it ([`Settings::cpu_limit`]) withholds the
 //!    recommendation, not the verdict.
 //! 7. [`Verdict`]: difference proven, or no difference proven and the largest effect that could be hidden.
@@ -81,6 +82,7 @@ mod plan;
 pub mod precision;
 pub mod random;
 mod rate_table;
+mod rounding;
 mod run;
 mod sample;
 mod schedule;
@@ -119,4 +121,4 @@ pub use settings::Settings;
 pub use variance_ratio::{VarianceRatio, variance_ratio};
 pub use verdict::{NotProvenReason, Verdict};
 pub use welch::{WelchTest, welch, welch_ratio};
-pub use wording::{UNBOUNDED, effect, format_unbounded};
+pub use wording::{TOO_FEW_DIGITS, UNBOUNDED, effect, format_unbounded, quantity};

@@ -13,6 +13,9 @@ use unspin_figures::{Percent, two_digits};
 /// From this factor on (a difference of 100 %) runs do not bound a difference: the exact value says nothing more.
 pub const UNBOUNDED: f64 = 1.995;
 
+/// Why more rounds would not bound a difference.
+pub const TOO_FEW_DIGITS: &str = "the figures have too few digits to bound the difference";
+
 /// The values that all sentences of a session share.
 pub(crate) struct Wording<'a> {
     pub(crate) metric: &'a Metric,
@@ -44,8 +47,17 @@ impl Wording<'_> {
                     let figures = self.figures_with(shown, comparison, shown.decimals().max(2));
                     format!("{} {phrase} in these runs ({figures}), ", self.times(shown))
                 });
-                let doubted = format_doubt(*doubt, comparison.rounds);
-                let hidden = hidden(*could_hide, comparison.rounds);
+                let doubted = match (doubt, comparison.rounding) {
+                    (NotProvenReason::BelowFloor { floor }, Some(rounding)) if rounding >= *floor => {
+                        format!(" (rounding of the figures alone can make {})", effect(rounding))
+                    }
+                    _ => format_doubt(*doubt, comparison.rounds),
+                };
+                let is_unbounded = could_hide.is_some_and(|factor| factor >= UNBOUNDED);
+                let hidden = match is_unbounded && comparison.is_limited_by_digits() {
+                    true => TOO_FEW_DIGITS.to_owned(),
+                    false => hidden(*could_hide, comparison.rounds),
+                };
                 format!("{name} against {control}: {measured}no difference proven{doubted}; {hidden}.")
             }
             Verdict::Collapsed(cut_off) | Verdict::Hangs(cut_off) | Verdict::Withheld(cut_off) => {
@@ -112,9 +124,10 @@ impl Wording<'_> {
         let interval = interval(floor.ratio, digits, self.settings.confidence);
         let seems =
             if floor.differs { "seems to differ from itself" } else { "shows no difference from itself" };
+        let why = if floor.is_of_digits() { ", because the figures are rounded" } else { "" };
         format!(
             "Noise floor: {control} measured twice {seems} (ratio {}, {interval}, {} rounds); \
-             a difference below {} is not ranked.",
+             a difference below {} is not ranked{why}.",
             three_digits(floor.ratio.value, digits),
             floor.rounds,
             effect(floor.factor)
@@ -287,6 +300,7 @@ fn given_up(
 fn of_work(per: CpuCostUnit) -> &'static str {
     match per {
         CpuCostUnit::Run => "",
+        CpuCostUnit::Request => " per request",
         CpuCostUnit::Unit => " per unit of work",
     }
 }
@@ -348,8 +362,13 @@ pub fn effect(factor: f64) -> String {
 }
 
 fn seconds(s: f64) -> String {
-    let (factor, unit) = unit_of_time(s);
-    format!("{} {unit}", two_digits(s * factor))
+    quantity(s, "s")
+}
+
+/// A quantity with two digits, "0.25 ms": seconds in the unit that they need.
+pub fn quantity(value: f64, unit: &str) -> String {
+    let (factor, unit) = if unit == "s" { unit_of_time(value) } else { (1.0, unit) };
+    format!("{} {unit}", two_digits(value * factor)).trim_end().to_owned()
 }
 
 /// Two quantities of one unit, "97 → 340 ns": seconds in the unit that the larger one needs.

@@ -49,6 +49,8 @@ enum Source {
 pub struct RunFigure {
     /// The value, in the base unit.
     pub value: f64,
+    /// The distance between neighbouring values that could have been printed; none if it was not printed.
+    pub step: Option<f64>,
     /// For a percentile: the number of requests on which it rests, if the output has it.
     pub samples: Option<u64>,
 }
@@ -130,24 +132,28 @@ impl Figure {
 
     /// The figure of a successful run, or the reason why there is none, in one line.
     pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<RunFigure, String> {
-        let value = match &self.source {
+        match &self.source {
             Source::WallTime => {
                 self.rate_in_output.get_or_init(|| rate_expression::rate_expression(output));
-                Ok(elapsed.as_secs_f64())
+                Ok(RunFigure { value: elapsed.as_secs_f64(), step: None, samples: None })
             }
-            Source::CpuTime => Ok(usage.cpu_s()),
+            Source::CpuTime => Ok(RunFigure { value: usage.cpu_s(), step: None, samples: None }),
             Source::Output { expression, compiled, percentile: None } => {
                 self.of_expression(expression, compiled, output)
             }
             Source::Output { expression, compiled, percentile: Some(percentile) } => {
-                return self.of_percentile(percentile, expression, compiled, output);
+                self.of_percentile(percentile, expression, compiled, output)
             }
-        };
-        value.map(|value| RunFigure { value, samples: None })
+        }
     }
 
     /// The figure that an expression finds.
-    fn of_expression(&self, expression: &str, compiled: &Expression, output: &str) -> Result<f64, String> {
+    fn of_expression(
+        &self,
+        expression: &str,
+        compiled: &Expression,
+        output: &str,
+    ) -> Result<RunFigure, String> {
         match compiled.last(output) {
             None => Err(format!("no number for --metric '{expression}' in its output")),
             Some(Ok(reading)) if self.expected.is_some_and(|expected| expected != reading.dimension) => {
@@ -175,14 +181,14 @@ impl Figure {
         compiled: &Expression,
         output: &str,
     ) -> Result<RunFigure, String> {
-        let Some(PercentileReading { value, unit, samples, tool, .. }) = source.of(output)? else {
-            let value = self.of_expression(expression, compiled, output);
-            let value = value.map_err(|why| match compiled.last(output) {
+        let Some(PercentileReading { value, step, unit, samples, tool, .. }) = source.of(output)? else {
+            let figure = self.of_expression(expression, compiled, output);
+            let figure = figure.map_err(|why| match compiled.last(output) {
                 None => source.explain(&why, output),
                 Some(_) => why,
             })?;
             source.note_figure_without_table();
-            return Ok(RunFigure { value, samples: None });
+            return Ok(figure);
         };
         if self.metric.direction == Direction::HigherIsBetter {
             return Err(format!(
@@ -191,7 +197,7 @@ impl Figure {
             ));
         }
         self.unit.get_or_init(|| Unit::Base(unit.into()));
-        Ok(RunFigure { value, samples })
+        Ok(RunFigure { value, step: Some(step), samples })
     }
 
     /// The percentile that is compared, if it is one.
@@ -229,8 +235,8 @@ impl Figure {
         self.rate_in_output.get()?.as_deref()
     }
 
-    /// The value, if it has the unit of the earlier ones.
-    fn in_one_unit(&self, expression: &str, reading: Reading) -> Result<f64, String> {
+    /// The figure, if it has the unit of the earlier ones.
+    fn in_one_unit(&self, expression: &str, reading: Reading) -> Result<RunFigure, String> {
         let known = self.unit.get_or_init(|| reading.unit.clone());
         if !known.compares_with(&reading.unit) {
             return Err(format!(
@@ -259,7 +265,7 @@ impl Figure {
             (_, DecimalSign::Unknown) => (),
             (_, sign) => self.sign.set(sign),
         }
-        Ok(reading.value)
+        Ok(RunFigure { value: reading.value, step: Some(reading.step), samples: None })
     }
 }
 
@@ -340,6 +346,18 @@ mod tests {
         assert_eq!(of("x", "x: 7."), Ok(7.0));
         assert_eq!(of("x", "x: 10"), Ok(10.0));
         assert_eq!(of("x", "x = .5"), Ok(0.5));
+    }
+
+    #[test]
+    fn step_of_a_figure_is_a_unit_of_its_last_digit() {
+        let step =
+            |output: &str| figure("x").of(Duration::ZERO, &Usage::default(), output).unwrap().step.unwrap();
+        let cases = [("x: 12", 1.0), ("x 1.5e-3", 1e-4), ("x 1.50 ms", 1e-5), ("x: 2m30.5s", 0.1)];
+        for (output, expected) in cases {
+            assert!((step(output) - expected).abs() < 1e-15, "{output}");
+        }
+        let wall_time = Figure::new(None, None, None).unwrap();
+        assert_eq!(wall_time.of(Duration::from_secs(1), &Usage::default(), "").unwrap().step, None);
     }
 
     #[test]
@@ -457,7 +475,8 @@ mod tests {
         for figure in [p99(), p99().of_load()] {
             assert_eq!(figure.metric.direction, Direction::LowerIsBetter);
             let read = figure.of(Duration::ZERO, &Usage::default(), wrk).unwrap();
-            assert_eq!(read, RunFigure { value: 6.49e-3, samples: Some(5000) });
+            assert!((read.step.unwrap() - 1e-5).abs() < 1e-15, "{read:?}");
+            assert_eq!(read, RunFigure { value: 6.49e-3, samples: Some(5000), ..read });
             assert_eq!(
                 (figure.measured_metric().name.as_str(), figure.measured_metric().unit.as_str()),
                 ("p99", "s")

@@ -160,6 +160,7 @@ fn interrupted_trial(elapsed: Duration, cpu: Duration) -> Trial {
         involuntary_switches: 0,
         ending: RunEnd::Killed { signal: 15 },
         value: Err("interrupted".into()),
+        step: None,
         samples: None,
         disturbance: Disturbance::default(),
         all_cpu_s: cpu.as_secs_f64(),

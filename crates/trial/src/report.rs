@@ -19,7 +19,7 @@ use unspin_launch::plan::Plan;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_results::StoredCpuShares;
-use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Role, Summary, Verdict};
+use unspin_stats::{Analysis, Comparison, Conclusion, CpuCostUnit, Experiment, Role, Summary, Verdict};
 
 /// The whole result of `unspin prove`.
 #[derive(Debug)]
@@ -172,6 +172,12 @@ impl Report {
     /// The run queue that `--runqueue` gives a configuration; none if the program chooses it.
     pub fn run_queue_of(&self, configuration: &Configuration) -> Option<RunQueue> {
         configuration.setup.as_ref().and_then(|setup| setup.run_queue).or(self.run_queue)
+    }
+
+    /// Whether CPU time is that of a request in all comparisons that have it, of which there is one at least.
+    pub fn is_cpu_time_per_request(&self) -> bool {
+        let costs = || self.session.analysis.comparisons.iter().filter_map(|comparison| comparison.cpu);
+        costs().next().is_some() && costs().all(|cost| cost.per == CpuCostUnit::Request)
     }
 
     /// Whether run queues are judged.

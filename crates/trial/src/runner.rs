@@ -25,7 +25,7 @@ use unspin_launch::plan::RunTally;
 use unspin_launch::program::{Account, Program};
 use unspin_launch::replace::run_queue::{self, RunQueue};
 use unspin_observe::disturbance::{CpuTime, Disturbance, kernel_sets};
-use unspin_stats::{RunLimit, RunOutcome, comparable};
+use unspin_stats::{Run, RunLimit, RunOutcome, comparable};
 use unspin_sys::child;
 use unspin_sys::creds::Creds;
 use unspin_sysv::{Kind, times_joined};
@@ -73,6 +73,9 @@ pub struct Trial {
     /// The figure, or the reason why there is none.
     #[serde(flatten, serialize_with = "value_or_failure")]
     pub value: Result<f64, String>,
+    /// The distance between neighbouring values that could have been printed; none if the figure was not printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<f64>,
     /// Number of requests on which the figure rests, if it is a percentile and the output has the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
@@ -179,7 +182,7 @@ impl<'a> Runner<'a> {
         };
         let Performance { elapsed, whole, ending, usage, all_cpu_s, cleared, left_processes, .. } =
             performance;
-        let samples = own.as_ref().ok().and_then(|figure| figure.samples);
+        let (step, samples) = own.as_ref().map_or((None, None), |figure| (figure.step, figure.samples));
         let own = own.map(|figure| figure.value).and_then(|value| tally.why_lost().map_or(Ok(value), Err));
         let value = own.and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
@@ -205,6 +208,7 @@ impl<'a> Runner<'a> {
             involuntary_switches: usage.involuntary,
             ending,
             value,
+            step,
             samples,
             disturbance: Disturbance::between(&cpu_before, &cpu_after, all_cpu_s),
             all_cpu_s,
@@ -348,7 +352,12 @@ fn new_sets(before: &[i32], uid: u32) -> Vec<i32> {
 
 impl Trial {
     /// In the form that the statistics need.
-    pub fn outcome(&self, limit: Limit) -> RunOutcome {
+    pub fn run(&self, limit: Limit) -> Run {
+        let run = Run::new(self.whole, self.outcome(limit));
+        run.with_cpu_s(self.cpu_s()).with_step(self.step).with_samples(self.samples)
+    }
+
+    fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => RunOutcome::measured(*value),
             (Err(_), RunEnd::TimedOut { limit_s, hung: true }, Limit::Candidate(RunLimit::Collapse(_))) => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
 use unspin_observe::disturbance::{CpuTime, Disturbance};
 use unspin_stats::{
-    Analysis, Comparison, Experiment, NextStep, Role, Run, Schedule, SessionPhase, SessionPlan, Settings,
+    Analysis, Comparison, Experiment, NextStep, Role, Schedule, SessionPhase, SessionPlan, Settings,
 };
 use unspin_sys::child::Usage;
 
@@ -86,8 +86,7 @@ impl Session {
                     break;
                 }
             };
-            let run = Run::new(trial.whole, trial.outcome(limit));
-            schedule.record(candidate, run.with_cpu_s(trial.cpu_s()));
+            schedule.record(candidate, trial.run(limit));
             runs.push(SessionRun { candidate, round: round(phase), started_s, trial });
             let locks = time_of_locks(&runs, configurations);
             schedule.set_budget(budget.left_after(began).saturating_sub(locks));
@@ -230,7 +229,7 @@ fn description(configuration: &Configuration, phase: SessionPhase, configuration
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_stats::{Candidate, Direction, Metric, NotProvenReason, RunOutcome, Verdict};
+    use unspin_stats::{Candidate, Direction, Metric, NotProvenReason, Run, RunOutcome, Verdict};
 
     /// The analysis of twelve rounds, with these throughputs and a little noise.
     fn analyse_throughputs(values: &[f64]) -> (Analysis, Option<Comparison>) {

@@ -15,7 +15,7 @@ pub struct ReportSummary {
     proven: String,
     /// How certain the proof is.
     how_sure: Option<String>,
-    /// How many requests the runs' percentiles rest on.
+    /// What the figures rest on: the requests of a percentile, the steps of the digits.
     evidence: Option<String>,
     /// What makes the figures doubtful.
     caution: Option<String>,

@@ -3,6 +3,7 @@
 
 pub mod cells;
 mod complete_runs;
+mod digits;
 pub mod disturbance;
 pub mod ended_early;
 pub mod fixed_time;
@@ -132,6 +133,7 @@ impl Text<'_> {
         // One floor in a report: the minimum detectable effect of the same rounds is part of it.
         let power = 100.0 * analysis.settings.power;
         let of = match floor.differs && floor.factor > floor.minimum_detectable_effect {
+            _ if floor.is_of_digits() => "This is the largest difference that rounding hides.".to_owned(),
             true => "This is the far end of the interval.".to_owned(),
             false => format!(
                 "This is the smallest effect that {} rounds find with a probability of {power:.0} %.",
@@ -167,9 +169,10 @@ impl Text<'_> {
              time{}; above 1 is more. p is corrected (Holm). best n-1: the mean of all runs but the worst, which \
              reports of 2002 and 2003 print; the verdict does not use it.",
             analysis.control,
-            match analysis.metric.direction {
-                Direction::LowerIsBetter => ", run for run",
-                Direction::HigherIsBetter => " per unit of work",
+            match (analysis.metric.direction, self.0.is_cpu_time_per_request()) {
+                (Direction::LowerIsBetter, false) => ", run for run",
+                (Direction::LowerIsBetter, true) => " per request",
+                (Direction::HigherIsBetter, _) => " per unit of work",
             }
         );
         writeln!(f, "{}", paragraph(&better, 0))

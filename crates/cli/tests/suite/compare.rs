@@ -63,7 +63,7 @@ fn results_of_prove_are_compared() {
 
     let (out, err, code) = compare(&[], &[&fast, &slow]);
     assert_eq!((err.as_str(), code), ("", Some(1)), "{out}");
-    assert!(out.contains("Proven: kernel is worse, its tps is 0.00 times that before"), "{out}");
+    assert!(out.contains("Proven: kernel is worse, its tps is 0.0010 times that before"), "{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
     assert_eq!(compare(&[], &[&slow, &fast]).2, Some(0), "better");
     let (out, _, code) = compare(&[], &[&fast, &again]);

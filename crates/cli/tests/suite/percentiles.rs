@@ -1,8 +1,7 @@
 //! `unspin prove --metric p99` with scripts that print what load generators print.
 
-use crate::common::{finish, unspin};
+use crate::common::{finish, schema, unspin};
 use serde_json::Value;
-use std::fs;
 use std::path::Path;
 
 /// A text without line breaks.
@@ -45,7 +44,7 @@ fn wrk(figures: &str) -> String {
 const TWICE: &str = "case $UNSPIN_SYSV in rcu) p99=950.00us n=905000;; *) p99=1.90ms n=812000;; esac";
 
 fn read_json(file: &Path) -> Value {
-    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+    schema::read("prove", file)
 }
 
 #[test]
@@ -76,6 +75,86 @@ fn percentile_of_wrk_is_judged_and_its_requests_are_stated() {
         let value = run["value"].as_f64().unwrap();
         assert!((value - if is_rcu { 950e-6 } else { 1.9e-3 }).abs() < 1e-12, "{run}");
     }
+}
+
+/// What ab prints, with the latency in whole milliseconds in `$p99`.
+const AB: &str = "cat << END
+Complete requests:      3000
+Failed requests:        0
+Percentage of the requests served within a certain time (ms)
+  50%      2
+  99%     $p99
+ 100%     20 (longest request)
+END
+";
+
+/// Issue 30: true values of 2.47 ms and 2.53 ms.
+#[test]
+fn difference_of_one_step_is_not_proven() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("out.json");
+    let ab = format!("case $UNSPIN_SYSV in rcu) p99=3;; *) p99=2;; esac; {AB}");
+    let (out, err, code) = prove("p99", &ab, &["--json", json.to_str().unwrap()]);
+    assert_eq!((err.as_str(), code), ("", Some(3)), "{out}");
+    let text = flat(&out);
+    assert!(text.contains("Proven: nothing.") && !text.contains(" 0 %"), "{out}");
+    assert!(text.contains("How sure: the figures have too few digits to bound the difference."), "{out}");
+    let said = "p99 of each run rests on 3,000 requests (ab). The figures have steps of 1 ms: a difference below 67 % cannot be told";
+    assert!(text.contains(said), "{out}");
+    let result = read_json(&json);
+    assert!(
+        result["summary"]["evidence"].as_str().unwrap().contains("The figures have steps of 1 ms"),
+        "{result}"
+    );
+    let floor = &result["analysis"]["noise_floor"];
+    assert_eq!(floor["rounding"], floor["factor"]);
+    assert!((floor["factor"].as_f64().unwrap() - 2.5 / 1.5).abs() < 1e-6, "{floor}");
+    assert!(result["runs"].as_array().unwrap().iter().all(|run| run["step"] == 0.001));
+    // Far more than a step.
+    let ab = ab.replace("p99=3", "p99=12");
+    let (out, _, code) = prove("p99", &ab, &[]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(flat(&out).contains("are within the steps of the figures."), "{out}");
+}
+
+/// Issue 30.
+#[test]
+fn percentile_of_a_single_step_fails_with_a_remedy() {
+    for p99 in ["0", "1"] {
+        let (out, _, code) = prove("p99", &format!("p99={p99}; {AB}"), &[]);
+        assert_eq!(code, Some(4), "{out}");
+        let said = "in steps of 1 ms, so that rounding decides; use a load generator that prints more digits (oha, wrk2)";
+        assert!(flat(&out).contains(said), "{out}");
+    }
+}
+
+/// Issue 30: a load of a fixed time, in which the faster server answers more requests.
+#[test]
+fn cpu_time_of_known_requests_is_that_of_a_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("out.json");
+    let (out, _, _) = prove("p99", &wrk(TWICE), &["--json", json.to_str().unwrap()]);
+    assert!(flat(&out).contains("the control's CPU time per request; above 1 is more"), "{out}");
+    let comparisons = read_json(&json)["analysis"]["comparisons"].clone();
+    assert!(
+        comparisons.as_array().unwrap().iter().all(|one| one["cpu"]["per"] == "request"),
+        "{comparisons}"
+    );
+    let unknown = wrk(TWICE).replace("$n requests in", "requests:");
+    let (out, _, _) = prove("p99", &unknown, &[]);
+    let said = "CPU time is compared run for run: that is right only if every run serves as many requests.";
+    assert!(flat(&out).contains(said), "{out}");
+}
+
+/// Issue 30: the JSON of such figures had nulls.
+#[test]
+fn figures_that_overflow_are_refused() {
+    let (out, _, code) = prove("v: ", "echo v: 1e300", &["--lower-is-better"]);
+    assert_eq!(code, Some(4), "{out}");
+    assert!(
+        flat(&out).contains("the metric is 1e300; only figures from 1e-50 to 1e50 are compared"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -145,7 +224,7 @@ fn scale_reads_a_percentile() {
         "{out}"
     );
     assert!(out.contains("throughput, 1/p99 in s"), "{out}");
-    let result = read_json(&json);
+    let result: Value = schema::read("scale", &json);
     assert_eq!(
         (&result["percentile"]["samples_max"], &result["runs"][0]["samples"]),
         (&450.into(), &450.into())

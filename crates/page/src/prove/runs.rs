@@ -94,14 +94,12 @@ fn scale(proof: &StoredProof, x: &Axis, y: &Axis) -> Markup {
     let unit = &proof.analysis.metric.unit;
     let first_of_round = |round: u32| proof.runs.iter().position(|run| run.round == round);
     let rounds = proof.runs.iter().map(|run| run.round).max().unwrap_or(0);
-    let every = rounds.div_ceil(14).max(1);
-    let labelled = (0..=rounds).filter(|round| *round == 0 || (round - 1) % every == 0);
     html! {
         @for value in y.ticks(6) {
             (line("grid", (PLOT_X.0, y.at(value)), (PLOT_X.1, y.at(value))))
             (text_before("small", (PLOT_X.0 - 8.0, y.at(value) + 4.0), &tick_of_metric(value, unit)))
         }
-        @for round in labelled {
+        @for round in labelled(rounds) {
             @if let Some(first) = first_of_round(round) {
                 @let at = x.at(first as f64);
                 (line("grid", (at, PLOT_Y.1), (at, PLOT_Y.0 + 5.0)))
@@ -111,6 +109,12 @@ fn scale(proof: &StoredProof, x: &Axis, y: &Axis) -> Markup {
         (line("axis", (PLOT_X.0, PLOT_Y.0), (PLOT_X.1, PLOT_Y.0)))
         (text_around("small", ((PLOT_X.0 + PLOT_X.1) / 2.0, PLOT_Y.0 + 36.0), "number of the round"))
     }
+}
+
+/// The rounds that are named below the picture. A damaged document may name a very late one.
+fn labelled(rounds: u32) -> impl Iterator<Item = u32> {
+    let every = rounds.div_ceil(14).max(1);
+    std::iter::once(0).chain((1..=rounds).step_by(every as usize))
 }
 
 fn dots(proof: &StoredProof, contestant: &Contestant<'_>, x: &Axis, y: &Axis) -> Markup {
@@ -171,5 +175,19 @@ fn table(proof: &StoredProof) -> Table {
         caption: format!("Every run{left_out}"),
         head: head.iter().map(|head| html! { (head) }).collect(),
         rows: rows.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::labelled;
+
+    /// Issue 30: a document with such a round took 8 s.
+    #[test]
+    fn few_rounds_are_named() {
+        assert_eq!(labelled(3).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(labelled(29).take(4).collect::<Vec<_>>(), [0, 1, 4, 7]);
+        assert_eq!(labelled(0).collect::<Vec<_>>(), [0]);
+        assert_eq!(labelled(u32::MAX).count(), 15);
     }
 }

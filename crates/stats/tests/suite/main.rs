@@ -7,5 +7,6 @@ mod cpu;
 mod fleet;
 mod invariants;
 mod mckenney_2003;
+mod rounding;
 mod session;
 mod verdicts;

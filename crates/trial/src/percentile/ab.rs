@@ -28,8 +28,7 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
 
 fn row(line: &str) -> Option<Row> {
     let (percent, value) = line.split_once('%')?;
-    let value = value.split_whitespace().next()?.parse::<f64>().ok()? / 1e3;
-    Some(Row { percent: percent.parse().ok()?, value })
+    Row::of(percent.parse().ok()?, value.split_whitespace().next()?, 1e-3)
 }
 
 /// "(Connect: 0, Receive: 0, Length: 2999, Exceptions: 0)", without answers of another length than the first, which a page may
@@ -59,7 +58,12 @@ mod tests {
             \x20 50%      1\n  99%     12\n 100%     20 (longest request)\n";
         let of = |word, output| read(Percentile::of_word(word).unwrap(), output).unwrap();
         let reading = of("p99", output).unwrap();
-        assert_eq!((reading.value, reading.samples), (0.012, Some(3000)));
+        assert_eq!((reading.value, reading.step, reading.samples), (0.012, 0.001, Some(3000)));
+        let why = of("p50", output).unwrap_err();
+        assert!(
+            why.starts_with("no p50: ab prints 1 ms, in steps of 1 ms, so that rounding decides; use"),
+            "{why}"
+        );
         assert_eq!(of("p100", output).unwrap().value, 0.02);
         assert!(of("p99.9", output).unwrap_err().contains("ab prints p50, p99 and p100 here"));
         let cut = &output[..output.find(" 100%").unwrap()];

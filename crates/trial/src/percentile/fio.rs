@@ -34,8 +34,7 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
 /// " 99.00th=[ 130560]".
 fn row(cell: &str, seconds: f64) -> Option<Row> {
     let (percent, behind) = cell.trim().split_once("th=[")?;
-    let value = behind.strip_suffix(']')?.trim().parse::<f64>().ok()? * seconds;
-    Some(Row { percent: percent.parse().ok()?, value })
+    Row::of(percent.parse().ok()?, behind.strip_suffix(']')?, seconds)
 }
 
 /// The place of a direction among the issued requests.

@@ -58,12 +58,12 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 
 fn row(line: &str) -> Option<(Row, u64)> {
     let mut words = words(line);
-    let value = words.next()?.parse().ok().filter(|value: &f64| value.is_finite())?;
+    let value = words.next()?;
     let share: f64 = words.next()?.parse().ok().filter(|share| (0.0..=1.0).contains(share))?;
     let count = words.next()?.parse().ok()?;
     // As decimals: 100 times 0.999 is not 99.9 in binary.
     let percent = (100.0 * share * 1e10_f64).round() / 1e10;
-    words.nth(1).is_none().then_some((Row { percent, value }, count))
+    words.nth(1).is_none().then_some((Row::of(percent, value, 1.0)?, count))
 }
 
 fn is_remark(line: &str) -> bool {

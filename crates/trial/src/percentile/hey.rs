@@ -46,8 +46,7 @@ fn heading(line: &str) -> Option<Tool> {
 fn row(line: &str) -> Option<Row> {
     let (percent, behind) = line.split_once('%')?;
     let (value, unit) = behind.trim_start_matches('%').strip_prefix(" in ")?.split_once(' ')?;
-    let value = value.parse::<f64>().ok()? * seconds_of_part(unit)?;
-    Some(Row { percent: percent.parse().ok()?, value })
+    Row::of(percent.parse().ok()?, value, seconds_of_part(unit)?)
 }
 
 /// A line of the distributions of status codes and errors.
@@ -94,6 +93,7 @@ mod tests {
     fn percentiles_and_responses_are_read() {
         let reading = of("p99", HEY).unwrap();
         assert_eq!((reading.value, reading.samples, reading.tool), (0.0049, Some(5007), Tool::Hey));
+        assert_eq!(reading.step, 0.0001);
         assert_eq!(of("p99", &HEY.replace("% in", "%% in")).unwrap().value, 0.0049);
         let reading = of("p99.9", OHA).unwrap();
         assert!((reading.value - 1.8919e-3).abs() < 1e-12, "{reading:?}");

@@ -32,9 +32,8 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
         table.damage = Some("has no percentiles: use memtier_benchmark 1.3 or later".into());
     }
     for (column, percentile) in percentiles {
-        if let Some(value) = totals.get(column).and_then(|word| word.parse::<f64>().ok()) {
-            table.rows.push(Row { percent: percentile.percent(), value: value / 1e3 });
-        }
+        let row = totals.get(column).and_then(|word| Row::of(percentile.percent(), word, 1e-3));
+        table.rows.extend(row);
     }
     table.samples = lines.before(at).find_map(requests);
     Some(Section::of(table, next + 1))

@@ -77,9 +77,10 @@ pub fn read(percentile: Percentile, output: &str) -> Option<Result<PercentileRea
         }
     }
     let table = last?;
-    let value = table.value_of(percentile).map_err(|why| format!("no {percentile}: {why}"));
-    Some(value.map(|value| PercentileReading {
-        value,
+    let row = table.row_of(percentile).map_err(|why| format!("no {percentile}: {why}"));
+    Some(row.map(|row| PercentileReading {
+        value: row.value,
+        step: row.step,
         unit: table.unit,
         samples: table.samples,
         tool: table.tool,

@@ -57,7 +57,7 @@ fn begins_test(line: &str) -> bool {
 fn row(line: &str) -> Option<Row> {
     let (percent, behind) = line.split_once("% <= ")?;
     let (value, _) = behind.split_once(" milliseconds")?;
-    Some(Row { percent: percent.parse().ok()?, value: value.parse::<f64>().ok()? / 1e3 })
+    Row::of(percent.parse().ok()?, value, 1e-3)
 }
 
 /// The percentiles of a line with names above a line with milliseconds; none if the second line is shorter.
@@ -77,7 +77,7 @@ fn percentile(name: &str) -> Option<Percentile> {
 }
 
 fn in_milliseconds(percentile: Percentile, value: &str) -> Option<Row> {
-    Some(Row { percent: percentile.percent(), value: value.parse::<f64>().ok()? / 1e3 })
+    Row::of(percentile.percent(), value, 1e-3)
 }
 
 /// `"test","rps","avg_latency_ms",…,"p99_latency_ms","max_latency_ms"`, and a line for each test.
@@ -154,7 +154,9 @@ mod tests {
     fn percentile_far_from_the_rows_of_the_histogram_is_refused() {
         let why = of("p90", &report("GET", "6.111")).unwrap_err();
         assert!(
-            why.contains("next to it are p87.5 and p93.75, and nothing is interpolated; memtier_benchmark"),
+            why.contains(
+                "next to it are p87.5 and p93.75, and nothing is interpolated; more requests (-n) give"
+            ),
             "{why}"
         );
     }

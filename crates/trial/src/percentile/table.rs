@@ -1,12 +1,16 @@
 //! A table of percentiles, and the value of a percentile in it.
 
 use super::{Percentile, Tool};
+use crate::reading::step_of;
+use unspin_stats::quantity;
 
 /// A percentile of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PercentileReading {
     /// The latency.
     pub value: f64,
+    /// The distance between neighbouring latencies that the tool can print.
+    pub step: f64,
     /// Seconds; empty if the tool does not print its unit.
     pub unit: &'static str,
     /// Number of requests on which it rests; none if the tool does not print it.
@@ -22,6 +26,8 @@ pub struct PercentileReading {
 pub struct Row {
     pub percent: f64,
     pub value: f64,
+    /// A unit of the value's last digit.
+    pub step: f64,
 }
 
 /// A table that one tool has printed.
@@ -56,9 +62,10 @@ pub struct Section {
 #[derive(Debug)]
 pub struct Lines<'o>(Vec<&'o str>);
 
-/// The row of a histogram stands for a percentile if it leaves at least this part of the requests above it that the percentile
-/// leaves. HdrHistogram's usual five ticks per half distance do so everywhere; one tick does not.
-const TAIL_PART_MIN: f64 = 0.75;
+/// The row of a histogram, the first one at or above a percentile, stands for it if the part of the requests above the row is at
+/// least this part of those above the percentile, and the part below the percentile at least this part of those below the
+/// row. HdrHistogram's usual five ticks per half distance do so for all percentiles from p25 on; one tick does not.
+const PART_MIN: f64 = 0.75;
 /// A share of failed requests above which the latencies are not those of a server that works: an error is answered sooner than a
 /// request, and a timeout is missing among the latencies.
 const FAILED_MAX: f64 = 0.01;
@@ -79,8 +86,23 @@ impl Table {
         }
     }
 
-    /// The value of a percentile, or why it is not in the table.
-    pub fn value_of(&self, percentile: Percentile) -> Result<f64, String> {
+    /// The row that stands for a percentile, with the step of its value; or why no value can be compared.
+    pub fn row_of(&self, percentile: Percentile) -> Result<Row, String> {
+        let row = self.found(percentile)?;
+        let step = row.step.max(self.tool.bucket() * row.value);
+        if row.value > step {
+            return Ok(Row { step, ..row });
+        }
+        let value = if row.value == 0.0 { "0".into() } else { quantity(row.value, self.unit) };
+        let step = quantity(step, self.unit);
+        Err(format!(
+            "{} prints {value}, in steps of {step}, so that rounding decides; use a load generator that prints more digits (oha, \
+             wrk2), or compare larger latencies (a higher percentile, more connections)",
+            self.tool
+        ))
+    }
+
+    fn found(&self, percentile: Percentile) -> Result<Row, String> {
         if let Some(damage) = &self.damage {
             return Err(format!("{}'s table {damage}", self.tool));
         }
@@ -93,13 +115,14 @@ impl Table {
         }
         let wanted = percentile.percent();
         if let Some(row) = self.rows.iter().find(|row| (row.percent - wanted).abs() < SAME) {
-            return Ok(row.value);
+            return Ok(*row);
         }
         let Some(at) = self.histogram.iter().position(|row| row.percent >= wanted - SAME) else {
             return Err(self.without_row());
         };
         let row = self.histogram[at];
-        let is_near = 100.0 - row.percent >= TAIL_PART_MIN * (100.0 - wanted) - SAME;
+        let is_near = 100.0 - row.percent >= PART_MIN * (100.0 - wanted) - SAME
+            && wanted >= PART_MIN * row.percent - SAME;
         match at.checked_sub(1).map(|before| self.histogram[before]) {
             // The values between two equal ones are the same.
             Some(before) if !is_near && before.value < row.value => Err(format!(
@@ -107,9 +130,16 @@ impl Table {
                 self.tool,
                 before.percent,
                 row.percent,
-                self.tool.more()
+                self.tool.more_rows()
             )),
-            _ => Ok(row.value),
+            // The smallest value is not that of a percentile below the first row.
+            None if !is_near => Err(format!(
+                "{}'s histogram begins at p{}, and nothing is interpolated; {}",
+                self.tool,
+                row.percent,
+                self.tool.more_rows()
+            )),
+            _ => Ok(row),
         }
     }
 
@@ -125,6 +155,15 @@ impl Table {
             (Some(last), false) => format!("{} and {last}", printed.join(", ")),
         };
         format!("{} prints {names} here: name one of these ({})", self.tool, self.tool.more())
+    }
+}
+
+impl Row {
+    /// A row, given its number as printed and the unit of that. None if it is no number.
+    pub fn of(percent: f64, number: &str, unit: f64) -> Option<Row> {
+        let number = number.trim();
+        let value = number.parse().ok().filter(|value: &f64| value.is_finite())?;
+        Some(Row { percent, value: value * unit, step: step_of(number) * unit })
     }
 }
 
@@ -179,10 +218,10 @@ mod tests {
     use super::*;
 
     fn value(rows: &[(f64, f64)], histogram: &[(f64, f64)], wanted: f64) -> Result<f64, String> {
-        let rows_of =
-            |rows: &[(f64, f64)]| rows.iter().map(|&(percent, value)| Row { percent, value }).collect();
+        let row = |&(percent, value): &(f64, f64)| Row { percent, value, step: 0.01 };
+        let rows_of = |rows: &[(f64, f64)]| rows.iter().map(row).collect();
         let table = Table { rows: rows_of(rows), histogram: rows_of(histogram), ..Table::of(Tool::Wrk2) };
-        table.value_of(Percentile(wanted))
+        table.row_of(Percentile(wanted)).map(|row| row.value)
     }
 
     #[test]
@@ -201,6 +240,50 @@ mod tests {
         assert!(why.contains("next to it are p87.5 and p93.75, and nothing is interpolated"), "{why}");
         assert_eq!(value(&[], &coarse, 95.0), Ok(4.0), "the values on both sides are equal");
         assert_eq!(value(&[], &coarse, 75.0), Ok(2.0));
+    }
+
+    /// Issue 30: p0.5 was read from the row of p10.
+    #[test]
+    fn row_far_above_a_low_percentile_is_refused() {
+        let rows =
+            [(0.0, 0.1), (10.0, 1.0), (20.0, 2.0), (30.0, 3.0), (40.0, 4.0), (50.0, 5.0), (100.0, 9.0)];
+        for (wanted, taken) in [(10.0, 1.0), (17.0, 2.0), (25.0, 3.0), (38.0, 4.0), (45.0, 5.0)] {
+            assert_eq!(value(&[], &rows, wanted), Ok(taken), "{wanted}");
+        }
+        for wanted in [0.5, 5.0, 12.0, 21.0] {
+            let why = value(&[], &rows, wanted).unwrap_err();
+            assert!(why.contains("nothing is interpolated; a histogram with more ticks"), "{wanted}: {why}");
+        }
+        assert!(value(&[], &rows[1..], 0.5).unwrap_err().contains("begins at p10, and nothing"));
+    }
+
+    #[test]
+    fn step_is_a_unit_of_the_last_digit_or_a_bucket() {
+        let row = |tool, number: &str| {
+            let row = Row::of(99.0, number, 1e-3).unwrap();
+            Table { rows: vec![row], ..Table::of(tool) }.row_of(Percentile(99.0))
+        };
+        let steps = [(Tool::Ab, "12", 1e-3), (Tool::Hey, "0.49", 1e-5), (Tool::Wrk, "6.49", 1e-5)];
+        for (tool, number, step) in steps {
+            assert!((row(tool, number).unwrap().step - step).abs() < 1e-12, "{tool} {number}");
+        }
+        // Buckets are wider than the digits of fio and memtier_benchmark.
+        let bucket = row(Tool::Fio, "130.560").unwrap();
+        assert!((bucket.step / bucket.value - 1.0 / 64.0).abs() < 1e-12);
+        let bucket = row(Tool::Memtier, "5.75900").unwrap();
+        assert!((bucket.step / bucket.value - 1.0 / 1024.0).abs() < 1e-12);
+    }
+
+    /// Issue 30: whole milliseconds of one or none.
+    #[test]
+    fn value_that_rounding_decides_is_refused_with_a_remedy() {
+        for (number, value) in [("0", "0"), ("1", "1 ms")] {
+            let table =
+                Table { rows: Row::of(99.0, number, 1e-3).into_iter().collect(), ..Table::of(Tool::Ab) };
+            let why = table.row_of(Percentile(99.0)).unwrap_err();
+            let begin = format!("ab prints {value}, in steps of 1 ms, so that");
+            assert!(why.starts_with(&begin) && why.contains("(oha, wrk2), or compare larger"), "{why}");
+        }
     }
 
     #[test]

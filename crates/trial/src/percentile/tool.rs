@@ -57,6 +57,30 @@ impl Tool {
             Tool::Fio => "its option --percentile_list=50:95:99:99.9 prints others",
         }
     }
+
+    /// How its histogram gets a row nearer to a percentile.
+    pub fn more_rows(self) -> &'static str {
+        match self {
+            Tool::RedisBenchmark => {
+                "more requests (-n) give the histogram more rows, and memtier_benchmark, wrk2 and fio print other percentiles"
+            }
+            tool => tool.more(),
+        }
+    }
+
+    /// The width of the buckets in which the tool counts latencies, as a share of the latency: at most 1/64 in fio
+    /// (`FIO_IO_U_PLAT_BITS` is 6), 1/1024 in HdrHistogram with its usual three digits. 0 if it keeps each latency.
+    pub fn bucket(self) -> f64 {
+        match self {
+            Tool::Fio => 1.0 / 64.0,
+            Tool::Wrk2
+            | Tool::HdrHistogram
+            | Tool::Memtier
+            | Tool::RedisBenchmark
+            | Tool::RedisBenchmarkCsv => 1.0 / 1024.0,
+            Tool::Wrk | Tool::Hey | Tool::Oha | Tool::Ab => 0.0,
+        }
+    }
 }
 
 impl fmt::Display for Tool {

@@ -33,7 +33,7 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
     if lines.get(next).starts_with("Detailed Percentile spectrum") {
         next = lines.next_filled(next + 1);
         if let Some((histogram, end)) = hdr::histogram(lines, next) {
-            let in_seconds = |row: Row| Row { value: row.value / 1e3, ..row };
+            let in_seconds = |row: Row| Row { value: row.value / 1e3, step: row.step / 1e3, ..row };
             table.histogram = histogram.rows.into_iter().map(in_seconds).collect();
             table.samples = histogram.samples;
             next = end;
@@ -54,8 +54,7 @@ fn row(line: &str) -> Option<Row> {
     let time = time.trim();
     let unit = time.find(char::is_alphabetic)?;
     let (number, unit) = time.split_at(unit);
-    let value = number.trim().parse::<f64>().ok()? * seconds_of_part(unit)?;
-    Some(Row { percent: percent.parse().ok()?, value })
+    Row::of(percent.parse().ok()?, number, seconds_of_part(unit)?)
 }
 
 /// "130015 requests in 2.10s", before the next run of the tool.

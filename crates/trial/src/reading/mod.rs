@@ -19,7 +19,7 @@ mod whole_figure;
 
 pub use dimension::Dimension;
 use elsewhere::Position;
-pub use number::DecimalSign;
+pub use number::{DecimalSign, step_of};
 use regex::{Captures, Regex, RegexBuilder};
 use std::borrow::Cow;
 pub use unit::{Unit, seconds_of_part};
@@ -31,6 +31,8 @@ use whole_figure::{Marked, whole_figure};
 pub struct Reading {
     /// The value.
     pub value: f64,
+    /// The distance between neighbouring values with as many digits.
+    pub step: f64,
     /// The base unit.
     pub unit: Unit,
     /// What the number tells about the decimal sign of the program.
@@ -45,10 +47,11 @@ pub struct Reading {
 
 impl Reading {
     /// A time whose parts have said their units.
-    fn of_time(seconds: f64) -> Reading {
+    fn of_time(seconds: f64, step: f64) -> Reading {
         let (unit, sign) = (Unit::Base("s".into()), DecimalSign::Unknown);
         Reading {
             value: seconds,
+            step,
             unit,
             sign,
             surroundings: Vec::new(),

@@ -8,6 +8,8 @@
 pub struct Number {
     /// The number's value; of a clock time, in seconds.
     pub value: f64,
+    /// A unit of its last digit.
+    pub step: f64,
     /// The number's length in bytes.
     pub length: usize,
     /// How it is written.
@@ -49,7 +51,8 @@ pub fn number(text: &str, context: Context) -> Result<Number, String> {
     let body = body(unsigned, context);
     let mut length = text.len() - unsigned.len() + body.len();
     if body.contains(':') {
-        return Ok(Number { value: sign * clock(body)?, length, form: Form::Clock });
+        let seconds = body.rsplit(':').next().unwrap_or_default().replace(',', ".");
+        return Ok(Number { value: sign * clock(body)?, step: step_of(&seconds), length, form: Form::Clock });
     }
     let mut digits = decimal(body)?;
     let mut form = if body.bytes().all(|b| b.is_ascii_digit()) { Form::Digits } else { Form::Decimal };
@@ -59,9 +62,21 @@ pub fn number(text: &str, context: Context) -> Result<Number, String> {
         form = Form::Decimal;
     }
     match digits.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(Number { value: sign * value, length, form }),
+        Ok(value) if value.is_finite() => {
+            Ok(Number { value: sign * value, step: step_of(&digits), length, form })
+        }
         _ => Err(format!("{body} is not a number that can be compared")),
     }
+}
+
+/// A unit of the last digit of a number as Rust writes it: 0.01 for "6.49", 1 for "12", 0.00001 for "1.50e-3". The distance of
+/// neighbouring numbers with as many digits.
+pub fn step_of(number: &str) -> f64 {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let exponent: f64 = exponent.parse().unwrap_or(0.0);
+    // The power as decimals: 10 to the power of -2 is not 0.01 in binary everywhere.
+    format!("1e{}", exponent - decimals as f64).parse().unwrap_or(0.0)
 }
 
 /// The digits, with every separator that stands before a digit.
@@ -244,6 +259,28 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(value(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn step_is_a_unit_of_the_last_digit() {
+        let cases = [
+            ("7", 1.0),
+            ("1000", 1.0),
+            ("-0.985", 0.001),
+            ("1.50", 0.01),
+            ("7.", 1.0),
+            ("1.5e-3", 1e-4),
+            ("2E4", 1e4),
+            ("1,21", 0.01),
+            ("1,234,567.5", 0.1),
+            ("1'234'567", 1.0),
+            ("0:02.50", 0.01),
+            ("2:30", 1.0),
+            ("1:02:03,25", 0.01),
+        ];
+        for (text, step) in cases {
+            assert_eq!(number(text, Context::Text).unwrap().step, step, "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::dimension::Dimension;
 use super::elsewhere::Position;
-use super::number::{Context, DecimalSign, Form, Number, THOUSANDS, number};
+use super::number::{Context, DecimalSign, Form, Number, THOUSANDS, number, step_of};
 use super::unit::{self, Known};
 use super::{Reading, Unit, surroundings};
 use regex::Regex;
@@ -73,11 +73,11 @@ pub fn whole_figure(
     if !begins(line) {
         return Err("the group in parentheses does not begin with a number; mark the number alone".into());
     }
-    if let Some((seconds, length)) = several_parts(line)? {
+    if let Some((seconds, step, length)) = several_parts(line)? {
         if !is_named(&line[length..], marked) {
             refuse_continuation(&line[length..], marked)?;
         }
-        return Ok((Reading::of_time(seconds), skipped + length));
+        return Ok((Reading::of_time(seconds, step), skipped + length));
     }
     let number = number(line, context(before, line, marked))?;
     let rest = &line[number.length..];
@@ -103,7 +103,7 @@ pub fn whole_figure(
         if unit::seconds_of_part(word).is_some_and(|seconds| seconds > 60.0) {
             return Err(format!("{} {word} is no time that is known; {MARK}", &line[..number.length]));
         }
-        return Ok((Reading::of_time(number.value), skipped + number.length));
+        return Ok((Reading::of_time(number.value, number.step), skipped + number.length));
     }
     refuse_spaced_digits(&number, line, marked)?;
     let rest = without_deviation(rest, marked)?;
@@ -126,8 +126,15 @@ pub fn whole_figure(
         ),
         false => (Dimension::Other, Vec::new()),
     };
-    let reading =
-        Reading { value: number.value * factor, unit, sign, surroundings, dimension, line: String::new() };
+    let reading = Reading {
+        value: number.value * factor,
+        step: number.step * factor,
+        unit,
+        sign,
+        surroundings,
+        dimension,
+        line: String::new(),
+    };
     Ok((reading, skipped + number.length + length.unwrap_or(0)))
 }
 
@@ -387,6 +394,8 @@ fn refuse_continuation(rest: &str, marked: Option<Marked<'_>>) -> Result<(), Str
 struct Part {
     value: f64,
     seconds: f64,
+    /// A unit of its last digit, in seconds.
+    step: f64,
     is_whole: bool,
     length: usize,
 }
@@ -399,11 +408,13 @@ fn part(text: &str) -> Option<Part> {
     let seconds = unit::seconds_of_part(&unit[space..letters])?;
     let number = &text[..digits];
     let length = digits + letters;
-    Some(Part { value: number.parse().ok()?, seconds, is_whole: !number.contains('.'), length })
+    let step = step_of(number) * seconds;
+    Some(Part { value: number.parse().ok()?, seconds, step, is_whole: !number.contains('.'), length })
 }
 
-/// A time of several parts, in descending units: "1h5m", "2m 30s", "1 min 30 s". None if there is only one part.
-fn several_parts(line: &str) -> Result<Option<(f64, usize)>, String> {
+/// A time of several parts, in descending units: "1h5m", "2m 30s", "1 min 30 s"; with the step of the last part, and the length.
+/// None if there is only one part.
+fn several_parts(line: &str) -> Result<Option<(f64, f64, usize)>, String> {
     let Some(mut last) = part(line) else { return Ok(None) };
     let (mut sum, mut length, mut parts) = (last.value * last.seconds, last.length, 1);
     loop {
@@ -428,7 +439,7 @@ fn several_parts(line: &str) -> Result<Option<(f64, usize)>, String> {
             None if is_attached => {
                 return Err(format!("{}… is no time; print it in seconds", &line[..=length]));
             }
-            None => return Ok((parts > 1).then_some((sum, length))),
+            None => return Ok((parts > 1).then_some((sum, last.step, length))),
         }
     }
 }

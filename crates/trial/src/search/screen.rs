@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
 use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
-use unspin_stats::{Conclusion, Run, RunLimit, SampleSet, Screening, collapse};
+use unspin_stats::{Conclusion, RunLimit, SampleSet, Screening, collapse};
 
 /// The result of the screening.
 #[derive(Debug, Serialize)]
@@ -58,8 +58,7 @@ pub fn screen(
         let Some(trial) = runner.run(configuration.setup.as_ref(), limit, None, &mut NoMonitor)? else {
             break;
         };
-        let run = Run::new(trial.whole, trial.outcome(limit));
-        screening.record(run.with_cpu_s(trial.cpu_s()));
+        screening.record(trial.run(limit));
         if runner.interrupt.has_come() {
             break;
         }

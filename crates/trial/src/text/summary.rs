@@ -4,6 +4,7 @@ use super::super::budget::duration;
 use super::super::configuration::{Configuration, OWN_RUN_QUEUE};
 use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
+use super::digits;
 use crate::next::baseline;
 use crate::percentile::PercentileEvidence;
 use std::fmt::{self, Formatter};
@@ -12,8 +13,8 @@ use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_report::figures::{capital, list};
 use unspin_stats::{
-    Comparison, CutOff, Direction, Quantity, Ratio, UNBOUNDED, Verdict, effect, format_unbounded,
-    three_digits,
+    Comparison, CutOff, Direction, Quantity, Ratio, TOO_FEW_DIGITS, UNBOUNDED, Verdict, effect,
+    format_unbounded, three_digits,
 };
 
 /// Prints the lines. If the control failed, that replaces the second and third.
@@ -56,10 +57,20 @@ pub fn how_sure(report: &Report) -> Option<String> {
     (report.control_failure().is_none() && !has_no_round(report)).then(|| certainty(report))
 }
 
-/// How many requests the runs' percentiles rest on; none if the metric is no percentile.
+/// What the figures rest on: how many requests, if they are percentiles; and what their digits hide. None if neither matters.
 pub fn evidence(report: &Report) -> Option<String> {
-    let says_nothing = report.control_failure().is_some() || report.session.rounds == 0;
-    report.percentile.as_ref().filter(|_| !says_nothing).map(PercentileEvidence::text)
+    if report.control_failure().is_some() || report.session.rounds == 0 {
+        return None;
+    }
+    let percentile = report.percentile.as_ref();
+    let has_cpu_time = report.session.analysis.comparisons.iter().any(|comparison| comparison.cpu.is_some());
+    // A load of a fixed time serves more requests if the server is faster.
+    let unequal = percentile.filter(|_| has_cpu_time && !report.is_cpu_time_per_request()).map(|_| {
+        "CPU time is compared run for run: that is right only if every run serves as many requests."
+            .to_owned()
+    });
+    let sentences = percentile.map(PercentileEvidence::text).into_iter().chain(unequal);
+    sentences.chain(digits::sentence(report)).reduce(|text, sentence| format!("{text} {sentence}"))
 }
 
 /// What makes the figures doubtful.
@@ -196,11 +207,16 @@ fn certainty(report: &Report) -> String {
         judged_comparisons(report).filter(is_proven).max_by(|a, b| distance(a).total_cmp(&distance(b)));
     let analysis = &report.session.analysis;
     let floor = analysis.noise_floor.map_or(String::new(), |floor| {
-        format!(
-            "; differences below {} are within the noise, measured by running {} twice",
-            effect(floor.factor),
-            analysis.control
-        )
+        let below = effect(floor.factor);
+        match floor.is_of_digits() {
+            true => format!("; differences below {below} are within the steps of the figures"),
+            false => {
+                format!(
+                    "; differences below {below} are within the noise, measured by running {} twice",
+                    analysis.control
+                )
+            }
+        }
     });
     if let Some((comparison, ratio)) = best.and_then(|best| best.ratio.map(|ratio| (best, ratio))) {
         let (_, interval) = format_ratio(report, ratio);
@@ -221,6 +237,9 @@ fn certainty(report: &Report) -> String {
         }
         None if judged_comparisons(report).any(|comparison| comparison.verdict.is_slower()) => {
             "the verdict below says by which rule.".into()
+        }
+        Some(_) if judged_comparisons(report).all(Comparison::is_limited_by_digits) => {
+            format!("{TOO_FEW_DIGITS}.")
         }
         _ => format!("{}.", format_unbounded(report.session.rounds)),
     }

@@ -1,9 +1,9 @@
 //! The published JSON Schemas of what unspin writes, in docs/schema.
 //!
 //! A published schema accepts fields that it does not name, because new ones may be added. Here each object is closed, so that a field
-//! without its line in the schema is a failure.
+//! without its line in the schema is a failure; and what documents of earlier builds lack is required.
 
-use jsonschema::{Retrieve, Uri, Validator};
+use jsonschema::{Retrieve, Uri};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::error::Error;
@@ -12,6 +12,16 @@ use std::path::{Path, PathBuf};
 
 /// The schemas, by the names of their files.
 pub const NAMES: [&str; 7] = ["prove", "locks", "scale", "compare", "combine", "doctor", "reproduce"];
+
+/// Fields that were added without a new number of the format, by schema and object: documents of earlier builds, which are still
+/// read, lack them.
+const ADDED: [(&str, &str, &[&str]); 5] = [
+    ("prove", "", &["service", "summary", "shortfall", "waits", "run_queues"]),
+    ("prove", "/$defs/report_summary", &["evidence", "warnings", "why"]),
+    ("prove", "/$defs/configuration_entry", &["run_queue", "summary"]),
+    ("prove", "/$defs/disturbance", &["throttling"]),
+    ("prove", "/$defs/noise_floor", &["coefficients_of_variation"]),
+];
 
 /// The file of a schema.
 pub fn file(name: &str) -> PathBuf {
@@ -32,19 +42,24 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> T {
     serde_json::from_value(document).unwrap()
 }
 
-/// What is wrong with a document.
+/// What is wrong with a document of this build.
 pub fn errors(name: &str, document: &Value) -> Vec<String> {
-    let validator = validator(name);
+    errors_by(&closed(name), document)
+}
+
+/// What is wrong with a document of any build, by the schema as it is published.
+pub fn errors_as_published(name: &str, document: &Value) -> Vec<String> {
+    errors_by(&published(name), document)
+}
+
+fn errors_by(schema: &Value, document: &Value) -> Vec<String> {
+    let validator = jsonschema::options().with_retriever(Schemas).build(schema);
+    let validator = validator.unwrap_or_else(|e| panic!("{}: {e}", schema["title"]));
     let errors = validator.iter_errors(document).map(|error| {
         let what: String = error.to_string().chars().take(600).collect();
         format!("{}: {what} ({})", error.instance_path(), error.schema_path())
     });
     errors.collect()
-}
-
-fn validator(name: &str) -> Validator {
-    let options = jsonschema::options().with_retriever(Schemas);
-    options.build(&closed(name)).unwrap_or_else(|e| panic!("docs/schema/{name}.json: {e}"))
 }
 
 /// Finds the schemas to which others refer.
@@ -61,9 +76,17 @@ impl Retrieve for Schemas {
     }
 }
 
-/// A schema with all its objects closed.
+fn published(name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(file(name)).unwrap()).unwrap()
+}
+
+/// A schema with all its objects closed, which requires what this build writes.
 fn closed(name: &str) -> Value {
-    let mut schema: Value = serde_json::from_str(&fs::read_to_string(file(name)).unwrap()).unwrap();
+    let mut schema = published(name);
+    for (_, object, fields) in ADDED.iter().filter(|(schema, ..)| *schema == name) {
+        let required = schema.pointer_mut(object).unwrap()["required"].as_array_mut().unwrap();
+        required.extend(fields.iter().map(|field| json!(field)));
+    }
     close(&mut schema, Position::Whole);
     schema
 }

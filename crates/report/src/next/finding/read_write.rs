@@ -38,12 +38,12 @@ pub(super) fn judge(report: &MeterReport, lock: &Lock) -> Option<Judged> {
 }
 
 fn acquired(one: &LockUse) -> f64 {
-    (one.row.attempts - one.row.rejected) as f64
+    one.row.attempts.saturating_sub(one.row.rejected) as f64
 }
 
 /// Share of the acquisitions that are for writing.
 fn written(lock: &Lock, writes: &LockUse) -> f64 {
-    acquired(writes) / (lock.row.attempts - lock.row.rejected).max(1) as f64
+    acquired(writes) / lock.row.attempts.saturating_sub(lock.row.rejected).max(1) as f64
 }
 
 fn starved_writer(lock: &Lock, reads: &LockUse, writes: &LockUse) -> Option<Judged> {
@@ -119,7 +119,7 @@ pub(super) fn contended_readers(report: &MeterReport, lock: &Lock) -> Option<Jud
     let is_hardly_written =
         lock.use_as(RecordKind::Write).is_none_or(|writes| written(lock, writes) <= FEW_WRITES);
     let overlap = reads.row.hold / (reads.row.util * report.seconds);
-    let threads: u64 = report.processes.iter().map(|process| process.threads).sum();
+    let threads = report.processes.iter().fold(0_u64, |sum, process| sum.saturating_add(process.threads));
     let is_contended = report.cpus > 1
         && kind_in_use(report, lock) != Some(BIASED)
         && threads > 1

@@ -87,26 +87,28 @@ pub fn next(futex: &FutexFacts, subject: &Subject) -> Next {
     } else if matches!(origin, FutexOrigin::Mutex | FutexOrigin::WithinLibc) {
         // A woken thread may find it taken again: each release wakes one thread only.
         of_origin(origin, shown, subject)
-    } else if origin == FutexOrigin::Go && futex.timed_out * 2 <= futex.waits {
+    } else if origin == FutexOrigin::Go && futex.timed_out.saturating_mul(2) <= futex.waits {
         // Its scheduler parks idle threads here, and wakes them when there is work: their number is Go's choice.
         of_origin(origin, shown, subject)
-    } else if futex.value_changed * 2 > futex.waits {
+    } else if futex.value_changed.saturating_mul(2) > futex.waits {
         (
             "the lock was released before most threads slept: spin before sleeping, or hold it for less time",
             Step::None,
         )
-    } else if futex.waited_again * 4 > futex.woken && origin == FutexOrigin::Libc {
+    } else if futex.waited_again.saturating_mul(4) > futex.woken && origin == FutexOrigin::Libc {
         in_libc(
             subject,
             "many woken threads wait again at once: wake fewer threads. The pthread lens names the condition, and its wakers:",
             "many woken threads wait again at once: wake fewer threads. unspin meter names the condition, and its wakers, if it \
              starts the program",
         )
-    } else if futex.waited_again * 4 > futex.woken && matches!(shown, Shown::Nothing | Shown::Callers) {
+    } else if futex.waited_again.saturating_mul(4) > futex.woken
+        && matches!(shown, Shown::Nothing | Shown::Callers)
+    {
         ("many woken threads wait again at once: wake fewer threads where this futex is woken", Step::None)
-    } else if futex.waited_again * 4 > futex.woken {
+    } else if futex.waited_again.saturating_mul(4) > futex.woken {
         ("many woken threads wait again at once: wake fewer threads in the wakers above", Step::None)
-    } else if futex.timed_out * 2 > futex.waits {
+    } else if futex.timed_out.saturating_mul(2) > futex.waits {
         ("most waits end by their timeouts: timers rather than locks", Step::None)
     } else {
         of_origin(origin, shown, subject)

@@ -1,0 +1,30 @@
+//! Figures with so few digits that these, not the noise, decide what can be proven.
+
+use super::super::report::Report;
+use unspin_stats::{NotProvenReason, Verdict, effect, quantity};
+
+/// Says so, if the digits set the noise floor or withhold the proof of a candidate.
+pub fn sentence(report: &Report) -> Option<String> {
+    let analysis = &report.session.analysis;
+    let floor = analysis.noise_floor.filter(|floor| floor.is_of_digits()).and_then(|floor| floor.rounding);
+    let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
+    let withheld = judged.filter_map(|configuration| {
+        let comparison = report.comparison(configuration)?;
+        match comparison.verdict {
+            Verdict::NothingProven { doubt: NotProvenReason::BelowFloor { floor }, .. } => {
+                comparison.rounding.filter(|rounding| *rounding >= floor)
+            }
+            _ => None,
+        }
+    });
+    let withheld = withheld.reduce(f64::max);
+    let hidden = withheld.into_iter().chain(floor).reduce(f64::max)?;
+    // The floor is that of the control's figures; a candidate may have others.
+    let steps = report.session.runs.iter().filter(|run| run.candidate == 0 || withheld.is_some());
+    let step = quantity(steps.filter_map(|run| run.trial.step).reduce(f64::max)?, &analysis.metric.unit);
+    Some(format!(
+        "The figures have steps of {step}: a difference below {} cannot be told, whatever the number of rounds. Let the program \
+         print more digits, or compare larger figures.",
+        effect(hidden)
+    ))
+}
