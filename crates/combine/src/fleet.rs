@@ -191,5 +191,9 @@ fn rounds(host: usize, hosts: &[HostResult], is_it: impl Fn(&Comparison) -> bool
     let control = samples(Candidate::control(&*analysis.control), &analysis.control_runs);
     let candidate = samples(Candidate::new(&*comparison.name), &comparison.runs);
     let pairs = Pairs::of(&control, &candidate, analysis.metric.direction);
-    Some(HostRounds { host, log_ratios: pairs.log_ratios() })
+    let rounding = match comparison.role {
+        Role::AaControl => analysis.noise_floor.and_then(|floor| floor.rounding),
+        _ => comparison.rounding,
+    };
+    Some(HostRounds { host, log_ratios: pairs.log_ratios(), rounding })
 }

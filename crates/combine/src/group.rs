@@ -28,8 +28,7 @@ pub fn groupings(
     settings: &Settings,
     seed: u64,
 ) -> Vec<Grouping> {
-    let measured =
-        candidate.hosts.iter().filter_map(|rounds| Some((rounds.host, Stratum::of(&rounds.log_ratios)?)));
+    let measured = candidate.hosts.iter().filter_map(|rounds| Some((rounds.host, rounds.stratum()?)));
     let (numbers, strata): (Vec<usize>, Vec<Stratum>) = measured.unzip();
     let levels = (settings.confidence, settings.power);
     let mut found: Vec<(Vec<usize>, Grouping)> = Vec::new();

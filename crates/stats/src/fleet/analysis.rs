@@ -16,6 +16,16 @@ pub struct HostRounds {
     pub host: usize,
     /// The log ratio to the control of each round: positive where the candidate was better.
     pub log_ratios: Vec<f64>,
+    /// The largest factor that the digits of printed figures hide: between two means (of a candidate), or between two values (of an
+    /// A/A pair). None if the figures were not printed.
+    pub rounding: Option<f64>,
+}
+
+impl HostRounds {
+    /// The host's mean; none with too few rounds.
+    pub fn stratum(&self) -> Option<Stratum> {
+        Stratum::of(&self.log_ratios, self.rounding)
+    }
 }
 
 /// A candidate and the hosts that measured it.
@@ -110,7 +120,7 @@ impl FleetComparison {
 
 /// The strata of the hosts that have enough rounds, with the hosts.
 fn strata(hosts: &[HostRounds]) -> Vec<(&HostRounds, Stratum)> {
-    hosts.iter().filter_map(|host| Some((host, Stratum::of(&host.log_ratios)?))).collect()
+    hosts.iter().filter_map(|host| Some((host, host.stratum()?))).collect()
 }
 
 /// All figures that do not depend on the other candidates.
@@ -166,5 +176,7 @@ fn noise_floor(pairs: &[HostRounds], settings: &Settings) -> Option<NoiseFloor> 
     let rounds = measured.iter().map(|(_, stratum)| stratum.rounds).sum();
     let strata: Vec<Stratum> = measured.into_iter().map(|(_, stratum)| stratum).collect();
     let combined = Combined::of(&strata, settings.confidence, settings.power)?;
-    Some(NoiseFloor::new(rounds, combined.ratio, combined.minimum_detectable_effect))
+    // All hosts print alike, so that their errors of rounding do not cancel.
+    let rounding = pairs.iter().filter_map(|pair| pair.rounding).reduce(f64::max);
+    Some(NoiseFloor::new(rounds, combined.ratio, combined.minimum_detectable_effect).above_rounding(rounding))
 }

@@ -65,11 +65,12 @@ impl Combined {
 }
 
 /// The degrees of freedom by Satterthwaite of the variance of the mean, for hosts with these shares: hosts − 1 for equal shares,
-/// fewer if a few hosts have most of the weight.
+/// fewer if a few hosts have most of the weight. The terms cancel where one host has nearly all, which leaves 1.
 fn freedom(shares: &[f64]) -> f64 {
     let sum = |term: fn(f64) -> f64| shares.iter().map(|&share| term(share)).sum::<f64>();
     let squares = sum(|share| (share / (1.0 - share)).powi(2) * (1.0 - 2.0 * share));
-    1.0 / (squares + sum(|share| share * share / (1.0 - share)).powi(2))
+    let freedom = 1.0 / (squares + sum(|share| share * share / (1.0 - share)).powi(2));
+    if freedom.is_finite() { freedom.clamp(1.0, shares.len() as f64 - 1.0) } else { 1.0 }
 }
 
 fn quantile(probability: f64, freedom: f64) -> f64 {
@@ -154,6 +155,19 @@ mod tests {
         // t(1) = 12.7062, √(0.01/2).
         close(combined.ratio.lower.ln(), 0.2 - 12.7062 * 0.005f64.sqrt(), 1e-4);
         assert_eq!(Combined::of(&known(&[0.2], &[0.01]), 0.95, 0.8), None);
+    }
+
+    #[test]
+    fn one_host_with_nearly_all_weight_leaves_one_degree_of_freedom() {
+        for exact in [1e-6, 1e-9, 1e-12, 1e-15, 1e-18, 1e-300] {
+            let combined = Combined::of(&known(&[0.0, 0.02, 0.01], &[exact, 0.01, 0.01]), 0.95, 0.8).unwrap();
+            let ratio = combined.ratio;
+            assert!(ratio.lower > 0.01 && ratio.upper < 100.0, "{exact}: {combined:?}");
+            assert!(
+                combined.prediction.is_some_and(|ratio| ratio.upper.is_finite()),
+                "{exact}: {combined:?}"
+            );
+        }
     }
 
     #[test]

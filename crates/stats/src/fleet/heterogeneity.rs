@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     fn strata(hosts: &[&[f64]]) -> Vec<Stratum> {
-        hosts.iter().map(|rounds| Stratum::of(rounds).unwrap()).collect()
+        hosts.iter().map(|rounds| Stratum::of(rounds, None).unwrap()).collect()
     }
 
     /// With two groups Welch's F is the square of Welch's t: `t.test(extra ~ group, data = sleep)` in R prints t = -1.8608,

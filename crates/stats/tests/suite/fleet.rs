@@ -52,8 +52,8 @@ fn simulate(model: FleetModel, seed: u64) -> Fleet {
             log_ratios.push((control / machine.run(speed / better)).ln());
             same.push((control / machine.run(speed)).ln());
         }
-        hosts.push(HostRounds { host, log_ratios });
-        pairs.push(HostRounds { host, log_ratios: same });
+        hosts.push(HostRounds { host, log_ratios, rounding: None });
+        pairs.push(HostRounds { host, log_ratios: same, rounding: None });
     }
     let candidates = vec![FleetCandidate { name: "poll".into(), hosts }];
     Fleet { candidates, pairs, further: truth() }
@@ -169,7 +169,7 @@ fn false_rate(model: FleetModel, wrong: fn(&[Stratum]) -> bool) -> f64 {
     const FLEETS: u64 = 300;
     let is_false = |seed: &u64| {
         let fleet = simulate(model, *seed);
-        let of = |host: &HostRounds| Stratum::of(&host.log_ratios);
+        let of = |host: &HostRounds| host.stratum();
         wrong(&fleet.candidates[0].hosts.iter().filter_map(of).collect::<Vec<_>>())
     };
     (0..FLEETS).filter(is_false).count() as f64 / FLEETS as f64
@@ -213,7 +213,7 @@ fn pooled_means_show_faster_where_every_host_is_slower() {
         (0..candidates_only).for_each(|_| add(1, machine.run(1.1 * speed)));
         (0..controls_only).for_each(|_| add(0, machine.run(speed)));
         let log_ratios = measured.iter().map(|(control, candidate)| (control / candidate).ln()).collect();
-        rounds.push(HostRounds { host, log_ratios });
+        rounds.push(HostRounds { host, log_ratios, rounding: None });
     }
     let [control, candidate] = pooled.map(|(sum, count)| sum / f64::from(count));
     assert!(candidate < 0.5 * control, "pooled, the candidate takes {candidate} and the control {control}");
@@ -230,7 +230,7 @@ fn pooled_means_show_faster_where_every_host_is_slower() {
 fn exact(ratios: &[f64]) -> FleetCandidate {
     let host = |(host, ratio): (usize, &f64)| {
         let log_ratios = (0..8).map(|round| ratio.ln() + 0.005 * (f64::from(round * 5 % 8) - 3.5) / 2.5);
-        HostRounds { host, log_ratios: log_ratios.collect() }
+        HostRounds { host, log_ratios: log_ratios.collect(), rounding: None }
     };
     FleetCandidate { name: "poll".into(), hosts: ratios.iter().enumerate().map(host).collect() }
 }
