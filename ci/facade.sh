@@ -122,7 +122,7 @@ check() {
     may_depend results report scaling stats
     may_depend page figures report results scaling stats
     may_depend comparison report results stats
-    may_depend combine launch report results stats
+    may_depend combine report results stats wire
     may_depend symbols
     may_depend trace
     may_depend workloads wire

@@ -19,6 +19,8 @@ if [ "${1:-}" = --all ]; then
     # What perf measures is compared in the nightly tier, and Prometheus scrapes a metered program; the others are run by the
     # benchmark of waits.
     packages+=(linux-perf prometheus redis-server redis-tools ruby pigz ffmpeg make)
+    # What ci/fleet.sh runs a fleet with.
+    packages+=(slurm-wlm munge parallel rsync jq)
     # What ci/package.sh makes and tests the packages with.
     packages+=(debootstrap lintian dpkg-dev)
 fi

@@ -1,5 +1,6 @@
 //! What was measured where, and what it proves.
 
+use crate::cpu_limit;
 use crate::group::groupings;
 use crate::host::{HostResult, is_cut_off};
 use unspin_results::Grouping;
@@ -50,8 +51,7 @@ impl Fleet {
             hosts.iter().enumerate().filter_map(|(index, host)| Some((index, host.failure()?))).collect();
         let usable: Vec<usize> =
             (0..hosts.len()).filter(|index| failed.iter().all(|(host, _)| host != index)).collect();
-        let first = &hosts[0].proof.analysis.settings;
-        let settings = Settings { cpu_limit: first.cpu_limit, ..Settings::default() };
+        let settings = Settings { cpu_limit: cpu_limit::strictest(&hosts), ..Settings::default() };
         let names = names(&hosts);
         let measured: Vec<FleetCandidate> =
             names.iter().map(|name| measured(name, &hosts, &usable)).collect();
@@ -114,10 +114,8 @@ impl JudgedCandidate {
         let is_measured = |host: usize| comparison.hosts.iter().any(|measured| measured.host == host);
         let is_unsound = |host: usize| unsound.iter().any(|(index, _)| *index == host);
         let lacking = usable.iter().copied().filter(|&host| !is_measured(host) && !is_unsound(host));
-        let over = usable
-            .iter()
-            .copied()
-            .filter(|&host| at(host).is_some_and(|comparison| comparison.over_cpu_limit));
+        let is_over = |comparison| cpu_limit::is_over(comparison, settings.cpu_limit);
+        let over = usable.iter().copied().filter(|&host| at(host).is_some_and(is_over));
         let groupings = match comparison.differs_between_hosts(settings.alpha) {
             true => groupings(hosts, measured, settings, SEED),
             false => Vec::new(),

@@ -1,14 +1,18 @@
 //! Combines results of one comparison from many hosts into one verdict.
 //!
 //! 1. [`HostResult`] is a stored result of `unspin prove` with the name of its file.
-//! 2. `sameness` refuses results that do not belong together, and a session that is named twice ([`Mismatch`]).
+//! 2. `sameness` refuses results that do not belong together, and a session that is named twice ([`Mismatch`]). `compiled`
+//!    compares the plans of the candidates.
 //! 3. `fleet` has what was measured where: hosts that failed, candidates that are missing or failed on some host, and the
-//!    analysis of `unspin_stats::fleet`. `group` looks for the property of hosts on which the effect depends.
+//!    analysis of `unspin_stats::fleet`. `cpu_limit` is the strictest of the hosts. `group` looks for the property of hosts on
+//!    which the effect depends.
 //! 4. `sentence` and `next` say it. [`combine`] returns all as [`unspin_results::CombinedResults`], whose fields are the JSON
 //!    document of docs/combine-json.md.
 //! 5. [`Text`] and [`Markdown`] show it.
 #![forbid(unsafe_code)]
 
+mod compiled;
+mod cpu_limit;
 mod document;
 mod fleet;
 mod format;

@@ -52,7 +52,7 @@ impl fmt::Display for Markdown<'_> {
         let Some(plan) = common_plan(results) else { return Ok(()) };
         // Indented code, from which no line of a plan can escape.
         writeln!(f)?;
-        plan.lines().try_for_each(|line| writeln!(f, "    {}", clean(line)))
+        plan.into_iter().try_for_each(|line| writeln!(f, "    {}", clean(line)))
     }
 }
 

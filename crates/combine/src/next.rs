@@ -2,6 +2,7 @@
 
 use crate::fleet::{Fleet, JudgedCandidate};
 use crate::format::{clean, hosts};
+use crate::table::plan_lines;
 use unspin_report::figures::list;
 use unspin_report::shell_line;
 use unspin_stats::fleet::FleetVerdict;
@@ -94,12 +95,12 @@ fn plans(fleet: &Fleet) -> String {
     }
 }
 
-/// Each plan that hosts proved, and these hosts.
+/// Each plan that hosts proved, as the first of them wrote it, and these hosts.
 pub fn grouped_plans(fleet: &Fleet) -> Vec<(&str, Vec<String>)> {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for host in &fleet.hosts {
         let Some(plan) = host.proof.plan.as_deref() else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == plan) {
+        match groups.iter_mut().find(|(known, _)| plan_lines(known) == plan_lines(plan)) {
             Some((_, which)) => which.push(host.name.clone()),
             None => groups.push((plan, vec![host.name.clone()])),
         }

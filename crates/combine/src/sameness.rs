@@ -1,5 +1,6 @@
 //! Do the results belong together?
 
+use crate::compiled;
 use crate::format::clean;
 use crate::host::HostResult;
 use std::fmt;
@@ -100,11 +101,21 @@ fn other_configuration(one: &HostResult, other: &HostResult) -> Option<String> {
     let of = |c: &StoredConfiguration| {
         before.iter().find(|other| other.name == c.name).is_some_and(|other| parts(other) != parts(c))
     };
-    let named = other.proof.candidates.iter().find(|c| of(c))?;
-    Some(format!(
-        "its candidate {} has another engine, run queue or plan than that of {file}: combine results of the same candidates",
-        named.name
-    ))
+    if let Some(named) = other.proof.candidates.iter().find(|c| of(c)) {
+        return Some(format!(
+            "its candidate {} has another engine, run queue or plan than that of {file}: combine results of the same candidates",
+            named.name
+        ));
+    }
+    other.proof.candidates.iter().find_map(|configuration| {
+        let same = before.iter().find(|before| before.name == configuration.name)?;
+        let (there, here) =
+            compiled::different_actions(same.plan.as_deref()?, configuration.plan.as_deref()?)?;
+        Some(format!(
+            "its candidate {} is {here}, and that of {file} is {there}: combine results of one plan",
+            configuration.name
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -135,6 +146,13 @@ mod tests {
         assert!(control.starts_with("b.json: its control is pi, and that of a.json is system"), "{control}");
         let engine = refusal(one(), HostModel { engine: "rcu".into(), ..two() });
         assert!(engine.starts_with("b.json: its candidate system has another engine"), "{engine}");
+        let plan = |text: &str| Some(format!("unspin plan 2\n{text}\n"));
+        let one = HostModel { compiled: plan("waits\tpoll"), ..one() };
+        assert_eq!(
+            refusal(one, HostModel { compiled: plan("adaptive\tall"), ..two() }),
+            "b.json: its candidate poll is adaptive for all mutexes, and that of a.json is poll for all waits: combine results of one \
+             plan"
+        );
     }
 
     #[test]

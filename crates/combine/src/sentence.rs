@@ -2,6 +2,8 @@
 
 use crate::fleet::{Fleet, JudgedCandidate};
 use crate::format::{clean, hosts, shown};
+use crate::host::HostResult;
+use crate::{compiled, cpu_limit};
 use unspin_report::figures::{list, p_value};
 use unspin_results::Grouping;
 use unspin_stats::fleet::{FleetDoubt, FleetVerdict, HostSide};
@@ -27,7 +29,8 @@ pub fn compared(fleet: &Fleet) -> String {
     )
 }
 
-/// The hosts that failed or wrote nothing, those that ended early, and hosts with several results: one sentence each.
+/// The hosts that failed or wrote nothing, those that ended early, hosts with several results, disturbed hosts, and hosts that had other
+/// limits or places: one sentence each.
 pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
     let mut sentences = Vec::new();
     let (lost, missing) = (fleet.failed.len() as u32 + fleet.missing(), fleet.missing());
@@ -71,7 +74,26 @@ pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
             hosts(names.len())
         ));
     }
+    sentences.extend(disturbed(fleet));
+    sentences.extend(cpu_limit::difference(&fleet.hosts));
+    sentences.extend(compiled::different_places(&fleet.hosts));
     sentences
+}
+
+/// The hosts on which other programs or the hypervisor took much of the CPUs.
+fn disturbed(fleet: &Fleet) -> Option<String> {
+    let taken = |host: &HostResult| {
+        let taken = host.proof.disturbance.taken()?;
+        Some(format!("{:.0} % of the CPUs on {}", 100.0 * taken, host.name))
+    };
+    let all: Vec<String> = fleet.hosts.iter().filter_map(taken).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "Other programs and the hypervisor took {}. A ratio on a busy host need not be that on an idle one: measure there again \
+             (--wait-for-quiet), or trust the verdict for such hosts only.",
+            list(&all, "and")
+        )
+    })
 }
 
 /// "1.48 times as fast as system", in the words of `unspin prove`.
@@ -217,7 +239,10 @@ pub fn certainty(fleet: &Fleet, candidate: &JudgedCandidate) -> Option<String> {
         None => "two hosts do not tell what a further one would show".into(),
     };
     let anywhere = comparison.anywhere_p_corrected.map_or(String::new(), |p| {
-        format!("; \"no difference on any host\" has p {} (sign flips within the hosts)", p_value(p))
+        format!(
+            "; that no host at all differs from its control has p {} (sign flips within the hosts)",
+            p_value(p)
+        )
     });
     let corrected = match fleet.candidates.len() {
         0 | 1 => String::new(),

@@ -59,10 +59,18 @@ pub fn ranked(results: &CombinedResults) -> impl Iterator<Item = &CombinedCandid
     results.candidates.iter().filter(|candidate| !candidate.comparison.hosts.is_empty())
 }
 
-/// The plan on which all hosts that proved one agree, if a candidate is recommended.
-pub fn common_plan(results: &CombinedResults) -> Option<&str> {
+/// The lines of the plan on which all hosts that proved one agree, if a candidate is recommended.
+pub fn common_plan(results: &CombinedResults) -> Option<Vec<&str>> {
     match results.plans.as_slice() {
-        [one] if results.candidates.iter().any(|candidate| candidate.recommended) => Some(&one.plan),
+        [one] if results.candidates.iter().any(|candidate| candidate.recommended) => {
+            Some(plan_lines(&one.plan))
+        }
         _ => None,
     }
+}
+
+/// The lines of a plan without its comments, in which `unspin prove` states the figures of one host, and without empty lines before
+/// the first.
+pub fn plan_lines(plan: &str) -> Vec<&str> {
+    plan.lines().filter(|line| !line.starts_with('#')).skip_while(|line| line.is_empty()).collect()
 }

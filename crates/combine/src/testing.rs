@@ -3,7 +3,10 @@
 use crate::host::HostResult;
 use std::time::Duration;
 use unspin_results::{CombinedResults, StoredBuild, StoredProof, StoredResult};
-use unspin_stats::{Analysis, Candidate, Experiment, Metric, Run, RunOutcome, SampleSet, Settings};
+use unspin_stats::{Analysis, Candidate, Experiment, Metric, Role, Run, RunOutcome, SampleSet, Settings};
+
+/// The CPU time of a candidate in each run, where the control's is 1.
+const CANDIDATE_CPU: f64 = 1.3;
 
 /// A host and what is measured on it.
 #[derive(Clone)]
@@ -20,7 +23,12 @@ pub struct HostModel {
     /// The control's wall time; negative if it fails.
     pub speed: f64,
     pub plan: Option<String>,
+    /// The compiled plan of the candidates.
+    pub compiled: Option<String>,
+    pub cpu_limit: Option<f64>,
     pub interrupted: bool,
+    /// The share of the CPUs that other programs took.
+    pub others: f64,
 }
 
 impl HostModel {
@@ -36,7 +44,10 @@ impl HostModel {
             rounds: 8,
             speed: 1.0,
             plan: None,
+            compiled: None,
+            cpu_limit: None,
             interrupted: false,
+            others: 0.01,
         }
     }
 
@@ -50,14 +61,15 @@ impl HostModel {
             candidates.map(|((name, ratio), salt)| self.samples(Candidate::new(&**name), *ratio, salt)),
         );
         let experiment = Experiment { metric: self.metric.clone(), seed: 7, samples };
-        let settings = Settings { resamples: 199, draws: 199, ..Settings::default() };
+        let settings =
+            Settings { resamples: 199, draws: 199, cpu_limit: self.cpu_limit, ..Settings::default() };
         let analysis = Analysis::of(&experiment, &settings);
         let cpu = serde_json::json!({"user_percent": 50.0, "system_percent": 1.0, "idle_percent": 49.0, "cpu_s": 1.0,
             "wall_s": 1.0, "voluntary_switches": 1.0, "involuntary_switches": 1.0});
-        let disturbance =
-            serde_json::json!({"total_s": 9.0, "steal_s": 0.0, "others_s": 0.1, "throttling": null});
+        let disturbance = serde_json::json!({"total_s": 9.0, "steal_s": 0.0, "others_s": 9.0 * self.others, "throttling": null});
         let configurations = experiment.samples.iter().map(|samples| {
-            serde_json::json!({"name": samples.candidate.name, "engine": self.engine, "plan": null,
+            let plan = self.compiled.as_ref().filter(|_| samples.candidate.role == Role::Candidate);
+            serde_json::json!({"name": samples.candidate.name, "engine": self.engine, "plan": plan,
                 "run_queue": null, "cpu": cpu})
         });
         let runs = experiment.samples.iter().enumerate().flat_map(|(candidate, samples)| {
@@ -92,11 +104,12 @@ impl HostModel {
             let noise = f64::from((round * 7919 + salt * 104_729 + name * 31) % 101) / 101.0 - 0.5;
             let value = self.speed / ratio * (1.0 + 0.02 * noise);
             let fails = ratio <= 0.0 || self.speed <= 0.0;
+            let cpu_s = if candidate.role == Role::Candidate { CANDIDATE_CPU } else { 1.0 };
             let outcome = match !fails {
                 true => RunOutcome::measured(value),
                 false => RunOutcome::Failed { reason: "it ended with exit code 1".into() },
             };
-            Run::new(Duration::from_secs_f64(if fails { 0.1 } else { value }), outcome)
+            Run::new(Duration::from_secs_f64(if fails { 0.1 } else { value }), outcome).with_cpu_s(cpu_s)
         };
         SampleSet { runs: (0..self.rounds).map(run).collect(), ..SampleSet::new(candidate) }
     }

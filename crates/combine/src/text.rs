@@ -41,7 +41,7 @@ impl fmt::Display for Text<'_> {
         }
         results.next.iter().try_for_each(|step| put(f, step, 2))?;
         let plan = common_plan(results).unwrap_or_default();
-        plan.lines().try_for_each(|line| writeln!(f, "{}", format!("    {}", clean(line)).trim_end()))
+        plan.into_iter().try_for_each(|line| writeln!(f, "{}", format!("    {}", clean(line)).trim_end()))
     }
 }
 

@@ -111,6 +111,7 @@ pub fn configuration(name: &str, plan: Option<&str>) -> StoredConfiguration {
         engine: None,
         plan: plan.map(str::to_owned),
         run_queue: None,
+        summary: None,
         cpu: StoredCpuShares::default(),
     }
 }

@@ -2,12 +2,9 @@
 
 use crate::comparability::{describe_command, differing_machine, differs_in_command};
 use crate::session::Session;
-use unspin_results::{Basis, StoredConfiguration, StoredDisturbance, StoredProof};
+use unspin_results::{Basis, StoredConfiguration, StoredProof};
 use unspin_stats::independent::Drift;
 use unspin_stats::{Settings, effect};
-
-/// Disturbance, as a share of the CPUs, from which on a warning is given: as for `unspin prove`.
-const DISTURBED: f64 = 0.05;
 
 /// The drift of each session, in the order of the sessions.
 pub fn drifts(all: &[&Session], settings: &Settings) -> Vec<Option<Drift>> {
@@ -167,10 +164,9 @@ fn names_in_some(all: &[&Session]) -> Option<String> {
 pub fn disturbance_factor(session: &Session) -> f64 {
     /// From this share on the figures say nothing.
     const MOST: f64 = 0.99;
-    let (steal, others) = shares(&session.proof.disturbance);
-    let taken = (steal + others).min(MOST);
     let is_cpu_time = session.proof.analysis.metric.is_cpu_time();
-    if taken < DISTURBED || is_cpu_time { 1.0 } else { 1.0 / (1.0 - taken) }
+    let taken = session.proof.disturbance.taken().filter(|_| !is_cpu_time);
+    taken.map_or(1.0, |taken| 1.0 / (1.0 - taken.min(MOST)))
 }
 
 fn of_session(session: &Session, warnings: &mut Vec<String>) {
@@ -186,8 +182,8 @@ fn of_session(session: &Session, warnings: &mut Vec<String>) {
             "{file}: the session ended early: {reason}. Repeat it if its {rounds} rounds are too few."
         ));
     }
-    let (steal, others) = shares(disturbance);
-    if steal + others >= DISTURBED {
+    if disturbance.taken().is_some() {
+        let (steal, others) = disturbance.shares();
         warnings.push(format!(
             "{file}: other programs used {:.1} % of the CPUs, the hypervisor took {:.1} %: measure again on a quiet machine \
              (--wait-for-quiet).",
@@ -209,10 +205,4 @@ fn of_session(session: &Session, warnings: &mut Vec<String>) {
             effect(floor.factor)
         ));
     }
-}
-
-/// Steal time and CPU time of other programs, as shares.
-fn shares(disturbance: &StoredDisturbance) -> (f64, f64) {
-    let share = |part: f64| if disturbance.total_s > 0.0 { part / disturbance.total_s } else { 0.0 };
-    (share(disturbance.steal_s), share(disturbance.others_s))
 }

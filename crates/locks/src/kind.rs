@@ -153,6 +153,35 @@ impl LockKind {
     pub const fn note(self) -> Option<&'static str> {
         self.row().note
     }
+
+    /// What the lock does while threads wait for it, for readers who do not know its name.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            LockKind::System => "libc's own",
+            LockKind::Pi => "libc's own; a waiter lends its priority to the owner",
+            LockKind::Ttas => "waiters spin until they find it free, in no order",
+            LockKind::Ticket => "waiters spin and get it in their order",
+            LockKind::Mcs => "waiters spin, each on a word of its own, and get it in their order",
+            LockKind::Fair => "waiters sleep and get it in their order",
+            LockKind::Steal => {
+                "a thread that finds it free takes it, even if others wait; waiters sleep, and none starves"
+            }
+            LockKind::Adaptive => {
+                "a thread that finds it free takes it, even if others wait; waiters spin for a while before they sleep, and none \
+                 starves"
+            }
+            LockKind::RtFair => {
+                "waiters sleep and get it in the order of their priorities; a waiter lends its priority to the owner"
+            }
+            LockKind::RtSteal => {
+                "only real-time threads wait in order, others may overtake; a waiter lends its priority to the owner"
+            }
+            LockKind::RtAdaptive => {
+                "only real-time threads wait in order, others may overtake and spin for a while before they sleep; a waiter lends \
+                 its priority to the owner"
+            }
+        }
+    }
 }
 
 /// A generic operation on a lock type that is chosen at run time.

@@ -31,6 +31,14 @@ impl SpinKind {
             SpinKind::Adaptive => None,
         }
     }
+
+    /// What the lock does while threads wait for it, for readers who do not know its name.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            SpinKind::System => "libc's own",
+            SpinKind::Adaptive => "waiters spin with pauses, and sleep while the owner is not running",
+        }
+    }
 }
 
 impl fmt::Display for SpinKind {

@@ -1,8 +1,9 @@
 //! A forest plot: ratios with their intervals, one below the other, on a logarithmic axis.
 
 use crate::name::{PICTURE_MAX, short};
-use crate::number::factor;
+use crate::number::tick;
 use crate::palette::Series;
+use crate::phone::{PHONE_WIDTH, PhoneDrawing};
 use crate::svg::{Axis, line, mark, px, rectangle, text, text_around, text_before};
 use maud::{Markup, html};
 use unspin_stats::Ratio;
@@ -11,15 +12,60 @@ use unspin_stats::Ratio;
 pub const WIDTH: f64 = 740.0;
 /// Most rows of a picture; the table beside it has all.
 pub const ROWS_MAX: usize = 40;
-/// Where the axis begins and ends.
-const PLOT: (f64, f64) = (200.0, 566.0);
-/// Where the first row begins, and the height of a row.
+/// Where the first row begins.
 const TOP: f64 = 30.0;
-const ROW: f64 = 32.0;
 /// Ratios beyond these are drawn at the end of the axis.
 const EXTREMES: (f64, f64) = (1e-4, 1e4);
 /// The usual radius of a mark.
 pub const RADIUS: f64 = 5.0;
+
+/// Where the parts of a row lie.
+struct Layout {
+    /// Where the axis begins and ends.
+    plot: (f64, f64),
+    /// The height of a row, and the part of it that is above the middle of its mark.
+    row: f64,
+    middle: f64,
+    /// Where the name and the note stand beside the mark.
+    name: Place,
+    note: Place,
+    /// Most labels of the axis.
+    ticks: usize,
+}
+
+/// Where a text stands: its end of this coordinate, at this distance below the middle of the mark.
+struct Place {
+    x: f64,
+    below: f64,
+    is_end: bool,
+}
+
+/// Name, mark and note beside each other.
+const WIDE: Layout = Layout {
+    plot: (200.0, 566.0),
+    row: 32.0,
+    middle: 16.0,
+    name: Place { x: 186.0, below: 4.5, is_end: true },
+    note: Place { x: 580.0, below: 4.5, is_end: false },
+    ticks: 9,
+};
+
+/// Name and note above the mark.
+const PHONE: Layout = Layout {
+    plot: (8.0, PHONE_WIDTH - 8.0),
+    row: 46.0,
+    middle: 34.0,
+    name: Place { x: 0.0, below: -14.0, is_end: false },
+    note: Place { x: PHONE_WIDTH, below: -14.0, is_end: true },
+    ticks: 5,
+};
+
+impl Place {
+    fn text(&self, class: &str, middle: f64, shown: &str) -> Markup {
+        let at = (self.x, middle + self.below);
+        if self.is_end { text_before(class, at, shown) } else { text(class, at, shown) }
+    }
+}
 
 /// A forest plot.
 pub struct Forest {
@@ -89,20 +135,34 @@ pub fn noted(ratio: Ratio) -> String {
 impl Forest {
     /// The height of the drawing.
     pub fn height(&self) -> f64 {
-        self.bottom() + 44.0
-    }
-
-    fn bottom(&self) -> f64 {
-        TOP + ROW * self.rows.len() as f64
+        self.height_in(&WIDE)
     }
 
     /// The drawing.
     pub fn draw(&self) -> Markup {
-        let (bottom, axis) = (self.bottom(), Axis::log(self.range(), PLOT));
+        self.draw_in(&WIDE)
+    }
+
+    /// The drawing for a narrow screen.
+    pub fn phone(&self) -> PhoneDrawing {
+        PhoneDrawing { height: self.height_in(&PHONE), drawing: self.draw_in(&PHONE) }
+    }
+
+    fn height_in(&self, layout: &Layout) -> f64 {
+        self.bottom(layout) + 44.0
+    }
+
+    fn bottom(&self, layout: &Layout) -> f64 {
+        TOP + layout.row * self.rows.len() as f64
+    }
+
+    fn draw_in(&self, layout: &Layout) -> Markup {
+        let (spans, axis) = (self.spans(layout), Axis::log(self.range(), layout.plot));
+        let middle = |place: usize| TOP + layout.row * place as f64 + layout.middle;
         html! {
-            (self.band(&axis, bottom))
-            (self.scale(&axis, bottom))
-            @for (place, row) in self.rows.iter().enumerate() { (row.draw(&axis, TOP + ROW * (place as f64 + 0.5))) }
+            (self.band(&axis, &spans))
+            (self.scale(&axis, layout, &spans))
+            @for (place, row) in self.rows.iter().enumerate() { (row.draw(&axis, layout, middle(place))) }
         }
     }
 
@@ -120,39 +180,53 @@ impl Forest {
         (low / margin, high * margin)
     }
 
+    /// Where the band and the lines across the rows are drawn: not behind texts.
+    fn spans(&self, layout: &Layout) -> Vec<(f64, f64)> {
+        let begin = |place: usize| TOP + layout.row * place as f64;
+        match layout.name.below < 0.0 {
+            false => vec![(TOP - 4.0, self.bottom(layout))],
+            true => (0..self.rows.len())
+                .map(|place| (begin(place) + layout.middle - 10.0, begin(place + 1)))
+                .collect(),
+        }
+    }
+
     /// The noise band.
-    fn band(&self, axis: &Axis, bottom: f64) -> Markup {
+    fn band(&self, axis: &Axis, spans: &[(f64, f64)]) -> Markup {
         let Some(floor) = self.floor else { return html! {} };
         let (from, to) = (axis.at(1.0 / floor), axis.at(floor));
         html! {
-            (rectangle("band", (from, TOP - 4.0), (to, bottom)))
+            @for (top, bottom) in spans { (rectangle("band", (from, *top), (to, *bottom))) }
             (text_around("small", ((from + to) / 2.0, TOP - 12.0), "noise"))
         }
     }
 
-    fn scale(&self, axis: &Axis, bottom: f64) -> Markup {
-        let one = axis.at(1.0);
+    fn scale(&self, axis: &Axis, layout: &Layout, spans: &[(f64, f64)]) -> Markup {
         let [below, above] = self.sides;
+        let ((begin, end), bottom) = (layout.plot, self.bottom(layout));
+        let across = |class: &str, value: f64| {
+            let x = axis.at(value);
+            html! { @for (top, bottom) in spans { (line(class, (x, *top), (x, *bottom))) } }
+        };
         html! {
-            @for value in axis.ticks(9) {
-                @let x = axis.at(value);
-                (line("grid", (x, TOP - 4.0), (x, bottom)))
-                (text_around("small", (x, bottom + 16.0), &factor(value)))
+            @for value in axis.ticks(layout.ticks) {
+                (across("grid", value))
+                (text_around("small", (axis.at(value), bottom + 16.0), &tick(value)))
             }
-            (line("axis", (PLOT.0, bottom), (PLOT.1, bottom)))
-            (line("one", (one, TOP - 4.0), (one, bottom)))
-            (text("small", (PLOT.0, bottom + 35.0), &format!("← {below}")))
-            (text_before("small", (PLOT.1, bottom + 35.0), &format!("{above} →")))
+            (line("axis", (begin, bottom), (end, bottom)))
+            (across("one", 1.0))
+            (text("small", (begin, bottom + 35.0), &format!("← {below}")))
+            (text_before("small", (end, bottom + 35.0), &format!("{above} →")))
         }
     }
 }
 
 impl ForestRow {
-    fn draw(&self, axis: &Axis, y: f64) -> Markup {
+    fn draw(&self, axis: &Axis, layout: &Layout, y: f64) -> Markup {
         let class = format!("stroke {}", self.series.class());
-        let (note, below) = match self.drawn {
-            Drawn::Reference | Drawn::Nothing => ("small", 4.0),
-            _ => ("", 4.5),
+        let note = match self.drawn {
+            Drawn::Reference | Drawn::Nothing => "small",
+            _ => "",
         };
         let ended = |ratio: Ratio| {
             html! {
@@ -164,7 +238,7 @@ impl ForestRow {
         };
         let dot = |class, value, radius| mark(self.series, class, (axis.at(value), y), radius);
         html! {
-            (text_before(self.class, (PLOT.0 - 14.0, y + 4.5), &short(&self.name, PICTURE_MAX)))
+            (layout.name.text(self.class, y, &short(&self.name, PICTURE_MAX)))
             @match self.drawn {
                 Drawn::Interval(ratio, radius) => { (ended(ratio)) (dot("", ratio.value, radius)) },
                 Drawn::Value(value) => (dot("hollow", value, RADIUS)),
@@ -173,7 +247,7 @@ impl ForestRow {
                 Drawn::Range(ratio) => (ended(ratio)),
                 Drawn::Nothing => {},
             }
-            (text(note, (PLOT.1 + 14.0, y + below), &self.note))
+            (layout.note.text(note, y, &self.note))
         }
     }
 }

@@ -5,8 +5,8 @@
 //! one that the measuring command would have written.
 //!
 //! `frame` has what all pages share: head, style, landmarks, the embedded document. `picture` is one picture with its
-//! explanation and its numbers; `table` a table of numbers; `svg` draws; `name` and `number` are how names and numbers
-//! are shown. `forest` is the plot of ratios with their intervals. `prove` is the page of `unspin prove`, `compare` that of
+//! explanation and its numbers; `table` a table of numbers; `svg` draws; `name`, `number` and `prose` are how names, numbers
+//! and sentences are shown. `forest` is the plot of ratios with their intervals. `prove` is the page of `unspin prove`, `compare` that of
 //! `unspin compare`, and so on; `locks` has the sections about locks.
 //!
 //! ```
@@ -28,7 +28,9 @@ mod meter;
 mod name;
 mod number;
 mod palette;
+mod phone;
 mod picture;
+mod prose;
 mod prove;
 mod scale;
 mod svg;

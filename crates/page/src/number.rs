@@ -46,10 +46,21 @@ pub fn tick(value: f64) -> String {
     }
 }
 
+/// A round time on an axis, with all its digits: `105 ms`, `1.005 s`.
+pub fn tick_of_time(seconds: f64) -> String {
+    const UNITS: [(f64, &str); 3] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
+    if seconds == 0.0 {
+        return "0".into();
+    }
+    let fits = |(unit, _): &(f64, &str)| seconds.abs() >= unit * (1.0 - 1e-9);
+    let (unit, name) = UNITS.into_iter().find(fits).unwrap_or((1e-9, "ns"));
+    format!("{}\u{a0}{name}", tick(seconds / unit))
+}
+
 /// A round value of a metric on an axis.
 pub fn tick_of_metric(value: f64, unit: &str) -> String {
     match unit {
-        "s" => time(value),
+        "s" => tick_of_time(value),
         "" => tick(value),
         unit => format!("{} {}", tick(value), crate::name::visible(unit)),
     }
@@ -92,6 +103,10 @@ mod tests {
     fn ticks_have_no_needless_decimals() {
         let shown = [0.0, 60.0, 3.0 * 0.1, 0.25, 2e6, 5e-6, 999_000.0].map(tick);
         assert_eq!(shown, ["0", "60", "0.3", "0.25", "2e6", "5e-6", "999000"]);
+        assert_eq!(
+            [0.105, 1.005, 60.0, 3.0 * 0.1, 2e-6, 7200.0].map(tick_of_time),
+            ["105\u{a0}ms", "1.005\u{a0}s", "60\u{a0}s", "300\u{a0}ms", "2\u{a0}µs", "7200\u{a0}s"]
+        );
         assert_eq!([tick_of_metric(0.5, "s"), tick_of_metric(40.0, "TPS")], ["500\u{a0}ms", "40 TPS"]);
     }
 }

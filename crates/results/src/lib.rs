@@ -45,6 +45,6 @@ pub use page::{SCRIPT_BEGIN, SCRIPT_END, document};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
     StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredPercentile, StoredProof,
-    StoredRun, StoredService, StoredSummary,
+    StoredReason, StoredRun, StoredService, StoredSummary,
 };
 pub use scale::{StoredModelLock, StoredScale, StoredScaleRun, StoredScaling};

@@ -38,6 +38,23 @@ pub struct StoredDisturbance {
     pub throttling: Option<StoredThrottling>,
 }
 
+impl StoredDisturbance {
+    /// The share from which on a measurement counts as disturbed. An idle machine has less.
+    pub const DISTURBED: f64 = 0.05;
+
+    /// The shares of the CPUs that the hypervisor and other programs took.
+    pub fn shares(&self) -> (f64, f64) {
+        let share = |part: f64| if self.total_s > 0.0 { part / self.total_s } else { 0.0 };
+        (share(self.steal_s), share(self.others_s))
+    }
+
+    /// The share of the CPUs that the program could not have, from [`Self::DISTURBED`] on.
+    pub fn taken(&self) -> Option<f64> {
+        let (steal, others) = self.shares();
+        Some(steal + others).filter(|&taken| taken >= Self::DISTURBED)
+    }
+}
+
 /// What a CPU quota took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct StoredThrottling {

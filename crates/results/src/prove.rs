@@ -64,12 +64,25 @@ pub struct StoredSummary {
     pub evidence: Option<String>,
     /// What makes the figures doubtful.
     pub caution: Option<String>,
+    /// What disturbed the measurement, and what to do about it: a sentence each.
+    pub warnings: Vec<String>,
+    /// Where the program loses time, and how that changed.
+    pub why: Vec<StoredReason>,
     /// Why nothing is proven better, and what to do next: a sentence each.
     pub next: Vec<String>,
     /// The command that applies what is recommended.
     pub apply: Option<String>,
     /// The command that repeats the measurement.
     pub repeat: Option<String>,
+}
+
+/// A sentence, and what it introduces.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct StoredReason {
+    /// The sentence.
+    pub sentence: String,
+    /// The locks or call sites that it is about, if it names them one by one.
+    pub places: Vec<String>,
 }
 
 /// What the percentile of a run rests on.
@@ -105,6 +118,9 @@ pub struct StoredConfiguration {
     pub plan: Option<String>,
     /// The run queue, if the command line set one.
     pub run_queue: Option<String>,
+    /// What a candidate changes, in words; none in documents of older versions.
+    #[serde(default)]
+    pub summary: Option<String>,
     /// Where the CPU time of its runs went.
     pub cpu: StoredCpuShares,
 }

@@ -85,6 +85,21 @@ impl Configuration {
         self.candidate.role == Role::Candidate && self.setup.is_some()
     }
 
+    /// What it changes, in words; none if it is no candidate.
+    pub fn summary(&self) -> Option<String> {
+        let setup = self.setup.as_ref().filter(|_| self.is_judged())?;
+        if let Some(run_queue) = setup.run_queue {
+            return Some(run_queue.summary().to_owned());
+        }
+        if setup.engine != Engine::Kernel {
+            return Some(format!(
+                "unspin's System V IPC in place of the kernel's; {}",
+                setup.engine.summary()
+            ));
+        }
+        setup.plan.as_ref().map(|prepared| prepared.plan.summary())
+    }
+
     /// The engine, if an engine is judged.
     pub fn judged_engine(&self) -> Option<Engine> {
         let engine = self.setup.as_ref()?.engine;

@@ -62,6 +62,7 @@ struct ConfigurationEntry<'a> {
     engine: Option<&'static str>,
     plan: Option<String>,
     run_queue: Option<&'static str>,
+    summary: Option<String>,
     cpu: CpuShares,
 }
 
@@ -85,6 +86,7 @@ pub fn document(report: &Report) -> ProveDocument<'_> {
                 .and_then(|setup| setup.plan.as_ref())
                 .map(|prepared| prepared.compiled.to_string()),
             run_queue: report.run_queue_of(configuration).map(RunQueue::name),
+            summary: configuration.summary(),
             cpu,
         });
     ProveDocument {

@@ -2,7 +2,7 @@
 
 use crate::next::not_searched;
 use crate::report::Report;
-use crate::text::{ended_early, plan, summary};
+use crate::text::{disturbance, ended_early, plan, search, summary, waits};
 use serde::Serialize;
 use unspin_launch::output::shell;
 
@@ -19,6 +19,10 @@ pub struct ReportSummary {
     evidence: Option<String>,
     /// What makes the figures doubtful.
     caution: Option<String>,
+    /// What disturbed the measurement, and what to do about it: a sentence each.
+    warnings: Vec<String>,
+    /// Where the program loses time, and how that changed.
+    why: Vec<Reason>,
     /// Why nothing is proven better, and what to do next: a sentence each.
     next: Vec<String>,
     /// The command that applies what is recommended, with `FILE` for the file of the plan if none was written.
@@ -43,11 +47,41 @@ impl ReportSummary {
             how_sure: summary::how_sure(report).filter(|_| report.has_judged()),
             evidence: summary::evidence(report),
             caution: summary::caution(report),
+            warnings: warnings(report),
+            why: why(report),
             next: searched.into_iter().chain(next).collect(),
             apply: plan::apply(report),
             repeat: report.command_of_unspin.as_ref().map(|words| shell::line(words)),
         }
     }
+}
+
+/// A sentence, and what it introduces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// The sentence.
+    pub sentence: String,
+    /// The locks or call sites that it is about, if it names them one by one.
+    pub places: Vec<String>,
+}
+
+impl From<String> for Reason {
+    fn from(sentence: String) -> Reason {
+        Reason { sentence, places: Vec::new() }
+    }
+}
+
+/// What disturbed the measurement, and what to do about it.
+pub fn warnings(report: &Report) -> Vec<String> {
+    let disturbance = &report.session.disturbance;
+    let others = disturbance::is_high(disturbance).then(|| disturbance::sentence(disturbance));
+    let quota = disturbance::explain_throttling(disturbance);
+    others.into_iter().chain(quota).chain(search::disturbed(report).map(str::to_owned)).collect()
+}
+
+/// Where the program loses time, as the search found it, and how the waits changed.
+fn why(report: &Report) -> Vec<Reason> {
+    search::found(report).into_iter().chain(waits::changes(report).into_iter().map(Reason::from)).collect()
 }
 
 /// Why no candidate was judged, and what to do.

@@ -14,7 +14,7 @@ mod run_queues;
 pub mod search;
 mod staircase;
 pub mod summary;
-mod waits;
+pub mod waits;
 
 use self::cells::Cells;
 use super::budget::duration;

@@ -131,6 +131,16 @@ impl WaitPolicy {
             WaitPolicy::System => "system",
         }
     }
+
+    /// What a thread does in a wait, for readers who do not know the policy's name.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            WaitPolicy::Poll => {
+                "polls before it sleeps, for as long as a wake-up costs, where that has paid lately"
+            }
+            WaitPolicy::System => "sleeps at once, as in libc",
+        }
+    }
 }
 
 impl fmt::Display for WaitPolicy {

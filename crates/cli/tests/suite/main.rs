@@ -6,6 +6,7 @@ mod bad_input;
 mod causes;
 mod ci;
 mod cmd;
+mod combine;
 mod common;
 mod compare;
 mod completions;

@@ -159,6 +159,15 @@ pub fn label(kind: AnyKind) -> String {
     }
 }
 
+/// What the lock does while threads wait for it, for readers who do not know its name.
+pub fn summary(kind: AnyKind) -> &'static str {
+    match kind {
+        AnyKind::Mutex(kind) => kind.summary(),
+        AnyKind::RwLock(kind) => kind.summary(),
+        AnyKind::Spin(kind) => kind.summary(),
+    }
+}
+
 /// Whether it is libc's own, the control.
 pub fn is_libcs(kind: AnyKind) -> bool {
     matches!(

@@ -39,6 +39,7 @@ mod replacements;
 mod resolve;
 mod site;
 mod site_name;
+mod summary;
 #[cfg(test)]
 mod testing;
 mod variable;

@@ -41,6 +41,14 @@ impl RunQueue {
         }
     }
 
+    /// What it is, for readers who do not know its name.
+    pub fn summary(self) -> &'static str {
+        match self {
+            RunQueue::Global => "one queue and one lock for all workers",
+            RunQueue::Percpu => "a queue and a lock for each worker",
+        }
+    }
+
     /// The run queue's name on command lines, and in `UNSPIN_RUNQUEUE`.
     pub fn name(self) -> &'static str {
         self.policy().name()

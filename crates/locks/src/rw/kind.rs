@@ -63,6 +63,18 @@ impl RwLockKind {
         ROWS[self as usize].note
     }
 
+    /// What the lock does while threads wait for it, for readers who do not know its name.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            RwLockKind::System => "libc's own",
+            RwLockKind::Fair => "readers and writers get it in turns",
+            RwLockKind::Writer => "writers first; readers that wait get it together",
+            RwLockKind::Biased => {
+                "writers first; readers do not write to a shared cache line, and a writer has to look at each reader"
+            }
+        }
+    }
+
     /// The kinds that a search for candidates tries, the most promising first.
     pub fn search_order() -> Vec<RwLockKind> {
         let rank = |kind: RwLockKind| ROWS[kind as usize].search_rank;

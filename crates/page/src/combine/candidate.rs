@@ -6,7 +6,9 @@ use crate::frame::Section;
 use crate::name::{name, visible};
 use crate::number::p_value;
 use crate::palette::Series;
+use crate::phone::with_phone;
 use crate::picture::{NumbersShown, Picture};
+use crate::prose::prose;
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use unspin_report::figures::list;
@@ -27,8 +29,8 @@ pub fn section(results: &CombinedResults) -> Option<Section> {
     let contents = html! {
         @for (number, candidate) in ranked.iter().enumerate() {
             @if ranked.len() > 1 { h3 { (name(&candidate.comparison.name)) } }
-            (picture(results, candidate, number).render())
-            @if let Some(sentence) = &candidate.between_hosts { p { (visible(sentence)) } }
+            (picture(results, candidate, number))
+            @if let Some(sentence) = &candidate.between_hosts { p { (prose(sentence)) } }
             (obstacles(results, candidate))
             @for grouping in &candidate.groupings { (groups(results, grouping)) }
         }
@@ -43,7 +45,7 @@ pub fn section(results: &CombinedResults) -> Option<Section> {
     Some(Section { id: "candidates", title, contents })
 }
 
-fn picture(results: &CombinedResults, candidate: &CombinedCandidate, number: usize) -> Picture {
+fn picture(results: &CombinedResults, candidate: &CombinedCandidate, number: usize) -> Markup {
     let comparison = &candidate.comparison;
     let shown = &comparison.hosts[..comparison.hosts.len().min(ROWS_MAX - SUMMARY_ROWS)];
     let mut rows: Vec<ForestRow> = shown.iter().map(|host| host_row(results, host)).collect();
@@ -64,7 +66,7 @@ fn picture(results: &CombinedResults, candidate: &CombinedCandidate, number: usi
             Quantity::CpuTime | Quantity::Other => ["worse", "better"],
         },
     };
-    Picture {
+    let picture = Picture {
         id: format!("candidate-{number}-picture"),
         title: format!(
             "Ratio of {} to {} on each host",
@@ -78,7 +80,8 @@ fn picture(results: &CombinedResults, candidate: &CombinedCandidate, number: usi
         drawing: forest.draw(),
         numbers: table(results, candidate),
         numbers_shown: NumbersShown::AtOnce,
-    }
+    };
+    with_phone(&picture, &forest.phone())
 }
 
 /// A host: the area of its mark is its share of the mean.
@@ -178,7 +181,7 @@ fn obstacles(results: &CombinedResults, candidate: &CombinedCandidate) -> Markup
         @if !(candidate.not_ranked.is_empty() && candidate.lacking.is_empty() && candidate.over_cpu_limit.is_empty()) {
             ul {
                 @for host in &candidate.not_ranked {
-                    li { "Not ranked on " (name(host_name(results, host.host))) ": " (visible(&host.sentence)) }
+                    li { "Not ranked on " (name(host_name(results, host.host))) ": " (prose(&host.sentence)) }
                 }
                 @if !candidate.lacking.is_empty() { li { "Not measured in enough rounds on " (names(&candidate.lacking)) "." } }
                 @if !candidate.over_cpu_limit.is_empty() {
@@ -210,5 +213,5 @@ fn groups(results: &CombinedResults, grouping: &Grouping) -> Markup {
         head: [by.as_str(), "ratio", "from", "to", "hosts"].iter().map(|head| html! { (head) }).collect(),
         rows: grouping.values.iter().zip(&grouping.moderator.groups).map(row).collect(),
     };
-    html! { p { (visible(&grouping.sentence)) } (table.render()) }
+    html! { p { (prose(&grouping.sentence)) } (table.render()) }
 }

@@ -2,6 +2,7 @@
 
 use crate::heading::{badge, sentence_case, verdict};
 use crate::name::{code, visible};
+use crate::prose::prose;
 use maud::{Markup, html};
 use unspin_results::{CombinedCandidate, CombinedResults};
 use unspin_stats::Conclusion;
@@ -11,25 +12,27 @@ use unspin_stats::fleet::FleetVerdict;
 pub fn render(results: &CombinedResults) -> Markup {
     let (class, badge) = badge(results.conclusion);
     let candidates = in_order(results);
+    let names = candidates.iter().map(|candidate| candidate.comparison.name.as_str());
+    let names: Vec<&str> = names.chain([results.control.as_str()]).collect();
     html! {
         p.eyebrow { "unspin combine " (code(&unspin_report::shell_line(&results.command))) }
         p.badge.(class) { (badge) }
         @match candidates.split_first() {
             None => h1 { "Nothing is proven: no candidate was measured." },
             Some((first, others)) => {
-                (verdict(&first.sentence))
+                (verdict(&first.sentence, &names))
                 (how_sure(first))
                 @for other in others {
-                    p { strong { (sentence_case(&other.sentence)) } }
+                    p { strong { (sentence_case(&other.sentence, &names)) } }
                     (how_sure(other))
                 }
             }
         }
-        p { strong { "Compared: " } (visible(&results.summary.compared)) " " (visible(&results.summary.noise)) }
-        @for sentence in &results.summary.hosts { p.note { (visible(sentence)) } }
+        p { strong { "Compared: " } (prose(&results.summary.compared)) " " (prose(&results.summary.noise)) }
+        @for sentence in &results.summary.hosts { p.note { (prose(sentence)) } }
         @if !results.next.is_empty() {
             h2.minor { "What to do next" }
-            ul { @for sentence in &results.next { li { (visible(sentence)) } } }
+            ul { @for sentence in &results.next { li { (prose(sentence)) } } }
         }
         @if let Some(repeat) = &results.repeat {
             h2.minor { "Combine the results again" }
@@ -43,7 +46,7 @@ pub fn render(results: &CombinedResults) -> Markup {
 }
 
 fn how_sure(candidate: &CombinedCandidate) -> Markup {
-    html! { @if let Some(certainty) = &candidate.certainty { p { strong { "How sure: " } (visible(certainty)) } } }
+    html! { @if let Some(certainty) = &candidate.certainty { p { strong { "How sure: " } (prose(certainty)) } } }
 }
 
 /// The candidates, those first on which the conclusion rests, and of equal ones that with the largest ratio.

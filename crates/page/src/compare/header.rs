@@ -2,6 +2,7 @@
 
 use crate::heading::verdict;
 use crate::name::{code, visible};
+use crate::prose::prose;
 use maud::{Markup, html};
 use unspin_report::figures::capital;
 use unspin_results::{Basis, ComparisonConclusion, GateOutcome, ResultComparison};
@@ -21,20 +22,27 @@ pub fn render(comparison: &ResultComparison) -> Markup {
     html! {
         p.eyebrow { "unspin compare " (code(&unspin_report::shell_line(&comparison.command))) }
         p.badge.(class(comparison)) { (mark(comparison)) (capital(comparison.headline())) }
-        (verdict(&comparison.sentence))
+        (verdict(&comparison.sentence, &names(comparison)))
         @if let Some(gate) = &comparison.gate {
-            @if gate.outcome == GateOutcome::Kept { p { strong { (visible(&gate.sentence)) } } }
-            @else { p.note { (visible(&gate.sentence)) } }
+            @if gate.outcome == GateOutcome::Kept { p { strong { (prose(&gate.sentence)) } } }
+            @else { p.note { (prose(&gate.sentence)) } }
         }
-        p { strong { "How sure: " } (visible(&comparison.certainty)) }
-        p { strong { "Compared: " } (visible(&comparison.compared)) "." }
-        @if let Some(limit) = &comparison.limit { p { (visible(limit)) } }
+        p { strong { "How sure: " } (prose(&comparison.certainty)) }
+        p { strong { "Compared: " } (prose(&comparison.compared)) "." }
+        @if let Some(limit) = &comparison.limit { p { (prose(limit)) } }
         @if let Some(repeat) = &comparison.repeat {
             h2.minor { "Repeat the comparison" }
             pre { code { (visible(repeat)) } }
         }
         p.soft { (explained) }
     }
+}
+
+/// The names of all configurations.
+fn names(comparison: &ResultComparison) -> Vec<&str> {
+    let figures = comparison.figures.iter().map(|compared| &compared.name);
+    let gains = comparison.gains.iter().map(|compared| &compared.name);
+    figures.chain(gains).chain([&comparison.control]).map(String::as_str).collect()
 }
 
 /// The colour of the outcome.

@@ -9,7 +9,7 @@ mod ratios;
 mod runs;
 
 use crate::frame::{Frame, Section};
-use crate::name::visible;
+use crate::prose::prose;
 use maud::html;
 use unspin_results::ResultComparison;
 
@@ -34,6 +34,6 @@ fn warnings(comparison: &ResultComparison) -> Option<Section> {
     if comparison.warnings.is_empty() {
         return None;
     }
-    let contents = html! { ul { @for warning in &comparison.warnings { li { (visible(warning)) } } } };
+    let contents = html! { ul { @for warning in &comparison.warnings { li { (prose(warning)) } } } };
     Some(Section { id: "warnings", title: "What limits this comparison".into(), contents })
 }

@@ -5,7 +5,9 @@ use crate::frame::Section;
 use crate::name::{name, visible};
 use crate::number::{of_metric, p_value};
 use crate::palette::Series;
+use crate::phone::with_phone;
 use crate::picture::{NumbersShown, Picture};
+use crate::prose::prose;
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use unspin_report::figures::capital;
@@ -139,9 +141,9 @@ fn section(
         numbers_shown: NumbersShown::AtOnce,
     };
     let contents = html! {
-        (picture.render())
+        (with_phone(&picture, &forest.phone()))
         h3 { "In words" }
-        ul { @for row in rows { li { (visible(&row.judged.sentence)) } } }
+        ul { @for row in rows { li { (prose(&row.judged.sentence)) } } }
     };
     Some(Section { id, title, contents })
 }
@@ -184,21 +186,24 @@ fn how_to_read(comparison: &ResultComparison, floor: Option<f64>) -> Markup {
 }
 
 fn table(rows: &[Row<'_>], basis: Basis, words: &Words<'_>) -> Table {
-    let head = std::iter::once("configuration").chain(words.columns.iter().copied());
-    let head = head.chain(["ratio", "from", "to", "p", "verdict"]);
+    // A narrow screen shows the first columns: what is proven comes before the figures on which that rests.
+    let head = ["configuration", "verdict", "ratio", "from", "to", "p"].into_iter();
+    let head = head.chain(words.columns.iter().copied());
     let row = |row: &Row<'_>| {
         let test = row.judged.test;
         let shown = test.map(|test| test.ratio.shown());
         let end = |index: usize| shown.clone().map_or(String::new(), |(_, ends)| ends[index].clone());
-        let sides = row.sides.iter().cloned();
-        let cells = sides.chain([
+        let judged = [
+            Cell::text(row.judged.word(basis)),
             Cell::number(test.map(|test| test.ratio.value), |_| shown.clone().unwrap_or_default().0),
             Cell::number(test.map(|test| test.ratio.lower), |_| end(0)),
             Cell::number(test.map(|test| test.ratio.upper), |_| end(1)),
             Cell::number(row.judged.p_corrected, p_value),
-            Cell::text(row.judged.word(basis)),
-        ]);
-        TableRow { head: name(row.name), cells: cells.collect() }
+        ];
+        TableRow {
+            head: name(row.name),
+            cells: judged.into_iter().chain(row.sides.iter().cloned()).collect(),
+        }
     };
     Table {
         caption: format!(

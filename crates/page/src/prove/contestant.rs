@@ -2,7 +2,7 @@
 
 use crate::palette::Series;
 use unspin_results::{StoredConfiguration, StoredProof};
-use unspin_stats::{Comparison, Role, Summary, Verdict};
+use unspin_stats::{Comparison, Ratio, Role, Summary, Verdict};
 
 /// What a configuration is compared for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,11 +78,16 @@ impl Contestant<'_> {
         &self.configuration.name
     }
 
-    /// What it is, for readers who do not know unspin; empty for a candidate.
-    pub fn explanation(&self) -> &'static str {
+    /// How many times as good as the control it is, if it is known.
+    pub fn ratio(&self) -> Option<Ratio> {
+        self.comparison?.ratio
+    }
+
+    /// What it is, for readers who do not know unspin; empty if the document does not say it.
+    pub fn explanation(&self) -> &str {
         match self.part {
             Part::Control => "the program as it is: all others are compared with it",
-            Part::Candidate => "",
+            Part::Candidate => self.configuration.summary.as_deref().unwrap_or_default(),
             Part::Again => "the program as it is, once more: what it seems to differ by is noise",
             Part::NoPreload => {
                 "the program without unspin's library: what the replacement of locks costs by itself"
@@ -91,21 +96,31 @@ impl Contestant<'_> {
     }
 
     /// What is proven about it, in a few words.
-    pub fn outcome(&self) -> &'static str {
-        let Some(comparison) = self.comparison else { return "the control" };
+    pub fn outcome(&self) -> String {
+        let Some(comparison) = self.comparison else {
+            return if self.part == Part::Control { "the control".into() } else { "not compared".into() };
+        };
+        let proven = outcome(comparison);
         match (&comparison.verdict, self.part) {
-            (Verdict::Failed { .. }, _) if comparison.failed_runs > 0 => "failed",
-            (Verdict::Failed { .. }, _) => "not comparable",
-            (_, Part::Again | Part::NoPreload) => "not judged",
-            (Verdict::ProvenFaster { .. }, _) if comparison.over_cpu_limit => "better, over CPU limit",
-            (Verdict::ProvenFaster { .. }, _) => "proven better",
-            (Verdict::ProvenSlower { .. }, _) => "proven worse",
-            (Verdict::NothingProven { .. }, _) => "nothing proven",
-            (Verdict::Collapsed(_), _) => "collapsed, stopped",
-            (Verdict::Hangs(_), _) => "hangs, stopped",
-            (Verdict::Withheld(_), _) => "stopped, not ranked",
-            (Verdict::GivenUp { proven: true, .. }, _) => "proven worse, given up",
-            (Verdict::GivenUp { .. }, _) => "too slow, given up",
+            (Verdict::Failed { .. }, _) | (_, Part::Control | Part::Candidate) => proven.into(),
+            (_, Part::Again) => "the noise".into(),
+            (_, Part::NoPreload) => format!("{proven}; no candidate"),
         }
+    }
+}
+
+fn outcome(comparison: &Comparison) -> &'static str {
+    match &comparison.verdict {
+        Verdict::Failed { .. } if comparison.failed_runs > 0 => "failed",
+        Verdict::Failed { .. } => "not comparable",
+        Verdict::ProvenFaster { .. } if comparison.over_cpu_limit => "better, over CPU limit",
+        Verdict::ProvenFaster { .. } => "proven better",
+        Verdict::ProvenSlower { .. } => "proven worse",
+        Verdict::NothingProven { .. } => "nothing proven",
+        Verdict::Collapsed(_) => "collapsed, stopped",
+        Verdict::Hangs(_) => "hangs, stopped",
+        Verdict::Withheld(_) => "stopped, not ranked",
+        Verdict::GivenUp { proven: true, .. } => "proven worse, given up",
+        Verdict::GivenUp { .. } => "too slow, given up",
     }
 }

@@ -46,7 +46,8 @@ fn locks(proof: &StoredProof) -> Option<Section> {
     let after = others.iter().max_by(|a, b| ratio(&a.candidate).total_cmp(&ratio(&b.candidate)));
     let contents = html! {
         p {
-            "One more run of each, which is not among the runs above, was recorded: before is "
+            @if after.is_some() { "One more run of each, which is not among the runs above, was recorded: before is " }
+            @else { "One run was recorded, which is no result of its own: that of " }
             (crate::name::name(&before.candidate))
             @if let Some(after) = after { ", after is " (crate::name::name(&after.candidate)) }
             "."
@@ -54,5 +55,6 @@ fn locks(proof: &StoredProof) -> Option<Section> {
         @for missing in &proof.locks.missing { p { (crate::name::visible(missing)) } }
         (crate::locks::section(&before.report, after.map(|table| &table.report)))
     };
-    Some(Section { id: "locks", title: "The locks, before and after".into(), contents })
+    let title = if after.is_some() { "The locks, before and after" } else { "The locks" };
+    Some(Section { id: "locks", title: title.into(), contents })
 }

@@ -28,14 +28,18 @@ pub fn section(proof: &StoredProof) -> Section {
                 @if let Some(stop) = &service.stop { (entry("Stopped by", code(stop))) }
             }
             (entry("Measured", html! { (visible(&analysis.metric.name)) ", " (better) }))
-            (entry("Session", html! { (proof.rounds) " complete rounds, " (proof.runs.len()) " runs, " (time(proof.elapsed_s)) ". " (ended(proof)) }))
-            (entry("Disturbance", disturbance(&proof.disturbance)))
-            (entry("Noise floor", html! {
-                @match analysis.noise_floor {
-                    Some(floor) => { "differences below " (effect(floor.factor)) " are not ranked" },
-                    None => { "unknown: the control has not run often enough" },
-                }
-            }))
+            @if proof.runs.is_empty() {
+                (entry("Session", html! { "no candidate was run" }))
+            } @else {
+                (entry("Session", session(proof)))
+                (entry("Disturbance", disturbance(&proof.disturbance)))
+                (entry("Noise floor", html! {
+                    @match analysis.noise_floor {
+                        Some(floor) => { "differences below " (effect(floor.factor)) " are not ranked" },
+                        None => { "unknown: the control has not run often enough" },
+                    }
+                }))
+            }
             (entry("Statistics", html! {
                 "paired by rounds; intervals of " (percent(100.0 * settings.confidence)) " by bootstrap (" (settings.resamples) " resamples), "
                 "p by permutation (at most " (settings.draws) " draws), a difference is proven up to p = " (settings.alpha)
@@ -50,6 +54,14 @@ pub fn section(proof: &StoredProof) -> Section {
 
 fn entry(name: &str, value: Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
+}
+
+fn session(proof: &StoredProof) -> Markup {
+    let warm_ups = proof.runs.iter().filter(|run| run.round == 0).count();
+    html! {
+        (proof.rounds) " complete rounds, " (proof.runs.len() - warm_ups) " runs and " (warm_ups) " warm-ups, "
+        (time(proof.elapsed_s)) ". " (ended(proof))
+    }
 }
 
 fn ended(proof: &StoredProof) -> &'static str {

@@ -5,29 +5,24 @@ use crate::forest::{Drawn, Forest, ForestRow, ROWS_MAX, WIDTH, noted};
 use crate::frame::Section;
 use crate::name::{PICTURE_MAX, name, short, visible};
 use crate::number::{of_metric, p_value};
+use crate::phone::with_phone;
 use crate::picture::{NumbersShown, Picture};
+use crate::prose::prose;
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use unspin_results::StoredProof;
-use unspin_stats::{Quantity, Ratio, Role, SpreadVerdict};
+use unspin_stats::{Comparison, Quantity, Ratio, Role, SpreadVerdict, Verdict};
 
 /// The section.
 pub fn section(proof: &StoredProof, contestants: &Contestants<'_>) -> Option<Section> {
-    if contestants.0.len() < 2 {
+    // Before a run there is nothing to show.
+    if contestants.0.len() < 2 || proof.runs.is_empty() {
         return None;
     }
+    let has_ratio = contestants.0.iter().any(|contestant| contestant.ratio().is_some());
     let contents = html! {
-        (picture(proof, contestants).render())
-        h3 { "In words" }
-        ul {
-            @for comparison in proof.analysis.comparisons.iter().filter(|c| c.role == Role::Candidate) {
-                li {
-                    (visible(&comparison.sentence))
-                    @if let Some(spread) = proven_spread(comparison) { " " (visible(spread)) }
-                }
-            }
-            @if let Some(floor) = &proof.analysis.noise_floor_sentence { li { (visible(floor)) } }
-        }
+        @if has_ratio { (picture(proof, contestants)) } @else { (table(proof, contestants).render()) }
+        (in_words(proof))
     };
     let title = match proof.analysis.metric.quantity {
         Quantity::WallTime => "Times as fast as the control".into(),
@@ -38,14 +33,39 @@ pub fn section(proof: &StoredProof, contestants: &Contestants<'_>) -> Option<Sec
     Some(Section { id: "ratios", title, contents })
 }
 
-fn proven_spread(comparison: &unspin_stats::Comparison) -> Option<&str> {
+/// The sentences of the printed report. The program without the library comes first, as there.
+fn in_words(proof: &StoredProof) -> Markup {
+    // Without a round the heading of the page says that nothing can be proven.
+    let says_more = |comparison: &&Comparison| {
+        proof.rounds > 0 || !matches!(comparison.verdict, Verdict::NothingProven { .. })
+    };
+    let judged = proof.analysis.comparisons.iter().filter(|comparison| comparison.role == Role::Candidate);
+    let comparisons: Vec<&Comparison> = proof.no_preload.iter().chain(judged).filter(says_more).collect();
+    let floor = proof.analysis.noise_floor_sentence.as_ref();
+    html! {
+        @if !comparisons.is_empty() || floor.is_some() {
+            h3 { "In words" }
+            ul {
+                @for comparison in comparisons {
+                    li {
+                        (prose(&comparison.sentence))
+                        @if let Some(spread) = proven_spread(comparison) { " " (prose(spread)) }
+                    }
+                }
+                @if let Some(floor) = floor { li { (prose(floor)) } }
+            }
+        }
+    }
+}
+
+fn proven_spread(comparison: &Comparison) -> Option<&str> {
     let is_proven =
         |verdict| matches!(verdict, SpreadVerdict::ProvenSteadier | SpreadVerdict::ProvenMoreErratic);
     comparison.spread.filter(|spread| is_proven(spread.verdict))?;
     comparison.spread_sentence.as_deref()
 }
 
-fn picture(proof: &StoredProof, contestants: &Contestants<'_>) -> Picture {
+fn picture(proof: &StoredProof, contestants: &Contestants<'_>) -> Markup {
     let rows = contestants.0.iter().take(ROWS_MAX);
     let forest = Forest {
         rows: rows.map(|contestant| row(proof, contestant)).collect(),
@@ -55,7 +75,7 @@ fn picture(proof: &StoredProof, contestants: &Contestants<'_>) -> Picture {
             Quantity::CpuTime | Quantity::Other => ["worse", "better"],
         },
     };
-    Picture {
+    let picture = Picture {
         id: "ratios-picture".into(),
         title: "Ratio of each configuration to the control, with its interval".into(),
         description: describe(proof, contestants),
@@ -65,16 +85,16 @@ fn picture(proof: &StoredProof, contestants: &Contestants<'_>) -> Picture {
         drawing: forest.draw(),
         numbers: table(proof, contestants),
         numbers_shown: NumbersShown::AtOnce,
-    }
+    };
+    with_phone(&picture, &forest.phone())
 }
 
 fn row(proof: &StoredProof, contestant: &Contestant<'_>) -> ForestRow {
-    let ratio = contestant.comparison.and_then(|comparison| comparison.ratio);
-    let (drawn, note) = match (contestant.part, interval(proof, contestant), ratio) {
+    let (drawn, note) = match (contestant.part, interval(proof, contestant), contestant.ratio()) {
         (Part::Control, ..) => (Drawn::Reference, "1, the control".into()),
         (_, Some(ratio), _) => (Drawn::interval(ratio), noted(ratio)),
         (_, None, Some(ratio)) => (Drawn::Value(ratio.value), format!("{}, too few runs", ratio.shown().0)),
-        (_, None, None) => (Drawn::Nothing, short(contestant.outcome(), PICTURE_MAX)),
+        (_, None, None) => (Drawn::Nothing, short(&contestant.outcome(), PICTURE_MAX)),
     };
     let class = match contestant.part {
         Part::Control | Part::Candidate => "",
@@ -112,50 +132,50 @@ fn describe(proof: &StoredProof, contestants: &Contestants<'_>) -> String {
 /// The ratio, if there are enough rounds for its interval.
 fn interval(proof: &StoredProof, contestant: &Contestant<'_>) -> Option<Ratio> {
     let comparison = contestant.comparison?;
-    comparison.ratio.filter(|_| comparison.has_interval(proof.analysis.settings.confidence))
+    contestant.ratio().filter(|_| comparison.has_interval(proof.analysis.settings.confidence))
 }
 
 fn table(proof: &StoredProof, contestants: &Contestants<'_>) -> Table {
-    let unit = &proof.analysis.metric.unit;
-    let head = ["configuration", "mean", "sd", "ratio", "from", "to", "p", "runs", "failed", "verdict"];
-    let rows = contestants.0.iter().map(|contestant| {
-        let comparison = contestant.comparison;
-        let (ratio, bounds) = (comparison.and_then(|c| c.ratio), interval(proof, contestant));
-        let shown = ratio.map(|ratio| ratio.shown());
-        let end = |index: usize| shown.clone().map_or(String::new(), |(_, ends)| ends[index].clone());
-        let of = |value: f64| of_metric(value, unit);
-        let runs = proof.runs.iter().filter(|run| run.candidate == contestant.index);
-        let failed = runs.clone().filter(|run| run.value.is_none()).count() as f64;
-        let cells = vec![
-            Cell::number(contestant.summary.map(|summary| summary.mean), of),
-            Cell::number(contestant.summary.and_then(|summary| summary.standard_deviation), of),
-            Cell::number(ratio.map(|ratio| ratio.value), |_| {
-                shown.clone().map_or(String::new(), |(value, _)| value)
-            }),
-            Cell::number(bounds.map(|ratio| ratio.lower), |_| end(0)),
-            Cell::number(bounds.map(|ratio| ratio.upper), |_| end(1)),
-            Cell::number(comparison.and_then(|c| c.shown_p(&proof.analysis.settings)), p_value),
-            Cell::Number(
-                runs.count() as f64,
-                proof.runs.iter().filter(|run| run.candidate == contestant.index).count().to_string(),
-            ),
-            Cell::Number(failed, format!("{failed:.0}")),
-            Cell::text(contestant.outcome()),
-        ];
-        let head = html! {
-            (name(contestant.name()))
-            @if !contestant.explanation().is_empty() { div.explained { (contestant.explanation()) } }
-        };
-        TableRow { head, cells }
-    });
+    // A narrow screen shows the first columns: what is proven comes before the numbers on which that rests.
+    let head = ["configuration", "verdict", "ratio", "from", "to", "mean", "sd", "p", "runs", "failed"];
+    let analysis = &proof.analysis;
     Table {
         caption: format!(
-            "Each configuration against {}: mean and standard deviation of a run ({}), ratio with its interval (above 1 is better), p \
-             corrected for the number of candidates (Holm), number of runs with the warm-up",
-            visible(&proof.analysis.control),
-            visible(&proof.analysis.metric.name)
+            "Each configuration against {}: ratio with its interval (above 1 is better), mean and standard deviation of a run ({}), p \
+             corrected for the number of candidates (Holm), number of runs without the warm-up, and of failed ones with it",
+            visible(&analysis.control),
+            visible(&analysis.metric.name)
         ),
         head: head.iter().map(|head| html! { (head) }).collect(),
-        rows: rows.collect(),
+        rows: contestants.0.iter().map(|contestant| table_row(proof, contestant)).collect(),
     }
+}
+
+fn table_row(proof: &StoredProof, contestant: &Contestant<'_>) -> TableRow {
+    let StoredProof { analysis, runs, .. } = proof;
+    let comparison = contestant.comparison;
+    let (ratio, bounds) = (contestant.ratio(), interval(proof, contestant));
+    let shown = ratio.map(|ratio| ratio.shown());
+    let end = |index: usize| shown.clone().map_or(String::new(), |(_, ends)| ends[index].clone());
+    let of = |value: f64| of_metric(value, &analysis.metric.unit);
+    let runs = || runs.iter().filter(|run| run.candidate == contestant.index);
+    let count = |number: usize| Cell::Number(number as f64, number.to_string());
+    let cells = vec![
+        Cell::text(contestant.outcome()),
+        Cell::number(ratio.map(|ratio| ratio.value), |_| {
+            shown.clone().map_or(String::new(), |(value, _)| value)
+        }),
+        Cell::number(bounds.map(|ratio| ratio.lower), |_| end(0)),
+        Cell::number(bounds.map(|ratio| ratio.upper), |_| end(1)),
+        Cell::number(contestant.summary.map(|summary| summary.mean), of),
+        Cell::number(contestant.summary.and_then(|summary| summary.standard_deviation), of),
+        Cell::number(comparison.and_then(|c| c.shown_p(&analysis.settings)), p_value),
+        count(runs().filter(|run| run.round > 0).count()),
+        count(runs().filter(|run| run.value.is_none()).count()),
+    ];
+    let head = html! {
+        (name(contestant.name()))
+        @if !contestant.explanation().is_empty() { div.explained { (prose(contestant.explanation())) } }
+    };
+    TableRow { head, cells }
 }

@@ -1,8 +1,9 @@
 //! The head of the page: what is proven, how sure that is, what to do next.
 
-use super::contestant::{Contestants, Part};
-use crate::heading::{badge, lines, sentence_case};
+use super::contestant::{Contestant, Contestants, Part};
+use crate::heading::{badge, lines, verdict};
 use crate::name::{code, visible};
+use crate::prose::prose;
 use maud::{Markup, html};
 use unspin_results::{StoredProof, StoredSummary};
 
@@ -10,22 +11,37 @@ use unspin_results::{StoredProof, StoredSummary};
 pub fn header(proof: &StoredProof, contestants: &Contestants<'_>) -> Markup {
     let summary = proof.summary.clone().unwrap_or_else(|| of_older_document(contestants));
     let (class, badge) = badge(proof.conclusion);
+    let names: Vec<&str> = contestants.0.iter().map(Contestant::name).collect();
     html! {
         p.eyebrow { "unspin prove " (code(&unspin_report::shell_line(&proof.command))) }
         p.badge.(class) { (badge) }
-        h1 { (sentence_case(&summary.proven)) }
-        @if let Some(how_sure) = &summary.how_sure { p { strong { "How sure: " } (visible(how_sure)) } }
-        @if let Some(evidence) = &summary.evidence { p { (visible(evidence)) } }
-        @if let Some(compared) = &summary.compared { p { strong { "Compared: " } (visible(compared)) "." } }
-        @if let Some(caution) = &summary.caution { p.note { (visible(caution)) } }
+        (verdict(&summary.proven, &names))
+        @if let Some(how_sure) = &summary.how_sure { p { strong { "How sure: " } (prose(how_sure)) } }
+        @if let Some(evidence) = &summary.evidence { p { (prose(evidence)) } }
+        @for caution in summary.caution.iter().chain(&summary.warnings) { p.note { (prose(caution)) } }
+        @if let Some(compared) = &summary.compared { p { strong { "Compared: " } (prose(compared)) "." } }
         @if proof.interrupted { p.note { "Interrupted: the results are those of the runs until then." } }
         @if let Some(error) = &proof.aborted {
-            p.note { "Ended early; the results are those of the runs until then: " (visible(error)) }
+            p.note { "Ended early; the results are those of the runs until then: " (prose(error)) }
         }
+        (why(&summary))
         (next(proof, &summary))
         p.soft {
             "unspin runs a program many times, with its own locks and with others in their place, in random order on one machine, "
             "and says which differences are more than noise. The program itself is not changed."
+        }
+    }
+}
+
+/// Where the program loses time, and how that changed.
+fn why(summary: &StoredSummary) -> Markup {
+    html! {
+        @if !summary.why.is_empty() {
+            h2.minor { "Why" }
+            @for reason in &summary.why {
+                p { (prose(&reason.sentence)) }
+                @if !reason.places.is_empty() { ul { @for place in &reason.places { li { (prose(place)) } } } }
+            }
         }
     }
 }
@@ -45,7 +61,7 @@ fn next(proof: &StoredProof, summary: &StoredSummary) -> Markup {
         }
         @if !summary.next.is_empty() {
             h2.minor { "What to do next" }
-            ul { @for sentence in &summary.next { li { (visible(sentence)) } } }
+            ul { @for sentence in &summary.next { li { (prose(sentence)) } } }
         }
         @if let Some(repeat) = &summary.repeat {
             h2.minor { "Repeat the measurement" }

@@ -1,6 +1,6 @@
 //! Documents, and the pages of them.
 
-use crate::sessions;
+use crate::{prove, sessions};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -63,6 +63,8 @@ pub fn every_kind() -> Vec<(&'static str, Value)> {
     vec![
         ("herd", herd()),
         ("hostile", hostile()),
+        ("explained", prove::explained()),
+        ("nothing-to-try", prove::nothing_to_try()),
         ("meter", meter()),
         ("hostile-meter", renamed(meter())),
         ("lenses", lenses()),

@@ -27,7 +27,7 @@ fn figures_and_gains_are_those_of_the_document() {
             assert_eq!(head, compared["name"].as_str().unwrap());
             let of = |pointer: &str| compared.pointer(pointer).and_then(Value::as_f64);
             let half = if section == "figures" { 2 } else { 3 };
-            for (side, first) in [("before", 0), ("after", half)] {
+            for (side, first) in [("before", 5), ("after", 5 + half)] {
                 for (at, pointer) in sides.iter().enumerate() {
                     assert_eq!(
                         cells[first + at],
@@ -38,13 +38,14 @@ fn figures_and_gains_are_those_of_the_document() {
             }
             let tested =
                 ["/test/ratio/value", "/test/ratio/lower", "/test/ratio/upper", "/p_corrected"].map(of);
-            assert_eq!(cells[2 * half..2 * half + 4], tested, "{head}");
+            assert_eq!(cells[1..5], tested, "{head}");
         }
     }
     assert_eq!(text(all(&page, "h1")[0]), document["sentence"].as_str().unwrap());
     let header = text(all(&page, "header")[0]);
     for pointer in ["/certainty", "/compared", "/limit", "/gate/sentence"] {
-        assert!(header.contains(document.pointer(pointer).unwrap().as_str().unwrap()), "{pointer}: {header}");
+        let sentence = document.pointer(pointer).unwrap().as_str().unwrap().replace('`', "");
+        assert!(header.contains(&sentence), "{pointer}: {header}");
     }
     assert!(text(all(&page, ".badge")[0]).contains("Slower than the limit permits"));
     let band = all(&page, "#figures-picture .band").len();

@@ -6,6 +6,7 @@ mod comparisons;
 mod document;
 mod lenses;
 mod meter;
+mod prove;
 mod safety;
 mod scale;
 mod sessions;

@@ -4,6 +4,7 @@ use super::outcome::Outcome;
 use crate::configuration::Configuration;
 use crate::report::Report;
 use crate::settings::ProveSettings;
+use crate::summary::warnings;
 use crate::text::cells::{self, Cells};
 use crate::text::{disturbance, ended_early, search, summary};
 use std::ffi::OsString;
@@ -77,9 +78,9 @@ impl JobResult {
             return result;
         }
         if disturbance::is_high(&session.disturbance) {
-            result.warnings.extend(result.disturbance.take());
+            result.disturbance = None;
         }
-        result.warnings.extend(disturbance::explain_throttling(&session.disturbance));
+        result.warnings.extend(warnings(report));
         let cut_short = session.aborted.as_ref().map(|error| format!("Ended early: {error}"));
         let interrupted = report.interrupted.then(|| "Interrupted.".to_owned());
         result.warnings.extend(cut_short.into_iter().chain(interrupted));

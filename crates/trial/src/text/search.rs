@@ -5,6 +5,7 @@ use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, WORTH};
 use crate::next::not_searched;
 use crate::next::why::causes;
+use crate::summary::Reason;
 use std::fmt::{self, Formatter};
 use unspin_launch::replace::engine::Engine;
 use unspin_report::figures::time;
@@ -51,42 +52,17 @@ pub fn why_none(report: &Report) -> Vec<String> {
 /// Prints the findings and the results of the screening.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let Some(search) = &report.search else { return Ok(()) };
-    let findings = &search.findings;
-    let place = format!("Found in one metered run: {} on {} CPUs", time(findings.seconds), findings.cpus);
-    writeln!(f, "{place}")?;
-    for (sentence, picks) in picks(search) {
-        write!(f, "{}", paragraph(&sentence, 2))?;
-        for pick in picks {
-            write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
-        }
-    }
-    if findings.disturbed {
-        let text = match search.picks.is_empty() && !search.polling.is_promising() {
-            false => {
-                "Other programs used so much CPU time that no bound on the gain is known: repeat it with --wait-for-quiet."
-            }
-            true => {
-                "Other programs used so much CPU time in that run that waits worth a search may have been missed: repeat it \
-                 with --wait-for-quiet."
-            }
-        };
+    writeln!(f, "{}", place(&search.findings))?;
+    picked(search).iter().try_for_each(|reason| write_reason(f, reason))?;
+    if let Some(text) = disturbed(report) {
         write!(f, "{}", paragraph(text, 4))?;
     }
-    if search.picks.iter().any(|pick| pick.held_long) {
-        write!(
-            f,
-            "{}",
-            paragraph("No kind of lock is tried where holds are long: none can make them shorter.", 4)
-        )?;
+    if has_long_holds(search) {
+        write!(f, "{}", paragraph(LONG_HOLDS, 4))?;
     }
-    if search.polling.is_promising() {
-        write!(f, "{}", paragraph(&waits(&search.polling), 2))?;
-        for site in search.polling.sites.iter().take(SITES) {
-            write!(f, "{}", paragraph(&describe_site(site), 4))?;
-        }
-    }
+    polling(search).iter().try_for_each(|reason| write_reason(f, reason))?;
     if report.interrupted {
-        for sentence in causes(findings) {
+        for sentence in causes(&search.findings) {
             write!(f, "{}", paragraph(&sentence, 2))?;
         }
     }
@@ -95,6 +71,55 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         Some(screened) => write_screening(f, report, screened),
         None => Ok(()),
     }
+}
+
+fn write_reason(f: &mut Formatter<'_>, reason: &Reason) -> fmt::Result {
+    write!(f, "{}", paragraph(&reason.sentence, 2))?;
+    reason.places.iter().try_for_each(|text| write!(f, "{}", paragraph(text, 4)))
+}
+
+/// Where the program loses time, as the search found it in a metered run; nothing if there was no search.
+pub fn found(report: &Report) -> Vec<Reason> {
+    let Some(search) = &report.search else { return Vec::new() };
+    let holds = has_long_holds(search).then(|| Reason::from(LONG_HOLDS.to_owned()));
+    let first = Reason::from(format!("{}.", place(&search.findings)));
+    [first].into_iter().chain(picked(search)).chain(holds).chain(polling(search)).collect()
+}
+
+/// What other programs hid from the search, and what to do about it.
+pub fn disturbed(report: &Report) -> Option<&'static str> {
+    let search = report.search.as_ref().filter(|search| search.findings.disturbed)?;
+    Some(match search.picks.is_empty() && !search.polling.is_promising() {
+        false => {
+            "Other programs used so much CPU time that no bound on the gain is known: repeat it with --wait-for-quiet."
+        }
+        true => {
+            "Other programs used so much CPU time in that run that waits worth a search may have been missed: repeat it \
+             with --wait-for-quiet."
+        }
+    })
+}
+
+const LONG_HOLDS: &str = "No kind of lock is tried where holds are long: none can make them shorter.";
+
+fn has_long_holds(search: &Search) -> bool {
+    search.picks.iter().any(|pick| pick.held_long)
+}
+
+/// `Found in one metered run: 219ms on 2 CPUs`
+fn place(findings: &Findings) -> String {
+    format!("Found in one metered run: {} on {} CPUs", time(findings.seconds), findings.cpus)
+}
+
+fn picked(search: &Search) -> Vec<Reason> {
+    let places = |picks: Vec<&Pick>| picks.iter().map(|pick| describe(&search.findings, pick)).collect();
+    picks(search).into_iter().map(|(sentence, picks)| Reason { sentence, places: places(picks) }).collect()
+}
+
+fn polling(search: &Search) -> Option<Reason> {
+    let places = || search.polling.sites.iter().take(SITES).map(describe_site).collect();
+    let is_promising = search.polling.is_promising();
+    is_promising.then(|| Reason { sentence: waits(&search.polling), places: places() })
 }
 
 /// The picked locks, each group with the sentence that says why; or the sentence that none was picked.

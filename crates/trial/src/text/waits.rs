@@ -5,7 +5,7 @@ use super::super::report::Report;
 use super::super::waits::{JudgedSite, SiteRun, Unpolled};
 use super::head;
 use std::fmt::{self, Formatter};
-use unspin_report::figures::time;
+use unspin_report::figures::{list, time};
 
 /// Prints the table, and why a candidate did not poll.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
@@ -31,6 +31,24 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         }
     }
     writeln!(f)
+}
+
+/// How each judged wait changed, and why a candidate did not poll: a sentence each.
+pub fn changes(report: &Report) -> Vec<String> {
+    let changes = report.waits.iter().filter_map(describe_change);
+    let unpolled =
+        report.waits.iter().flat_map(|site| site.runs.iter().filter_map(|run| explain_unpolled(site, run)));
+    changes.chain(unpolled).collect()
+}
+
+/// "At pop+0x4b threads slept in 100 % of 3903 waits with system, and in 2.4 % of 2427 waits with poll."
+fn describe_change(site: &JudgedSite) -> Option<String> {
+    let run = |run: &SiteRun| {
+        let slept = Percent::TwoDigits.of(run.waits.slept_share()?);
+        Some(format!("{slept} of {} with {}", count(run.waits.waits), run.candidate))
+    };
+    let runs: Vec<String> = site.runs.iter().filter_map(run).collect();
+    (runs.len() > 1).then(|| format!("At {} threads slept in {}.", site.name, list(&runs, "and")))
 }
 
 fn explain_unpolled(site: &JudgedSite, run: &SiteRun) -> Option<String> {
@@ -77,6 +95,21 @@ mod tests {
             polled_s: 1.0,
         };
         SiteRun { candidate: candidate.into(), waits, unpolled }
+    }
+
+    #[test]
+    fn change_of_a_wait_is_one_sentence() {
+        let half = SiteRun {
+            waits: CallSiteWaits { slept: 500, ..run("poll", 1000, None).waits },
+            ..run("poll", 1000, None)
+        };
+        let site = JudgedSite { name: "pop+0x4b".into(), runs: vec![run("system", 1, None), half] };
+        assert_eq!(
+            describe_change(&site).unwrap(),
+            "At pop+0x4b threads slept in 100 % of 1 wait with system and 50 % of 1000 waits with poll."
+        );
+        let alone = JudgedSite { runs: vec![run("poll", 5, None)], ..site };
+        assert_eq!(describe_change(&alone), None);
     }
 
     /// Issue 14: "slept in 100 % of 78223 waits: the CPUs were busy", when the control had waited 198012 times.

@@ -17,8 +17,8 @@ pub const NAMES: [&str; 7] = ["prove", "locks", "scale", "compare", "combine", "
 /// read, lack them.
 const ADDED: [(&str, &str, &[&str]); 5] = [
     ("prove", "", &["service", "summary", "shortfall", "waits", "run_queues"]),
-    ("prove", "/$defs/report_summary", &["evidence"]),
-    ("prove", "/$defs/configuration_entry", &["run_queue"]),
+    ("prove", "/$defs/report_summary", &["evidence", "warnings", "why"]),
+    ("prove", "/$defs/configuration_entry", &["run_queue", "summary"]),
     ("prove", "/$defs/disturbance", &["throttling"]),
     ("prove", "/$defs/noise_floor", &["coefficients_of_variation"]),
 ];
