@@ -82,6 +82,7 @@ fn field_without_its_line_in_the_schema_is_found() {
     for (object, field) in [
         ("", "summary"),
         ("/summary", "evidence"),
+        ("/summary", "why"),
         ("/candidates/0", "run_queue"),
         ("/disturbance", "throttling"),
         ("/analysis/noise_floor", "coefficients_of_variation"),
