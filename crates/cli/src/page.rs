@@ -9,7 +9,9 @@ use unspin_launch::output::outfile;
 /// Reads a stored result, and writes it as a page, as JSON, or both.
 pub fn run(options: &PageOptions) -> Result<ExitCode, Error> {
     let PageOptions { result, output, json } = options;
-    outfile::try_files(&[("--output", output.as_deref()), ("--json", json.as_deref())])?;
+    let outputs = [("--output", output.as_deref()), ("--json", json.as_deref())];
+    stored::refuse_overwriting(std::slice::from_ref(result), &outputs)?;
+    outfile::try_files(&outputs)?;
     let text = stored::text(result, stored::ANY)?;
     let page = unspin_page::page(&text).map_err(|e| stored::refused(result, &text, &e, stored::ANY))?;
     if let Some(file) = output {

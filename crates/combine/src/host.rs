@@ -20,8 +20,14 @@ pub struct HostResult {
 pub fn number(results: &mut [HostResult]) {
     for index in 0..results.len() {
         let host = clean(&results[index].proof.machine.host);
-        let before = results[..index].iter().filter(|other| clean(&other.proof.machine.host) == host).count();
-        results[index].name = if before == 0 { host } else { format!("{host} ({})", before + 1) };
+        let is_free = |name: &str| {
+            let earlier = results[..index].iter().any(|other| other.name == name);
+            let later = || results[index + 1..].iter().any(|other| clean(&other.proof.machine.host) == name);
+            !earlier && (name == host || !later())
+        };
+        let numbered = (2..).map(|number| format!("{host} ({number})"));
+        let name = std::iter::once(host.clone()).chain(numbered).find(|name| is_free(name));
+        results[index].name = name.unwrap_or(host);
     }
 }
 

@@ -75,6 +75,7 @@ pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
         ));
     }
     sentences.extend(disturbed(fleet));
+    sentences.extend(throttled(fleet));
     sentences.extend(cpu_limit::difference(&fleet.hosts));
     sentences.extend(compiled::different_places(&fleet.hosts));
     sentences
@@ -91,6 +92,22 @@ fn disturbed(fleet: &Fleet) -> Option<String> {
         format!(
             "Other programs and the hypervisor took {}. A ratio on a busy host need not be that on an idle one: measure there again \
              (--wait-for-quiet), or trust the verdict for such hosts only.",
+            list(&all, "and")
+        )
+    })
+}
+
+/// The hosts on which a CPU quota stopped the program.
+fn throttled(fleet: &Fleet) -> Option<String> {
+    let stopped = |host: &HostResult| {
+        let throttling = host.proof.disturbance.throttling.filter(|throttling| throttling.throttled > 0)?;
+        Some(format!("{} of {} periods on {}", throttling.throttled, throttling.periods, host.name))
+    };
+    let all: Vec<String> = fleet.hosts.iter().filter_map(stopped).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "The CPU quota stopped the program in {}. A proof under a quota that is used up says little about locks: raise it \
+             (cpu.max), or measure --metric cpu-time.",
             list(&all, "and")
         )
     })

@@ -130,6 +130,17 @@ fn hosts_of_different_speed_and_rounds_count_by_their_ratios() {
 }
 
 #[test]
+fn names_of_hosts_are_not_taken_twice() {
+    let mut models = hosts(&[1.5, 1.51, 1.52, 1.53]);
+    for (host, name) in models.iter_mut().zip(["h", "h", "h (2)", "n"]) {
+        host.name = name.into();
+    }
+    models[1].candidates[0].1 = 1.6;
+    let names: Vec<String> = combined(&models).hosts.into_iter().map(|host| host.name).collect();
+    assert_eq!(names, ["h", "h (3)", "h (2)", "n"]);
+}
+
+#[test]
 fn disturbed_hosts_are_named_with_what_they_lost() {
     let mut models = hosts(&[1.5, 1.51, 1.52]);
     assert!(!report(&combined(&models)).contains("Other programs"));

@@ -9,6 +9,8 @@ use unspin_stats::effect;
 pub enum FloorCause {
     /// The control of a session differs as much from itself, or its runs show no smaller difference.
     Noise,
+    /// The figures have so few digits.
+    Digits,
     /// The second half of a session differs as much from its first.
     Drift,
     /// Other programs and the hypervisor took so much of the CPUs.
@@ -19,9 +21,14 @@ impl FloorCause {
     /// Of this floor, which is the largest of all that the sessions of the result have. A drift cancels in gains.
     pub fn of(result: &ResultComparison, floor: f64, basis: Basis) -> FloorCause {
         let sessions = || result.before.iter().chain(&result.after);
-        let noise = |session: &SessionSummary| session.noise_floor.map(|noise| noise.factor);
+        let has_several = result.before.len() > 1;
+        let noise =
+            |session: &SessionSummary| session.noise_floor.map(|noise| noise.factor).filter(|_| !has_several);
+        let digits = |session: &SessionSummary| session.noise_floor?.rounding;
         let drift = |session: &SessionSummary| session.drift?.factor(result.settings.alpha);
-        if sessions().filter_map(noise).any(|noise| noise >= floor) {
+        if sessions().filter_map(digits).any(|digits| digits >= floor) {
+            FloorCause::Digits
+        } else if sessions().filter_map(noise).any(|noise| noise >= floor) {
             FloorCause::Noise
         } else if basis == Basis::Figures && sessions().filter_map(drift).any(|drift| drift >= floor) {
             FloorCause::Drift
@@ -35,6 +42,11 @@ impl FloorCause {
         let effect = effect(floor);
         match self {
             FloorCause::Noise => format!("; differences below {effect} are within the noise of the sessions"),
+            FloorCause::Digits => {
+                format!(
+                    "; differences below {effect} may be due to rounding, because the figures have so few digits"
+                )
+            }
             FloorCause::Drift => format!("; differences below {effect} are within the drift of a session"),
             FloorCause::Disturbance => format!(
                 "; differences below {effect} may be due to other programs and the hypervisor, which took up to {} of the CPUs",
@@ -48,6 +60,9 @@ impl FloorCause {
         let effect = effect(floor);
         match self {
             FloorCause::Noise => format!("it is within the noise of the sessions, {effect}"),
+            FloorCause::Digits => {
+                format!("the figures have so few digits that rounding may explain {effect}")
+            }
             FloorCause::Drift => format!("it is within the drift of a session, {effect}"),
             FloorCause::Disturbance => format!(
                 "other programs and the hypervisor, which took up to {} of the CPUs, may explain {effect}",

@@ -61,7 +61,16 @@ pub fn gate(
     let names = |of: &[&ComparedFigures]| of.iter().map(|compared| compared.name.clone()).collect();
     let sentence = match outcome {
         GateOutcome::Exceeded => describe_exceeded(&exceeded, limit, direction, has_several),
-        GateOutcome::Unsure => describe_unsure(&unsure, limit, options.fail_if_unsure, has_several, worst),
+        GateOutcome::Unsure => {
+            let is_lost = figures.iter().any(|(compared, _)| compared.judged.has_failed())
+                || figures.iter().all(|(compared, _)| compared.judged.test.is_none());
+            let then = match (is_lost, options.fail_if_unsure) {
+                (true, _) => "What was not compared is an error (exit code 4), also for a gate",
+                (false, true) => "That fails, by --fail-if-unsure",
+                (false, false) => "That passes; with --fail-if-unsure it would fail",
+            };
+            describe_unsure(&unsure, limit, then, has_several, worst)
+        }
         GateOutcome::Kept => {
             let limit = Percent::Short.of(limit);
             format!("Gate kept: no configuration is slower than before by more than {limit}.")
@@ -135,7 +144,7 @@ fn describe_exceeded(
 fn describe_unsure(
     unsure: &[&ComparedFigures],
     limit: f64,
-    fails: bool,
+    then: &str,
     has_several: bool,
     worst: impl Fn(&ComparedFigures) -> Option<f64>,
 ) -> String {
@@ -147,15 +156,10 @@ fn describe_unsure(
         })
         .collect();
     format!(
-        "Gate unsure: {}; the limit is {}. {}. Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in \
+        "Gate unsure: {}; the limit is {}. {then}. Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in \
          {} sessions.",
         clauses.join("; "),
         Percent::Short.of(limit),
-        if fails {
-            "That fails, by --fail-if-unsure"
-        } else {
-            "That passes; with --fail-if-unsure it would fail"
-        },
         if has_several { "more" } else { "several" }
     )
 }

@@ -9,7 +9,7 @@ use crate::warnings::{disturbance_factor, drifts, warnings};
 use crate::wording;
 use unspin_results::{
     Basis, COMPARE_SCHEMA, ComparisonConclusion, ConfigurationVerdict, Judged, ResultComparison,
-    SessionSummary, StoredBuild, Untested,
+    SessionSummary, StoredBuild,
 };
 use unspin_stats::Settings;
 use unspin_stats::independent::Drift;
@@ -41,9 +41,10 @@ pub fn compare_with(
     let candidates =
         common(all[0].candidates(), &all, options, |session, name| session.candidates().any(|n| n == name));
     let sides = [before, after];
-    // Several sessions show themselves how much they differ.
-    let noise = if has_several { Some(1.0) } else { noise_floor(&all) };
-    let gains_floor = if has_several { noise } else { noise.map(|noise| above_disturbance(noise, &all)) };
+    // Several sessions show themselves how much they differ, but not what all of one side have in common: other programs, and
+    // figures with few digits.
+    let noise = if has_several { Some(of_digits(&all)) } else { noise_floor(&all) };
+    let gains_floor = noise.map(|noise| above_disturbance(noise, &all));
     let floor = match basis {
         Basis::Figures if !has_several => gains_floor.map(|floor| above_drifts(floor, &drifts, &settings)),
         _ => gains_floor,
@@ -86,16 +87,14 @@ pub fn compare_with(
 
 fn conclusion(deciding: &[(&str, &Judged)]) -> ComparisonConclusion {
     let any = |holds: fn(&Judged) -> bool| deciding.iter().any(|(_, judged)| holds(judged));
-    let has_values = |judged: &Judged| {
-        !matches!(judged.verdict, ConfigurationVerdict::Untested(Untested::NoValues { .. }))
-    };
+    let is_tested = |judged: &Judged| matches!(judged.verdict, ConfigurationVerdict::Tested(_));
     if any(Judged::has_failed) {
         ComparisonConclusion::Failed
     } else if any(Judged::is_worse) {
         ComparisonConclusion::Worse
     } else if any(Judged::is_better) {
         ComparisonConclusion::Better
-    } else if any(has_values) {
+    } else if any(is_tested) {
         ComparisonConclusion::NothingProven
     } else {
         ComparisonConclusion::Failed
@@ -118,6 +117,12 @@ fn common<'a>(
 fn noise_floor(all: &[&Session]) -> Option<f64> {
     let floors = all.iter().map(|session| session.proof.analysis.noise_floor.map(|floor| floor.factor));
     floors.collect::<Option<Vec<f64>>>().map(|floors| floors.into_iter().fold(1.0, f64::max))
+}
+
+/// What the digits of the figures hide: the largest factor between two values that are printed alike.
+fn of_digits(all: &[&Session]) -> f64 {
+    let floors = all.iter().filter_map(|session| session.proof.analysis.noise_floor?.rounding);
+    floors.fold(1.0, f64::max)
 }
 
 /// The floor of sessions that were disturbed. Of gains too: a wake-up on a busy machine is cheap, and some locks are contended only

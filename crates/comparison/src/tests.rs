@@ -171,7 +171,9 @@ fn failed_runs_are_never_a_pass() {
     let result = compare(&fine, &broken, &gate(0.05));
     assert_eq!(result.conclusion, Conclusion::Failed);
     assert!(result.figures[0].judged.sentence.contains("1 of 10 runs failed after (first: exit code 1)"));
-    assert_eq!(result.gate.unwrap().outcome, GateOutcome::Unsure);
+    let gate_of_failures = result.gate.unwrap();
+    assert_eq!(gate_of_failures.outcome, GateOutcome::Unsure);
+    assert!(gate_of_failures.sentence.contains("(exit code 4)"), "{}", gate_of_failures.sentence);
     let repaired = compare(&broken, &fine, &CompareOptions::default());
     assert_ne!(repaired.conclusion, Conclusion::Failed, "the earlier side failed");
 
@@ -335,6 +337,35 @@ fn difference_that_other_programs_explain_is_not_proven() {
     let certain = compare(&fast, &slower(1.0, 2), &CompareOptions::default()).certainty;
     let due = "differences below 67 % may be due to other programs and the hypervisor, which took up to 40 % of the CPUs.";
     assert!(certain.ends_with(due), "{certain}");
+}
+
+/// What all sessions of one side have in common, their number does not average out.
+#[test]
+fn several_sessions_prove_neither_disturbance_nor_rounding() {
+    let side = |control: f64, first: u64, others: f64| -> Vec<Session> {
+        let one = |seed| {
+            let mut session =
+                Simulation { control, ..Simulation::default() }.session(&format!("{seed}.json"), seed);
+            session.proof.disturbance.others_s = others * session.proof.disturbance.total_s;
+            session
+        };
+        (first..first + 3).map(one).collect()
+    };
+    let of =
+        |before: &[Session], after: &[Session]| crate::compare(before, after, &gate(0.05), build()).unwrap();
+    assert_eq!(of(&side(1.0, 1, 0.0), &side(1.5, 11, 0.0)).conclusion, Conclusion::Worse);
+    let busy = of(&side(1.0, 1, 0.0), &side(1.5, 11, 0.4));
+    assert_eq!(busy.conclusion, Conclusion::NothingProven, "{}", busy.certainty);
+    assert_eq!(busy.gate.unwrap().outcome, GateOutcome::Unsure);
+
+    let mut coarse = [side(1.0, 1, 0.0), side(1.5, 11, 0.0)];
+    for session in coarse.iter_mut().flatten() {
+        session.proof.analysis.noise_floor.as_mut().unwrap().rounding = Some(3.0);
+    }
+    let coarse = of(&coarse[0], &coarse[1]);
+    assert_eq!(coarse.conclusion, Conclusion::NothingProven);
+    let said = &coarse.figures[0].judged.sentence;
+    assert!(said.contains("so few digits that rounding may explain a factor of 3"), "{said}");
 }
 
 // ---- output ---------------------------------------------------------------------------------------------

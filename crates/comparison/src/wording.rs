@@ -134,8 +134,8 @@ fn untested(name: &str, judged: &Judged) -> String {
     };
     match untested {
         Untested::TooFew { units: [before, after] } => format!(
-            "{name} was not compared: {before} and {after} runs are too few or do not vary; {UNITS_MIN} on each side are the least that \
-             can be compared (--runs)."
+            "{name} was not compared: {before} and {after} runs are too few; {UNITS_MIN} on each side are the least that can be \
+             compared (--runs)."
         ),
         Untested::NoValues { before, after } => {
             let sides = [("before", before), ("after", after)];

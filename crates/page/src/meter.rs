@@ -75,7 +75,8 @@ fn header(meter: &StoredMeter, command: &[String], first: Option<&Statement>) ->
         @if let Some(note) = meter.report.as_ref().and_then(MeterReport::note_on_proof) { p { (prose(&note)) } }
         @if let Some(report) = &meter.report {
             p.soft { "Recorded " (prose(&report.extent())) "." }
-            @if report.is_disturbed() { @if let Some(sentence) = report.disturbance_sentence() { p { (prose(&sentence)) } } }
+            @let says_more = report.disturbance.is_none() || report.is_disturbed();
+            @if let Some(sentence) = report.disturbance_sentence().filter(|_| says_more) { p { (prose(&sentence)) } }
         }
         @for note in &meter.notes { p { (prose(note)) } }
         p.soft {

@@ -80,7 +80,7 @@ impl StoredResult {
         };
         let other = |found: String, read: &str| Err(ParseError::OtherVersion { found, read: read.into() });
         match (schema.as_str(), version) {
-            (PROOF, _) => Ok(StoredResult::Proof(Box::new(read(text)?))),
+            (PROOF, _) => Ok(StoredResult::Proof(Box::new(proof(text)?))),
             (SCALE, _) => Ok(StoredResult::Scale(Box::new(read(text)?))),
             (COMPARE_SCHEMA, _) => Ok(StoredResult::Comparison(Box::new(read(text)?))),
             (COMBINE_SCHEMA, _) => Ok(StoredResult::Combined(Box::new(read(text)?))),
@@ -102,6 +102,18 @@ impl StoredResult {
                 other(schema, &read)
             }
         }
+    }
+}
+
+/// A proof, of which all figures can be compared, as `unspin prove` has checked them.
+fn proof(text: &str) -> Result<StoredProof, ParseError> {
+    let proof: StoredProof = read(text)?;
+    let compared = proof.analysis.comparisons.iter().flat_map(|comparison| &comparison.runs);
+    let mut values = compared.chain(&proof.analysis.control_runs).filter_map(|run| run.value());
+    let wrong = values.find_map(|value| unspin_stats::comparable(value).err());
+    match wrong {
+        Some(why) => Err(ParseError::Damaged(serde::de::Error::custom(why))),
+        None => Ok(proof),
     }
 }
 
@@ -153,6 +165,16 @@ mod tests {
             assert_eq!(refusal(other), "is not a result of unspin: write one with --json", "{other}");
         }
         assert!(refusal(r#"{"schema": "unspin.prove/3"}"#).starts_with("is a damaged result: missing field"));
+    }
+
+    #[test]
+    fn figure_that_cannot_be_compared_is_named() {
+        let herd = include_str!("../../page/tests/documents/herd.json");
+        let mut document: serde_json::Value = serde_json::from_str(herd).unwrap();
+        assert!(StoredResult::parse(herd).is_ok());
+        document["analysis"]["control_runs"][0]["value"] = 1e-320.into();
+        let said = refusal(&document.to_string());
+        assert!(said.contains("only figures from 1e-50 to 1e50 are compared"), "{said}");
     }
 
     #[test]

@@ -100,8 +100,9 @@ fn results_of_prove_are_compared() {
     assert!(err.starts_with("unspin: the commands differ: ") && err.lines().count() == 1, "{err}");
     assert_eq!(code, Some(2));
     let broken = changed(&slow, "broken.json", "/analysis/control_runs/3/value", -1.0);
-    let (out, _, code) = compare(&["--fail-if-slower", "5"], &[&fast, &broken]);
-    assert_eq!(code, Some(4), "{out}");
+    let (_, err, code) = compare(&["--fail-if-slower", "5"], &[&fast, &broken]);
+    assert!(err.contains("broken.json: is a damaged result: the metric is -1;"), "{err}");
+    assert_eq!((err.lines().count(), code), (1, Some(2)), "{err}");
 
     let mut several = unspin(&["compare", "--before"]);
     several.args([&fast, &again]).arg("--after").args([&slow, &elsewhere]).arg("--across-machines");

@@ -167,6 +167,7 @@ fn every_verdict_of_compare_keeps_to_the_schema() {
         "failed",
         "cut_off",
         "no_runs",
+        "control",
     ];
     assert_eq!(all_words(&documents, "kind"), set(&kinds));
     assert_eq!(all_words(&documents, "basis"), set(&["figures", "gains"]));
@@ -246,7 +247,9 @@ fn combine_refuses_what_it_cannot_read_in_one_line() {
     assert!(refused(&[&hosts[0], &other], &out).contains("other.json: is not a result of unspin"));
     let missing = refused(&[&hosts[0], &folder.join("none")], &out);
     assert!(
-        missing.contains("none: No such file or directory (os error 2); name a file that --json"),
+        missing.contains(
+            "none: No such file or directory (os error 2); name a file that `unspin prove` (--json"
+        ),
         "{missing}"
     );
     assert!(!out.exists());

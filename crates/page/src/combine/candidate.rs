@@ -106,7 +106,7 @@ fn how_to_read(results: &CombinedResults, left_out: usize) -> Markup {
     html! {
         "How to read it: each square is a host's ratio, the line its interval of " (format!("{confidence:.0}")) " % confidence, and the "
         "larger the square, the more the host counts. The diamond is the mean over hosts, as wide as its interval; the line below it is what "
-        "one more host of this kind would show. A mean is proven if the whole diamond lies on one side of the dashed line, 1 (no difference)"
+        "one more host of this kind would show. A mean can be proven only if the whole diamond lies on one side of the dashed line, 1 (no difference)"
         @if results.noise_floor.is_some() { ", and its middle outside the grey band, within which the control differs from itself" }
         ". Right is better; distances are factors."
         @if left_out > 0 { " The picture leaves out " (left_out) " hosts, which the table has." }

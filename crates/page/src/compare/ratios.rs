@@ -180,7 +180,7 @@ fn how_to_read(comparison: &ResultComparison, floor: Option<f64>) -> Markup {
     html! {
         "How to read it: the mark is the ratio of after to before, the line its interval of " (format!("{confidence:.0}"))
         " % confidence. A difference is real if the whole line lies on one side of the dashed line, 1 (as before)"
-        @if floor.is_some() { ", and the mark outside the grey band: so much the sessions differ by themselves" }
+        @if floor.is_some() { ", and the mark outside the grey band: what noise, drift or disturbance of the sessions may cause" }
         ". Right is better than before; distances are factors."
     }
 }

@@ -1,7 +1,7 @@
 //! Locks by time lost.
 
 use super::grid::{ColumnHead, Grid, GridCell, GridRow};
-use super::sides::{Run, Sides, any, most};
+use super::sides::{Run, Same, Sides, any, most};
 use crate::name::{name, visible};
 use crate::number::time;
 use maud::{Markup, html};
@@ -37,6 +37,11 @@ pub fn render(sides: &Sides<'_>) -> Markup {
         let left_out = sides.runs().iter().any(|run| run.report.left_out.locks > 0);
         return html! { p { @if left_out { "No lock is left by the filters." } @else { "No lock was recorded." } } };
     }
+    let has_cost = |same: &Same<'_, Lock>| most(same, |lock| lock.row.lost) > 0.0;
+    // If no lock has cost anything, or the times are unknown, all are shown.
+    let is_known = locks.iter().any(|(_, same)| has_cost(same));
+    let (locks, idle): (Vec<_>, Vec<_>) =
+        locks.into_iter().partition(|(_, same)| !is_known || has_cost(same));
     let longest = locks.iter().map(|(_, same)| most(same, |lock| lock.row.lost)).fold(0.0, f64::max);
     let line = |run: &Run<'_>, lock: Option<&Lock>| lock.map(|lock| cells(run, &lock.row, longest));
     let rows = locks.iter().map(|(label, same)| GridRow {
@@ -53,7 +58,20 @@ pub fn render(sides: &Sides<'_>) -> Markup {
         columns: COLUMNS.into(),
         rows: [total].into_iter().chain(rows).collect(),
     };
-    html! { h3 { "Locks" } (grid.render(sides.runs())) (more_lost(sides)) }
+    html! { h3 { "Locks" } (grid.render(sides.runs())) (idle_locks(idle.len())) (more_lost(sides)) }
+}
+
+/// The locks that cost nothing, which have no row.
+fn idle_locks(count: usize) -> Markup {
+    html! {
+        @if count > 0 {
+            p.soft {
+                @if count == 1 { "1 lock, for which no thread waited, has no row." }
+                @else { (count) " locks, for which no thread waited, have no rows." }
+                " The JSON in this page has all."
+            }
+        }
+    }
 }
 
 /// That threads lost more time for locks in the second run, and why that need not make the program slower; nothing if they did not.

@@ -164,14 +164,19 @@ fn table(proof: &StoredProof, measured: &[&Contestant<'_>]) -> Table {
             ],
         }
     });
-    let per_unit =
-        proof.analysis.comparisons.iter().any(|c| c.cpu.is_some_and(|cpu| cpu.per == CpuCostUnit::Unit));
+    let work = match proof.analysis.comparisons.iter().find_map(|comparison| comparison.cpu) {
+        Some(cost) => match cost.per {
+            CpuCostUnit::Run => "of a run",
+            CpuCostUnit::Request => "for a request",
+            CpuCostUnit::Unit => "for a unit of work",
+        },
+        None => "of a run",
+    };
     Table {
         caption: format!(
-            "Means of a run. Shares are of wall time × {} CPUs. CPU ratio: CPU time {} over the control's, with its interval; above 1 is \
+            "Means of a run. Shares are of wall time × {} CPUs. CPU ratio: CPU time {work} over the control's, with its interval; above 1 is \
              more, which is worse",
-            proof.machine.cpus,
-            if per_unit { "for a unit of work" } else { "of a run" }
+            proof.machine.cpus
         ),
         head: head.iter().map(|head| html! { (head) }).collect(),
         rows: rows.collect(),

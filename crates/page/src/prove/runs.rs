@@ -10,7 +10,7 @@ use crate::svg::{Axis, cross, line, mark, path, px, text, text_around, text_befo
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use unspin_results::{StoredProof, StoredRun};
-use unspin_stats::Direction;
+use unspin_stats::{Direction, Quantity};
 
 const WIDTH: f64 = 740.0;
 const HEIGHT: f64 = 340.0;
@@ -147,13 +147,21 @@ fn dot(series: Series, run: &StoredRun, at: (f64, f64)) -> Markup {
 
 fn table(proof: &StoredProof) -> Table {
     let unit = &proof.analysis.metric.unit;
-    let head = ["run", "configuration", "round", "began at", "value", "wall time", "CPU time", "failure"];
+    // The value of wall time is the wall time, and most sessions have no failure: columns that repeat or are empty are left out.
+    let has_value = proof.analysis.metric.quantity != Quantity::WallTime;
+    let has_failure = proof.runs.iter().any(|run| run.failure.is_some() || run.value.is_none());
+    let is_shown = [true, true, true, has_value, true, true, has_failure];
+    let columns = |cells: Vec<Cell>| {
+        cells.into_iter().zip(is_shown).filter_map(|(cell, is_shown)| is_shown.then_some(cell)).collect()
+    };
+    let head = ["configuration", "round", "began at", "value", "wall time", "CPU time", "failure"];
+    let head = head.into_iter().zip(is_shown).filter_map(|(head, is_shown)| is_shown.then_some(head));
     let rows = proof.runs.iter().take(RUNS_MAX).enumerate().map(|(order, run)| {
         let configuration =
             proof.candidates.get(run.candidate).map_or("", |configuration| &configuration.name);
         TableRow {
             head: html! { (order + 1) },
-            cells: vec![
+            cells: columns(vec![
                 Cell::Text(name(configuration)),
                 Cell::Number(
                     f64::from(run.round),
@@ -164,7 +172,7 @@ fn table(proof: &StoredProof) -> Table {
                 Cell::Number(run.elapsed_s, time(run.elapsed_s)),
                 Cell::Number(run.user_s + run.system_s, time(run.user_s + run.system_s)),
                 Cell::text(visible(run.failure.as_deref().unwrap_or_default())),
-            ],
+            ]),
         }
     });
     let left_out = match proof.runs.len() > RUNS_MAX {
@@ -173,7 +181,7 @@ fn table(proof: &StoredProof) -> Table {
     };
     Table {
         caption: format!("Every run{left_out}"),
-        head: head.iter().map(|head| html! { (head) }).collect(),
+        head: std::iter::once("run").chain(head).map(|head| html! { (head) }).collect(),
         rows: rows.collect(),
     }
 }
