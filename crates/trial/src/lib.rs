@@ -49,6 +49,7 @@ mod prove_command;
 mod quiet;
 mod reached;
 mod reading;
+mod reason;
 mod recommendation;
 mod report;
 mod requested;

@@ -1,6 +1,7 @@
 //! What the report says first, as sentences of the JSON document.
 
 use crate::next::not_searched;
+use crate::reason::Reason;
 use crate::report::Report;
 use crate::text::{disturbance, ended_early, plan, search, summary, waits};
 use serde::Serialize;
@@ -53,21 +54,6 @@ impl ReportSummary {
             apply: plan::apply(report),
             repeat: report.command_of_unspin.as_ref().map(|words| shell::line(words)),
         }
-    }
-}
-
-/// A sentence, and what it introduces.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Reason {
-    /// The sentence.
-    pub sentence: String,
-    /// The locks or call sites that it is about, if it names them one by one.
-    pub places: Vec<String>,
-}
-
-impl From<String> for Reason {
-    fn from(sentence: String) -> Reason {
-        Reason { sentence, places: Vec::new() }
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick, WORTH};
 use crate::next::not_searched;
 use crate::next::why::causes;
-use crate::summary::Reason;
+use crate::reason::Reason;
 use std::fmt::{self, Formatter};
 use unspin_launch::replace::engine::Engine;
 use unspin_report::figures::time;
