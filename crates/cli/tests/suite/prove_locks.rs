@@ -33,7 +33,7 @@ fn kinds_of_read_write_locks_are_compared_with_libcs() {
     let options = ["--runs", "8", "--rwlock", "rw-biased,rw-fair@table"];
     let Some((text, code, plan)) = prove(&options, &speeds) else { return };
     assert_eq!(code, Some(0), "{text}");
-    assert!(flat(&text).contains("rw-biased's tps is 2 times system's"), "{text}");
+    assert!(flat(&text).contains("rw-biased's tps is 2.00 times system's"), "{text}");
     assert!(flat(&text).contains("rw-fair@table's tps is 0.500 times system's"), "{text}");
     assert!(plan.contains("[[rwlock]]") && plan.contains("kind = \"rw-biased\""), "{plan}");
 }
@@ -45,7 +45,7 @@ fn kind_of_spin_locks_is_compared_with_libcs() {
         return;
     };
     assert_eq!(code, Some(0), "{text}");
-    assert!(flat(&text).contains("spin adaptive's tps is 2 times system's"), "{text}");
+    assert!(flat(&text).contains("spin adaptive's tps is 2.00 times system's"), "{text}");
     assert!(plan.contains("[[spin]]") && plan.contains("kind = \"adaptive\""), "{plan}");
 }
 

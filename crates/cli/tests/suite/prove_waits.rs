@@ -47,9 +47,9 @@ fn mutexes_and_waits_are_separate_candidates() {
     let Some((out, err, code)) = prove(&options, &SPEEDS) else { return };
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}{err}");
     let text = flat(&out);
-    assert!(text.contains("adaptive's tps is 2 times system's"), "{out}");
-    assert!(text.contains("poll's tps is 3 times system's"), "{out}");
-    assert!(text.contains("poll@main's tps is 3 times system's"), "{out}");
+    assert!(text.contains("adaptive's tps is 2.00 times system's"), "{out}");
+    assert!(text.contains("poll's tps is 3.00 times system's"), "{out}");
+    assert!(text.contains("poll@main's tps is 3.00 times system's"), "{out}");
     assert!(text.contains("times the CPU time per unit of work ("), "{out}");
     assert!(out.contains("policy = \"poll\""), "{out}");
     let result = json(&file);
@@ -75,12 +75,12 @@ fn plan_of_mutexes_and_waits_is_accepted_by_use_plan() {
     let options = ["--higher-is-better", "--runs", "7", "--use-plan", plan, "--plan", written];
     let Some((out, err, code)) = prove(&options, &SPEEDS) else { return };
     assert_eq!(code, Some(0), "{out}{err}");
-    assert!(flat(&out).contains("plan.toml's tps is 4 times system's"), "{out}");
+    assert!(flat(&out).contains("plan.toml's tps is 4.00 times system's"), "{out}");
     // The former name of the option.
     let options = ["--higher-is-better", "--runs", "7", "--mutex-plan", written];
     let Some((out, err, code)) = prove(&options, &SPEEDS) else { return };
     assert_eq!(code, Some(0), "{out}{err}");
-    assert!(flat(&out).contains("written.toml's tps is 4 times system's"), "{out}");
+    assert!(flat(&out).contains("written.toml's tps is 4.00 times system's"), "{out}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn candidate_over_the_cpu_limit_is_not_recommended() {
     let Some((out, err, code)) = prove(&[&options[..], &outputs].concat(), &speeds) else { return };
     assert_eq!(code, Some(5), "{out}{err}");
     let text = flat(&out);
-    assert!(text.contains("poll is 2 times as good as system by tps"), "{out}");
+    assert!(text.contains("poll is 2.00 times as good as system by tps"), "{out}");
     assert!(
         text.contains(": difference proven, for the better. It is not recommended: it may take "),
         "{out}"
@@ -130,7 +130,7 @@ fn search_judges_waits_together_with_mutexes() {
     assert!(polling["sites"][0]["name"].as_str().unwrap().starts_with("player"), "{polling}");
     let text = flat(&out);
     assert!(text.contains("Call sites where polling first could save most: player+0x"), "{out}");
-    assert!(text.contains("poll's tps is 3 times system's"), "{out}");
+    assert!(text.contains("poll's tps is 3.00 times system's"), "{out}");
     assert!(fs::read_to_string(&plan).unwrap().contains("policy = \"poll\""), "{out}");
     // The file can be proved again.
     let options = ["--higher-is-better", "--runs", "7", "--use-plan", plan.to_str().unwrap()];
