@@ -2,7 +2,7 @@
 
 use crate::cpu_limit;
 use crate::group::groupings;
-use crate::host::{HostResult, is_cut_off};
+use crate::host::{HostResult, distinct, is_cut_off};
 use unspin_results::Grouping;
 use unspin_stats::fleet::{
     FleetAnalysis, FleetCandidate, FleetComparison, FleetVerdict, HOST_ROUNDS_AT_LEAST, HostRounds,
@@ -14,11 +14,11 @@ const SEED: u64 = 1;
 
 /// All results, and what they prove together.
 pub struct Fleet {
-    /// The hosts, in the order of the files.
+    /// The results, in the order of the files. Each is a stratum, also if several are of one host.
     pub hosts: Vec<HostResult>,
     /// Number of hosts that were to measure.
     pub expected: u32,
-    /// The hosts on which nothing was measured that can be compared, with the reason.
+    /// The results in which nothing was measured that can be compared, with the reason.
     pub failed: Vec<(usize, String)>,
     /// The candidates, in the order in which the files name them.
     pub candidates: Vec<JudgedCandidate>,
@@ -57,16 +57,28 @@ impl Fleet {
             names.iter().map(|name| measured(name, &hosts, &usable)).collect();
         let pairs = usable.iter().filter_map(|&host| rounds(host, &hosts, |c| c.role == Role::AaControl));
         let analysis = FleetAnalysis::of(&measured, &pairs.collect::<Vec<_>>(), &settings, SEED);
+        let measured_hosts = distinct(usable.iter().map(|&index| &hosts[index]));
         let judged = analysis.comparisons.iter().zip(&measured);
         let candidates = judged
             .map(|(comparison, rounds)| JudgedCandidate::of(comparison, rounds, &hosts, &usable, &settings))
-            .map(|candidate| JudgedCandidate { unmeasured: expected - usable.len() as u32, ..candidate });
+            .map(|candidate| JudgedCandidate { unmeasured: expected - measured_hosts, ..candidate });
         Fleet { candidates: candidates.collect(), failed, expected, analysis, hosts }
     }
 
-    /// The hosts that wrote no result.
+    /// The number of hosts that wrote no result.
     pub fn missing(&self) -> u32 {
-        self.expected - self.hosts.len() as u32
+        self.expected - distinct(&self.hosts)
+    }
+
+    /// The results in which something was measured.
+    pub fn usable(&self) -> impl Iterator<Item = &HostResult> {
+        let is_usable = |index: &usize| self.failed.iter().all(|(failed, _)| failed != index);
+        (0..self.hosts.len()).filter(is_usable).map(|index| &self.hosts[index])
+    }
+
+    /// Whether a host has several results.
+    pub fn has_sessions(&self) -> bool {
+        (distinct(&self.hosts) as usize) < self.hosts.len()
     }
 
     /// The only host, if all results are of one: then they are sessions, and no fleet.

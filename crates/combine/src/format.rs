@@ -18,3 +18,8 @@ pub fn shown(ratio: Ratio) -> (String, String) {
 pub fn hosts(count: usize) -> String {
     if count == 1 { "1 host".into() } else { format!("{count} hosts") }
 }
+
+/// "1 result", "2 results".
+pub fn results(count: usize) -> String {
+    if count == 1 { "1 result".into() } else { format!("{count} results") }
+}

@@ -1,6 +1,7 @@
 //! One result: a session of `unspin prove` on one host.
 
 use crate::format::clean;
+use std::collections::BTreeSet;
 use unspin_results::StoredProof;
 use unspin_stats::fleet::HOST_ROUNDS_AT_LEAST;
 use unspin_stats::{Comparison, Verdict};
@@ -14,6 +15,12 @@ pub struct HostResult {
     pub(crate) name: String,
     /// The result.
     pub proof: StoredProof,
+}
+
+/// The number of hosts of which these are results: several of one host are its sessions.
+pub fn distinct<'a>(results: impl IntoIterator<Item = &'a HostResult>) -> u32 {
+    let hosts: BTreeSet<&str> = results.into_iter().map(|result| &*result.proof.machine.host).collect();
+    hosts.len() as u32
 }
 
 /// Puts a number behind the names of hosts that have several results.

@@ -50,11 +50,11 @@ pub fn combine(
     }
     host::number(&mut results);
     sameness::check(&results)?;
-    let expected = expected.unwrap_or(results.len() as u32);
-    if results.len() > expected as usize {
+    let named = host::distinct(&results);
+    let expected = expected.unwrap_or(named);
+    if named > expected {
         return Err(Mismatch::new(format!(
-            "--hosts {expected}: {} results are named: give the number of hosts that were to measure",
-            results.len()
+            "--hosts {expected}: results of {named} hosts are named: give the number of hosts that were to measure"
         )));
     }
     Ok(document::of(&Fleet::of(results, expected), build))

@@ -1,8 +1,8 @@
 //! The sentences of the report.
 
 use crate::fleet::{Fleet, JudgedCandidate};
-use crate::format::{clean, hosts, shown};
-use crate::host::HostResult;
+use crate::format::{clean, hosts, results, shown};
+use crate::host::{HostResult, distinct};
 use crate::{compiled, cpu_limit};
 use unspin_report::figures::{list, p_value};
 use unspin_results::Grouping;
@@ -17,36 +17,24 @@ pub fn compared(fleet: &Fleet) -> String {
         Direction::LowerIsBetter => "lower is better",
         Direction::HigherIsBetter => "higher is better",
     };
-    let failed: Vec<usize> = fleet.failed.iter().map(|(host, _)| *host).collect();
-    let used = (0..fleet.hosts.len()).filter(|host| !failed.contains(host));
-    let rounds: u32 = used.map(|host| fleet.hosts[host].proof.rounds).sum();
+    let rounds: u32 = fleet.usable().map(|result| result.proof.rounds).sum();
+    let measured = hosts(distinct(fleet.usable()) as usize);
+    let measured = match fleet.has_sessions() {
+        true => format!("{} of {measured}", results(fleet.usable().count())),
+        false => measured,
+    };
     format!(
-        "{} with {}, by {}, {better}: {} with {rounds} rounds; each host is compared with itself only.",
+        "{} with {}, by {}, {better}: {measured} with {rounds} rounds; each host is compared with itself only.",
         list(&names, "and"),
         clean(&first.control),
         clean(&first.metric.name),
-        hosts(fleet.hosts.len() - failed.len()),
     )
 }
 
 /// The hosts that failed or wrote nothing, those that ended early, hosts with several results, disturbed hosts, and hosts that had other
 /// limits or places: one sentence each.
 pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let (lost, missing) = (fleet.failed.len() as u32 + fleet.missing(), fleet.missing());
-    if lost > 0 {
-        let failed = fleet.failed.iter().map(|(host, why)| {
-            let host = &fleet.hosts[*host];
-            format!("{} in {} ({why})", host.name, host.file)
-        });
-        let wrote = (missing > 0).then(|| format!("{} wrote no result", hosts(missing as usize)));
-        let all: Vec<String> = failed.chain(wrote).collect();
-        sentences.push(format!(
-            "{lost} of {} failed: {}. The verdict says nothing about them.",
-            hosts(fleet.expected as usize),
-            all.join("; ")
-        ));
-    }
+    let mut sentences = lost(fleet);
     let early =
         fleet.hosts.iter().enumerate().filter(|(host, _)| fleet.failed.iter().all(|(lost, _)| lost != host));
     let early: Vec<String> =
@@ -57,27 +45,55 @@ pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
             early.join("; ")
         ));
     }
-    let name = |index: usize| clean(&fleet.hosts[index].proof.machine.host);
-    let mut names: Vec<String> = (0..fleet.hosts.len()).map(name).collect();
-    let results = names.len();
-    names.sort();
-    names.dedup();
-    if names.len() == 1 {
+    if let Some(host) = fleet.single_host() {
         sentences.push(format!(
             "All results are of one host, {}: this is a verdict about its sessions, and none about other hosts.",
-            names[0]
+            clean(host)
         ));
-    } else if names.len() < results {
+    } else if fleet.has_sessions() {
         sentences.push(format!(
-            "{results} results are of {}: each result counts as a host of its own, so the verdict is surer than the number of \
-             hosts permits.",
-            hosts(names.len())
+            "{} are of {}: each result is a stratum, and several of one host are sessions of it, which make the verdict surer than the \
+             number of hosts permits.",
+            results(fleet.hosts.len()),
+            hosts(distinct(&fleet.hosts) as usize)
         ));
     }
     sentences.extend(disturbed(fleet));
     sentences.extend(throttled(fleet));
     sentences.extend(cpu_limit::difference(&fleet.hosts));
     sentences.extend(compiled::different_places(&fleet.hosts));
+    sentences
+}
+
+/// The hosts that failed or wrote nothing; and failed results of hosts that have others.
+fn lost(fleet: &Fleet) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let has_other = |index: &usize| {
+        let host = |result: &HostResult| result.proof.machine.host.clone();
+        fleet.usable().any(|other| host(other) == host(&fleet.hosts[*index]))
+    };
+    let named = |(index, why): &(usize, String)| {
+        format!("{} in {} ({why})", fleet.hosts[*index].name, fleet.hosts[*index].file)
+    };
+    let (sessions, failed): (Vec<_>, Vec<_>) = fleet.failed.iter().partition(|(index, _)| has_other(index));
+    let (lost, missing) = (fleet.expected - distinct(fleet.usable()), fleet.missing());
+    if lost > 0 {
+        let wrote = (missing > 0).then(|| format!("{} wrote no result", hosts(missing as usize)));
+        let all: Vec<String> = failed.into_iter().map(named).chain(wrote).collect();
+        sentences.push(format!(
+            "{lost} of {} failed: {}. The verdict says nothing about them.",
+            hosts(fleet.expected as usize),
+            all.join("; ")
+        ));
+    }
+    if !sessions.is_empty() {
+        let all: Vec<String> = sessions.into_iter().map(named).collect();
+        sentences.push(format!(
+            "Of hosts with several results {} failed: {}.",
+            results(all.len()),
+            all.join("; ")
+        ));
+    }
     sentences
 }
 
@@ -142,7 +158,7 @@ pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
         }
         FleetVerdict::ProvenFaster { ratio } => format!(
             "{name} is {up} on the {} that ranked it, on average {}, and is not recommended: {}.",
-            hosts(count),
+            strata(fleet, count),
             claim(fleet, ratio),
             obstacles(fleet, candidate)
         ),
@@ -157,8 +173,8 @@ pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
             };
             format!(
                 "{name} depends on the host: {up} on {}, {down} on {}{which}. It is not recommended for all.",
-                on(faster),
-                on(slower)
+                on(fleet, faster),
+                on(fleet, slower)
             )
         }
         FleetVerdict::NothingProven { could_hide, doubt } => nothing(fleet, candidate, could_hide, doubt),
@@ -173,8 +189,13 @@ fn place(fleet: &Fleet) -> String {
     }
 }
 
-fn on(count: u32) -> String {
-    if count == 0 { "none by itself".into() } else { hosts(count as usize) }
+fn on(fleet: &Fleet, count: u32) -> String {
+    if count == 0 { "none by itself".into() } else { strata(fleet, count as usize) }
+}
+
+/// "3 hosts", or "3 results" where a host has several.
+fn strata(fleet: &Fleet, count: usize) -> String {
+    if fleet.has_sessions() { results(count) } else { hosts(count) }
 }
 
 /// The names of the hosts that prove this by themselves.
@@ -202,7 +223,10 @@ fn nothing(fleet: &Fleet, candidate: &JudgedCandidate, could_hide: Option<f64>, 
                     format!("a mean difference of up to {} either way could still hide", effect(factor))
                 }
                 None => {
-                    format!("with {} the mean difference may have any size", hosts(comparison.hosts.len()))
+                    format!(
+                        "with {} the mean difference may have any size",
+                        strata(fleet, comparison.hosts.len())
+                    )
                 }
             };
             format!(
@@ -225,13 +249,13 @@ fn obstacles(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
             .iter()
             .map(|(host, why)| format!("{}: {}", name(host), clean(why).trim_end_matches('.')))
             .collect();
-        reasons.push(format!("it is not ranked on {} ({})", hosts(which.len()), which.join("; ")));
+        reasons.push(format!("it is not ranked on {} ({})", strata(fleet, which.len()), which.join("; ")));
     }
     if !candidate.lacking.is_empty() {
         let which: Vec<String> = candidate.lacking.iter().map(name).collect();
         reasons.push(format!(
             "{} did not measure it in enough rounds ({})",
-            hosts(which.len()),
+            strata(fleet, which.len()),
             list(&which, "and")
         ));
     }
@@ -267,7 +291,7 @@ pub fn certainty(fleet: &Fleet, candidate: &JudgedCandidate) -> Option<String> {
     };
     Some(format!(
         "with 95 % confidence the average host's ratio is {interval}, p {p}{corrected}, {}; {further}{anywhere}.",
-        hosts(comparison.hosts.len())
+        strata(fleet, comparison.hosts.len())
     ))
 }
 

@@ -162,10 +162,45 @@ fn results_of_one_host_are_said_to_be_so() {
             .contains("All results are of one host, vm: this is a verdict about its sessions")
     );
     models[2].name = "vm2".into();
+    assert!(report(&combined(&models)).contains(
+        "3 results are of 2 hosts: each result is a stratum, and several of one host are sessions of it"
+    ));
+}
+
+/// Two sessions of one host are no measurement on a third one.
+#[test]
+fn host_without_a_result_is_missed_where_another_has_two() {
+    let mut models = hosts(&[1.5, 1.51, 1.52]);
+    models[2].name = "n2".into();
+    let of = |expected| combine(results(&models), expected, build()).unwrap();
+    assert_eq!((of(None).conclusion, of(None).hosts_expected), (Conclusion::Faster, 2));
+    assert_eq!(of(Some(2)).conclusion, Conclusion::Faster);
+    let fleet = of(Some(3));
+    assert_eq!(fleet.conclusion, Conclusion::NothingProven);
+    let report = report(&fleet);
+    assert!(report.contains("3 results of 2 hosts with 24 rounds"), "{report}");
+    assert!(report.contains("1 of 3 hosts failed: 1 host wrote no result."), "{report}");
     assert!(
-        report(&combined(&models))
-            .contains("3 results are of 2 hosts: each result counts as a host of its own")
+        report.contains("on the 3 results that ranked it") && report.contains("1 host measured nothing"),
+        "{report}"
     );
+}
+
+/// What a session of a host did not measure, another one has.
+#[test]
+fn failed_session_is_no_failed_host_where_another_session_measured() {
+    let mut models = hosts(&[1.5, 1.51, 1.52]);
+    (models[2].name, models[2].rounds, models[2].interrupted) = ("n2".into(), 3, true);
+    let mut results = results(&models);
+    results[2].file = "second.json".into();
+    let fleet = combine(results, Some(2), build()).unwrap();
+    let report = report(&fleet);
+    assert!(
+        report.contains("Of hosts with several results 1 result failed: n2 (2) in second.json (3 rounds"),
+        "{report}"
+    );
+    assert!(!report.contains("of 2 hosts failed"), "{report}");
+    assert_eq!(fleet.conclusion, Conclusion::Faster);
 }
 
 #[test]
@@ -175,7 +210,7 @@ fn too_few_results_and_too_many_for_the_fleet_are_refused() {
     let three = results(&hosts(&[1.5, 1.5, 1.5]));
     assert!(refused(three[..1].to_vec(), None).starts_with("one result is no fleet"));
     let few = refused(three, Some(2));
-    assert_eq!(few, "--hosts 2: 3 results are named: give the number of hosts that were to measure");
+    assert_eq!(few, "--hosts 2: results of 3 hosts are named: give the number of hosts that were to measure");
 }
 
 #[test]

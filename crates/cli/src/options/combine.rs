@@ -26,7 +26,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = COMBINE_HELP)]
 pub struct CombineOptions {
-    /// Number of hosts that were to measure: those that wrote no result are counted as failed [default: the number of files]
+    /// Number of hosts that were to measure: those that wrote no result are counted as failed [default: the number of hosts that the files name]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub hosts: Option<u32>,
 

@@ -7,6 +7,7 @@ use crate::name::{name, visible};
 use crate::number::{percent, time};
 use crate::table::{Cell, Table, TableRow};
 use maud::html;
+use std::collections::BTreeSet;
 use unspin_results::{CombinedHost, CombinedResults};
 use unspin_stats::Direction;
 
@@ -40,7 +41,8 @@ pub fn section(results: &CombinedResults) -> Section {
             )),
         ],
     };
-    let missing = (results.hosts_expected as usize).saturating_sub(results.hosts.len());
+    let hosts: BTreeSet<&str> = results.hosts.iter().map(|result| &*result.host).collect();
+    let missing = (results.hosts_expected as usize).saturating_sub(hosts.len());
     let table = Table {
         caption: "Each result with its host".into(),
         head: head.iter().map(|head| html! { (head) }).collect(),
@@ -48,8 +50,8 @@ pub fn section(results: &CombinedResults) -> Section {
     };
     let contents = html! {
         p {
-            (results.hosts.len()) " results of " (results.hosts_expected) " hosts"
-            @if missing > 0 { "; " (missing) " wrote none" }
+            (results.hosts.len()) " results of " (hosts.len()) @if hosts.len() == 1 { " host" } @else { " hosts" }
+            @if missing > 0 { "; " (missing) " of " (results.hosts_expected) " hosts wrote none" }
             "."
         }
         (table.render())
