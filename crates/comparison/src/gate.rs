@@ -43,13 +43,13 @@ pub fn gate(
     has_several: bool,
 ) -> Option<Gate> {
     let limit = options.fail_if_slower?;
-    let worst = |compared: &ComparedFigures| worst(&compared.judged, floor, direction);
+    let worst = |compared: &ComparedFigures| Worst::of(&compared.judged, floor, direction);
     let beyond = is_beyond(figures, limit, direction, settings);
     let (mut exceeded, mut unsure) = (Vec::new(), Vec::new());
     for ((compared, _), is_beyond) in figures.iter().zip(beyond) {
         if compared.judged.is_worse() && is_beyond {
             exceeded.push(compared);
-        } else if worst(compared).is_none_or(|worst| worst > limit) {
+        } else if worst(compared).is_none_or(|worst| worst.share() > limit) {
             unsure.push(compared);
         }
     }
@@ -112,16 +112,50 @@ fn is_beyond(
     tests.iter().map(&mut beyond).collect()
 }
 
-/// By which share a configuration may have become worse: the far end of its interval, and if nothing is proven at least the floor,
-/// below which nothing can be. None if it was not compared.
-fn worst(judged: &Judged, floor: Option<f64>, direction: Direction) -> Option<f64> {
-    let test = judged.test?;
-    let most = Slowdown::of(test.ratio, direction).most;
-    if judged.is_worse() || judged.is_better() {
-        return Some(most);
+/// By which share a configuration may have become worse.
+#[derive(Clone, Copy)]
+enum Worst {
+    /// The far end of the interval of its slowdown.
+    Interval(f64),
+    /// The floor, below which nothing can be proven, beyond an interval that ends here.
+    Floor { floor: f64, end: f64 },
+}
+
+impl Worst {
+    /// None if it was not compared.
+    fn of(judged: &Judged, floor: Option<f64>, direction: Direction) -> Option<Worst> {
+        let test = judged.test?;
+        let end = Slowdown::of(test.ratio, direction).most;
+        let is_proven = judged.is_worse() || judged.is_better();
+        let floor = worse_by(1.0 / floor.unwrap_or(test.minimum_detectable_effect), direction);
+        Some(if is_proven || floor <= end { Worst::Interval(end) } else { Worst::Floor { floor, end } })
     }
-    let least_provable = 1.0 / floor.unwrap_or(test.minimum_detectable_effect);
-    Some(most.max(worse_by(least_provable, direction)))
+
+    fn share(self) -> f64 {
+        match self {
+            Worst::Interval(end) => end,
+            Worst::Floor { floor, .. } => floor,
+        }
+    }
+}
+
+/// "system may be slower by up to 12 %".
+fn may_be_slower(name: &str, worst: Worst) -> String {
+    let shown = |share| Percent::Short.of(share);
+    match worst {
+        Worst::Interval(end) => format!("{name} may be slower by up to {}", shown(end)),
+        Worst::Floor { floor, end } if end > 0.0 => format!(
+            "{name} may be slower by up to {}, the floor, below which nothing is proven here (its interval ends at {})",
+            shown(floor),
+            shown(end)
+        ),
+        Worst::Floor { floor, .. } => {
+            format!(
+                "{name} may be slower by up to {}, the floor, below which nothing is proven here",
+                shown(floor)
+            )
+        }
+    }
 }
 
 fn describe_exceeded(
@@ -146,12 +180,12 @@ fn describe_unsure(
     limit: f64,
     then: &str,
     has_several: bool,
-    worst: impl Fn(&ComparedFigures) -> Option<f64>,
+    worst: impl Fn(&ComparedFigures) -> Option<Worst>,
 ) -> String {
     let clauses: Vec<String> = unsure
         .iter()
         .map(|compared| match worst(compared) {
-            Some(worst) => format!("{} may be slower by up to {}", compared.name, Percent::Short.of(worst)),
+            Some(worst) => may_be_slower(&compared.name, worst),
             None => format!("{} was not compared", compared.name),
         })
         .collect();
