@@ -1,5 +1,6 @@
 //! The tally of one process alone, which a process of a deployed plan keeps if the user wants a summary or a status: the
-//! decisions ([`TallyCount`]), and how replaced locks and polls were used ([`TallyUse`]), where a thread has waited anyway.
+//! decisions ([`TallyCount`]), how replaced locks and polls were used ([`TallyUse`]), where a thread has waited anyway, and the path of
+//! the plan, because a program may overwrite its environment.
 //!
 //! It lies in the memory of the process ([`unspin_sys::shown`]), so that no file outlives it.
 
@@ -32,7 +33,11 @@ const LINE: usize = 8;
 const SHARDS: usize = 16;
 /// The first word of the decisions. A fork wipes the page before it.
 const DECISIONS: usize = 512;
-const ALL: usize = (DECISIONS + WORDS).next_multiple_of(512);
+/// The first word of the path of the plan, which ends with a zero byte.
+const PATH: usize = (DECISIONS + WORDS).next_multiple_of(512);
+/// `PATH_MAX` of Linux.
+const PATH_WORDS: usize = 4096 / size_of::<u64>();
+const ALL: usize = PATH + PATH_WORDS;
 
 const _: () = assert!(2 * FAMILIES + 2 <= LINE && USES + SHARDS * LINE <= DECISIONS);
 
@@ -63,11 +68,32 @@ impl OwnTally {
     /// Those of [`begin`](OwnTallyPlace::begin).
     pub fn copy_of(bytes: &[u8; OwnTally::BYTES]) -> Result<OwnTally, Errno> {
         let copy = OwnTallyPlace::none().begin()?;
-        for (word, &bytes) in copy.0.iter().zip(bytes.as_chunks().0) {
+        for (at, (word, &bytes)) in copy.0.iter().zip(bytes.as_chunks().0).enumerate() {
+            let most = if at < PATH { OwnTally::LARGEST } else { u64::MAX };
             // Relaxed: no other thread has the copy.
-            word.store(u64::from_ne_bytes(bytes).min(OwnTally::LARGEST), Relaxed);
+            word.store(u64::from_ne_bytes(bytes).min(most), Relaxed);
         }
         Ok(copy)
+    }
+
+    /// Notes the path of the plan. To be called before another process may read it. A path that is longer than Linux permits is not
+    /// noted.
+    pub fn set_path(&self, path: &[u8]) {
+        if path.len() >= PATH_WORDS * size_of::<u64>() {
+            return;
+        }
+        for (word, bytes) in self.0[PATH..].iter().zip(path.chunks(size_of::<u64>())) {
+            let mut padded = [0; size_of::<u64>()];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            // Relaxed: another process reads a copy, at any time.
+            word.store(u64::from_ne_bytes(padded), Relaxed);
+        }
+    }
+
+    /// The bytes of the path of the plan, without the zero at its end; empty if it was not noted.
+    pub fn path(&self) -> impl Iterator<Item = u8> {
+        // Relaxed: as in `set_path`.
+        self.0[PATH..].iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).take_while(|&byte| byte != 0)
     }
 
     /// Adds one to a count of decisions.
@@ -114,7 +140,7 @@ impl OwnTally {
 pub struct OwnTallyPlace(Shown<ALL>);
 
 /// The mark, with the version of this format.
-const MARK: Mark = *b"unspin: tally 04";
+const MARK: Mark = *b"unspin: tally 05";
 
 impl OwnTallyPlace {
     /// No tally is kept.
@@ -164,18 +190,24 @@ mod tests {
         let last = TallyCount::Sites(TallyRow::Rule(SITES - 1));
         own.add(last);
         own.add(TallyCount::Sites(TallyRow::Rule(SITES)));
+        let path = b"/opt/unspin/\xffserver.plan";
+        own.set_path(&[b'/'; PATH_WORDS * size_of::<u64>()]);
+        assert_eq!(own.path().next(), None, "no path of that length can be opened");
+        own.set_path(path);
         let bytes: Vec<u8> = own.0.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();
         let read = OwnTally::copy_of(bytes.first_chunk().unwrap()).unwrap();
         let counted: Vec<u64> = uses.iter().map(|&used| read.uses(used)).collect();
         assert_eq!(counted, Vec::from_iter(1..=uses.len() as u64));
         assert_eq!((read.get(last), read.process()), (1, Some(process::pid())));
+        assert_eq!(Vec::from_iter(read.path()), path);
     }
 
     #[test]
     fn counts_of_another_process_are_not_trusted() {
         let read = OwnTally::copy_of(&[0xff; OwnTally::BYTES]).unwrap();
         assert_eq!(read.process(), None);
-        let all: u64 = read.0.iter().map(|word| word.load(Relaxed)).sum();
+        let all: u64 = read.0[..PATH].iter().map(|word| word.load(Relaxed)).sum();
         assert!(all > u64::MAX / 2, "no sum overflows");
+        assert_eq!(read.path().count(), PATH_WORDS * size_of::<u64>(), "a path has an end");
     }
 }

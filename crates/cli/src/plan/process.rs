@@ -1,16 +1,13 @@
 //! A process that may run under a deployed plan, as `/proc` shows it.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use unspin_launch::error::Error;
 use unspin_launch::library;
 use unspin_sys::maps;
-use unspin_wire::environment::PLAN;
 use unspin_wire::{OwnTally, OwnTallyPlace};
 
 /// The most bytes of data of the library that are searched for the place of the tally.
@@ -79,18 +76,12 @@ impl Process {
         Ok(found)
     }
 
-    /// The plan that its first environment names, and where this process finds it.
-    pub fn plan(&self) -> Option<(PathBuf, PathBuf)> {
-        let environment = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
-        let name = [PLAN.as_bytes(), b"="].concat();
-        let value = environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(&name[..]))?;
-        let path = Path::new(OsStr::from_bytes(value));
-        // Its root may be that of a container.
-        let here = match path.strip_prefix("/") {
+    /// Where this process finds a file of the other one, whose root may be that of a container.
+    pub fn file(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix("/") {
             Ok(path) => Path::new(&format!("/proc/{}/root", self.pid)).join(path),
             Err(_) => Path::new(&format!("/proc/{}/cwd", self.pid)).join(path),
-        };
-        Some((path.to_path_buf(), here))
+        }
     }
 
     /// The name of its program.

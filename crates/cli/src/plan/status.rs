@@ -1,7 +1,10 @@
 //! `unspin plan status`.
 
 use super::process::Process;
+use std::ffi::OsString;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
 use unspin_launch::output::stdout;
@@ -23,15 +26,14 @@ pub fn status(pid: u32) -> Result<ExitCode, Error> {
             "process {pid}: keeps no tally: start it with UNSPIN_STATUS=1; if it was, no plan is in effect in it, and its log says why"
         ))
     })?;
-    let entries = match process.plan() {
-        None => Err("its environment names no plan any more".into()),
-        Some((plan, here)) => DeployedPlan::read(&here).map(|plan| plan.entries).map_err(|_| {
-            format!(
-                "the plan {} cannot be read as the process sees it now",
-                printable::line(&plan.to_string_lossy())
-            )
-        }),
-    };
+    // Not that of its environment, which a program may overwrite with its title.
+    let plan = PathBuf::from(OsString::from_vec(tally.path().collect()));
+    let entries = DeployedPlan::read(&process.file(&plan)).map(|plan| plan.entries).map_err(|_| {
+        format!(
+            "the plan {} cannot be read as the process sees it now",
+            printable::line(&plan.to_string_lossy())
+        )
+    });
     let name = printable::line(&process.name()).to_string();
     stdout::print(&text(&format!("{name} (process {pid})"), entries, tally))?;
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@
 //! The decisions are rare, and the uses are those of threads that have waited, so counting costs nothing that a program notices.
 
 use crate::{environment, notice, sandbox};
+use core::ffi::CStr;
 use unspin_locks::Waited;
 use unspin_sys::tid;
 use unspin_wire::plan::LockFamily;
@@ -15,16 +16,17 @@ use unspin_wire::{OwnTally, OwnTallyPlace, TallyUse};
 #[used]
 static PLACE: OwnTallyPlace = OwnTallyPlace::none();
 
-/// Begins the tally, if the user wants one. To be called when the plan has been read.
-pub fn begin() {
+/// Begins the tally, if the user wants one. To be called when the plan at this path has been read.
+pub fn begin(path: &CStr) {
     if !environment::wants_summary() && !environment::wants_status() {
         return;
     }
-    if let Err(error) = PLACE.begin() {
-        notice::print(format_args!(
+    match PLACE.begin() {
+        Ok(tally) => tally.set_path(path.to_bytes()),
+        Err(error) => notice::print(format_args!(
             "no summary and no `unspin plan status`: no memory for the counts: {error}; raise the limit of memory (ulimit -v), or \
              use Linux 4.14 or later"
-        ));
+        )),
     }
 }
 

@@ -589,7 +589,7 @@ fn read() -> bool {
     modules::find(plan);
     // Without it, or if it cannot be opened, nothing is counted: the program does not depend on it.
     plan.tally = tally();
-    own_tally::begin();
+    own_tally::begin(path);
     plan.count(TallyCount::Programs);
     if is_wrapped {
         plan.count(TallyCount::Wrapped);
