@@ -98,6 +98,10 @@ expect 0 'turns' --profile "$docker" --answer getrusage=KILL_PROCESS --env LD_PR
     --env UNSPIN_LOOKS=0:pause,poll,readable -- "$turns"
 expect 0 'turns' --profile "$docker" --answer getrusage=KILL_PROCESS --env LD_PRELOAD="$library" --env UNSPIN_PLAN="$plan" -- "$turns"
 
+echo "$gate: what a deployed plan is told by unspin plan looks"
+expect 0 '^UNSPIN_LOOKS=1:pause,' --profile "$docker" -- "$unspin" plan looks
+expect 0 '^UNSPIN_LOOKS=1:poll,' --profile "$docker" --answer getrusage=KILL_PROCESS -- "$unspin" plan looks
+
 echo "$gate: a service that may not bind its threads: waits poll, and unspin lives"
 for answer in ERRNO KILL_PROCESS; do
     expect 0 "$polls" --profile "$docker" --no-new-privileges --answer sched_setaffinity=$answer -- "${run[@]}" "$turns"

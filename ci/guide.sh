@@ -2,6 +2,8 @@
 # docs/guide.md as it stands: every block of commands, in order, by one shell in an empty folder. No figure is judged: it is checked
 # that each command runs, that each `prove` ends with a verdict, and that the deployed plan polls.
 #
+# /opt/unspin is a folder in that one, which any user may write. The commands for systemd are no such block: they take a running systemd.
+#
 #   ci/guide.sh           with the debug build, in a folder that is removed
 #   ci/guide.sh FOLDER    with the `unspin` of PATH; leaves outputs and pages in the folder, for the page
 source "$(dirname "$0")/lib.sh"
@@ -31,7 +33,8 @@ cd "$folder"
 awk '
     /^```sh$/ { inside = 1; printf "{\n"; next }
     /^```$/ && inside { inside = 0; printf "} >%d.out 2>&1\n", ++block; next }
-    inside { print }' "$guide" >commands.sh
+    inside { print }' "$guide" | sed "s|/opt/unspin|$folder/unspin|g" >commands.sh
+grep -q "$folder/unspin" commands.sh || fail "docs/guide.md does not name /opt/unspin"
 [ -s commands.sh ] || fail "docs/guide.md has no commands"
 cat >functions.sh <<'E2'
 unspin() {
@@ -53,6 +56,7 @@ timeout 1800 bash run.sh || fail "the commands of docs/guide.md do not run: $(ta
 ! grep -v -x -E '0|1|3|5' codes || fail "a proof ended without a verdict: $(tail -n 5 ./*.out)"
 grep -q 'program = ' ./*.out || fail "the plan is not shown"
 grep -q 'the plan fits' ./*.out || fail "the plan does not fit"
+grep -q 'poll: [1-9][0-9]* call site' ./*.out || fail "the status names no entry: $(tail -n 8 ./*.out)"
 grep -q 'ended a wait' ./*.out || fail "the deployed plan does not poll: $(tail -n 8 ./*.out)"
 [ -s redis.html ] || fail "prove wrote no page"
 pass "the commands of docs/guide.md"

@@ -31,6 +31,7 @@ pub enum PlanAction {
     Systemd(PlanSystemd),
     Dockerfile(PlanDockerfile),
     Kubernetes(PlanKubernetes),
+    Looks(PlanLooks),
     Status(PlanStatus),
 }
 
@@ -145,7 +146,8 @@ Exit code:
 
 Examples:
   unspin plan systemd server.toml
-  unspin plan systemd --dir /srv/unspin server.toml";
+  unspin plan systemd --dir /srv/unspin server.toml
+  unspin plan systemd server.toml | sed 's/^#\\([^ ]\\)/\\1/'   # with the lines for a unit that is locked down";
 
 /// Print a drop-in for the unit of a service
 #[derive(Args, Debug)]
@@ -195,6 +197,29 @@ pub struct PlanKubernetes {
 
     #[command(flatten)]
     pub place: PlanPlace,
+}
+
+const LOOKS_HELP: &str = "\
+Exit code:
+    0  the variable has been printed or written
+    2  the command line is wrong, or the file cannot be written
+  125  it cannot be found out what the filters permit; standard error says why
+
+Examples:
+  unspin plan looks                              # in the container of the service
+  unspin plan looks --output /run/server/looks   # in a unit: EnvironmentFile= reads it";
+
+/// Print the variable that lets waits poll under a seccomp filter
+///
+/// A deployed plan lets no wait poll under a seccomp filter, unless the variable UNSPIN_LOOKS states which system calls the filters
+/// permit. This makes these calls once, in child processes. Run it in the container or the unit of the service, because its filters
+/// count.
+#[derive(Args, Debug)]
+#[command(after_help = LOOKS_HELP)]
+pub struct PlanLooks {
+    /// Write the line to this file instead
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 const STATUS_HELP: &str = "\

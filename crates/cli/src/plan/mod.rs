@@ -1,6 +1,7 @@
 //! `unspin plan`: a plan is deployed, so that a service runs under it without `unspin` in front.
 
 mod compile;
+mod looks;
 mod process;
 mod show;
 mod snippet;
@@ -22,6 +23,7 @@ pub fn run(action: &PlanAction) -> Result<ExitCode, Error> {
         PlanAction::Systemd(options) => snippet::systemd(&options.place),
         PlanAction::Dockerfile(options) => snippet::dockerfile(&options.place),
         PlanAction::Kubernetes(options) => snippet::kubernetes(options),
+        PlanAction::Looks(options) => looks::looks(options),
         PlanAction::Status(options) => status::status(options.pid),
     }
 }

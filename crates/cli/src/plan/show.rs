@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use unspin_launch::error::Error;
 use unspin_launch::output::{shell, stdout};
 use unspin_launch::plan::deployed::{DeployedPlan, Deployment};
-use unspin_launch::plan::{By, Place};
+use unspin_launch::plan::{By, Place, PlanFile};
 
 /// Prints what a plan replaces.
 pub fn show(source: &PlanSource) -> Result<ExitCode, Error> {
@@ -34,7 +34,11 @@ pub fn check(source: &PlanSource) -> Result<ExitCode, Error> {
         stdout::print(&fits(&programs))?;
         return Ok(ExitCode::SUCCESS);
     }
-    stdout::print(&heading(&deployment(source)?))?;
+    let mut text = heading(&deployment(source)?);
+    if !PlanFile::read_argument(&source.plan)?.names_builds() {
+        text += "it names no build, so it fits each one that has its names: check the compiled plan (.plan) after an upgrade\n";
+    }
+    stdout::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

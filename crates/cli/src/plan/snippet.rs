@@ -20,9 +20,9 @@ pub fn env(place: &PlanPlace) -> Result<ExitCode, Error> {
     ))
 }
 
-/// A drop-in for a unit.
+/// A drop-in for a unit. Lines that not every unit needs are comments without a space, so that one command of sed makes them settings.
 pub fn systemd(place: &PlanPlace) -> Result<ExitCode, Error> {
-    let Files { library, plan, .. } = &Files::of(place)?;
+    let Files { folder, library, plan, .. } = &Files::of(place)?;
     print(&format!(
         "# `systemctl edit UNIT` takes these lines, and `systemctl restart UNIT` applies them.\n{}\
          [Service]\n\
@@ -30,10 +30,14 @@ pub fn systemd(place: &PlanPlace) -> Result<ExitCode, Error> {
          Environment=UNSPIN_PLAN={plan}\n\
          # A line in the log when the service ends; a tally that `unspin plan status PID` reads meanwhile:\n\
          #Environment=UNSPIN_SUMMARY=1 UNSPIN_STATUS=1\n\
-         {}\
-         #Environment=UNSPIN_LOOKS=\n",
+         # A unit with NoExecPaths= loads libraries from its ExecPaths= alone:\n\
+         #ExecPaths={folder}\n\
+         # Under SystemCallFilter= and other filters waits poll only with the variable UNSPIN_LOOKS. At each start these lines find\n\
+         # its value under the unit's own filters. Copy the program unspin into the folder:\n\
+         #RuntimeDirectory=%N-unspin\n\
+         #ExecStartPre=-{folder}/unspin plan looks --output %t/%N-unspin/looks\n\
+         #EnvironmentFile=-%t/%N-unspin/looks\n",
         made_by(place, "#"),
-        looks("# ", "unit")
     ))
 }
 
@@ -48,7 +52,7 @@ pub fn dockerfile(place: &PlanPlace) -> Result<ExitCode, Error> {
          {}\
          #ENV UNSPIN_LOOKS=\n",
         shell::quote(&place.plan),
-        looks("# ", "container")
+        looks("# ")
     ))
 }
 
@@ -99,7 +103,7 @@ pub fn kubernetes(options: &PlanKubernetes) -> Result<ExitCode, Error> {
          \x20         mountPath: {folder}\n\
          \x20         readOnly: true\n",
         shell::quote(&options.place.plan),
-        looks("        # ", "container")
+        looks("        # ")
     ))
 }
 
@@ -119,10 +123,10 @@ fn print(text: &str) -> Result<ExitCode, Error> {
 }
 
 /// A comment on the variable that a plan of polls needs where a seccomp filter is in force: nothing is tried in the service itself.
-fn looks(comment: &str, place: &str) -> String {
+fn looks(comment: &str) -> String {
     format!(
-        "{comment}Where a seccomp filter is in force, waits poll only with this variable. In such a {place} its value is printed by\n\
-         {comment}  unspin run --waits poll -- printenv UNSPIN_LOOKS\n"
+        "{comment}Where a seccomp filter is in force, waits poll only with this variable. In such a container it is printed by\n\
+         {comment}  unspin plan looks\n"
     )
 }
 

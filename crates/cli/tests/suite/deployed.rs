@@ -264,6 +264,12 @@ fn check_says_what_does_not_fit() {
         "{out}"
     );
     assert_eq!(lines[3..], ["poll (waits)"], "{out}");
+    let check = service.plan(&["check"]).0;
+    assert!(
+        check.starts_with(&format!("the plan fits {program}\nit names no build"))
+            && check.lines().count() == 2,
+        "{check}"
+    );
     fs::write(service.path("service.toml"), "[[mutex]]\nlock = \"*\"\nkind = \"fair\"\n").unwrap();
     let (_, err, code) = service.plan(&["check"]);
     assert!(code == Some(1) && err.contains("name the program with --program"), "{err}");
@@ -312,12 +318,22 @@ fn status_of_a_running_process_is_read_without_stopping_it() {
     if !may_read_memory("status_of_a_running_process_is_read_without_stopping_it") {
         return;
     }
-    let mut command = service.run(&["wait"]);
-    command.env("UNSPIN_STATUS", "1");
-    let child = waiting(command);
-    let expected = format!("deployed (process {})\n  adaptive@cache_lock: 1 mutex\n{WAITED}", child.id());
+    let started = |how: &str| {
+        let mut command = service.run(&[how]);
+        command.env("UNSPIN_STATUS", "1");
+        waiting(command)
+    };
+    let titled = started("title");
+    let expected = |pid| format!("deployed (process {pid})\n  adaptive@cache_lock: 1 mutex\n{WAITED}");
+    assert_eq!(
+        status(titled.id()).0,
+        expected(titled.id()),
+        "its environment does not name the plan any more"
+    );
+    end(titled);
+    let child = started("wait");
     let (out, err, code) = status(child.id());
-    assert_eq!((out, err.as_str(), code), (expected, "", Some(0)));
+    assert_eq!((out, err.as_str(), code), (expected(child.id()), "", Some(0)));
     let maps = fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
     let shared: Vec<&str> = maps.lines().filter(|line| line.contains("rw-s")).collect();
     assert!(shared.is_empty(), "no file is left by a process that is killed: {shared:?}");
@@ -442,7 +458,16 @@ fn drop_in_starts_the_service_under_the_plan() {
     let unit = service.path("deployed.service");
     fs::write(&unit, format!("[Service]\nExecStart={}\n", service.program.display())).unwrap();
     fs::create_dir(service.path("deployed.service.d")).unwrap();
-    fs::write(service.path("deployed.service.d/unspin.conf"), &drop_in).unwrap();
+    // Also with the settings for a unit that is locked down, which name a copy of unspin.
+    std::os::unix::fs::symlink(unspin(&[]).get_program(), out.join("unspin")).unwrap();
+    let settings = drop_in.lines().map(|line| match line.strip_prefix('#') {
+        Some(setting) if !setting.starts_with(' ') => setting,
+        _ => line,
+    });
+    let settings: Vec<&str> = settings.collect();
+    assert!(settings.contains(&&*format!("ExecPaths={}", out.display())), "{drop_in}");
+    assert!(settings.iter().any(|line| line.starts_with("EnvironmentFile=-%t/")), "{drop_in}");
+    fs::write(service.path("deployed.service.d/unspin.conf"), settings.join("\n")).unwrap();
     match Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&unit).output() {
         Ok(verified) => {
             let said = String::from_utf8_lossy(&verified.stderr);
@@ -478,8 +503,8 @@ fn lines_for_images_and_pods_name_the_two_files() {
         "# These lines stand last, so that no step of the build runs under the plan. The folder unspin lies beside the \
          Dockerfile:\n#   unspin plan compile {} --output unspin\nCOPY unspin /opt/unspin\n\
          ENV LD_PRELOAD=/opt/unspin/libunspin_preload.so \\\n    UNSPIN_PLAN=/opt/unspin/service.plan\n\
-         # Where a seccomp filter is in force, waits poll only with this variable. In such a container its value is printed by\n\
-         #   unspin run --waits poll -- printenv UNSPIN_LOOKS\n#ENV UNSPIN_LOOKS=\n",
+         # Where a seccomp filter is in force, waits poll only with this variable. In such a container it is printed by\n\
+         #   unspin plan looks\n#ENV UNSPIN_LOOKS=\n",
         plan.display()
     );
     assert_eq!(out, expected);

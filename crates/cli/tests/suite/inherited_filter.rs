@@ -83,3 +83,32 @@ fn filter_is_seen_behind_a_long_list_of_groups() {
     }
     assert_eq!(code, Some(7), "{said}");
 }
+
+/// What `unspin plan looks` finds lets the waits of a deployed plan poll under that filter, and is not what another filter permits.
+#[test]
+fn looks_are_printed_and_written_under_the_filter_that_is_in_force() {
+    let test = "looks_are_printed_and_written_under_the_filter_that_is_in_force";
+    let Some(filtered) = Filtered::new() else { return };
+    let file = filtered.folder.path().join("looks");
+    let looks = |call: &str| {
+        let program = unspin(&[]).get_program().to_owned();
+        let words = ["plan", "looks", "--output"];
+        finish(Command::new(&filtered.filter).arg(call).arg(program).args(words).arg(&file))
+    };
+    let (out, err, code) = looks(NONE);
+    if code == Some(UNFILTERED) {
+        return skip(test, out.trim());
+    }
+    assert_eq!((out.as_str(), code), ("", Some(0)), "{err}");
+    let here = finish(&mut unspin(&["plan", "looks"])).0;
+    let (name, unfiltered) = here.split_once(':').unwrap();
+    let number: u32 = name.strip_prefix("UNSPIN_LOOKS=").unwrap().parse().unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("UNSPIN_LOOKS={}:{unfiltered}", number + 1));
+    let (_, err, code) = looks(GETRUSAGE);
+    assert!(code == Some(0) && err.contains("getrusage(2) kills a process that makes it here"), "{err}");
+    let stated = fs::read_to_string(&file).unwrap();
+    assert!(
+        stated.starts_with(&format!("UNSPIN_LOOKS={}:", number + 1)) && !stated.contains("pause"),
+        "{stated}"
+    );
+}

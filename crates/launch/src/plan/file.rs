@@ -187,6 +187,11 @@ impl PlanFile {
         self.document.program.as_deref()
     }
 
+    /// Whether it names the builds of the files for which it was made.
+    pub fn names_builds(&self) -> bool {
+        !self.document.modules.is_empty()
+    }
+
     /// The name of the plan in error messages.
     pub fn named(&self) -> &str {
         &self.named
