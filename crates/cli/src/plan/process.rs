@@ -43,6 +43,11 @@ impl Process {
         !self.library.is_empty()
     }
 
+    /// Whether the dynamic linker began to load the library and gave up. The part of the file that it mapped first stays.
+    pub fn could_not_load_library(&self) -> bool {
+        self.has_library() && !self.library.iter().any(|mapped| mapped.is_data)
+    }
+
     /// Its own tally, if it keeps one.
     pub fn tally(&self) -> Result<Option<OwnTally>, Error> {
         let path = format!("/proc/{}/mem", self.pid);
@@ -128,7 +133,9 @@ mod tests {
     #[test]
     fn mapped_library_is_found() {
         let this = Process::of(std::process::id()).unwrap();
-        assert!(!this.has_library());
+        assert!(!this.has_library() && !this.could_not_load_library());
+        let part = Process { pid: 1, library: vec![Mapped { range: 0..1, is_data: false }] };
+        assert!(part.could_not_load_library());
         let of = |line: &str| mapped_library(line.as_bytes()).map(|mapped| (mapped.range, mapped.is_data));
         let data = "7f10-7f20 rw-p 00001000 00:01 9   /a b/libunspin_preload.so (deleted)";
         assert_eq!(of(data), Some((0x7f10..0x7f20, true)));

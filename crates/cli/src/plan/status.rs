@@ -21,6 +21,12 @@ pub fn status(pid: u32) -> Result<ExitCode, Error> {
             "process {pid}: runs without the preload library: start it with LD_PRELOAD and UNSPIN_PLAN (`unspin plan env`)"
         )));
     }
+    if process.could_not_load_library() {
+        return Err(Error::Input(format!(
+            "process {pid}: runs without the preload library, which lies where nothing may be executed: a file system that is mounted \
+             noexec, or outside of the ExecPaths= of a unit with NoExecPaths= (`unspin plan systemd` prints the setting)"
+        )));
+    }
     let tally = process.tally()?.ok_or_else(|| {
         Error::Input(format!(
             "process {pid}: keeps no tally: start it with UNSPIN_STATUS=1; if it was, no plan is in effect in it, and its log says why"
