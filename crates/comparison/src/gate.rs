@@ -120,7 +120,7 @@ fn worst(judged: &Judged, floor: Option<f64>, direction: Direction) -> Option<f6
     if judged.is_worse() || judged.is_better() {
         return Some(most);
     }
-    let least_provable = 1.0 / floor.unwrap_or(test.minimum_detectable_effect);
+    let least_provable = 1.0 / test.floor(floor);
     Some(most.max(worse_by(least_provable, direction)))
 }
 
@@ -155,12 +155,24 @@ fn describe_unsure(
             None => format!("{} was not compared", compared.name),
         })
         .collect();
+    let hides_limit = |compared: &&ComparedFigures| {
+        let rounding = compared.judged.test.and_then(|test| test.rounding);
+        rounding.is_some_and(|rounding| rounding - 1.0 > limit)
+    };
+    let remedy = match unsure.iter().any(hides_limit) {
+        true => {
+            "Let the program print more digits, or compare larger figures: rounding alone hides the limit"
+                .into()
+        }
+        false => format!(
+            "Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in {} sessions",
+            if has_several { "more" } else { "several" }
+        ),
+    };
     format!(
-        "Gate unsure: {}; the limit is {}. {then}. Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in \
-         {} sessions.",
+        "Gate unsure: {}; the limit is {}. {then}. {remedy}.",
         clauses.join("; "),
         Percent::Short.of(limit),
-        if has_several { "more" } else { "several" }
     )
 }
 
